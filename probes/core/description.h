@@ -1,0 +1,60 @@
+// description: what `probe --describe` prints, written from a ProbeSpec and read back by the orchestrator.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "probes/core/json_io.h"
+#include "probes/core/probe.h"
+
+namespace assay {
+
+/// A ProbeSpec as read from `--describe`; the same fields, owning.
+struct Description {
+  struct OwnParameter {
+    std::string name, unit, fallback, quick, meaning, choices;
+  };
+  struct OwnMetric {
+    std::string name, unit, better, meaning;
+    double instrument = 0;
+  };
+  struct OwnCondition {
+    std::string name, meaning;
+  };
+  std::string name;
+  int revision = 0;
+  std::string scope;
+  bool companion = false;
+  std::string measures, method, source, needs;
+  double typical_s = 0;
+  double deadline_s = 0;
+  std::vector<OwnParameter> parameters;
+  std::vector<OwnMetric> metrics;
+  std::vector<OwnCondition> conditions;
+
+  /// The metric of this name, or nullptr.
+  [[nodiscard]] const OwnMetric* metric(std::string_view metric_name) const;
+  /// Whether this condition is declared.
+  [[nodiscard]] bool has_condition(std::string_view condition_name) const;
+  /// Every parameter with its value: from `given` where present (as text or typed JSON scalar), else the quick value
+  /// under `quick`, else the fallback. Errors name the parameter; an unknown one gets the nearest match.
+  [[nodiscard]] std::expected<Values, InputError> resolve(const Values& given, bool quick) const;
+};
+
+/// Every parameter of `spec`, those of sampling included.
+std::vector<Parameter> all_parameters(const ProbeSpec& spec);
+
+/// The conditions that probe_main records for every probe.
+std::span<const ConditionSpec> common_conditions();
+
+/// The `--describe` document of `spec`.
+nlohmann::ordered_json describe(const ProbeSpec& spec);
+
+/// The description in `text`; strict: every field must be there and no other.
+std::expected<Description, InputError> read_description(std::string_view text, const std::string& where);
+
+}  // namespace assay

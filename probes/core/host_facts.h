@@ -1,0 +1,55 @@
+// host_facts: what this machine is, and who else was busy on it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/core/record.h"
+#include "probes/core/units.h"
+
+namespace assay {
+
+/// The facts every record starts with: name, kernel, machine, cpu_model, cpus, cores, sockets, numa_nodes, memory (B),
+/// last_level_cache (B), hypervisor ("none" on bare metal). A fact that cannot be read is absent.
+Values host_facts();
+
+/// One logical CPU per physical core that this process may run on, in ascending order; read from the kernel's topology.
+std::vector<int> one_cpu_per_core();
+
+/// Sum of all last-level caches that the allowed CPUs see. Nothing when the kernel does not say.
+std::optional<Bytes> last_level_cache();
+
+/// Physical memory.
+Bytes total_memory();
+
+/// Whether the kernel says that its clock follows a time source (adjtimex). Nothing when it cannot be asked.
+std::optional<bool> clock_synchronised();
+
+/// The processor's feature flags as /proc/cpuinfo names them; empty where it names none.
+std::vector<std::string> cpu_flags();
+
+/// Content of a small text file under /proc or /sys without trailing white space; nothing when it cannot be read.
+std::optional<std::string> read_fact(const std::string& path);
+
+/// What others used of the CPUs between construction and a reading.
+class LoadMeter {
+ public:
+  LoadMeter();
+  /// Shares of all CPUs' time, 0..1: `others` ran in other processes than ours and our finished children; `steal` was
+  /// given away by the hypervisor. Absent when /proc/stat cannot be read or no time has passed.
+  struct Shares {
+    double others = 0;
+    double steal = 0;
+  };
+  [[nodiscard]] std::optional<Shares> read() const;
+
+ private:
+  struct Reading {
+    double total_s = 0, busy_s = 0, steal_s = 0, ours_s = 0;
+  };
+  static std::optional<Reading> take();
+  std::optional<Reading> begin_;
+};
+
+}  // namespace assay

@@ -1,0 +1,188 @@
+// json_io: a SAX handler that builds the document and refuses what a lenient reader would let pass.
+#include "probes/core/json_io.h"
+
+#include <fstream>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+/// Counts lines and columns up to `position` so that an error can be found in an editor.
+std::string line_and_column(std::string_view text, std::size_t position) {
+  std::size_t line = 1;
+  std::size_t column = 1;
+  for (const char c : text.substr(0, std::min(position, text.size()))) {
+    if (c == '\n') {
+      ++line;
+      column = 1;
+    } else {
+      ++column;
+    }
+  }
+  return fmt::format("line {}, column {}", line, column);
+}
+
+/// Builds a json document from SAX events; the method names are nlohmann's interface.
+class StrictBuilder {
+ public:
+  explicit StrictBuilder(int max_depth) : max_depth_(max_depth) {}
+
+  bool null() { return put(nullptr); }
+  bool boolean(bool value) { return put(value); }
+  bool number_integer(json::number_integer_t value) { return put(value); }
+  bool number_unsigned(json::number_unsigned_t value) { return put(value); }
+  bool number_float(json::number_float_t value, const json::string_t&) { return put(value); }
+  bool string(json::string_t& value) { return put(std::move(value)); }
+  bool binary(json::binary_t&) { return refuse("binary values are not JSON"); }
+  bool start_object(std::size_t) { return open(json::object()); }
+  bool end_object() { return close(); }
+  bool start_array(std::size_t) { return open(json::array()); }
+  bool end_array() { return close(); }
+  bool key(json::string_t& name) {
+    if (stack_.back()->contains(name)) return refuse(fmt::format("the key '{}' stands twice in one object", name));
+    key_ = std::move(name);
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) {
+    position_ = position;
+    const std::string_view text = error.what();
+    const auto cause = text.rfind(": ");  // "[json.exception.parse_error.101] parse error at …: syntax error while …"
+    reason_ = cause == std::string_view::npos ? std::string(text) : std::string(text.substr(cause + 2));
+    return false;
+  }
+
+  json take() { return std::move(root_); }
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+  [[nodiscard]] std::optional<std::size_t> position() const { return position_; }
+
+ private:
+  bool refuse(std::string reason) {
+    reason_ = std::move(reason);
+    return false;
+  }
+  json* place(json value) {
+    if (stack_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    json& parent = *stack_.back();
+    if (parent.is_array()) {
+      parent.push_back(std::move(value));
+      return &parent.back();
+    }
+    return &(parent[key_] = std::move(value));
+  }
+  bool put(json value) {
+    place(std::move(value));
+    return true;
+  }
+  bool open(json value) {
+    if (static_cast<int>(stack_.size()) >= max_depth_) return refuse(fmt::format("deeper than {} levels", max_depth_));
+    stack_.push_back(place(std::move(value)));
+    return true;
+  }
+  bool close() {
+    stack_.pop_back();
+    return true;
+  }
+
+  int max_depth_;
+  json root_;
+  std::vector<json*> stack_;  // parents stay put: a child is only added to the innermost one
+  std::string key_;
+  std::string reason_;
+  std::optional<std::size_t> position_;
+};
+
+}  // namespace
+
+std::string InputError::text() const {
+  std::string line = where.empty() ? what : fmt::format("{}: {}", where, what);
+  if (!hint.empty()) line += "\nhint: " + hint;
+  return line;
+}
+
+std::expected<json, InputError> parse_json(std::string_view text, const std::string& where, const JsonLimits& limits) {
+  if (text.size() > limits.max_bytes) {
+    return std::unexpected(InputError{where, fmt::format("{} bytes, over the limit of {}", text.size(), limits.max_bytes),
+                                      "split the document or check that this is the right file"});
+  }
+  StrictBuilder builder(limits.max_depth);
+  if (json::sax_parse(text, &builder)) return builder.take();
+  const auto position = builder.position();
+  return std::unexpected(InputError{position ? fmt::format("{}: {}", where, line_and_column(text, *position)) : where,
+                                    builder.reason(), "the document must be strict JSON (RFC 8259) in UTF-8"});
+}
+
+std::expected<std::string, InputError> read_file(const std::string& path, std::size_t max_bytes) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) != 0) {
+    return std::unexpected(InputError{path, fmt::format("cannot be read: {}", std::generic_category().message(errno)),
+                                      "check the path and its permissions"});
+  }
+  if (!S_ISREG(info.st_mode)) return std::unexpected(InputError{path, "is not a regular file", "name a file"});
+  if (static_cast<std::size_t>(info.st_size) > max_bytes) {
+    return std::unexpected(InputError{path, fmt::format("{} bytes, over the limit of {}", info.st_size, max_bytes),
+                                      "check that this is the right file"});
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string content(static_cast<std::size_t>(info.st_size), '\0');
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
+  if (file.gcount() != static_cast<std::streamsize>(content.size())) {
+    return std::unexpected(InputError{path, "could not be read whole", "check the disk and that nobody writes to it"});
+  }
+  return content;
+}
+
+json to_json(const Value& value) {
+  return std::visit([](const auto& typed) { return json(typed); }, value);
+}
+
+json to_json(const Values& values) {
+  json object = json::object();
+  for (const auto& [name, value] : values) object[name] = to_json(value);
+  return object;
+}
+
+json to_json(const Subject& subject) { return json{{subject.kind, subject.id}}; }
+
+std::optional<Value> value_from(const json& json_value) {
+  switch (json_value.type()) {
+    case json::value_t::boolean: return json_value.get<bool>();
+    case json::value_t::string: return json_value.get<std::string>();
+    case json::value_t::number_float: return json_value.get<double>();
+    case json::value_t::number_integer: return json_value.get<std::int64_t>();
+    case json::value_t::number_unsigned:
+      if (json_value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
+      return json_value.get<std::int64_t>();
+    default: return std::nullopt;
+  }
+}
+
+std::optional<Values> values_from(const json& object) {
+  if (!object.is_object()) return std::nullopt;
+  Values values;
+  for (const auto& [name, member] : object.items()) {
+    auto value = value_from(member);
+    if (!value) return std::nullopt;
+    values.emplace(name, std::move(*value));
+  }
+  return values;
+}
+
+std::optional<Subject> subject_from(const json& object) {
+  if (!object.is_object() || object.size() != 1) return std::nullopt;
+  const auto member = object.begin();
+  if (!member->is_string() || !is_subject_kind(member.key())) return std::nullopt;
+  return Subject{.kind = member.key(), .id = member->get<std::string>()};
+}
+
+}  // namespace assay

@@ -1,0 +1,74 @@
+// probe: what a probe says of itself, and the main function that every probe shares.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "probes/core/parameters.h"
+#include "probes/core/record.h"
+
+namespace assay {
+
+class Recorder;
+
+/// Which way a metric gets better.
+enum class Better { higher, lower, neither };
+
+/// One number a probe measures. `instrument` is the relative standard uncertainty of the instrument (type B), in 1.
+struct Metric {
+  std::string_view name;
+  std::string_view unit;
+  Better better = Better::higher;
+  std::string_view meaning;
+  double instrument = 0;
+};
+
+/// One circumstance a probe records beside its numbers.
+struct ConditionSpec {
+  std::string_view name;
+  std::string_view meaning;
+};
+
+/// What one run of the probe measures at a time; decides how the plan places it.
+enum class Scope { node, pair, group };
+
+/// Everything `--describe` says. All text is one sentence or more, ended with a full stop, about the method in force.
+struct ProbeSpec {
+  std::string_view name;
+  int revision = 1;  ///< rises when the number would change
+  Scope scope = Scope::node;
+  bool companion = false;  ///< samples until it is told to stop (SIGTERM), beside a step
+  bool sampled = false;    ///< takes the parameters of sampling.h
+  std::string_view measures;
+  std::string_view method;
+  std::string_view source;
+  std::string_view needs = "";  ///< what a node must have, or the probe skips
+  Seconds typical = {10};       ///< expected run time with fallback parameters, for the ETA
+  Seconds deadline = {120};     ///< the run is killed after this
+  std::span<const Parameter> parameters = {};
+  std::span<const Metric> metrics = {};
+  std::span<const ConditionSpec> conditions = {};
+};
+
+/// Thrown by a probe whose hardware, library or permission is not there: the record ends with `skip` and the reason.
+struct Skip : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Exit codes of every probe: complete, error, bad usage, skip (the value automake and CTest know).
+inline constexpr int kExitComplete = 0, kExitError = 1, kExitUsage = 2, kExitSkip = 77;
+
+/// Runs a probe: answers --describe and --help, reads flags from the spec, prints the record on stdout, catches what
+/// `measure` throws. Returns the exit code. SIGTERM and SIGINT set stop_requested().
+int probe_main(int argc, char** argv, const ProbeSpec& spec, void (*measure)(const Parameters&, Recorder&));
+
+/// True after SIGTERM or SIGINT; companions poll it, long probes may.
+bool stop_requested();
+
+/// Sleeps for `time` of wall time or until stop_requested(), whichever comes first.
+void sleep_until_stopped(std::chrono::duration<double> time);
+
+}  // namespace assay

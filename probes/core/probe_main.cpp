@@ -1,0 +1,126 @@
+// probe_main: the shell around every measurement: flags in, record out, one place that catches.
+#include <atomic>
+#include <csignal>
+#include <iostream>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "probes/core/description.h"
+#include "probes/core/host_facts.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+
+namespace assay {
+namespace {
+
+volatile std::sig_atomic_t stop_flag = 0;  // signal handlers can reach nothing but a global
+
+void on_stop(int) { stop_flag = 1; }
+
+struct Given {
+  bool describe = false;
+  bool quick = false;
+  int rank = 0;
+  int world = 1;
+  std::map<std::string, std::string> texts;
+};
+
+std::string flag_of(std::string_view name) {
+  std::string flag = "--" + std::string(name);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
+/// Reads argv; an exit code when there is nothing to measure.
+std::optional<int> read_flags(int argc, char** argv, const ProbeSpec& spec, Given& given) {
+  CLI::App app{fmt::format("{}: {}", spec.name, spec.measures)};
+  app.footer(fmt::format("Example: {} --quick\nPrints a record (JSON Lines) on stdout; `assay describe {}` tells more.",
+                         spec.name, spec.name));
+  app.add_flag("--describe", given.describe, "print parameters, metrics, conditions and method as JSON");
+  app.add_flag("--quick", given.quick, "use the quick values of parameters that are not given");
+  app.add_option("--rank", given.rank, "rank of this process")->check(CLI::NonNegativeNumber);
+  app.add_option("--world", given.world, "number of ranks")->check(CLI::PositiveNumber);
+  for (const auto& parameter : all_parameters(spec)) {
+    app.add_option(flag_of(parameter.name), given.texts[std::string(parameter.name)],
+                   fmt::format("{} [{}]", parameter.meaning, parameter.fallback));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, std::cerr, std::cerr) == 0 ? kExitComplete : kExitUsage;
+  }
+  return std::nullopt;
+}
+
+Values read_values(const ProbeSpec& spec, const Given& given) {
+  Values values;
+  for (const auto& parameter : all_parameters(spec)) {
+    const std::string name(parameter.name);
+    const std::string& text = given.texts.at(name);
+    const std::string_view otherwise = given.quick && !parameter.quick.empty() ? parameter.quick : parameter.fallback;
+    values.emplace(name, parse_parameter(parameter, text.empty() ? otherwise : text));
+  }
+  return values;
+}
+
+void record_surroundings(Recorder& record, const LoadMeter& load) {
+  if (const auto shares = load.read()) {
+    record.condition("cpu_load_by_others", shares->others);
+    record.condition("cpu_steal", shares->steal);
+  }
+  if (const auto synchronised = clock_synchronised()) record.condition("clock_synchronised", *synchronised);
+}
+
+}  // namespace
+
+bool stop_requested() { return stop_flag != 0; }
+
+void sleep_until_stopped(std::chrono::duration<double> time) {
+  constexpr std::chrono::milliseconds kSlice{20};  // the longest a stop goes unnoticed
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (!stop_requested() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(kSlice, end - std::chrono::steady_clock::now()));
+  }
+}
+
+int probe_main(int argc, char** argv, const ProbeSpec& spec, void (*measure)(const Parameters&, Recorder&)) {
+  Given given;
+  if (const auto code = read_flags(argc, argv, spec, given)) return *code;
+  if (given.describe) {
+    std::cout << describe(spec).dump(2) << '\n';
+    return kExitComplete;
+  }
+  std::signal(SIGTERM, on_stop);
+  std::signal(SIGINT, on_stop);
+  try {
+    const Parameters parameters(read_values(spec, given));
+    Recorder record(std::cout, spec, Start{.probe = std::string(spec.name), .revision = spec.revision,
+                                           .parameters = parameters.values(), .rank = given.rank,
+                                           .world = given.world, .host = host_facts()});
+    const LoadMeter load;
+    try {
+      measure(parameters, record);
+      record_surroundings(record, load);
+      record.end({.status = Status::complete, .reason = ""});
+      return kExitComplete;
+    } catch (const Skip& skip) {
+      record.end({.status = Status::skip, .reason = skip.what()});
+      std::cerr << spec.name << ": skipped: " << skip.what() << '\n';
+      return kExitSkip;
+    } catch (const std::exception& error) {
+      record.end({.status = Status::error, .reason = error.what()});
+      std::cerr << spec.name << ": error: " << error.what() << '\n';
+      return kExitError;
+    }
+  } catch (const BadParameter& error) {
+    std::cerr << spec.name << ": " << error.what() << '\n';
+    return kExitUsage;
+  } catch (const std::exception& error) {
+    std::cerr << spec.name << ": error: " << error.what() << '\n';
+    return kExitError;
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,26 @@
+// record_reader: the strict reader of what a probe printed. Its input is hostile.
+#pragma once
+
+#include <expected>
+#include <string_view>
+
+#include "probes/core/description.h"
+#include "probes/core/json_io.h"
+#include "probes/core/record.h"
+
+namespace assay {
+
+/// Bounds on one record; what is over them is an error of the attempt, with the raw bytes kept by the caller.
+struct RecordLimits {
+  std::size_t max_bytes = 64 << 20;   ///< the agent stops a flood long before
+  std::size_t max_line = 8 << 20;     ///< 300,000 raw latency samples fit
+  std::size_t max_lines = 100'000;    ///< a pair matrix of 256 GPUs fits
+};
+
+/// Reads a whole record. Refused: a missing or misplaced start or end, an unknown or missing field, a duplicate key, a
+/// gap in `sequence`, a metric, unit or condition that `description` does not declare, a sample that is not finite, the
+/// same measurement (metric, subject, at) twice, bad UTF-8, sizes over the limits. Errors say "line N: …".
+std::expected<Record, InputError> read_record(std::string_view bytes, const Description& description,
+                                              const RecordLimits& limits = {});
+
+}  // namespace assay

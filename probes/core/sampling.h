@@ -1,0 +1,47 @@
+// sampling: warm up until steady, then sample until the answer is known well enough or a cap is reached.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "probes/core/parameters.h"
+
+namespace assay {
+
+/// What a sampling run took and why it stopped.
+struct Sampling {
+  std::vector<double> samples;  ///< in the order taken
+  std::vector<double> warmup;   ///< discarded from judgement
+  std::string stopped;          ///< stable | sample_cap | time_cap | fixed
+};
+
+/// When warm-up and sampling end.
+struct SamplingPlan {
+  std::size_t min_samples = 10;     ///< below 6 no 95 % distribution-free interval exists; 10 gives ranks 2 and 9
+  std::size_t max_samples = 50;     ///< a quantity that is not stable by then is reported as it is
+  Seconds time_limit = {10};        ///< for the samples; min_samples are taken all the same
+  Seconds warmup_limit = {3};       ///< cap of the warm-up
+  double half_width_goal = 0.01;    ///< stop when the 95 % interval's half width is under this share of the median
+};
+
+/// The parameters that every sampled probe has; probe_main adds them to the spec.
+inline constexpr Parameter kSamplingParameters[] = {
+    {.name = "min_samples", .unit = "1", .fallback = "10", .meaning = "samples taken at least"},
+    {.name = "max_samples", .unit = "1", .fallback = "50", .quick = "20", .meaning = "samples taken at most"},
+    {.name = "time_limit", .unit = "s", .fallback = "10s", .quick = "2s", .meaning = "time after which sampling ends"},
+    {.name = "warmup_limit", .unit = "s", .fallback = "3s", .quick = "500ms", .meaning = "longest warm-up"},
+};
+
+/// The plan that `given` asks for.
+SamplingPlan sampling_plan(const Parameters& given);
+
+/// Calls `measure` for each sample. Warm-up ends when the last six values show no trend (the median of the newer three
+/// is within the goal of the median of the older three) or at its cap, and has at least one value; those are kept
+/// apart. A value that is not finite throws std::runtime_error.
+Sampling sample(const SamplingPlan& plan, const std::function<double()>& measure);
+
+/// Exactly `count` samples without warm-up, for what cannot be repeated at will.
+Sampling sample_fixed(std::size_t count, const std::function<double()>& measure);
+
+}  // namespace assay

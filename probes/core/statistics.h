@@ -1,0 +1,56 @@
+// statistics: what a handful of samples says, and how surely.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+/// A confidence interval for a quantile and the coverage it really has.
+struct Interval {
+  double low = 0;
+  double high = 0;
+  double level = 0;  ///< actual coverage in 0..1, never below what was asked for
+};
+
+/// The median; the mean of the two middle samples when their number is even. `samples` must not be empty.
+double median(std::span<const double> samples);
+
+/// The quantile at `fraction` in 0..1 by linear interpolation (Hyndman & Fan 1996, type 7). Not empty.
+double percentile(std::span<const double> samples, double fraction);
+
+/// The median absolute deviation from the median, unscaled. Not empty.
+double median_absolute_deviation(std::span<const double> samples);
+
+/// Scaled MAD; 1.4826 makes it estimate sigma of a normal distribution (Iglewicz & Hoaglin 1993). Not empty.
+double robust_sigma(std::span<const double> samples);
+
+/// Mean and sample standard deviation by Welford's update (1962), which does not cancel on badly scaled data.
+struct Moments {
+  std::size_t count = 0;
+  double mean = 0;
+  double squares = 0;  ///< sum of squared deviations from the mean
+
+  /// Takes one more sample in.
+  void add(double sample);
+  /// Sample standard deviation (n - 1); 0 for fewer than two samples.
+  [[nodiscard]] double standard_deviation() const;
+};
+
+/// Mean and standard deviation of all `samples`.
+Moments moments(std::span<const double> samples);
+
+/// Distribution-free confidence interval of the quantile at `fraction` from order statistics: the ranks are chosen by
+/// the exact binomial so that coverage is at least `confidence` (Conover 1999, ch. 3.2). For the median of 10 samples
+/// at 0.95 these are ranks 2 and 9, coverage 0.979. Nothing when the samples are too few for any such interval.
+std::optional<Interval> order_statistic_interval(std::span<const double> samples, double fraction, double confidence);
+
+/// Standard normal distribution function.
+double normal_cdf(double z);
+
+/// Its inverse for 0 < p < 1, by bisection on normal_cdf to 1e-12.
+double normal_quantile(double p);
+
+}  // namespace assay

@@ -1,0 +1,16 @@
+// utc_time: the one way a moment is written.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+/// `moment` as "2026-01-05T06:37:41.211Z".
+std::string utc_text(std::chrono::system_clock::time_point moment);
+
+/// True when `text` has exactly the form that utc_text writes, with fields in range.
+bool is_utc_text(std::string_view text);
+
+}  // namespace assay

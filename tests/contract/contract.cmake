@@ -1,0 +1,2 @@
+add_executable(contract_test contract/contract_test.cpp)
+target_link_libraries(contract_test PRIVATE assay_core)

@@ -1,0 +1,106 @@
+// The record: what the recorder writes the reader takes, and nothing else.
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "probes/core/record_reader.h"
+#include "probes/core/recorder.h"
+
+namespace assay {
+namespace {
+
+constexpr Parameter kParameters[] = {{.name = "size", .unit = "B", .fallback = "1MiB", .meaning = "payload"}};
+constexpr Metric kMetrics[] = {{.name = "bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "bytes over time"}};
+constexpr ConditionSpec kConditions[] = {{.name = "direct_io", .meaning = "whether the page cache was passed by"}};
+constexpr ProbeSpec kSpec{.name = "example", .measures = "Nothing.", .method = "None.", .source = "None.",
+                          .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+
+Description description() { return *read_description(describe(kSpec).dump(), "example"); }
+
+Start start() { return {.probe = "example", .revision = 1, .parameters = {{"size", std::int64_t{1}}}, .host = {{"name", "n01"}}}; }
+
+std::string good_record() {
+  std::ostringstream out;
+  Recorder record(out, kSpec, start());
+  record.measurement("bandwidth", Sampling{.samples = {1e9, 2e9}, .warmup = {5e8}, .stopped = "stable"}, {}, {{"size", std::int64_t{8}}});
+  record.condition("direct_io", true);
+  record.note("a remark");
+  record.end({.status = Status::complete, .reason = ""});
+  return out.str();
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+std::string error_of(std::string_view bytes) {
+  const auto record = read_record(bytes, description());
+  return record ? "accepted" : record.error().text();
+}
+
+}  // namespace
+
+TEST(record, what_is_written_is_read_back) {
+  const auto record = read_record(good_record(), description());
+  ASSERT_TRUE(record) << record.error().text();
+  ASSERT_EQ(record->measurements.size(), 1U);
+  EXPECT_EQ(record->measurements[0].samples, (std::vector<double>{1e9, 2e9}));
+  EXPECT_EQ(record->measurements[0].warmup, std::vector<double>{5e8});
+  EXPECT_EQ(record->measurements[0].subject, (Subject{"node", "n01"}));
+  EXPECT_EQ(std::get<bool>(record->conditions.at(0).value), true);
+  EXPECT_EQ(record->end.status, Status::complete);
+}
+
+TEST(record, a_missing_end_is_truncated) {
+  std::string text = good_record();
+  text.erase(text.rfind("{\"sequence\""));
+  EXPECT_EQ(error_of(text), "line 5: 'end' is missing\nhint: the probe died or was killed before it was done");
+}
+
+TEST(record, a_line_cut_off_is_refused) {
+  std::string text = good_record();
+  text.pop_back();
+  EXPECT_EQ(error_of(text), "line 5: is cut off\nhint: the probe was killed while it wrote");
+}
+
+TEST(record, each_fault_is_refused_at_its_line) {
+  const std::string good = good_record();
+  EXPECT_NE(error_of(replaced(good, "\"sequence\":1", "\"sequence\":2")).find("line 2: sequence 2 where 1 was due"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "\"unit\":\"B/s\"", "\"unit\":\"GB/s\"")).find("line 2: 'bandwidth' in 'GB/s', declared in 'B/s'"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "1000000000.0", "null")).find("line 2: 'measurement.samples' has an element"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "1000000000.0", "NaN")).find("line 2"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "1000000000.0", "1e999")).find("line 2"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "\"stopped\":", "\"metric\":\"x\",\"stopped\":")).find("stands twice"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "\"stopped\":", "\"pass\":true,\"stopped\":")).find("does not know"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "direct_io", "page_cache")).find("line 3: condition 'page_cache'"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "a remark", "a \xff remark")).find("line 4"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "\"complete\"", "\"passed\"")).find("line 5: status 'passed'"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "\"revision\":1", "\"revision\":2")).find("line 1: from probe example revision 2"), std::string::npos);
+  EXPECT_NE(error_of(good + "{}\n").find("line 6: stands after 'end'"), std::string::npos);
+  EXPECT_NE(error_of("").find("'end' is missing"), std::string::npos);
+}
+
+TEST(record, the_same_measurement_twice_is_refused) {
+  std::ostringstream out;
+  Recorder record(out, kSpec, start());
+  record.measurement("bandwidth", 1.0);
+  record.measurement("bandwidth", 2.0);
+  EXPECT_NE(error_of(out.str()).find("line 3: 'bandwidth' of this subject stands twice"), std::string::npos);
+}
+
+TEST(recorder, refuses_what_the_spec_does_not_declare) {
+  std::ostringstream out;
+  Recorder record(out, kSpec, start());
+  EXPECT_THROW(record.measurement("latency", 1.0), std::logic_error);
+  EXPECT_THROW(record.condition("mood", true), std::logic_error);
+  EXPECT_THROW(record.measurement("bandwidth", 1.0 / 0.0), std::runtime_error);
+}
+
+TEST(description, resolves_parameters_and_names_the_unknown) {
+  EXPECT_EQ(std::get<std::int64_t>(description().resolve({}, false)->at("size")), 1 << 20);
+  EXPECT_EQ(description().resolve({{"sise", std::int64_t{1}}}, false).error().text(),
+            "sise: example has no such parameter\nhint: did you mean 'size'?");
+  EXPECT_FALSE(description().resolve({{"size", std::string("big")}}, false));
+}
+
+}  // namespace assay

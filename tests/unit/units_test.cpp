@@ -1,0 +1,59 @@
+// Sizes, durations and names as people write them.
+#include <gtest/gtest.h>
+
+#include "probes/core/suggest.h"
+#include "probes/core/units.h"
+#include "probes/core/utc_time.h"
+
+namespace assay {
+
+TEST(units, binary_and_decimal_prefixes_differ) {
+  EXPECT_EQ(parse_bytes("64KiB")->count, 65536U);
+  EXPECT_EQ(parse_bytes("64kB")->count, 64000U);
+  EXPECT_EQ(parse_bytes("1.5GiB")->count, 1610612736U);
+  EXPECT_EQ(parse_bytes("4096")->count, 4096U);
+}
+
+TEST(units, a_size_that_is_no_size_is_refused) {
+  for (const char* bad : {"", "KiB", "-1", "1e3", "12 parsecs", "0x10", "1.5", "99999999999TiB", "nan", "inf"}) {
+    EXPECT_FALSE(parse_bytes(bad).has_value()) << bad;
+  }
+}
+
+TEST(units, durations_are_seconds) {
+  EXPECT_DOUBLE_EQ(parse_seconds("250ms")->count, 0.25);
+  EXPECT_DOUBLE_EQ(parse_seconds("2min")->count, 120);
+  EXPECT_FALSE(parse_seconds("10 minutes").has_value());
+}
+
+TEST(units, only_base_units_may_be_recorded) {
+  EXPECT_TRUE(is_base_unit("B/s"));
+  EXPECT_FALSE(is_base_unit("GB/s"));
+  EXPECT_FALSE(is_base_unit("ms"));
+}
+
+TEST(units, people_read_prefixes) {
+  EXPECT_EQ(for_people(1.312e15, "FLOP/s"), "1.312 PFLOP/s");
+  EXPECT_EQ(for_people(4.5e11, "B/s"), "450 GB/s");
+  EXPECT_EQ(for_people(84.1e-6, "s"), "84.1 us");
+  EXPECT_EQ(for_people(1234, "s"), "1234 s");
+  EXPECT_EQ(for_people(0.81234, "1"), "0.8123");
+  EXPECT_EQ(for_people(0, "B/s"), "0 B/s");
+}
+
+TEST(suggest, a_near_name_is_offered_and_a_far_one_is_not) {
+  const std::string names[] = {"host_gemm", "storage_iops"};
+  EXPECT_EQ(suggestion("host_gem", names), "did you mean 'host_gemm'?");
+  EXPECT_EQ(suggestion("nvlink", names), "known are: host_gemm, storage_iops");
+}
+
+TEST(utc_time, is_written_with_milliseconds_and_read_back_strictly) {
+  const std::chrono::system_clock::time_point moment{std::chrono::milliseconds{1767595061211}};
+  EXPECT_EQ(utc_text(moment), "2026-01-05T06:37:41.211Z");
+  EXPECT_TRUE(is_utc_text("2026-01-05T06:37:41.211Z"));
+  for (const char* bad : {"2026-01-05 06:37:41.211Z", "2026-13-05T06:37:41.211Z", "2026-01-05T06:37:41Z", ""}) {
+    EXPECT_FALSE(is_utc_text(bad)) << bad;
+  }
+}
+
+}  // namespace assay
