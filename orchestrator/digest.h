@@ -1,0 +1,21 @@
+// digest: SHA-256, as everywhere in plan, journal, manifest and protocol.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "probes/core/json_io.h"
+
+namespace assay {
+
+/// SHA-256 of `bytes` as 64 lower-case hex digits.
+std::string sha256(std::string_view bytes);
+
+/// SHA-256 of a file's content, read in pieces; errors name the path.
+std::expected<std::string, InputError> sha256_of_file(const std::string& path);
+
+/// True for 64 lower-case hex digits.
+bool is_sha256(std::string_view text);
+
+}  // namespace assay

@@ -1,0 +1,85 @@
+// plan: every step of a run, frozen before it starts.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchestrator/profile.h"
+#include "orchestrator/site.h"
+#include "probes/core/description.h"
+
+namespace assay {
+
+/// A probe binary at planning time.
+struct Program {
+  std::string name;
+  std::string sha256;  ///< lower-case hex of the file's bytes
+  std::string path;    ///< where it lies on this machine; not part of the plan
+  Description description;
+};
+
+/// One probe with parameters on one placement. Attempts belong to it.
+struct Step {
+  std::string id;                          ///< "0001-host_gemm-n01": order, probe, node; safe as a directory name
+  std::string probe;
+  Values parameters;                       ///< every parameter of the probe
+  std::vector<std::string> nodes;          ///< one rank on each, rank 0 first
+  std::vector<std::string> requirements;   ///< ids judged from its record
+  std::vector<std::string> companions;     ///< probes that sample while it runs
+  double deadline_s = 0;                   ///< the probe is killed after this
+  double typical_s = 0;                    ///< for the ETA
+  int looks = 1;                           ///< the largest number of looks of its requirements
+};
+
+/// One planned (requirement, subject) cell. `step` is empty when nothing can measure it; then `reason` says why.
+struct Cell {
+  std::string requirement;
+  Subject subject;   ///< for scopes finer than a node, the node; the record says which gpus, drives, … it has
+  std::string step;
+  std::string reason;
+};
+
+/// What a plan says of a probe: enough to read its records years later.
+struct PlannedProbe {
+  std::string sha256;
+  Description description;
+};
+
+/// The whole plan.
+struct Plan {
+  std::string assay_version;
+  bool quick = false;  ///< quick parameters; the verdict says so
+  Profile profile;
+  Site site;
+  std::map<std::string, PlannedProbe> probes;
+  std::vector<Step> steps;
+  std::vector<Cell> coverage;
+
+  /// The step of this id, or nullptr.
+  [[nodiscard]] const Step* step(std::string_view id) const;
+  /// The requirement of this id, or nullptr.
+  [[nodiscard]] const Requirement* requirement(std::string_view id) const;
+};
+
+/// What a plan is made from, beside profile and site.
+struct PlanOptions {
+  bool quick = false;
+  std::vector<std::string> only;  ///< requirement ids; empty: all
+};
+
+/// The plan for `profile` on `site` with `programs` at hand: a pure function. Requirements that share probe and
+/// parameters share a step; cheap steps come first on each node; a requirement whose probe is not at hand gets cells
+/// without a step. Errors: a parameter, metric, condition or unit that the probe does not have; an unknown --only id.
+std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site, const std::vector<Program>& programs,
+                                          const PlanOptions& options);
+
+/// The bytes of plan.json: sorted keys, one-space indent, final newline. Their SHA-256 is the plan's digest.
+std::string plan_text(const Plan& plan);
+
+/// Reads back what plan_text wrote; refuses anything else with coordinates.
+std::expected<Plan, InputError> read_plan(std::string_view text, const std::string& where);
+
+}  // namespace assay

@@ -1,0 +1,99 @@
+// profile: the design targets of one hardware design, and the rule by which they are judged.
+#pragma once
+
+#include <expected>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "probes/core/json_io.h"
+
+namespace assay {
+
+/// Where a figure comes from. Only sourced and inferred ones can accept; an unsourced one can only warn.
+struct Source {
+  std::string document, figure, date, method;
+  std::string status;  ///< sourced | inferred | unsourced
+};
+
+/// What a limit's value is a share of.
+enum class Reference {
+  none,          ///< the value is absolute, in the limit's unit
+  peak,          ///< of the profile's design peak `name`
+  metric,        ///< of the median of the metric `name` in the same record
+  best_sample,   ///< of the best sample of the same measurement
+  fleet_median,  ///< of the median over all subjects of this requirement
+};
+
+/// A promise as a closed set of operators, never an expression.
+struct Limit {
+  std::optional<double> at_least;  ///< absolute in `unit`, or a share of the reference
+  std::optional<double> at_most;   ///< both given: the value must lie between
+  std::string unit;                ///< of the metric judged, also when relative
+  Reference reference = Reference::none;
+  std::string name;                ///< of the peak or metric referred to
+};
+
+/// A circumstance that must be proved beside the number; absent or unmet makes the verdict inconclusive.
+struct Demand {
+  std::string name;
+  std::optional<Value> equals;
+  std::optional<double> at_least;
+  std::optional<double> at_most;
+};
+
+/// One promised figure.
+struct Requirement {
+  std::string id, title, probe;
+  Values parameters;  ///< as given; the plan fills in the rest
+  std::string metric;
+  Values at;          ///< coordinates of the measurement judged; empty: the one without coordinates
+  std::string scope;  ///< subject kind judged; every subject of that kind in the record
+  std::string statistic;  ///< median | min | max | p01 | p05 | p95 | p99
+  Limit limit;
+  std::vector<Demand> conditions;
+  int repeat_n = 10;  ///< fewer samples are inconclusive
+  int looks = 1;      ///< attempts at most, pooled, the risk split among them; 1 to 3
+  bool required = true;   ///< severity `required`; else `advisory`: it warns and never accepts or rejects
+  Source source;
+};
+
+/// A design figure that limits may refer to.
+struct Peak {
+  double value = 0;
+  std::string unit;
+  Source source;
+};
+
+/// The whole profile with everything inherited filled in.
+struct Profile {
+  std::string name, title;
+  int revision = 1;
+  double guard_factor = 1.645;  ///< w = guard_factor * u; 1.645 bounds false acceptance at the limit by 5 %
+  double confidence = 0.95;     ///< of the interval of the judged statistic
+  std::vector<std::string> companions;
+  std::map<std::string, Peak> peaks;
+  std::vector<Requirement> requirements;
+};
+
+/// The text of a profile by name, for `extends`; nothing when there is none.
+using ProfileLibrary = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// Reads, inherits (requirements of the same id are replaced) and checks a profile. Refused: what schema.json refuses,
+/// duplicate ids, a required limit without a source, a limit without an operator, a reference to an unknown peak, an
+/// inheritance deeper than eight or in a circle.
+std::expected<Profile, InputError> read_profile(std::string_view text, const std::string& where,
+                                                const ProfileLibrary& library);
+
+/// The document of `profile`, resolved, every field present; read_profile takes it back unchanged.
+nlohmann::json to_json(const Profile& profile);
+
+/// The profiles that are built in, name to text.
+const std::map<std::string, std::string_view>& embedded_profiles();
+
+}  // namespace assay

@@ -1,0 +1,89 @@
+// verdict: the judgement of every planned cell, and of the whole.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "probes/core/json_io.h"
+#include "probes/core/statistics.h"
+
+namespace assay {
+
+/// The judgement of one requirement on one subject. For a lower limit L and guard band w: pass y >= L + w;
+/// conditional_pass L <= y < L + w; conditional_fail L - w < y < L; fail y <= L - w.
+enum class Outcome { pass, conditional_pass, conditional_fail, fail, inconclusive, not_measured, error };
+
+/// The word of `outcome`.
+const char* to_string(Outcome outcome);
+
+/// The judgement of the whole.
+enum class Overall { accepted, rejected, incomplete };
+
+/// The word of `overall`.
+const char* to_string(Overall overall);
+
+/// A demanded condition and what was seen.
+struct ConditionSeen {
+  std::string name;
+  std::string demanded;          ///< "= true", ">= 0.9"
+  std::optional<Value> seen;     ///< absent: not recorded
+  bool met = false;
+};
+
+/// One cell with the numbers that led to its outcome; all in the metric's base unit.
+struct Result {
+  std::string requirement;
+  Subject subject;
+  std::string node;               ///< where it was measured
+  std::string step;               ///< empty when nothing was planned for it
+  bool required = true;
+  Outcome outcome = Outcome::not_measured;
+  std::string reason;             ///< one sentence, always
+  std::string unit;
+  std::optional<double> value;    ///< the statistic judged
+  std::size_t samples = 0;        ///< pooled over all attempts
+  int attempts = 0;
+  std::optional<Interval> interval;
+  std::optional<double> uncertainty;       ///< standard uncertainty u of the value (and of a measured reference)
+  std::optional<double> reference;         ///< what a relative limit referred to
+  std::optional<double> limit_low, limit_high;            ///< L, absolute
+  std::optional<double> acceptance_low, acceptance_high;  ///< A = L + w, or L - w for an upper limit
+  std::optional<double> margin;            ///< distance to the nearer limit as a share of that limit; negative: missed
+  std::optional<double> false_accept;      ///< probability that the true value misses the limit
+  std::vector<ConditionSeen> conditions;
+  std::vector<std::string> evidence;       ///< paths in the run directory
+};
+
+/// A departure from the method that a reader must know: an interrupted attempt, a resumed run, quick parameters.
+struct Deviation {
+  std::string what;
+  std::string step;  ///< empty: of the whole run
+};
+
+/// The verdict of one run.
+struct Verdict {
+  std::string plan_sha256, run_id;
+  std::string profile, site;
+  Overall overall = Overall::incomplete;
+  std::string reason;  ///< one sentence
+  std::vector<Result> results;              ///< in plan order, then subject order
+  std::map<std::string, std::size_t> counts;  ///< outcome word to number of results, all outcomes present
+  std::vector<Deviation> deviations;
+};
+
+/// The bytes of verdict.json: sorted keys, one-space indent, final newline; no clock in it.
+std::string verdict_text(const Verdict& verdict);
+
+/// Reads verdict.json back; strict.
+std::expected<Verdict, InputError> read_verdict(std::string_view text, const std::string& where);
+
+/// Exit code of `overall`: 0 accepted, 1 rejected, 3 incomplete.
+int exit_code(Overall overall);
+
+}  // namespace assay
