@@ -51,7 +51,8 @@ struct PlannedProbe {
 /// The whole plan.
 struct Plan {
   std::string assay_version;
-  bool quick = false;  ///< quick parameters; the verdict says so
+  bool quick = false;    ///< quick parameters: a rehearsal, which accepts nothing
+  bool partial = false;  ///< --only left requirements out, so the whole cannot be accepted
   Profile profile;
   Site site;
   std::map<std::string, PlannedProbe> probes;

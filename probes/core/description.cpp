@@ -192,6 +192,7 @@ std::expected<Description, InputError> read_description(std::string_view text, c
     if (const auto problem = members.problem()) return std::unexpected(*problem);
     result.conditions.push_back(std::move(own));
   }
+  result.document = *document;
   return result;
 }
 

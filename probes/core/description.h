@@ -35,6 +35,7 @@ struct Description {
   std::vector<OwnParameter> parameters;
   std::vector<OwnMetric> metrics;
   std::vector<OwnCondition> conditions;
+  nlohmann::json document;  ///< as read, to be written into a plan
 
   /// The metric of this name, or nullptr.
   [[nodiscard]] const OwnMetric* metric(std::string_view metric_name) const;

@@ -1,0 +1,150 @@
+// journal: one fsynced line for each thing that happened.
+#include "orchestrator/journal.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "probes/core/utc_time.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr const char* kSchema = "assay.journal/1";
+
+[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+
+/// Takes one line into the journal. Throws json::exception on anything unexpected.
+void take(Journal& journal, const json& line) {
+  const std::string kind = line.at("kind");
+  const std::string time = line.at("time");
+  const auto open = [&](const std::string& step, int number) {
+    return std::ranges::find_if(journal.attempts, [&](const Attempt& a) { return a.step == step && a.number == number && a.end.empty(); });
+  };
+  if (kind == "run_begin") {
+    journal.run_id = line.at("run_id");
+    journal.plan_sha256 = line.at("plan_sha256");
+    journal.begin = time;
+  } else if (kind == "run_resume") {
+    ++journal.resumed;
+    journal.finished = false;
+  } else if (kind == "node_up") {
+    journal.node_facts[line.at("node")] = line.at("facts");
+  } else if (kind == "node_down") {
+    journal.node_events.push_back({.node = line.at("node"), .time = time, .reason = line.at("reason")});
+  } else if (kind == "attempt_begin") {
+    journal.attempts.push_back({.step = line.at("step"), .number = line.at("attempt"), .node = line.at("node"),
+                                .outcome = "interrupted", .reason = "assay was killed while it ran", .begin = time,
+                                .end = "", .evidence = {}});
+  } else if (kind == "attempt_end") {
+    const auto attempt = open(line.at("step"), line.at("attempt"));
+    if (attempt == journal.attempts.end()) throw json::other_error::create(501, "an attempt ends that never began", nullptr);
+    attempt->outcome = line.at("outcome");
+    attempt->reason = line.at("reason");
+    attempt->end = time;
+    for (const auto& file : line.at("evidence")) {
+      attempt->evidence.push_back({.path = file.at("path"), .sha256 = file.at("sha256"), .bytes = file.at("bytes")});
+    }
+  } else if (kind == "run_end") {
+    journal.finished = true;
+    journal.end = time;
+  } else {
+    throw json::other_error::create(501, "unknown kind '" + kind + "'", nullptr);
+  }
+}
+
+}  // namespace
+
+std::vector<const Attempt*> Journal::of(std::string_view step) const {
+  std::vector<const Attempt*> found;
+  for (const auto& attempt : attempts) {
+    if (attempt.step == step) found.push_back(&attempt);
+  }
+  return found;
+}
+
+std::expected<Journal, InputError> read_journal(std::string_view text, const std::string& where) {
+  Journal journal;
+  constexpr const char* kHint = "the journal is append-only; restore it from the dossier's evidence if there is one";
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const auto length = text.find('\n');
+    if (length == std::string_view::npos) {
+      journal.torn = true;
+      break;
+    }
+    const std::string here = fmt::format("{}: line {}", where, number);
+    const auto line = parse_json(text.substr(0, length), here);
+    if (!line) return std::unexpected(line.error());
+    try {
+      if (number == 1 && (line->at("schema") != kSchema || line->at("kind") != "run_begin")) {
+        return std::unexpected(InputError{here, "is not the beginning of an assay.journal/1", kHint});
+      }
+      take(journal, *line);
+    } catch (const json::exception& error) {
+      return std::unexpected(InputError{here, error.what(), kHint});
+    }
+    text.remove_prefix(length + 1);
+  }
+  if (journal.run_id.empty()) return std::unexpected(InputError{where, "has no whole line", kHint});
+  return journal;
+}
+
+JournalWriter::JournalWriter(const std::string& path) {
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file_ < 0) fail(path);
+  // A line without its end was never fsynced, so nothing was done because of it: it goes.
+  const auto text = read_file(path);
+  if (!text) throw std::system_error(EIO, std::generic_category(), text.error().text());
+  const auto last = text->rfind('\n');
+  const auto whole = last == std::string::npos ? 0 : last + 1;
+  if (whole != text->size() && ::ftruncate(file_, static_cast<off_t>(whole)) != 0) fail(path);
+}
+
+JournalWriter::~JournalWriter() { ::close(file_); }
+
+void JournalWriter::append(const char* kind, ordered_json body) {
+  ordered_json line;
+  struct stat info = {};
+  if (::fstat(file_, &info) != 0) fail("journal");
+  if (info.st_size == 0) line["schema"] = kSchema;
+  line["time"] = utc_text(std::chrono::system_clock::now());
+  line["kind"] = kind;
+  line.update(body);
+  const std::string text = line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written = ::write(file_, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("journal");
+    done += static_cast<std::size_t>(written);
+  }
+  if (::fsync(file_) != 0) fail("journal");
+}
+
+void JournalWriter::run_begin(const std::string& run_id, const std::string& plan_sha256) {
+  append("run_begin", {{"run_id", run_id}, {"plan_sha256", plan_sha256}});
+}
+void JournalWriter::run_resume() { append("run_resume", ordered_json::object()); }
+void JournalWriter::node_up(const std::string& node, const json& facts) { append("node_up", {{"node", node}, {"facts", facts}}); }
+void JournalWriter::node_down(const std::string& node, const std::string& reason) {
+  append("node_down", {{"node", node}, {"reason", reason}});
+}
+void JournalWriter::attempt_begin(const std::string& step, int number, const std::string& node) {
+  append("attempt_begin", {{"step", step}, {"attempt", number}, {"node", node}});
+}
+void JournalWriter::attempt_end(const Attempt& attempt) {
+  ordered_json files = ordered_json::array();
+  for (const auto& file : attempt.evidence) files.push_back({{"path", file.path}, {"sha256", file.sha256}, {"bytes", file.bytes}});
+  append("attempt_end", {{"step", attempt.step}, {"attempt", attempt.number}, {"outcome", attempt.outcome},
+                         {"reason", attempt.reason}, {"evidence", std::move(files)}});
+}
+void JournalWriter::run_end() { append("run_end", ordered_json::object()); }
+
+}  // namespace assay

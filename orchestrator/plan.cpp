@@ -1,0 +1,188 @@
+// plan: requirements and nodes become steps and cells.
+#include "orchestrator/plan.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "probes/core/suggest.h"
+
+namespace assay {
+namespace {
+
+const Program* find(const std::vector<Program>& programs, std::string_view name) {
+  const auto found = std::ranges::find(programs, name, &Program::name);
+  return found == programs.end() ? nullptr : &*found;
+}
+
+/// What a requirement asks of a probe that the probe does not have; nothing when it has it all.
+std::optional<InputError> check_against(const Requirement& requirement, const Description& probe, const std::string& here) {
+  std::vector<std::string> metrics;
+  for (const auto& metric : probe.metrics) metrics.push_back(metric.name);
+  const auto* metric = probe.metric(requirement.metric);
+  if (metric == nullptr) {
+    return InputError{here + ".metric", fmt::format("{} measures no '{}'", probe.name, requirement.metric), suggestion(requirement.metric, metrics)};
+  }
+  if (metric->unit != requirement.limit.unit) {
+    return InputError{here + ".limit.unit", fmt::format("'{}', but {} of {} is in '{}'", requirement.limit.unit, metric->name, probe.name, metric->unit),
+                      "a limit has the unit of its metric, also when it is a share of something"};
+  }
+  if (requirement.limit.reference == Reference::metric) {
+    const auto* reference = probe.metric(requirement.limit.name);
+    if (reference == nullptr || reference->unit != metric->unit) {
+      return InputError{here + ".limit.of", fmt::format("{} measures no '{}' in {}", probe.name, requirement.limit.name, metric->unit),
+                        suggestion(requirement.limit.name, metrics)};
+    }
+  }
+  for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
+    const auto& name = requirement.conditions[i].name;
+    if (probe.has_condition(name)) continue;
+    std::vector<std::string> names;
+    for (const auto& condition : probe.conditions) names.push_back(condition.name);
+    return InputError{fmt::format("{}.conditions[{}].name", here, i), fmt::format("{} records no '{}'", probe.name, name), suggestion(name, names)};
+  }
+  return std::nullopt;
+}
+
+/// One probe with one set of parameters, and the requirements it serves; becomes a step on every node.
+struct Task {
+  const Program* program = nullptr;
+  Values parameters;
+  std::vector<const Requirement*> requirements;
+};
+
+class Planner {
+ public:
+  Planner(const Profile& profile, const Site& site, const std::vector<Program>& programs, const PlanOptions& options)
+      : programs_(programs), options_(options) {
+    plan_.assay_version = ASSAY_VERSION;
+    plan_.quick = options.quick;
+    plan_.profile = profile;
+    plan_.site = site;
+  }
+
+  std::expected<Plan, InputError> make() {
+    if (auto problem = choose()) return std::unexpected(*problem);
+    for (const auto& name : plan_.profile.companions) {
+      if (const auto* program = find(programs_, name)) {
+        companions_.push_back(name);
+        add_probe(*program);
+      }
+    }
+    for (std::size_t i = 0; i < plan_.profile.requirements.size(); ++i) {
+      if (auto problem = place(plan_.profile.requirements[i], fmt::format("profile {}: requirements[{}]", plan_.profile.name, i))) {
+        return std::unexpected(*problem);
+      }
+    }
+    std::ranges::stable_sort(tasks_, {}, [](const Task& task) { return task.program->description.typical_s; });
+    write_steps();
+    return std::move(plan_);
+  }
+
+ private:
+  /// Applies --only.
+  std::optional<InputError> choose() {
+    if (options_.only.empty()) return std::nullopt;
+    std::vector<std::string> ids;
+    for (const auto& requirement : plan_.profile.requirements) ids.push_back(requirement.id);
+    for (const auto& id : options_.only) {
+      if (std::ranges::find(ids, id) == ids.end()) {
+        return InputError{"--only", fmt::format("profile {} has no requirement '{}'", plan_.profile.name, id), suggestion(id, ids)};
+      }
+    }
+    const auto left_out = std::erase_if(plan_.profile.requirements, [&](const Requirement& requirement) {
+      return std::ranges::find(options_.only, requirement.id) == options_.only.end();
+    });
+    plan_.partial = left_out > 0;
+    return std::nullopt;
+  }
+
+  void add_probe(const Program& program) {
+    plan_.probes.try_emplace(program.name, PlannedProbe{.sha256 = program.sha256, .description = program.description});
+  }
+
+  std::optional<InputError> place(const Requirement& requirement, const std::string& here) {
+    const Program* program = find(programs_, requirement.probe);
+    if (program == nullptr) return leave_out(requirement, fmt::format("the probe {} is not part of this build", requirement.probe));
+    if (auto problem = check_against(requirement, program->description, here)) return problem;
+    if (program->description.scope != "node") return leave_out(requirement, "this version places probes on single nodes only");
+    auto parameters = program->description.resolve(requirement.parameters, options_.quick);
+    if (!parameters) {
+      InputError error = parameters.error();
+      error.where = here + ".parameters." + error.where;
+      return error;
+    }
+    add_probe(*program);
+    const auto same = std::ranges::find_if(tasks_, [&](const Task& task) { return task.program == program && task.parameters == *parameters; });
+    if (same != tasks_.end()) {
+      same->requirements.push_back(&requirement);
+    } else {
+      tasks_.push_back({.program = program, .parameters = std::move(*parameters), .requirements = {&requirement}});
+    }
+    return std::nullopt;
+  }
+
+  std::optional<InputError> leave_out(const Requirement& requirement, const std::string& reason) {
+    for (const auto& node : plan_.site.nodes) {
+      plan_.coverage.push_back({.requirement = requirement.id, .subject = {"node", node.name}, .step = "", .reason = reason});
+    }
+    return std::nullopt;
+  }
+
+  void write_steps() {
+    int number = 0;
+    for (const auto& task : tasks_) {
+      for (const auto& node : plan_.site.nodes) {
+        const auto& probe = task.program->description;
+        Step step{.id = fmt::format("{:04}-{}-{}", ++number, probe.name, node.name), .probe = probe.name,
+                  .parameters = task.parameters, .nodes = {node.name}, .requirements = {},
+                  .companions = probe.companion ? std::vector<std::string>{} : companions_,
+                  .deadline_s = probe.deadline_s, .typical_s = probe.typical_s, .looks = 1};
+        for (const auto* requirement : task.requirements) {
+          step.requirements.push_back(requirement->id);
+          step.looks = std::max(step.looks, requirement->looks);
+          plan_.coverage.push_back({.requirement = requirement->id, .subject = {"node", node.name}, .step = step.id, .reason = ""});
+        }
+        plan_.steps.push_back(std::move(step));
+      }
+    }
+    order_coverage();
+  }
+
+  /// The ledger runs in the profile's order of requirements, then in the site's order of nodes.
+  void order_coverage() {
+    std::map<std::string, std::size_t> requirement_rank;
+    std::map<std::string, std::size_t> node_rank;
+    for (const auto& requirement : plan_.profile.requirements) requirement_rank.emplace(requirement.id, requirement_rank.size());
+    for (const auto& node : plan_.site.nodes) node_rank.emplace(node.name, node_rank.size());
+    std::ranges::stable_sort(plan_.coverage, {}, [&](const Cell& cell) {
+      return std::pair(requirement_rank.at(cell.requirement), node_rank.at(cell.subject.id));
+    });
+  }
+
+  const std::vector<Program>& programs_;
+  const PlanOptions& options_;
+  Plan plan_;
+  std::vector<std::string> companions_;
+  std::vector<Task> tasks_;
+};
+
+}  // namespace
+
+const Step* Plan::step(std::string_view id) const {
+  const auto found = std::ranges::find(steps, id, &Step::id);
+  return found == steps.end() ? nullptr : &*found;
+}
+
+const Requirement* Plan::requirement(std::string_view id) const {
+  const auto found = std::ranges::find(profile.requirements, id, &Requirement::id);
+  return found == profile.requirements.end() ? nullptr : &*found;
+}
+
+std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site, const std::vector<Program>& programs,
+                                          const PlanOptions& options) {
+  return Planner(profile, site, programs, options).make();
+}
+
+}  // namespace assay

@@ -1,0 +1,114 @@
+// plan_text: plan.json, both ways.
+#include <fmt/format.h>
+
+#include "orchestrator/digest.h"
+#include "orchestrator/plan.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kSchema = "assay.plan/1";
+
+json to_json(const Step& step) {
+  return {{"id", step.id},
+          {"probe", step.probe},
+          {"parameters", assay::to_json(step.parameters)},
+          {"nodes", step.nodes},
+          {"requirements", step.requirements},
+          {"companions", step.companions},
+          {"deadline_s", step.deadline_s},
+          {"typical_s", step.typical_s},
+          {"looks", step.looks}};
+}
+
+Step step_from(const json& object) {
+  return {.id = object.at("id"), .probe = object.at("probe"),
+          .parameters = values_from(object.at("parameters")).value(), .nodes = object.at("nodes"),
+          .requirements = object.at("requirements"), .companions = object.at("companions"),
+          .deadline_s = object.at("deadline_s"), .typical_s = object.at("typical_s"), .looks = object.at("looks")};
+}
+
+json to_json(const Cell& cell) {
+  return {{"requirement", cell.requirement}, {"subject", assay::to_json(cell.subject)}, {"step", cell.step}, {"reason", cell.reason}};
+}
+
+Cell cell_from(const json& object) {
+  return {.requirement = object.at("requirement"), .subject = subject_from(object.at("subject")).value(),
+          .step = object.at("step"), .reason = object.at("reason")};
+}
+
+/// Every name a plan uses must be one it defines; a plan that was edited by hand fails here, not in the run.
+std::optional<InputError> check_references(const Plan& plan, const std::string& where) {
+  for (const auto& step : plan.steps) {
+    const std::string here = fmt::format("{}: step {}", where, step.id);
+    if (!plan.probes.contains(step.probe)) return InputError{here, fmt::format("probe '{}' is not described", step.probe), ""};
+    if (step.nodes.empty()) return InputError{here, "has no node", ""};
+    for (const auto& node : step.nodes) {
+      if (plan.site.node(node) == nullptr) return InputError{here, fmt::format("node '{}' is not in the site", node), ""};
+    }
+    for (const auto& companion : step.companions) {
+      if (!plan.probes.contains(companion)) return InputError{here, fmt::format("companion '{}' is not described", companion), ""};
+    }
+  }
+  for (const auto& cell : plan.coverage) {
+    if (plan.requirement(cell.requirement) == nullptr) return InputError{where, fmt::format("coverage names requirement '{}'", cell.requirement), ""};
+    if (!cell.step.empty() && plan.step(cell.step) == nullptr) return InputError{where, fmt::format("coverage names step '{}'", cell.step), ""};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string plan_text(const Plan& plan) {
+  json probes = json::object();
+  for (const auto& [name, probe] : plan.probes) probes[name] = {{"sha256", probe.sha256}, {"description", probe.description.document}};
+  json steps = json::array();
+  for (const auto& step : plan.steps) steps.push_back(to_json(step));
+  json coverage = json::array();
+  for (const auto& cell : plan.coverage) coverage.push_back(to_json(cell));
+  return json{{"schema", kSchema},
+              {"assay_version", plan.assay_version},
+              {"quick", plan.quick},
+              {"partial", plan.partial},
+              {"profile", assay::to_json(plan.profile)},
+              {"site", assay::to_json(plan.site)},
+              {"probes", std::move(probes)},
+              {"steps", std::move(steps)},
+              {"coverage", std::move(coverage)}}
+             .dump(1) + "\n";
+}
+
+std::expected<Plan, InputError> read_plan(std::string_view text, const std::string& where) {
+  const auto document = parse_json(text, where);
+  if (!document) return std::unexpected(document.error());
+  const std::string hint = "plan.json is written by `assay plan`; plan again instead of editing it";
+  try {
+    if (document->at("schema") != kSchema) return std::unexpected(InputError{where, "is not an assay.plan/1", hint});
+    auto profile = read_profile(document->at("profile").dump(), where + ": profile", [](const std::string&) { return std::nullopt; });
+    if (!profile) return std::unexpected(profile.error());
+    auto site = read_site(document->at("site").dump(), where + ": site");
+    if (!site) return std::unexpected(site.error());
+    Plan plan{.assay_version = document->at("assay_version"), .quick = document->at("quick"),
+              .partial = document->at("partial"), .profile = std::move(*profile), .site = std::move(*site),
+              .probes = {}, .steps = {}, .coverage = {}};
+    for (const auto& [name, probe] : document->at("probes").items()) {
+      auto description = read_description(probe.at("description").dump(), fmt::format("{}: probes.{}", where, name));
+      if (!description) return std::unexpected(description.error());
+      plan.probes.emplace(name, PlannedProbe{.sha256 = probe.at("sha256"), .description = std::move(*description)});
+    }
+    for (const auto& step : document->at("steps")) plan.steps.push_back(step_from(step));
+    for (const auto& cell : document->at("coverage")) plan.coverage.push_back(cell_from(cell));
+    if (auto problem = check_references(plan, where)) return std::unexpected(*problem);
+    // One check against everything else: what was read must write the same bytes.
+    if (plan_text(plan) != text) return std::unexpected(InputError{where, "is not byte for byte what assay writes", hint});
+    return plan;
+  } catch (const json::exception& error) {
+    return std::unexpected(InputError{where, error.what(), hint});
+  } catch (const std::bad_optional_access&) {
+    return std::unexpected(InputError{where, "a parameter or subject is not of the form that assay writes", hint});
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,228 @@
+// profile: reading, inheriting, checking and writing design targets.
+#include "orchestrator/profile.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "orchestrator/schema.h"
+#include "probes/core/suggest.h"
+#include "profiles/embedded.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kSchema = "assay.profile/1";
+constexpr int kDeepestInheritance = 8;  // vendor > product > site > contract leaves room; more is a circle
+
+std::optional<double> number(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() ? std::nullopt : std::optional<double>(found->get<double>());
+}
+
+Source source_from(const json& object) {
+  return {.document = object.at("document"), .figure = object.value("figure", ""), .date = object.value("date", ""),
+          .method = object.value("method", ""), .status = object.at("status")};
+}
+
+json to_json(const Source& source) {
+  json object = {{"document", source.document}, {"figure", source.figure}, {"method", source.method}, {"status", source.status}};
+  if (!source.date.empty()) object["date"] = source.date;
+  return object;
+}
+
+Limit limit_from(const json& object) {
+  Limit limit{.at_least = number(object, "at_least"), .at_most = number(object, "at_most"), .unit = object.at("unit"),
+              .reference = Reference::none, .name = ""};
+  const std::string of = object.value("of", "");
+  if (of == "best_sample") limit.reference = Reference::best_sample;
+  if (of == "fleet_median") limit.reference = Reference::fleet_median;
+  if (of.starts_with("peak:")) limit.reference = Reference::peak;
+  if (of.starts_with("metric:")) limit.reference = Reference::metric;
+  if (const auto colon = of.find(':'); colon != std::string::npos) limit.name = of.substr(colon + 1);
+  return limit;
+}
+
+json to_json(const Limit& limit) {
+  json object = {{"unit", limit.unit}};
+  if (limit.at_least) object["at_least"] = *limit.at_least;
+  if (limit.at_most) object["at_most"] = *limit.at_most;
+  switch (limit.reference) {
+    case Reference::none: break;
+    case Reference::peak: object["of"] = "peak:" + limit.name; break;
+    case Reference::metric: object["of"] = "metric:" + limit.name; break;
+    case Reference::best_sample: object["of"] = "best_sample"; break;
+    case Reference::fleet_median: object["of"] = "fleet_median"; break;
+  }
+  return object;
+}
+
+Requirement requirement_from(const json& entry) {
+  Requirement result{.id = entry.at("id"), .title = entry.at("title"), .probe = entry.at("probe"),
+                     .parameters = values_from(entry.value("parameters", json::object())).value_or(Values{}),
+                     .metric = entry.at("metric"),
+                     .at = values_from(entry.value("at", json::object())).value_or(Values{}),
+                     .scope = entry.at("scope"), .statistic = entry.value("statistic", "median"),
+                     .limit = limit_from(entry.at("limit")), .conditions = {}, .repeat_n = 10, .looks = 1,
+                     .required = entry.value("severity", "required") == "required",
+                     .source = source_from(entry.at("source"))};
+  for (const auto& demand : entry.value("conditions", json::array())) {
+    result.conditions.push_back({.name = demand.at("name"),
+                                 .equals = demand.contains("equals") ? value_from(demand.at("equals")) : std::nullopt,
+                                 .at_least = number(demand, "at_least"),
+                                 .at_most = number(demand, "at_most")});
+  }
+  if (const auto repeat = entry.find("repeat"); repeat != entry.end()) {
+    result.repeat_n = repeat->value("n", result.repeat_n);
+    result.looks = repeat->value("looks", result.looks);
+  }
+  return result;
+}
+
+json to_json(const Requirement& requirement) {
+  json conditions = json::array();
+  for (const auto& demand : requirement.conditions) {
+    json object = {{"name", demand.name}};
+    if (demand.equals) object["equals"] = assay::to_json(*demand.equals);
+    if (demand.at_least) object["at_least"] = *demand.at_least;
+    if (demand.at_most) object["at_most"] = *demand.at_most;
+    conditions.push_back(std::move(object));
+  }
+  return {{"id", requirement.id},
+          {"title", requirement.title},
+          {"probe", requirement.probe},
+          {"parameters", assay::to_json(requirement.parameters)},
+          {"metric", requirement.metric},
+          {"at", assay::to_json(requirement.at)},
+          {"scope", requirement.scope},
+          {"statistic", requirement.statistic},
+          {"limit", to_json(requirement.limit)},
+          {"conditions", std::move(conditions)},
+          {"repeat", {{"n", requirement.repeat_n}, {"looks", requirement.looks}}},
+          {"severity", requirement.required ? "required" : "advisory"},
+          {"source", to_json(requirement.source)}};
+}
+
+std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile, const std::string& here) {
+  const auto& limit = requirement.limit;
+  if (!limit.at_least && !limit.at_most) {
+    return InputError{here + ".limit", "has neither at_least nor at_most", "a limit needs one of them, or both"};
+  }
+  if (limit.at_least && limit.at_most && *limit.at_least > *limit.at_most) {
+    return InputError{here + ".limit", "at_least is above at_most", "no value could pass"};
+  }
+  if (requirement.required && requirement.source.status == "unsourced") {
+    return InputError{here + ".source.status", "a required limit is unsourced",
+                      "name the source, or set severity to advisory: an unsourced limit can warn, never accept"};
+  }
+  if (limit.reference == Reference::peak) {
+    std::vector<std::string> names;
+    for (const auto& [name, peak] : profile.peaks) names.push_back(name);
+    const auto peak = profile.peaks.find(limit.name);
+    if (peak == profile.peaks.end()) {
+      return InputError{here + ".limit.of", fmt::format("there is no peak '{}'", limit.name), suggestion(limit.name, names)};
+    }
+    if (peak->second.unit != limit.unit) {
+      return InputError{here + ".limit.unit", fmt::format("'{}', but peak '{}' is in '{}'", limit.unit, limit.name, peak->second.unit), ""};
+    }
+  }
+  for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
+    const auto& demand = requirement.conditions[i];
+    if (demand.equals && (demand.at_least || demand.at_most)) {
+      return InputError{fmt::format("{}.conditions[{}]", here, i), "has both equals and a bound", "use one or the other"};
+    }
+  }
+  return std::nullopt;
+}
+
+/// Reads one document over what it inherits.
+std::expected<Profile, InputError> read_level(std::string_view text, const std::string& where,
+                                              const ProfileLibrary& library, int level) {
+  const auto document = parse_json(text, where);
+  if (!document) return std::unexpected(document.error());
+  if (auto problem = check_schema(*document, "schema", where)) return std::unexpected(*problem);
+  Profile profile;
+  if (const auto base = document->find("extends"); base != document->end()) {
+    const std::string name = *base;
+    if (level >= kDeepestInheritance) {
+      return std::unexpected(InputError{where + ": extends", "inheritance is deeper than eight or runs in a circle", ""});
+    }
+    const auto base_text = library(name);
+    if (!base_text) {
+      std::vector<std::string> names;
+      for (const auto& [known, unused] : embedded_profiles()) names.push_back(known);
+      return std::unexpected(InputError{where + ": extends", fmt::format("there is no profile '{}'", name), suggestion(name, names)});
+    }
+    auto inherited = read_level(*base_text, name, library, level + 1);
+    if (!inherited) return inherited;
+    profile = std::move(*inherited);
+  }
+  profile.name = document->at("name");
+  profile.title = document->at("title");
+  profile.revision = document->at("revision");
+  if (const auto decision = document->find("decision"); decision != document->end()) {
+    profile.guard_factor = decision->value("guard_factor", profile.guard_factor);
+    profile.confidence = decision->value("confidence", profile.confidence);
+  }
+  if (const auto list = document->find("companions"); list != document->end()) profile.companions = *list;
+  for (const auto& [name, peak] : document->value("peaks", json::object()).items()) {
+    profile.peaks[name] = {.value = peak.at("value"), .unit = peak.at("unit"), .source = source_from(peak.at("source"))};
+  }
+  std::set<std::string> own_ids;
+  for (std::size_t i = 0; i < document->at("requirements").size(); ++i) {
+    Requirement requirement = requirement_from(document->at("requirements")[i]);
+    const std::string here = fmt::format("{}: requirements[{}]", where, i);
+    if (!own_ids.insert(requirement.id).second) {
+      return std::unexpected(InputError{here + ".id", fmt::format("'{}' stands twice", requirement.id), "every requirement has an id of its own"});
+    }
+    if (auto problem = check_requirement(requirement, profile, here)) return std::unexpected(*problem);
+    const auto same = std::ranges::find(profile.requirements, requirement.id, &Requirement::id);
+    if (same != profile.requirements.end()) {
+      *same = std::move(requirement);
+    } else {
+      profile.requirements.push_back(std::move(requirement));
+    }
+  }
+  return profile;
+}
+
+}  // namespace
+
+std::expected<Profile, InputError> read_profile(std::string_view text, const std::string& where, const ProfileLibrary& library) {
+  auto profile = read_level(text, where, library, 0);
+  if (profile && profile->requirements.empty()) {
+    return std::unexpected(InputError{where + ": requirements", "is empty, also after inheritance", "a profile that demands nothing can accept nothing"});
+  }
+  return profile;
+}
+
+json to_json(const Profile& profile) {
+  json peaks = json::object();
+  for (const auto& [name, peak] : profile.peaks) {
+    peaks[name] = {{"value", peak.value}, {"unit", peak.unit}, {"source", to_json(peak.source)}};
+  }
+  json requirements = json::array();
+  for (const auto& requirement : profile.requirements) requirements.push_back(to_json(requirement));
+  return {{"schema", kSchema},
+          {"name", profile.name},
+          {"title", profile.title},
+          {"revision", profile.revision},
+          {"decision", {{"guard_factor", profile.guard_factor}, {"confidence", profile.confidence}}},
+          {"companions", profile.companions},
+          {"peaks", std::move(peaks)},
+          {"requirements", std::move(requirements)}};
+}
+
+const std::map<std::string, std::string_view>& embedded_profiles() {
+  static const auto kProfiles = [] {
+    auto documents = embedded_documents();
+    std::erase_if(documents, [](const auto& entry) { return entry.first.ends_with("schema"); });
+    return documents;
+  }();
+  return kProfiles;
+}
+
+}  // namespace assay

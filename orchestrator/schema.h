@@ -1,0 +1,18 @@
+// schema: checks a document against a JSON Schema and says in the document's own coordinates what is wrong.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "probes/core/json_io.h"
+
+namespace assay {
+
+/// Checks `document` against the embedded schema `schema_name` ("schema" for profiles, "site.schema"). The error is the
+/// deepest violation: its path, what stands there, what the schema allows, and the schema's description as the hint.
+std::optional<InputError> check_schema(const nlohmann::json& document, const std::string& schema_name,
+                                       const std::string& where);
+
+}  // namespace assay

@@ -1,0 +1,13 @@
+// embedded: the documents of this folder as compiled in.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+/// File name without .json to text: the profiles, and the schemas "schema" and "site.schema".
+const std::map<std::string, std::string_view>& embedded_documents();
+
+}  // namespace assay
