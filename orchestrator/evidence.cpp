@@ -1,0 +1,122 @@
+// evidence: reading a run directory, trusting nothing that the journal does not vouch for.
+#include "orchestrator/evidence.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "orchestrator/digest.h"
+#include "probes/core/record_reader.h"
+
+namespace assay {
+namespace {
+
+std::string last_event(const Journal& journal, const std::string& node) {
+  for (auto event = journal.node_events.rbegin(); event != journal.node_events.rend(); ++event) {
+    if (event->node == node) return fmt::format("Node {}: {}", node, event->reason);
+  }
+  return "The run ended before this step began.";
+}
+
+/// Whether a record is what was asked for on that node; the words of the mismatch otherwise.
+std::optional<std::string> mismatch(const Record& record, const Step& step, const Journal& journal, const std::string& node) {
+  if (record.start.parameters != step.parameters) return "the record's parameters are not those of the step";
+  if (record.start.rank != 0 || record.start.world != static_cast<int>(step.nodes.size())) {
+    return "the record has another rank or world than the step";
+  }
+  const auto facts = journal.node_facts.find(node);
+  if (facts == journal.node_facts.end()) return "the node's agent never said what the node is";
+  const std::string said = facts->second.value("name", "");
+  const auto& host = std::get<std::string>(record.start.host.at("name"));
+  if (said != host) return fmt::format("the record is of host '{}', the node's agent said '{}'", host, said);
+  return std::nullopt;
+}
+
+void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt& attempt, const Journal& journal,
+          const EvidenceReader& evidence) {
+  const auto failed = [&](Outcome outcome, const std::string& reason) {
+    found.absence = outcome;
+    found.reason = fmt::format("Attempt {} on {}: {}", attempt.number, attempt.node, reason);
+    found.broken = found.broken || outcome == Outcome::error;
+  };
+  if (attempt.outcome == "interrupted" || attempt.outcome == "lost") {
+    if (!found.records.empty() || found.broken) return;
+    found.absence = attempt.outcome == "lost" ? Outcome::error : Outcome::not_measured;
+    found.reason = fmt::format("Attempt {} on {}: {}: {}", attempt.number, attempt.node, attempt.outcome, attempt.reason);
+    return;
+  }
+  ++found.attempts;
+  if (attempt.outcome != "exited") return failed(Outcome::error, fmt::format("{}: {}", attempt.outcome, attempt.reason));
+  auto record = record_of(plan, attempt, evidence);
+  if (!record) return failed(Outcome::error, "the record is refused: " + record.error().text());
+  if (const auto problem = mismatch(*record, step, journal, attempt.node)) return failed(Outcome::error, *problem);
+  if (record->end.status == Status::skip) return failed(Outcome::not_measured, "the probe skipped: " + record->end.reason);
+  if (record->end.status == Status::error) return failed(Outcome::error, "the probe failed: " + record->end.reason);
+  found.records.push_back(std::move(*record));
+}
+
+}  // namespace
+
+std::expected<Run, InputError> read_run(const std::string& directory) {
+  const auto plan_bytes = read_file(directory + "/plan.json");
+  if (!plan_bytes) return std::unexpected(plan_bytes.error());
+  auto plan = read_plan(*plan_bytes, directory + "/plan.json");
+  if (!plan) return std::unexpected(plan.error());
+  const auto journal_bytes = read_file(directory + "/journal.jsonl");
+  if (!journal_bytes) return std::unexpected(journal_bytes.error());
+  auto journal = read_journal(*journal_bytes, directory + "/journal.jsonl");
+  if (!journal) return std::unexpected(journal.error());
+  Run run{.plan = std::move(*plan), .plan_sha256 = sha256(*plan_bytes), .journal = std::move(*journal)};
+  if (run.journal.plan_sha256 != run.plan_sha256) {
+    return std::unexpected(InputError{directory, "journal.jsonl belongs to another plan than plan.json",
+                                      "the plan was frozen when the run began; restore it"});
+  }
+  return run;
+}
+
+EvidenceReader evidence_in(const std::string& directory) {
+  return [directory](const EvidenceFile& file) -> std::expected<std::string, InputError> {
+    auto bytes = read_file(directory + "/" + file.path);
+    if (!bytes) return bytes;
+    if (bytes->size() != file.bytes || sha256(*bytes) != file.sha256) {
+      return std::unexpected(InputError{file.path, "is not the file that was journalled", "the evidence was changed after the run"});
+    }
+    return bytes;
+  };
+}
+
+std::string record_path(const std::string& step, int attempt, const std::string& companion) {
+  return fmt::format("records/{}/{}/{}0.jsonl", step, attempt, companion.empty() ? "" : companion + ".");
+}
+
+std::string log_path(const std::string& step, int attempt, const std::string& companion) {
+  return fmt::format("logs/{}/{}/{}0.log", step, attempt, companion.empty() ? "" : companion + ".");
+}
+
+std::expected<Record, InputError> record_of(const Plan& plan, const Attempt& attempt, const EvidenceReader& evidence,
+                                            const std::string& companion) {
+  const std::string path = record_path(attempt.step, attempt.number, companion);
+  const auto file = std::ranges::find(attempt.evidence, path, &EvidenceFile::path);
+  if (file == attempt.evidence.end()) return std::unexpected(InputError{path, "was never journalled", ""});
+  const Step* step = plan.step(attempt.step);
+  if (step == nullptr) return std::unexpected(InputError{path, "belongs to no step of the plan", ""});
+  const auto bytes = evidence(*file);
+  if (!bytes) return std::unexpected(bytes.error());
+  const auto& probe = plan.probes.at(companion.empty() ? step->probe : companion);
+  auto record = read_record(*bytes, probe.description);
+  if (!record) record.error().where = path + ": " + record.error().where;
+  return record;
+}
+
+StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const Attempt*>& attempts,
+                     const Journal& journal, const EvidenceReader& evidence) {
+  StepEvidence found;
+  found.reason = last_event(journal, step.nodes.front());
+  for (const Attempt* attempt : attempts) {
+    for (const auto& file : attempt->evidence) found.paths.push_back(file.path);
+    take(found, plan, step, *attempt, journal, evidence);
+  }
+  return found;
+}
+
+}  // namespace assay

@@ -1,0 +1,58 @@
+// evidence: a run directory as it lies on disk, and what each step left in it.
+#pragma once
+
+#include <expected>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/journal.h"
+#include "orchestrator/plan.h"
+#include "orchestrator/verdict.h"
+
+namespace assay {
+
+/// The bytes of one evidence file by its path in the run directory; an error when it is missing or not what was
+/// journalled.
+using EvidenceReader = std::function<std::expected<std::string, InputError>(const EvidenceFile&)>;
+
+/// A run directory read whole.
+struct Run {
+  Plan plan;
+  std::string plan_sha256;
+  Journal journal;
+};
+
+/// Reads plan.json and journal.jsonl of `directory`. An error when either is missing or damaged, or when the journal
+/// belongs to another plan.
+std::expected<Run, InputError> read_run(const std::string& directory);
+
+/// Reads evidence under `directory`; a file whose SHA-256 or size is not the journalled one is an error.
+EvidenceReader evidence_in(const std::string& directory);
+
+/// Path in the run directory of what rank 0 of an attempt printed; of a companion's record when `companion` is named.
+std::string record_path(const std::string& step, int attempt, const std::string& companion = "");
+
+/// Path in the run directory of what a probe wrote to stderr.
+std::string log_path(const std::string& step, int attempt, const std::string& companion = "");
+
+/// The record of an attempt's rank 0, or of a companion, parsed with the plan's own description of the probe.
+std::expected<Record, InputError> record_of(const Plan& plan, const Attempt& attempt, const EvidenceReader& evidence,
+                                            const std::string& companion = "");
+
+/// What one step left behind, over all its attempts.
+struct StepEvidence {
+  std::vector<Record> records;              ///< of attempts that completed, in order
+  std::vector<std::string> paths;           ///< evidence of every attempt
+  int attempts = 0;                         ///< that measured or should have; interrupted and lost ones do not count
+  Outcome absence = Outcome::not_measured;  ///< the outcome of the step's cells when there is no record
+  std::string reason;                       ///< why there is none, or what broke
+  bool broken = false;                      ///< an attempt failed in a way that a good one does not mend
+};
+
+/// Collects the evidence of `step` from its `attempts`. Hostile records are refused here: of another probe, step,
+/// revision, rank or host than was asked for.
+StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const Attempt*>& attempts,
+                     const Journal& journal, const EvidenceReader& evidence);
+
+}  // namespace assay
