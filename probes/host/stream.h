@@ -16,9 +16,9 @@ inline constexpr std::array kStreamKernels = {StreamKernel::copy, StreamKernel::
 /// How results leave the core: past the caches, or through them, which reads every line before writing it.
 enum class Stores { non_temporal, regular };
 
-/// STREAM's scalar is 3, which makes the values overflow after 262 rounds; sqrt(2) - 1 is the fixed point at which every
-/// round leaves `a` where it was, so that any number of rounds can be verified.
-inline constexpr double kStreamScalar = 0.41421356237309503;
+/// STREAM's scalar is 3, with which the values overflow after 262 rounds. With 0.42 `a` grows by 2 s + s^2 = 1.0164 a
+/// round: every round leaves other values behind, so that a lost one shows, and 43,000 rounds fit a double.
+inline constexpr double kStreamScalar = 0.42;
 
 /// Bytes that STREAM counts for one pass over arrays of `elements` doubles: two arrays for copy and scale, three for add
 /// and triad (McCalpin, STREAM 5.10). Reads for ownership are not counted.
