@@ -118,6 +118,7 @@ std::optional<std::string> told(std::string_view text) {
 }
 
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text) {
+  if (text.empty()) return std::nullopt;
   std::vector<int> cpus;
   for (const auto part : text | std::views::split(',')) {
     const std::string_view range(part.begin(), part.end());
