@@ -1,6 +1,10 @@
 // power_sampler: electric power and energy beside a step, from the counters the machine has.
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -72,7 +76,11 @@ class Meter {
     const auto now = Clock::now();
     const double time_s = std::chrono::duration<double>(now - last_).count();
     const std::uint64_t energy_uj = energy_between_uj(last_uj_, now_uj, zone_.range_uj);
-    whole ? series_.add(energy_uj, time_s) : series_.close(energy_uj, time_s);
+    if (whole) {
+      series_.add(energy_uj, time_s);
+    } else {
+      series_.close(energy_uj, time_s);
+    }
     longest_s_ = std::max(longest_s_, time_s);
     last_uj_ = now_uj;
     last_ = now;
