@@ -96,6 +96,30 @@ TEST_F(fake_fio, dies_with_the_probe) {
   EXPECT_EQ(killing_signal(), -1);
 }
 
+TEST_F(fake_fio, is_killed_and_its_files_removed_when_the_probe_is_told_to_stop) {
+  misbehave("hang_alone");
+  const ScratchDirectory scratch(".");
+  const std::string ready = scratch.path() + "/ready", printed = scratch.path() + "/record";
+  ASSERT_EQ(mkfifo(ready.c_str(), 0600), 0);
+  setenv("FAKE_FIO_READY", ready.c_str(), 1);
+  const pid_t probe = fork();
+  if (probe == 0) {
+    (void)dup2(open(printed.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);  // a failure shows as an empty record
+    execl(ASSAY_STORAGE_BANDWIDTH, ASSAY_STORAGE_BANDWIDTH, "--quick", "--directory", scratch.path().c_str(), nullptr);
+    _exit(127);
+  }
+  close(open(ready.c_str(), O_RDONLY));  // returns when the fake runs
+  unsetenv("FAKE_FIO_READY");
+  kill(probe, SIGTERM);
+  int status = 0;
+  ASSERT_EQ(waitpid(probe, &status, 0), probe);
+  EXPECT_EQ(WEXITSTATUS(status), kExitError);
+  EXPECT_EQ(killing_signal(), -1);  // the probe reaped its fio, nothing was handed to us
+  EXPECT_NE(read_file(printed)->find("stopped by a signal while fio ran"), std::string::npos);
+  const auto left = std::filesystem::directory_iterator(scratch.path());
+  EXPECT_EQ(std::distance(begin(left), end(left)), 2);  // the pipe and the record, which are the test's
+}
+
 TEST_F(fake_fio, that_fails_is_an_error_with_its_own_words) {
   misbehave("nonzero");
   const std::string why = reason<std::runtime_error>([] { Fio fio(kPlan); });
@@ -148,6 +172,13 @@ TEST_F(fake_fio, is_not_started_where_the_space_is_short) {
   FioPlan huge = kPlan;
   huge.file_size = {std::uint64_t{1} << 60};
   EXPECT_NE(reason<Skip>([&] { Fio fio(huge); }).find("B are needed"), std::string::npos);
+}
+
+TEST(storage_parameters, of_zero_are_refused_before_fio_takes_its_defaults) {
+  const Parameters given({{"queue_depth", std::int64_t{0}}, {"runtime", 0.0}, {"jobs", std::int64_t{1}}});
+  EXPECT_EQ(reason<BadParameter>([&] { demand_positive(given, {"jobs", "queue_depth"}); }), "queue_depth: must be more than 0");
+  EXPECT_EQ(reason<BadParameter>([&] { demand_positive(given, {"runtime"}); }), "runtime: must be more than 0");
+  EXPECT_NO_THROW(demand_positive(given, {"jobs"}));
 }
 
 TEST(storage_directory, that_is_memory_is_a_skip) {
