@@ -27,9 +27,9 @@ struct FioFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// `fio --version`, in a scratch directory for its output.
-std::string ask_version(const std::string& program, Seconds grace) {
-  const ScratchDirectory scratch(std::filesystem::temp_directory_path().string());
+/// What `fio --version` says; its output passes through a file in `directory`.
+std::string ask_version(const std::string& program, const std::string& directory, Seconds grace) {
+  const ScratchDirectory scratch(directory);
   const std::string log = scratch.path() + "/version";
   const auto outcome = run_child(program, {"--version"}, scratch.path(), log, grace);
   const std::string said = read_fact(log).value_or("");
@@ -40,26 +40,31 @@ std::string ask_version(const std::string& program, Seconds grace) {
 }
 
 
-void demand_positive(const char* name, double value) {
-  if (value <= 0) throw BadParameter(fmt::format("{}: must be more than 0", name));
-}
-
 }  // namespace
 
 FioPlan fio_plan(const Parameters& given) {
   FioPlan plan{.directory = given.text("directory"), .engine = given.text("engine"), .file_size = given.bytes("file_size"),
                .ramp = given.seconds("ramp"), .runtime = given.seconds("runtime"), .samples = given.count("samples")};
-  demand_positive("samples", static_cast<double>(plan.samples));
-  demand_positive("runtime", plan.runtime.count);
-  demand_positive("file_size", static_cast<double>(plan.file_size.count));
+  demand_positive(given, {"samples", "runtime", "file_size"});
   return plan;
+}
+
+void demand_positive(const Parameters& given, std::initializer_list<std::string_view> names) {
+  for (const auto name : names) {
+    const Value& value = given.values().at(std::string(name));
+    const auto* const count = std::get_if<std::int64_t>(&value);
+    const auto* const seconds = std::get_if<double>(&value);
+    if ((count != nullptr && *count <= 0) || (seconds != nullptr && *seconds <= 0)) {
+      throw BadParameter(fmt::format("{}: must be more than 0", name));
+    }
+  }
 }
 
 Fio::Fio(const FioPlan& plan) : plan_(plan) {
   const auto program = find_program("fio");
   if (!program) throw Skip("fio is not on PATH; install fio 3");
   program_ = *program;
-  version_ = ask_version(program_, plan_.grace);
+  version_ = ask_version(program_, plan_.directory, plan_.grace);
   if (fio_major_version(version_) != kMajorVersion) {
     throw Skip(fmt::format("{} is '{}', not fio {}", program_, version_, kMajorVersion));
   }

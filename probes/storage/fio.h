@@ -1,12 +1,14 @@
 // fio: drives fio 3 as a child process; one file laid out once, then one fio run for each sample.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "probes/core/filesystem_facts.h"
@@ -62,6 +64,9 @@ inline constexpr ConditionSpec kFioConditions[] = {
 
 /// The plan that `given` asks for. Throws BadParameter when samples, runtime or file_size is 0.
 FioPlan fio_plan(const Parameters& given);
+
+/// Throws BadParameter when one of the numbers `names` is 0: fio would take its own default and measure something else.
+void demand_positive(const Parameters& given, std::initializer_list<std::string_view> names);
 
 /// fio and a laid-out file in a directory of our own, both gone when this goes out of scope.
 class Fio {

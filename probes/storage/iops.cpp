@@ -30,6 +30,7 @@ constexpr ProbeSpec kSpec{
     .conditions = kFioConditions};
 
 void measure(const Parameters& given, Recorder& record) {
+  demand_positive(given, {"block_size", "queue_depth", "jobs"});
   Fio fio(fio_plan(given));
   const FioJob read{.direction = Direction::read, .random = true, .block = given.bytes("block_size"),
                     .depth = given.count("queue_depth"), .jobs = given.count("jobs")};

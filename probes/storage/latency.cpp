@@ -32,6 +32,7 @@ constexpr ProbeSpec kSpec{
     .conditions = kFioConditions};
 
 void measure(const Parameters& given, Recorder& record) {
+  demand_positive(given, {"block_size", "queue_depth"});
   Fio fio(fio_plan(given));
   std::vector<FioJob> jobs;
   for (const auto direction : {Direction::read, Direction::write}) {
