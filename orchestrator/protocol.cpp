@@ -157,9 +157,9 @@ std::vector<std::string> arguments_of(Fields& fields) {
   return arguments;
 }
 
-Limits limits_of(Fields& fields) {
+wire::Limits limits_of(Fields& fields) {
   json object = fields.any("limits");
-  Limits limits;
+  wire::Limits limits;
   if (fields.error()) return limits;
   Fields inner(std::move(object), "run.limits");
   limits.memory_bytes = inner.whole("memory_bytes", 1, UINT64_MAX);
@@ -176,7 +176,7 @@ json facts_of(Fields& fields) {
   return facts;
 }
 
-std::expected<Data, InputError> read_data(const Frame& frame) {
+std::expected<wire::Data, InputError> read_data(const Frame& frame) {
   const auto error = [](const std::string& what) {
     return std::unexpected(InputError{"data", what, "both sides must be of one assay version"});
   };
@@ -188,7 +188,7 @@ std::expected<Data, InputError> read_data(const Frame& frame) {
     return error(fmt::format("channel {} is none of 1, 2, 3", channel));
   }
   if (payload.size() <= kDataHeader + id_size) return error("has no bytes after its id");
-  Data data{.channel = static_cast<Channel>(channel),
+  wire::Data data{.channel = static_cast<Channel>(channel),
             .id = std::string(payload.substr(kDataHeader, id_size)),
             .bytes = std::string(payload.substr(kDataHeader + id_size))};
   if (!is_run_id(data.id)) return error("id is not of the allowed form");
@@ -250,7 +250,7 @@ std::expected<std::optional<Frame>, InputError> FrameReader::next() {
   return frame;
 }
 
-std::string encode(const Data& data) {
+std::string encode(const wire::Data& data) {
   std::string payload;
   payload.reserve(kDataHeader + data.id.size() + data.bytes.size());
   payload += static_cast<char>(data.channel);
@@ -259,102 +259,102 @@ std::string encode(const Data& data) {
   return framed(FrameType::data, payload);
 }
 
-std::string encode(const ToAgent& message) {
+std::string encode(const wire::ToAgent& message) {
   struct Visitor {
-    std::string operator()(const Hello& m) const { return framed_json(FrameType::hello, json{{"protocol", m.protocol}}); }
-    std::string operator()(const Program& m) const {
+    std::string operator()(const wire::Hello& m) const { return framed_json(FrameType::hello, json{{"protocol", m.protocol}}); }
+    std::string operator()(const wire::Program& m) const {
       return framed_json(FrameType::program, json{{"sha256", m.sha256}, {"size", m.size}});
     }
-    std::string operator()(const Data& m) const { return encode(m); }
-    std::string operator()(const Run& m) const {
+    std::string operator()(const wire::Data& m) const { return encode(m); }
+    std::string operator()(const wire::Run& m) const {
       const json limits = {{"memory_bytes", m.limits.memory_bytes}, {"output_bytes", m.limits.output_bytes}, {"cpu_s", m.limits.cpu_s}};
       return framed_json(FrameType::run, json{{"id", m.id}, {"sha256", m.sha256}, {"arguments", m.arguments},
                                          {"deadline_s", m.deadline_s}, {"limits", limits}});
     }
-    std::string operator()(const Stop& m) const { return framed_json(FrameType::stop, json{{"id", m.id}}); }
-    std::string operator()(const Kill& m) const { return framed_json(FrameType::kill, json{{"id", m.id}}); }
-    std::string operator()(const Ping&) const { return framed_json(FrameType::ping, json::object()); }
-    std::string operator()(const Bye&) const { return framed_json(FrameType::bye, json::object()); }
+    std::string operator()(const wire::Stop& m) const { return framed_json(FrameType::stop, json{{"id", m.id}}); }
+    std::string operator()(const wire::Kill& m) const { return framed_json(FrameType::kill, json{{"id", m.id}}); }
+    std::string operator()(const wire::Ping&) const { return framed_json(FrameType::ping, json::object()); }
+    std::string operator()(const wire::Bye&) const { return framed_json(FrameType::bye, json::object()); }
   };
   return std::visit(Visitor{}, message);
 }
 
-std::string encode(const FromAgent& message) {
+std::string encode(const wire::FromAgent& message) {
   struct Visitor {
-    std::string operator()(const Welcome& m) const {
+    std::string operator()(const wire::Welcome& m) const {
       return framed_json(FrameType::welcome, json{{"protocol", m.protocol}, {"assay_version", m.assay_version},
                                              {"agent_sha256", m.agent_sha256}, {"facts", m.facts}});
     }
-    std::string operator()(const Stored& m) const { return framed_json(FrameType::stored, json{{"sha256", m.sha256}}); }
-    std::string operator()(const Refused& m) const {
+    std::string operator()(const wire::Stored& m) const { return framed_json(FrameType::stored, json{{"sha256", m.sha256}}); }
+    std::string operator()(const wire::Refused& m) const {
       return framed_json(FrameType::refused, json{{"what", m.what}, {"reason", m.reason}});
     }
-    std::string operator()(const Data& m) const { return encode(m); }
-    std::string operator()(const Ended& m) const {
+    std::string operator()(const wire::Data& m) const { return encode(m); }
+    std::string operator()(const wire::Ended& m) const {
       json fields = {{"id", m.id}, {"outcome", m.outcome}, {"elapsed_s", m.elapsed_s}, {"left_behind", m.left_behind}};
       if (m.exit_code) fields["exit_code"] = *m.exit_code;
       if (m.signal) fields["signal"] = *m.signal;
       return framed_json(FrameType::ended, fields);
     }
-    std::string operator()(const Pong&) const { return framed_json(FrameType::pong, json::object()); }
+    std::string operator()(const wire::Pong&) const { return framed_json(FrameType::pong, json::object()); }
   };
   return std::visit(Visitor{}, message);
 }
 
-std::expected<ToAgent, InputError> decode_to_agent(const Frame& frame) {
+std::expected<wire::ToAgent, InputError> decode_to_agent(const Frame& frame) {
   if (frame.type == FrameType::data) return read_data(frame);
   if (frame.type >= FrameType::welcome) return misplaced(frame, "an orchestrator");
   Fields fields(frame);
   switch (frame.type) {
     case FrameType::hello:
-      return finished<ToAgent>(fields, Hello{static_cast<int>(fields.whole("protocol", 1, kMaxProtocol))});
+      return finished<wire::ToAgent>(fields, wire::Hello{static_cast<int>(fields.whole("protocol", 1, kMaxProtocol))});
     case FrameType::program: {
-      Program program{.sha256 = fields.text("sha256", is_sha256), .size = fields.whole("size", 1, kMaxProgram)};
-      return finished<ToAgent>(fields, std::move(program));
+      wire::Program program{.sha256 = fields.text("sha256", is_sha256), .size = fields.whole("size", 1, kMaxProgram)};
+      return finished<wire::ToAgent>(fields, std::move(program));
     }
     case FrameType::run: {
-      Run run{.id = fields.text("id", is_run_id),
+      wire::Run run{.id = fields.text("id", is_run_id),
               .sha256 = fields.text("sha256", is_sha256),
               .arguments = arguments_of(fields),
               .deadline_s = fields.number("deadline_s", 1e-3, kMaxDeadline_s),
               .limits = limits_of(fields)};
-      return finished<ToAgent>(fields, std::move(run));
+      return finished<wire::ToAgent>(fields, std::move(run));
     }
-    case FrameType::stop: return finished<ToAgent>(fields, Stop{fields.text("id", is_run_id)});
-    case FrameType::kill: return finished<ToAgent>(fields, Kill{fields.text("id", is_run_id)});
-    case FrameType::ping: return finished<ToAgent>(fields, Ping{});
-    default: return finished<ToAgent>(fields, Bye{});
+    case FrameType::stop: return finished<wire::ToAgent>(fields, wire::Stop{fields.text("id", is_run_id)});
+    case FrameType::kill: return finished<wire::ToAgent>(fields, wire::Kill{fields.text("id", is_run_id)});
+    case FrameType::ping: return finished<wire::ToAgent>(fields, wire::Ping{});
+    default: return finished<wire::ToAgent>(fields, wire::Bye{});
   }
 }
 
-std::expected<FromAgent, InputError> decode_from_agent(const Frame& frame) {
+std::expected<wire::FromAgent, InputError> decode_from_agent(const Frame& frame) {
   if (frame.type == FrameType::data) return read_data(frame);
   if (frame.type < FrameType::welcome) return misplaced(frame, "an agent");
   Fields fields(frame);
   switch (frame.type) {
     case FrameType::welcome: {
-      Welcome welcome{.protocol = static_cast<int>(fields.whole("protocol", 1, kMaxProtocol)),
+      wire::Welcome welcome{.protocol = static_cast<int>(fields.whole("protocol", 1, kMaxProtocol)),
                       .assay_version = fields.text("assay_version", is_run_id),
                       .agent_sha256 = fields.text("agent_sha256", is_sha256),
                       .facts = facts_of(fields)};
-      return finished<FromAgent>(fields, std::move(welcome));
+      return finished<wire::FromAgent>(fields, std::move(welcome));
     }
-    case FrameType::stored: return finished<FromAgent>(fields, Stored{fields.text("sha256", is_sha256)});
+    case FrameType::stored: return finished<wire::FromAgent>(fields, wire::Stored{fields.text("sha256", is_sha256)});
     case FrameType::refused: {
-      Refused refused{.what = fields.text("what", is_run_id), .reason = fields.text("reason", is_sentence)};
-      return finished<FromAgent>(fields, std::move(refused));
+      wire::Refused refused{.what = fields.text("what", is_run_id), .reason = fields.text("reason", is_sentence)};
+      return finished<wire::FromAgent>(fields, std::move(refused));
     }
     case FrameType::ended: {
-      Ended ended{.id = fields.text("id", is_run_id),
+      wire::Ended ended{.id = fields.text("id", is_run_id),
                   .outcome = fields.text("outcome", is_outcome),
                   .exit_code = fields.optional_whole("exit_code", kMaxStatus),
                   .signal = fields.optional_whole("signal", kMaxStatus),
                   .elapsed_s = fields.number("elapsed_s", 0, 2 * kMaxDeadline_s),
                   .left_behind = static_cast<int>(fields.whole("left_behind", 0, INT32_MAX))};
       if (ended.exit_code && ended.signal) fields.wrong("signal", "stands beside exit_code");
-      return finished<FromAgent>(fields, std::move(ended));
+      return finished<wire::FromAgent>(fields, std::move(ended));
     }
-    default: return finished<FromAgent>(fields, Pong{});
+    default: return finished<wire::FromAgent>(fields, wire::Pong{});
   }
 }
 

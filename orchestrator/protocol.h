@@ -63,6 +63,9 @@ class FrameReader {
 /// What a data frame carries.
 enum class Channel : std::uint8_t { out = 1, err = 2, program = 3 };
 
+/// The messages. A namespace of their own keeps their short names from the rest of the house.
+namespace wire {
+
 /// The orchestrator's first word.
 struct Hello { int protocol = kProtocol; };
 /// A program of `size` bytes follows in data frames whose id is `sha256`.
@@ -104,18 +107,20 @@ struct Pong {};
 using ToAgent = std::variant<Hello, Program, Data, Run, Stop, Kill, Ping, Bye>;
 using FromAgent = std::variant<Welcome, Stored, Refused, Data, Ended, Pong>;
 
+}  // namespace wire
+
 /// The whole frame of a message. Precondition: it is one that decode takes back (asserted by the tests, not at run time).
-std::string encode(const ToAgent& message);
+std::string encode(const wire::ToAgent& message);
 /// The whole frame of a message.
-std::string encode(const FromAgent& message);
+std::string encode(const wire::FromAgent& message);
 /// The whole frame of data, which both directions have.
-std::string encode(const Data& data);
+std::string encode(const wire::Data& data);
 
 /// The message in `frame`; an error names the type and the field, and refuses unknown and missing fields, values out of
 /// bounds, and types that belong to the other direction.
-std::expected<ToAgent, InputError> decode_to_agent(const Frame& frame);
+std::expected<wire::ToAgent, InputError> decode_to_agent(const Frame& frame);
 /// The message in `frame`, as decode_to_agent.
-std::expected<FromAgent, InputError> decode_from_agent(const Frame& frame);
+std::expected<wire::FromAgent, InputError> decode_from_agent(const Frame& frame);
 
 /// True for [A-Za-z0-9][A-Za-z0-9._-]*, at most kMaxId long: safe as a part of a file name.
 bool is_run_id(std::string_view text);

@@ -33,52 +33,52 @@ std::string error_from_agent(FrameType type, const std::string& payload) {
   return message ? "accepted" : message.error().where + ": " + message.error().what;
 }
 
-Run example_run() {
+wire::Run example_run() {
   return {.id = "0001-host_gemm-n01.1.0", .sha256 = kHash, .arguments = {"--size", "64MiB", "with \"quotes\" and \n"}, .deadline_s = 12.5,
           .limits = {.memory_bytes = 1ULL << 40, .output_bytes = 64 << 20, .cpu_s = 3600}};
 }
 
 TEST(Protocol, every_message_to_the_agent_comes_back_as_it_was) {
-  EXPECT_EQ(std::get<Hello>(*decode_to_agent(frame_of(encode(ToAgent(Hello{7}))))).protocol, 7);
-  const auto program = std::get<Program>(*decode_to_agent(frame_of(encode(ToAgent(Program{kHash, 123456789})))));
+  EXPECT_EQ(std::get<wire::Hello>(*decode_to_agent(frame_of(encode(wire::ToAgent(wire::Hello{7}))))).protocol, 7);
+  const auto program = std::get<wire::Program>(*decode_to_agent(frame_of(encode(wire::ToAgent(wire::Program{kHash, 123456789})))));
   EXPECT_EQ(program.sha256, kHash);
   EXPECT_EQ(program.size, 123456789U);
-  const auto data = std::get<Data>(*decode_to_agent(frame_of(encode(Data{Channel::program, kHash, std::string("\0\xFF\n", 3)}))));
+  const auto data = std::get<wire::Data>(*decode_to_agent(frame_of(encode(wire::Data{Channel::program, kHash, std::string("\0\xFF\n", 3)}))));
   EXPECT_EQ(data.id, kHash);
   EXPECT_EQ(data.bytes, std::string("\0\xFF\n", 3));
-  const auto run = std::get<Run>(*decode_to_agent(frame_of(encode(ToAgent(example_run())))));
+  const auto run = std::get<wire::Run>(*decode_to_agent(frame_of(encode(wire::ToAgent(example_run())))));
   EXPECT_EQ(run.id, example_run().id);
   EXPECT_EQ(run.arguments, example_run().arguments);
   EXPECT_EQ(run.deadline_s, 12.5);
   EXPECT_EQ(run.limits.memory_bytes, 1ULL << 40);
   EXPECT_EQ(run.limits.output_bytes, 64U << 20);
   EXPECT_EQ(run.limits.cpu_s, 3600);
-  EXPECT_EQ(std::get<Stop>(*decode_to_agent(frame_of(encode(ToAgent(Stop{"a"}))))).id, "a");
-  EXPECT_EQ(std::get<Kill>(*decode_to_agent(frame_of(encode(ToAgent(Kill{"b"}))))).id, "b");
-  EXPECT_TRUE(std::holds_alternative<Ping>(*decode_to_agent(frame_of(encode(ToAgent(Ping{}))))));
-  EXPECT_TRUE(std::holds_alternative<Bye>(*decode_to_agent(frame_of(encode(ToAgent(Bye{}))))));
+  EXPECT_EQ(std::get<wire::Stop>(*decode_to_agent(frame_of(encode(wire::ToAgent(wire::Stop{"a"}))))).id, "a");
+  EXPECT_EQ(std::get<wire::Kill>(*decode_to_agent(frame_of(encode(wire::ToAgent(wire::Kill{"b"}))))).id, "b");
+  EXPECT_TRUE(std::holds_alternative<wire::Ping>(*decode_to_agent(frame_of(encode(wire::ToAgent(wire::Ping{}))))));
+  EXPECT_TRUE(std::holds_alternative<wire::Bye>(*decode_to_agent(frame_of(encode(wire::ToAgent(wire::Bye{}))))));
 }
 
 TEST(Protocol, every_message_from_the_agent_comes_back_as_it_was) {
-  const Welcome said{.protocol = 1, .assay_version = "0.1.0", .agent_sha256 = kHash, .facts = {{"name", "n01"}, {"cpus", 2}}};
-  const auto welcome = std::get<Welcome>(*decode_from_agent(frame_of(encode(said))));
+  const wire::Welcome said{.protocol = 1, .assay_version = "0.1.0", .agent_sha256 = kHash, .facts = {{"name", "n01"}, {"cpus", 2}}};
+  const auto welcome = std::get<wire::Welcome>(*decode_from_agent(frame_of(encode(said))));
   EXPECT_EQ(welcome.facts, said.facts);
   EXPECT_EQ(welcome.assay_version, "0.1.0");
-  EXPECT_EQ(std::get<Stored>(*decode_from_agent(frame_of(encode(Stored{kHash})))).sha256, kHash);
-  const auto refused = std::get<Refused>(*decode_from_agent(frame_of(encode(Refused{"r", "no \"room\""}))));
+  EXPECT_EQ(std::get<wire::Stored>(*decode_from_agent(frame_of(encode(wire::Stored{kHash})))).sha256, kHash);
+  const auto refused = std::get<wire::Refused>(*decode_from_agent(frame_of(encode(wire::Refused{"r", "no \"room\""}))));
   EXPECT_EQ(refused.reason, "no \"room\"");
-  const auto ended = std::get<Ended>(*decode_from_agent(frame_of(
-      encode(Ended{.id = "r", .outcome = "deadline", .exit_code = {}, .signal = 9, .elapsed_s = 0.25, .left_behind = 3}))));
+  const auto ended = std::get<wire::Ended>(*decode_from_agent(frame_of(
+      encode(wire::Ended{.id = "r", .outcome = "deadline", .exit_code = {}, .signal = 9, .elapsed_s = 0.25, .left_behind = 3}))));
   EXPECT_EQ(ended.outcome, "deadline");
   EXPECT_EQ(ended.exit_code, std::nullopt);
   EXPECT_EQ(ended.signal, 9);
   EXPECT_EQ(ended.elapsed_s, 0.25);
   EXPECT_EQ(ended.left_behind, 3);
-  EXPECT_TRUE(std::holds_alternative<Pong>(*decode_from_agent(frame_of(encode(Pong{})))));
+  EXPECT_TRUE(std::holds_alternative<wire::Pong>(*decode_from_agent(frame_of(encode(wire::Pong{})))));
 }
 
 TEST(Protocol, frames_do_not_depend_on_how_the_bytes_arrive) {
-  const std::string stream = encode(ToAgent(Hello{})) + encode(ToAgent(example_run())) + encode(Data{Channel::out, "r", "xyz"});
+  const std::string stream = encode(wire::ToAgent(wire::Hello{})) + encode(wire::ToAgent(example_run())) + encode(wire::Data{Channel::out, "r", "xyz"});
   for (std::size_t split = 0; split <= stream.size(); ++split) {
     FrameReader reader;
     std::vector<Frame> frames;
@@ -88,15 +88,15 @@ TEST(Protocol, frames_do_not_depend_on_how_the_bytes_arrive) {
     }
     ASSERT_EQ(frames.size(), 3U) << "split at " << split;
     EXPECT_EQ(frames[0].type, FrameType::hello);
-    EXPECT_EQ(std::get<Run>(*decode_to_agent(frames[1])).arguments, example_run().arguments);
-    EXPECT_EQ(std::get<Data>(*decode_to_agent(frames[2])).bytes, "xyz");
+    EXPECT_EQ(std::get<wire::Run>(*decode_to_agent(frames[1])).arguments, example_run().arguments);
+    EXPECT_EQ(std::get<wire::Data>(*decode_to_agent(frames[2])).bytes, "xyz");
   }
 }
 
 TEST(Protocol, one_byte_at_a_time_is_enough) {
   FrameReader reader;
   int frames = 0;
-  for (const char c : encode(ToAgent(example_run())) + encode(ToAgent(Ping{}))) {
+  for (const char c : encode(wire::ToAgent(example_run())) + encode(wire::ToAgent(wire::Ping{}))) {
     reader.feed({&c, 1});
     if (reader.next().value()) ++frames;
   }
@@ -105,7 +105,7 @@ TEST(Protocol, one_byte_at_a_time_is_enough) {
 
 TEST(Protocol, a_frame_over_the_limit_is_refused_before_it_arrives) {
   FrameReader reader;
-  reader.feed(encode(ToAgent(Ping{})));
+  reader.feed(encode(wire::ToAgent(wire::Ping{})));
   ASSERT_TRUE(reader.next().value());
   reader.feed(std::string("\x00\x10\x00\x02", 4));  // 1 MiB + 2
   const auto frame = reader.next();
@@ -144,7 +144,7 @@ TEST(Protocol, a_broken_stream_stays_broken) {
   FrameReader reader;
   reader.feed(raw_frame(99, "{}"));
   const std::string first = reader.next().error().text();
-  reader.feed(encode(ToAgent(Ping{})));
+  reader.feed(encode(wire::ToAgent(wire::Ping{})));
   EXPECT_EQ(reader.next().error().text(), first);
 }
 
@@ -160,7 +160,7 @@ TEST(Protocol, an_unknown_or_missing_field_is_refused) {
   EXPECT_EQ(error_to_agent(FrameType::stop, R"({"id":"a","force":true})"), "stop.force: is not a field of this message");
   EXPECT_EQ(error_to_agent(FrameType::stop, "{}"), "stop.id: is missing");
   EXPECT_EQ(error_to_agent(FrameType::ping, R"({"x":1})"), "ping.x: is not a field of this message");
-  json run = json::parse(frame_of(encode(ToAgent(example_run()))).payload);
+  json run = json::parse(frame_of(encode(wire::ToAgent(example_run()))).payload);
   run["limits"]["processes"] = 5;
   EXPECT_EQ(error_to_agent(FrameType::run, run.dump()), "run.limits.processes: is not a field of this message");
   run["limits"] = 3;
@@ -168,7 +168,7 @@ TEST(Protocol, an_unknown_or_missing_field_is_refused) {
 }
 
 TEST(Protocol, values_out_of_bounds_are_refused) {
-  const json good = json::parse(frame_of(encode(ToAgent(example_run()))).payload);
+  const json good = json::parse(frame_of(encode(wire::ToAgent(example_run()))).payload);
   const auto with = [&](const char* field, json value) {
     json changed = good;
     changed[field] = std::move(value);
