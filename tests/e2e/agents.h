@@ -103,6 +103,19 @@ inline std::size_t entries_in(const std::string& path) {
   return error ? 0 : static_cast<std::size_t>(std::distance(begin, std::filesystem::directory_iterator()));
 }
 
+/// Texts as a list: g++ 12 refuses braced lists of literals inside coroutines ("array used as initializer").
+template <class... Text>
+std::vector<std::string> words(const Text&... text) {
+  std::vector<std::string> list;
+  (list.emplace_back(text), ...);
+  return list;
+}
+
+/// How the tests start agents.
+inline LaunchOptions options(const std::string& agent = ASSAY_NODE, const std::string& ssh = "ssh") {
+  return {.agent = agent, .ssh = ssh};
+}
+
 /// A request with limits that no well-behaved program meets.
 inline RunRequest request(std::string id, const std::string& program, std::vector<std::string> arguments) {
   return {.id = std::move(id),

@@ -16,12 +16,12 @@ using namespace test;
 class NodeTest : public testing::Test {
  protected:
   [[nodiscard]] Site site() const { return {.name = "here", .known_hosts = "", .nodes = {node()}}; }
-  [[nodiscard]] Node node() const { return {.name = "here", .launcher = Launcher::local, .address = "here", .directory = directory()}; }
+  [[nodiscard]] Node node() const { return {.name = "here", .launcher = Launcher::local, .address = "here", .user = "", .identity_file = "", .host_key = "", .directory = directory(), .rack = ""}; }
   [[nodiscard]] std::string directory() const { return place_.path() + "/node"; }
   [[nodiscard]] std::string scratch() const { return directory() + "/scratch"; }
 
   asio::awaitable<std::unique_ptr<Agent>> ready_agent() {
-    auto agent = co_await Agent::start(node(), site(), {.agent = ASSAY_NODE});
+    auto agent = co_await Agent::start(node(), site(), options());
     if (!agent) throw std::runtime_error(agent.error().kind + ": " + agent.error().reason);
     const auto delivered = co_await (*agent)->deliver(sha256_of_file(UNRULY).value(), UNRULY);
     if (!delivered) throw std::runtime_error(delivered.error().reason);
@@ -175,14 +175,14 @@ TEST_F(NodeTest, a_companion_runs_beside_a_step_and_is_stopped) {
     const auto agent = co_await ready_agent();
     RunResult companion;
     bool ended = false;
-    asio::co_spawn(co_await asio::this_coro::executor, agent->run(request("companion", UNRULY, {"obey", place_.path()})),
+    asio::co_spawn(co_await asio::this_coro::executor, agent->run(request("companion", UNRULY, words("obey", place_.path()))),
                    [&](const std::exception_ptr&, RunResult result) {
                      companion = std::move(result);
                      ended = true;
                    });
     const bool started = co_await until([&] { return processes_with("assay-probe-").size() == 1; });
     EXPECT_TRUE(started);
-    const RunResult step = co_await agent->run(request("step", UNRULY, {"say", "x", "0", place_.path()}));
+    const RunResult step = co_await agent->run(request("step", UNRULY, words("say", "x", "0", place_.path())));
     EXPECT_EQ(step.outcome, "exited");
     EXPECT_FALSE(ended);
     agent->stop("companion");
@@ -205,7 +205,7 @@ TEST_F(NodeTest, bytes_that_do_not_match_their_hash_are_refused) {
       EXPECT_EQ(delivered.error().kind, "refused");
       EXPECT_EQ(delivered.error().reason, "the bytes do not have the announced SHA-256");
     }
-    RunRequest wanted = request("step", UNRULY, {"say", "x", "0"});
+    RunRequest wanted = request("step", UNRULY, words("say", "x", "0"));
     wanted.sha256 = other;
     const RunResult result = co_await agent->run(wanted);
     EXPECT_EQ(result.outcome, "refused");
@@ -222,7 +222,7 @@ TEST_F(NodeTest, what_is_no_program_is_refused_with_the_kernels_reason) {
     std::ofstream(text) << "not a program\n";
     const auto delivered = co_await agent->deliver(sha256_of_file(text).value(), text);
     EXPECT_TRUE(delivered.has_value());
-    const RunResult result = co_await agent->run(request("step", text, {}));
+    const RunResult result = co_await agent->run(request("step", text, words()));
     EXPECT_EQ(result.outcome, "refused");
     EXPECT_EQ(result.reason, "its program cannot be executed: Exec format error");
     co_await agent->close();
@@ -237,7 +237,7 @@ RunResult ended_by_killing(const std::function<asio::awaitable<std::unique_ptr<A
   complete([&]() -> asio::awaitable<void> {
     const auto agent = co_await ready_agent();
     bool ended = false;
-    asio::co_spawn(co_await asio::this_coro::executor, agent->run(request("step", UNRULY, {"fork-and-hang", mark})),
+    asio::co_spawn(co_await asio::this_coro::executor, agent->run(request("step", UNRULY, words("fork-and-hang", mark))),
                    [&](const std::exception_ptr&, RunResult given) {
                      result = std::move(given);
                      ended = true;
@@ -279,7 +279,7 @@ TEST_F(NodeTest, scratch_of_a_dead_agent_is_removed_and_that_of_a_living_one_is_
   complete([&]() -> asio::awaitable<void> {
     const auto first = co_await ready_agent();
     EXPECT_EQ(entries_in(scratch()), 0U);
-    asio::co_spawn(co_await asio::this_coro::executor, first->run(request("step", UNRULY, {"hang", place_.path()})),
+    asio::co_spawn(co_await asio::this_coro::executor, first->run(request("step", UNRULY, words("hang", place_.path()))),
                    [](const std::exception_ptr&, const RunResult& result) { EXPECT_EQ(result.outcome, "lost"); });
     const bool started = co_await until([&] { return entries_in(scratch()) == 1; });
     EXPECT_TRUE(started);
@@ -299,7 +299,7 @@ TEST_F(NodeTest, an_orchestrator_killed_with_sigkill_leaves_nothing) {
   if (orchestrator == 0) {
     complete([&]() -> asio::awaitable<void> {
       const auto agent = co_await ready_agent();
-      (void)co_await agent->run(request("step", UNRULY, {"fork-and-hang", mark}));
+      (void)co_await agent->run(request("step", UNRULY, words("fork-and-hang", mark)));
     });
     _exit(0);
   }
@@ -342,7 +342,7 @@ class BareAgent {
 
   void say(const std::string& bytes) const { EXPECT_EQ(write(in_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size())); }
   /// The next message; throws when the stream ends before.
-  FromAgent hear() {
+  wire::FromAgent hear() {
     while (true) {
       if (auto frame = reader_.next().value()) return decode_from_agent(*frame).value();
       std::array<char, 4096> buffer;
@@ -365,27 +365,27 @@ class BareAgent {
 };
 
 std::string run_frame(const std::string& id, std::vector<std::string> arguments) {
-  return encode(ToAgent(Run{.id = id, .sha256 = sha256_of_file(UNRULY).value(), .arguments = std::move(arguments), .deadline_s = 60,
+  return encode(wire::ToAgent(wire::Run{.id = id, .sha256 = sha256_of_file(UNRULY).value(), .arguments = std::move(arguments), .deadline_s = 60,
                             .limits = {.memory_bytes = 1ULL << 33, .output_bytes = 1 << 20, .cpu_s = 60}}));
 }
 
 void deliver(BareAgent& agent) {
   const std::string hash = sha256_of_file(UNRULY).value();
   const std::string image = read_file(UNRULY).value();
-  agent.say(encode(ToAgent(Program{.sha256 = hash, .size = image.size()})));
+  agent.say(encode(wire::ToAgent(wire::Program{.sha256 = hash, .size = image.size()})));
   for (std::size_t at = 0; at < image.size(); at += kMaxChunk) {
-    agent.say(encode(Data{.channel = Channel::program, .id = hash, .bytes = image.substr(at, kMaxChunk)}));
+    agent.say(encode(wire::Data{.channel = Channel::program, .id = hash, .bytes = image.substr(at, kMaxChunk)}));
   }
-  EXPECT_EQ(std::get<Stored>(agent.hear()).sha256, hash);
+  EXPECT_EQ(std::get<wire::Stored>(agent.hear()).sha256, hash);
 }
 
 TEST_F(NodeTest, an_orchestrator_that_falls_silent_is_taken_for_dead) {
   BareAgent agent({ASSAY_NODE, "--directory", directory(), "--silence", "2"});
-  agent.say(encode(ToAgent(Hello{})));
-  (void)std::get<Welcome>(agent.hear());
+  agent.say(encode(wire::ToAgent(wire::Hello{})));
+  (void)std::get<wire::Welcome>(agent.hear());
   deliver(agent);
   agent.say(run_frame("step", {"hang", place_.path()}));
-  EXPECT_EQ(std::get<Data>(agent.hear()).bytes, "hanging\n");
+  EXPECT_EQ(std::get<wire::Data>(agent.hear()).bytes, "hanging\n");
   EXPECT_EQ(agent.end(), 1);
   EXPECT_TRUE(eventually([&] { return processes_with(place_.path()).empty(); }));
   EXPECT_EQ(entries_in(scratch()), 0U);
@@ -393,26 +393,26 @@ TEST_F(NodeTest, an_orchestrator_that_falls_silent_is_taken_for_dead) {
 
 TEST_F(NodeTest, bye_kills_what_runs) {
   BareAgent agent({ASSAY_NODE, "--directory", directory()});
-  agent.say(encode(ToAgent(Hello{})));
-  (void)std::get<Welcome>(agent.hear());
+  agent.say(encode(wire::ToAgent(wire::Hello{})));
+  (void)std::get<wire::Welcome>(agent.hear());
   deliver(agent);
   agent.say(run_frame("step", {"fork-and-hang", place_.path()}));
-  EXPECT_EQ(std::get<Data>(agent.hear()).bytes, "tree\n");
-  agent.say(encode(ToAgent(Bye{})));
+  EXPECT_EQ(std::get<wire::Data>(agent.hear()).bytes, "tree\n");
+  agent.say(encode(wire::ToAgent(wire::Bye{})));
   EXPECT_EQ(agent.end(), 0);
   expect_nothing_left();
 }
 
 TEST_F(NodeTest, programs_in_files_run_as_well_and_leave_none) {
   BareAgent agent({ASSAY_NODE, "--directory", directory(), "--programs", "file"});
-  agent.say(encode(ToAgent(Hello{})));
-  (void)std::get<Welcome>(agent.hear());
+  agent.say(encode(wire::ToAgent(wire::Hello{})));
+  (void)std::get<wire::Welcome>(agent.hear());
   deliver(agent);
   EXPECT_EQ(entries_in(directory() + "/programs"), 0U);
   agent.say(run_frame("step", {"surroundings", place_.path()}));
-  EXPECT_NE(std::get<Data>(agent.hear()).bytes.find("writable 0"), std::string::npos);
-  EXPECT_EQ(std::get<Ended>(agent.hear()).exit_code, 0);
-  agent.say(encode(ToAgent(Bye{})));
+  EXPECT_NE(std::get<wire::Data>(agent.hear()).bytes.find("writable 0"), std::string::npos);
+  EXPECT_EQ(std::get<wire::Ended>(agent.hear()).exit_code, 0);
+  agent.say(encode(wire::ToAgent(wire::Bye{})));
   EXPECT_EQ(agent.end(), 0);
   expect_nothing_left();
 }
@@ -425,21 +425,21 @@ TEST_F(NodeTest, garbage_ends_an_agent) {
 
 TEST_F(NodeTest, an_agent_that_is_not_greeted_first_ends) {
   BareAgent agent({ASSAY_NODE, "--directory", directory()});
-  agent.say(encode(ToAgent(Ping{})));
+  agent.say(encode(wire::ToAgent(wire::Ping{})));
   EXPECT_EQ(agent.end(), 1);
 }
 
 TEST_F(NodeTest, another_protocol_is_answered_and_refused) {
   BareAgent agent({ASSAY_NODE, "--directory", directory()});
-  agent.say(encode(ToAgent(Hello{kProtocol + 1})));
-  EXPECT_EQ(std::get<Welcome>(agent.hear()).protocol, kProtocol);
+  agent.say(encode(wire::ToAgent(wire::Hello{kProtocol + 1})));
+  EXPECT_EQ(std::get<wire::Welcome>(agent.hear()).protocol, kProtocol);
   EXPECT_EQ(agent.end(), 1);
 }
 
 TEST_F(NodeTest, an_agent_that_cannot_start_is_refused_with_its_own_words) {
   std::ofstream(place_.path() + "/node") << "a file in the way";
   complete([&]() -> asio::awaitable<void> {
-    const auto agent = co_await Agent::start(node(), site(), {.agent = ASSAY_NODE});
+    const auto agent = co_await Agent::start(node(), site(), options());
     EXPECT_FALSE(agent.has_value());
     if (!agent) {
       EXPECT_EQ(agent.error().kind, "refused");
@@ -450,9 +450,11 @@ TEST_F(NodeTest, an_agent_that_cannot_start_is_refused_with_its_own_words) {
 
 TEST_F(NodeTest, what_speaks_no_protocol_is_no_agent) {
   complete([&]() -> asio::awaitable<void> {
-    const auto agent = co_await Agent::start(node(), site(), {.agent = "/bin/echo"});
+    const auto agent = co_await Agent::start(node(), site(), options("/bin/echo"));
     EXPECT_FALSE(agent.has_value());
-    if (!agent) EXPECT_EQ(agent.error().kind, "protocol");
+    if (!agent) {
+      EXPECT_EQ(agent.error().kind, "protocol");
+    }
   });
 }
 

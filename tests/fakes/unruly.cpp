@@ -129,7 +129,8 @@ int main(int argc, char** argv) {
     wait_for_ever();
   }
   if (mode == "burn") {
-    for (volatile unsigned long turns = 0;; turns = turns + 1) {
+    volatile unsigned turns = 0;
+    while (turns == 0) {
     }
   }
   return 2;
