@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,6 +101,7 @@ std::expected<Journal, InputError> read_journal(std::string_view text, const std
 JournalWriter::JournalWriter(const std::string& path) {
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file_ < 0) fail(path);
+  if (::flock(file_, LOCK_EX | LOCK_NB) != 0) fail(path + " is in use by another assay");
   // A line without its end was never fsynced, so nothing was done because of it: it goes.
   const auto text = read_file(path);
   if (!text) throw std::system_error(EIO, std::generic_category(), text.error().text());

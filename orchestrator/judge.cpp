@@ -116,7 +116,7 @@ class Judge {
     }
     const auto reference = reference_of(requirement, subject, pool);
     if (!reference) return inconclusive(reference.error());
-    decide(requirement.limit, *value, *reference, guard_factor_for(plan_.profile.guard_factor, requirement.looks), result);
+    decide(requirement.limit, *value, *reference, guard_factor_for(plan_.profile.guard_factor, steps_.at(result.step)->looks), result);
     if (!proved) {
       const auto unmet = std::ranges::find(result.conditions, false, &ConditionSeen::met);
       inconclusive(fmt::format("The condition {} {} is {}.", unmet->name, unmet->demanded,

@@ -1,4 +1,8 @@
 // plan_text: plan.json, both ways.
+#include <algorithm>
+#include <cctype>
+#include <set>
+
 #include <fmt/format.h>
 
 #include "orchestrator/digest.h"
@@ -39,22 +43,36 @@ Cell cell_from(const json& object) {
           .step = object.at("step"), .reason = object.at("reason")};
 }
 
+bool is_step_id(const std::string& id) {
+  constexpr std::size_t kLongest = 200;
+  const auto allowed = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
+  return !id.empty() && id.size() <= kLongest && std::isdigit(static_cast<unsigned char>(id.front())) != 0 && std::ranges::all_of(id, allowed);
+}
+
 /// Every name a plan uses must be one it defines; a plan that was edited by hand fails here, not in the run.
 std::optional<InputError> check_references(const Plan& plan, const std::string& where) {
+  std::set<std::string_view> steps;
+  std::set<std::string_view> nodes;
+  std::set<std::string_view> requirements;
+  for (const auto& step : plan.steps) steps.insert(step.id);
+  for (const auto& node : plan.site.nodes) nodes.insert(node.name);
+  for (const auto& requirement : plan.profile.requirements) requirements.insert(requirement.id);
+  if (steps.size() != plan.steps.size()) return InputError{where, "two steps have one id", ""};
   for (const auto& step : plan.steps) {
     const std::string here = fmt::format("{}: step {}", where, step.id);
+    if (!is_step_id(step.id)) return InputError{here, "is not a step id", "ids become directory names, so their alphabet is closed"};
     if (!plan.probes.contains(step.probe)) return InputError{here, fmt::format("probe '{}' is not described", step.probe), ""};
     if (step.nodes.empty()) return InputError{here, "has no node", ""};
     for (const auto& node : step.nodes) {
-      if (plan.site.node(node) == nullptr) return InputError{here, fmt::format("node '{}' is not in the site", node), ""};
+      if (!nodes.contains(node)) return InputError{here, fmt::format("node '{}' is not in the site", node), ""};
     }
     for (const auto& companion : step.companions) {
       if (!plan.probes.contains(companion)) return InputError{here, fmt::format("companion '{}' is not described", companion), ""};
     }
   }
   for (const auto& cell : plan.coverage) {
-    if (plan.requirement(cell.requirement) == nullptr) return InputError{where, fmt::format("coverage names requirement '{}'", cell.requirement), ""};
-    if (!cell.step.empty() && plan.step(cell.step) == nullptr) return InputError{where, fmt::format("coverage names step '{}'", cell.step), ""};
+    if (!requirements.contains(cell.requirement)) return InputError{where, fmt::format("coverage names requirement '{}'", cell.requirement), ""};
+    if (!cell.step.empty() && !steps.contains(cell.step)) return InputError{where, fmt::format("coverage names step '{}'", cell.step), ""};
   }
   return std::nullopt;
 }

@@ -168,7 +168,8 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
     profile.confidence = decision->value("confidence", profile.confidence);
   }
   if (const auto list = document->find("companions"); list != document->end()) profile.companions = *list;
-  for (const auto& [name, peak] : document->value("peaks", json::object()).items()) {
+  const json peaks = document->value("peaks", json::object());
+  for (const auto& [name, peak] : peaks.items()) {
     profile.peaks[name] = {.value = peak.at("value"), .unit = peak.at("unit"), .source = source_from(peak.at("source"))};
   }
   std::set<std::string> own_ids;

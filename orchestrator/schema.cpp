@@ -2,6 +2,7 @@
 #include "orchestrator/schema.h"
 
 #include <algorithm>
+#include <charconv>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,34 +20,34 @@ namespace {
 
 using nlohmann::json;
 
-/// The keys of valijson's context, "<root>", "[requirements]", "[3]", "[limit]", without root and brackets.
-std::vector<std::string> keys_of(const std::vector<std::string>& context) {
+/// A place in the document: the value there and its path, "requirements[3].limit".
+struct Place {
+  const json* value;
   std::vector<std::string> keys;
-  for (const auto& part : context) {
-    if (part.size() > 2 && part.front() == '[') keys.push_back(part.substr(1, part.size() - 2));
-  }
-  return keys;
-}
-
-std::string path_of(const std::vector<std::string>& keys, const json& document) {
   std::string path;
-  const json* at = &document;
-  for (const auto& key : keys) {
-    if (at->is_array()) {
-      path += "[" + key + "]";
-      at = &at->at(std::stoul(key));
-    } else {
-      path += (path.empty() ? "" : ".") + key;
-      at = &at->at(key);
-    }
-  }
-  return path;
-}
+};
 
-const json& value_at(const std::vector<std::string>& keys, const json& document) {
-  const json* at = &document;
-  for (const auto& key : keys) at = at->is_array() ? &at->at(std::stoul(key)) : &at->at(key);
-  return *at;
+/// Follows valijson's context, "<root>", "[requirements]", "[3]", "[limit]", as far as the document goes: the context
+/// may end in a key that is missing.
+Place follow(const std::vector<std::string>& context, const json& document) {
+  Place place{.value = &document, .keys = {}, .path = ""};
+  for (const auto& part : context) {
+    if (part.size() < 3 || part.front() != '[') continue;
+    const std::string key = part.substr(1, part.size() - 2);
+    if (place.value->is_array()) {
+      std::size_t index = 0;
+      const auto [rest, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+      if (error != std::errc{} || index >= place.value->size()) break;
+      place.value = &(*place.value)[index];
+      place.path += "[" + key + "]";
+    } else {
+      if (!place.value->is_object() || !place.value->contains(key)) break;
+      place.value = &place.value->at(key);
+      place.path += (place.path.empty() ? "" : ".") + key;
+    }
+    place.keys.push_back(key);
+  }
+  return place;
 }
 
 const json& resolved(const json& node, const json& schema) {
@@ -126,11 +127,15 @@ std::optional<InputError> check_schema(const json& document, const std::string& 
   valijson::Validator validator;
   valijson::ValidationResults results;
   if (validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), &results)) return std::nullopt;
-  const auto deepest = std::ranges::max_element(results, {}, [](const auto& error) { return keys_of(error.context).size(); });
-  const auto keys = keys_of(deepest->context);
-  const std::string path = path_of(keys, document);
-  return worded(value_at(keys, document), schema_at(keys, rules), path.empty() ? where : where + ": " + path,
-                deepest->description);
+  Place deepest = follow(results.begin()->context, document);
+  std::string said = results.begin()->description;
+  for (const auto& error : results) {
+    Place place = follow(error.context, document);
+    if (place.keys.size() <= deepest.keys.size()) continue;
+    deepest = std::move(place);
+    said = error.description;
+  }
+  return worded(*deepest.value, schema_at(deepest.keys, rules), deepest.path.empty() ? where : where + ": " + deepest.path, said);
 }
 
 }  // namespace assay

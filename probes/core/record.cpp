@@ -8,8 +8,8 @@
 namespace assay {
 
 bool is_subject_kind(const std::string& kind) {
-  constexpr std::array<std::string_view, 9> kKinds = {"node", "cpu",  "gpu",   "nic",    "drive",
-                                                      "rank", "pair", "group", "cluster"};
+  constexpr std::array<std::string_view, 10> kKinds = {"node", "cpu",  "dimm", "gpu",   "nic",
+                                                       "drive", "rank", "pair", "group", "cluster"};
   return std::ranges::find(kKinds, kind) != kKinds.end();
 }
 

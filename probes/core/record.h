@@ -27,7 +27,7 @@ struct Subject {
 };
 
 /// Every kind of subject, as one line for error messages.
-inline constexpr const char* kSubjectKinds = "node, cpu, gpu, nic, drive, rank, pair, group, cluster";
+inline constexpr const char* kSubjectKinds = "node, cpu, dimm, gpu, nic, drive, rank, pair, group, cluster";
 
 /// True when `kind` is one of kSubjectKinds.
 bool is_subject_kind(const std::string& kind);

@@ -1,0 +1,103 @@
+// command_steps: reading, planning, running, judging, as functions from files to files.
+#include "orchestrator/command_steps.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "orchestrator/digest.h"
+#include "orchestrator/durable.h"
+#include "orchestrator/judge.h"
+#include "orchestrator/programs.h"
+#include "probes/core/suggest.h"
+
+namespace assay {
+namespace {
+
+std::optional<std::string> embedded(const std::string& name) {
+  const auto found = embedded_profiles().find(name);
+  if (found == embedded_profiles().end()) return std::nullopt;
+  return std::string(found->second);
+}
+
+std::expected<Profile, InputError> profile_named(const std::string& name) {
+  if (const auto text = embedded(name)) return read_profile(*text, "profile " + name, embedded);
+  if (name.find('/') == std::string::npos && !name.ends_with(".json")) {
+    std::vector<std::string> names;
+    for (const auto& [known, unused] : embedded_profiles()) names.push_back(known);
+    return std::unexpected(InputError{"--profile", fmt::format("there is no profile '{}'", name), suggestion(name, names)});
+  }
+  const auto text = read_file(name);
+  if (!text) return std::unexpected(text.error());
+  return read_profile(*text, name, embedded);
+}
+
+std::expected<Site, InputError> site_for(const PlanRequest& request) {
+  if (request.site.empty()) {
+    Site site = this_machine();
+    if (!request.directory.empty()) site.nodes.front().directory = std::filesystem::absolute(request.directory);
+    return read_site(to_json(site).dump(), "this machine");
+  }
+  const auto text = read_file(request.site);
+  if (!text) return std::unexpected(text.error());
+  return read_site(*text, request.site);
+}
+
+}  // namespace
+
+std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
+  const auto profile = profile_named(request.profile);
+  if (!profile) return std::unexpected(profile.error());
+  const auto site = site_for(request);
+  if (!site) return std::unexpected(site.error());
+  auto programs = find_programs(installation().probes);
+  if (!programs) return std::unexpected(programs.error());
+  auto plan = make_plan(*profile, *site, *programs, {.quick = request.quick, .only = request.only});
+  if (!plan) return std::unexpected(plan.error());
+  return Prepared{.plan = std::move(*plan), .programs = std::move(*programs)};
+}
+
+std::string plan_summary(const Plan& plan) {
+  std::map<std::string, double> time_of_node;
+  for (const auto& step : plan.steps) time_of_node[step.nodes.front()] += step.typical_s;
+  double longest = 0;
+  for (const auto& [node, time] : time_of_node) longest = std::max(longest, time);
+  std::string text = fmt::format("{} steps on {} nodes, {} cells, about {}:{:02}\n", plan.steps.size(), plan.site.nodes.size(),
+                                 plan.coverage.size(), static_cast<int>(longest) / 60, static_cast<int>(longest) % 60);
+  std::map<std::string, std::size_t> reasons;
+  for (const auto& cell : plan.coverage) {
+    if (cell.step.empty()) ++reasons[fmt::format("{}: {}", cell.requirement, cell.reason)];
+  }
+  for (const auto& [reason, cells] : reasons) text += fmt::format("not planned ({} cells): {}\n", cells, reason);
+  return text;
+}
+
+std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, bool json) {
+  const auto bytes = read_file(directory + "/plan.json");
+  if (!bytes) return std::unexpected(bytes.error());
+  const auto plan = read_plan(*bytes, directory + "/plan.json");
+  if (!plan) return std::unexpected(plan.error());
+  Progress progress(*plan, Progress::mode_for(json));
+  return run(*plan, sha256(*bytes), programs, {.directory = directory, .agent = installation().binaries + "/assay-node", .resume = resume}, progress);
+}
+
+std::expected<Verdict, InputError> judge_directory(const std::string& directory) {
+  const auto read = read_run(directory);
+  if (!read) return std::unexpected(read.error());
+  Verdict verdict = judge(read->plan, read->plan_sha256, read->journal, evidence_in(directory));
+  try {
+    write_durably(directory + "/verdict.json", verdict_text(verdict));
+  } catch (const std::system_error& error) {
+    return std::unexpected(InputError{directory, fmt::format("the verdict cannot be written: {}", error.what()), "free space or permissions, then `assay judge`"});
+  }
+  return verdict;
+}
+
+int report_error(const InputError& error) {
+  std::cerr << "assay: " << error.text() << '\n';
+  return kExitBadInput;
+}
+
+}  // namespace assay

@@ -1,0 +1,47 @@
+// commands: what each command of `assay` does; every function returns the process's exit code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace assay {
+
+/// Exit codes of every command: accepted, rejected, bad usage or input, incomplete, verification refused.
+inline constexpr int kExitAccepted = 0, kExitRejected = 1, kExitBadInput = 2, kExitIncomplete = 3;
+
+/// What the planning commands share.
+struct PlanRequest {
+  std::string profile = "host";  ///< name of an embedded profile, or a file
+  std::string site;              ///< file; empty: this machine
+  std::string directory;         ///< on this machine's own node: where agents work; empty: the default
+  std::vector<std::string> only;
+  bool quick = false;
+  bool json = false;
+  bool dry_run = false;
+};
+
+/// Writes the plan to `out`, or to stdout when it is empty.
+int command_plan(const PlanRequest& request, const std::string& out);
+
+/// Plan, run, judge, report and sign into `out`, with `key` or this machine's own key.
+int command_accept(const PlanRequest& request, std::string out, const std::string& key);
+
+/// Runs `plan_file` into the fresh directory `out`.
+int command_run(const std::string& plan_file, const std::string& out, bool json);
+
+/// Goes on with the interrupted run in `directory`.
+int command_resume(const std::string& directory, bool json);
+
+/// Judges the run in `directory`, writes verdict.json, prints the table or, with `json`, the document.
+int command_judge(const std::string& directory, bool json);
+
+/// Says how far the run in `directory` is.
+int command_status(const std::string& directory, bool json);
+
+/// Lists the probes at hand.
+int command_list(bool json);
+
+/// Tells everything of one probe.
+int command_describe(const std::string& probe, bool json);
+
+}  // namespace assay

@@ -1,0 +1,50 @@
+// durable: temporary file, fsync, rename, fsync of the directory.
+#include "orchestrator/durable.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace assay {
+namespace {
+
+[[noreturn]] void fail(const std::string& path) { throw std::system_error(errno, std::generic_category(), path); }
+
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags) : number_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+    if (number_ < 0) fail(path);
+  }
+  ~Descriptor() { ::close(number_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+}  // namespace
+
+void write_durably(const std::string& path, std::string_view bytes) {
+  const auto directory = std::filesystem::path(path).parent_path();
+  if (!directory.empty()) std::filesystem::create_directories(directory);
+  const std::string temporary = path + ".tmp";
+  {
+    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(file.number(), bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail(temporary);
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    if (::fsync(file.number()) != 0) fail(temporary);
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) fail(path);
+  const Descriptor parent(directory.empty() ? "." : directory.string(), O_RDONLY | O_DIRECTORY);
+  if (::fsync(parent.number()) != 0) fail(directory.string());
+}
+
+}  // namespace assay

@@ -1,0 +1,13 @@
+// durable: writing a file so that a crash leaves the old one, the new one, or none, never a half.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+/// Writes `bytes` to `path`: directories are made, a temporary neighbour is written, fsynced and renamed, the directory
+/// fsynced. Throws std::system_error with the path.
+void write_durably(const std::string& path, std::string_view bytes);
+
+}  // namespace assay

@@ -1,0 +1,135 @@
+// assay: the command line.
+#include <algorithm>
+#include <array>
+#include <iostream>
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "orchestrator/commands.h"
+#include "orchestrator/command_steps.h"
+#include "orchestrator/programs.h"
+#include "probes/core/suggest.h"
+
+namespace {
+
+using namespace assay;  // main is the one place where nothing else is named
+
+/// Commands of the other half; `assay` hands them over as git does.
+constexpr std::array<std::string_view, 6> kHandedOver = {"report", "sign", "verify", "keygen", "export", "trend"};
+
+int hand_over(char** argv) {
+  const std::string program = installation().binaries + "/assay-report";
+  argv[0] = const_cast<char*>("assay-report");  // execv takes char* and does not write
+  ::execv(program.c_str(), argv);
+  return report_error({program, "cannot be started", "it is installed beside assay"});
+}
+
+void add_plan_options(CLI::App& command, PlanRequest& request) {
+  command.add_option("--profile", request.profile, "design targets: a name or a file [host]");
+  command.add_option("--site", request.site, "nodes and how to reach them [this machine]");
+  command.add_option("--directory", request.directory, "without --site: where probes work, on the storage under test [/var/tmp/assay]");
+  command.add_option("--only", request.only, "only these requirements; a part is never accepted");
+  command.add_flag("--quick", request.quick, "a rehearsal with short measurements; it accepts nothing");
+  command.add_flag("--dry-run", request.dry_run, "say what would be done and do nothing");
+}
+
+/// The names a person may have meant, for an unknown word.
+std::vector<std::string> names_in(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  for (const auto word : kHandedOver) names.emplace_back(word);
+  for (const auto* option : app.get_options()) names.push_back(option->get_name());
+  return names;
+}
+
+int refuse(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  const auto chosen = app.get_subcommands();
+  const CLI::App& scope = chosen.empty() ? app : *chosen.front();
+  const auto names = names_in(scope);
+  std::string hint = fmt::format("`{} --help` shows the options", scope.get_name().empty() ? "assay" : "assay " + scope.get_name());
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+    if (std::string_view(error.what()).find(word) == std::string_view::npos || std::ranges::find(names, word) != names.end()) continue;
+    hint = suggestion(word, names);
+  }
+  return report_error({"", error.what(), hint});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::ranges::find(kHandedOver, argv[1]) != kHandedOver.end()) return hand_over(argv + 1);
+
+  CLI::App app{"assay puts AI-cluster hardware to the proof: it measures, compares with what was promised, and signs what it saw."};
+  app.name("assay");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("assay ") + ASSAY_VERSION);
+  app.footer("Also: assay report|sign|verify|keygen …, the commands of assay-report.\n"
+             "Exit codes: 0 accepted, 1 rejected, 2 bad usage or input, 3 incomplete, 4 verification refused.\n"
+             "Example: assay accept --profile host --out run");
+  PlanRequest request;
+  std::string out, key, directory, plan_file, resume, probe;
+  bool json = false;
+
+  auto* accept = app.add_subcommand("accept", "plan, run, judge, report and sign in one go");
+  add_plan_options(*accept, request);
+  accept->add_option("--out", out, "run directory [assay-run-<time>]");
+  accept->add_option("--key", key, "private key that signs [this machine's own]");
+  accept->add_flag("--json", request.json, "events as JSON Lines on stdout");
+  accept->footer("Example: assay accept --profile host --site site.json --out run --key lab.key");
+
+  auto* plan = app.add_subcommand("plan", "freeze every step of a run");
+  add_plan_options(*plan, request);
+  plan->add_option("--out", out, "file [stdout]");
+  plan->footer("Example: assay plan --profile host --site site.json --out plan.json");
+
+  auto* run = app.add_subcommand("run", "carry a plan out, or go on with an interrupted run; then judge");
+  auto* plan_option = run->add_option("plan", plan_file, "plan.json");
+  run->add_option("--resume", resume, "run directory to go on with")->excludes(plan_option);
+  run->add_option("--out", out, "run directory [assay-run-<time>]");
+  run->add_flag("--json", json, "events as JSON Lines on stdout");
+  run->footer("Example: assay run plan.json --out run; assay run --resume run");
+
+  auto* judge = app.add_subcommand("judge", "judge a run again from its evidence");
+  judge->add_option("directory", directory, "run directory")->required();
+  judge->add_flag("--json", json, "print verdict.json");
+  judge->footer("Example: assay judge run");
+
+  auto* status = app.add_subcommand("status", "say how far a run is");
+  status->add_option("directory", directory, "run directory")->required();
+  status->add_flag("--json", json, "one JSON object");
+  status->footer("Example: assay status run");
+
+  auto* list = app.add_subcommand("list", "list the probes");
+  list->add_flag("--json", json, "every description as JSON");
+  list->footer("Example: assay list");
+
+  auto* describe = app.add_subcommand("describe", "tell method, parameters, metrics and conditions of a probe");
+  describe->add_option("probe", probe, "name")->required();
+  describe->add_flag("--json", json, "the description as JSON");
+  describe->footer("Example: assay describe host_gemm");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& done) {
+    return app.exit(done);
+  } catch (const CLI::ParseError& error) {
+    return refuse(app, error, argc, argv);
+  }
+  try {
+    if (*accept) return command_accept(request, out, key);
+    if (*plan) return command_plan(request, out);
+    if (*run && !resume.empty()) return command_resume(resume, json);
+    if (*run && plan_file.empty()) return report_error({"assay run", "needs a plan or --resume", "assay run plan.json --out run"});
+    if (*run) return command_run(plan_file, out, json);
+    if (*judge) return command_judge(directory, json);
+    if (*status) return command_status(directory, json);
+    if (*list) return command_list(json);
+    return command_describe(probe, json);
+  } catch (const std::exception& error) {
+    return report_error({"", error.what(), "this should have been a clearer message: please report it"});
+  }
+}

@@ -1,0 +1,145 @@
+// progress: three ways of showing the same events.
+#include "orchestrator/progress.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "probes/core/utc_time.h"
+
+namespace assay {
+namespace {
+
+constexpr int kShownNodes = 16;      // more lines than that do not fit beside a shell prompt
+constexpr std::size_t kWidth = 100;  // longer lines would wrap and spoil the redrawing
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<int>(std::max(0.0, seconds) + 0.5);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+/// Text from a node may carry control characters; a terminal must not act on them.
+std::string printable(std::string text) {
+  std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+Progress::Mode Progress::mode_for(bool json) {
+  if (json) return Mode::json;
+  return ::isatty(STDERR_FILENO) == 1 ? Mode::terminal : Mode::plain;
+}
+
+Progress::Progress(const Plan& plan, Mode mode) : mode_(mode), total_(plan.steps.size()) {
+  for (const auto& node : plan.site.nodes) lanes_[node.name].state = "waiting";
+  for (const auto& step : plan.steps) {
+    Lane& lane = lanes_[step.nodes.front()];
+    lane.typical_left_s += step.typical_s;
+    ++lane.total;
+  }
+}
+
+Progress::~Progress() { erase(); }
+
+double Progress::remaining_s() const {
+  double longest = 0;  // nodes work side by side, so the slowest one decides
+  for (const auto& [name, lane] : lanes_) {
+    const double ran = lane.running_s > 0 ? std::chrono::duration<double>(Clock::now() - lane.begin).count() : 0;
+    longest = std::max(longest, lane.typical_left_s - std::min(ran, lane.running_s));
+  }
+  return longest;
+}
+
+void Progress::event(const char* kind, const nlohmann::ordered_json& body) {
+  if (mode_ != Mode::json) return;
+  nlohmann::ordered_json object = {{"time", utc_text(std::chrono::system_clock::now())}, {"event", kind}};
+  object.update(body);
+  object["done"] = done_;
+  object["total"] = total_;
+  object["remaining_s"] = remaining_s();
+  std::cout << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
+}
+
+void Progress::line(const std::string& text) {
+  if (mode_ != Mode::terminal && mode_ != Mode::plain) return;
+  erase();
+  std::cerr << printable(text) << '\n' << std::flush;
+  draw();
+}
+
+void Progress::node(const std::string& name, const std::string& state) {
+  lanes_[name].state = state;
+  event("node", {{"node", name}, {"state", state}});
+  if (mode_ == Mode::plain) line(fmt::format("[{:>3}/{}] {}: {}", done_, total_, name, state));
+  tick();
+}
+
+void Progress::step_begin(const Step& step, int attempt) {
+  Lane& lane = lanes_[step.nodes.front()];
+  lane.state = step.probe;
+  lane.begin = Clock::now();
+  lane.running_s = step.typical_s;
+  event("step_begin", {{"step", step.id}, {"attempt", attempt}});
+  if (mode_ == Mode::plain) line(fmt::format("[{:>3}/{}] {} begins, {} left", done_, total_, step.id, clock_text(remaining_s())));
+  tick();
+}
+
+void Progress::step_end(const Step& step, int attempt, const std::string& outcome, const std::string& reason) {
+  Lane& lane = lanes_[step.nodes.front()];
+  const double took = std::chrono::duration<double>(Clock::now() - lane.begin).count();
+  lane.running_s = 0;
+  if (attempt == 1) {
+    lane.typical_left_s -= step.typical_s;
+    ++lane.done;
+    ++done_;
+  }
+  lane.state = "between steps";
+  event("step_end", {{"step", step.id}, {"attempt", attempt}, {"outcome", outcome}, {"reason", reason}, {"took_s", took}});
+  line(fmt::format("[{:>3}/{}] {} {} after {:.1f} s{}{}", done_, total_, step.id, outcome, took, reason.empty() ? "" : ": ", reason));
+}
+
+void Progress::step_kept(const Step& step) {
+  Lane& lane = lanes_[step.nodes.front()];
+  lane.typical_left_s -= step.typical_s;
+  ++lane.done;
+  ++done_;
+  event("step_kept", {{"step", step.id}});
+}
+
+void Progress::tick() {
+  if (mode_ != Mode::terminal) return;
+  erase();
+  draw();
+}
+
+void Progress::erase() {
+  if (drawn_ > 0) std::cerr << "\x1b[" << drawn_ << "A\x1b[J" << std::flush;
+  drawn_ = 0;
+}
+
+void Progress::draw() {
+  if (mode_ != Mode::terminal) return;
+  std::string block;
+  for (const auto& [name, lane] : lanes_) {
+    if (drawn_ == kShownNodes) break;
+    const double ran = lane.running_s > 0 ? std::chrono::duration<double>(Clock::now() - lane.begin).count() : 0;
+    std::string text = fmt::format("  {:<20} {:>3}/{:<3} {}", name, lane.done, lane.total, lane.state);
+    if (lane.running_s > 0) text += fmt::format("  {} of about {}", clock_text(ran), clock_text(lane.running_s));
+    block += printable(text).substr(0, kWidth) + "\n";
+    ++drawn_;
+  }
+  if (static_cast<int>(lanes_.size()) > drawn_) {
+    block += fmt::format("  … and {} more nodes\n", lanes_.size() - static_cast<std::size_t>(drawn_));
+    ++drawn_;
+  }
+  const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
+  block += fmt::format("  {} of {} steps, {} elapsed, about {} left\n", done_, total_, clock_text(elapsed), clock_text(remaining_s()));
+  ++drawn_;
+  std::cerr << block << std::flush;
+}
+
+}  // namespace assay

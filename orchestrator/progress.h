@@ -1,0 +1,60 @@
+// progress: what people and programs see while a run goes on.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "orchestrator/plan.h"
+
+namespace assay {
+
+/// Follows a run on stderr: a live line per node and an ETA on a terminal, plain lines otherwise; with `json`, one
+/// event a line on stdout instead.
+class Progress {
+ public:
+  enum class Mode { terminal, plain, json, quiet };
+
+  /// The mode for a program run by a person or by another program.
+  static Mode mode_for(bool json);
+
+  Progress(const Plan& plan, Mode mode);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// A node's agent answered, is being started, or was lost; `state` is a few words.
+  void node(const std::string& node, const std::string& state);
+  /// A step begins on its node.
+  void step_begin(const Step& step, int attempt);
+  /// A step ended; `outcome` as in the journal, `reason` empty when it exited by itself.
+  void step_end(const Step& step, int attempt, const std::string& outcome, const std::string& reason);
+  /// A step was found finished in the journal of a resumed run.
+  void step_kept(const Step& step);
+  /// Redraws the time on a terminal; called once a second.
+  void tick();
+
+ private:
+  [[nodiscard]] double remaining_s() const;
+  void line(const std::string& text);
+  void event(const char* kind, const nlohmann::ordered_json& body);
+  void erase();
+  void draw();
+
+  using Clock = std::chrono::steady_clock;
+  struct Lane {
+    std::string state;
+    double typical_left_s = 0;  ///< of steps that have not ended
+    Clock::time_point begin;    ///< of the step that runs
+    double running_s = 0;       ///< typical time of the step that runs, 0 when none
+    std::size_t done = 0, total = 0;
+  };
+  Mode mode_;
+  std::map<std::string, Lane> lanes_;
+  std::size_t done_ = 0, total_ = 0;
+  int drawn_ = 0;
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace assay

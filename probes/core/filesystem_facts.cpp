@@ -1,0 +1,185 @@
+// filesystem_facts: read from statx, mountinfo and sysfs; O_DIRECT is tried, not looked up.
+#include "probes/core/filesystem_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "probes/core/host_facts.h"
+#include "probes/core/probe.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kDirectAlignment = 4096;  // no device of ours has larger logical blocks
+
+[[noreturn]] void fail(const std::string& attempted) { throw std::system_error(errno, std::generic_category(), attempted); }
+
+/// A descriptor that is closed when it goes out of scope.
+struct Descriptor {
+  int number = -1;
+  explicit Descriptor(int opened) : number(opened) {}
+  ~Descriptor() {
+    if (number >= 0) close(number);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+};
+
+/// Writes and reads one block with O_DIRECT; the reason when that is refused.
+std::string try_direct(const std::string& directory) {
+  const ScratchDirectory scratch(directory);
+  const std::string path = scratch.path() + "/direct";
+  const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC, 0600));
+  if (file.number < 0) return fmt::format("open with O_DIRECT: {}", std::generic_category().message(errno));
+  alignas(kDirectAlignment) std::array<char, kDirectAlignment> block{};
+  if (pwrite(file.number, block.data(), block.size(), 0) != std::ssize(block) ||
+      pread(file.number, block.data(), block.size(), 0) != std::ssize(block)) {
+    return fmt::format("a 4 KiB block through O_DIRECT: {}", std::generic_category().message(errno));
+  }
+  return "";
+}
+
+/// The device number of the block device that `mount` names, where it names one.
+std::string block_number(const Mount& mount) {
+  if (!mount.device_number.starts_with("0:")) return mount.device_number;
+  struct stat source = {};  // btrfs and its like have an anonymous device but a real source
+  if (!mount.source.starts_with("/dev/") || stat(mount.source.c_str(), &source) != 0 || !S_ISBLK(source.st_mode)) return "";
+  return fmt::format("{}:{}", major(source.st_rdev), minor(source.st_rdev));
+}
+
+void read_device(const Mount& mount, FilesystemFacts& facts) {
+  const std::string number = block_number(mount);
+  std::error_code none;
+  const fs::path device = number.empty() ? fs::path() : fs::canonical("/sys/dev/block/" + number, none);
+  if (device.empty() || none) {
+    facts.device = fmt::format("{} {}", mount.device_number, mount.source);
+    return;
+  }
+  facts.block_device = true;
+  facts.device = fmt::format("{} {}", number, device.filename().string());
+  auto rotational = read_fact(device / "queue/rotational");
+  if (!rotational) rotational = read_fact(device.parent_path() / "queue/rotational");  // a partition asks its disk
+  if (rotational) facts.rotational = *rotational == "1";
+}
+
+std::string unfit(const FilesystemFacts& facts, const std::string& directory) {
+  constexpr std::array kMemory = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"};
+  if (std::ranges::find(kMemory, facts.type) != kMemory.end()) {
+    return fmt::format("{} is memory, not storage", facts.type);
+  }
+  if (facts.type == "zfs") return "zfs keeps a cache of its own before the device, which O_DIRECT does not rule out";
+  const std::string refused = try_direct(directory);
+  return refused.empty() ? "" : fmt::format("{} does not do direct I/O: {}", facts.type, refused);
+}
+
+}  // namespace
+
+std::optional<Mount> find_mount(std::string_view mountinfo, std::uint64_t mount_id) {
+  std::istringstream lines{std::string(mountinfo)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::uint64_t id = 0;
+    std::string parent, number, root, point, word;
+    if (!(words >> id >> parent >> number >> root >> point) || id != mount_id) continue;
+    while (words >> word && word != "-") {  // optional fields end at the separator
+    }
+    Mount mount{.device_number = number, .type = "", .source = ""};
+    if (words >> mount.type >> mount.source) return mount;
+  }
+  return std::nullopt;
+}
+
+FilesystemFacts filesystem_facts(const std::string& directory) {
+  struct statx status = {};
+  if (statx(AT_FDCWD, directory.c_str(), 0, STATX_TYPE | STATX_MNT_ID, &status) != 0) fail(directory);
+  if (!S_ISDIR(status.stx_mode)) {
+    errno = ENOTDIR;
+    fail(directory);
+  }
+  const auto mountinfo = read_fact("/proc/self/mountinfo");
+  const auto mount = find_mount(mountinfo.value_or(""), status.stx_mnt_id);
+  if (!mount) throw std::runtime_error(fmt::format("{}: its mount is not in /proc/self/mountinfo", directory));
+  struct statvfs space = {};
+  if (statvfs(directory.c_str(), &space) != 0) fail(directory);
+
+  FilesystemFacts facts{.type = mount->type, .device = "", .rotational = {}, .free = {}, .unfit = ""};
+  facts.free = {static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize};
+  read_device(*mount, facts);
+  facts.unfit = unfit(facts, directory);
+  return facts;
+}
+
+void demand_storage(const FilesystemFacts& facts, const std::string& directory, Bytes needed) {
+  if (!facts.unfit.empty()) throw Skip(fmt::format("{}: {}", directory, facts.unfit));
+  const std::uint64_t with_slack = needed.count + needed.count / 10;  // metadata and a neighbour's writes
+  if (facts.free.count < with_slack) {
+    throw Skip(fmt::format("{}: {} B are free, {} B are needed", directory, facts.free.count, with_slack));
+  }
+}
+
+std::uint64_t resident_pages(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status = {};
+  if (file.number < 0 || fstat(file.number, &status) != 0) fail(path);
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return 0;
+  void* const map = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.number, 0);
+  if (map == MAP_FAILED) fail("mmap of " + path);
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages((size + page - 1) / page);
+  const int asked = mincore(map, size, pages.data());
+  const int why = errno;
+  munmap(map, size);
+  errno = why;
+  if (asked != 0) fail("mincore of " + path);
+  return static_cast<std::uint64_t>(std::ranges::count_if(pages, [](unsigned char state) { return (state & 1U) != 0; }));
+}
+
+void drop_pages(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number < 0) fail(path);
+  errno = posix_fadvise(file.number, 0, 0, POSIX_FADV_DONTNEED);
+  if (errno != 0) fail("posix_fadvise of " + path);
+}
+
+std::optional<DeviceTraffic> device_traffic() {
+  std::ifstream file("/proc/self/io");
+  DeviceTraffic traffic;
+  bool read = false, written = false;
+  std::string name;
+  for (std::uint64_t count = 0; file >> name >> count;) {
+    if (name == "read_bytes:") traffic.read = {count}, read = true;
+    if (name == "write_bytes:") traffic.written = {count}, written = true;
+  }
+  if (!read || !written) return std::nullopt;
+  return traffic;
+}
+
+ScratchDirectory::ScratchDirectory(const std::string& parent) : path_(fs::absolute(parent).string() + "/assay-XXXXXX") {
+  if (mkdtemp(path_.data()) == nullptr) fail("a directory in " + parent);
+}
+
+ScratchDirectory::~ScratchDirectory() {
+  std::error_code ignored;  // nothing can be done in a destructor; the agent removes its scratch directory as a whole
+  fs::remove_all(path_, ignored);
+}
+
+}  // namespace assay

@@ -1,0 +1,71 @@
+// filesystem_facts: what lies under a directory, and whether a number measured there can be one of storage.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "probes/core/units.h"
+
+namespace assay {
+
+/// One line of /proc/self/mountinfo.
+struct Mount {
+  std::string device_number;  ///< "254:0"; major 0 is an anonymous device
+  std::string type;           ///< "ext4"
+  std::string source;         ///< "/dev/vda", "server:/export"
+};
+
+/// The mount with this id in the text of /proc/self/mountinfo (proc(5)); nothing when no well-formed line has it.
+std::optional<Mount> find_mount(std::string_view mountinfo, std::uint64_t mount_id);
+
+/// What a directory lies on.
+struct FilesystemFacts {
+  std::string type;                ///< as mountinfo names it
+  std::string device;              ///< device number and name: "254:0 vda"; the mount's source where it has no device
+  bool block_device = false;       ///< whether the kernel knows a block device under it
+  std::optional<bool> rotational;  ///< the block device's own word; nothing where there is none
+  Bytes free;                      ///< space that this user may take
+  std::string unfit;               ///< why no storage number can be taken here; empty when one can
+};
+
+/// The facts of `directory`. Writes and removes one 4 KiB file there to try O_DIRECT. Throws std::system_error when the
+/// directory is not there or not writable. `unfit` names tmpfs and its kin (memory), ZFS (its own cache stands before
+/// the device whatever O_DIRECT says), and a filesystem that refuses O_DIRECT.
+FilesystemFacts filesystem_facts(const std::string& directory);
+
+/// Throws Skip with the reason when `facts` are unfit or fewer than `needed` bytes (and a tenth more) are free.
+void demand_storage(const FilesystemFacts& facts, const std::string& directory, Bytes needed);
+
+/// Pages of the file that are in the page cache now (mincore). Throws std::system_error when it cannot be asked.
+std::uint64_t resident_pages(const std::string& path);
+
+/// Asks the kernel to forget the clean pages of the file (posix_fadvise DONTNEED). Throws std::system_error.
+void drop_pages(const std::string& path);
+
+/// Bytes that this process and its reaped children moved to and from block devices and network filesystems.
+struct DeviceTraffic {
+  Bytes read;
+  Bytes written;
+};
+
+/// The counts of /proc/self/io; nothing where the kernel does not account.
+std::optional<DeviceTraffic> device_traffic();
+
+/// A new directory of our own that is removed with all it holds when this goes out of scope, also on errors.
+class ScratchDirectory {
+ public:
+  /// Makes `parent`/assay-XXXXXX. Throws std::system_error.
+  explicit ScratchDirectory(const std::string& parent);
+  ~ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  /// The absolute path.
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace assay

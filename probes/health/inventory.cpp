@@ -1,0 +1,255 @@
+// health_inventory: what this node is made of, as firmware and kernel tell it; a later run is compared with it.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/health/drives.h"
+#include "probes/health/machine_tree.h"
+#include "probes/health/nics.h"
+#include "probes/health/pcie.h"
+#include "probes/health/processors.h"
+#include "probes/health/smbios.h"
+
+namespace assay {
+namespace {
+
+constexpr Parameter kParameters[] = {
+    {.name = "root", .fallback = "/", .meaning = "directory that holds the proc, sys and etc to read"},
+};
+constexpr Metric kMetrics[] = {
+    {.name = "cpus_total", .unit = "1", .meaning = "logical CPUs present"},
+    {.name = "cpus_online", .unit = "1", .meaning = "logical CPUs in use"},
+    {.name = "cores_total", .unit = "1", .meaning = "physical cores with an online CPU, where the kernel shows topology"},
+    {.name = "sockets_total", .unit = "1", .meaning = "processor packages with an online CPU"},
+    {.name = "memory_total", .unit = "B", .meaning = "memory that the kernel manages (MemTotal)"},
+    {.name = "dimms_total", .unit = "1", .meaning = "memory modules in their slots, where SMBIOS is readable (root)"},
+    {.name = "dimm_slots_empty", .unit = "1", .better = Better::neither, .meaning = "memory slots without a module, where SMBIOS is readable"},
+    {.name = "dimm_size", .unit = "B", .meaning = "capacity of one module, where SMBIOS tells it"},
+    {.name = "dimm_rate", .unit = "1/s", .meaning = "configured transfers a second of one module, where SMBIOS tells it"},
+    {.name = "dimm_rate_rated", .unit = "1/s", .meaning = "transfers a second one module is made for, where SMBIOS tells it"},
+    {.name = "drives_total", .unit = "1", .meaning = "block devices with hardware behind them"},
+    {.name = "drive_size", .unit = "B", .meaning = "capacity of one drive, where it has a medium"},
+    {.name = "nics_total", .unit = "1", .meaning = "network ports with hardware behind them"},
+    {.name = "nics_up", .unit = "1", .meaning = "those of them with a link"},
+    {.name = "link_rate", .unit = "B/s", .meaning = "signalling rate of one port in one direction, in bytes (bits over 8), where its link is up and its driver tells it"},
+    {.name = "accelerators_total", .unit = "1", .meaning = "PCI functions of class 3D controller or processing accelerator, where there is a PCI bus"},
+    {.name = "pcie_rate", .unit = "1/s", .meaning = "negotiated transfers a second of one lane (Gen5: 3.2e10), where sysfs tells it"},
+    {.name = "pcie_rate_max", .unit = "1/s", .meaning = "transfers a second of one lane the device is made for, where sysfs tells it"},
+    {.name = "pcie_width", .unit = "1", .meaning = "negotiated lanes, where sysfs tells them"},
+    {.name = "pcie_width_max", .unit = "1", .meaning = "lanes the device is made for, where sysfs tells them"},
+    {.name = "pcie_links_total", .unit = "1", .meaning = "devices whose link was compared, where there is one"},
+    {.name = "pcie_degraded_links", .unit = "1", .better = Better::lower,
+     .meaning = "devices whose link is slower or narrower than they are made for, where a link was compared; an idle device may lower its rate to save power"},
+};
+constexpr ConditionSpec kConditions[] = {
+    {.name = "kernel", .meaning = "release of the running kernel"},
+    {.name = "operating_system", .meaning = "name of the distribution, where /etc/os-release tells it"},
+    {.name = "system_vendor", .meaning = "maker of the machine, where SMBIOS is shown"},
+    {.name = "product", .meaning = "model of the machine, where SMBIOS is shown"},
+    {.name = "product_serial", .meaning = "serial number of the machine, where SMBIOS is shown and readable (root)"},
+    {.name = "board", .meaning = "model of the main board, where SMBIOS is shown"},
+    {.name = "bios_vendor", .meaning = "maker of the firmware, where SMBIOS is shown"},
+    {.name = "bios_version", .meaning = "version of the firmware, where SMBIOS is shown"},
+    {.name = "bios_date", .meaning = "date of the firmware, where SMBIOS is shown"},
+    {.name = "model", .meaning = "model of a cpu or drive, where it is told"},
+    {.name = "microcode", .meaning = "microcode revision of a cpu, where the kernel shows it"},
+    {.name = "memory_type", .meaning = "kind of a dimm (DDR5), where SMBIOS tells it"},
+    {.name = "manufacturer", .meaning = "maker of a dimm, where SMBIOS tells it"},
+    {.name = "part", .meaning = "part number of a dimm, where SMBIOS tells it"},
+    {.name = "serial", .meaning = "serial number of a dimm or drive, where it is told"},
+    {.name = "rotational", .meaning = "whether the kernel treats a drive as a spinning one, where it has a queue"},
+    {.name = "firmware", .meaning = "firmware version of a drive or nic, where it is told"},
+    {.name = "driver", .meaning = "kernel driver of a nic or gpu, where one is bound"},
+    {.name = "link", .meaning = "up or down: whether a nic has a link, where there is a nic"},
+    {.name = "mac_address", .meaning = "hardware address of a nic, where it has a network interface"},
+    {.name = "rdma_device", .meaning = "RDMA device of a nic, where it has one"},
+    {.name = "pci_address", .meaning = "PCI function of a drive or nic, where it sits on PCI"},
+    {.name = "pci_id", .meaning = "PCI vendor and device id of a gpu, nic or drive, where it sits on PCI"},
+    {.name = "numa_node", .meaning = "memory node next to a gpu, nic or drive, where the firmware tells it"},
+};
+constexpr ProbeSpec kSpec{
+    .name = "health_inventory",
+    .measures = "Counts, capacities, link rates, models, serial numbers and firmware of what the node is made of.",
+    .method = "Reads /proc, /sys and the SMBIOS table once; nothing is loaded or changed. What the machine does not tell "
+              "is absent. Counted are parts with hardware behind them: no loop, ram, device-mapper or md drives, no "
+              "bridges, bonds or virtual functions, no removable drive without a medium. A PCIe link is compared with "
+              "what the device itself is made for, so a device in a slower slot counts as degraded.",
+    .source = "DMTF DSP0134 (SMBIOS) section 7.18; Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-class-net and "
+              "stable/sysfs-block; PCI Code and ID Assignment Specification 1.16.",
+    .typical = {1}, .deadline = {60},
+    .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+
+template <class T>
+void tell(Recorder& record, std::string_view name, const std::optional<T>& value, const Subject& subject = {}) {
+  if (value) record.condition(name, *value, subject);
+}
+
+void count(Recorder& record, std::string_view metric, std::optional<std::int64_t> value, const Subject& subject = {}) {
+  if (value) record.measurement(metric, static_cast<double>(*value), subject);
+}
+
+void amount(Recorder& record, std::string_view metric, std::optional<double> value, const Subject& subject) {
+  if (value) record.measurement(metric, *value, subject);
+}
+
+std::optional<double> number_of(const std::optional<Bytes>& size) {
+  return size ? std::optional(static_cast<double>(size->count)) : std::nullopt;
+}
+
+std::int64_t size_of(const auto& list) { return static_cast<std::int64_t>(list.size()); }
+
+/// MemTotal of /proc/meminfo in bytes.
+std::optional<double> memory_total(const MachineTree& tree) {
+  const std::string text = "\n" + tree.text("proc/meminfo").value_or("");
+  constexpr std::string_view kKey = "\nMemTotal:";
+  const auto found = text.find(kKey);
+  if (found == std::string::npos) return std::nullopt;
+  const auto line = told(std::string_view(text).substr(found + kKey.size(), text.find('\n', found + 1) - found - kKey.size()));
+  if (!line || !line->ends_with(" kB")) return std::nullopt;
+  const auto size = parse_bytes(line->substr(0, line->size() - 2) + "KiB");  // the kernel's kB is 1024 bytes
+  return number_of(size);
+}
+
+/// PRETTY_NAME of /etc/os-release, without its quotes.
+std::optional<std::string> operating_system(const MachineTree& tree) {
+  const std::string text = "\n" + tree.text("etc/os-release").value_or("");
+  constexpr std::string_view kKey = "\nPRETTY_NAME=";
+  const auto found = text.find(kKey);
+  if (found == std::string::npos) return std::nullopt;
+  auto name = text.substr(found + kKey.size(), text.find('\n', found + 1) - found - kKey.size());
+  std::erase(name, '"');
+  return told(name);
+}
+
+void record_node(const MachineTree& tree, Recorder& record) {
+  tell(record, "kernel", tree.text("proc/sys/kernel/osrelease"));
+  tell(record, "operating_system", operating_system(tree));
+  constexpr std::pair<const char*, const char*> kFirmware[] = {
+      {"system_vendor", "sys_vendor"}, {"product", "product_name"},       {"product_serial", "product_serial"},
+      {"board", "board_name"},         {"bios_vendor", "bios_vendor"},    {"bios_version", "bios_version"},
+      {"bios_date", "bios_date"}};
+  for (const auto& [name, file] : kFirmware) tell(record, name, tree.text(std::string("sys/class/dmi/id/") + file));
+  amount(record, "memory_total", memory_total(tree), {});
+}
+
+void record_processors(const Processors& processors, Recorder& record) {
+  count(record, "cpus_total", processors.cpus);
+  count(record, "cpus_online", processors.cpus_online);
+  count(record, "cores_total", processors.cores);
+  if (!processors.packages.empty()) count(record, "sockets_total", size_of(processors.packages));
+  for (const auto& [name, package] : processors.packages) {
+    const Subject cpu{.kind = "cpu", .id = name};
+    tell(record, "model", package.model, cpu);
+    tell(record, "microcode", package.microcode, cpu);
+  }
+}
+
+void record_memory(const MemorySlots& slots, Recorder& record) {
+  count(record, "dimms_total", size_of(slots.dimms));
+  count(record, "dimm_slots_empty", slots.empty);
+  for (const Dimm& dimm : slots.dimms) {
+    const Subject subject{.kind = "dimm", .id = dimm.slot};
+    amount(record, "dimm_size", number_of(dimm.size), subject);
+    amount(record, "dimm_rate", dimm.transfers_per_s, subject);
+    amount(record, "dimm_rate_rated", dimm.transfers_per_s_rated, subject);
+    tell(record, "memory_type", dimm.memory_type, subject);
+    tell(record, "manufacturer", dimm.manufacturer, subject);
+    tell(record, "part", dimm.part, subject);
+    tell(record, "serial", dimm.serial, subject);
+  }
+}
+
+void record_drives(const std::vector<Drive>& drives, Recorder& record) {
+  count(record, "drives_total", size_of(drives));
+  for (const Drive& drive : drives) {
+    const Subject subject{.kind = "drive", .id = drive.name};
+    amount(record, "drive_size", number_of(drive.size), subject);
+    tell(record, "model", drive.model, subject);
+    tell(record, "serial", drive.serial, subject);
+    tell(record, "firmware", drive.firmware, subject);
+    tell(record, "rotational", drive.rotational, subject);
+    tell(record, "pci_address", drive.pci_address, subject);
+  }
+}
+
+void record_nics(const std::vector<Nic>& nics, Recorder& record) {
+  count(record, "nics_total", size_of(nics));
+  count(record, "nics_up", std::ranges::count_if(nics, &Nic::up));
+  for (const Nic& nic : nics) {
+    const Subject subject{.kind = "nic", .id = nic.name};
+    record.condition("link", std::string(nic.up ? "up" : "down"), subject);
+    if (nic.link_rate) record.measurement("link_rate", nic.link_rate->count, subject);
+    tell(record, "driver", nic.driver, subject);
+    tell(record, "firmware", nic.firmware, subject);
+    tell(record, "mac_address", nic.mac_address, subject);
+    tell(record, "rdma_device", nic.rdma_device, subject);
+    tell(record, "pci_address", nic.pci_address, subject);
+  }
+}
+
+/// Who sits on which PCI function; the first in order where several do.
+std::map<std::string, Subject> names_by_address(const std::vector<Drive>& drives, const std::vector<Nic>& nics) {
+  std::map<std::string, Subject> names;
+  for (const Drive& drive : drives) {
+    if (drive.pci_address) names.emplace(*drive.pci_address, Subject{.kind = "drive", .id = drive.name});
+  }
+  for (const Nic& nic : nics) {
+    if (nic.pci_address) names.emplace(*nic.pci_address, Subject{.kind = "nic", .id = nic.name});
+  }
+  return names;
+}
+
+void record_pcie(const std::vector<PcieDevice>& devices, Recorder& record) {
+  count(record, "accelerators_total", std::ranges::count_if(devices, &PcieDevice::accelerator));
+  std::int64_t compared = 0;
+  std::int64_t degraded = 0;
+  for (const PcieDevice& device : devices) {
+    amount(record, "pcie_rate", device.current.transfers_per_s, device.subject);
+    amount(record, "pcie_rate_max", device.maximum.transfers_per_s, device.subject);
+    count(record, "pcie_width", device.current.width, device.subject);
+    count(record, "pcie_width_max", device.maximum.width, device.subject);
+    tell(record, "pci_id", device.pci_id, device.subject);
+    tell(record, "numa_node", device.numa_node, device.subject);
+    // A device known by its interface or drive has told its driver there.
+    if (device.subject.id == device.address) tell(record, "driver", device.driver, device.subject);
+    if (!device.degraded()) continue;
+    ++compared;
+    if (*device.degraded()) ++degraded;
+  }
+  if (compared == 0) return;
+  count(record, "pcie_links_total", compared);
+  count(record, "pcie_degraded_links", degraded);
+}
+
+void measure(const Parameters& given, Recorder& record) {
+  constexpr std::size_t kTableLimit = 1 << 20;  // 2,048 modules of 100 bytes with their strings stay under 400 kB
+  const MachineTree tree(given.text("root"));
+  if (!tree.exists("proc/meminfo") && !tree.exists("sys/devices")) {
+    throw std::runtime_error(fmt::format("root: '{}' holds neither proc/meminfo nor sys/devices\n"
+                                         "hint: name the directory that proc and sys are in; / is this machine",
+                                         given.text("root")));
+  }
+  record_node(tree, record);
+  record_processors(read_processors(tree), record);
+  if (const auto table = tree.bytes("sys/firmware/dmi/tables/DMI", kTableLimit)) {
+    if (const auto slots = read_memory_slots(*table)) record_memory(*slots, record);
+  }
+  const auto drives = read_drives(tree);
+  const auto nics = read_nics(tree);
+  if (tree.exists("sys/block")) record_drives(drives, record);
+  if (tree.exists("sys/class/net")) record_nics(nics, record);
+  if (tree.exists("sys/bus/pci/devices")) record_pcie(read_pcie_devices(tree, names_by_address(drives, nics)), record);
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }

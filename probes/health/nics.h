@@ -1,0 +1,28 @@
+// nics: network ports with hardware behind them, Ethernet and InfiniBand.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/core/units.h"
+
+namespace assay {
+
+class MachineTree;
+
+/// One port; what it does not tell is absent.
+struct Nic {
+  std::string name;  ///< of its network interface ("eth0"), else of its RDMA port ("mlx5_0", "mlx5_0/2")
+  bool up = false;   ///< whether it has a link
+  std::optional<BytesPerSecond> link_rate = {};  ///< one direction; only while the link is up
+  std::optional<std::string> driver = {}, firmware = {}, mac_address = {}, rdma_device = {}, pci_address = {};
+};
+
+/// Every port under sys/class/net with a device behind it, then every port under sys/class/infiniband whose device has
+/// no network interface; sorted by name within each. Virtual functions of a card that this machine itself has are left
+/// out: they come and go with the configuration. Firmware is asked of the kernel (ETHTOOL_GDRVINFO) when `tree` is this
+/// machine and sysfs does not tell it.
+std::vector<Nic> read_nics(const MachineTree& tree);
+
+}  // namespace assay

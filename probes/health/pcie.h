@@ -1,0 +1,41 @@
+// pcie: the links of accelerators, network cards and NVMe drives, as they are and as they could be.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/core/record.h"
+
+namespace assay {
+
+class MachineTree;
+
+/// A link's rate and width; what the device does not tell is absent.
+struct PcieLink {
+  std::optional<double> transfers_per_s;  ///< of one lane: 32 GT/s is 3.2e10
+  std::optional<std::int64_t> width;      ///< lanes
+};
+
+/// One PCI function of interest.
+struct PcieDevice {
+  std::string address;                      ///< "0000:1b:00.0"
+  Subject subject;                          ///< gpu, nic or drive; its id is the address where nothing names it
+  std::optional<std::string> pci_id;        ///< vendor and device: "10de:2330"
+  std::optional<std::string> driver;
+  std::optional<std::int64_t> numa_node;
+  bool accelerator = false;                 ///< a 3D controller or processing accelerator
+  PcieLink current, maximum;                ///< as negotiated; what the device itself is made for
+
+  /// Whether the link is slower or narrower than the device is made for; nothing when neither can be compared.
+  [[nodiscard]] std::optional<bool> degraded() const;
+};
+
+/// Every display, 3D, processing-accelerator, network and NVMe function under sys/bus/pci/devices, sorted by address.
+/// `known` names functions by address ("0000:5e:00.0" -> nic eth0). Virtual functions are left out: they have no link
+/// of their own.
+std::vector<PcieDevice> read_pcie_devices(const MachineTree& tree, const std::map<std::string, Subject>& known);
+
+}  // namespace assay

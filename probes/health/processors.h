@@ -1,0 +1,29 @@
+// processors: packages, cores and threads that the kernel knows, and the microcode they run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace assay {
+
+class MachineTree;
+
+/// One package. Where its CPUs differ, the texts name every value, sorted, with ", " between.
+struct Package {
+  std::optional<std::string> model, microcode;
+};
+
+/// All of them; a count that the kernel does not tell is absent.
+struct Processors {
+  std::optional<std::int64_t> cpus;         ///< logical CPUs present
+  std::optional<std::int64_t> cpus_online;  ///< those in use
+  std::optional<std::int64_t> cores;        ///< physical cores with an online CPU
+  std::map<std::string, Package> packages;  ///< by name: "package-0"
+};
+
+/// Reads sys/devices/system/cpu and proc/cpuinfo.
+Processors read_processors(const MachineTree& tree);
+
+}  // namespace assay

@@ -1,0 +1,144 @@
+// smbios: offsets and codes of DSP0134 3.7, section 7.18. The table comes from firmware and may lie about its lengths.
+#include "probes/health/smbios.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "probes/health/machine_tree.h"
+
+namespace assay {
+namespace {
+
+constexpr int kMemoryDevice = 17;
+constexpr int kEndOfTable = 127;
+constexpr std::size_t kHeader = 4;  // type, length, handle
+
+/// One structure: its formatted area and the strings after it.
+class Structure {
+ public:
+  Structure(std::string_view formatted, std::vector<std::string_view> strings)
+      : formatted_(formatted), strings_(std::move(strings)) {}
+
+  /// The little-endian number of `size` bytes at `offset`; nothing when the structure is of an older, shorter version.
+  [[nodiscard]] std::optional<std::uint32_t> number(std::size_t offset, std::size_t size) const {
+    if (offset + size > formatted_.size()) return std::nullopt;
+    std::uint32_t value = 0;
+    for (std::size_t i = size; i-- > 0;) value = value << 8 | static_cast<unsigned char>(formatted_[offset + i]);
+    return value;
+  }
+  /// The string whose number (from 1) stands at `offset`.
+  [[nodiscard]] std::optional<std::string> text(std::size_t offset) const {
+    const auto index = number(offset, 1);
+    if (!index || *index == 0 || *index > strings_.size()) return std::nullopt;
+    return told(strings_[*index - 1]);
+  }
+  [[nodiscard]] int type() const { return static_cast<unsigned char>(formatted_[0]); }
+  [[nodiscard]] std::uint32_t handle() const { return number(2, 2).value_or(0); }
+
+ private:
+  std::string_view formatted_;
+  std::vector<std::string_view> strings_;
+};
+
+/// Takes the first structure off `table`; nothing when what is left is no whole structure.
+std::optional<Structure> take_structure(std::string_view& table) {
+  if (table.size() < kHeader) return std::nullopt;
+  const std::size_t length = static_cast<unsigned char>(table[1]);
+  if (length < kHeader || length > table.size()) return std::nullopt;
+  const std::string_view formatted = table.substr(0, length);
+  table.remove_prefix(length);
+  // The string set ends with an empty string; without any string it is two zero bytes.
+  std::vector<std::string_view> strings;
+  while (true) {
+    const auto zero = table.find('\0');
+    if (zero == std::string_view::npos) return std::nullopt;
+    const std::string_view text = table.substr(0, zero);
+    table.remove_prefix(zero + 1);
+    if (text.empty()) break;
+    strings.push_back(text);
+  }
+  if (strings.empty() && table.starts_with('\0')) table.remove_prefix(1);
+  return Structure(formatted, std::move(strings));
+}
+
+/// Whole bytes of the module; nothing when unknown. Only called for slots that are not empty.
+std::optional<Bytes> size_of(const Structure& device) {
+  constexpr std::uint32_t kUnknown = 0xFFFF;
+  constexpr std::uint32_t kSeeExtended = 0x7FFF;
+  constexpr std::uint32_t kInKibibytes = 0x8000;
+  const auto size = device.number(0x0C, 2);
+  if (!size || *size == kUnknown) return std::nullopt;
+  if (*size == kSeeExtended) {
+    const auto extended = device.number(0x1C, 4);  // MiB in bits 0 to 30
+    if (!extended || (*extended & 0x7FFF'FFFFU) == 0) return std::nullopt;
+    return Bytes{std::uint64_t{*extended & 0x7FFF'FFFFU} << 20};
+  }
+  if ((*size & kInKibibytes) != 0) return Bytes{std::uint64_t{*size & ~kInKibibytes} << 10};
+  return Bytes{std::uint64_t{*size} << 20};
+}
+
+/// Transfers a second from the MT/s at `offset`, or from the 32-bit field at `extended` where the short one is full.
+std::optional<double> speed_of(const Structure& device, std::size_t offset, std::size_t extended) {
+  constexpr std::uint32_t kSeeExtended = 0xFFFF;
+  auto speed = device.number(offset, 2);
+  if (speed == kSeeExtended) speed = device.number(extended, 4);
+  if (!speed || *speed == 0) return std::nullopt;
+  return *speed * 1e6;
+}
+
+std::optional<std::string> memory_type_of(const Structure& device) {
+  static const std::map<std::uint32_t, const char*> kTypes = {
+      {0x12, "DDR"},    {0x13, "DDR2"},   {0x18, "DDR3"},   {0x1A, "DDR4"},  {0x1B, "LPDDR"}, {0x1C, "LPDDR2"}, {0x1D, "LPDDR3"},
+      {0x1E, "LPDDR4"}, {0x20, "HBM"},    {0x21, "HBM2"},   {0x22, "DDR5"},  {0x23, "LPDDR5"}, {0x24, "HBM3"}};
+  const auto code = device.number(0x12, 1);
+  const auto found = code ? kTypes.find(*code) : kTypes.end();
+  if (found == kTypes.end()) return std::nullopt;
+  return found->second;
+}
+
+Dimm dimm_of(const Structure& device) {
+  return {.slot = device.text(0x10).value_or(fmt::format("handle 0x{:04X}", device.handle())),
+          .size = size_of(device),
+          .memory_type = memory_type_of(device),
+          .transfers_per_s = speed_of(device, 0x20, 0x58),
+          .transfers_per_s_rated = speed_of(device, 0x15, 0x54),
+          .manufacturer = device.text(0x17),
+          .part = device.text(0x1A),
+          .serial = device.text(0x18)};
+}
+
+}  // namespace
+
+std::optional<MemorySlots> read_memory_slots(std::string_view table) {
+  std::vector<Structure> devices;
+  while (const auto structure = take_structure(table)) {
+    if (structure->type() == kEndOfTable) break;
+    if (structure->type() == kMemoryDevice) devices.push_back(*structure);
+  }
+  if (devices.empty()) return std::nullopt;
+
+  // Some boards name every slot of a bank alike; a subject must stand once.
+  const auto times = [&](const auto& name_of, const std::string& name) {
+    return std::ranges::count_if(devices, [&](const Structure& other) { return name_of(other) == name; });
+  };
+  const auto slot = [](const Structure& device) { return dimm_of(device).slot; };
+  const auto bank_and_slot = [&](const Structure& device) { return device.text(0x11).value_or("") + "/" + slot(device); };
+  MemorySlots slots;
+  for (const Structure& device : devices) {
+    if (device.number(0x0C, 2).value_or(0) == 0) {
+      ++slots.empty;
+      continue;
+    }
+    Dimm dimm = dimm_of(device);
+    if (times(slot, dimm.slot) > 1) {
+      const std::string longer = bank_and_slot(device);
+      dimm.slot = times(bank_and_slot, longer) == 1 ? longer : fmt::format("0x{:04X}/{}", device.handle(), dimm.slot);
+    }
+    slots.dimms.push_back(std::move(dimm));
+  }
+  return slots;
+}
+
+}  // namespace assay

@@ -1,0 +1,34 @@
+// smbios: the memory slots in the firmware's SMBIOS table (DMTF DSP0134).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "probes/core/units.h"
+
+namespace assay {
+
+/// One module in its slot, from a Memory Device structure (type 17). What the firmware does not tell is absent.
+struct Dimm {
+  std::string slot;  ///< its locator ("DIMM_A1"); with its bank or handle in front where locators repeat
+  std::optional<Bytes> size;
+  std::optional<std::string> memory_type;        ///< "DDR5"
+  std::optional<double> transfers_per_s;         ///< configured: what the module runs at
+  std::optional<double> transfers_per_s_rated;   ///< what the module is made for
+  std::optional<std::string> manufacturer, part, serial;
+};
+
+/// The slots of a machine, in the order of the table.
+struct MemorySlots {
+  std::vector<Dimm> dimms;
+  int empty = 0;  ///< slots without a module
+};
+
+/// Reads the raw table (/sys/firmware/dmi/tables/DMI). Structures that are cut off end the reading; nothing when the
+/// table holds no Memory Device at all.
+std::optional<MemorySlots> read_memory_slots(std::string_view table);
+
+}  // namespace assay

@@ -1,0 +1,148 @@
+// host_memory_bandwidth: what the host's memory delivers to all its cores at once, by STREAM's method.
+#include <array>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "probes/core/host_facts.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/sampling.h"
+#include "probes/host/buffer.h"
+#include "probes/host/crew.h"
+#include "probes/host/slice.h"
+#include "probes/host/stream.h"
+
+namespace assay {
+namespace {
+
+constexpr double kInstrument = 1e-3;  // barriers of about 20 us in windows of 15 ms or more
+constexpr std::uint64_t kCacheMultiple = 4;  // STREAM's rule: each array at least four times the sum of last-level caches
+constexpr Bytes kUnknownCache = {std::uint64_t{128} << 20};
+constexpr std::size_t kLine = 8;  // doubles in a cache line; slices start and end on lines
+
+constexpr Parameter kParameters[] = {
+    {.name = "array", .unit = "B", .fallback = "0", .meaning = "size of each of the three arrays; 0 for four times all last-level caches"},
+    {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads, each pinned to a core of its own; 0 for one on every physical core"},
+    {.name = "stores", .unit = "", .fallback = "non_temporal", .meaning = "whether results bypass the caches", .choices = "non_temporal regular"},
+    {.name = "huge_pages", .unit = "", .fallback = "on", .meaning = "whether transparent huge pages are asked for", .choices = "on off"},
+};
+constexpr Metric kMetrics[] = {
+    {.name = "copy_bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "c = a: 2 x 8 bytes an element over the wall time of one pass", .instrument = kInstrument},
+    {.name = "scale_bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "b = s c: 2 x 8 bytes an element over the wall time of one pass", .instrument = kInstrument},
+    {.name = "add_bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "c = a + b: 3 x 8 bytes an element over the wall time of one pass", .instrument = kInstrument},
+    {.name = "triad_bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "a = b + s c: 3 x 8 bytes an element over the wall time of one pass", .instrument = kInstrument},
+    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "elements of the three arrays that are not what the rounds must have made of them"},
+};
+constexpr ConditionSpec kConditions[] = {
+    {.name = "isa", .meaning = "Instruction set of the kernels."},
+    {.name = "non_temporal_stores", .meaning = "Whether results bypassed the caches."},
+    {.name = "array_bytes", .meaning = "Size of each array, in B."},
+    {.name = "cache_multiple", .meaning = "Size of each array over the sum of last-level caches, where the kernel tells those."},
+    {.name = "rounds", .meaning = "Rounds of the four kernels, warm-up included."},
+    {.name = "threads", .meaning = "Threads that moved data."},
+    {.name = "pinned", .meaning = "Whether every thread was bound to one CPU, read back from the kernel."},
+    {.name = "cpu_list", .meaning = "The CPUs of the threads."},
+    {.name = "huge_page_share", .meaning = "Share of the arrays which huge pages backed."},
+};
+constexpr ProbeSpec kSpec{
+    .name = "host_memory_bandwidth",
+    .revision = 1,
+    .sampled = true,
+    .measures = "Sustained bandwidth of the host's memory with all cores at once.",
+    .method =
+        "STREAM's four kernels on three arrays of doubles, each at least four times the sum of last-level caches unless half of memory "
+        "forbids it. One pinned thread on every physical core owns a contiguous slice and touches it first, so that pages lie on its own "
+        "NUMA node. A round runs copy, scale, add and triad in this order; each is timed by itself from the moment all threads are ready "
+        "until the last is done, in wall time, stores drained. Bytes are counted as STREAM counts them: what the kernel asks to read and "
+        "write, no reads for ownership. Every round is one sample of each kernel; sampling ends when the median of triad is known. At the end every "
+        "element is compared with the value that the rounds must have given, to a relative 1e-13. STREAM quotes the best of n: that is "
+        "the largest of the samples.",
+    .source = "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream.",
+    .typical = {5},
+    .deadline = {120},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions,
+};
+
+/// The three arrays, shared out over a crew.
+class Arrays {
+ public:
+  Arrays(Crew& crew, Bytes size, Pages pages)
+      : crew_(crew), a_(size, pages), b_(size, pages), c_(size, pages), elements_(size.count / sizeof(double)) {
+    crew_.run([this](std::size_t thread) { stream_fill(part(thread)); });
+  }
+
+  /// B/s of one pass.
+  double pass(const StreamCode& code, StreamKernel kernel) {
+    const Seconds time = crew_.run([&](std::size_t thread) { code.pass(kernel, part(thread)); });
+    return (Bytes{stream_bytes(kernel, elements_)} / time).count;
+  }
+
+  std::uint64_t mismatches(std::size_t rounds) {
+    std::vector<std::uint64_t> wrong(crew_.size());
+    crew_.run([&](std::size_t thread) { wrong[thread] = stream_mismatches(part(thread), rounds); });
+    std::uint64_t sum = 0;
+    for (const std::uint64_t count : wrong) sum += count;
+    return sum;
+  }
+
+  [[nodiscard]] double huge_share() const { return (a_.huge_share() + b_.huge_share() + c_.huge_share()) / 3; }
+
+ private:
+  StreamArrays part(std::size_t thread) {
+    const auto [begin, end] = slice(elements_, crew_.size(), thread, kLine);
+    const auto cut = [begin, end](Buffer& buffer) { return buffer.as<double>().subspan(begin, end - begin); };
+    return {.a = cut(a_), .b = cut(b_), .c = cut(c_)};
+  }
+
+  Crew& crew_;
+  Buffer a_, b_, c_;
+  std::size_t elements_;
+};
+
+/// Samples of every kernel from rounds of all four; triad decides when it is enough.
+std::array<Sampling, kStreamKernels.size()> take(const SamplingPlan& plan, Arrays& arrays, const StreamCode& code) {
+  std::array<std::vector<double>, kStreamKernels.size()> seen;
+  const Sampling triad = sample(plan, [&] {
+    for (std::size_t i = 0; i < kStreamKernels.size(); ++i) seen[i].push_back(arrays.pass(code, kStreamKernels[i]));
+    return seen.back().back();
+  });
+  std::array<Sampling, kStreamKernels.size()> result;
+  const auto warmup = static_cast<std::ptrdiff_t>(triad.warmup.size());
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    result[i] = {.samples = {seen[i].begin() + warmup, seen[i].end()},
+                 .warmup = {seen[i].begin(), seen[i].begin() + warmup},
+                 .stopped = triad.stopped};
+  }
+  return result;
+}
+
+void measure(const Parameters& given, Recorder& record) {
+  const auto cache = last_level_cache();
+  const Bytes wanted = given.bytes("array").count > 0 ? given.bytes("array") : Bytes{kCacheMultiple * cache.value_or(kUnknownCache).count};
+  const Bytes size = affordable(wanted, 3, {kLine * sizeof(double)});
+  if (size < wanted) record.note(fmt::format("each array is {}, not {}: three of them may take half of memory", for_people(static_cast<double>(size.count), "B"), for_people(static_cast<double>(wanted.count), "B")));
+  const StreamCode code = stream_code(given.text("stores") == "regular" ? Stores::regular : Stores::non_temporal);
+  Crew crew(cpus_for(given.count("threads")));
+  Arrays arrays(crew, size, given.text("huge_pages") == "on" ? Pages::huge : Pages::base);
+  const auto taken = take(sampling_plan(given), arrays, code);
+  const std::size_t rounds = taken[0].warmup.size() + taken[0].samples.size();
+  for (std::size_t i = 0; i < taken.size(); ++i) record.measurement(kMetrics[i].name, taken[i]);
+  record.measurement("mismatches", static_cast<double>(arrays.mismatches(rounds)));
+  record.condition("isa", std::string(code.isa));
+  record.condition("non_temporal_stores", code.stores == Stores::non_temporal);
+  record.condition("array_bytes", static_cast<std::int64_t>(size.count));
+  if (cache) record.condition("cache_multiple", static_cast<double>(size.count) / static_cast<double>(cache->count));
+  record.condition("rounds", static_cast<std::int64_t>(rounds));
+  record.condition("threads", static_cast<std::int64_t>(crew.size()));
+  record.condition("pinned", crew.pinned());
+  record.condition("cpu_list", cpu_list(crew.cpus()));
+  record.condition("huge_page_share", arrays.huge_share());
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }

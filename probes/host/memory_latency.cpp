@@ -1,0 +1,100 @@
+// host_memory_latency: time of one dependent load that no cache holds.
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "probes/core/host_facts.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/sampling.h"
+#include "probes/host/buffer.h"
+#include "probes/host/chase.h"
+#include "probes/host/crew.h"
+#include "probes/host/timing.h"
+
+namespace assay {
+namespace {
+
+constexpr double kInstrument = 1e-4;  // two clock readings and a start of about 10 us in a chunk of 50 ms
+constexpr Seconds kChunk = {0.05};
+constexpr std::uint64_t kCacheMultiple = 8;  // at four times, a cache with random replacement still answers some loads
+constexpr Bytes kUnknownCache = {std::uint64_t{128} << 20};
+constexpr Bytes kMost = {std::uint64_t{4} << 30};  // building a larger cycle takes longer than measuring it
+constexpr std::uint64_t kSeed = 1;
+
+constexpr Parameter kParameters[] = {
+    {.name = "size", .unit = "B", .fallback = "0", .meaning = "memory that the cycle runs through; 0 for eight times all last-level caches, at most 4 GiB"},
+    {.name = "cpu", .unit = "1", .fallback = "0", .meaning = "which physical core walks, counted from 0 among those allowed"},
+    {.name = "huge_pages", .unit = "", .fallback = "on", .meaning = "whether transparent huge pages are asked for", .choices = "on off"},
+};
+constexpr Metric kMetrics[] = {
+    {.name = "latency", .unit = "s", .better = Better::lower, .meaning = "mean wall time of one dependent load over a chunk of about 50 ms", .instrument = kInstrument},
+};
+constexpr ConditionSpec kConditions[] = {
+    {.name = "size_bytes", .meaning = "Memory that the cycle runs through, in B."},
+    {.name = "cache_multiple", .meaning = "That size over the sum of last-level caches, where the kernel tells those."},
+    {.name = "steps", .meaning = "Loads in one chunk."},
+    {.name = "huge_pages_requested", .meaning = "Whether transparent huge pages were asked for."},
+    {.name = "huge_page_share", .meaning = "Share of the memory which huge pages backed; without them a load pays for a page walk too."},
+    {.name = "pinned", .meaning = "Whether the thread was bound to one CPU, read back from the kernel."},
+    {.name = "cpu_list", .meaning = "The CPU of the thread."},
+};
+constexpr ProbeSpec kSpec{
+    .name = "host_memory_latency",
+    .revision = 1,
+    .sampled = true,
+    .measures = "Latency of the host's memory as one core sees it.",
+    .method =
+        "One pinned thread walks a random Hamiltonian cycle (Sattolo's shuffle) with one pointer in every 64-byte line of memory that it "
+        "touched first, eight times the sum of last-level caches, so that each load depends on the one before and neither caches "
+        "nor prefetchers help. A sample is the wall time of a chunk of about 50 ms over its loads; the next chunk goes on where "
+        "the last ended. Transparent huge pages are asked for by default, so that address translation hardly counts.",
+    .source = "McVoy & Staelin 1996, lmbench (lat_mem_rd), made random against prefetchers; Sattolo 1986.",
+    .typical = {3},
+    .deadline = {180},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions,
+};
+
+int chosen_cpu(std::int64_t wanted) {
+  const auto cpus = cpus_for(0);
+  if (wanted < 0 || static_cast<std::size_t>(wanted) >= cpus.size()) {
+    throw std::runtime_error(fmt::format("there is no core {}: this process may use {}, counted from 0", wanted, cpus.size()));
+  }
+  return cpus[static_cast<std::size_t>(wanted)];
+}
+
+void measure(const Parameters& given, Recorder& record) {
+  const auto cache = last_level_cache();
+  const Bytes wanted = given.bytes("size").count > 0
+                           ? given.bytes("size")
+                           : std::min(kMost, Bytes{kCacheMultiple * cache.value_or(kUnknownCache).count});
+  const Bytes size = affordable(wanted, 1, {sizeof(Link)});
+  const bool huge = given.text("huge_pages") == "on";
+  Crew crew({chosen_cpu(given.count("cpu"))});
+  Buffer memory(size, huge ? Pages::huge : Pages::base);
+  crew.run([&](std::size_t) { make_cycle(memory.as<Link>(), kSeed); });
+
+  const Link* at = memory.as<Link>().data();
+  const auto walk_on = [&](std::uint64_t steps) {
+    return crew.run([&](std::size_t) {
+      at = walk(at, steps);
+      keep(at);
+    });
+  };
+  const std::uint64_t steps = rounds_for(kChunk, walk_on);
+  record.measurement("latency", sample(sampling_plan(given), [&] { return walk_on(steps).count / static_cast<double>(steps); }));
+  record.condition("size_bytes", static_cast<std::int64_t>(size.count));
+  if (cache) record.condition("cache_multiple", static_cast<double>(size.count) / static_cast<double>(cache->count));
+  record.condition("steps", static_cast<std::int64_t>(steps));
+  record.condition("huge_pages_requested", huge);
+  record.condition("huge_page_share", memory.huge_share());
+  record.condition("pinned", crew.pinned());
+  record.condition("cpu_list", cpu_list(crew.cpus()));
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }

@@ -1,0 +1,104 @@
+// fio: drives fio 3 as a child process; one file laid out once, then one fio run for each sample.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "probes/core/filesystem_facts.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/storage/fio_output.h"
+
+namespace assay {
+
+/// How a storage probe uses fio.
+struct FioPlan {
+  std::string directory = ".";
+  std::string engine = "io_uring";
+  Bytes file_size;
+  Seconds ramp;
+  Seconds runtime;
+  std::int64_t samples = 10;
+  Seconds grace = {30};  ///< beyond ramp and runtime: fio's start and end; a device that takes longer hangs
+};
+
+/// The parameters that every storage probe has.
+inline constexpr std::array kFioParameters = {
+    Parameter{.name = "directory", .fallback = ".", .meaning = "directory on the filesystem to measure"},
+    Parameter{.name = "file_size", .unit = "B", .fallback = "1GiB", .quick = "256MiB", .meaning = "size of the test file"},
+    Parameter{.name = "engine", .fallback = "io_uring", .meaning = "fio's I/O engine; libaio stands in where io_uring fails",
+              .choices = "io_uring libaio"},
+    Parameter{.name = "runtime", .unit = "s", .fallback = "650ms", .quick = "100ms", .meaning = "counted time of one fio run"},
+    Parameter{.name = "ramp", .unit = "s", .fallback = "100ms", .quick = "20ms", .meaning = "time of one fio run before counting"},
+    Parameter{.name = "samples", .unit = "1", .fallback = "10", .meaning = "fio runs for each direction"},
+};
+
+/// `own` after the shared ones.
+template <std::size_t N>
+consteval auto with_fio_parameters(const std::array<Parameter, N>& own) {
+  std::array<Parameter, kFioParameters.size() + N> all;
+  std::copy(own.begin(), own.end(), std::copy(kFioParameters.begin(), kFioParameters.end(), all.begin()));
+  return all;
+}
+
+/// The conditions that every storage probe records.
+inline constexpr ConditionSpec kFioConditions[] = {
+    {.name = "fio_version", .meaning = "version of fio that ran"},
+    {.name = "engine", .meaning = "I/O engine that fio used, by its own report"},
+    {.name = "direct_io", .meaning = "true when an O_DIRECT open works here, fio reports direct=1, no page of the file is in the page cache afterwards, and the block device (where there is one) moved at least what fio counted"},
+    {.name = "resident_pages", .meaning = "pages of the test file in the page cache after the last run"},
+    {.name = "filesystem", .meaning = "type of the filesystem"},
+    {.name = "device", .meaning = "number and name of the block device, or the mount's source"},
+    {.name = "rotational", .meaning = "whether the device says that it spins, recorded where there is a block device"},
+    {.name = "file_size", .meaning = "bytes of the test file"},
+    {.name = "data_pattern", .meaning = "what is written: incompressible random data, refilled for every block"},
+    {.name = "completions_min", .meaning = "fewest I/Os that stand behind one sample"},
+};
+
+/// The plan that `given` asks for. Throws BadParameter when samples, runtime or file_size is 0.
+FioPlan fio_plan(const Parameters& given);
+
+/// fio and a laid-out file in a directory of our own, both gone when this goes out of scope.
+class Fio {
+ public:
+  /// Lays out the file with random data and fsyncs it; with libaio when fio cannot with io_uring. Throws Skip when fio
+  /// is missing or not version 3, or the filesystem is unfit or full; std::runtime_error when fio fails.
+  explicit Fio(const FioPlan& plan);
+
+  /// One fio run of `job` (its engine, file size and times are the plan's). Throws std::runtime_error with what fio
+  /// said when it fails, does not end in time, or reports less than a whole result.
+  FioResult run(FioJob job);
+
+  /// plan.samples runs of each job, one of each in turn, so that a drift of the device reaches all alike.
+  /// results[i] are those of jobs[i], in the order taken.
+  std::vector<std::vector<FioResult>> run_in_turn(std::span<const FioJob> jobs);
+
+  /// Records kFioConditions; call after the last run.
+  void record_conditions(Recorder& record) const;
+
+ private:
+  FioResult run_once(const FioJob& job);
+  void lay_out();
+  [[nodiscard]] std::string last_words() const;
+
+  FioPlan plan_;
+  std::string program_;
+  std::string version_;
+  FilesystemFacts facts_;
+  std::optional<ScratchDirectory> scratch_;
+  bool direct_reported_ = true;
+  std::optional<std::int64_t> completions_min_;
+  DeviceTraffic expected_;  ///< what fio counted
+  std::optional<DeviceTraffic> before_;
+  std::string fallback_note_;
+};
+
+/// The value `field` of all `results`, as a fixed number of samples.
+Sampling samples_of(std::span<const FioResult> results, double FioResult::*field);
+
+}  // namespace assay

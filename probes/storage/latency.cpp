@@ -1,0 +1,56 @@
+// storage_latency: how long one small random I/O takes when nothing else is in flight.
+#include "probes/core/probe.h"
+#include "probes/storage/fio.h"
+
+namespace assay {
+namespace {
+
+constexpr auto kParameters = with_fio_parameters(std::array{
+    Parameter{.name = "block_size", .unit = "B", .fallback = "4KiB", .meaning = "size of one I/O"},
+    Parameter{.name = "queue_depth", .unit = "1", .fallback = "1", .meaning = "I/Os in flight"},
+    Parameter{.name = "direction", .fallback = "both", .quick = "read", .meaning = "which I/Os to time", .choices = "read write both"},
+});
+constexpr Metric kMetrics[] = {
+    {.name = "latency_p50", .unit = "s", .better = Better::lower, .meaning = "median completion latency within one fio run"},
+    {.name = "latency_p99", .unit = "s", .better = Better::lower, .meaning = "99th percentile of completion latency within one fio run"},
+    {.name = "latency_p999", .unit = "s", .better = Better::lower, .meaning = "99.9th percentile of completion latency within one fio run"},
+    {.name = "latency_max", .unit = "s", .better = Better::lower, .meaning = "longest completion latency within one fio run"},
+};
+constexpr ProbeSpec kSpec{
+    .name = "storage_latency",
+    .measures = "Completion latency of random reads and writes of the filesystem under a directory.",
+    .method = "fio lays out one file with random data and fsyncs it; then fio runs anew for each sample with direct I/O at random offsets "
+              "of that file. A sample is one percentile of clat of one run: from submission of an I/O to its completion, after the ramp; "
+              "fio's histogram resolves it to 1/64 of its value. completions_min tells how many I/Os stand behind a sample: below 10000 "
+              "p999 rests on fewer than ten of them.",
+    .source = "fio 3 HOWTO; random 4 KiB at queue depth 1 as in NVMe data sheets.",
+    .needs = "fio 3 on PATH; a filesystem that does direct I/O.",
+    .typical = {28},
+    .deadline = {600},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kFioConditions};
+
+void measure(const Parameters& given, Recorder& record) {
+  Fio fio(fio_plan(given));
+  std::vector<FioJob> jobs;
+  for (const auto direction : {Direction::read, Direction::write}) {
+    const std::string& asked = given.text("direction");
+    if (asked != "both" && asked != to_string(direction)) continue;
+    jobs.push_back({.direction = direction, .random = true, .block = given.bytes("block_size"), .depth = given.count("queue_depth")});
+  }
+  const auto results = fio.run_in_turn(jobs);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Values at = {{"direction", std::string(to_string(jobs[i].direction))}};
+    record.measurement("latency_p50", samples_of(results[i], &FioResult::latency_p50), {}, at);
+    record.measurement("latency_p99", samples_of(results[i], &FioResult::latency_p99), {}, at);
+    record.measurement("latency_p999", samples_of(results[i], &FioResult::latency_p999), {}, at);
+    record.measurement("latency_max", samples_of(results[i], &FioResult::latency_max), {}, at);
+  }
+  fio.record_conditions(record);
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }

@@ -1,0 +1,6 @@
+# Yardsticks of the host probes, run by hand with side_by_side.py; docs/PERFORMANCE.md says how and what came out.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+add_executable(openblas_loop performance/openblas_loop.cpp)
+target_link_libraries(openblas_loop PRIVATE assay_core assay_openblas benchmark::benchmark)
+add_executable(stream_loop performance/stream_loop.cpp)
+target_link_libraries(stream_loop PRIVATE assay_core OpenMP::OpenMP_CXX)

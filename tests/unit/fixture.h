@@ -1,0 +1,104 @@
+// fixture: a small profile, probe, plan and journal made in memory, for tests of what happens to them.
+#pragma once
+
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "orchestrator/digest.h"
+#include "orchestrator/evidence.h"
+#include "orchestrator/plan.h"
+#include "probes/core/recorder.h"
+
+namespace assay::fixture {
+
+inline constexpr Parameter kParameters[] = {{.name = "size", .unit = "1", .fallback = "4", .quick = "2", .meaning = "size"}};
+inline constexpr Metric kMetrics[] = {
+    {.name = "bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "bytes over time"},
+    {.name = "raw_bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "the same without checks"},
+    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "wrong bytes"},
+};
+inline constexpr ConditionSpec kConditions[] = {{.name = "direct_io", .meaning = "whether the cache was passed by"}};
+inline constexpr ProbeSpec kSpec{.name = "disk", .scope = Scope::node, .measures = "A disk.", .method = "None.", .source = "None.",
+                                 .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+
+inline Description description() { return *read_description(describe(kSpec).dump(), "disk"); }
+
+/// A profile text with one requirement per entry of `requirements`, each a JSON object without the common fields.
+inline std::string profile_text(const std::vector<std::string>& requirements) {
+  nlohmann::json list = nlohmann::json::array();
+  int number = 0;
+  for (const auto& text : requirements) {
+    nlohmann::json requirement = {{"id", "r" + std::to_string(number++)}, {"title", "A promise"}, {"probe", "disk"}, {"metric", "bandwidth"},
+                                  {"scope", "node"}, {"source", {{"document", "The data sheet"}, {"status", "sourced"}}}};
+    requirement.update(nlohmann::json::parse(text));
+    list.push_back(std::move(requirement));
+  }
+  return nlohmann::json{{"schema", "assay.profile/1"}, {"name", "p"}, {"title", "P"}, {"revision", 1}, {"requirements", list}}.dump();
+}
+
+inline Profile profile(const std::vector<std::string>& requirements) {
+  auto result = read_profile(profile_text(requirements), "p.json", [](const std::string&) { return std::nullopt; });
+  if (!result) throw std::runtime_error(result.error().text());
+  return *result;
+}
+
+inline Site site(int nodes) {
+  Site result{.name = "s", .known_hosts = "", .nodes = {}};
+  for (int i = 1; i <= nodes; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    result.nodes.push_back({.name = name, .address = name, .directory = "/var/tmp/assay"});
+  }
+  return result;
+}
+
+/// A run in memory: the plan, its journal, and evidence by path.
+struct MemoryRun {
+  Plan plan;
+  Journal journal;
+  std::map<std::string, std::string> files;
+
+  explicit MemoryRun(const std::vector<std::string>& requirements, int nodes = 1) {
+    plan = *make_plan(profile(requirements), site(nodes), {{.name = "disk", .sha256 = std::string(64, 'a'), .path = "/p/disk", .description = description()}}, {});
+    journal.run_id = "run";
+    journal.finished = true;
+    for (const auto& node : plan.site.nodes) journal.node_facts[node.name] = {{"name", node.name}};
+  }
+
+  /// A whole record of `node` with these samples of bandwidth.
+  [[nodiscard]] std::string record(const std::string& node, const std::vector<double>& samples, bool direct_io = true,
+                                   const std::vector<double>& raw = {}) const {
+    std::ostringstream out;
+    Recorder recorder(out, kSpec, {.probe = "disk", .revision = 1, .parameters = plan.steps.front().parameters, .host = {{"name", node}}});
+    recorder.measurement("bandwidth", Sampling{.samples = samples, .warmup = {}, .stopped = "stable"});
+    if (!raw.empty()) recorder.measurement("raw_bandwidth", Sampling{.samples = raw, .warmup = {}, .stopped = "stable"});
+    recorder.measurement("mismatches", 0.0);
+    recorder.condition("direct_io", direct_io);
+    recorder.end({.status = Status::complete, .reason = ""});
+    return out.str();
+  }
+
+  /// One ended attempt of step `index` that left `bytes` as its record.
+  void attempt(std::size_t index, const std::string& outcome, const std::string& bytes, const std::string& reason = "") {
+    const Step& step = plan.steps.at(index);
+    const int number = static_cast<int>(journal.of(step.id).size()) + 1;
+    Attempt ended{.step = step.id, .number = number, .node = step.nodes.front(), .outcome = outcome, .reason = reason, .begin = "b", .end = "e", .evidence = {}};
+    if (!bytes.empty()) {
+      const std::string path = record_path(step.id, number);
+      files[path] = bytes;
+      ended.evidence.push_back({.path = path, .sha256 = sha256(bytes), .bytes = bytes.size()});
+    }
+    journal.attempts.push_back(std::move(ended));
+  }
+
+  [[nodiscard]] EvidenceReader reader() const {
+    return [this](const EvidenceFile& file) -> std::expected<std::string, InputError> {
+      const auto found = files.find(file.path);
+      if (found == files.end()) return std::unexpected(InputError{file.path, "is missing", ""});
+      return found->second;
+    };
+  }
+};
+
+}  // namespace assay::fixture

@@ -1,0 +1,206 @@
+// Profiles, sites, plans and journals: what is read, and what is refused in which words.
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/journal.h"
+#include "orchestrator/plan.h"
+#include "profiles/embedded.h"
+#include "tests/unit/fixture.h"
+
+namespace assay {
+namespace {
+
+using fixture::profile_text;
+
+constexpr const char* kGood = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
+
+std::string profile_error(const std::string& text) {
+  const auto result = read_profile(text, "p.json", [](const std::string&) { return std::nullopt; });
+  return result ? "accepted" : result.error().text();
+}
+
+std::string site_error(const std::string& nodes) {
+  const auto result = read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": )" + nodes + "}", "s.json");
+  return result ? "accepted" : result.error().text();
+}
+
+std::vector<Program> programs() {
+  return {{.name = "disk", .sha256 = std::string(64, 'a'), .path = "/p/disk", .description = fixture::description()}};
+}
+
+std::string plan_error(const char* requirement) {
+  const auto plan = make_plan(fixture::profile({requirement}), fixture::site(1), programs(), {});
+  return plan ? "accepted" : plan.error().text();
+}
+
+/// A directory of the test's own, gone with it.
+struct Scratch {
+  std::string path = testing::TempDir() + "assay-plan-test-" + std::to_string(::getpid());
+  Scratch() { std::filesystem::create_directories(path); }
+  ~Scratch() { std::filesystem::remove_all(path); }
+};
+
+}  // namespace
+
+TEST(profile, a_unit_that_is_no_base_unit_is_named_with_its_place) {
+  EXPECT_EQ(profile_error(profile_text({kGood, R"({"limit": {"at_least": 450, "unit": "GB/s"}})"})),
+            "p.json: requirements[1].limit.unit: 'GB/s' is not one of s, B, B/s, FLOP/s, W, J, Hz, 1/s, 1\n"
+            "hint: write base units; 450 GB/s is 4.5e11 B/s");
+}
+
+TEST(profile, a_misspelt_field_gets_the_nearest_name) {
+  EXPECT_EQ(profile_error(profile_text({R"({"limit": {"at_leats": 100, "unit": "B/s"}})"})),
+            "p.json: requirements[0].limit: unknown field 'at_leats'\nhint: did you mean 'at_least'?");
+}
+
+TEST(profile, every_refusal_says_what_and_where) {
+  EXPECT_NE(profile_error("{").find("p.json: line 1, column"), std::string::npos);
+  EXPECT_NE(profile_error(R"({"schema": "x", "schema": "y"})").find("the key 'schema' stands twice"), std::string::npos);
+  EXPECT_NE(profile_error(profile_text({R"({"limit": {"unit": "B/s"}})"})).find("requirements[0].limit"), std::string::npos);
+  EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": "100", "unit": "B/s"}})"})).find("requirements[0].limit.at_least: '100' is not of type number"), std::string::npos);
+  EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": 2, "at_most": 1, "unit": "B/s"}})"})).find("at_least is above at_most"), std::string::npos);
+  EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": 1, "unit": "B/s"}, "id": "r1"})", kGood})).find("requirements[1].id: 'r1' stands twice"), std::string::npos);
+  EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": 0.8, "unit": "B/s", "of": "peak:hbm"}})"})).find("there is no peak 'hbm'"), std::string::npos);
+  EXPECT_NE(profile_error(profile_text({})).find("a profile that demands nothing"), std::string::npos);
+  EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": 1, "unit": "B/s"}, "repeat": {"looks": 9}})"})).find("requirements[0].repeat.looks"), std::string::npos);
+}
+
+TEST(profile, an_unsourced_limit_cannot_be_required) {
+  constexpr const char* kUnsourced = R"({"limit": {"at_least": 1, "unit": "B/s"}, "source": {"document": "hearsay", "status": "unsourced"}})";
+  EXPECT_NE(profile_error(profile_text({kUnsourced})).find("a required limit is unsourced"), std::string::npos);
+}
+
+TEST(profile, inherits_and_replaces_by_id) {
+  const auto library = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "base") return profile_text({kGood, kGood});
+    return std::nullopt;
+  };
+  const auto profile = read_profile(R"({"schema": "assay.profile/1", "name": "q", "title": "Q", "revision": 1, "extends": "base", "requirements": [
+      {"id": "r1", "title": "Tighter", "probe": "disk", "metric": "bandwidth", "scope": "node", "limit": {"at_least": 200, "unit": "B/s"},
+       "source": {"document": "d", "status": "sourced"}}]})", "q.json", library);
+  ASSERT_TRUE(profile) << profile.error().text();
+  ASSERT_EQ(profile->requirements.size(), 2U);
+  EXPECT_EQ(*profile->requirements[1].limit.at_least, 200);
+  EXPECT_FALSE(read_profile(R"({"schema": "assay.profile/1", "name": "q", "title": "Q", "revision": 1, "extends": "bass", "requirements": []})", "q.json", library));
+}
+
+TEST(profile, inheritance_in_a_circle_is_refused) {
+  const std::string circle = R"({"schema": "assay.profile/1", "name": "q", "title": "Q", "revision": 1, "extends": "q", "requirements": []})";
+  const auto result = read_profile(circle, "q.json", [&](const std::string&) { return circle; });
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().text().find("circle"), std::string::npos);
+}
+
+TEST(profile, every_embedded_profile_reads_and_writes_back_the_same) {
+  ASSERT_FALSE(embedded_profiles().empty());
+  for (const auto& [name, text] : embedded_profiles()) {
+    const auto library = [](const std::string& base) { return std::optional<std::string>(embedded_profiles().at(base)); };
+    const auto once = read_profile(text, name, library);
+    ASSERT_TRUE(once) << once.error().text();
+    EXPECT_EQ(once->name, name);
+    const auto twice = read_profile(to_json(*once).dump(), name, library);
+    ASSERT_TRUE(twice) << twice.error().text();
+    EXPECT_EQ(to_json(*once), to_json(*twice));
+  }
+}
+
+TEST(site, names_and_paths_keep_to_their_alphabet) {
+  EXPECT_EQ(site_error(R"([{"name": "n1", "launcher": "local"}])"), "accepted");
+  EXPECT_NE(site_error(R"([{"name": "n1; rm -rf /", "launcher": "ssh"}])").find("s.json: nodes[0].name"), std::string::npos);
+  EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "ssh", "address": "-oProxyCommand=x"}])").find("nodes[0].address"), std::string::npos);
+  EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "ssh", "directory": "/tmp/`id`"}])").find("nodes[0].directory"), std::string::npos);
+  EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "ssh", "directory": "/tmp/../etc"}])").find("has a '..'"), std::string::npos);
+  EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "local"}, {"name": "n1", "launcher": "local"}])").find("nodes[1].name: 'n1' stands twice"), std::string::npos);
+  EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "rsh"}])").find("'rsh' is not one of local, ssh"), std::string::npos);
+  EXPECT_NE(site_error("[]").find("nodes"), std::string::npos);
+}
+
+TEST(plan, requirements_of_one_probe_and_parameters_share_a_step) {
+  const auto plan = make_plan(fixture::profile({kGood, R"({"metric": "mismatches", "limit": {"at_most": 0, "unit": "1"}})", R"({"parameters": {"size": 8}, "limit": {"at_least": 1, "unit": "B/s"}})"}),
+                              fixture::site(2), programs(), {});
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_EQ(plan->steps.size(), 4U);
+  EXPECT_EQ(plan->coverage.size(), 6U);
+  EXPECT_EQ(plan->steps[0].requirements, (std::vector<std::string>{"r0", "r1"}));
+  EXPECT_EQ(plan->coverage[0].step, plan->coverage[2].step);
+}
+
+TEST(plan, is_the_same_bytes_every_time_and_reads_back) {
+  const auto plan = make_plan(fixture::profile({kGood}), fixture::site(2), programs(), {});
+  const std::string text = plan_text(*plan);
+  EXPECT_EQ(text, plan_text(*make_plan(fixture::profile({kGood}), fixture::site(2), programs(), {})));
+  const auto again = read_plan(text, "plan.json");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(plan_text(*again), text);
+}
+
+TEST(plan, a_plan_edited_by_hand_is_refused) {
+  std::string text = plan_text(*make_plan(fixture::profile({kGood}), fixture::site(1), programs(), {}));
+  std::string spaced = text;
+  spaced.insert(1, " ");
+  EXPECT_FALSE(read_plan(spaced, "plan.json"));
+  text.replace(text.find("0001-disk-n1"), 12, "../../../etc");
+  EXPECT_FALSE(read_plan(text, "plan.json"));
+}
+
+TEST(plan, what_the_probe_does_not_have_is_refused_with_the_nearest) {
+  EXPECT_EQ(plan_error(R"({"metric": "bandwith", "limit": {"at_least": 1, "unit": "B/s"}})"),
+            "profile p: requirements[0].metric: disk measures no 'bandwith'\nhint: did you mean 'bandwidth'?");
+  EXPECT_NE(plan_error(R"({"limit": {"at_least": 1, "unit": "s"}})").find("limit.unit: 's', but bandwidth of disk is in 'B/s'"), std::string::npos);
+  EXPECT_NE(plan_error(R"({"limit": {"at_least": 1, "unit": "B/s"}, "conditions": [{"name": "direct_oi", "equals": true}]})").find("conditions[0].name: disk records no 'direct_oi'"), std::string::npos);
+  EXPECT_NE(plan_error(R"({"limit": {"at_least": 1, "unit": "B/s"}, "parameters": {"sizes": 1}})").find("parameters.sizes: disk has no such parameter"), std::string::npos);
+}
+
+TEST(plan, only_marks_the_plan_as_partial_and_refuses_an_unknown_id) {
+  const auto plan = make_plan(fixture::profile({kGood, kGood}), fixture::site(1), programs(), {.only = {"r1"}});
+  EXPECT_TRUE(plan->partial);
+  EXPECT_EQ(plan->coverage.size(), 1U);
+  EXPECT_FALSE(make_plan(fixture::profile({kGood}), fixture::site(1), programs(), {.only = {"r9"}}));
+}
+
+TEST(journal, what_is_written_is_read_back_and_a_torn_line_is_passed_over) {
+  const Scratch scratch;
+  const std::string path = scratch.path + "/journal.jsonl";
+  {
+    JournalWriter writer(path);
+    writer.run_begin("id", "digest");
+    writer.node_up("n1", {{"name", "n1"}});
+    writer.attempt_begin("s1", 1, "n1");
+    writer.attempt_end({.step = "s1", .number = 1, .node = "n1", .outcome = "exited", .reason = "", .begin = "", .end = "", .evidence = {{.path = "p", .sha256 = "x", .bytes = 3}}});
+    writer.attempt_begin("s2", 1, "n1");
+  }
+  std::ofstream(path, std::ios::app) << R"({"time": "2026)";
+  const auto journal = read_journal(*read_file(path), path);
+  ASSERT_TRUE(journal) << journal.error().text();
+  EXPECT_TRUE(journal->torn);
+  EXPECT_EQ(journal->of("s1").at(0)->evidence.at(0).bytes, 3U);
+  EXPECT_EQ(journal->of("s2").at(0)->outcome, "interrupted");
+  EXPECT_FALSE(journal->finished);
+  {
+    JournalWriter writer(path);
+    writer.run_resume();
+    writer.run_end();
+  }
+  const auto resumed = read_journal(*read_file(path), path);
+  ASSERT_TRUE(resumed) << resumed.error().text();
+  EXPECT_FALSE(resumed->torn);
+  EXPECT_EQ(resumed->resumed, 1);
+  EXPECT_TRUE(resumed->finished);
+}
+
+TEST(journal, two_writers_on_one_run_are_refused) {
+  const Scratch scratch;
+  const JournalWriter first(scratch.path + "/journal.jsonl");
+  EXPECT_THROW(JournalWriter(scratch.path + "/journal.jsonl"), std::system_error);
+}
+
+TEST(journal, damage_in_the_middle_is_an_error_with_its_line) {
+  const std::string begin = R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})" "\n";
+  EXPECT_NE(read_journal(begin + "{]\n" + begin, "j").error().text().find("j: line 2"), std::string::npos);
+  EXPECT_NE(read_journal(begin + R"({"time":"t","kind":"party"})" "\n", "j").error().text().find("unknown kind 'party'"), std::string::npos);
+  EXPECT_NE(read_journal("", "j").error().text().find("has no whole line"), std::string::npos);
+}
+
+}  // namespace assay
