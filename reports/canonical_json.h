@@ -1,0 +1,27 @@
+// canonical_json: the one spelling of a JSON document, RFC 8785 (JCS).
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "probes/core/json_io.h"
+
+namespace assay {
+
+/// `number` as ECMAScript writes it (RFC 8785, 3.2.2.3): the shortest digits that read back, fixed below 1e21 and from
+/// 1e-6, else with an exponent. Precondition: finite.
+std::string es6_number(double number);
+
+/// The RFC 8785 bytes of `document`: no white space, keys sorted by UTF-16 code units, es6_number. Refused: a number
+/// that is not finite, a whole number beyond 2^53 (its neighbours would read back as the same double).
+std::expected<std::string, InputError> canonical_json(const nlohmann::json& document);
+
+/// Parses `bytes` and refuses them unless they are canonical_json of what they say. One comparison shuts out duplicate
+/// keys, odd spellings of numbers and escapes, white space, other key orders, trailing bytes and a byte order mark.
+std::expected<nlohmann::json, InputError> read_canonical_json(std::string_view bytes, const std::string& where,
+                                                              const JsonLimits& limits = {});
+
+}  // namespace assay

@@ -1,0 +1,43 @@
+// commands: the subcommands of assay-report, from values to an exit code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace assay {
+
+/// Exit codes of assay-report; rejected and incomplete verdicts that verify are a success of verification.
+inline constexpr int kExitVerified = 0, kExitBadInput = 2, kExitRefused = 4;
+
+/// What `report` was asked.
+struct ReportArguments {
+  std::string directory, self_signed;
+};
+/// What `sign` was asked.
+struct SignArguments {
+  std::string directory, key, passphrase_file, out, role = "signer", name, organisation;
+  bool self_signed = false, add = false;
+};
+/// What `verify` was asked.
+struct VerifyArguments {
+  std::string directory, plan, site, profile;
+  std::vector<std::string> keys;
+  bool json = false;
+};
+/// What `keygen` was asked.
+struct KeygenArguments {
+  std::string file, passphrase_file;
+};
+
+/// Writes DIR/report.html. Each prints its result on stdout, errors on stderr, and returns the exit code.
+int run_report(const ReportArguments& given);
+/// Makes a dossier, or adds a signature to one.
+int run_sign(const SignArguments& given);
+/// Verifies a dossier and prints what it says.
+int run_verify(const VerifyArguments& given);
+/// Makes a key pair and prints its fingerprint.
+int run_keygen(const KeygenArguments& given);
+/// Prints the fingerprint of a public key.
+int run_fingerprint(const std::string& file);
+
+}  // namespace assay

@@ -1,0 +1,30 @@
+// html: text that may be hostile, made safe to stand in a page.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+/// `text` for element content and quoted attributes: & < > " ' become entities; control characters and those that turn
+/// the direction of writing are shown as "[U+202E]", so that a node's name cannot disguise itself.
+std::string escape(std::string_view text);
+
+/// "<tag>text</tag>" with `text` escaped.
+std::string element(std::string_view tag, std::string_view text);
+
+/// "<tr>" with one "<td>" for each of `cells`, which are HTML already.
+std::string row(const std::vector<std::string>& cells);
+
+/// "<table class=…>" with a head of `titles` (escaped) and `rows`, which are HTML already.
+std::string table(std::string_view css_class, const std::vector<std::string>& titles, const std::vector<std::string>& rows);
+
+/// A table of two columns, names (escaped) and values (HTML).
+std::string facts(const std::vector<std::pair<std::string, std::string>>& rows);
+
+/// "<code class=digest>" with a SHA-256 or fingerprint, which may break anywhere.
+std::string digest_html(std::string_view digest);
+
+}  // namespace assay

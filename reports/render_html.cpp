@@ -1,0 +1,30 @@
+// render_html: the parts in their order.
+#include "reports/render_html.h"
+
+#include <fmt/format.h>
+
+#include "reports/html.h"
+#include "reports/plot_svg.h"
+#include "reports/sections.h"
+#include "reports/style.h"
+
+namespace assay {
+
+std::string render_html(const ReportContent& content) {
+  const std::string run_id = content.run.journal.run_id;
+  std::string html = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+  // A page that fetches nothing says so, and the browser holds it to that.
+  html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n";
+  html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
+  html += fmt::format("<meta name=\"generator\" content=\"{}\">\n", kRenderer);
+  html += fmt::format("<title>Acceptance test report {}</title>\n<style>{}</style>\n</head>\n<body>\n", escape(run_id),
+                      style_sheet("Acceptance test report " + run_id));
+  html += plot_definitions();
+  html += cover_section(content) + conformity_section(content) + decision_section(content) + coverage_section(content);
+  html += results_section(content) + conditions_section(content) + deviations_section(content) + methods_section(content);
+  html += instruments_section(content) + nodes_section(content) + attempts_section(content) + evidence_section(content);
+  html += non_claims_section() + verification_section(content);
+  return html + "<p class=\"end\">— end of report —</p>\n</body>\n</html>\n";
+}
+
+}  // namespace assay

@@ -1,0 +1,41 @@
+// run_fixture: a small run made by hand, through the library's own writers, for tests only.
+#pragma once
+
+#include <string>
+
+namespace assay::fixture {
+
+/// What kind of run is made.
+enum class Kind {
+  accepted,  ///< three nodes, everything passes
+  mixed,     ///< one of every outcome, an interrupted attempt, a crash, and hostile texts from a node
+};
+
+/// A folder under the system's temporary one that goes when this does.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  /// Its path.
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Text that a node could send to break out of HTML, attributes and reading order.
+inline constexpr const char* kHostile = "<script>alert(1)</script>\"'&\u202Eevil";
+
+/// Writes plan.json, journal.jsonl, records/, logs/ and verdict.json to `directory`, which it makes. The same bytes every
+/// time: moments are counted from 2026-01-05T06:30:00Z.
+void make_run(const std::string& directory, Kind kind);
+
+/// Writes `bytes` to `path`, making its folders; whatever is there goes.
+void write(const std::string& path, const std::string& bytes);
+
+/// The bytes of `path`; throws when it cannot be read.
+std::string read(const std::string& path);
+
+}  // namespace assay::fixture
