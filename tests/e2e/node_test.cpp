@@ -260,7 +260,7 @@ pid_t child_of(pid_t parent) {
 }
 
 TEST_F(NodeTest, a_dead_agent_loses_its_runs_and_leaves_nothing) {
-  const RunResult result = ended_by_killing([&] { return ready_agent(); }, place_.path(), [] { return child_of(getpid()); });
+  const RunResult result = ended_by_killing([&] { return ready_agent(); }, "--mark=" + place_.path(), [] { return child_of(getpid()); });
   EXPECT_EQ(result.outcome, "lost");
   EXPECT_EQ(result.reason, "the connection to the agent ended");
   EXPECT_TRUE(eventually([&] { return processes_with(place_.path()).empty(); }));
@@ -268,7 +268,7 @@ TEST_F(NodeTest, a_dead_agent_loses_its_runs_and_leaves_nothing) {
 }
 
 TEST_F(NodeTest, a_dead_keeper_loses_its_run_and_leaves_nothing) {
-  const RunResult result = ended_by_killing([&] { return ready_agent(); }, place_.path(), [] { return child_of(child_of(getpid())); });
+  const RunResult result = ended_by_killing([&] { return ready_agent(); }, "--mark=" + place_.path(), [] { return child_of(child_of(getpid())); });
   EXPECT_EQ(result.outcome, "crashed");
   EXPECT_EQ(result.reason, "killed by SIGKILL");
   expect_nothing_left();
