@@ -182,10 +182,12 @@ asio::awaitable<void> Connection::read_log() {
   std::array<char, 4096> buffer;
   while (true) {
     const auto [error, size] = co_await child_->err.async_read_some(asio::buffer(buffer), kQuietly);
-    if (error) co_return;
+    if (error) break;
     log_.append(buffer.data(), size);
     if (log_.size() > kMaxOwnLog) log_.erase(0, log_.size() - kMaxOwnLog);
   }
+  log_ended_ = true;
+  if (over_) heart_.cancel();  // which waits for nothing else then
 }
 
 /// Pings, and ends an agent that does not answer. At the end it gives the log a little time and cuts it off then.
@@ -200,6 +202,7 @@ asio::awaitable<void> Connection::heartbeat() {
       queue_.push(encode(wire::Ping{}));
     }
   }
+  if (log_ended_) co_return;
   heart_.expires_after(kLogPatience);
   (void)co_await heart_.async_wait(kQuietly);
   boost::system::error_code ignored;  // usually the log has ended by itself

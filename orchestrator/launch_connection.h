@@ -102,6 +102,7 @@ class Connection {
   std::chrono::steady_clock::time_point heard_;
   Waiter greeted_, closed_;
   bool welcome_ = false;
+  bool log_ended_ = false;
   bool over_ = false;                     // nothing more is read
   std::optional<LaunchError> reason_;     // why it is over, when we know better than the child's exit code
   std::string log_;                       // the end of the child's stderr

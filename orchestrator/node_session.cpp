@@ -52,6 +52,7 @@ constexpr std::uint64_t kMaxLog = 1 << 20;  // stderr of one run; the rest is re
 /// One run, from its request to its end.
 struct ActiveRun {
   Keeper keeper;
+  std::string scratch;
   std::uint64_t output_limit = 0;
   int pumps = 0;  // streams that are still read
 };
@@ -129,9 +130,10 @@ class Session {
     constexpr std::size_t kShortHash = 12;
     const KeeperTask task{.program = program, .name = "assay-probe-" + run.sha256.substr(0, kShortHash),
                           .arguments = run.arguments, .deadline_s = run.deadline_s, .limits = run.limits};
+    const std::string path = scratch->path;
     auto keeper = start_keeper(task, std::move(*scratch));
     if (!keeper) return refuse(run.id, keeper.error());
-    auto [entry, fresh] = runs_.emplace(run.id, ActiveRun{.keeper = std::move(*keeper), .output_limit = run.limits.output_bytes, .pumps = 2});
+    auto [entry, fresh] = runs_.emplace(run.id, ActiveRun{.keeper = std::move(*keeper), .scratch = path, .output_limit = run.limits.output_bytes, .pumps = 2});
     ActiveRun& active = entry->second;
     asio::co_spawn(context_, pump(run.id, active, Channel::out), asio::detached);
     asio::co_spawn(context_, pump(run.id, active, Channel::err), asio::detached);
@@ -167,7 +169,7 @@ class Session {
       if (error) break;
       const std::uint64_t allowed = std::min<std::uint64_t>(size, limit - std::min(limit, seen));
       seen += size;
-      if (is_output && seen > limit) tell(run, KeeperOrder::output_limit);
+      if (is_output && seen > limit && seen - size <= limit) tell(run, KeeperOrder::output_limit);  // once
       if (allowed == 0) continue;
       std::string frame = encode(wire::Data{.channel = channel, .id = id, .bytes = std::string(buffer.data(), allowed)});
       (void)co_await queue_.push_when_room(std::move(frame));  // a closed queue: read on, so that the run can end
@@ -183,9 +185,10 @@ class Session {
     while (size < 0) {
       const auto [error] = co_await control.async_wait(asio::posix::stream_descriptor::wait_read, kQuietly);
       size = error ? 0 : recv(control.native_handle(), &report, sizeof report, MSG_DONTWAIT);
-      if (size < 0 && errno != EAGAIN && errno != EINTR) size = 0;
+      // ECONNRESET: the keeper went without reading an order; what it said before that comes next.
+      if (size < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNRESET) size = 0;
     }
-    if (size != sizeof report) report = orphaned(run);
+    if (size != sizeof report) report = co_await bury(run);
     asio::steady_timer timer(context_);
     for (const auto begin = Clock::now(); run.pumps > 0;) {
       if (Clock::now() > begin + kDrainPatience) {
@@ -220,7 +223,25 @@ class Session {
   }
 
   /// A keeper that died without a word was killed from outside. Its tree, if any is left, is ours now: we are a subreaper.
-  KeeperReport orphaned(const ActiveRun& run) {
+  asio::awaitable<KeeperReport> bury(const ActiveRun& run) {
+    KeeperReport report{.cause = KeeperReport::Cause::exited, .wait_status = SIGKILL};
+    asio::steady_timer timer(context_);
+    constexpr int kRounds = 250;  // five seconds: what forks while it is killed needs another walk
+    for (int round = 0; round < kRounds; ++round) {
+      const std::vector<ProcessEntry> lost = orphans_of(run);
+      if (lost.empty()) break;
+      report.left_behind = std::max(report.left_behind, static_cast<int>(lost.size()));
+      signal_each(lost, SIGKILL);
+      constexpr auto kRound = 20ms;
+      timer.expires_after(kRound);
+      (void)co_await timer.async_wait(kQuietly);
+    }
+    (void)remove_scratch(run.scratch);  // what cannot be removed is unlocked and taken by the next agent
+    co_return report;
+  }
+
+  /// Our living descendants that belong to no other run.
+  [[nodiscard]] std::vector<ProcessEntry> orphans_of(const ActiveRun& run) const {
     std::vector<ProcessEntry> lost = descendants(getpid());
     for (const auto& [id, other] : runs_) {
       if (&other == &run) continue;
@@ -228,8 +249,8 @@ class Session {
       for (const auto& process : descendants(other.keeper.pid)) spared.push_back(process.pid);
       std::erase_if(lost, [&](const ProcessEntry& process) { return std::ranges::find(spared, process.pid) != spared.end(); });
     }
-    signal_each(lost, SIGKILL);
-    return KeeperReport{.cause = KeeperReport::Cause::exited, .wait_status = SIGKILL, .left_behind = static_cast<int>(lost.size())};
+    std::erase_if(lost, [](const ProcessEntry& process) { return process.zombie; });
+    return lost;
   }
 
   asio::awaitable<void> watch_silence() {
@@ -305,7 +326,7 @@ class Session {
 
 int serve_node(const NodeOptions& options) {
   (void)std::signal(SIGPIPE, SIG_IGN);        // a closed stream is seen where it is written
-  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);     // since Linux 3.4; see Session::orphaned
+  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);     // since Linux 3.4; see Session::bury
   if (const int removed = clean_scratch(options.directory); removed > 0) {
     std::cerr << "assay-node: removed " << removed << " scratch directories of dead agents\n";
   }
