@@ -13,14 +13,14 @@
 namespace assay {
 namespace {
 
-constexpr int kMajorVersion = 3;                    // the JSON of fio 2 lacks clat_ns and bw_bytes
+constexpr int kMajorVersion = 3;  // the JSON of fio 2 lacks clat_ns and bw_bytes
 constexpr Bytes kLayoutBlock = {1 << 20};
 constexpr std::int64_t kLayoutDepth = 32;
-constexpr double kSlowestLayout = 20e6;             // B/s; a device slower than this is not worth waiting for
+constexpr double kSlowestLayout = 20e6;  // B/s; a device slower than this is not worth waiting for
 constexpr const char* kOutputFile = "output.json";
 constexpr const char* kJobFile = "job.fio";
 constexpr const char* kLogFile = "fio.log";
-constexpr std::size_t kWordsMax = 400;              // of fio's own words in a reason
+constexpr std::size_t kWordsMax = 400;  // of fio's own words in a reason
 
 /// A fio run that did not give a number, as opposed to a stop that was asked for.
 struct FioFailed : std::runtime_error {
@@ -34,17 +34,21 @@ std::string ask_version(const std::string& program, const std::string& directory
   const auto outcome = run_child(program, {"--version"}, scratch.path(), log, grace);
   const std::string said = read_fact(log).value_or("");
   if (outcome.end != ChildEnd::exited || outcome.code != 0) {
-    throw FioFailed(fmt::format("{} --version did not end well (exit code {}): {}", program, outcome.code, said.substr(0, kWordsMax)));
+    throw FioFailed(fmt::format("{} --version did not end well (exit code {}): {}", program, outcome.code,
+                                said.substr(0, kWordsMax)));
   }
   return said.substr(0, said.find('\n'));
 }
 
-
 }  // namespace
 
 FioPlan fio_plan(const Parameters& given) {
-  FioPlan plan{.directory = given.text("directory"), .engine = given.text("engine"), .file_size = given.bytes("file_size"),
-               .ramp = given.seconds("ramp"), .runtime = given.seconds("runtime"), .samples = given.count("samples")};
+  FioPlan plan{.directory = given.text("directory"),
+               .engine = given.text("engine"),
+               .file_size = given.bytes("file_size"),
+               .ramp = given.seconds("ramp"),
+               .runtime = given.seconds("runtime"),
+               .samples = given.count("samples")};
   demand_positive(given, {"samples", "runtime", "file_size"});
   return plan;
 }
@@ -76,8 +80,13 @@ Fio::Fio(const FioPlan& plan) : plan_(plan) {
 }
 
 void Fio::lay_out() {
-  FioJob job{.direction = Direction::write, .block = kLayoutBlock, .depth = kLayoutDepth, .engine = plan_.engine,
-             .file_size = plan_.file_size, .ramp = {0}, .runtime = {0}};
+  FioJob job{.direction = Direction::write,
+             .block = kLayoutBlock,
+             .depth = kLayoutDepth,
+             .engine = plan_.engine,
+             .file_size = plan_.file_size,
+             .ramp = {0},
+             .runtime = {0}};
   try {
     (void)run_once(job);  // only the file matters; its speed includes allocation
   } catch (const FioFailed& failed) {
@@ -105,7 +114,8 @@ FioResult Fio::run_once(const FioJob& job) {
                                  directory, directory + "/" + kLogFile, deadline);
   if (outcome.end == ChildEnd::stopped) throw std::runtime_error("stopped by a signal while fio ran; fio was killed");
   if (outcome.end == ChildEnd::overdue) {
-    throw std::runtime_error(fmt::format("fio did not end within {:.1f} s and was killed with its process group; {}", deadline.count, last_words()));
+    throw std::runtime_error(fmt::format("fio did not end within {:.1f} s and was killed with its process group; {}",
+                                         deadline.count, last_words()));
   }
   if (outcome.code != 0) throw FioFailed(fmt::format("fio ended with exit code {}; {}", outcome.code, last_words()));
   const auto text = read_file(output);

@@ -37,10 +37,11 @@ int answer(const std::string& output) {
   const std::string job = text.str();
   const std::string way = value_of(job, "rw").ends_with("read") ? "read" : "write";
   std::ofstream("data") << "fake";
-  std::ofstream(output) << R"({"fio version":"fio-3.33","jobs":[{"error":0,"job options":{"direct":"1","ioengine":")"
-                        << value_of(job, "ioengine") << R"("},")" << way
-                        << R"(":{"io_bytes":4096,"bw_bytes":1000,"bw":0,"iops":2.5,"total_ios":1,"clat_ns":{"max":4000,)"
-                        << R"("percentile":{"50.000000":1000,"99.000000":2000,"99.900000":3000}}}}]})";
+  std::ofstream(output)
+      << R"({"fio version":"fio-3.33","jobs":[{"error":0,"job options":{"direct":"1","ioengine":")"
+      << value_of(job, "ioengine") << R"("},")" << way
+      << R"(":{"io_bytes":4096,"bw_bytes":1000,"bw":0,"iops":2.5,"total_ios":1,"clat_ns":{"max":4000,)"
+      << R"("percentile":{"50.000000":1000,"99.000000":2000,"99.900000":3000}}}}]})";
   return 0;
 }
 

@@ -48,7 +48,8 @@ TEST(fio_output, an_error_of_the_job_is_an_error) {
 }
 
 TEST(fio_output, missing_percentiles_are_an_error_and_named) {
-  EXPECT_NE(reason(recorded("without_percentiles.json")).find("'/jobs/0/read/clat_ns/percentile/50.000000' is missing"), std::string::npos);
+  EXPECT_NE(reason(recorded("without_percentiles.json")).find("'/jobs/0/read/clat_ns/percentile/50.000000' is missing"),
+            std::string::npos);
 }
 
 TEST(fio_output, every_truncation_is_an_error) {
@@ -60,15 +61,18 @@ TEST(fio_output, every_truncation_is_an_error) {
 
 TEST(fio_output, a_missing_field_is_never_zero) {
   const std::string text = recorded("read.json");
-  for (const char* field : {"\"bw_bytes\"", "\"iops\"", "\"total_ios\"", "\"io_bytes\"", "\"ioengine\"", "\"fio version\"", "\"error\""}) {
+  for (const char* field :
+       {"\"bw_bytes\"", "\"iops\"", "\"total_ios\"", "\"io_bytes\"", "\"ioengine\"", "\"fio version\"", "\"error\""}) {
     EXPECT_NE(reason(replaced(text, field, "\"other\"")).find("is missing"), std::string::npos) << field;
   }
 }
 
 TEST(fio_output, numbers_as_text_and_negative_numbers_are_refused) {
   const std::string text = recorded("read.json");
-  EXPECT_NE(reason(replaced(text, "\"bw_bytes\" : 87381333", "\"bw_bytes\" : \"87381333\"")).find("as a number"), std::string::npos);
-  EXPECT_NE(reason(replaced(text, "\"bw_bytes\" : 87381333", "\"bw_bytes\" : -1")).find("as a number"), std::string::npos);
+  EXPECT_NE(reason(replaced(text, "\"bw_bytes\" : 87381333", "\"bw_bytes\" : \"87381333\"")).find("as a number"),
+            std::string::npos);
+  EXPECT_NE(reason(replaced(text, "\"bw_bytes\" : 87381333", "\"bw_bytes\" : -1")).find("as a number"),
+            std::string::npos);
 }
 
 TEST(fio_output, a_run_without_completions_is_an_error) {
@@ -81,10 +85,18 @@ TEST(fio_output, text_without_an_object_is_an_error) {
 }
 
 TEST(fio_job_file, is_written_as_documented) {
-  const FioJob job{.direction = Direction::write, .random = true, .block = {4096}, .depth = 16, .jobs = 4, .engine = "io_uring",
-                   .file_size = {1 << 30}, .ramp = {0.1}, .runtime = {0.65}};
+  const FioJob job{.direction = Direction::write,
+                   .random = true,
+                   .block = {4096},
+                   .depth = 16,
+                   .jobs = 4,
+                   .engine = "io_uring",
+                   .file_size = {1 << 30},
+                   .ramp = {0.1},
+                   .runtime = {0.65}};
   EXPECT_EQ(job_file(job),
-            "[sample]\nfilename=data\nsize=1073741824\nrw=randwrite\nbs=4096\niodepth=16\nnumjobs=4\nioengine=io_uring\ndirect=1\n"
+            "[sample]\nfilename=data\nsize=1073741824\nrw=randwrite\nbs=4096\niodepth=16\nnumjobs=4\nioengine=io_"
+            "uring\ndirect=1\n"
             "thread=1\ngroup_reporting=1\ninvalidate=1\nrefill_buffers=1\nbuffer_compress_percentage=0\nrandrepeat=0\n"
             "percentile_list=50:99:99.9\nnorandommap=1\ntime_based=1\nruntime=650000us\nramp_time=100000us\n");
 }
@@ -99,7 +111,8 @@ TEST(fio_job_file, a_layout_goes_once_over_the_file_and_ends_with_fsync) {
 TEST(fio_version, is_told_by_its_major_number) {
   EXPECT_EQ(fio_major_version("fio-3.33"), 3);
   EXPECT_EQ(fio_major_version("fio-2.21-12-gabc"), 2);
-  for (const char* bad : {"", "fio", "fio-", "fio-x.1", "3.33", "fio-3"}) EXPECT_FALSE(fio_major_version(bad).has_value()) << bad;
+  for (const char* bad : {"", "fio", "fio-", "fio-x.1", "3.33", "fio-3"})
+    EXPECT_FALSE(fio_major_version(bad).has_value()) << bad;
 }
 
 }  // namespace assay

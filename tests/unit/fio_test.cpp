@@ -20,7 +20,13 @@ namespace {
 
 constexpr Seconds kEnough{30};  // never reached by a child that answers
 
-const FioPlan kPlan{.directory = ".", .engine = "io_uring", .file_size = {4096}, .ramp = {0}, .runtime = {0.01}, .samples = 10, .grace = kEnough};
+const FioPlan kPlan{.directory = ".",
+                    .engine = "io_uring",
+                    .file_size = {4096},
+                    .ramp = {0},
+                    .runtime = {0.01},
+                    .samples = 10,
+                    .grace = kEnough};
 
 /// The fake first on PATH, misbehaving as told; no file of ours may be left behind.
 class fake_fio : public testing::Test {
@@ -74,7 +80,8 @@ TEST_F(fake_fio, that_hangs_in_a_run_is_an_error_that_says_so) {
   FioPlan hasty = kPlan;
   hasty.grace = {2};
   hasty.engine = "libaio";
-  EXPECT_NE(reason<std::runtime_error>([&] { Fio fio(hasty); }).find("was killed with its process group"), std::string::npos);
+  EXPECT_NE(reason<std::runtime_error>([&] { Fio fio(hasty); }).find("was killed with its process group"),
+            std::string::npos);
 }
 
 TEST_F(fake_fio, dies_with_the_probe) {
@@ -151,16 +158,19 @@ TEST_F(fake_fio, without_io_uring_falls_back_to_libaio_and_the_record_says_so) {
   std::ostringstream out;
   Recorder record(out, spec, Start{.probe = "fake", .parameters = {}, .host = {{"name", std::string("here")}}});
   fio.record_conditions(record);
-  EXPECT_NE(out.str().find(R"("name":"engine","subject":{"node":"here"},"value":"libaio")"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find(R"("name":"engine","subject":{"node":"here"},"value":"libaio")"), std::string::npos)
+      << out.str();
   EXPECT_NE(out.str().find("libaio stands in"), std::string::npos) << out.str();
   // The fake moves nothing through a device and leaves its file in the page cache: that is not direct I/O.
-  EXPECT_NE(out.str().find(R"("name":"direct_io","subject":{"node":"here"},"value":false)"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find(R"("name":"direct_io","subject":{"node":"here"},"value":false)"), std::string::npos)
+      << out.str();
 }
 
 TEST_F(fake_fio, gives_every_sample_from_a_run_of_its_own) {
   misbehave("whole");
   Fio fio(kPlan);
-  const auto results = fio.run_in_turn(std::array{FioJob{.direction = Direction::read}, FioJob{.direction = Direction::write}});
+  const auto results =
+      fio.run_in_turn(std::array{FioJob{.direction = Direction::read}, FioJob{.direction = Direction::write}});
   ASSERT_EQ(results.size(), 2U);
   const auto sampling = samples_of(results[1], &FioResult::iops);
   EXPECT_EQ(sampling.samples, std::vector<double>(10, 2.5));
@@ -176,14 +186,18 @@ TEST_F(fake_fio, is_not_started_where_the_space_is_short) {
 
 TEST(storage_parameters, of_zero_are_refused_before_fio_takes_its_defaults) {
   const Parameters given({{"queue_depth", std::int64_t{0}}, {"runtime", 0.0}, {"jobs", std::int64_t{1}}});
-  EXPECT_EQ(reason<BadParameter>([&] { demand_positive(given, {"jobs", "queue_depth"}); }), "queue_depth: must be more than 0");
+  EXPECT_EQ(reason<BadParameter>([&] {
+              demand_positive(given, {"jobs", "queue_depth"});
+            }),
+            "queue_depth: must be more than 0");
   EXPECT_EQ(reason<BadParameter>([&] { demand_positive(given, {"runtime"}); }), "runtime: must be more than 0");
   EXPECT_NO_THROW(demand_positive(given, {"jobs"}));
 }
 
 TEST(storage_directory, that_is_memory_is_a_skip) {
   if (filesystem_facts("/dev/shm").type != "tmpfs") GTEST_SKIP() << "/dev/shm is no tmpfs here";
-  EXPECT_EQ(reason<Skip>([] { demand_storage(filesystem_facts("/dev/shm"), "/dev/shm", {1}); }), "/dev/shm: tmpfs is memory, not storage");
+  EXPECT_EQ(reason<Skip>([] { demand_storage(filesystem_facts("/dev/shm"), "/dev/shm", {1}); }),
+            "/dev/shm: tmpfs is memory, not storage");
 }
 
 TEST(storage_directory, that_is_not_there_is_an_error_that_names_it) {
