@@ -40,7 +40,7 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
 std::vector<std::string> names_in(const CLI::App& app) {
   std::vector<std::string> names;
   for (const auto* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
-  for (const auto word : kHandedOver) names.emplace_back(word);
+  if (!names.empty()) names.insert(names.end(), kHandedOver.begin(), kHandedOver.end());
   for (const auto* option : app.get_options()) names.push_back(option->get_name());
   return names;
 }
@@ -49,11 +49,13 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, int argc, char** a
   const auto chosen = app.get_subcommands();
   const CLI::App& scope = chosen.empty() ? app : *chosen.front();
   const auto names = names_in(scope);
-  std::string hint = fmt::format("`{} --help` shows the options", scope.get_name().empty() ? "assay" : "assay " + scope.get_name());
+  if (chosen.empty() && argc > 1 && argv[1][0] != '-') {
+    return report_error({"", fmt::format("'{}' is not a command", argv[1]), suggestion(argv[1], names)});
+  }
+  std::string hint = fmt::format("`{} --help` shows the options", chosen.empty() ? "assay" : "assay " + scope.get_name());
   for (int i = 1; i < argc; ++i) {
     const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
-    if (std::string_view(error.what()).find(word) == std::string_view::npos || std::ranges::find(names, word) != names.end()) continue;
-    hint = suggestion(word, names);
+    if (word.starts_with("--") && std::ranges::find(names, word) == names.end()) hint = suggestion(word, names);
   }
   return report_error({"", error.what(), hint});
 }

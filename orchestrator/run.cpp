@@ -105,41 +105,41 @@ class Runner {
         progress_.step_kept(*step);
       }
     }
-    auto step = open.begin();
-    for (int start = 0; start <= kMostReconnects && step != open.end() && !stopping_; ++start) {
-      auto agent = co_await start_agent(node);
+    std::size_t next = 0;
+    for (int start = 0; start <= kMostReconnects && next < open.size() && !stopping_; ++start) {
+      const auto agent = co_await start_agent(node);
       if (!agent) co_return;
-      step = co_await run_steps(*agent, step, open.end());
-      if (step == open.end() || stopping_) {
+      next = co_await run_steps(*agent, open, next);
+      if (next == open.size() || stopping_) {
         co_await agent->close();
       } else {
-        node_down(node.name, "the connection was lost in step " + (*step)->id);
+        node_down(node.name, "the connection was lost in step " + open[next]->id);
       }
     }
   }
 
-  /// Runs steps in order until the end, a stop, or the loss of the agent; returns the first that is still open.
-  asio::awaitable<std::vector<const Step*>::iterator> run_steps(Agent& agent, std::vector<const Step*>::iterator step,
-                                                                std::vector<const Step*>::iterator end) {
-    for (; step != end; ++step) {
-      while (!stopping_ && wants_attempt(**step)) {
-        if (co_await attempt(agent, **step) == "lost") co_return step;
+  /// Runs the steps from `next` in order until the end, a stop, or the loss of the agent; returns the first still open.
+  asio::awaitable<std::size_t> run_steps(Agent& agent, const std::vector<const Step*>& open, std::size_t next) {
+    for (; next < open.size() && !stopping_; ++next) {
+      while (!stopping_ && wants_attempt(*open[next])) {
+        const bool lost = co_await attempt(agent, *open[next]);
+        if (lost) co_return next;
       }
-      if (stopping_) break;
     }
-    co_return step;
+    co_return next;
   }
 
-  asio::awaitable<std::string> attempt(Agent& agent, const Step& step) {
+  /// One attempt, journalled; true when the agent was lost in it.
+  asio::awaitable<bool> attempt(Agent& agent, const Step& step) {
     const int number = static_cast<int>(memory_.of(step.id).size()) + 1;
     journal_.attempt_begin(step.id, number, step.nodes.front());
     progress_.step_begin(step, number);
     Attempt done = co_await run_attempt(agent, plan_, step, number, programs_, options_.directory);
     journal_.attempt_end(done);
     progress_.step_end(step, number, done.outcome, done.reason);
-    const std::string outcome = done.outcome;
+    const bool lost = done.outcome == "lost";
     memory_.attempts.push_back(std::move(done));
-    co_return outcome;
+    co_return lost;
   }
 
   asio::awaitable<std::unique_ptr<Agent>> start_agent(const Node& node) {
@@ -147,7 +147,9 @@ class Runner {
     co_await tokens_.async_send({}, asio::redirect_error(asio::use_awaitable, closed));
     if (stopping_) co_return nullptr;
     progress_.node(node.name, "starting the agent");
-    auto agent = co_await Agent::start(node, plan_.site, {.agent = options_.agent});
+    // g++ 12 destroys a braced temporary in a co_await twice; delete the name with g++ 13.
+    const LaunchOptions launch{.agent = options_.agent};
+    auto agent = co_await Agent::start(node, plan_.site, launch);
     tokens_.try_receive([](const boost::system::error_code&) {});
     if (!agent) {
       node_down(node.name, agent.error().reason);

@@ -28,7 +28,7 @@ constexpr ProbeSpec kSpec{.name = "fake_probe", .measures = "Nothing; it behaves
 
 void measure(const Parameters& given, Recorder& record) {
   const std::string& behaviour = given.text("behaviour");
-  if (behaviour == "slow") sleep_until_stopped(std::chrono::seconds(2));
+  if (behaviour == "slow") sleep_until_stopped(std::chrono::milliseconds(600));
   if (behaviour == "stubborn") std::signal(SIGTERM, SIG_IGN);
   if (behaviour == "hang" || behaviour == "stubborn") {
     while (behaviour == "stubborn" || !stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
