@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "orchestrator/command_steps.h"
 #include "orchestrator/commands.h"
@@ -48,6 +49,12 @@ std::string described(const Description& probe) {
   return text;
 }
 
+std::string table_row(const Description& probe) {
+  std::vector<std::string> metrics;
+  for (const auto& metric : probe.metrics) metrics.push_back(metric.name);
+  return fmt::format("| `{}` | {} | {} | {} |\n", probe.name, probe.measures, fmt::join(metrics, ", "), probe.needs);
+}
+
 }  // namespace
 
 int command_plan(const PlanRequest& request, const std::string& out) {
@@ -63,10 +70,15 @@ int command_plan(const PlanRequest& request, const std::string& out) {
   return kExitAccepted;
 }
 
-int command_list(bool json) {
+int command_list(ListForm form) {
   const auto programs = find_programs(installation().probes);
   if (!programs) return report_error(programs.error());
-  if (json) {
+  if (form == ListForm::markdown) {
+    std::cout << "| probe | measures | metrics | needs |\n|---|---|---|---|\n";
+    for (const auto& program : *programs) std::cout << table_row(program.description);
+    return kExitAccepted;
+  }
+  if (form == ListForm::json) {
     auto all = nlohmann::json::array();
     for (const auto& program : *programs) all.push_back(program.description.document);
     std::cout << all.dump(1) << '\n';

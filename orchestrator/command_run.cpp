@@ -37,11 +37,12 @@ std::string machine_key_path() {
   return base / "assay/machine.key";
 }
 
-std::expected<void, InputError> call_report(std::vector<std::string> arguments) {
-  const std::string program = installation().binaries + "/assay-report";
-  const auto child = run_child(program, arguments, kReportDeadline);
+/// Runs a command of assay-report; what it printed on stdout, without the final newline.
+std::expected<std::string, InputError> call_report(const std::vector<std::string>& arguments) {
+  auto child = run_child(installation().binaries + "/assay-report", arguments, kReportDeadline);
   if (!child) return std::unexpected(child.error());
-  if (child->exit_code == 0) return {};
+  if (child->output.ends_with('\n')) child->output.pop_back();
+  if (child->exit_code == 0) return child->output;
   return std::unexpected(InputError{"assay-report " + arguments.front(), fmt::format("ended with exit code {}", child->exit_code), "its own message stands above"});
 }
 
@@ -51,16 +52,19 @@ std::expected<void, InputError> report_and_sign(const std::string& directory, co
   const std::string file = self_signed ? machine_key_path() : key;
   if (self_signed && !fs::exists(file)) {
     fs::create_directories(fs::path(file).parent_path());
-    if (auto made = call_report({"keygen", file}); !made) return made;
+    if (auto made = call_report({"keygen", file}); !made) return std::unexpected(made.error());
   }
   std::vector<std::string> report = {"report", directory};
   std::vector<std::string> sign = {"sign", directory, "--key", file};
   if (self_signed) {
-    report.push_back("--self-signed");
-    sign.push_back("--self-signed");
+    const auto fingerprint = call_report({"fingerprint", file + ".pub"});
+    if (!fingerprint) return std::unexpected(fingerprint.error());
+    report.insert(report.end(), {"--self-signed", *fingerprint});
+    sign.emplace_back("--self-signed");
   }
-  if (auto written = call_report(report); !written) return written;
-  if (auto signed_dossier = call_report(sign); !signed_dossier) return signed_dossier;
+  for (const auto& arguments : {report, sign}) {
+    if (auto done = call_report(arguments); !done) return std::unexpected(done.error());
+  }
   std::cerr << fmt::format("report   {}/report.html\ndossier  {}/dossier\nverify   assay-report verify {}/dossier --key {}.pub{}\n", directory,
                            directory, directory, file,
                            self_signed ? "\n         SELF-SIGNED with this machine's own key: it proves that nothing was changed, not who measured" : "");

@@ -38,8 +38,11 @@ int command_judge(const std::string& directory, bool json);
 /// Says how far the run in `directory` is.
 int command_status(const std::string& directory, bool json);
 
+/// How probes are listed: for people, as JSON, or as the table of the README.
+enum class ListForm { text, json, markdown };
+
 /// Lists the probes at hand.
-int command_list(bool json);
+int command_list(ListForm form);
 
 /// Tells everything of one probe.
 int command_describe(const std::string& probe, bool json);

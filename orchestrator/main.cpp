@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
   PlanRequest request;
   std::string out, key, directory, plan_file, resume, probe;
   bool json = false;
+  bool markdown = false;
 
   auto* accept = app.add_subcommand("accept", "plan, run, judge, report and sign in one go");
   add_plan_options(*accept, request);
@@ -105,6 +106,7 @@ int main(int argc, char** argv) {
 
   auto* list = app.add_subcommand("list", "list the probes");
   list->add_flag("--json", json, "every description as JSON");
+  list->add_flag("--markdown", markdown, "a table, as in the README");
   list->footer("Example: assay list");
 
   auto* describe = app.add_subcommand("describe", "tell method, parameters, metrics and conditions of a probe");
@@ -127,7 +129,7 @@ int main(int argc, char** argv) {
     if (*run) return command_run(plan_file, out, json);
     if (*judge) return command_judge(directory, json);
     if (*status) return command_status(directory, json);
-    if (*list) return command_list(json);
+    if (*list) return command_list(markdown ? ListForm::markdown : json ? ListForm::json : ListForm::text);
     return command_describe(probe, json);
   } catch (const std::exception& error) {
     return report_error({"", error.what(), "this should have been a clearer message: please report it"});

@@ -25,43 +25,74 @@ constexpr Parameter kParameters[] = {
     {.name = "directory", .fallback = ".", .meaning = "directory on the filesystem to measure"},
     {.name = "size", .unit = "B", .fallback = "512MiB", .quick = "128MiB", .meaning = "payload of all ranks together"},
     {.name = "ranks", .unit = "1", .fallback = "2", .meaning = "writer threads, each with a shard of its own"},
-    {.name = "chunk", .unit = "B", .fallback = "4MiB", .meaning = "bytes of one I/O, a multiple of 4 KiB from 4 MiB to 64 MiB"},
+    {.name = "chunk",
+     .unit = "B",
+     .fallback = "4MiB",
+     .meaning = "bytes of one I/O, a multiple of 4 KiB from 4 MiB to 64 MiB"},
     {.name = "queue_depth", .unit = "1", .fallback = "8", .meaning = "I/Os in flight of each rank, at most 1024"},
-    {.name = "repetitions", .unit = "1", .fallback = "10", .meaning = "checkpoints saved and restored, after one as warm-up"},
+    {.name = "repetitions",
+     .unit = "1",
+     .fallback = "10",
+     .meaning = "checkpoints saved and restored, after one as warm-up"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "time_to_durable", .unit = "s", .better = Better::lower, .meaning = "from the common start of all ranks until every shard and its name are durable"},
-    {.name = "time_to_resume", .unit = "s", .better = Better::lower, .meaning = "from the common start of all ranks until every shard is read and verified"},
+    {.name = "time_to_durable",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from the common start of all ranks until every shard and its name are durable"},
+    {.name = "time_to_resume",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from the common start of all ranks until every shard is read and verified"},
     {.name = "write_bandwidth", .unit = "B/s", .meaning = "payload of all ranks over time_to_durable"},
-    {.name = "restore_bandwidth", .unit = "B/s", .meaning = "payload of all ranks over the longest rank's reading time, verification not counted"},
-    {.name = "rank_write_bandwidth", .unit = "B/s", .meaning = "payload of one rank over its own time to fsync and rename"},
+    {.name = "restore_bandwidth",
+     .unit = "B/s",
+     .meaning = "payload of all ranks over the longest rank's reading time, verification not counted"},
+    {.name = "rank_write_bandwidth",
+     .unit = "B/s",
+     .meaning = "payload of one rank over its own time to fsync and rename"},
     {.name = "rank_restore_bandwidth", .unit = "B/s", .meaning = "payload of one rank over its own reading time"},
-    {.name = "raw_read_bandwidth", .unit = "B/s", .meaning = "payload of all ranks over the longest rank's time to read the same files without looking at them"},
-    {.name = "restore_efficiency", .unit = "1", .meaning = "restore_bandwidth over raw_read_bandwidth of the same repetition"},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "payload bytes, of all repetitions, that are not what was written; 1 more for each wrong checksum, a whole shard for each wrong footer"},
+    {.name = "raw_read_bandwidth",
+     .unit = "B/s",
+     .meaning = "payload of all ranks over the longest rank's time to read the same files without looking at them"},
+    {.name = "restore_efficiency",
+     .unit = "1",
+     .meaning = "restore_bandwidth over raw_read_bandwidth of the same repetition"},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "payload bytes, of all repetitions, that are not what was written; 1 more for each wrong checksum, a "
+                "whole shard for each wrong footer"},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "filesystem", .meaning = "type of the filesystem"},
     {.name = "device", .meaning = "number and name of the block device, or the mount's source"},
     {.name = "rotational", .meaning = "whether the device says that it spins, recorded where there is a block device"},
-    {.name = "direct_io", .meaning = "true when every file was open with O_DIRECT, no page of them was in the page cache, and the block device (where there is one) moved at least the payload"},
-    {.name = "resident_pages", .meaning = "most pages of the shards in the page cache, counted after each save and after each restore"},
+    {.name = "direct_io",
+     .meaning = "true when every file was open with O_DIRECT, no page of them was in the page cache, and the block "
+                "device (where there is one) moved at least the payload"},
+    {.name = "resident_pages",
+     .meaning = "most pages of the shards in the page cache, counted after each save and after each restore"},
     {.name = "ranks_total", .meaning = "ranks that saved and restored at once"},
     {.name = "engine", .meaning = "how I/O is done"},
     {.name = "checksum", .meaning = "checksum of each shard"},
 };
 constexpr ProbeSpec kSpec{
     .name = "checkpoint",
-    .measures = "Time and bandwidth to save a checkpoint durably and to restore it with a cold cache, every byte verified.",
-    .method = "Each rank is a thread that holds its payload in memory: splitmix64 in counter form, keyed by rank and step, made before the "
-              "clock starts. Save: all ranks start together; each makes a temporary file, allocates it, writes it in chunks with O_DIRECT "
-              "through io_uring while it takes the XXH64 of the chunks in flight, writes a footer, fsyncs and renames; when all have, the "
-              "directory is fsynced and time_to_durable ends. Then the cache is dropped (posix_fadvise DONTNEED) and mincore counts what "
-              "is left. Restore: all ranks start together, open, check the footer and read the payload with O_DIRECT into memory that was "
-              "overwritten before; the reading time ends there. Verification follows at once: every byte against the payload made anew, "
-              "and the checksum; time_to_resume ends when all ranks are done, so it counts reading and verifying. The raw read of the same "
-              "files, same chunks and depth, into a ring of buffers comes before the restore in one repetition and after it in the next. "
-              "The first repetition is warm-up.",
+    .measures =
+        "Time and bandwidth to save a checkpoint durably and to restore it with a cold cache, every byte verified.",
+    .method =
+        "Each rank is a thread that holds its payload in memory: splitmix64 in counter form, keyed by rank and step, "
+        "made before the clock starts; memory asks for transparent huge pages and is touched before, too. Save: all "
+        "ranks start together; each makes a temporary file, allocates it, writes it in chunks with O_DIRECT through "
+        "io_uring while it takes the XXH64 of the chunks in flight, writes a footer, fsyncs and renames; when all "
+        "have, the directory is fsynced and time_to_durable ends. Then the cache is dropped (posix_fadvise DONTNEED) "
+        "and mincore counts what is left. Restore: all ranks start together, open, check the footer and read the "
+        "payload with O_DIRECT into memory that was overwritten before; the reading time ends there. Verification "
+        "follows at once: every byte against the payload made anew, and the checksum; time_to_resume ends when all "
+        "ranks are done, so it counts reading and verifying. The raw read of the same files, same chunks and depth, "
+        "into a ring of buffers comes before the restore in one repetition and after it in the next. The first "
+        "repetition is warm-up.",
     .source = "mlcommons/storage Rules.md v3 (checkpointing): fsync counted, longest rank, ten saves and restores.",
     .needs = "A filesystem that does direct I/O, and a kernel that permits io_uring.",
     .typical = {20},
@@ -141,7 +172,9 @@ class Job {
   void save(const std::string& at, std::uint64_t step, Repetition& now) {
     run_ranks(ranks(), [&](std::size_t rank) { fill_payload({rank, step}, 0, payloads_[rank].bytes()); });
     const auto begin = Clock::now();
-    now.write_s = run_ranks(ranks(), [&](std::size_t rank) { save_shard(at, {rank, step}, payloads_[rank].bytes(), plan_); });
+    now.write_s = run_ranks(ranks(), [&](std::size_t rank) {
+      save_shard(at, {rank, step}, payloads_[rank].bytes(), plan_);
+    });
     sync_directory(at);
     now.durable_s = seconds_since(begin);
   }
@@ -190,7 +223,8 @@ class Job {
 
 std::size_t in_range(const Parameters& given, const char* name, std::int64_t low, std::int64_t high) {
   const std::int64_t value = given.count(name);
-  if (value < low || value > high) throw BadParameter(fmt::format("{}: {} is not from {} to {}", name, value, low, high));
+  if (value < low || value > high)
+    throw BadParameter(fmt::format("{}: {} is not from {} to {}", name, value, low, high));
   return static_cast<std::size_t>(value);
 }
 
@@ -204,7 +238,8 @@ std::size_t shard_size(const Parameters& given, std::size_t ranks) {
 void record_results(Recorder& record, const std::vector<Repetition>& all, double shard) {
   const std::size_t ranks = all.front().write_s.size();
   const double whole = shard * static_cast<double>(ranks);
-  const auto add = [&](std::string_view metric, const std::function<double(const Repetition&)>& value, const Subject& subject = {}) {
+  const auto add = [&](std::string_view metric, const std::function<double(const Repetition&)>& value,
+                       const Subject& subject = {}) {
     Sampling sampling{.samples = {}, .warmup = {value(all.front())}, .stopped = "fixed"};
     for (std::size_t i = 1; i < all.size(); ++i) sampling.samples.push_back(value(all[i]));
     record.measurement(metric, sampling, subject);
@@ -218,8 +253,10 @@ void record_results(Recorder& record, const std::vector<Repetition>& all, double
   add("restore_efficiency", [&](const Repetition& r) { return r.raw_s / restore_s(r); });
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const Subject subject{.kind = "rank", .id = std::to_string(rank)};
-    add("rank_write_bandwidth", [&](const Repetition& r) { return shard / r.write_s[rank]; }, subject);
-    add("rank_restore_bandwidth", [&](const Repetition& r) { return shard / r.restore_s[rank]; }, subject);
+    add(
+        "rank_write_bandwidth", [&](const Repetition& r) { return shard / r.write_s[rank]; }, subject);
+    add(
+        "rank_restore_bandwidth", [&](const Repetition& r) { return shard / r.restore_s[rank]; }, subject);
   }
   std::uint64_t mismatches = 0;
   for (const auto& repetition : all) mismatches += repetition.mismatches;
@@ -234,7 +271,8 @@ void measure(const Parameters& given, Recorder& record) {
     throw BadParameter("chunk: must be a multiple of 4 KiB from 4 MiB to 64 MiB");
   }
   const std::size_t shard = shard_size(given, ranks);
-  const ChunkPlan plan{.chunk = static_cast<std::size_t>(chunk), .depth = static_cast<unsigned>(in_range(given, "queue_depth", 1, kDepthMax))};
+  const ChunkPlan plan{.chunk = static_cast<std::size_t>(chunk),
+                       .depth = static_cast<unsigned>(in_range(given, "queue_depth", 1, kDepthMax))};
 
   demand_io_uring();
   const auto facts = filesystem_facts(given.text("directory"));
@@ -258,7 +296,8 @@ void measure(const Parameters& given, Recorder& record) {
   for (const auto& repetition : all) resident = std::max(resident, repetition.resident);
   const std::uint64_t written = ranks * shard * all.size();  // and twice that is read: the restore and the raw read
   const bool moved = !facts.block_device || !before || !after ||
-                     (after->written.count - before->written.count >= written && after->read.count - before->read.count >= 2 * written);
+                     (after->written.count - before->written.count >= written &&
+                      after->read.count - before->read.count >= 2 * written);
   record.condition("filesystem", facts.type);
   record.condition("device", facts.device);
   if (facts.rotational) record.condition("rotational", *facts.rotational);

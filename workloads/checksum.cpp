@@ -38,7 +38,8 @@ std::uint64_t finish(std::uint64_t hash, std::span<const std::byte> tail) {
     hash = std::rotl(hash ^ load<std::uint32_t>(tail.data()) * kPrime1, 23) * kPrime2 + kPrime3;
     tail = tail.subspan(4);
   }
-  for (const std::byte byte : tail) hash = std::rotl(hash ^ std::to_integer<std::uint64_t>(byte) * kPrime5, 11) * kPrime1;
+  for (const std::byte byte : tail)
+    hash = std::rotl(hash ^ std::to_integer<std::uint64_t>(byte) * kPrime5, 11) * kPrime1;
   hash = (hash ^ (hash >> 33)) * kPrime2;
   hash = (hash ^ (hash >> 29)) * kPrime3;
   return hash ^ (hash >> 32);

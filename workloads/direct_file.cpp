@@ -42,7 +42,8 @@ Completion next(io_uring& ring, const ChunkPlan& plan, const std::string& path) 
   int waited = -EINTR;
   while (waited == -EINTR && !stop_requested()) waited = io_uring_wait_cqe_timeout(&ring, &entry, &limit);
   if (stop_requested()) throw std::runtime_error("stopped by a signal");
-  if (waited == -ETIME) throw std::runtime_error(fmt::format("{}: no I/O completed within {} s", path, plan.deadline.count));
+  if (waited == -ETIME)
+    throw std::runtime_error(fmt::format("{}: no I/O completed within {} s", path, plan.deadline.count));
   if (waited != 0) fail(-waited, path + ": io_uring");
   const Completion completion{.slot = io_uring_cqe_get_data64(entry), .result = entry->res};
   io_uring_cqe_seen(&ring, entry);
@@ -77,8 +78,9 @@ void demand_io_uring() {
   io_uring ring = {};
   const int made = io_uring_queue_init(1, &ring, 0);
   if (made == -ENOSYS || made == -EPERM) {
-    throw Skip(fmt::format("io_uring is not permitted here: {} (see sysctl kernel.io_uring_disabled and the container's seccomp profile)",
-                           std::generic_category().message(-made)));
+    throw Skip(fmt::format(
+        "io_uring is not permitted here: {} (see sysctl kernel.io_uring_disabled and the container's seccomp profile)",
+        std::generic_category().message(-made)));
   }
   if (made < 0) fail(-made, "io_uring_queue_init");
   io_uring_queue_exit(&ring);
@@ -103,7 +105,10 @@ DirectFile::DirectFile(std::string path, int descriptor, const ChunkPlan& plan)
 }
 
 DirectFile::DirectFile(DirectFile&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), plan_(other.plan_), ring_(std::move(other.ring_)) {}
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      plan_(other.plan_),
+      ring_(std::move(other.ring_)) {}
 
 DirectFile::~DirectFile() {
   if (ring_) io_uring_queue_exit(ring_.get());
@@ -132,7 +137,8 @@ std::uint64_t DirectFile::size() const {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-void DirectFile::queue(const Transfer& transfer, std::size_t slot, std::uint64_t begin, std::size_t done, std::size_t length) {
+void DirectFile::queue(const Transfer& transfer, std::size_t slot, std::uint64_t begin, std::size_t done,
+                       std::size_t length) {
   io_uring_sqe* const entry = &free_entry(*ring_);
   std::byte* const memory = transfer.piece(begin) + done;
   const std::uint64_t offset = transfer.offset + begin + done;
@@ -159,7 +165,9 @@ void DirectFile::run(const Transfer& transfer) {
     while (queued < transfer.size && !idle.empty()) {
       const std::size_t slot = idle.back();
       idle.pop_back();
-      flights[slot] = {.begin = queued, .length = static_cast<std::size_t>(std::min<std::uint64_t>(plan_.chunk, transfer.size - queued))};
+      flights[slot] = {
+          .begin = queued,
+          .length = static_cast<std::size_t>(std::min<std::uint64_t>(plan_.chunk, transfer.size - queued))};
       queue(transfer, slot, queued, 0, flights[slot].length);
       queued += flights[slot].length;
     }
@@ -181,26 +189,38 @@ void DirectFile::run(const Transfer& transfer) {
   }
 }
 
-void DirectFile::write(std::span<const std::byte> from, const std::function<void(std::span<const std::byte>)>& submitted) {
-  run({.writes = true, .offset = 0, .size = from.size(),
-       .piece = [&](std::uint64_t begin) { return const_cast<std::byte*>(from.data()) + begin; },  // liburing takes no const
+void DirectFile::write(std::span<const std::byte> from,
+                       const std::function<void(std::span<const std::byte>)>& submitted) {
+  run({.writes = true,
+       .offset = 0,
+       .size = from.size(),
+       .piece =
+           [&](std::uint64_t begin) { return const_cast<std::byte*>(from.data()) + begin; },  // liburing takes no const
        .submitted = [&](std::uint64_t begin, std::size_t length) { submitted(from.subspan(begin, length)); }});
 }
 
 void DirectFile::write_at(std::span<const std::byte> from, std::uint64_t offset) {
-  run({.writes = true, .offset = offset, .size = from.size(),
+  run({.writes = true,
+       .offset = offset,
+       .size = from.size(),
        .piece = [&](std::uint64_t begin) { return const_cast<std::byte*>(from.data()) + begin; },  // as above
        .submitted = {}});
 }
 
 void DirectFile::read(std::span<std::byte> into, std::uint64_t offset) {
-  run({.writes = false, .offset = offset, .size = into.size(),
-       .piece = [&](std::uint64_t begin) { return into.data() + begin; }, .submitted = {}});
+  run({.writes = false,
+       .offset = offset,
+       .size = into.size(),
+       .piece = [&](std::uint64_t begin) { return into.data() + begin; },
+       .submitted = {}});
 }
 
 void DirectFile::read_and_forget(std::uint64_t size, std::span<std::byte> ring) {
-  run({.writes = false, .offset = 0, .size = size,
-       .piece = [&](std::uint64_t begin) { return ring.data() + begin % ring.size(); }, .submitted = {}});
+  run({.writes = false,
+       .offset = 0,
+       .size = size,
+       .piece = [&](std::uint64_t begin) { return ring.data() + begin % ring.size(); },
+       .submitted = {}});
 }
 
 void DirectFile::sync() {

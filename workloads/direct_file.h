@@ -36,9 +36,9 @@ class DirectMemory {
 
 /// How chunks are moved.
 struct ChunkPlan {
-  std::size_t chunk = 0;       ///< bytes of one I/O, a multiple of kDirectBlock
-  unsigned depth = 0;          ///< I/Os in flight
-  Seconds deadline = {60};     ///< for any one completion; a device that takes longer hangs
+  std::size_t chunk = 0;    ///< bytes of one I/O, a multiple of kDirectBlock
+  unsigned depth = 0;       ///< I/Os in flight
+  Seconds deadline = {60};  ///< for any one completion; a device that takes longer hangs
 };
 
 /// Throws Skip with the reason when the kernel does not permit io_uring (ENOSYS, EPERM).

@@ -16,9 +16,7 @@ constexpr std::uint64_t mix(std::uint64_t state) {
 }
 static_assert(mix(kGamma) == 0xe220a8397b1dcdaf);  // the first output of splitmix64 from seed 0
 
-constexpr std::uint64_t seed_of(const PayloadKey& key) {
-  return mix(mix(key.rank + kGamma) + key.step * kGamma);
-}
+constexpr std::uint64_t seed_of(const PayloadKey& key) { return mix(mix(key.rank + kGamma) + key.step * kGamma); }
 
 constexpr std::uint64_t word_of(std::uint64_t seed, std::uint64_t index) { return mix(seed + (index + 1) * kGamma); }
 

@@ -13,9 +13,9 @@ struct PayloadKey {
   std::uint64_t step = 0;
 };
 
-/// Fills `out` with the bytes that the stream of `key` has from `offset` on. `offset` and out.size() are multiples of 8.
-/// Word i of the stream is splitmix64's output i (Steele, Lea & Flood 2014) from a state mixed out of the key, so any
-/// part can be made without what stands before it.
+/// Fills `out` with the bytes that the stream of `key` has from `offset` on. `offset` and out.size() are multiples
+/// of 8. Word i of the stream is splitmix64's output i (Steele, Lea & Flood 2014) from a state mixed out of the key, so
+/// any part can be made without what stands before it.
 void fill_payload(const PayloadKey& key, std::uint64_t offset, std::span<std::byte> out);
 
 /// Bytes of `found` that differ from what fill_payload makes for `key` at `offset`; same preconditions.

@@ -34,32 +34,38 @@ std::uint64_t hash_of(std::span<const std::byte> bytes) {
 }
 
 std::unexpected<InputError> refuse(const std::string& where, std::string what) {
-  return std::unexpected(InputError{.where = where, .what = std::move(what), .hint = "the shard is torn or damaged; it is no part of a checkpoint"});
+  return std::unexpected(InputError{
+      .where = where, .what = std::move(what), .hint = "the shard is torn or damaged; it is no part of a checkpoint"});
 }
 
 }  // namespace
 
 void write_footer(const ShardFooter& footer, std::span<std::byte, kDirectBlock> block) {
-  const FooterLayout layout{.magic = kMagic, .fields = {footer.key.rank, footer.key.step, footer.size, footer.checksum}};
+  const FooterLayout layout{.magic = kMagic,
+                            .fields = {footer.key.rank, footer.key.step, footer.size, footer.checksum}};
   std::ranges::fill(block, std::byte{0});
   std::memcpy(block.data(), &layout, sizeof layout);
   const std::uint64_t hash = hash_of(block.first(kHashed));
   std::memcpy(block.data() + kHashed, &hash, sizeof hash);
 }
 
-std::expected<ShardFooter, InputError> read_footer(std::span<const std::byte, kDirectBlock> block, const std::string& where) {
+std::expected<ShardFooter, InputError> read_footer(std::span<const std::byte, kDirectBlock> block,
+                                                   const std::string& where) {
   FooterLayout layout;
   std::memcpy(&layout, block.data(), sizeof layout);
   if (layout.magic != kMagic) return refuse(where, "its last block is no shard footer");
   std::uint64_t hash = 0;
   std::memcpy(&hash, block.data() + kHashed, sizeof hash);
   if (hash != hash_of(block.first(kHashed))) return refuse(where, "its footer does not hash to what it says");
-  return ShardFooter{.key = {.rank = layout.fields[0], .step = layout.fields[1]}, .size = layout.fields[2], .checksum = layout.fields[3]};
+  return ShardFooter{.key = {.rank = layout.fields[0], .step = layout.fields[1]},
+                     .size = layout.fields[2],
+                     .checksum = layout.fields[3]};
 }
 
 std::string shard_name(std::uint64_t rank) { return fmt::format("shard-{:04}", rank); }
 
-void save_shard(const std::string& directory, const PayloadKey& key, std::span<const std::byte> payload, const ChunkPlan& plan) {
+void save_shard(const std::string& directory, const PayloadKey& key, std::span<const std::byte> payload,
+                const ChunkPlan& plan) {
   const std::string path = directory + "/" + shard_name(key.rank);
   const std::string temporary = path + ".tmp";
   const DirectMemory block(kDirectBlock);
@@ -84,8 +90,8 @@ std::expected<ShardFooter, InputError> load_shard(const std::string& directory, 
   const auto footer = read_footer(block.bytes().first<kDirectBlock>(), path);
   if (!footer) return footer;
   if (footer->key.rank != key.rank || footer->key.step != key.step || footer->size != payload.size()) {
-    return refuse(path, fmt::format("is rank {} of step {} with {} B, not rank {} of step {}", footer->key.rank, footer->key.step,
-                                    footer->size, key.rank, key.step));
+    return refuse(path, fmt::format("is rank {} of step {} with {} B, not rank {} of step {}", footer->key.rank,
+                                    footer->key.step, footer->size, key.rank, key.step));
   }
   file.read(payload, 0);
   return footer;

@@ -23,14 +23,16 @@ struct ShardFooter {
 void write_footer(const ShardFooter& footer, std::span<std::byte, kDirectBlock> block);
 
 /// The footer in `block`, when it is one that write_footer made. Errors name `where`.
-std::expected<ShardFooter, InputError> read_footer(std::span<const std::byte, kDirectBlock> block, const std::string& where);
+std::expected<ShardFooter, InputError> read_footer(std::span<const std::byte, kDirectBlock> block,
+                                                   const std::string& where);
 
 /// "shard-0003": the name of a committed shard. While it is written it has ".tmp" behind it.
 std::string shard_name(std::uint64_t rank);
 
 /// Writes `payload` durably into `directory`: temporary name, payload and footer, fsync, rename. The name itself is
 /// durable after sync_directory(directory). The checksum is taken of each chunk while that is in flight.
-void save_shard(const std::string& directory, const PayloadKey& key, std::span<const std::byte> payload, const ChunkPlan& plan);
+void save_shard(const std::string& directory, const PayloadKey& key, std::span<const std::byte> payload,
+                const ChunkPlan& plan);
 
 /// Reads rank key.rank's committed shard into `payload` and returns its footer. Errors (also when key or size differ
 /// from what the footer says): the shard is torn, foreign, or damaged in its footer; `payload` is then undefined.

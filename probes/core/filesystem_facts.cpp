@@ -30,7 +30,9 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kDirectAlignment = 4096;  // no device of ours has larger logical blocks
 
-[[noreturn]] void fail(const std::string& attempted) { throw std::system_error(errno, std::generic_category(), attempted); }
+[[noreturn]] void fail(const std::string& attempted) {
+  throw std::system_error(errno, std::generic_category(), attempted);
+}
 
 /// A descriptor that is closed when it goes out of scope.
 struct Descriptor {
@@ -61,7 +63,8 @@ std::string try_direct(const std::string& directory) {
 std::string block_number(const Mount& mount) {
   if (!mount.device_number.starts_with("0:")) return mount.device_number;
   struct stat source = {};  // btrfs and its like have an anonymous device but a real source
-  if (!mount.source.starts_with("/dev/") || stat(mount.source.c_str(), &source) != 0 || !S_ISBLK(source.st_mode)) return "";
+  if (!mount.source.starts_with("/dev/") || stat(mount.source.c_str(), &source) != 0 || !S_ISBLK(source.st_mode))
+    return "";
   return fmt::format("{}:{}", major(source.st_rdev), minor(source.st_rdev));
 }
 
@@ -150,7 +153,8 @@ std::uint64_t resident_pages(const std::string& path) {
   munmap(map, size);
   errno = why;
   if (asked != 0) fail("mincore of " + path);
-  return static_cast<std::uint64_t>(std::ranges::count_if(pages, [](unsigned char state) { return (state & 1U) != 0; }));
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(pages, [](unsigned char state) { return (state & 1U) != 0; }));
 }
 
 void drop_pages(const std::string& path) {

@@ -10,9 +10,9 @@
 namespace assay {
 namespace {
 
-constexpr std::int64_t kSector = 512;       // unit of sys/block/*/size whatever the drive's own sector is
-constexpr std::int64_t kScsiOptical = 5;    // peripheral device type, SPC-5 table 146
-constexpr std::size_t kPageLimit = 4096;    // a vital product data page is shorter
+constexpr std::int64_t kSector = 512;     // unit of sys/block/*/size whatever the drive's own sector is
+constexpr std::int64_t kScsiOptical = 5;  // peripheral device type, SPC-5 table 146
+constexpr std::size_t kPageLimit = 4096;  // a vital product data page is shorter
 
 std::optional<std::string> first_of(const MachineTree& tree, const std::string& directory,
                                     std::initializer_list<const char*> files) {
@@ -27,12 +27,13 @@ std::optional<std::string> scsi_serial(const MachineTree& tree, const std::strin
   constexpr std::size_t kHeader = 4;
   const auto page = tree.bytes(directory + "/device/vpd_pg80", kPageLimit);
   if (!page || page->size() < kHeader) return std::nullopt;
-  const auto length = static_cast<std::size_t>(static_cast<unsigned char>((*page)[2])) << 8 | static_cast<unsigned char>((*page)[3]);
+  const auto length =
+      static_cast<std::size_t>(static_cast<unsigned char>((*page)[2])) << 8 | static_cast<unsigned char>((*page)[3]);
   return told(std::string_view(*page).substr(kHeader, length));
 }
 
-/// The controller's PCI function. A multipath NVMe drive hangs on a subsystem that lists its controllers (nvme0, nvme1);
-/// the first stands for them.
+/// The controller's PCI function. A multipath NVMe drive hangs on a subsystem that lists its controllers (nvme0,
+/// nvme1); the first stands for them.
 std::optional<std::string> controller_address(const MachineTree& tree, const std::string& directory) {
   if (auto address = tree.pci_address(directory + "/device")) return address;
   for (const auto& name : tree.names(directory + "/device")) {

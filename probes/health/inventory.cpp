@@ -27,27 +27,48 @@ constexpr Parameter kParameters[] = {
 constexpr Metric kMetrics[] = {
     {.name = "cpus_total", .unit = "1", .meaning = "logical CPUs present"},
     {.name = "cpus_online", .unit = "1", .meaning = "logical CPUs in use"},
-    {.name = "cores_total", .unit = "1", .meaning = "physical cores with an online CPU, where the kernel shows topology"},
+    {.name = "cores_total",
+     .unit = "1",
+     .meaning = "physical cores with an online CPU, where the kernel shows topology"},
     {.name = "sockets_total", .unit = "1", .meaning = "processor packages with an online CPU"},
     {.name = "memory_total", .unit = "B", .meaning = "memory that the kernel manages (MemTotal)"},
     {.name = "dimms_total", .unit = "1", .meaning = "memory modules in their slots, where SMBIOS is readable (root)"},
-    {.name = "dimm_slots_empty", .unit = "1", .better = Better::neither, .meaning = "memory slots without a module, where SMBIOS is readable"},
+    {.name = "dimm_slots_empty",
+     .unit = "1",
+     .better = Better::neither,
+     .meaning = "memory slots without a module, where SMBIOS is readable"},
     {.name = "dimm_size", .unit = "B", .meaning = "capacity of one module, where SMBIOS tells it"},
-    {.name = "dimm_rate", .unit = "1/s", .meaning = "configured transfers a second of one module, where SMBIOS tells it"},
-    {.name = "dimm_rate_rated", .unit = "1/s", .meaning = "transfers a second one module is made for, where SMBIOS tells it"},
+    {.name = "dimm_rate",
+     .unit = "1/s",
+     .meaning = "configured transfers a second of one module, where SMBIOS tells it"},
+    {.name = "dimm_rate_rated",
+     .unit = "1/s",
+     .meaning = "transfers a second one module is made for, where SMBIOS tells it"},
     {.name = "drives_total", .unit = "1", .meaning = "block devices with hardware behind them"},
     {.name = "drive_size", .unit = "B", .meaning = "capacity of one drive, where it has a medium"},
     {.name = "nics_total", .unit = "1", .meaning = "network ports with hardware behind them"},
     {.name = "nics_up", .unit = "1", .meaning = "those of them with a link"},
-    {.name = "link_rate", .unit = "B/s", .meaning = "signalling rate of one port in one direction, in bytes (bits over 8), where its link is up and its driver tells it"},
-    {.name = "accelerators_total", .unit = "1", .meaning = "PCI functions of class 3D controller or processing accelerator, where there is a PCI bus"},
-    {.name = "pcie_rate", .unit = "1/s", .meaning = "negotiated transfers a second of one lane (Gen5: 3.2e10), where sysfs tells it"},
-    {.name = "pcie_rate_max", .unit = "1/s", .meaning = "transfers a second of one lane the device is made for, where sysfs tells it"},
+    {.name = "link_rate",
+     .unit = "B/s",
+     .meaning = "signalling rate of one port in one direction, in bytes (bits over 8), where its link is up and its "
+                "driver tells it"},
+    {.name = "accelerators_total",
+     .unit = "1",
+     .meaning = "PCI functions of class 3D controller or processing accelerator, where there is a PCI bus"},
+    {.name = "pcie_rate",
+     .unit = "1/s",
+     .meaning = "negotiated transfers a second of one lane (Gen5: 3.2e10), where sysfs tells it"},
+    {.name = "pcie_rate_max",
+     .unit = "1/s",
+     .meaning = "transfers a second of one lane the device is made for, where sysfs tells it"},
     {.name = "pcie_width", .unit = "1", .meaning = "negotiated lanes, where sysfs tells them"},
     {.name = "pcie_width_max", .unit = "1", .meaning = "lanes the device is made for, where sysfs tells them"},
     {.name = "pcie_links_total", .unit = "1", .meaning = "devices whose link was compared, where there is one"},
-    {.name = "pcie_degraded_links", .unit = "1", .better = Better::lower,
-     .meaning = "devices whose link is slower or narrower than they are made for, where a link was compared; an idle device may lower its rate to save power"},
+    {.name = "pcie_degraded_links",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "devices whose link is slower or narrower than they are made for, where a link was compared; an idle "
+                "device may lower its rate to save power"},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "kernel", .meaning = "release of the running kernel"},
@@ -78,14 +99,19 @@ constexpr ConditionSpec kConditions[] = {
 constexpr ProbeSpec kSpec{
     .name = "health_inventory",
     .measures = "Counts, capacities, link rates, models, serial numbers and firmware of what the node is made of.",
-    .method = "Reads /proc, /sys and the SMBIOS table once; nothing is loaded or changed. What the machine does not tell "
-              "is absent. Counted are parts with hardware behind them: no loop, ram, device-mapper or md drives, no "
-              "bridges, bonds or virtual functions, no removable drive without a medium. A PCIe link is compared with "
-              "what the device itself is made for, so a device in a slower slot counts as degraded.",
-    .source = "DMTF DSP0134 (SMBIOS) section 7.18; Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-class-net and "
-              "stable/sysfs-block; PCI Code and ID Assignment Specification 1.16.",
-    .typical = {1}, .deadline = {60},
-    .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+    .method =
+        "Reads /proc, /sys and the SMBIOS table once; nothing is loaded or changed. What the machine does not tell "
+        "is absent. Counted are parts with hardware behind them: no loop, ram, device-mapper or md drives, no "
+        "bridges, bonds or virtual functions, no removable drive without a medium. A PCIe link is compared with "
+        "what the device itself is made for, so a device in a slower slot counts as degraded.",
+    .source =
+        "DMTF DSP0134 (SMBIOS) section 7.18; Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-class-net and "
+        "stable/sysfs-block; PCI Code and ID Assignment Specification 1.16.",
+    .typical = {1},
+    .deadline = {60},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
 
 template <class T>
 void tell(Recorder& record, std::string_view name, const std::optional<T>& value, const Subject& subject = {}) {
@@ -112,7 +138,8 @@ std::optional<double> memory_total(const MachineTree& tree) {
   constexpr std::string_view kKey = "\nMemTotal:";
   const auto found = text.find(kKey);
   if (found == std::string::npos) return std::nullopt;
-  const auto line = told(std::string_view(text).substr(found + kKey.size(), text.find('\n', found + 1) - found - kKey.size()));
+  const auto line =
+      told(std::string_view(text).substr(found + kKey.size(), text.find('\n', found + 1) - found - kKey.size()));
   if (!line || !line->ends_with(" kB")) return std::nullopt;
   const auto size = parse_bytes(line->substr(0, line->size() - 2) + "KiB");  // the kernel's kB is 1024 bytes
   return number_of(size);
@@ -133,8 +160,8 @@ void record_node(const MachineTree& tree, Recorder& record) {
   tell(record, "kernel", tree.text("proc/sys/kernel/osrelease"));
   tell(record, "operating_system", operating_system(tree));
   constexpr std::pair<const char*, const char*> kFirmware[] = {
-      {"system_vendor", "sys_vendor"}, {"product", "product_name"},       {"product_serial", "product_serial"},
-      {"board", "board_name"},         {"bios_vendor", "bios_vendor"},    {"bios_version", "bios_version"},
+      {"system_vendor", "sys_vendor"}, {"product", "product_name"},    {"product_serial", "product_serial"},
+      {"board", "board_name"},         {"bios_vendor", "bios_vendor"}, {"bios_version", "bios_version"},
       {"bios_date", "bios_date"}};
   for (const auto& [name, file] : kFirmware) tell(record, name, tree.text(std::string("sys/class/dmi/id/") + file));
   amount(record, "memory_total", memory_total(tree), {});
@@ -233,9 +260,10 @@ void measure(const Parameters& given, Recorder& record) {
   constexpr std::size_t kTableLimit = 1 << 20;  // 2,048 modules of 100 bytes with their strings stay under 400 kB
   const MachineTree tree(given.text("root"));
   if (!tree.exists("proc/meminfo") && !tree.exists("sys/devices")) {
-    throw std::runtime_error(fmt::format("root: '{}' holds neither proc/meminfo nor sys/devices\n"
-                                         "hint: name the directory that proc and sys are in; / is this machine",
-                                         given.text("root")));
+    throw std::runtime_error(
+        fmt::format("root: '{}' holds neither proc/meminfo nor sys/devices\n"
+                    "hint: name the directory that proc and sys are in; / is this machine",
+                    given.text("root")));
   }
   record_node(tree, record);
   record_processors(read_processors(tree), record);

@@ -110,9 +110,19 @@ std::optional<std::string> MachineTree::pci_address(const std::string& path) con
 std::optional<std::string> told(std::string_view text) {
   while (!text.empty() && (is_space(text.back()) || text.back() == '\0')) text.remove_suffix(1);
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  constexpr std::array<std::string_view, 13> kPlaceholders = {
-      "", "unknown", "not specified", "none", "n/a", "no dimm", "not available", "default string", "to be filled by o.e.m.",
-      "system serial number", "system product name", "system manufacturer", "no module installed"};
+  constexpr std::array<std::string_view, 13> kPlaceholders = {"",
+                                                              "unknown",
+                                                              "not specified",
+                                                              "none",
+                                                              "n/a",
+                                                              "no dimm",
+                                                              "not available",
+                                                              "default string",
+                                                              "to be filled by o.e.m.",
+                                                              "system serial number",
+                                                              "system product name",
+                                                              "system manufacturer",
+                                                              "no module installed"};
   if (std::ranges::find(kPlaceholders, lower(text)) != kPlaceholders.end()) return std::nullopt;
   return std::string(text);
 }

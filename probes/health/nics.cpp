@@ -83,7 +83,8 @@ Nic ethernet_port(const MachineTree& tree, const std::string& name) {
           .rdma_device = listed(tree, directory + "/device/infiniband"),
           .pci_address = tree.pci_address(directory + "/device")};
   if (nic.up) nic.link_rate = ethernet_rate(tree, directory);
-  if (nic.rdma_device) nic.firmware = tree.text(fmt::format("{}/device/infiniband/{}/fw_ver", directory, *nic.rdma_device));
+  if (nic.rdma_device)
+    nic.firmware = tree.text(fmt::format("{}/device/infiniband/{}/fw_ver", directory, *nic.rdma_device));
   if (!nic.firmware && tree.is_this_machine()) nic.firmware = ethtool_firmware(name);
   return nic;
 }

@@ -29,7 +29,8 @@ PcieLink read_link(const MachineTree& tree, const std::string& directory, const 
   if (const auto text = tree.text(fmt::format("{}/{}_link_speed", directory, which))) {
     double rate = 0;
     const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), rate);
-    if (error == std::errc{} && std::string_view(rest).starts_with(" GT/s") && rate > 0) link.transfers_per_s = rate * 1e9;
+    if (error == std::errc{} && std::string_view(rest).starts_with(" GT/s") && rate > 0)
+      link.transfers_per_s = rate * 1e9;
   }
   const auto width = tree.number(fmt::format("{}/{}_link_width", directory, which));
   if (width && *width > 0 && *width < kWidthUnknown) link.width = width;

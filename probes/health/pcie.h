@@ -21,13 +21,13 @@ struct PcieLink {
 
 /// One PCI function of interest.
 struct PcieDevice {
-  std::string address;                      ///< "0000:1b:00.0"
-  Subject subject;                          ///< gpu, nic or drive; its id is the address where nothing names it
-  std::optional<std::string> pci_id;        ///< vendor and device: "10de:2330"
+  std::string address;                ///< "0000:1b:00.0"
+  Subject subject;                    ///< gpu, nic or drive; its id is the address where nothing names it
+  std::optional<std::string> pci_id;  ///< vendor and device: "10de:2330"
   std::optional<std::string> driver;
   std::optional<std::int64_t> numa_node;
-  bool accelerator = false;                 ///< a 3D controller or processing accelerator
-  PcieLink current, maximum;                ///< as negotiated; what the device itself is made for
+  bool accelerator = false;   ///< a 3D controller or processing accelerator
+  PcieLink current, maximum;  ///< as negotiated; what the device itself is made for
 
   /// Whether the link is slower or narrower than the device is made for; nothing when neither can be compared.
   [[nodiscard]] std::optional<bool> degraded() const;

@@ -52,7 +52,8 @@ std::map<std::string, Package> read_packages(const MachineTree& tree, const std:
     if (key == "microcode") seen[package].second.insert(*value);
   }
   std::map<std::string, Package> packages;
-  for (const auto& [name, values] : seen) packages[name] = {.model = joined(values.first), .microcode = joined(values.second)};
+  for (const auto& [name, values] : seen)
+    packages[name] = {.model = joined(values.first), .microcode = joined(values.second)};
   return packages;
 }
 

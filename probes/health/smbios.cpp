@@ -90,8 +90,9 @@ std::optional<double> speed_of(const Structure& device, std::size_t offset, std:
 
 std::optional<std::string> memory_type_of(const Structure& device) {
   static const std::map<std::uint32_t, const char*> kTypes = {
-      {0x12, "DDR"},    {0x13, "DDR2"},   {0x18, "DDR3"},   {0x1A, "DDR4"},  {0x1B, "LPDDR"}, {0x1C, "LPDDR2"}, {0x1D, "LPDDR3"},
-      {0x1E, "LPDDR4"}, {0x20, "HBM"},    {0x21, "HBM2"},   {0x22, "DDR5"},  {0x23, "LPDDR5"}, {0x24, "HBM3"}};
+      {0x12, "DDR"},    {0x13, "DDR2"},   {0x18, "DDR3"},   {0x1A, "DDR4"}, {0x1B, "LPDDR"},
+      {0x1C, "LPDDR2"}, {0x1D, "LPDDR3"}, {0x1E, "LPDDR4"}, {0x20, "HBM"},  {0x21, "HBM2"},
+      {0x22, "DDR5"},   {0x23, "LPDDR5"}, {0x24, "HBM3"}};
   const auto code = device.number(0x12, 1);
   const auto found = code ? kTypes.find(*code) : kTypes.end();
   if (found == kTypes.end()) return std::nullopt;
@@ -124,7 +125,9 @@ std::optional<MemorySlots> read_memory_slots(std::string_view table) {
     return std::ranges::count_if(devices, [&](const Structure& other) { return name_of(other) == name; });
   };
   const auto slot = [](const Structure& device) { return dimm_of(device).slot; };
-  const auto bank_and_slot = [&](const Structure& device) { return device.text(0x11).value_or("") + "/" + slot(device); };
+  const auto bank_and_slot = [&](const Structure& device) {
+    return device.text(0x11).value_or("") + "/" + slot(device);
+  };
   MemorySlots slots;
   for (const Structure& device : devices) {
     if (device.number(0x0C, 2).value_or(0) == 0) {

@@ -15,9 +15,9 @@ namespace assay {
 struct Dimm {
   std::string slot;  ///< its locator ("DIMM_A1"); with its bank or handle in front where locators repeat
   std::optional<Bytes> size;
-  std::optional<std::string> memory_type;        ///< "DDR5"
-  std::optional<double> transfers_per_s;         ///< configured: what the module runs at
-  std::optional<double> transfers_per_s_rated;   ///< what the module is made for
+  std::optional<std::string> memory_type;       ///< "DDR5"
+  std::optional<double> transfers_per_s;        ///< configured: what the module runs at
+  std::optional<double> transfers_per_s_rated;  ///< what the module is made for
   std::optional<std::string> manufacturer, part, serial;
 };
 

@@ -66,7 +66,9 @@ RaplZones find_rapl_zones(const std::string& powercap) {
   RaplZones zones;
   const auto measure = [&](const std::string& zone, const std::string& package, const char* domain) {
     const std::string directory = fmt::format("{}/{}", powercap, zone);
-    RaplZone found{.path = directory + "/energy_uj", .package = package, .domain = domain,
+    RaplZone found{.path = directory + "/energy_uj",
+                   .package = package,
+                   .domain = domain,
                    .range_uj = microjoules(directory + "/max_energy_range_uj")};
     (void)read_energy_uj(found);  // only whether it can be read matters here
     zones.measured.push_back(std::move(found));
@@ -82,7 +84,8 @@ RaplZones find_rapl_zones(const std::string& powercap) {
     }
   }
   if (std::ranges::find(zones.measured, "package", &RaplZone::domain) == zones.measured.end()) {
-    throw Skip(fmt::format("{} has no {}N zone named package-N; this machine shows no RAPL counters", powercap, kZonePrefix));
+    throw Skip(
+        fmt::format("{} has no {}N zone named package-N; this machine shows no RAPL counters", powercap, kZonePrefix));
   }
   std::ranges::sort(zones.measured, [](const RaplZone& a, const RaplZone& b) {
     return std::tie(a.package, b.domain) < std::tie(b.package, a.domain);  // "package" stands before "dram"

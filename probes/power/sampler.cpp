@@ -27,43 +27,69 @@ constexpr double kShortestInterval_s = 0.01;
 constexpr double kLongestSoak_s = 7.0 * 24 * 3600;
 
 constexpr Parameter kParameters[] = {
-    {.name = "interval", .unit = "s", .fallback = "500ms", .quick = "100ms", .meaning = "time between readings, 10ms to 1s"},
+    {.name = "interval",
+     .unit = "s",
+     .fallback = "500ms",
+     .quick = "100ms",
+     .meaning = "time between readings, 10ms to 1s"},
     {.name = "duration", .unit = "s", .fallback = "0s", .meaning = "end after this time; 0 means on SIGTERM"},
     {.name = "powercap", .fallback = "/sys/class/powercap", .meaning = "directory of the RAPL zones"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "power", .unit = "W", .better = Better::lower,
-     .meaning = "energy of one processor package over the true time of each interval", .instrument = 0.05},
-    {.name = "energy", .unit = "J", .better = Better::lower,
-     .meaning = "energy of one processor package over the whole window", .instrument = 0.05},
-    {.name = "power_dram", .unit = "W", .better = Better::lower,
-     .meaning = "the same of the memory behind one package, where RAPL has a dram zone", .instrument = 0.1},
-    {.name = "energy_dram", .unit = "J", .better = Better::lower,
-     .meaning = "the same of the memory behind one package, where RAPL has a dram zone", .instrument = 0.1},
+    {.name = "power",
+     .unit = "W",
+     .better = Better::lower,
+     .meaning = "energy of one processor package over the true time of each interval",
+     .instrument = 0.05},
+    {.name = "energy",
+     .unit = "J",
+     .better = Better::lower,
+     .meaning = "energy of one processor package over the whole window",
+     .instrument = 0.05},
+    {.name = "power_dram",
+     .unit = "W",
+     .better = Better::lower,
+     .meaning = "the same of the memory behind one package, where RAPL has a dram zone",
+     .instrument = 0.1},
+    {.name = "energy_dram",
+     .unit = "J",
+     .better = Better::lower,
+     .meaning = "the same of the memory behind one package, where RAPL has a dram zone",
+     .instrument = 0.1},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "instrument", .meaning = "which counter was read: rapl"},
     {.name = "interval_s", .meaning = "time between readings that was asked for, in s"},
-    {.name = "interval_max_s", .meaning = "longest time between two readings of one counter, in s; a wrap is missed when the counter wraps twice in it"},
-    {.name = "intervals_per_sample", .meaning = "intervals that one power sample spans; above 1 in windows of more than 100,000 intervals"},
+    {.name = "interval_max_s",
+     .meaning =
+         "longest time between two readings of one counter, in s; a wrap is missed when the counter wraps twice in it"},
+    {.name = "intervals_per_sample",
+     .meaning = "intervals that one power sample spans; above 1 in windows of more than 100,000 intervals"},
     {.name = "window_s", .meaning = "time from the first to the last reading, in s"},
     {.name = "domains", .meaning = "zones measured, none of which contains another"},
-    {.name = "domains_left_out", .meaning = "zones not measured, where there are any: they are part of a measured zone (core, uncore) or contain one (psys)"},
+    {.name = "domains_left_out",
+     .meaning = "zones not measured, where there are any: they are part of a measured zone (core, uncore) or contain "
+                "one (psys)"},
 };
 constexpr ProbeSpec kSpec{
-    .name = "power_sampler", .companion = true,
+    .name = "power_sampler",
+    .companion = true,
     .measures = "Electric power and energy of processor packages and their memory while something else runs.",
-    .method = "Reads the energy counter of every package and dram zone each interval; a sample is the counter's increase "
-              "over the time between the two readings, with one wrap taken into account. The last interval is a sample "
-              "only when whole; the energy spans the whole window. Zones that contain each other are never added. "
-              "The relative standard uncertainty of the counters, 5 % for packages and 10 % for memory, is inferred: "
-              "processor makers state none, and published comparisons with meters (Khan et al. 2018, Desrochers et al. "
-              "2016) find the trend right with offsets that differ between models.",
-    .source = "Linux Documentation/power/powercap; K. N. Khan et al., RAPL in Action, ACM TOMPECS 3(2), 2018; "
-              "S. Desrochers et al., A Validation of DRAM RAPL Power Measurements, MEMSYS 2016.",
+    .method =
+        "Reads the energy counter of every package and dram zone each interval; a sample is the counter's increase "
+        "over the time between the two readings, with one wrap taken into account. The last interval is a sample "
+        "only when whole; the energy spans the whole window. Zones that contain each other are never added. "
+        "The relative standard uncertainty of the counters, 5 % for packages and 10 % for memory, is inferred: "
+        "processor makers state none, and published comparisons with meters (Khan et al. 2018, Desrochers et al. "
+        "2016) find the trend right with offsets that differ between models.",
+    .source =
+        "Linux Documentation/power/powercap; K. N. Khan et al., RAPL in Action, ACM TOMPECS 3(2), 2018; "
+        "S. Desrochers et al., A Validation of DRAM RAPL Power Measurements, MEMSYS 2016.",
     .needs = "RAPL counters under powercap, readable (root)",
     .deadline = {kLongestSoak_s},
-    .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
 
 /// One counter and what it has shown.
 class Meter {
@@ -125,7 +151,8 @@ void record_meter(const Meter& meter, Recorder& record) {
 void measure(const Parameters& given, Recorder& record) {
   const double interval_s = given.seconds("interval").count;
   if (interval_s < kShortestInterval_s || interval_s > kLongestInterval_s) {
-    throw std::runtime_error(fmt::format("interval: {} s is not between {} s and {} s", interval_s, kShortestInterval_s, kLongestInterval_s));
+    throw std::runtime_error(fmt::format("interval: {} s is not between {} s and {} s", interval_s, kShortestInterval_s,
+                                         kLongestInterval_s));
   }
   const RaplZones zones = find_rapl_zones(given.text("powercap"));
   std::vector<Meter> meters(zones.measured.begin(), zones.measured.end());
@@ -133,9 +160,10 @@ void measure(const Parameters& given, Recorder& record) {
 
   // Hypervisors show counters that stand still, and a processor that runs draws power: such a zone tells nothing.
   const auto moves = [](const Meter& meter) { return meter.series().energy_j() > 0; };
-  if (std::ranges::none_of(meters, [&](const Meter& meter) { return meter.zone().domain == "package" && moves(meter); })) {
-    throw Skip(fmt::format("{} did not move in {:.3f} s; the hypervisor passes no energy on", meters.front().zone().path,
-                           meters.front().series().time_s()));
+  if (std::ranges::none_of(meters,
+                           [&](const Meter& meter) { return meter.zone().domain == "package" && moves(meter); })) {
+    throw Skip(fmt::format("{} did not move in {:.3f} s; the hypervisor passes no energy on",
+                           meters.front().zone().path, meters.front().series().time_s()));
   }
   std::vector<std::string> domains;
   double longest_s = 0;

@@ -16,10 +16,11 @@ constexpr Metric kMetrics[] = {
 constexpr ProbeSpec kSpec{
     .name = "storage_bandwidth",
     .measures = "Sequential read and write bandwidth of the filesystem under a directory.",
-    .method = "fio lays out one file with random data and fsyncs it; then fio runs anew for each sample, a read and a write in turn, "
-              "with direct I/O on that file. A sample is bw_bytes of one run: bytes completed in the counted time, after the ramp; "
-              "opening, layout and the final fsync are not counted. Bytes are 1e0, never KiB. A cache inside the device or below a "
-              "virtual disk is part of what is measured.",
+    .method =
+        "fio lays out one file with random data and fsyncs it; then fio runs anew for each sample, a read and a write"
+        " in turn, with direct I/O on that file. A sample is bw_bytes of one run: bytes completed in the counted "
+        "time, after the ramp; opening, layout and the final fsync are not counted. A cache inside the device or "
+        "below a virtual disk is part of what is measured.",
     .source = "fio 3 HOWTO; sequential 1 MiB at queue depth 32 as in NVMe data sheets.",
     .needs = "fio 3 on PATH; a filesystem that does direct I/O.",
     .typical = {22},
@@ -29,8 +30,10 @@ constexpr ProbeSpec kSpec{
     .conditions = kFioConditions};
 
 void measure(const Parameters& given, Recorder& record) {
+  demand_positive(given, {"block_size", "queue_depth"});
   Fio fio(fio_plan(given));
-  const FioJob read{.direction = Direction::read, .block = given.bytes("block_size"), .depth = given.count("queue_depth")};
+  const FioJob read{
+      .direction = Direction::read, .block = given.bytes("block_size"), .depth = given.count("queue_depth")};
   FioJob write = read;
   write.direction = Direction::write;
   const auto results = fio.run_in_turn(std::array{read, write});

@@ -57,8 +57,10 @@ int exit_code(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) 
 class Watch {
  public:
   Watch(asio::io_context& loop, process::process& child, Seconds deadline)
-      : child_(child), timer_(loop),
-        end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(deadline.count))) {
+      : child_(child),
+        timer_(loop),
+        end_(Clock::now() +
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(deadline.count))) {
     child_.async_wait([this](boost::system::error_code, int) {
       timer_.cancel();
       done_ = true;

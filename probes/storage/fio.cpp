@@ -13,53 +13,62 @@
 namespace assay {
 namespace {
 
-constexpr int kMajorVersion = 3;                    // the JSON of fio 2 lacks clat_ns and bw_bytes
+constexpr int kMajorVersion = 3;  // the JSON of fio 2 lacks clat_ns and bw_bytes
 constexpr Bytes kLayoutBlock = {1 << 20};
 constexpr std::int64_t kLayoutDepth = 32;
-constexpr double kSlowestLayout = 20e6;             // B/s; a device slower than this is not worth waiting for
+constexpr double kSlowestLayout = 20e6;  // B/s; a device slower than this is not worth waiting for
 constexpr const char* kOutputFile = "output.json";
 constexpr const char* kJobFile = "job.fio";
 constexpr const char* kLogFile = "fio.log";
-constexpr std::size_t kWordsMax = 400;              // of fio's own words in a reason
+constexpr std::size_t kWordsMax = 400;  // of fio's own words in a reason
 
 /// A fio run that did not give a number, as opposed to a stop that was asked for.
 struct FioFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// `fio --version`, in a scratch directory for its output.
-std::string ask_version(const std::string& program, Seconds grace) {
-  const ScratchDirectory scratch(std::filesystem::temp_directory_path().string());
+/// What `fio --version` says; its output passes through a file in `directory`.
+std::string ask_version(const std::string& program, const std::string& directory, Seconds grace) {
+  const ScratchDirectory scratch(directory);
   const std::string log = scratch.path() + "/version";
   const auto outcome = run_child(program, {"--version"}, scratch.path(), log, grace);
   const std::string said = read_fact(log).value_or("");
   if (outcome.end != ChildEnd::exited || outcome.code != 0) {
-    throw FioFailed(fmt::format("{} --version did not end well (exit code {}): {}", program, outcome.code, said.substr(0, kWordsMax)));
+    throw FioFailed(fmt::format("{} --version did not end well (exit code {}): {}", program, outcome.code,
+                                said.substr(0, kWordsMax)));
   }
   return said.substr(0, said.find('\n'));
-}
-
-
-void demand_positive(const char* name, double value) {
-  if (value <= 0) throw BadParameter(fmt::format("{}: must be more than 0", name));
 }
 
 }  // namespace
 
 FioPlan fio_plan(const Parameters& given) {
-  FioPlan plan{.directory = given.text("directory"), .engine = given.text("engine"), .file_size = given.bytes("file_size"),
-               .ramp = given.seconds("ramp"), .runtime = given.seconds("runtime"), .samples = given.count("samples")};
-  demand_positive("samples", static_cast<double>(plan.samples));
-  demand_positive("runtime", plan.runtime.count);
-  demand_positive("file_size", static_cast<double>(plan.file_size.count));
+  FioPlan plan{.directory = given.text("directory"),
+               .engine = given.text("engine"),
+               .file_size = given.bytes("file_size"),
+               .ramp = given.seconds("ramp"),
+               .runtime = given.seconds("runtime"),
+               .samples = given.count("samples")};
+  demand_positive(given, {"samples", "runtime", "file_size"});
   return plan;
+}
+
+void demand_positive(const Parameters& given, std::initializer_list<std::string_view> names) {
+  for (const auto name : names) {
+    const Value& value = given.values().at(std::string(name));
+    const auto* const count = std::get_if<std::int64_t>(&value);
+    const auto* const seconds = std::get_if<double>(&value);
+    if ((count != nullptr && *count <= 0) || (seconds != nullptr && *seconds <= 0)) {
+      throw BadParameter(fmt::format("{}: must be more than 0", name));
+    }
+  }
 }
 
 Fio::Fio(const FioPlan& plan) : plan_(plan) {
   const auto program = find_program("fio");
   if (!program) throw Skip("fio is not on PATH; install fio 3");
   program_ = *program;
-  version_ = ask_version(program_, plan_.grace);
+  version_ = ask_version(program_, plan_.directory, plan_.grace);
   if (fio_major_version(version_) != kMajorVersion) {
     throw Skip(fmt::format("{} is '{}', not fio {}", program_, version_, kMajorVersion));
   }
@@ -71,8 +80,13 @@ Fio::Fio(const FioPlan& plan) : plan_(plan) {
 }
 
 void Fio::lay_out() {
-  FioJob job{.direction = Direction::write, .block = kLayoutBlock, .depth = kLayoutDepth, .engine = plan_.engine,
-             .file_size = plan_.file_size, .ramp = {0}, .runtime = {0}};
+  FioJob job{.direction = Direction::write,
+             .block = kLayoutBlock,
+             .depth = kLayoutDepth,
+             .engine = plan_.engine,
+             .file_size = plan_.file_size,
+             .ramp = {0},
+             .runtime = {0}};
   try {
     (void)run_once(job);  // only the file matters; its speed includes allocation
   } catch (const FioFailed& failed) {
@@ -100,7 +114,8 @@ FioResult Fio::run_once(const FioJob& job) {
                                  directory, directory + "/" + kLogFile, deadline);
   if (outcome.end == ChildEnd::stopped) throw std::runtime_error("stopped by a signal while fio ran; fio was killed");
   if (outcome.end == ChildEnd::overdue) {
-    throw std::runtime_error(fmt::format("fio did not end within {:.1f} s and was killed with its process group; {}", deadline.count, last_words()));
+    throw std::runtime_error(fmt::format("fio did not end within {:.1f} s and was killed with its process group; {}",
+                                         deadline.count, last_words()));
   }
   if (outcome.code != 0) throw FioFailed(fmt::format("fio ended with exit code {}; {}", outcome.code, last_words()));
   const auto text = read_file(output);

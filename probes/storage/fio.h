@@ -1,12 +1,14 @@
 // fio: drives fio 3 as a child process; one file laid out once, then one fio run for each sample.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "probes/core/filesystem_facts.h"
@@ -30,11 +32,22 @@ struct FioPlan {
 /// The parameters that every storage probe has.
 inline constexpr std::array kFioParameters = {
     Parameter{.name = "directory", .fallback = ".", .meaning = "directory on the filesystem to measure"},
-    Parameter{.name = "file_size", .unit = "B", .fallback = "1GiB", .quick = "256MiB", .meaning = "size of the test file"},
-    Parameter{.name = "engine", .fallback = "io_uring", .meaning = "fio's I/O engine; libaio stands in where io_uring fails",
+    Parameter{
+        .name = "file_size", .unit = "B", .fallback = "1GiB", .quick = "256MiB", .meaning = "size of the test file"},
+    Parameter{.name = "engine",
+              .fallback = "io_uring",
+              .meaning = "fio's I/O engine; libaio stands in where io_uring fails",
               .choices = "io_uring libaio"},
-    Parameter{.name = "runtime", .unit = "s", .fallback = "650ms", .quick = "100ms", .meaning = "counted time of one fio run"},
-    Parameter{.name = "ramp", .unit = "s", .fallback = "100ms", .quick = "20ms", .meaning = "time of one fio run before counting"},
+    Parameter{.name = "runtime",
+              .unit = "s",
+              .fallback = "650ms",
+              .quick = "100ms",
+              .meaning = "counted time of one fio run"},
+    Parameter{.name = "ramp",
+              .unit = "s",
+              .fallback = "100ms",
+              .quick = "20ms",
+              .meaning = "time of one fio run before counting"},
     Parameter{.name = "samples", .unit = "1", .fallback = "10", .meaning = "fio runs for each direction"},
 };
 
@@ -50,7 +63,9 @@ consteval auto with_fio_parameters(const std::array<Parameter, N>& own) {
 inline constexpr ConditionSpec kFioConditions[] = {
     {.name = "fio_version", .meaning = "version of fio that ran"},
     {.name = "engine", .meaning = "I/O engine that fio used, by its own report"},
-    {.name = "direct_io", .meaning = "true when an O_DIRECT open works here, fio reports direct=1, no page of the file is in the page cache afterwards, and the block device (where there is one) moved at least what fio counted"},
+    {.name = "direct_io",
+     .meaning = "true when an O_DIRECT open works here, fio reports direct=1, no page of the file is in the page cache "
+                "afterwards, and the block device (where there is one) moved at least what fio counted"},
     {.name = "resident_pages", .meaning = "pages of the test file in the page cache after the last run"},
     {.name = "filesystem", .meaning = "type of the filesystem"},
     {.name = "device", .meaning = "number and name of the block device, or the mount's source"},
@@ -62,6 +77,9 @@ inline constexpr ConditionSpec kFioConditions[] = {
 
 /// The plan that `given` asks for. Throws BadParameter when samples, runtime or file_size is 0.
 FioPlan fio_plan(const Parameters& given);
+
+/// Throws BadParameter when one of the numbers `names` is 0: fio would take its own default and measure something else.
+void demand_positive(const Parameters& given, std::initializer_list<std::string_view> names);
 
 /// fio and a laid-out file in a directory of our own, both gone when this goes out of scope.
 class Fio {

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -31,7 +32,8 @@ class Report {
   double number(const std::string& pointer) {
     const auto* value = find(pointer);
     if (value == nullptr) return 0;
-    if (value->is_number() && std::isfinite(value->get<double>()) && value->get<double>() >= 0) return value->get<double>();
+    if (value->is_number() && std::isfinite(value->get<double>()) && value->get<double>() >= 0)
+      return value->get<double>();
     if (missing_.empty()) missing_ = pointer + " as a number that is not negative";
     return 0;
   }
@@ -109,7 +111,8 @@ std::string job_file(const FioJob& job) {
   return text;
 }
 
-std::expected<FioResult, InputError> read_fio_output(std::string_view text, Direction direction, const std::string& where) {
+std::expected<FioResult, InputError> read_fio_output(std::string_view text, Direction direction,
+                                                     const std::string& where) {
   const auto begin = object_begin(text);
   if (begin == std::string_view::npos) return refuse(where, fmt::format("{} bytes and no JSON object", text.size()));
   const auto json = parse_json(text.substr(begin), where);
@@ -118,10 +121,13 @@ std::expected<FioResult, InputError> read_fio_output(std::string_view text, Dire
   const auto* jobs = report.find("/jobs");
   if (jobs == nullptr || !jobs->is_array() || jobs->size() != 1) return refuse(where, "jobs is not a list of one job");
   const double error = report.number("/jobs/0/error");
-  if (error != 0) return refuse(where, fmt::format("jobs[0].error is {:.0f} ({})", error, std::generic_category().message(static_cast<int>(error))));
+  if (error != 0)
+    return refuse(where, fmt::format("jobs[0].error is {:.0f} ({})", error,
+                                     std::generic_category().message(static_cast<int>(error))));
   const FioResult result = read_job(report, direction);
   if (!report.missing().empty()) return refuse(where, fmt::format("'{}' is missing", report.missing()));
-  if (result.completions == 0 || result.bandwidth <= 0) return refuse(where, fmt::format("no {} was completed", to_string(direction)));
+  if (result.completions == 0 || result.bandwidth <= 0)
+    return refuse(where, fmt::format("no {} was completed", to_string(direction)));
   return result;
 }
 

@@ -8,21 +8,43 @@ namespace {
 constexpr auto kParameters = with_fio_parameters(std::array{
     Parameter{.name = "block_size", .unit = "B", .fallback = "4KiB", .meaning = "size of one I/O"},
     Parameter{.name = "queue_depth", .unit = "1", .fallback = "1", .meaning = "I/Os in flight"},
-    Parameter{.name = "direction", .fallback = "both", .quick = "read", .meaning = "which I/Os to time", .choices = "read write both"},
+    Parameter{.name = "direction",
+              .fallback = "both",
+              .quick = "read",
+              .meaning = "which I/Os to time",
+              .choices = "read write both"},
 });
+// A bucket of fio's histogram is at most 1/64 of its value wide (stat.h, FIO_IO_U_PLAT_BITS 6); uniform within it.
+constexpr double kHistogram = 1.0 / 64 / 3.4641;
 constexpr Metric kMetrics[] = {
-    {.name = "latency_p50", .unit = "s", .better = Better::lower, .meaning = "median completion latency within one fio run"},
-    {.name = "latency_p99", .unit = "s", .better = Better::lower, .meaning = "99th percentile of completion latency within one fio run"},
-    {.name = "latency_p999", .unit = "s", .better = Better::lower, .meaning = "99.9th percentile of completion latency within one fio run"},
-    {.name = "latency_max", .unit = "s", .better = Better::lower, .meaning = "longest completion latency within one fio run"},
+    {.name = "latency_p50",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "median completion latency within one fio run",
+     .instrument = kHistogram},
+    {.name = "latency_p99",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "99th percentile of completion latency within one fio run",
+     .instrument = kHistogram},
+    {.name = "latency_p999",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "99.9th percentile of completion latency within one fio run",
+     .instrument = kHistogram},
+    {.name = "latency_max",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "longest completion latency within one fio run"},
 };
 constexpr ProbeSpec kSpec{
     .name = "storage_latency",
     .measures = "Completion latency of random reads and writes of the filesystem under a directory.",
-    .method = "fio lays out one file with random data and fsyncs it; then fio runs anew for each sample with direct I/O at random offsets "
-              "of that file. A sample is one percentile of clat of one run: from submission of an I/O to its completion, after the ramp; "
-              "fio's histogram resolves it to 1/64 of its value. completions_min tells how many I/Os stand behind a sample: below 10000 "
-              "p999 rests on fewer than ten of them.",
+    .method =
+        "fio lays out one file with random data and fsyncs it; then fio runs anew for each sample with direct I/O at "
+        "random offsets of that file. A sample is one percentile of clat of one run: from submission of an I/O to its"
+        " completion, after the ramp; fio's histogram resolves it to 1/64 of its value. completions_min tells how "
+        "many I/Os stand behind a sample: below 10000 p999 rests on fewer than ten of them.",
     .source = "fio 3 HOWTO; random 4 KiB at queue depth 1 as in NVMe data sheets.",
     .needs = "fio 3 on PATH; a filesystem that does direct I/O.",
     .typical = {28},
@@ -32,12 +54,16 @@ constexpr ProbeSpec kSpec{
     .conditions = kFioConditions};
 
 void measure(const Parameters& given, Recorder& record) {
+  demand_positive(given, {"block_size", "queue_depth"});
   Fio fio(fio_plan(given));
   std::vector<FioJob> jobs;
   for (const auto direction : {Direction::read, Direction::write}) {
     const std::string& asked = given.text("direction");
     if (asked != "both" && asked != to_string(direction)) continue;
-    jobs.push_back({.direction = direction, .random = true, .block = given.bytes("block_size"), .depth = given.count("queue_depth")});
+    jobs.push_back({.direction = direction,
+                    .random = true,
+                    .block = given.bytes("block_size"),
+                    .depth = given.count("queue_depth")});
   }
   const auto results = fio.run_in_turn(jobs);
   for (std::size_t i = 0; i < jobs.size(); ++i) {

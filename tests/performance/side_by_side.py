@@ -5,7 +5,7 @@ Pairs run in the order AB, BA, AB, BA, …, so that a drift of the machine falls
 ratio A/B, their median, and the distribution-free 95 % confidence interval of that median from order statistics
 (Conover 1999, ch. 3.2); 6 pairs are the fewest for which one exists.
 
-Example: side_by_side.py --pairs 8 "median_of.py throughput PROBE" "openblas_loop fp64 4096 2 12"
+Example: side_by_side.py --pairs 8 "median_of.py throughput PROBE" "openblas_loop fp64 4096 2 12 median"
 Exit code 0 when the commands ran; the numbers are for the reader to judge.
 """
 import argparse

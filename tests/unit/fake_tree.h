@@ -43,7 +43,9 @@ class FakeTree {
     std::filesystem::create_directory_symlink(root_ / target, place);
   }
   /// The full path of `below`, or of the tree.
-  [[nodiscard]] std::string path(const std::string& below = "") const { return (below.empty() ? root_ : root_ / below).string(); }
+  [[nodiscard]] std::string path(const std::string& below = "") const {
+    return (below.empty() ? root_ : root_ / below).string();
+  }
 
  private:
   std::filesystem::path root_;

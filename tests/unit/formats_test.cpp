@@ -12,8 +12,13 @@ constexpr Metric kMetrics[] = {
     {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "bytes that differ"},
 };
 constexpr ConditionSpec kConditions[] = {{.name = "page_cache_cold", .meaning = "whether the cache was dropped"}};
-constexpr ProbeSpec kSpec{.name = "example_copy", .measures = "Nothing.", .method = "None.", .source = "None.",
-                          .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+constexpr ProbeSpec kSpec{.name = "example_copy",
+                          .measures = "Nothing.",
+                          .method = "None.",
+                          .source = "None.",
+                          .parameters = kParameters,
+                          .metrics = kMetrics,
+                          .conditions = kConditions};
 
 /// What stands in the first block of `text` that is fenced as JSON.
 std::string first_json_block(const std::string& text) {
@@ -38,7 +43,8 @@ TEST(formats, the_documentation_names_every_kind_of_subject_and_every_unit) {
   const auto document = read_file(FORMATS_DOCUMENT);
   ASSERT_TRUE(document) << document.error().text();
   EXPECT_NE(document->find(std::string(kBaseUnits) + ". There are no prefixes"), std::string::npos);
-  for (const auto* kind : {"`node`", "`cpu`", "`dimm`", "`gpu`", "`nic`", "`drive`", "`rank`", "`pair`", "`group`", "`cluster`"}) {
+  for (const auto* kind :
+       {"`node`", "`cpu`", "`dimm`", "`gpu`", "`nic`", "`drive`", "`rank`", "`pair`", "`group`", "`cluster`"}) {
     EXPECT_NE(document->find(kind), std::string::npos) << kind;
   }
 }

@@ -83,6 +83,7 @@ TEST(chase, every_cycle_of_four_occurs) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const auto links = cycle(4, seed);
     std::vector<std::ptrdiff_t> order;
+    order.reserve(links.size());
     for (const Link& link : links) order.push_back(link.next - links.data());
     seen.insert(order);
   }

@@ -16,7 +16,8 @@ void add_machine(const FakeTree& tree) {
   tree.file("etc/os-release", "ID=ubuntu\nPRETTY_NAME=\"Ubuntu 24.04 LTS\"\n");
   tree.file("sys/class/dmi/id/product_name", "HGX Base\n");
   tree.file("sys/class/dmi/id/product_serial", "Default string\n");
-  tree.file("sys/firmware/dmi/tables/DMI", memory_device({.size = 0x4000}) + memory_device({.locator = "DIMM_A2", .size = 0}) + end_of_table());
+  tree.file("sys/firmware/dmi/tables/DMI",
+            memory_device({.size = 0x4000}) + memory_device({.locator = "DIMM_A2", .size = 0}) + end_of_table());
   tree.file("sys/devices/system/cpu/present", "0-1\n");
   tree.file("sys/devices/system/cpu/online", "0-1\n");
 
@@ -92,8 +93,9 @@ TEST(health_inventory, a_root_that_is_no_machine_is_an_error_with_a_hint) {
   const FakeTree tree;
   const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path()});
   EXPECT_EQ(record.end.status, Status::error);
-  EXPECT_EQ(record.end.reason, "root: '" + tree.path() + "' holds neither proc/meminfo nor sys/devices\n"
-                               "hint: name the directory that proc and sys are in; / is this machine");
+  EXPECT_EQ(record.end.reason, "root: '" + tree.path() +
+                                   "' holds neither proc/meminfo nor sys/devices\n"
+                                   "hint: name the directory that proc and sys are in; / is this machine");
 }
 
 }  // namespace assay

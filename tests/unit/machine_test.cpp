@@ -54,7 +54,8 @@ TEST(machine_tree, placeholders_and_empty_files_tell_nothing) {
 
 TEST(machine_tree, cpu_lists_are_read_or_refused_whole) {
   EXPECT_EQ(parse_cpu_list("0-2,5"), (std::vector<int>{0, 1, 2, 5}));
-  for (const char* bad : {"", "3-1", "0-", "0-99999999", "1;2", "-1"}) EXPECT_EQ(parse_cpu_list(bad), std::nullopt) << bad;
+  for (const char* bad : {"", "3-1", "0-", "0-99999999", "1;2", "-1"})
+    EXPECT_EQ(parse_cpu_list(bad), std::nullopt) << bad;
 }
 
 TEST(processors, an_offline_cpu_is_present_but_not_online) {

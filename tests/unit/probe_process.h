@@ -49,7 +49,8 @@ inline ProbeOutput run_probe(std::vector<std::string> arguments) {
   return output;
 }
 
-/// The record that `probe` prints for `arguments`; throws std::runtime_error with the reader's words when it is refused.
+/// The record that `probe` prints for `arguments`; throws std::runtime_error with the reader's words when it is
+/// refused.
 inline Record record_of(const std::string& probe, std::vector<std::string> arguments) {
   const auto description = read_description(run_probe({probe, "--describe"}).out, probe);
   if (!description) throw std::runtime_error(description.error().text());

@@ -14,7 +14,8 @@
 namespace assay {
 namespace {
 
-void add_zone(const FakeTree& tree, const std::string& zone, const std::string& name, const std::string& energy_uj = "1000") {
+void add_zone(const FakeTree& tree, const std::string& zone, const std::string& name,
+              const std::string& energy_uj = "1000") {
   tree.file(zone + "/name", name + "\n");
   tree.file(zone + "/energy_uj", energy_uj + "\n");
   tree.file(zone + "/max_energy_range_uj", "262143328850\n");
@@ -97,12 +98,15 @@ TEST(rapl, a_die_of_an_amd_package_is_a_package_of_its_own) {
 
 TEST(rapl, a_machine_without_counters_is_a_skip_that_names_the_path) {
   const FakeTree tree;
-  EXPECT_EQ(skip_of(tree), tree.path() + " has no intel-rapl:N zone named package-N; this machine shows no RAPL counters");
+  EXPECT_EQ(skip_of(tree),
+            tree.path() + " has no intel-rapl:N zone named package-N; this machine shows no RAPL counters");
   try {
     (void)find_rapl_zones(tree.path("powercap"));  // only the reason matters
     FAIL() << "no skip";
   } catch (const Skip& skip) {
-    EXPECT_EQ(skip.what(), tree.path("powercap") + " cannot be read: No such file or directory; this machine or its hypervisor shows no RAPL counters");
+    EXPECT_EQ(skip.what(),
+              tree.path("powercap") +
+                  " cannot be read: No such file or directory; this machine or its hypervisor shows no RAPL counters");
   }
 }
 
@@ -118,7 +122,8 @@ TEST(rapl, a_counter_that_cannot_be_read_is_a_skip_that_names_the_file) {
 TEST(power_sampler, counters_that_stand_still_are_a_skip) {
   const FakeTree tree;
   add_two_packages(tree);
-  const Record record = record_of(POWER_SAMPLER, {"--powercap", tree.path(), "--duration", "50ms", "--interval", "10ms"});
+  const Record record =
+      record_of(POWER_SAMPLER, {"--powercap", tree.path(), "--duration", "50ms", "--interval", "10ms"});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_NE(record.end.reason.find("intel-rapl:0/energy_uj did not move"), std::string::npos) << record.end.reason;
   EXPECT_TRUE(record.measurements.empty());
@@ -140,7 +145,8 @@ TEST(power_sampler, a_moving_counter_becomes_power_and_energy_of_its_package_onl
       std::filesystem::rename(tree.path("next"), tree.path("intel-rapl:0/energy_uj"));
     }
   });
-  const Record record = record_of(POWER_SAMPLER, {"--powercap", tree.path(), "--duration", "500ms", "--interval", "50ms"});
+  const Record record =
+      record_of(POWER_SAMPLER, {"--powercap", tree.path(), "--duration", "500ms", "--interval", "50ms"});
   counter.request_stop();
   counter.join();
 
@@ -154,7 +160,8 @@ TEST(power_sampler, a_moving_counter_becomes_power_and_energy_of_its_package_onl
   EXPECT_FALSE(samples_of(record, "power", moving).empty());
   EXPECT_TRUE(samples_of(record, "power", standing).empty());
   EXPECT_TRUE(samples_of(record, "power_dram", moving).empty());
-  EXPECT_EQ(record.notes, (std::vector<std::string>{"package-0/dram did not move and is not recorded", "package-1/package did not move and is not recorded"}));
+  EXPECT_EQ(record.notes, (std::vector<std::string>{"package-0/dram did not move and is not recorded",
+                                                    "package-1/package did not move and is not recorded"}));
   const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
   EXPECT_EQ(value_of(record, "domains", node), Value{std::string("package-0/package")});
   EXPECT_EQ(value_of(record, "domains_left_out", node), Value{std::string("package-0/core psys")});

@@ -22,7 +22,8 @@ struct MemoryDevice {
 inline std::string memory_device(const MemoryDevice& device) {
   std::string body(device.length, '\0');
   const auto put = [&](std::size_t offset, std::uint32_t value, std::size_t size) {
-    for (std::size_t i = 0; i < size && offset + i < body.size(); ++i) body[offset + i] = static_cast<char>(value >> (8 * i));
+    for (std::size_t i = 0; i < size && offset + i < body.size(); ++i)
+      body[offset + i] = static_cast<char>(value >> (8 * i));
   };
   put(0x00, 17, 1);
   put(0x01, static_cast<std::uint32_t>(device.length), 1);
@@ -38,7 +39,8 @@ inline std::string memory_device(const MemoryDevice& device) {
   put(0x1C, device.extended_mib, 4);
   put(0x20, 4400, 2);
   const std::string zero(1, '\0');
-  return body + device.locator + zero + device.bank + zero + "Samsung" + zero + device.serial + zero + "M321R8GA0BB0  " + zero + zero;
+  return body + device.locator + zero + device.bank + zero + "Samsung" + zero + device.serial + zero +
+         "M321R8GA0BB0  " + zero + zero;
 }
 
 /// A structure of another type without any string.

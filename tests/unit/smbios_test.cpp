@@ -24,7 +24,9 @@ TEST(smbios, modules_are_read_and_an_empty_slot_is_counted_apart) {
 }
 
 TEST(smbios, sizes_come_in_mebibytes_in_kibibytes_or_not_at_all) {
-  const auto size_of = [](std::uint16_t code) { return read_memory_slots(memory_device({.size = code}))->dimms.at(0).size; };
+  const auto size_of = [](std::uint16_t code) {
+    return read_memory_slots(memory_device({.size = code}))->dimms.at(0).size;
+  };
   EXPECT_EQ(size_of(0x4000), Bytes{16ULL << 30});
   EXPECT_EQ(size_of(0x8200), Bytes{512ULL << 10});
   EXPECT_EQ(size_of(0xFFFF), std::nullopt);
@@ -50,7 +52,8 @@ TEST(smbios, slots_with_one_locator_are_told_apart_by_bank_or_handle) {
                                        memory_device({.locator = "DIMM 0", .bank = "P0 B", .size = 1, .handle = 0x11}));
   EXPECT_EQ(slots->dimms.at(0).slot, "P0 A/DIMM 0");
   EXPECT_EQ(slots->dimms.at(1).slot, "P0 B/DIMM 0");
-  const auto alike = read_memory_slots(memory_device({.size = 1, .handle = 0x10}) + memory_device({.size = 1, .handle = 0x11}));
+  const auto alike =
+      read_memory_slots(memory_device({.size = 1, .handle = 0x10}) + memory_device({.size = 1, .handle = 0x11}));
   EXPECT_EQ(alike->dimms.at(0).slot, "0x0010/DIMM_A1");
   EXPECT_EQ(alike->dimms.at(1).slot, "0x0011/DIMM_A1");
 }

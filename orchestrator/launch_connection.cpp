@@ -1,0 +1,400 @@
+// launch_connection: reads what agents say, which is hostile, and hands it to who waits for it.
+#include "orchestrator/launch_connection.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include "orchestrator/digest.h"
+#include "orchestrator/launch_ssh.h"
+
+namespace assay {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
+constexpr auto kHeartbeat = 15s;             // four of them fit in the agent's patience
+constexpr auto kSilence = 60s;               // without a word from an agent that is pinged
+constexpr Seconds kEndPatience{30};          // after a run's deadline: grace, killing, the way back
+constexpr Seconds kStorePatience{60};        // for a program, beside its size over kSlowestLink
+constexpr double kSlowestLink = 1e6;         // B/s; a management network is ten times faster
+constexpr Seconds kClosePatience{15};        // for an agent to kill what it runs and go
+constexpr Seconds kExitPatience{2};          // for a child whose streams are closed
+constexpr auto kLogPatience = 2s;            // for the last words on stderr
+constexpr std::size_t kMaxLog = 1 << 20;     // of a run
+constexpr std::size_t kMaxOwnLog = 16 << 10; // of ssh or the agent: warnings and one error
+constexpr std::size_t kMaxPreamble = 64 << 10;  // login scripts that print
+
+LaunchError protocol_error(const InputError& error) { return {.kind = "protocol", .reason = printable(error.where + ": " + error.what)}; }
+
+void append_bounded(std::string& text, std::string_view more, std::size_t limit) {
+  text.append(more.substr(0, limit - std::min(limit, text.size())));
+}
+
+}  // namespace
+
+void Waiter::wake(std::optional<LaunchError> failure) {
+  if (woken_) return;
+  woken_ = true;
+  failure_ = std::move(failure);
+  timer_.cancel();
+}
+
+asio::awaitable<bool> Waiter::wait(Seconds patience) {
+  timer_.expires_after(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience.count)));
+  while (!woken_ && Clock::now() < timer_.expiry()) (void)co_await timer_.async_wait(kQuietly);  // looked at again above
+  co_return woken_;
+}
+
+struct Connection::Visit {
+  explicit Visit(Connection& visited) : connection(visited) { ++connection.inside_; }
+  ~Visit() { --connection.inside_; }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  Connection& connection;
+};
+
+Connection::Connection(std::unique_ptr<ChildProcess> child, ConnectionOptions options, Agent& agent)
+    : child_(std::move(child)), options_(std::move(options)), agent_(&agent), queue_(child_->in), heart_(child_->in.get_executor()),
+      heard_(Clock::now()), greeted_(child_->in.get_executor()), closed_(child_->in.get_executor()) {
+  agent.connection_ = this;
+}
+
+Connection::~Connection() {
+  if (agent_ == nullptr) return;
+  agent_->connection_ = nullptr;
+  if (reason_) agent_->gone_ = *reason_;
+}
+
+asio::awaitable<void> Connection::serve() {
+  using namespace asio::experimental::awaitable_operators;
+  co_await (read_all() && queue_.write_all() && read_log() && heartbeat());
+  const std::optional<int> exit_code = co_await child_->finish(kExitPatience);
+  if (!reason_) {
+    const std::string line = last_line(log_);
+    reason_ = welcome_ ? LaunchError{.kind = "lost", .reason = line.empty() ? "the connection to the agent ended" : "the connection to the agent ended: " + line}
+                       : ssh_failure(log_, exit_code);
+  }
+  co_await wake_everybody();
+}
+
+/// Nobody may be inside when the connection goes.
+asio::awaitable<void> Connection::wake_everybody() {
+  asio::steady_timer timer(child_->in.get_executor());
+  while (true) {
+    greeted_.wake(reason_);
+    closed_.wake();
+    for (const auto& [id, run] : runs_) run->waiter.wake(reason_);
+    for (const auto& [sha256, waiters] : deliveries_) {
+      for (auto* waiter : waiters) waiter->wake(reason_);
+    }
+    if (inside_ == 0) co_return;
+    timer.expires_after(1ms);  // they are awake and leave in the loop's next rounds
+    (void)co_await timer.async_wait(kQuietly);
+  }
+}
+
+void Connection::abandon(LaunchError reason) {
+  if (!reason_) reason_ = std::move(reason);
+  over_ = true;
+  boost::system::error_code ignored;  // cancelling what is not there is no failure
+  (void)child_->out.cancel(ignored);
+  shut_streams();
+}
+
+/// After this every loop of serve ends: the writer at once, the log when the child closes it or patience is over.
+void Connection::shut_streams() {
+  over_ = true;
+  queue_.close();
+  boost::system::error_code ignored;  // the stream is given up, whatever close says
+  (void)child_->in.close(ignored);
+  heart_.cancel();
+}
+
+asio::awaitable<void> Connection::read_all() {
+  std::array<char, kMaxChunk> buffer;
+  if (co_await bootstrap()) {
+    queue_.push(encode(wire::Hello{}));
+    reader_.feed(early_);
+    if (const auto problem = take_frames()) abandon(protocol_error(*problem));
+    while (!over_) {
+      const auto [error, size] = co_await child_->out.async_read_some(asio::buffer(buffer), kQuietly);
+      if (error) break;
+      heard_ = Clock::now();
+      reader_.feed({buffer.data(), size});
+      if (const auto problem = take_frames()) abandon(protocol_error(*problem));
+    }
+  }
+  shut_streams();
+}
+
+/// ssh only: the node says whether it has the agent, and gets it when it has not. False when the stream ended.
+asio::awaitable<bool> Connection::bootstrap() {
+  if (!options_.agent_image) co_return true;
+  const auto answer = co_await read_until_line(kBootstrapHave, kBootstrapNeed);
+  if (!answer) co_return false;
+  if (*answer == kBootstrapNeed) {
+    queue_.push(std::move(*options_.agent_image));
+    if (!co_await read_until_line(kBootstrapStored, kBootstrapStored)) co_return false;
+    if (agent_ != nullptr) agent_->stored_ = true;
+  }
+  options_.agent_image->clear();
+  options_.agent_image->shrink_to_fit();
+  co_return true;
+}
+
+/// Whichever of the two lines comes first; what follows it stays in early_. Nothing when the stream ended before.
+asio::awaitable<std::optional<std::string>> Connection::read_until_line(std::string_view line, std::string_view other) {
+  std::array<char, 4096> buffer;
+  while (true) {
+    for (const std::string_view wanted : {line, other}) {
+      const auto found = early_.find(wanted);
+      if (found == std::string::npos) continue;
+      early_.erase(0, found + wanted.size());
+      co_return std::string(wanted);
+    }
+    if (early_.size() > kMaxPreamble) {
+      abandon({.kind = "protocol", .reason = "login scripts on the node print without end: " + printable(early_, 80)});
+      co_return std::nullopt;
+    }
+    const auto [error, size] = co_await child_->out.async_read_some(asio::buffer(buffer), kQuietly);
+    if (error || over_) co_return std::nullopt;
+    early_.append(buffer.data(), size);
+  }
+}
+
+asio::awaitable<void> Connection::read_log() {
+  std::array<char, 4096> buffer;
+  while (true) {
+    const auto [error, size] = co_await child_->err.async_read_some(asio::buffer(buffer), kQuietly);
+    if (error) break;
+    log_.append(buffer.data(), size);
+    if (log_.size() > kMaxOwnLog) log_.erase(0, log_.size() - kMaxOwnLog);
+  }
+  log_ended_ = true;
+  if (over_) heart_.cancel();  // which waits for nothing else then
+}
+
+/// Pings, and ends an agent that does not answer. At the end it gives the log a little time and cuts it off then.
+asio::awaitable<void> Connection::heartbeat() {
+  while (!over_) {
+    heart_.expires_after(kHeartbeat);
+    (void)co_await heart_.async_wait(kQuietly);  // cancelled when the stream ends
+    if (over_) break;
+    if (welcome_ && Clock::now() - heard_ > kSilence) {
+      abandon({.kind = "lost", .reason = fmt::format("no word from the agent for {} s", kSilence.count())});
+    } else if (welcome_) {
+      queue_.push(encode(wire::Ping{}));
+    }
+  }
+  if (log_ended_) co_return;
+  heart_.expires_after(kLogPatience);
+  (void)co_await heart_.async_wait(kQuietly);
+  boost::system::error_code ignored;  // usually the log has ended by itself
+  (void)child_->err.cancel(ignored);
+}
+
+std::optional<InputError> Connection::take_frames() {
+  while (!over_) {
+    auto frame = reader_.next();
+    if (!frame) return frame.error();
+    if (!*frame) return std::nullopt;
+    auto message = decode_from_agent(**frame);
+    if (!message) return message.error();
+    if (std::holds_alternative<wire::Welcome>(*message) == welcome_) return InputError{"stream", "hello is not the agent's first and only one", ""};
+    if (const auto problem = std::visit([this](auto& typed) { return take(typed); }, *message)) return InputError{"stream", *problem, ""};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Connection::take(wire::Welcome& welcome) {
+  if (welcome.protocol != kProtocol) return fmt::format("the agent speaks protocol {}, we speak {}", welcome.protocol, kProtocol);
+  if (welcome.agent_sha256 != options_.agent_sha256) {
+    abandon({.kind = "refused", .reason = fmt::format("the agent on the node is another one: {} instead of {}", welcome.agent_sha256, options_.agent_sha256)});
+    return std::nullopt;
+  }
+  welcome_ = true;
+  if (agent_ != nullptr) agent_->facts_ = std::move(welcome.facts);
+  greeted_.wake();
+  return std::nullopt;
+}
+
+std::optional<std::string> Connection::take(const wire::Stored& stored) {
+  const auto found = deliveries_.find(stored.sha256);
+  if (found == deliveries_.end()) return "stored a program that nobody sent";
+  delivered_.insert(stored.sha256);
+  for (auto* waiter : found->second) waiter->wake();
+  return std::nullopt;
+}
+
+std::optional<std::string> Connection::take(const wire::Refused& refused) {
+  const LaunchError error{.kind = "refused", .reason = printable(refused.reason)};
+  if (const auto run = runs_.find(refused.what); run != runs_.end()) {
+    run->second->waiter.wake(error);
+  } else if (const auto delivery = deliveries_.find(refused.what); delivery != deliveries_.end()) {
+    for (auto* waiter : delivery->second) waiter->wake(error);
+  } else if (forgotten_.erase(refused.what) == 0 && !is_sha256(refused.what)) {
+    return "refused something that nobody asked for";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Connection::take(const wire::Data& data) {
+  if (data.channel == Channel::program) return "sent a program";
+  const auto found = runs_.find(data.id);
+  if (found == runs_.end()) return forgotten_.contains(data.id) ? std::nullopt : std::optional<std::string>("sent output of a run that is not active");
+  PendingRun& run = *found->second;
+  if (data.channel == Channel::err) {
+    append_bounded(run.result.log, data.bytes, kMaxLog);
+    return std::nullopt;
+  }
+  const std::uint64_t limit = run.request.limits.output.count;
+  if (run.result.output.size() + data.bytes.size() > limit && !std::exchange(run.flooded, true)) queue_.push(encode(wire::Kill{data.id}));
+  append_bounded(run.result.output, data.bytes, limit);
+  return std::nullopt;
+}
+
+std::optional<std::string> Connection::take(const wire::Ended& ended) {
+  const auto found = runs_.find(ended.id);
+  if (found == runs_.end()) return forgotten_.erase(ended.id) > 0 ? std::nullopt : std::optional<std::string>("ended a run that is not active");
+  PendingRun& run = *found->second;
+  if ((ended.outcome == "exited" && !ended.exit_code) || (ended.outcome == "signalled" && !ended.signal)) return "ended a run without saying how";
+  RunResult& result = run.result;
+  result.exit_code = ended.exit_code;
+  result.signal = ended.signal;
+  result.elapsed_s = ended.elapsed_s;
+  result.left_behind = ended.left_behind;
+  result.outcome = run.flooded ? "output_limit" : ended.outcome == "signalled" ? "crashed" : ended.outcome;
+  if (result.outcome == "crashed" && *ended.signal == SIGXCPU) {
+    result.reason = fmt::format("used its CPU limit of {} s", run.request.limits.cpu.count);
+  } else if (result.outcome == "crashed") {
+    const char* const name = sigabbrev_np(*ended.signal);
+    result.reason = name != nullptr ? fmt::format("killed by SIG{}", name) : fmt::format("killed by signal {}", *ended.signal);
+  } else if (result.outcome == "deadline") {
+    result.reason = fmt::format("not done after its deadline of {} s", run.request.deadline.count);
+  } else if (result.outcome == "output_limit") {
+    result.reason = fmt::format("printed more than {} bytes", run.request.limits.output.count);
+  } else if (result.outcome == "memory_limit") {
+    result.reason = fmt::format("used more than {} bytes of memory", run.request.limits.memory.count);
+  } else if (result.outcome == "stopped") {
+    result.reason = "stopped on request";
+  }
+  run.waiter.wake();
+  return std::nullopt;
+}
+
+asio::awaitable<std::expected<void, LaunchError>> Connection::greet(Seconds patience) {
+  const Visit visit(*this);
+  if (!co_await greeted_.wait(patience)) {
+    LaunchError error = ssh_failure(log_, std::nullopt);
+    error.reason = fmt::format("no agent answered within {} s: {}", patience.count, error.reason);
+    abandon(error);
+    co_return std::unexpected(error);
+  }
+  if (greeted_.failure()) co_return std::unexpected(*greeted_.failure());
+  co_return std::expected<void, LaunchError>();
+}
+
+asio::awaitable<std::expected<void, LaunchError>> Connection::deliver(std::string sha256, std::string path) {
+  const Visit visit(*this);
+  if (delivered_.contains(sha256)) co_return std::expected<void, LaunchError>();
+  Waiter waiter(child_->in.get_executor());
+  auto& waiters = deliveries_[sha256];
+  waiters.push_back(&waiter);
+  Seconds patience = kStorePatience;
+  if (waiters.size() == 1) {  // the first to ask sends it
+    std::error_code ignored;  // an unreadable file is told by send_program
+    const auto size = std::filesystem::file_size(path, ignored);
+    if (!ignored) patience.count += static_cast<double>(size) / kSlowestLink;
+    const auto sent = co_await send_program(sha256, path);
+    if (!sent) {
+      for (auto* other : deliveries_[sha256]) other->wake(sent.error());
+    }
+  } else {
+    patience.count += static_cast<double>(kMaxProgram) / kSlowestLink;
+  }
+  if (!over_ && !co_await waiter.wait(patience)) waiter.wake(LaunchError{.kind = "lost", .reason = "the agent did not take the program in time"});
+  if (over_) (void)co_await waiter.wait(kExitPatience);  // the reason is known once the child is gone
+  std::erase(deliveries_[sha256], &waiter);
+  if (deliveries_[sha256].empty()) deliveries_.erase(sha256);
+  if (waiter.failure()) co_return std::unexpected(*waiter.failure());
+  co_return std::expected<void, LaunchError>();
+}
+
+asio::awaitable<std::expected<void, LaunchError>> Connection::send_program(const std::string& sha256, const std::string& path) {
+  const auto refused = [&](const char* what) {
+    return std::unexpected(LaunchError{.kind = "refused", .reason = fmt::format("program {} {}", printable(path), what)});
+  };
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  if (error || !file) co_return refused("cannot be read");
+  if (size == 0 || size > kMaxProgram) co_return refused("is empty or too large");
+  queue_.push(encode(wire::Program{.sha256 = sha256, .size = size}));
+  std::string chunk(kMaxChunk, '\0');
+  for (std::uint64_t left = size; left > 0;) {
+    const auto part = std::min<std::uint64_t>(left, kMaxChunk);
+    file.read(chunk.data(), static_cast<std::streamsize>(part));
+    if (file.gcount() != static_cast<std::streamsize>(part)) co_return refused("became shorter while it was read");
+    std::string frame = encode(wire::Data{.channel = Channel::program, .id = sha256, .bytes = chunk.substr(0, part)});
+    if (!co_await queue_.push_when_room(std::move(frame))) break;  // the connection is over; the waiter is told why
+    left -= part;
+  }
+  co_return std::expected<void, LaunchError>();
+}
+
+asio::awaitable<RunResult> Connection::run(const RunRequest& request) {
+  const Visit visit(*this);
+  PendingRun pending{.request = request, .waiter = Waiter(child_->in.get_executor()), .result = {}};
+  if (runs_.contains(request.id) || !is_run_id(request.id)) {
+    pending.result.outcome = "refused";
+    pending.result.reason = fmt::format("'{}' is no id for a run, or one that is active", printable(request.id));
+    co_return std::move(pending.result);
+  }
+  runs_[request.id] = &pending;
+  queue_.push(encode(wire::Run{.id = request.id, .sha256 = request.sha256, .arguments = request.arguments, .deadline_s = request.deadline.count,
+                         .limits = {.memory_bytes = request.limits.memory.count, .output_bytes = request.limits.output.count,
+                                    .cpu_s = request.limits.cpu.count}}));
+  const Seconds patience{request.deadline.count + kEndPatience.count};
+  const bool woken = co_await pending.waiter.wait(patience);
+  runs_.erase(request.id);
+  if (!woken) {
+    forgotten_.insert(request.id);
+    queue_.push(encode(wire::Kill{request.id}));
+    pending.result.outcome = "lost";
+    pending.result.reason = fmt::format("no end reported {} s after its deadline", kEndPatience.count);
+  } else if (pending.waiter.failure()) {
+    pending.result.outcome = pending.waiter.failure()->kind == "refused" ? "refused" : "lost";
+    pending.result.reason = pending.waiter.failure()->reason;
+  }
+  co_return std::move(pending.result);
+}
+
+void Connection::stop(const std::string& id) {
+  if (runs_.contains(id)) queue_.push(encode(wire::Stop{id}));
+}
+
+asio::awaitable<void> Connection::close() {
+  const Visit visit(*this);
+  queue_.push(encode(wire::Bye{}));
+  queue_.finish();
+  if (!reason_) reason_ = LaunchError{.kind = "lost", .reason = "the agent was closed"};
+  if (!co_await closed_.wait(kClosePatience)) abandon(*reason_);
+}
+
+}  // namespace assay

@@ -1,0 +1,42 @@
+// launch_process: a child process with pipes to its three streams.
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include "probes/core/units.h"
+
+namespace assay {
+
+/// A child process in a session of its own: a terminal's Ctrl-C reaches assay only, and ssh finds no terminal to ask for
+/// a password. Destroying it kills it.
+class ChildProcess {
+ public:
+  /// Starts argv[0] (looked up in PATH unless it has a slash) with argv and our environment. The error is a reason.
+  static std::expected<std::unique_ptr<ChildProcess>, std::string> start(const boost::asio::any_io_executor& executor,
+                                                                         const std::vector<std::string>& argv);
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  boost::asio::posix::stream_descriptor in;   ///< write here
+  boost::asio::posix::stream_descriptor out;  ///< read here
+  boost::asio::posix::stream_descriptor err;  ///< and here
+
+  /// Waits for its end, at most `patience`, and kills it then. Its exit code; nothing when it was killed.
+  boost::asio::awaitable<std::optional<int>> finish(Seconds patience);
+
+ private:
+  struct Handle;  // Boost.Process stays in one source file
+  explicit ChildProcess(const boost::asio::any_io_executor& executor);
+  std::unique_ptr<Handle> handle_;
+};
+
+}  // namespace assay

@@ -1,0 +1,33 @@
+// assay-node: the agent on a node. One static file; runs probes for an orchestrator on the other end of stdin and stdout.
+#include <iostream>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "orchestrator/node_scratch.h"
+#include "orchestrator/node_session.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("Runs probes on this node for assay, which starts it and speaks to it on stdin and stdout.", "assay-node");
+  assay::NodeOptions options;
+  std::string programs = "memfd";
+  app.add_option("--directory", options.directory, "where scratch directories lie; absolute, made when missing")->required();
+  app.add_option("--silence", options.silence.count, "seconds without a word from assay before everything is killed [60]")
+      ->check(CLI::Range(0.1, 86400.0));
+  app.add_option("--programs", programs, "where programs lie: memfd (sealed), or file where a policy refuses that [memfd]")
+      ->check(CLI::IsMember({"memfd", "file"}));
+  app.set_version_flag("--version", "assay-node " ASSAY_VERSION);
+  app.footer("Example: assay-node --directory /var/tmp/assay");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    constexpr int kUsage = 2;
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  if (programs == "file") options.programs = assay::ProgramPlace::file;
+  if (const auto claimed = assay::claim_directory(options.directory); !claimed) {
+    std::cerr << "assay-node: " << claimed.error() << '\n';
+    return 1;
+  }
+  return assay::serve_node(options);
+}

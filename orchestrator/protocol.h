@@ -1,0 +1,131 @@
+// protocol: what orchestrator and agent say to each other over one byte stream. Each side treats the other as hostile.
+//
+// A frame is a length (u32, big endian, of what follows it), a type (u8) and a payload: a closed JSON object, or for
+// `data` a channel (u8), the length of an id (u8), the id and raw bytes.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "probes/core/json_io.h"
+#include "probes/core/units.h"
+
+namespace assay {
+
+/// Rises with every change of a frame; both sides refuse another number.
+inline constexpr int kProtocol = 1;
+/// The largest payload of a frame; the largest control message, host facts with reasons, stays below 64 KiB.
+inline constexpr std::size_t kMaxPayload = 1 << 20;
+/// The most bytes in one data frame: large enough to be cheap, small enough that no stream starves another.
+inline constexpr std::size_t kMaxChunk = 64 << 10;
+/// The longest id of a run; a step's id with attempt and rank stays below 200.
+inline constexpr std::size_t kMaxId = 200;
+/// The largest program: statically linked CUDA libraries reach some 600 MB.
+inline constexpr std::uint64_t kMaxProgram = 1ULL << 30;
+/// The longest deadline of a run: a soak of two weeks.
+inline constexpr double kMaxDeadline_s = 14.0 * 86400;
+
+/// The type of a frame, as on the wire.
+enum class FrameType : std::uint8_t {
+  hello = 1, program = 2, data = 3, run = 4, stop = 5, kill = 6, ping = 7, bye = 8,
+  welcome = 16, stored = 17, refused = 18, ended = 19, pong = 20,
+};
+
+/// One frame as read: its type is known, its size within bounds, its payload not looked at.
+struct Frame {
+  FrameType type = FrameType::ping;
+  std::string payload;
+};
+
+/// Cuts a byte stream into frames. Pure and incremental: the pieces in which bytes arrive do not matter.
+class FrameReader {
+ public:
+  /// Takes more bytes of the stream; call next() until it has nothing before feeding again.
+  void feed(std::string_view bytes);
+  /// The next whole frame; nothing while it is incomplete. An error (unknown type, size out of bounds) names the byte
+  /// of the stream, and every later call returns it again: a stream that lost its frames cannot find them again.
+  std::expected<std::optional<Frame>, InputError> next();
+
+ private:
+  std::string pending_;
+  std::size_t taken_ = 0;     // bytes at the front of pending_ that are used up
+  std::uint64_t offset_ = 0;  // of pending_[taken_] in the stream
+  std::optional<InputError> broken_;
+};
+
+/// What a data frame carries.
+enum class Channel : std::uint8_t { out = 1, err = 2, program = 3 };
+
+/// The messages. A namespace of their own keeps their short names from the rest of the house.
+namespace wire {
+
+/// The orchestrator's first word.
+struct Hello { int protocol = kProtocol; };
+/// A program of `size` bytes follows in data frames whose id is `sha256`.
+struct Program { std::string sha256; std::uint64_t size = 0; };
+/// Bytes of a run's stdout or stderr (id of the run), or of a program (id is its sha256). 1 to kMaxChunk bytes.
+struct Data { Channel channel = Channel::out; std::string id; std::string bytes; };
+/// What a run may use. cpu_s counts per process (RLIMIT_CPU); memory is the resident set of the whole process tree.
+struct Limits { std::uint64_t memory_bytes = 0; std::uint64_t output_bytes = 0; double cpu_s = 0; };
+/// Start a stored program.
+struct Run { std::string id; std::string sha256; std::vector<std::string> arguments; double deadline_s = 0; Limits limits; };
+/// SIGTERM to a run; it is killed when it does not end.
+struct Stop { std::string id; };
+/// SIGKILL to the whole tree of a run.
+struct Kill { std::string id; };
+/// The orchestrator is there.
+struct Ping {};
+/// No more: kill what runs, clean up, exit.
+struct Bye {};
+
+/// The agent's answer to hello: what it is and what its host is (host_facts, an object of scalars).
+struct Welcome { int protocol = kProtocol; std::string assay_version; std::string agent_sha256; nlohmann::json facts; };
+/// A program arrived whole and has the SHA-256 that was announced.
+struct Stored { std::string sha256; };
+/// The program or run named by `what` is refused.
+struct Refused { std::string what; std::string reason; };
+/// A run is over and its tree is gone. outcome: exited | signalled | deadline | output_limit | memory_limit | stopped.
+/// exit_code or signal say how the program itself ended; `left_behind` counts processes that outlived it and were killed.
+struct Ended {
+  std::string id;
+  std::string outcome;
+  std::optional<int> exit_code;
+  std::optional<int> signal;
+  double elapsed_s = 0;
+  int left_behind = 0;
+};
+/// The agent is there.
+struct Pong {};
+
+using ToAgent = std::variant<Hello, Program, Data, Run, Stop, Kill, Ping, Bye>;
+using FromAgent = std::variant<Welcome, Stored, Refused, Data, Ended, Pong>;
+
+}  // namespace wire
+
+/// The whole frame of a message. Precondition: it is one that decode takes back (asserted by the tests, not at run time).
+std::string encode(const wire::ToAgent& message);
+/// The whole frame of a message.
+std::string encode(const wire::FromAgent& message);
+/// The whole frame of data, which both directions have.
+std::string encode(const wire::Data& data);
+
+/// The message in `frame`; an error names the type and the field, and refuses unknown and missing fields, values out of
+/// bounds, and types that belong to the other direction.
+std::expected<wire::ToAgent, InputError> decode_to_agent(const Frame& frame);
+/// The message in `frame`, as decode_to_agent.
+std::expected<wire::FromAgent, InputError> decode_from_agent(const Frame& frame);
+
+/// True for [A-Za-z0-9][A-Za-z0-9._-]*, at most kMaxId long: safe as a part of a file name.
+bool is_run_id(std::string_view text);
+
+/// `text` for logs and reasons: printable ASCII only, everything else '?', at most `limit` characters.
+std::string printable(std::string_view text, std::size_t limit = 500);
+
+}  // namespace assay

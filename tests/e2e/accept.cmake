@@ -1,0 +1,18 @@
+# An installation of its own, with fake_probe as its only probe, and the tests that run it from the outside.
+add_executable(fake_probe fakes/fake_probe.cpp)
+target_link_libraries(fake_probe PRIVATE assay_core)
+set(installation ${CMAKE_BINARY_DIR}/e2e)
+add_custom_command(OUTPUT ${installation}/stamp
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${installation}/bin ${installation}/libexec/assay/probes
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:assay> $<TARGET_FILE:assay-node> $<TARGET_FILE:assay-report> ${installation}/bin
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:fake_probe> ${installation}/libexec/assay/probes
+  COMMAND ${CMAKE_COMMAND} -E touch ${installation}/stamp
+  DEPENDS assay assay-node assay-report fake_probe)
+add_custom_target(e2e_installation ALL DEPENDS ${installation}/stamp)
+
+find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+foreach(area accept resume ssh_nodes)
+  add_test(NAME e2e.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/${area}_test.py)
+  set_tests_properties(e2e.${area} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300
+    ENVIRONMENT "ASSAY_E2E=${installation};PYTHONDONTWRITEBYTECODE=1")
+endforeach()

@@ -1,0 +1,119 @@
+"""harness: runs the real binaries of an installation that holds fake_probe, and reads what they leave."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BIN = pathlib.Path(os.environ["ASSAY_E2E"]) / "bin"
+DEADLINE_S = 120
+
+
+def requirement(name, behaviour="measure", value=100, at_least=50, **more):
+    """One requirement on fake_probe; its id is `name`."""
+    return {"id": name, "title": name, "probe": "fake_probe", "parameters": {"behaviour": behaviour, "value": value},
+            "metric": "number", "scope": "node", "limit": {"at_least": at_least, "unit": "1"},
+            "source": {"document": "the test", "status": "sourced"}, **more}
+
+
+def profile(*requirements):
+    return {"schema": "assay.profile/1", "name": "test", "title": "Test", "revision": 1, "requirements": list(requirements)}
+
+
+def processes(marker):
+    """Command lines of every process that has `marker` among its arguments, this one left out."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if marker in line:
+            found.append(line)
+    return found
+
+
+def wait_for(condition, what, deadline_s=30):
+    """Polls until `condition()` is true; fails with `what` after the deadline."""
+    end = time.monotonic() + deadline_s
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"still not so after {deadline_s} s: {what}")
+
+
+class Bench(unittest.TestCase):
+    """A scratch directory, a state directory of its own, and shorthands for the commands."""
+
+    def setUp(self):
+        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-e2e-", dir="/var/tmp"))
+        self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
+        self.work = self.scratch / "work"
+        self.run_directory = self.scratch / "run"
+        self.environment = dict(os.environ, XDG_STATE_HOME=str(self.scratch / "state"))
+
+    def write(self, name, document):
+        path = self.scratch / name
+        path.write_text(document if isinstance(document, str) else json.dumps(document))
+        return str(path)
+
+    def assay(self, *arguments):
+        return subprocess.run([BIN / "assay", *map(str, arguments)], env=self.environment, capture_output=True, text=True,
+                              timeout=DEADLINE_S, stdin=subprocess.DEVNULL)
+
+    def start(self, *arguments):
+        """The same in the background, in a process group of its own."""
+        process = subprocess.Popen([BIN / "assay", *map(str, arguments)], env=self.environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(process.wait, 10)
+        self.addCleanup(process.kill)
+        return process
+
+    def accept(self, *requirements, more=()):
+        arguments = ["accept", "--profile", self.write("profile.json", profile(*requirements)), "--out", self.run_directory]
+        if "--site" not in more:
+            arguments += ["--directory", self.work]
+        return self.assay(*arguments, *more)
+
+    def verify(self, dossier=None, key=None):
+        return self.assay("verify", dossier or self.run_directory / "dossier", "--key",
+                          key or self.scratch / "state/assay/machine.key.pub")
+
+    def verdict(self):
+        return json.loads((self.run_directory / "verdict.json").read_text())
+
+    def outcomes(self):
+        return {(result["requirement"], result["node"]): result["outcome"] for result in self.verdict()["results"]}
+
+    def reasons(self):
+        return {(result["requirement"], result["node"]): result["reason"] for result in self.verdict()["results"]}
+
+    def journal(self):
+        path = self.run_directory / "journal.jsonl"
+        if not path.exists():
+            return []
+        return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
+
+    def node(self):
+        return json.loads((self.run_directory / "plan.json").read_text())["site"]["nodes"][0]["name"]
+
+    def nothing_left(self):
+        """No agent, no probe and no scratch directory of this test is left."""
+        wait_for(lambda: not processes(str(self.scratch)), "processes of this test are gone")
+        scratch = self.work / "scratch"
+        wait_for(lambda: not scratch.exists() or not list(scratch.iterdir()), "scratch directories are gone")
+
+
+def main():
+    """Runs the file's tests; zero tests are a failure."""
+    program = unittest.main(exit=False, verbosity=2)
+    ran = program.result.testsRun - len(program.result.skipped)
+    sys.exit(0 if program.result.wasSuccessful() and ran > 0 else 77 if program.result.wasSuccessful() else 1)

@@ -1,0 +1,68 @@
+"""`assay accept` over ssh: real sshd instances on this machine, each a node with a key and a directory of its own."""
+import json
+import pathlib
+import subprocess
+import unittest
+
+from harness import Bench, main, processes, requirement, wait_for
+
+SSH_NODES = pathlib.Path(__file__).parent.parent / "cluster/ssh_nodes"
+SKIPPED = 77
+
+
+class SshNodes(Bench):
+    def setUp(self):
+        super().setUp()
+        self.cluster = self.scratch / "cluster"
+        up = subprocess.run([SSH_NODES, "up", "2", self.cluster], capture_output=True, text=True, timeout=60)
+        if up.returncode == SKIPPED:
+            raise unittest.SkipTest(up.stderr)
+        self.assertEqual(up.returncode, 0, up.stderr)
+        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=60)
+        self.site = json.loads((self.cluster / "site.json").read_text())
+
+    def accept_on_site(self, *requirements):
+        return self.accept(*requirements, more=["--site", self.write("site.json", self.site)])
+
+    def test_two_healthy_nodes_are_deployed_to_run_collected_and_judged(self):
+        done = self.accept_on_site(requirement("r"), requirement("s", value=200))
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        self.assertEqual(set(self.outcomes()), {(r, n) for r in ("r", "s") for n in ("n01", "n02")})
+        self.assertEqual(self.verify().returncode, 0)
+        self.nothing_left_on_nodes()
+
+    def test_a_changed_host_key_is_named_and_the_other_node_is_judged(self):
+        self.site["nodes"][0]["host_key"] = self.site["nodes"][1]["host_key"]
+        done = self.accept_on_site(requirement("r"))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.outcomes(), {("r", "n01"): "not_measured", ("r", "n02"): "pass"})
+        self.assertIn("host key", self.reasons()[("r", "n01")].lower())
+        self.nothing_left_on_nodes()
+
+    def test_a_node_that_is_down_is_named_and_the_other_is_judged(self):
+        self.site["nodes"][1]["port"] = 1
+        done = self.accept_on_site(requirement("r"))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.outcomes(), {("r", "n01"): "pass", ("r", "n02"): "not_measured"})
+        self.assertIn("n02", self.reasons()[("r", "n02")])
+        self.nothing_left_on_nodes()
+
+    def test_misbehaving_probes_are_named_on_each_node_and_nothing_stays(self):
+        behaviours = {"hang": "error", "crash": "error", "flood": "error", "garbage": "error", "daemon": "pass", "measure": "pass"}
+        done = self.accept_on_site(*(requirement(name, name) for name in behaviours))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.outcomes(), {(name, node): outcome for name, outcome in behaviours.items() for node in ("n01", "n02")})
+        self.assertEqual(self.verify().returncode, 0)
+        self.nothing_left_on_nodes()
+
+    def nothing_left_on_nodes(self):
+        """No probe runs and no scratch directory stays on any node; the sshd instances themselves live on."""
+        for node in self.site["nodes"]:
+            scratch = pathlib.Path(node["directory"]) / "scratch"
+            self.assertEqual(list(scratch.iterdir()) if scratch.exists() else [], [])
+        wait_for(lambda: not processes("assay-node --"), "agents are gone")
+        wait_for(lambda: not processes("sleep 3117"), "daemonised children are gone")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+// fake_probe: a probe whose parameter says how it behaves: well, or in each way that a real one can go wrong. It measures
+// nothing; its number is the parameter `value`, and no profile outside the tests names it.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include <unistd.h>
+
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+
+namespace {
+
+using namespace assay;
+
+constexpr Parameter kParameters[] = {
+    {.name = "behaviour", .fallback = "measure", .meaning = "what it does",
+     .choices = "measure slow hang stubborn crash flood garbage truncate skip error daemon exit3"},
+    {.name = "value", .unit = "1", .fallback = "100", .meaning = "the number it says"},
+};
+constexpr Metric kMetrics[] = {{.name = "number", .unit = "1", .better = Better::higher, .meaning = "the parameter value, ten times"}};
+constexpr ConditionSpec kConditions[] = {{.name = "behaved", .meaning = "Whether it came to its end."}};
+constexpr ProbeSpec kSpec{.name = "fake_probe", .measures = "Nothing; it behaves as it is told, for tests of what watches it.",
+                          .method = "It repeats the parameter value ten times.", .source = "This file alone, nothing else.",
+                          .typical = {1}, .deadline = {5}, .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+
+void measure(const Parameters& given, Recorder& record) {
+  const std::string& behaviour = given.text("behaviour");
+  if (behaviour == "slow") sleep_until_stopped(std::chrono::seconds(2));
+  if (behaviour == "stubborn") std::signal(SIGTERM, SIG_IGN);
+  if (behaviour == "hang" || behaviour == "stubborn") {
+    while (behaviour == "stubborn" || !stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::_Exit(0);
+  }
+  if (behaviour == "crash") std::abort();
+  if (behaviour == "exit3") std::_Exit(3);
+  if (behaviour == "skip") throw Skip("there is no such hardware here");
+  if (behaviour == "error") throw std::runtime_error("the hardware answered with an error");
+  if (behaviour == "garbage") std::puts("\x01\x02 not a record \xff");
+  if (behaviour == "flood") {
+    const std::string line(65536, 'x');
+    while (std::fputs(line.c_str(), stdout) >= 0) {}
+  }
+  if (behaviour == "daemon" && ::fork() == 0) {
+    ::setsid();
+    if (::fork() != 0) std::_Exit(0);
+    ::execl("/bin/sleep", "sleep", "3117", nullptr);  // a number that no other process has
+  }
+  record.measurement("number", sample_fixed(10, [&] { return static_cast<double>(given.count("value")); }));
+  record.condition("behaved", true);
+  if (behaviour == "truncate") std::_Exit(0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, kSpec, measure); }

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Compares the storage probes with fio run by hand: pairs in ABBA order, paired ratios, and their median.
+
+storage_vs_fio     the job that storage_bandwidth runs, by hand, against the probe's number
+checkpoint_vs_fio  checkpoint's restore_bandwidth against fio reading files of the same size, one for each job, with
+                   the same block size and depth, file after file from its start to its end, as checkpoint does
+
+A pair is short (two runs of each side), because a shared machine drifts within a minute; take many.
+
+usage: storage.py PROBES_DIRECTORY SCRATCH_DIRECTORY [PAIRS]
+"""
+import json
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+
+DEADLINE_S = 300
+RUNS = 2  # of each side in a pair
+MIB = 1 << 20
+FILE_SIZE = 1024 * MIB
+RANKS, CHUNK, DEPTH, SIZE = 2, 4 * MIB, 8, 1024 * MIB  # of checkpoint and of the fio beside it
+
+
+def run(arguments, directory):
+    """Runs a program to its end; its stdout."""
+    done = subprocess.run(arguments, cwd=directory, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{arguments[0]} ended with {done.returncode}: {done.stdout[-400:]} {done.stderr[-400:]}")
+    return done.stdout
+
+
+def probe(path, flags, metrics, directory):
+    """Runs a probe; the mean of each metric's samples."""
+    lines = [json.loads(line) for line in run([str(path), *flags, "--directory", "."], directory).splitlines()]
+    found = {line["measurement"]["metric"]: line["measurement"]["samples"] for line in lines if "measurement" in line}
+    return {metric: statistics.mean(found[metric]) for metric in metrics}
+
+
+def fio(job, directory, direction):
+    """Runs one fio job of our own; its bytes over the time that the slowest of its threads took, in B/s."""
+    (pathlib.Path(directory) / "hand.fio").write_text("[hand]\n" + "".join(f"{k}={v}\n" for k, v in job.items()))
+    run(["fio", "--output-format=json", "--output=hand.json", "hand.fio"], directory)
+    text = (pathlib.Path(directory) / "hand.json").read_text()
+    return json.loads(text[text.index("{"):])["jobs"][0][direction]["bw_bytes"]
+
+
+def fio_by_hand(directory):
+    """What somebody types to measure sequential bandwidth: the means of two runs, reads and writes in turn."""
+    job = {"filename": "hand", "size": FILE_SIZE, "bs": "1m", "iodepth": 32, "ioengine": "io_uring", "direct": 1,
+           "thread": 1, "refill_buffers": 1, "time_based": 1, "runtime": "650ms", "ramp_time": "100ms"}
+    runs = [(fio(job | {"rw": "read"}, directory, "read"), fio(job | {"rw": "write"}, directory, "write")) for _ in range(RUNS)]
+    return {f"{way}_bandwidth": statistics.mean(run[i] for run in runs) for i, way in enumerate(("read", "write"))}
+
+
+def fio_like_restore(directory):
+    """The mean of two reads of all files, once each; every job has a file of its own."""
+    job = {"filename_format": "restore.$jobnum", "size": SIZE // RANKS, "bs": CHUNK, "iodepth": DEPTH, "numjobs": RANKS,
+           "ioengine": "io_uring", "direct": 1, "thread": 1, "group_reporting": 1, "invalidate": 1, "rw": "read"}
+    return {"restore_bandwidth": statistics.mean(fio(job, directory, "read") for _ in range(RUNS))}
+
+
+def compare(name, ours, theirs, pairs):
+    """Runs ours and theirs in ABBA order; prints every pair's ratio of each metric, and the medians."""
+    ratios = {}
+    for pair in range(pairs):
+        if pair % 2 == 0:
+            our, their = ours(), theirs()
+        else:
+            their, our = theirs(), ours()
+        for metric, value in our.items():
+            ratio = value / their[metric]
+            ratios.setdefault(metric, []).append(ratio)
+            print(f"{name} {metric} pair {pair + 1}: ours {value / 1e9:.3f} GB/s, fio {their[metric] / 1e9:.3f} GB/s, "
+                  f"ratio {ratio:.3f}", flush=True)
+    for metric, all_of in ratios.items():
+        print(f"{name} {metric}: median of {pairs} paired ratios {statistics.median(all_of):.3f} "
+              f"(lowest {min(all_of):.3f}, highest {max(all_of):.3f})", flush=True)
+
+
+def main():
+    if len(sys.argv) not in (3, 4):
+        sys.exit(__doc__)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # an exit removes the scratch directory
+    probes = pathlib.Path(sys.argv[1]).resolve()
+    pairs = int(sys.argv[3]) if len(sys.argv) == 4 else 12
+    with tempfile.TemporaryDirectory(dir=sys.argv[2]) as directory:
+        layout = {"filename": "hand", "size": FILE_SIZE, "bs": "1m", "iodepth": 32, "ioengine": "io_uring", "direct": 1,
+                  "refill_buffers": 1, "end_fsync": 1, "rw": "write"}
+        fio(layout, directory, "write")
+        compare("storage_vs_fio",
+                lambda: probe(probes / "storage_bandwidth", ["--samples", str(RUNS)], ["read_bandwidth", "write_bandwidth"], directory),
+                lambda: fio_by_hand(directory), pairs)
+        for rank in range(RANKS):
+            fio(layout | {"filename": f"restore.{rank}", "size": SIZE // RANKS}, directory, "write")
+        flags = ["--size", str(SIZE), "--ranks", str(RANKS), "--chunk", str(CHUNK), "--queue-depth", str(DEPTH), "--repetitions", str(RUNS)]
+        compare("checkpoint_vs_fio",
+                lambda: probe(probes / "checkpoint", flags, ["restore_bandwidth"], directory),
+                lambda: fio_like_restore(directory), pairs)
+
+
+if __name__ == "__main__":
+    main()

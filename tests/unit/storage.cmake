@@ -1,0 +1,14 @@
+add_executable(fake_fio fakes/fake_fio.cpp)
+target_link_libraries(fake_fio PRIVATE assay_flags)
+set_target_properties(fake_fio PROPERTIES OUTPUT_NAME fio RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/fio)
+
+add_executable(unit_storage unit/fio_output_test.cpp unit/fio_test.cpp unit/checkpoint_test.cpp)
+target_link_libraries(unit_storage PRIVATE assay_fio assay_checkpoint GTest::gtest_main)
+target_compile_definitions(unit_storage PRIVATE ASSAY_GOLDEN="${CMAKE_CURRENT_SOURCE_DIR}/golden"
+  ASSAY_FAKES="${CMAKE_CURRENT_BINARY_DIR}/fakes/fio"
+  ASSAY_STORAGE_BANDWIDTH="$<TARGET_FILE:storage_bandwidth>")
+add_dependencies(unit_storage fake_fio storage_bandwidth)
+# A directory of their own, because a test checks that nothing is left behind; a lock, because they share it.
+file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_storage)
+gtest_discover_tests(unit_storage WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_storage
+  PROPERTIES LABELS unit RESOURCE_LOCK unit_storage_directory)
