@@ -42,13 +42,27 @@ void write_string(std::string_view text, std::string& out) {
   out += '"';
   for (const char c : text) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20) {
           out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
@@ -92,11 +106,18 @@ void write_array(const json& array, std::string& out) {
 
 void write(const json& value, std::string& out) {
   switch (value.type()) {
-    case json::value_t::null: out += "null"; return;
-    case json::value_t::boolean: out += value.get<bool>() ? "true" : "false"; return;
-    case json::value_t::string: return write_string(value.get_ref<const std::string&>(), out);
-    case json::value_t::array: return write_array(value, out);
-    case json::value_t::object: return write_object(value, out);
+    case json::value_t::null:
+      out += "null";
+      return;
+    case json::value_t::boolean:
+      out += value.get<bool>() ? "true" : "false";
+      return;
+    case json::value_t::string:
+      return write_string(value.get_ref<const std::string&>(), out);
+    case json::value_t::array:
+      return write_array(value, out);
+    case json::value_t::object:
+      return write_object(value, out);
     case json::value_t::number_float: {
       const double number = value.get<double>();
       if (!std::isfinite(number)) throw NotCanonical{"a number is not finite"};
@@ -104,14 +125,17 @@ void write(const json& value, std::string& out) {
       return;
     }
     case json::value_t::number_unsigned:
-      if (value.get<std::uint64_t>() > static_cast<std::uint64_t>(kLargestExact)) throw NotCanonical{value.dump() + " is beyond 2^53"};
+      if (value.get<std::uint64_t>() > static_cast<std::uint64_t>(kLargestExact))
+        throw NotCanonical{value.dump() + " is beyond 2^53"};
       out += value.dump();
       return;
     case json::value_t::number_integer:
-      if (std::abs(value.get<std::int64_t>()) > kLargestExact) throw NotCanonical{value.dump() + " is beyond 2^53"};
+      if (value.get<std::int64_t>() > kLargestExact || value.get<std::int64_t>() < -kLargestExact)
+        throw NotCanonical{value.dump() + " is beyond 2^53"};
       out += value.dump();
       return;
-    default: throw NotCanonical{"a value is not JSON"};
+    default:
+      throw NotCanonical{"a value is not JSON"};
   }
 }
 
@@ -120,7 +144,8 @@ void write(const json& value, std::string& out) {
 std::string es6_number(double number) {
   if (number == 0) return "0";  // also -0
   std::array<char, 32> buffer = {};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(number), std::chars_format::scientific).ptr;
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(number), std::chars_format::scientific).ptr;
   const std::string_view text(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
   const auto e = text.find('e');
   std::string digits(text.substr(0, e));
@@ -151,16 +176,17 @@ std::expected<std::string, InputError> canonical_json(const json& document) {
   return out;
 }
 
-std::expected<json, InputError> read_canonical_json(std::string_view bytes, const std::string& where, const JsonLimits& limits) {
+std::expected<json, InputError> read_canonical_json(std::string_view bytes, const std::string& where,
+                                                    const JsonLimits& limits) {
   auto document = parse_json(bytes, where, limits);
   if (!document) return document;
   const auto canonical = canonical_json(*document);
   if (canonical && *canonical == bytes) return document;
-  const auto [difference, unused] = std::ranges::mismatch(bytes, canonical ? std::string_view(*canonical) : std::string_view());
-  return std::unexpected(InputError{
-      fmt::format("{}: byte {}", where, difference - bytes.begin()),
-      canonical ? "is not canonical JSON (RFC 8785)" : canonical.error().what,
-      "only the canonical spelling is accepted, so that there is one way to read it"});
+  const auto [difference, unused] =
+      std::ranges::mismatch(bytes, canonical ? std::string_view(*canonical) : std::string_view());
+  return std::unexpected(InputError{fmt::format("{}: byte {}", where, difference - bytes.begin()),
+                                    canonical ? "is not canonical JSON (RFC 8785)" : canonical.error().what,
+                                    "only the canonical spelling is accepted, so that there is one way to read it"});
 }
 
 }  // namespace assay

@@ -40,7 +40,9 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, unknown);
 }
 
-InputError not_a_folder(const std::string& path) { return {path, "is not a folder", "name the folder of a run or dossier"}; }
+InputError not_a_folder(const std::string& path) {
+  return {path, "is not a folder", "name the folder of a run or dossier"};
+}
 
 /// The listed signatory of a key, as words; the fingerprint alone when the statement does not list it.
 ordered_json signer_of(const Claims& claims, const std::string& fingerprint) {
@@ -76,8 +78,10 @@ ordered_json document_of(const Verified& verified) {
 void print_for_people(const ordered_json& document) {
   const auto text = [&](const ordered_json& value) { return value.get<std::string>(); };
   std::cout << fmt::format("verified: {}\n", text(document.at("overall")));
-  std::cout << fmt::format("  {}\n  run {} on site {}, profile {}\n", text(document.at("reason")), text(document.at("run_id")), text(document.at("site")), text(document.at("profile")));
-  std::cout << fmt::format("  issued {} (the signer's word), {} files\n", text(document.at("issued_at")), document.at("files").get<std::uint64_t>());
+  std::cout << fmt::format("  {}\n  run {} on site {}, profile {}\n", text(document.at("reason")),
+                           text(document.at("run_id")), text(document.at("site")), text(document.at("profile")));
+  std::cout << fmt::format("  issued {} (the signer's word), {} files\n", text(document.at("issued_at")),
+                           document.at("files").get<std::uint64_t>());
   for (const auto& signer : document.at("signers")) {
     std::string who = "a key that the statement does not list";
     if (signer.contains("role")) {
@@ -108,7 +112,9 @@ int run_report(const ReportArguments& given) {
   const auto examined = examine(*files);
   if (!examined) return refused(examined.error());
   const std::string path = directory + "/" + kReportFile;
-  if (const auto problem = replace_file(path, render_html(report_content(*examined, evidence_in(*files), given.self_signed)))) return bad_input(*problem);
+  if (const auto problem =
+          replace_file(path, render_html(report_content(*examined, evidence_in(*files), given.self_signed))))
+    return bad_input(*problem);
   std::cout << path << '\n';
   return kExitVerified;
 }
@@ -128,9 +134,14 @@ int run_sign(const SignArguments& given) {
   if (std::error_code unknown; std::filesystem::exists(std::filesystem::symlink_status(dossier, unknown))) {
     return bad_input({dossier, "exists already", "a dossier is never overwritten; name another folder with --out"});
   }
-  const auto made = make_dossier({.run_directory = directory, .dossier = dossier, .role = given.role, .name = given.name,
-                                  .organisation = given.organisation, .self_signed = given.self_signed,
-                                  .issued_at = utc_text(std::chrono::system_clock::now())}, *key);
+  const auto made = make_dossier({.run_directory = directory,
+                                  .dossier = dossier,
+                                  .role = given.role,
+                                  .name = given.name,
+                                  .organisation = given.organisation,
+                                  .self_signed = given.self_signed,
+                                  .issued_at = utc_text(std::chrono::system_clock::now())},
+                                 *key);
   if (!made) return refused(made.error());
   std::cout << dossier << '\n';
   return kExitVerified;
@@ -144,9 +155,13 @@ int run_verify(const VerifyArguments& given) {
     if (!key) return bad_input(key.error());
     keys.push_back(std::move(*key));
   }
-  const auto verified = verify_dossier(without_slash(given.directory), keys, {.plan_sha256 = given.plan, .site = given.site, .profile = given.profile});
+  const auto verified = verify_dossier(without_slash(given.directory), keys,
+                                       {.plan_sha256 = given.plan, .site = given.site, .profile = given.profile});
   if (!verified) {
-    if (given.json) std::cout << ordered_json{{"verified", false}, {"where", verified.error().where}, {"what", verified.error().what}}.dump(1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    if (given.json)
+      std::cout << ordered_json{{"verified", false}, {"where", verified.error().where}, {"what", verified.error().what}}
+                       .dump(1, ' ', false, ordered_json::error_handler_t::replace)
+                << '\n';
     return refused(verified.error());
   }
   const ordered_json document = document_of(*verified);

@@ -18,12 +18,16 @@ std::string pre_authentication_encoding(std::string_view payload_type, std::stri
 std::string envelope_text(const Envelope& envelope) {
   json signatures = json::array();
   for (const auto& signature : envelope.signatures) signatures.push_back({{"sig", base64(signature)}});
-  return json{{"payloadType", envelope.payload_type}, {"payload", base64(envelope.payload)}, {"signatures", std::move(signatures)}}.dump();
+  return json{{"payloadType", envelope.payload_type},
+              {"payload", base64(envelope.payload)},
+              {"signatures", std::move(signatures)}}
+      .dump();
 }
 
 std::expected<Envelope, InputError> read_envelope(std::string_view text, const std::string& where) {
   const auto refused = [&](const std::string& at, const std::string& what) {
-    return std::unexpected(InputError{at.empty() ? where : where + ": " + at, what, "this is not an envelope that assay-report wrote"});
+    return std::unexpected(
+        InputError{at.empty() ? where : where + ": " + at, what, "this is not an envelope that assay-report wrote"});
   };
   constexpr int kDeepest = 8;  // an envelope has three levels; unknown members may have some more
   const auto document = parse_json(text, where, {.max_bytes = kLargestEnvelope, .max_depth = kDeepest});
@@ -42,8 +46,10 @@ std::expected<Envelope, InputError> read_envelope(std::string_view text, const s
   if (!decoded) return refused("payload", "is not strict base64");
   envelope.payload = std::move(*decoded);
   const auto signatures = document->find("signatures");
-  if (signatures == document->end() || !signatures->is_array() || signatures->empty()) return refused("signatures", "has no signature");
-  if (signatures->size() > kMostSignatures) return refused("signatures", fmt::format("has more than {} signatures", kMostSignatures));
+  if (signatures == document->end() || !signatures->is_array() || signatures->empty())
+    return refused("signatures", "has no signature");
+  if (signatures->size() > kMostSignatures)
+    return refused("signatures", fmt::format("has more than {} signatures", kMostSignatures));
   for (std::size_t i = 0; i < signatures->size(); ++i) {
     const auto& entry = (*signatures)[i];
     const std::string* signature = entry.is_object() ? text_of(entry, "sig") : nullptr;
@@ -60,7 +66,8 @@ void sign(Envelope& envelope, const PrivateKey& key) {
 
 bool is_signed_by(const Envelope& envelope, const PublicKey& key) {
   const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
-  return std::ranges::any_of(envelope.signatures, [&](const std::string& signature) { return key.verifies(message, signature); });
+  return std::ranges::any_of(envelope.signatures,
+                             [&](const std::string& signature) { return key.verifies(message, signature); });
 }
 
 }  // namespace assay

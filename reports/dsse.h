@@ -30,8 +30,8 @@ std::string pre_authentication_encoding(std::string_view payload_type, std::stri
 /// The envelope as JSON without white space, so that no byte of it can change unseen.
 std::string envelope_text(const Envelope& envelope);
 
-/// Reads an envelope. Unknown members are ignored, as DSSE demands; a missing or mistyped one, base64 that is not strict,
-/// no signature or too many, and sizes over the bounds are refused.
+/// Reads an envelope. Unknown members are ignored, as DSSE demands; a missing or mistyped one, base64 that is not
+/// strict, no signature or too many, and sizes over the bounds are refused.
 std::expected<Envelope, InputError> read_envelope(std::string_view text, const std::string& where);
 
 /// Adds the signature of `key` over the payload.

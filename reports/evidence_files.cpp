@@ -18,7 +18,8 @@ constexpr std::uint64_t kLargestDocument = 64 << 20;  // as JsonLimits
 
 std::expected<std::string, InputError> document(const EvidenceFiles& files, const std::string& name) {
   const auto found = files.kept.find(name);
-  if (found == files.kept.end()) return std::unexpected(InputError{name, "is missing", "a run has plan.json, journal.jsonl and verdict.json"});
+  if (found == files.kept.end())
+    return std::unexpected(InputError{name, "is missing", "a run has plan.json, journal.jsonl and verdict.json"});
   return found->second;
 }
 
@@ -60,10 +61,11 @@ std::expected<EvidenceFiles, InputError> read_evidence_files(const std::string& 
     const std::string root = directory + "/" + folder;
     std::error_code unknown;
     if (!std::filesystem::exists(root, unknown)) continue;
-    const auto problem = walk_tree(root, {}, [&](const std::string& path, std::string bytes) -> std::optional<InputError> {
-      files.add(std::string(folder) + "/" + path, std::move(bytes));
-      return std::nullopt;
-    });
+    const auto problem =
+        walk_tree(root, {}, [&](const std::string& path, std::string bytes) -> std::optional<InputError> {
+          files.add(std::string(folder) + "/" + path, std::move(bytes));
+          return std::nullopt;
+        });
     if (problem) return std::unexpected(InputError{root + "/" + problem->where, problem->what, problem->hint});
   }
   return files;
@@ -73,7 +75,8 @@ EvidenceReader evidence_in(const EvidenceFiles& files) {
   return [&files](const EvidenceFile& file) -> std::expected<std::string, InputError> {
     const auto found = files.kept.find(file.path);
     if (found == files.kept.end() || found->second.size() != file.bytes || files.digests.at(file.path) != file.sha256) {
-      return std::unexpected(InputError{file.path, "is not the file that was journalled", "the evidence was changed after the run"});
+      return std::unexpected(
+          InputError{file.path, "is not the file that was journalled", "the evidence was changed after the run"});
     }
     return found->second;
   };
@@ -92,21 +95,24 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
   if (!journal) return std::unexpected(journal.error());
   const std::string plan_sha256 = files.digests.at("plan.json");
   if (journal->plan_sha256 != plan_sha256) {
-    return std::unexpected(InputError{"journal.jsonl", "belongs to another plan than plan.json", "the plan was frozen when the run began; restore it"});
+    return std::unexpected(InputError{"journal.jsonl", "belongs to another plan than plan.json",
+                                      "the plan was frozen when the run began; restore it"});
   }
   if (auto problem = check_journalled(*journal, files)) return std::unexpected(*problem);
   const std::string again = verdict_text(judge(*plan, plan_sha256, *journal, evidence_in(files)));
   if (again != *verdict_bytes) {
     const auto given = parse_json(*verdict_bytes, "verdict.json");
     if (!given) return std::unexpected(given.error());
-    return std::unexpected(InputError{"verdict.json", "is not what judging the evidence gives: " + first_difference(*given, json::parse(again)),
-                                      "judge again with `assay judge`; a verdict is never edited"});
+    return std::unexpected(InputError{
+        "verdict.json", "is not what judging the evidence gives: " + first_difference(*given, json::parse(again)),
+        "judge again with `assay judge`; a verdict is never edited"});
   }
   // What was read is returned, not what was judged: its texts have passed the reader's check of UTF-8.
   auto read = read_verdict(*verdict_bytes, "verdict.json");
   if (!read) return std::unexpected(read.error());
   return Examined{.run = {.plan = std::move(*plan), .plan_sha256 = plan_sha256, .journal = std::move(*journal)},
-                  .verdict = std::move(*read), .verdict_sha256 = files.digests.at("verdict.json"),
+                  .verdict = std::move(*read),
+                  .verdict_sha256 = files.digests.at("verdict.json"),
                   .journal_sha256 = files.digests.at("journal.jsonl")};
 }
 
@@ -116,7 +122,8 @@ std::string first_difference(const json& found, const json& expected) {
   const json::json_pointer path(patch[0].at("path").get<std::string>());
   constexpr std::size_t kLongest = 80;
   const auto shown = [&](const json& tree) {
-    const std::string text = tree.contains(path) ? tree.at(path).dump(-1, ' ', false, json::error_handler_t::replace) : "nothing";
+    const std::string text =
+        tree.contains(path) ? tree.at(path).dump(-1, ' ', false, json::error_handler_t::replace) : "nothing";
     return text.size() > kLongest ? text.substr(0, kLongest) + "…" : text;
   };
   return fmt::format("{} is {}, should be {}", path.to_string(), shown(found), shown(expected));

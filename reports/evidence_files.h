@@ -37,8 +37,8 @@ std::expected<EvidenceFiles, InputError> read_evidence_files(const std::string& 
 /// Evidence as judge() wants it, from memory; `files` must outlive it.
 EvidenceReader evidence_in(const EvidenceFiles& files);
 
-/// Reads plan, journal and verdict strictly and judges again. Refused: a journal of another plan, a journalled file that
-/// is missing or not what was journalled, a verdict that is not byte for byte what judging gives now.
+/// Reads plan, journal and verdict strictly and judges again. Refused: a journal of another plan, a journalled file
+/// that is missing or not what was journalled, a verdict that is not byte for byte what judging gives now.
 std::expected<Examined, InputError> examine(const EvidenceFiles& files);
 
 /// The first place where two documents differ and what stands there, for an error message.

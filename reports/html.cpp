@@ -53,7 +53,9 @@ std::string escape(std::string_view text) {
   return out;
 }
 
-std::string element(std::string_view tag, std::string_view text) { return fmt::format("<{0}>{1}</{0}>", tag, escape(text)); }
+std::string element(std::string_view tag, std::string_view text) {
+  return fmt::format("<{0}>{1}</{0}>", tag, escape(text));
+}
 
 std::string row(const std::vector<std::string>& cells) {
   std::string html = "<tr>";
@@ -61,7 +63,8 @@ std::string row(const std::vector<std::string>& cells) {
   return html + "</tr>\n";
 }
 
-std::string table(std::string_view css_class, const std::vector<std::string>& titles, const std::vector<std::string>& rows) {
+std::string table(std::string_view css_class, const std::vector<std::string>& titles,
+                  const std::vector<std::string>& rows) {
   std::string html = fmt::format("<table class=\"{}\">\n<thead><tr>", css_class);
   for (const auto& title : titles) html += element("th", title);
   html += "</tr></thead>\n<tbody>\n";
@@ -71,10 +74,13 @@ std::string table(std::string_view css_class, const std::vector<std::string>& ti
 
 std::string facts(const std::vector<std::pair<std::string, std::string>>& rows) {
   std::string html = "<table class=\"facts\">\n";
-  for (const auto& [name, value] : rows) html += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape(name), value);
+  for (const auto& [name, value] : rows)
+    html += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape(name), value);
   return html + "</table>\n";
 }
 
-std::string digest_html(std::string_view digest) { return fmt::format("<code class=\"digest\">{}</code>", escape(digest)); }
+std::string digest_html(std::string_view digest) {
+  return fmt::format("<code class=\"digest\">{}</code>", escape(digest));
+}
 
 }  // namespace assay

@@ -19,7 +19,8 @@ std::string element(std::string_view tag, std::string_view text);
 std::string row(const std::vector<std::string>& cells);
 
 /// "<table class=…>" with a head of `titles` (escaped) and `rows`, which are HTML already.
-std::string table(std::string_view css_class, const std::vector<std::string>& titles, const std::vector<std::string>& rows);
+std::string table(std::string_view css_class, const std::vector<std::string>& titles,
+                  const std::vector<std::string>& rows);
 
 /// A table of two columns, names (escaped) and values (HTML).
 std::string facts(const std::vector<std::pair<std::string, std::string>>& rows);

@@ -65,7 +65,8 @@ int give_passphrase(char* buffer, int size, int, void* given) {
 std::string raw_public(const EVP_PKEY* key) {
   std::string raw(kKeyBytes, '\0');
   std::size_t size = raw.size();
-  if (EVP_PKEY_get_raw_public_key(key, reinterpret_cast<unsigned char*>(raw.data()), &size) != 1 || size != kKeyBytes) return "";
+  if (EVP_PKEY_get_raw_public_key(key, reinterpret_cast<unsigned char*>(raw.data()), &size) != 1 || size != kKeyBytes)
+    return "";
   return raw;
 }
 
@@ -130,7 +131,8 @@ std::string PrivateKey::pem(const std::string& passphrase) const {
   const Bio bio(BIO_new(BIO_s_secmem()), BIO_free);
   std::string copy = passphrase;
   const EVP_CIPHER* cipher = passphrase.empty() ? nullptr : EVP_aes_256_cbc();
-  const bool written = bio && PEM_write_bio_PKCS8PrivateKey(bio.get(), key_.get(), cipher, nullptr, 0, give_passphrase, &copy) == 1;
+  const bool written =
+      bio && PEM_write_bio_PKCS8PrivateKey(bio.get(), key_.get(), cipher, nullptr, 0, give_passphrase, &copy) == 1;
   OPENSSL_cleanse(copy.data(), copy.size());
   if (!written) throw std::runtime_error("OpenSSL could not write the private key");
   return contents(bio.get());
@@ -155,9 +157,11 @@ std::expected<PublicKey, InputError> public_key_from_pem(std::string_view pem, c
   std::string none;
   const Key key(bio ? PEM_read_bio_PUBKEY(bio.get(), nullptr, give_passphrase, &none) : nullptr, EVP_PKEY_free);
   if (!key) {
-    return std::unexpected(InputError{where, "is not a public key in PEM", "name the .pub file that keygen wrote beside the private key"});
+    return std::unexpected(
+        InputError{where, "is not a public key in PEM", "name the .pub file that keygen wrote beside the private key"});
   }
-  if (EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519) return std::unexpected(InputError{where, "is not an Ed25519 key", ""});
+  if (EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519)
+    return std::unexpected(InputError{where, "is not an Ed25519 key", ""});
   return public_key_from_raw(raw_public(key.get()), where);
 }
 
@@ -187,7 +191,8 @@ std::expected<std::string, InputError> read_passphrase(const std::string& path) 
   auto text = read_file(path, kLargestKeyFile);
   if (!text) return text;
   const std::string line = text->substr(0, text->find_first_of("\r\n"));
-  if (line.empty()) return std::unexpected(InputError{path, "has no passphrase in its first line", "write the passphrase there"});
+  if (line.empty())
+    return std::unexpected(InputError{path, "has no passphrase in its first line", "write the passphrase there"});
   return line;
 }
 

@@ -5,8 +5,8 @@
 #include <iostream>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "probes/core/suggest.h"
 #include "reports/commands.h"
@@ -23,12 +23,14 @@ constexpr const char* kFooter =
 void add_report(CLI::App& app, ReportArguments& given, Action& action) {
   auto* command = app.add_subcommand("report", "render DIR/report.html from a judged run");
   command->add_option("directory", given.directory, "folder of the run")->required();
-  command->add_option("--self-signed", given.self_signed, "fingerprint of the key with which whoever ran the test will sign");
+  command->add_option("--self-signed", given.self_signed,
+                      "fingerprint of the key with which whoever ran the test will sign");
   command->callback([&] { action = [&] { return run_report(given); }; });
 }
 
 void add_sign(CLI::App& app, SignArguments& given, Action& action) {
-  auto* command = app.add_subcommand("sign", "make DIR/dossier from a run with its report, or add a signature to a dossier");
+  auto* command =
+      app.add_subcommand("sign", "make DIR/dossier from a run with its report, or add a signature to a dossier");
   command->add_option("directory", given.directory, "folder of the run, or the dossier with --add")->required();
   command->add_option("--key", given.key, "private key, PKCS#8 PEM")->required();
   command->add_option("--passphrase-file", given.passphrase_file, "file whose first line opens the key");
@@ -44,7 +46,10 @@ void add_sign(CLI::App& app, SignArguments& given, Action& action) {
 void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
   auto* command = app.add_subcommand("verify", "check a dossier, judge its evidence again, and say what it proves");
   command->add_option("dossier", given.directory, "the dossier's folder")->required();
-  command->add_option("--key", given.keys, "public key of a signer you demand; may be given several times")->required()->expected(1)->take_all();
+  command->add_option("--key", given.keys, "public key of a signer you demand; may be given several times")
+      ->required()
+      ->expected(1)
+      ->take_all();
   command->add_option("--plan", given.plan, "refuse a dossier of another plan (SHA-256)");
   command->add_option("--site", given.site, "refuse a dossier of another site");
   command->add_option("--profile", given.profile, "refuse a dossier of another profile");
@@ -77,10 +82,12 @@ int usage(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = chosen.empty() ? app : *chosen.front();
   const auto extra = app.remaining(true);
   if (!extra.empty()) {
-    std::cerr << fmt::format("assay-report{}: there is no '{}'\nhint: {}\n", chosen.empty() ? "" : " " + command.get_name(), extra.front(),
+    std::cerr << fmt::format("assay-report{}: there is no '{}'\nhint: {}\n",
+                             chosen.empty() ? "" : " " + command.get_name(), extra.front(),
                              suggestion(extra.front(), names_of(command)));
   } else {
-    std::cerr << fmt::format("assay-report{}: {}\nhint: `assay-report{} --help` tells more\n", chosen.empty() ? "" : " " + command.get_name(), error.what(),
+    std::cerr << fmt::format("assay-report{}: {}\nhint: `assay-report{} --help` tells more\n",
+                             chosen.empty() ? "" : " " + command.get_name(), error.what(),
                              chosen.empty() ? "" : " " + command.get_name());
   }
   return kExitBadInput;

@@ -23,7 +23,8 @@ std::string line_of(const std::string& sha256, const std::string& path) { return
 std::string unhex(std::string_view hex) {
   const auto digit = [](char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); };
   std::string bytes;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) bytes += static_cast<char>(digit(hex[i]) * 16 + digit(hex[i + 1]));
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes += static_cast<char>(digit(hex[i]) * 16 + digit(hex[i + 1]));
   return bytes;
 }
 
@@ -49,7 +50,9 @@ bool is_plain_path(std::string_view path) {
     const auto slash = path.find('/');
     const auto part = path.substr(0, slash);
     if (part.empty() || part == "." || part == ".." || part.front() == '-' || part.size() > kLongestPart) return false;
-    const auto plain = [](unsigned char c) { return c < 0x80 && (std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-'); };
+    const auto plain = [](unsigned char c) {
+      return c < 0x80 && (std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-');
+    };
     if (!std::ranges::all_of(part, plain)) return false;
     if (slash == std::string_view::npos) return true;
     path.remove_prefix(slash + 1);
@@ -73,7 +76,8 @@ std::expected<Manifest, InputError> read_manifest(std::string_view text, const s
     if (length == std::string_view::npos) return refused("is cut off");
     const auto line = text.substr(0, length);
     text.remove_prefix(length + 1);
-    if (line.size() < kDigestLength + 3 || !is_sha256(line.substr(0, kDigestLength)) || line.substr(kDigestLength, 2) != "  ") {
+    if (line.size() < kDigestLength + 3 || !is_sha256(line.substr(0, kDigestLength)) ||
+        line.substr(kDigestLength, 2) != "  ") {
       return refused("is not '<SHA-256>  <path>'");
     }
     std::string path(line.substr(kDigestLength + 2));
@@ -95,7 +99,9 @@ std::string merkle_root(const std::vector<std::string>& leaves) {
 EvidenceSummary summary_of(const Manifest& manifest, std::uint64_t total_bytes) {
   std::vector<std::string> lines;
   for (const auto& [path, digest] : manifest) lines.push_back(line_of(digest, path));
-  return {.manifest_sha256 = sha256(manifest_text(manifest)), .file_count = manifest.size(), .total_bytes = total_bytes,
+  return {.manifest_sha256 = sha256(manifest_text(manifest)),
+          .file_count = manifest.size(),
+          .total_bytes = total_bytes,
           .merkle_root = merkle_root(lines)};
 }
 

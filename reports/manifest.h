@@ -31,10 +31,10 @@ std::string merkle_root(const std::vector<std::string>& leaves);
 
 /// What the signed statement says of the evidence.
 struct EvidenceSummary {
-  std::string manifest_sha256;   ///< of the manifest's bytes
-  std::uint64_t file_count = 0;  ///< lines of the manifest
-  std::uint64_t total_bytes = 0; ///< of all listed files
-  std::string merkle_root;       ///< leaves are the lines without their line feed
+  std::string manifest_sha256;    ///< of the manifest's bytes
+  std::uint64_t file_count = 0;   ///< lines of the manifest
+  std::uint64_t total_bytes = 0;  ///< of all listed files
+  std::string merkle_root;        ///< leaves are the lines without their line feed
   friend bool operator==(const EvidenceSummary&, const EvidenceSummary&) = default;
 };
 

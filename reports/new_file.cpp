@@ -16,7 +16,8 @@ namespace {
 
 InputError failed(const std::string& path, const char* what, int error) {
   return {path, fmt::format("{}: {}", what, std::generic_category().message(error)),
-          error == EEXIST || error == ENOTEMPTY ? "move it away or choose another name; nothing is overwritten" : "check the folder, its permissions and the disk"};
+          error == EEXIST || error == ENOTEMPTY ? "move it away or choose another name; nothing is overwritten"
+                                                : "check the folder, its permissions and the disk"};
 }
 
 std::optional<InputError> sync_folder(const std::string& path) {
@@ -30,9 +31,7 @@ std::optional<InputError> sync_folder(const std::string& path) {
   return std::nullopt;
 }
 
-std::string parent_of(const std::string& path) {
-  return std::filesystem::path(path).parent_path().string();
-}
+std::string parent_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
 }  // namespace
 

@@ -45,15 +45,18 @@ Axis axis_of(const Plot& plot) {
 }
 
 std::string line(double x1, double y1, double x2, double y2, std::string_view css_class) {
-  return fmt::format("<line class=\"{}\" x1=\"{:.2f}\" y1=\"{:.2f}\" x2=\"{:.2f}\" y2=\"{:.2f}\"/>\n", css_class, x1, y1, x2, y2);
+  return fmt::format("<line class=\"{}\" x1=\"{:.2f}\" y1=\"{:.2f}\" x2=\"{:.2f}\" y2=\"{:.2f}\"/>\n", css_class, x1,
+                     y1, x2, y2);
 }
 
 std::string text(double x, double y, std::string_view anchor, std::string_view css_class, std::string_view words) {
-  return fmt::format("<text class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"{}\">{}</text>\n", css_class, x, y, anchor, escape(words));
+  return fmt::format("<text class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"{}\">{}</text>\n", css_class, x, y,
+                     anchor, escape(words));
 }
 
 std::string open_svg(const Plot& plot, double height) {
-  return fmt::format("<svg class=\"plot\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n", kWidth, height, escape(plot.title));
+  return fmt::format("<svg class=\"plot\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
+                     height, escape(plot.title));
 }
 
 std::string draw_axis(const Plot& plot, const Axis& axis, double y) {
@@ -63,7 +66,10 @@ std::string draw_axis(const Plot& plot, const Axis& axis, double y) {
   const auto same_with_fewer = [&](int decimals) {
     Scale fewer = scale;
     fewer.decimals = decimals;
-    return std::ranges::all_of(marks, [&](double mark) { return std::abs(std::stod(fewer.number(mark)) - mark / scale.factor) < 1e-9 * std::abs(mark / scale.factor) + 1e-15; });
+    return std::ranges::all_of(marks, [&](double mark) {
+      return std::abs(std::stod(fewer.number(mark)) - mark / scale.factor) <
+             1e-9 * std::abs(mark / scale.factor) + 1e-15;
+    });
   };
   while (scale.decimals > 0 && same_with_fewer(scale.decimals - 1)) --scale.decimals;
   std::string svg = line(kLeft, y, kRight, y, "axis");
@@ -72,32 +78,39 @@ std::string draw_axis(const Plot& plot, const Axis& axis, double y) {
     svg += line(axis.x(mark), kTop, axis.x(mark), y, "grid") + line(axis.x(mark), y, axis.x(mark), y + 5, "axis");
     svg += text(axis.x(mark), y + 18, "middle", "mark", scale.number(mark));
   }
-  return svg + text((kLeft + kRight) / 2, y + 38, "middle", "title", scale.unit.empty() ? plot.title : fmt::format("{} in {}", plot.title, scale.unit));
+  return svg + text((kLeft + kRight) / 2, y + 38, "middle", "title",
+                    scale.unit.empty() ? plot.title : fmt::format("{} in {}", plot.title, scale.unit));
 }
 
 /// Limit, guard band and acceptance limit of one side between two heights.
-std::string draw_side(const Axis& axis, const std::optional<double>& limit, const std::optional<double>& acceptance, double y1, double y2) {
+std::string draw_side(const Axis& axis, const std::optional<double>& limit, const std::optional<double>& acceptance,
+                      double y1, double y2) {
   if (!limit) return "";
   std::string svg;
   if (acceptance && *acceptance != *limit) {
     const auto [left, right] = std::minmax(axis.x(*limit), axis.x(*acceptance));
-    svg += fmt::format("<rect class=\"guard\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/>\n", left, y1, right - left, y2 - y1);
+    svg += fmt::format("<rect class=\"guard\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/>\n", left,
+                       y1, right - left, y2 - y1);
     svg += line(axis.x(*acceptance), y1, axis.x(*acceptance), y2, "acceptance");
   }
   return svg + line(axis.x(*limit), y1, axis.x(*limit), y2, "limit");
 }
 
 std::string draw_limits(const Axis& axis, const PlotRow& row, double y1, double y2) {
-  return draw_side(axis, row.limit_low, row.acceptance_low, y1, y2) + draw_side(axis, row.limit_high, row.acceptance_high, y1, y2);
+  return draw_side(axis, row.limit_low, row.acceptance_low, y1, y2) +
+         draw_side(axis, row.limit_high, row.acceptance_high, y1, y2);
 }
 
-bool same_limits(const PlotRow& a, const PlotRow& b) { return a.limit_low == b.limit_low && a.limit_high == b.limit_high; }
+bool same_limits(const PlotRow& a, const PlotRow& b) {
+  return a.limit_low == b.limit_low && a.limit_high == b.limit_high;
+}
 
 /// Words over the limit lines, when all rows have the same.
 std::string label_limits(const Plot& plot, const Axis& axis) {
   const PlotRow& first = plot.rows.front();
   const bool common = std::ranges::all_of(plot.rows, [&](const PlotRow& row) { return same_limits(row, first); });
-  if (!common) return text(kLeft, kTop - 8, "start", "limit-label", "limit of each row: solid line; guard band: hatched");
+  if (!common)
+    return text(kLeft, kTop - 8, "start", "limit-label", "limit of each row: solid line; guard band: shaded");
   std::vector<double> shown;
   for (const auto& one : {first.limit_low, first.limit_high, first.value}) {
     if (one) shown.push_back(*one);
@@ -111,7 +124,8 @@ std::string label_limits(const Plot& plot, const Axis& axis) {
     return text(x, y, anchor, "limit-label", fmt::format("{} {}", words, scale.text(*limit)));
   };
   const bool two = first.limit_low && first.limit_high;
-  return label(first.limit_low, "limit: at least", two ? kTop - 22 : kTop - 8) + label(first.limit_high, "limit: at most", kTop - 8);
+  return label(first.limit_low, "limit: at least", two ? kTop - 22 : kTop - 8) +
+         label(first.limit_high, "limit: at most", kTop - 8);
 }
 
 std::string draw_samples(const Axis& axis, const PlotRow& row, double middle) {
@@ -134,7 +148,8 @@ std::string draw_row(const Axis& axis, const PlotRow& row, double top) {
     const double low = axis.x(row.interval->low);
     const double high = axis.x(row.interval->high);
     const double y = top + kRowHeight - 5;
-    svg += line(low, y, high, y, "interval") + line(low, y - 3, low, y + 3, "interval") + line(high, y - 3, high, y + 3, "interval");
+    svg += line(low, y, high, y, "interval") + line(low, y - 3, low, y + 3, "interval") +
+           line(high, y - 3, high, y + 3, "interval");
   }
   if (row.value) svg += line(axis.x(*row.value), top + 4, axis.x(*row.value), top + kRowHeight - 4, "value");
   constexpr std::size_t kLongestLabel = 26;
@@ -156,17 +171,12 @@ std::vector<double> axis_marks(double low, double high) {
   return marks;
 }
 
-std::string plot_definitions() {
-  return "<svg class=\"definitions\" aria-hidden=\"true\"><defs><pattern id=\"hatch\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
-         "patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" fill=\"#f4efe2\"/><line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"5\" "
-         "stroke=\"#b39a5c\" stroke-width=\"1.6\"/></pattern></defs></svg>\n";
-}
-
 std::string strip_plot(const Plot& plot) {
   const Axis axis = axis_of(plot);
   const double bottom = kTop + kRowHeight * static_cast<double>(plot.rows.size());
   std::string svg = open_svg(plot, bottom + kAxisHeight) + draw_axis(plot, axis, bottom) + label_limits(plot, axis);
-  for (std::size_t i = 0; i < plot.rows.size(); ++i) svg += draw_row(axis, plot.rows[i], kTop + kRowHeight * static_cast<double>(i));
+  for (std::size_t i = 0; i < plot.rows.size(); ++i)
+    svg += draw_row(axis, plot.rows[i], kTop + kRowHeight * static_cast<double>(i));
   return svg + "</svg>\n";
 }
 
@@ -174,11 +184,13 @@ std::string distribution_plot(const Plot& plot) {
   const Axis axis = axis_of(plot);
   const double bottom = kTop + kDistributionHeight;
   std::string svg = open_svg(plot, bottom + kAxisHeight) + draw_axis(plot, axis, bottom) + label_limits(plot, axis);
-  const bool common = std::ranges::all_of(plot.rows, [&](const PlotRow& row) { return same_limits(row, plot.rows.front()); });
+  const bool common =
+      std::ranges::all_of(plot.rows, [&](const PlotRow& row) { return same_limits(row, plot.rows.front()); });
   if (common) svg += draw_limits(axis, plot.rows.front(), kTop, bottom);
   for (const double share : {0.0, 0.5, 1.0}) {
     const double y = bottom - share * kDistributionHeight;
-    svg += line(kLeft, y, kRight, y, "grid") + text(kLeft - 10, y + 4, "end", "mark", fmt::format("{:.0f} %", share * 100));
+    svg += line(kLeft, y, kRight, y, "grid") +
+           text(kLeft - 10, y + 4, "end", "mark", fmt::format("{:.0f} %", share * 100));
   }
   std::vector<const PlotRow*> rows;
   for (const auto& row : plot.rows) {

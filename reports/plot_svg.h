@@ -13,10 +13,10 @@ namespace assay {
 struct PlotRow {
   std::string label;
   std::vector<double> samples;
-  std::optional<double> value;        ///< the statistic judged
+  std::optional<double> value;  ///< the statistic judged
   std::optional<Interval> interval;
   std::optional<double> limit_low, limit_high, acceptance_low, acceptance_high;
-  std::string outcome;                ///< the word shown at the right end
+  std::string outcome;  ///< the word shown at the right end
   bool passes = false;
 };
 
@@ -31,15 +31,12 @@ struct Plot {
 inline constexpr std::size_t kMostStripRows = 16;
 
 /// Up to kMostStripRows subjects: each sample a dot, the value a bar, the interval a bracket, limits a solid line, the
-/// guard band hatched up to the dashed acceptance limit. At most 200 dots a row, evenly chosen.
+/// guard band shaded up to the dashed acceptance limit. At most 200 dots a row, evenly chosen.
 std::string strip_plot(const Plot& plot);
 
 /// The empirical distribution of the subjects' values, with the limits of the first row; values that do not pass are
 /// crosses, the others dots.
 std::string distribution_plot(const Plot& plot);
-
-/// The hatch pattern that the plots refer to; stands once at the beginning of the page.
-std::string plot_definitions();
 
 /// Round numbers for axis marks that cover [low, high]: 4 to 9 of them, steps 1, 2 or 5 times a power of ten.
 std::vector<double> axis_marks(double low, double high);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "reports/html.h"
-#include "reports/plot_svg.h"
 #include "reports/sections.h"
 #include "reports/style.h"
 
@@ -19,9 +18,9 @@ std::string render_html(const ReportContent& content) {
   html += fmt::format("<meta name=\"generator\" content=\"{}\">\n", kRenderer);
   html += fmt::format("<title>Acceptance test report {}</title>\n<style>{}</style>\n</head>\n<body>\n", escape(run_id),
                       style_sheet("Acceptance test report " + run_id));
-  html += plot_definitions();
   html += cover_section(content) + conformity_section(content) + decision_section(content) + coverage_section(content);
-  html += results_section(content) + conditions_section(content) + deviations_section(content) + methods_section(content);
+  html +=
+      results_section(content) + conditions_section(content) + deviations_section(content) + methods_section(content);
   html += instruments_section(content) + nodes_section(content) + attempts_section(content) + evidence_section(content);
   html += non_claims_section() + verification_section(content);
   return html + "<p class=\"end\">— end of report —</p>\n</body>\n</html>\n";

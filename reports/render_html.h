@@ -7,11 +7,12 @@
 
 namespace assay {
 
-/// What made a report, written into the statement. The number rises whenever the same evidence would render to other bytes,
-/// so that a later build knows whether it can compare; a test pins the bytes to it.
+/// What made a report, written into the statement. The number rises whenever the same evidence would render to other
+/// bytes, so that a later build knows whether it can compare; a test pins the bytes to it.
 inline constexpr const char* kRenderer = "assay-report html/1";
 
-/// The report of `content`: HTML without scripts or references to anything outside, the same bytes for the same content.
+/// The report of `content`: HTML without scripts or references to anything outside, the same bytes for the same
+/// content.
 std::string render_html(const ReportContent& content);
 
 }  // namespace assay

@@ -18,7 +18,8 @@ std::vector<double> ReportContent::samples(const Result& result) const {
   const Requirement& judged = requirement(result.requirement);
   for (const auto& record : step->second) {
     for (const auto& measured : record.measurements) {
-      if (measured.metric != judged.metric || measured.at != judged.at || measured.subject.kind != judged.scope) continue;
+      if (measured.metric != judged.metric || measured.at != judged.at || measured.subject.kind != judged.scope)
+        continue;
       // A node's own id in its record is its host name; the plan calls it by its name in the site.
       if (judged.scope != "node" && measured.subject != result.subject) continue;
       all.insert(all.end(), measured.samples.begin(), measured.samples.end());
@@ -28,8 +29,13 @@ std::vector<double> ReportContent::samples(const Result& result) const {
 }
 
 ReportContent report_content(const Examined& examined, const EvidenceReader& evidence, const std::string& self_signed) {
-  ReportContent content{.run = examined.run, .verdict = examined.verdict, .verdict_sha256 = examined.verdict_sha256,
-                        .journal_sha256 = examined.journal_sha256, .self_signed = self_signed, .records = {}, .companions = {}};
+  ReportContent content{.run = examined.run,
+                        .verdict = examined.verdict,
+                        .verdict_sha256 = examined.verdict_sha256,
+                        .journal_sha256 = examined.journal_sha256,
+                        .self_signed = self_signed,
+                        .records = {},
+                        .companions = {}};
   const Plan& plan = content.run.plan;
   for (const auto& step : plan.steps) {
     const auto attempts = content.run.journal.of(step.id);

@@ -18,7 +18,16 @@ namespace {
 constexpr int kSignificant = 4;
 
 constexpr std::array<std::pair<double, std::string_view>, 10> kPrefixes = {{
-    {1e18, "E"}, {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"},
+    {1e18, "E"},
+    {1e15, "P"},
+    {1e12, "T"},
+    {1e9, "G"},
+    {1e6, "M"},
+    {1e3, "k"},
+    {1, ""},
+    {1e-3, "m"},
+    {1e-6, "µ"},
+    {1e-9, "n"},
 }};
 
 /// Seconds, joules and watts go below 1, and seconds not above it; counts and rates of whole things not below it.
@@ -49,7 +58,8 @@ Scale scale_for(std::span<const double> values, std::string_view unit) {
     if (unit != "1") scale.unit = std::string(prefix) + std::string(unit);
     if (largest >= factor) break;
   }
-  scale.decimals = std::clamp(kSignificant - 1 - static_cast<int>(std::floor(std::log10(largest / scale.factor))), 0, kMostDecimals);
+  scale.decimals =
+      std::clamp(kSignificant - 1 - static_cast<int>(std::floor(std::log10(largest / scale.factor))), 0, kMostDecimals);
   const std::set<double> distinct(values.begin(), values.end());
   while (scale.decimals < kMostDecimals) {
     std::set<std::string> shown;

@@ -9,8 +9,8 @@ namespace assay {
 
 /// One prefix and one number of decimals for numbers that stand side by side.
 struct Scale {
-  double factor = 1;   ///< base units in one shown unit
-  std::string unit;    ///< "GB/s", "us", "" for unit 1
+  double factor = 1;  ///< base units in one shown unit
+  std::string unit;   ///< "GB/s", "us", "" for unit 1
   int decimals = 3;
 
   /// `value` as "449.9 GB/s".
@@ -20,8 +20,8 @@ struct Scale {
 };
 
 /// The scale for `values` in base unit `unit`: the prefix suits the largest; at least four significant digits of it are
-/// shown, and as many more as it takes that values which differ also differ in print (at most kMostDecimals). So a value
-/// is never rounded onto or across a limit that stands beside it.
+/// shown, and as many more as it takes that values which differ also differ in print (at most kMostDecimals). So a
+/// value is never rounded onto or across a limit that stands beside it.
 Scale scale_for(std::span<const double> values, std::string_view unit);
 
 /// Beyond these decimals two numbers of one row may look alike; 2^53 has 16 digits.

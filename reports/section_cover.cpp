@@ -1,6 +1,7 @@
 // section_cover: the first page, and the words that all sections share.
 #include <algorithm>
 #include <cctype>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -22,13 +23,18 @@ std::string banner(const char* word, const std::string& html) {
 std::string banners(const ReportContent& content) {
   std::string html;
   if (content.run.plan.quick) {
-    html += banner("REHEARSAL", "Quick parameters were used. The figures show that the procedure works; they accept and reject nothing.");
+    html += banner(
+        "REHEARSAL",
+        "Quick parameters were used. The figures show that the procedure works; they accept and reject nothing.");
   }
-  if (content.run.plan.partial) html += banner("PARTIAL", "Only a part of the profile was planned, so the whole cannot be accepted.");
+  if (content.run.plan.partial)
+    html += banner("PARTIAL", "Only a part of the profile was planned, so the whole cannot be accepted.");
   if (!content.self_signed.empty()) {
     html += banner("SELF-SIGNED",
-                   "The key belongs to whoever ran the test. The signature shows that nothing was changed since; it does not show who "
-                   "signed. Key " + digest_html(content.self_signed));
+                   "The key belongs to whoever ran the test. The signature shows that nothing was changed since; it "
+                   "does not show who "
+                   "signed. Key " +
+                       digest_html(content.self_signed));
   }
   return html;
 }
@@ -38,9 +44,17 @@ std::string counts(const Verdict& verdict) {
   for (const auto outcome : {Outcome::pass, Outcome::conditional_pass, Outcome::conditional_fail, Outcome::fail,
                              Outcome::inconclusive, Outcome::not_measured, Outcome::error}) {
     const auto found = verdict.counts.find(to_string(outcome));
-    html += fmt::format("<div><b>{}</b>{}</div>\n", found == verdict.counts.end() ? 0 : found->second, outcome_words(outcome));
+    html += fmt::format("<div><b>{}</b>{}</div>\n", found == verdict.counts.end() ? 0 : found->second,
+                        outcome_words(outcome));
   }
   return html + "</div>\n";
+}
+
+/// "450.0 GB/s (450000000000 B/s)": for reading, and with every digit.
+std::string shown_and_exact(double value, const std::string& unit) {
+  const std::string shown = scale_for(std::span(&value, 1), unit).text(value);
+  const std::string exact = exact_text(value, unit);
+  return unit == "1" || shown == exact ? exact : fmt::format("{} ({})", shown, exact);
 }
 
 /// "2026-01-05 06:37:41 UTC" for people.
@@ -57,16 +71,20 @@ std::string cover_section(const ReportContent& content) {
   const Plan& plan = content.run.plan;
   const Journal& journal = content.run.journal;
   const std::string word = to_string(content.verdict.overall);
-  std::string html = fmt::format("<div class=\"masthead\"><b>ASSAY</b><span>Report {}</span></div>\n", escape(journal.run_id));
+  std::string html =
+      fmt::format("<div class=\"masthead\"><b>ASSAY</b><span>Report {}</span></div>\n", escape(journal.run_id));
   html += "<h1>Acceptance test report</h1>\n";
   html += fmt::format("<p class=\"subtitle\">{} — {}</p>\n", escape(plan.site.name), escape(plan.profile.title));
   html += banners(content);
-  html += fmt::format("<div class=\"verdict {}\"><div class=\"word\">{}</div><p>{}</p></div>\n", word, upper(word), escape(content.verdict.reason));
+  html += fmt::format("<div class=\"verdict {}\"><div class=\"word\">{}</div><p>{}</p></div>\n", word, upper(word),
+                      escape(content.verdict.reason));
   html += counts(content.verdict);
   const std::string signer = content.self_signed.empty()
-      ? "Whoever signed the statement of the dossier in which this page lies; outside a verified dossier this page is unsigned."
-      : "<strong>SELF-SIGNED</strong>, key " + digest_html(content.self_signed);
-  html += facts({{"Site", fmt::format("{}, {} {}", escape(plan.site.name), plan.site.nodes.size(), plan.site.nodes.size() == 1 ? "node" : "nodes")},
+                                 ? "Whoever signed the statement of the dossier in which this page lies; outside a "
+                                   "verified dossier this page is unsigned."
+                                 : "<strong>SELF-SIGNED</strong>, key " + digest_html(content.self_signed);
+  html += facts({{"Site", fmt::format("{}, {} {}", escape(plan.site.name), plan.site.nodes.size(),
+                                      plan.site.nodes.size() == 1 ? "node" : "nodes")},
                  {"Targets", fmt::format("profile {}, revision {}", escape(plan.profile.name), plan.profile.revision)},
                  {"Test begun", moment(journal.begin)},
                  {"Test ended", journal.end.empty() ? "not ended" : moment(journal.end)},
@@ -75,8 +93,10 @@ std::string cover_section(const ReportContent& content) {
                  {"Verdict (SHA-256)", digest_html(content.verdict_sha256)},
                  {"Conducted with", "assay " + escape(plan.assay_version)},
                  {"Signed by", signer}});
-  return html + "<p class=\"small\">The results relate only to the items tested, at the time of the test and under the conditions recorded. "
-                "This page is made from the signed evidence and from nothing else.</p>\n";
+  return html +
+         "<p class=\"small\">The results relate only to the items tested, at the time of the test and under the "
+         "conditions recorded. "
+         "This page is made from the signed evidence and from nothing else.</p>\n";
 }
 
 std::string outcome_words(Outcome outcome) {
@@ -91,13 +111,20 @@ std::string outcome_box(Outcome outcome) {
 
 std::string outcome_letter(Outcome outcome) {
   switch (outcome) {
-    case Outcome::pass: return "P";
-    case Outcome::conditional_pass: return "p";
-    case Outcome::conditional_fail: return "f";
-    case Outcome::fail: return "F";
-    case Outcome::inconclusive: return "?";
-    case Outcome::not_measured: return "–";
-    case Outcome::error: return "E";
+    case Outcome::pass:
+      return "P";
+    case Outcome::conditional_pass:
+      return "p";
+    case Outcome::conditional_fail:
+      return "f";
+    case Outcome::fail:
+      return "F";
+    case Outcome::inconclusive:
+      return "?";
+    case Outcome::not_measured:
+      return "–";
+    case Outcome::error:
+      return "E";
   }
   return "E";
 }
@@ -112,14 +139,18 @@ std::string target_words(const ReportContent& content, const Requirement& requir
   const auto side = [&](double stated) -> std::string {
     const std::string share = fmt::format("{:.15g} × ", stated);
     switch (limit.reference) {
-      case Reference::none: return exact_text(stated, limit.unit);
+      case Reference::none:
+        return shown_and_exact(stated, limit.unit);
       case Reference::peak: {
         const Peak& peak = content.run.plan.profile.peaks.at(limit.name);
-        return fmt::format("{}design peak {} of {}", share, limit.name, exact_text(peak.value, peak.unit));
+        return fmt::format("{}design peak {} of {}", share, limit.name, shown_and_exact(peak.value, peak.unit));
       }
-      case Reference::metric: return fmt::format("{}the measured {}", share, limit.name);
-      case Reference::best_sample: return share + "the best sample";
-      case Reference::fleet_median: return share + "the fleet's median";
+      case Reference::metric:
+        return fmt::format("{}the measured {}", share, limit.name);
+      case Reference::best_sample:
+        return share + "the best sample";
+      case Reference::fleet_median:
+        return share + "the fleet's median";
     }
     return share;
   };
@@ -131,7 +162,8 @@ std::string target_words(const ReportContent& content, const Requirement& requir
 
 Scale result_scale(const Result& result) {
   std::vector<double> side_by_side;
-  for (const auto& one : {result.value, result.limit_low, result.limit_high, result.acceptance_low, result.acceptance_high}) {
+  for (const auto& one :
+       {result.value, result.limit_low, result.limit_high, result.acceptance_low, result.acceptance_high}) {
     if (one) side_by_side.push_back(*one);
   }
   return scale_for(side_by_side, result.unit);

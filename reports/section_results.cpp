@@ -17,9 +17,16 @@ constexpr std::size_t kMostRecordedSteps = 64;    // whose conditions are printe
 constexpr std::size_t kMostConditionRows = 1000;  // of met conditions; unmet ones are always printed
 
 PlotRow plot_row(const ReportContent& content, const Result& result) {
-  return {.label = subject_words(result), .samples = content.samples(result), .value = result.value, .interval = result.interval,
-          .limit_low = result.limit_low, .limit_high = result.limit_high, .acceptance_low = result.acceptance_low,
-          .acceptance_high = result.acceptance_high, .outcome = outcome_words(result.outcome), .passes = result.outcome == Outcome::pass};
+  return {.label = subject_words(result),
+          .samples = content.samples(result),
+          .value = result.value,
+          .interval = result.interval,
+          .limit_low = result.limit_low,
+          .limit_high = result.limit_high,
+          .acceptance_low = result.acceptance_low,
+          .acceptance_high = result.acceptance_high,
+          .outcome = outcome_words(result.outcome),
+          .passes = result.outcome == Outcome::pass};
 }
 
 std::string worst_table(std::vector<const Result*> results) {
@@ -28,24 +35,31 @@ std::string worst_table(std::vector<const Result*> results) {
   results.resize(std::min(results.size(), kWorstListed));
   std::vector<std::string> rows;
   for (const Result* one : results) {
-    rows.push_back(row({escape(subject_words(*one)), escape(result_scale(*one).text(*one->value)), percent(*one->margin), outcome_box(one->outcome)}));
+    rows.push_back(row({escape(subject_words(*one)), escape(result_scale(*one).text(*one->value)),
+                        percent(*one->margin), outcome_box(one->outcome)}));
   }
   return table("worst", {"The smallest margins", "Value", "Margin", "Verdict"}, rows);
 }
 
-std::string figure(const ReportContent& content, const Requirement& requirement, const std::vector<const Result*>& results) {
-  Plot plot{.title = fmt::format("{} ({})", requirement.metric, requirement.statistic), .unit = requirement.limit.unit, .rows = {}};
+std::string figure(const ReportContent& content, const Requirement& requirement,
+                   const std::vector<const Result*>& results) {
+  Plot plot{.title = fmt::format("{} ({})", requirement.metric, requirement.statistic),
+            .unit = requirement.limit.unit,
+            .rows = {}};
   for (const Result* result : results) {
     if (result->value) plot.rows.push_back(plot_row(content, *result));
   }
   if (plot.rows.empty()) return "<p class=\"small\">There is no figure, because nothing was measured.</p>\n";
   if (plot.rows.size() > kMostStripRows) {
     return "<figure>\n" + distribution_plot(plot) +
-           "<figcaption>Empirical distribution of the judged value over all subjects. Dots pass, crosses do not; solid line: limit; hatched: guard band; "
-           "dashed: acceptance limit.</figcaption>\n</figure>\n" + worst_table(results);
+           "<figcaption>Empirical distribution of the judged value over all subjects. Dots pass, crosses do not; solid "
+           "line: limit; shaded: guard band; "
+           "dashed: acceptance limit.</figcaption>\n</figure>\n" +
+           worst_table(results);
   }
   return "<figure>\n" + strip_plot(plot) +
-         "<figcaption>Dots: samples; bar: the judged value; bracket: its interval; solid line: limit; hatched: guard band; dashed: acceptance limit."
+         "<figcaption>Dots: samples; bar: the judged value; bracket: its interval; solid line: limit; shaded: guard "
+         "band; dashed: acceptance limit."
          "</figcaption>\n</figure>\n";
 }
 
@@ -54,12 +68,14 @@ std::string source_words(const Source& source) {
   if (!source.figure.empty()) words += ": " + source.figure;
   if (!source.date.empty()) words += " (" + source.date + ")";
   if (!source.method.empty()) words += ". " + source.method;
-  return fmt::format("{} <span class=\"tag{}\">{}</span>", escape(words), source.status == "sourced" ? "" : " weak", escape(source.status));
+  return fmt::format("{} <span class=\"tag{}\">{}</span>", escape(words), source.status == "sourced" ? "" : " weak",
+                     escape(source.status));
 }
 
 std::string at_words(const Values& at) {
   std::string words;
-  for (const auto& [name, value] : at) words += fmt::format("{}{} = {}", words.empty() ? ", at " : ", ", name, to_json(value).dump());
+  for (const auto& [name, value] : at)
+    words += fmt::format("{}{} = {}", words.empty() ? ", at " : ", ", name, to_json(value).dump());
   return words;
 }
 
@@ -69,21 +85,37 @@ std::string value_words(const Value& value) {
 }
 
 /// Uncertainty budget of each result: instrument, the rest, the whole.
-std::string uncertainty_table(const ReportContent& content, const Requirement& requirement, const std::vector<const Result*>& results) {
+std::string uncertainty_table(const ReportContent& content, const Requirement& requirement,
+                              const std::vector<const Result*>& results) {
   const auto probe = content.run.plan.probes.find(requirement.probe);
   if (probe == content.run.plan.probes.end()) return "";
   const auto* metric = probe->second.description.metric(requirement.metric);
-  std::vector<std::string> rows;
+  struct Line {
+    const Result* result;
+    double instrument, guard;
+  };
+  std::vector<Line> lines;
+  std::vector<double> numbers;
   for (const Result* one : results) {
-    if (!one->value || !one->uncertainty || rows.size() == kMostStripRows) continue;
+    if (!one->value || !one->uncertainty || lines.size() == kMostStripRows) continue;
     const double instrument = metric == nullptr ? 0 : metric->instrument * std::abs(*one->value);
-    const double guard = one->acceptance_low ? *one->acceptance_low - *one->limit_low : one->acceptance_high ? *one->limit_high - *one->acceptance_high : 0;
-    const double numbers[] = {instrument, *one->uncertainty, guard};
-    const Scale scale = scale_for(numbers, one->unit);
-    rows.push_back(row({escape(subject_words(*one)), escape(scale.text(instrument)), escape(scale.text(*one->uncertainty)),
-                        *one->value == 0 ? "—" : percent(*one->uncertainty / std::abs(*one->value)), escape(scale.text(guard))}));
+    const double guard = one->acceptance_low    ? *one->acceptance_low - *one->limit_low
+                         : one->acceptance_high ? *one->limit_high - *one->acceptance_high
+                                                : 0;
+    lines.push_back({.result = one, .instrument = instrument, .guard = guard});
+    numbers.insert(numbers.end(), {*one->uncertainty, guard});
   }
-  return rows.empty() ? "" : table("budget", {"Uncertainty", "Instrument (type B)", "u, with repeatability", "u, relative", "Guard band w"}, rows);
+  if (lines.empty()) return "";
+  Scale scale = scale_for(numbers, requirement.limit.unit);
+  scale.decimals = std::min(scale.decimals, 4);  // an uncertainty has no more digits that mean anything
+  std::vector<std::string> rows;
+  for (const auto& [one, instrument, guard] : lines) {
+    rows.push_back(
+        row({escape(subject_words(*one)), escape(scale.text(instrument)), escape(scale.text(*one->uncertainty)),
+             *one->value == 0 ? "—" : percent(*one->uncertainty / std::abs(*one->value)), escape(scale.text(guard))}));
+  }
+  return table("budget", {"Uncertainty", "Instrument (type B)", "u, with repeatability", "u, relative", "Guard band w"},
+               rows);
 }
 
 std::string demanded_table(const ReportContent& content) {
@@ -92,25 +124,32 @@ std::string demanded_table(const ReportContent& content) {
   for (const auto& result : content.verdict.results) {
     for (const auto& condition : result.conditions) {
       if (condition.met && ++met > kMostConditionRows) continue;
-      rows.push_back(row({requirement_number(content, result.requirement), escape(subject_words(result)), escape(condition.name), escape(condition.demanded),
-                          condition.seen ? escape(value_words(*condition.seen)) : "not recorded",
-                          condition.met ? "met" : "<span class=\"unmet\">NOT MET</span>"}));
+      rows.push_back(
+          row({requirement_number(content, result.requirement), escape(subject_words(result)), escape(condition.name),
+               escape(condition.demanded), condition.seen ? escape(value_words(*condition.seen)) : "not recorded",
+               condition.met ? "met" : "<span class=\"unmet\">NOT MET</span>"}));
     }
   }
   if (rows.empty()) return "<p>No requirement that was measured demands a condition.</p>\n";
   std::string html = table("conditions", {"No.", "Subject", "Condition", "Demanded", "Recorded", ""}, rows);
-  if (met > kMostConditionRows) html += fmt::format("<p>{} further conditions are met; evidence/verdict.json lists them.</p>\n", met - kMostConditionRows);
+  if (met > kMostConditionRows)
+    html += fmt::format("<p>{} further conditions are met; evidence/verdict.json lists them.</p>\n",
+                        met - kMostConditionRows);
   return html;
 }
 
 std::string recorded_row(const std::string& step, const Record& record, std::size_t number) {
   std::string words;
   for (const auto& condition : record.conditions) {
-    words += fmt::format("{}{}{} = {}", words.empty() ? "" : "; ", condition.name,
-                         condition.subject.kind == "node" ? "" : fmt::format(" [{} {}]", condition.subject.kind, condition.subject.id), value_words(condition.value));
+    words += fmt::format(
+        "{}{}{} = {}", words.empty() ? "" : "; ", condition.name,
+        condition.subject.kind == "node" ? "" : fmt::format(" [{} {}]", condition.subject.kind, condition.subject.id),
+        value_words(condition.value));
   }
   for (const auto& note : record.notes) words += (words.empty() ? "note: " : "; note: ") + note;
-  return row({escape(step), fmt::format("{}", number), escape(record.start.probe), escape(words)});
+  return row(
+      {fmt::format("<code>{}</code><br><small>{}, record {}</small>", escape(step), escape(record.start.probe), number),
+       escape(words)});
 }
 
 }  // namespace
@@ -121,18 +160,23 @@ std::string results_section(const ReportContent& content) {
   std::string html = "<h2 class=\"page\">4 Results</h2>\n";
   for (const auto& requirement : content.run.plan.profile.requirements) {
     const auto& results = by_requirement[requirement.id];
-    html += fmt::format("<section>\n<h3>{} {} <code>{}</code></h3>\n", requirement_number(content, requirement.id), escape(requirement.title), escape(requirement.id));
-    html += fmt::format("<p>The {} of {}{} of each {}, measured by <code>{}</code>, is demanded to be {}. Source: {}</p>\n", escape(requirement.statistic),
-                        escape(requirement.metric), escape(at_words(requirement.at)), escape(requirement.scope), escape(requirement.probe),
-                        escape(target_words(content, requirement)), source_words(requirement.source));
+    html += fmt::format("<section>\n<h3>{} {} <code>{}</code></h3>\n", requirement_number(content, requirement.id),
+                        escape(requirement.title), escape(requirement.id));
+    html +=
+        fmt::format("<p>The {} of {}{} of each {}, measured by <code>{}</code>, is demanded to be {}. Source: {}</p>\n",
+                    escape(requirement.statistic), escape(requirement.metric), escape(at_words(requirement.at)),
+                    escape(requirement.scope), escape(requirement.probe), escape(target_words(content, requirement)),
+                    source_words(requirement.source));
     html += figure(content, requirement, results) + uncertainty_table(content, requirement, results) + "</section>\n";
   }
   return html;
 }
 
 std::string conditions_section(const ReportContent& content) {
-  std::string html = "<h2 class=\"page\">5 Conditions</h2>\n<p>A number counts only with the circumstances that give it its meaning. A demanded condition that "
-                     "is unmet or was not recorded makes the result inconclusive.</p>\n<h3>Demanded</h3>\n";
+  std::string html =
+      "<h2 class=\"page\">5 Conditions</h2>\n<p>A number counts only with the circumstances that give it its meaning. "
+      "A demanded condition that "
+      "is unmet or was not recorded makes the result inconclusive.</p>\n<h3>Demanded</h3>\n";
   html += demanded_table(content) + "<h3>Recorded</h3>\n";
   std::vector<std::string> rows;
   for (const auto& step : content.run.plan.steps) {
@@ -140,11 +184,12 @@ std::string conditions_section(const ReportContent& content) {
     for (const auto* records : {&content.records, &content.companions}) {
       const auto found = records->find(step.id);
       if (found == records->end()) continue;
-      for (std::size_t i = 0; i < found->second.size(); ++i) rows.push_back(recorded_row(step.id, found->second[i], i + 1));
+      for (std::size_t i = 0; i < found->second.size(); ++i)
+        rows.push_back(recorded_row(step.id, found->second[i], i + 1));
     }
   }
   if (rows.empty()) return html + "<p>No record could be read.</p>\n";
-  html += table("recorded", {"Step", "Record", "Probe", "Conditions and notes"}, rows);
+  html += table("recorded", {"Step, probe", "Conditions and notes"}, rows);
   if (content.run.plan.steps.size() > kMostRecordedSteps) html += "<p>Further steps: see evidence/records.</p>\n";
   return html;
 }

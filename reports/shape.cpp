@@ -49,7 +49,8 @@ std::optional<InputError> check_object(const json& value, const json& shape, con
     if (auto problem = check_shape(*member, inner, here)) return problem;
   }
   for (const auto& [key, unused] : value.items()) {
-    if (std::ranges::find(names, key) == names.end()) return InputError{where, fmt::format("has an unknown member '{}'", key), suggestion(key, names)};
+    if (std::ranges::find(names, key) == names.end())
+      return InputError{where, fmt::format("has an unknown member '{}'", key), suggestion(key, names)};
   }
   return std::nullopt;
 }

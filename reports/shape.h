@@ -14,6 +14,7 @@ namespace assay {
 /// array has one element that every element must fit, and a string names a form: "text", "flag", "count" (0 to 2^53),
 /// "decimal" (a string that es6_number writes), "digest" (64 hex digits), "time" (UTC), or "=word" for that very text.
 /// The error names the place under `where`.
-std::optional<InputError> check_shape(const nlohmann::json& value, const nlohmann::json& shape, const std::string& where);
+std::optional<InputError> check_shape(const nlohmann::json& value, const nlohmann::json& shape,
+                                      const std::string& where);
 
 }  // namespace assay

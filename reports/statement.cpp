@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/digest.h"
 #include "orchestrator/decision.h"
+#include "orchestrator/digest.h"
 #include "reports/canonical_json.h"
 #include "reports/dsse.h"
 #include "reports/shape.h"
@@ -46,11 +46,10 @@ const json& predicate_shape() {
 }
 
 const json& statement_shape() {
-  static const json kShape = {
-      {"_type", "=" + std::string(kStatementType)},
-      {"predicateType", "=" + std::string(kPredicateType)},
-      {"subject", json::array({{{"name", "text"}, {"digest", {{"sha256", "digest"}}}}})},
-      {"predicate", predicate_shape()}};
+  static const json kShape = {{"_type", "=" + std::string(kStatementType)},
+                              {"predicateType", "=" + std::string(kPredicateType)},
+                              {"subject", json::array({{{"name", "text"}, {"digest", {{"sha256", "digest"}}}}})},
+                              {"predicate", predicate_shape()}};
   return kShape;
 }
 
@@ -67,13 +66,21 @@ json json_of(const Result& result, const Requirement& requirement) {
   }
   json object = {{"requirement", result.requirement},
                  {"subject", {{"kind", result.subject.kind}, {"id", result.subject.id}}},
-                 {"node", result.node}, {"step", result.step}, {"required", result.required},
-                 {"verdict", to_string(result.outcome)}, {"reason", result.reason},
-                 {"metric", requirement.metric}, {"statistic", requirement.statistic}, {"unit", result.unit},
-                 {"n", result.samples}, {"attempts", static_cast<std::uint64_t>(result.attempts)},
-                 {"conditions", std::move(conditions)}, {"evidence", result.evidence}};
+                 {"node", result.node},
+                 {"step", result.step},
+                 {"required", result.required},
+                 {"verdict", to_string(result.outcome)},
+                 {"reason", result.reason},
+                 {"metric", requirement.metric},
+                 {"statistic", requirement.statistic},
+                 {"unit", result.unit},
+                 {"n", result.samples},
+                 {"attempts", static_cast<std::uint64_t>(result.attempts)},
+                 {"conditions", std::move(conditions)},
+                 {"evidence", result.evidence}};
   if (result.interval) {
-    object["ci"] = {{"low", es6_number(result.interval->low)}, {"high", es6_number(result.interval->high)},
+    object["ci"] = {{"low", es6_number(result.interval->low)},
+                    {"high", es6_number(result.interval->high)},
                     {"level", es6_number(result.interval->level)}};
   }
   put(object, "value", result.value);
@@ -97,14 +104,17 @@ json results_of(const Plan& plan, const Verdict& verdict) {
 }
 
 json decision_rule(const Profile& profile) {
-  return {{"id", "guardBand"}, {"guardFactor", es6_number(profile.guard_factor)},
+  return {{"id", "guardBand"},
+          {"guardFactor", es6_number(profile.guard_factor)},
           {"confidence", es6_number(profile.confidence)},
           {"maxFalseAccept", es6_number(1 - normal_cdf(profile.guard_factor))},
           {"looks", "risk split evenly among planned looks (Bonferroni)"}};
 }
 
 json run_part(const Run& run) {
-  json part = {{"id", run.journal.run_id}, {"kind", "measured"}, {"startedAt", run.journal.begin},
+  json part = {{"id", run.journal.run_id},
+               {"kind", "measured"},
+               {"startedAt", run.journal.begin},
                {"resumed", static_cast<std::uint64_t>(run.journal.resumed)},
                {"orchestrator", {{"name", "assay"}, {"version", run.plan.assay_version}}}};
   if (!run.journal.end.empty()) part["finishedAt"] = run.journal.end;
@@ -113,17 +123,24 @@ json run_part(const Run& run) {
 
 /// The members that the claims carry.
 void put_claims(const Claims& claims, json& predicate) {
-  predicate["evidence"] = {{"manifestSha256", claims.evidence.manifest_sha256}, {"fileCount", claims.evidence.file_count},
-                           {"totalBytes", claims.evidence.total_bytes}, {"merkleRoot", claims.evidence.merkle_root}};
+  predicate["evidence"] = {{"manifestSha256", claims.evidence.manifest_sha256},
+                           {"fileCount", claims.evidence.file_count},
+                           {"totalBytes", claims.evidence.total_bytes},
+                           {"merkleRoot", claims.evidence.merkle_root}};
   predicate["renderings"] = json::array();
   for (const auto& rendering : claims.renderings) {
-    predicate["renderings"].push_back({{"path", rendering.path}, {"mediaType", rendering.media_type},
-                                       {"sha256", rendering.sha256}, {"renderer", rendering.renderer}});
+    predicate["renderings"].push_back({{"path", rendering.path},
+                                       {"mediaType", rendering.media_type},
+                                       {"sha256", rendering.sha256},
+                                       {"renderer", rendering.renderer}});
   }
   predicate["signatories"] = json::array();
   for (const auto& signatory : claims.signatories) {
-    predicate["signatories"].push_back({{"role", signatory.role}, {"name", signatory.name}, {"organisation", signatory.organisation},
-                                        {"keyFingerprint", signatory.key_fingerprint}, {"meaning", signatory.meaning}});
+    predicate["signatories"].push_back({{"role", signatory.role},
+                                        {"name", signatory.name},
+                                        {"organisation", signatory.organisation},
+                                        {"keyFingerprint", signatory.key_fingerprint},
+                                        {"meaning", signatory.meaning}});
   }
   predicate["issuedAt"] = claims.issued_at;
   predicate["tool"] = claims.tool;
@@ -132,17 +149,27 @@ void put_claims(const Claims& claims, json& predicate) {
 
 Claims claims_from(const json& predicate) {
   const auto& evidence = predicate.at("evidence");
-  Claims claims{.issued_at = predicate.at("issuedAt"), .tool = predicate.at("tool"),
-                .evidence = {.manifest_sha256 = evidence.at("manifestSha256"), .file_count = evidence.at("fileCount"),
-                             .total_bytes = evidence.at("totalBytes"), .merkle_root = evidence.at("merkleRoot")},
-                .renderings = {}, .signatories = {}, .non_claims = predicate.at("nonClaims")};
+  Claims claims{.issued_at = predicate.at("issuedAt"),
+                .tool = predicate.at("tool"),
+                .evidence = {.manifest_sha256 = evidence.at("manifestSha256"),
+                             .file_count = evidence.at("fileCount"),
+                             .total_bytes = evidence.at("totalBytes"),
+                             .merkle_root = evidence.at("merkleRoot")},
+                .renderings = {},
+                .signatories = {},
+                .non_claims = predicate.at("nonClaims")};
   for (const auto& rendering : predicate.at("renderings")) {
-    claims.renderings.push_back({.path = rendering.at("path"), .media_type = rendering.at("mediaType"),
-                                 .sha256 = rendering.at("sha256"), .renderer = rendering.at("renderer")});
+    claims.renderings.push_back({.path = rendering.at("path"),
+                                 .media_type = rendering.at("mediaType"),
+                                 .sha256 = rendering.at("sha256"),
+                                 .renderer = rendering.at("renderer")});
   }
   for (const auto& one : predicate.at("signatories")) {
-    claims.signatories.push_back({.role = one.at("role"), .name = one.at("name"), .organisation = one.at("organisation"),
-                                  .key_fingerprint = one.at("keyFingerprint"), .meaning = one.at("meaning")});
+    claims.signatories.push_back({.role = one.at("role"),
+                                  .name = one.at("name"),
+                                  .organisation = one.at("organisation"),
+                                  .key_fingerprint = one.at("keyFingerprint"),
+                                  .meaning = one.at("meaning")});
   }
   return claims;
 }
@@ -152,11 +179,13 @@ Claims claims_from(const json& predicate) {
 bool Signatory::is_self_signed() const { return meaning == kSelfSigned; }
 
 std::vector<std::string> non_claims() {
-  return {"It is not claimed that the sensors and clocks of the nodes are honest.",
-          "It is not claimed that the machines were treated alike before, during and after the test.",
-          "It is not claimed that the measured performance lasts; results relate to the tested items at the time of the test.",
-          "It is not claimed that requirements outside the profile are met.",
-          "A self-signed statement shows that nothing was changed since it was signed; it does not show who signed it."};
+  return {
+      "It is not claimed that the sensors and clocks of the nodes are honest.",
+      "It is not claimed that the machines were treated alike before, during and after the test.",
+      "It is not claimed that the measured performance lasts; results relate to the tested items at the time of the "
+      "test.",
+      "It is not claimed that requirements outside the profile are met.",
+      "A self-signed statement shows that nothing was changed since it was signed; it does not show who signed it."};
 }
 
 std::expected<json, InputError> statement_of(const Claims& claims, const Run& run, const Verdict& verdict,
@@ -168,19 +197,30 @@ std::expected<json, InputError> statement_of(const Claims& claims, const Run& ru
   for (const auto& node : plan.site.nodes) nodes.push_back(node.name);
   json instruments = json::array();
   for (const auto& [name, probe] : plan.probes) {
-    instruments.push_back({{"probe", name}, {"revision", static_cast<std::uint64_t>(probe.description.revision)}, {"sha256", probe.sha256}});
+    instruments.push_back({{"probe", name},
+                           {"revision", static_cast<std::uint64_t>(probe.description.revision)},
+                           {"sha256", probe.sha256}});
   }
   json deviations = json::array();
-  for (const auto& deviation : verdict.deviations) deviations.push_back({{"what", deviation.what}, {"step", deviation.step}});
+  for (const auto& deviation : verdict.deviations)
+    deviations.push_back({{"what", deviation.what}, {"step", deviation.step}});
   json coverage = verdict.counts;
   coverage["planned"] = plan.coverage.size();
   coverage["results"] = verdict.results.size();
   json predicate = {
       {"run", run_part(run)},
       {"site", {{"name", plan.site.name}, {"nodes", std::move(nodes)}}},
-      {"plan", {{"sha256", run.plan_sha256}, {"quick", plan.quick}, {"partial", plan.partial}, {"steps", plan.steps.size()}, {"cells", plan.coverage.size()}}},
-      {"targets", {{"profile", plan.profile.name}, {"title", plan.profile.title},
-                   {"revision", static_cast<std::uint64_t>(plan.profile.revision)}, {"sha256", sha256(*targets)}}},
+      {"plan",
+       {{"sha256", run.plan_sha256},
+        {"quick", plan.quick},
+        {"partial", plan.partial},
+        {"steps", plan.steps.size()},
+        {"cells", plan.coverage.size()}}},
+      {"targets",
+       {{"profile", plan.profile.name},
+        {"title", plan.profile.title},
+        {"revision", static_cast<std::uint64_t>(plan.profile.revision)},
+        {"sha256", sha256(*targets)}}},
       {"instruments", std::move(instruments)},
       {"decisionRule", decision_rule(plan.profile)},
       {"verdict", {{"overall", to_string(verdict.overall)}, {"reason", verdict.reason}, {"sha256", verdict_sha256}}},
@@ -200,7 +240,8 @@ std::expected<ReadStatement, InputError> read_statement(std::string_view payload
   if (!document) return std::unexpected(document.error());
   if (!document->is_object()) return std::unexpected(InputError{where, "is not an object", ""});
   // Types first and exactly: a statement of another type is refused as such, not for its members.
-  for (const auto& [member, expected] : {std::pair("_type", kStatementType), std::pair("predicateType", kPredicateType)}) {
+  for (const auto& [member, expected] :
+       {std::pair("_type", kStatementType), std::pair("predicateType", kPredicateType)}) {
     if (document->value(member, json()) != expected) {
       return std::unexpected(InputError{fmt::format("{}: {}", where, member), fmt::format("is not '{}'", expected),
                                         "a simulation or another attestation is no acceptance"});

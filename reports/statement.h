@@ -33,11 +33,12 @@ inline constexpr std::string_view kResponsible =
     "The signatory takes responsibility for the conduct of the test and for the completeness of this evidence.";
 /// What a signature means whose key was made by the same hands that ran the test.
 inline constexpr std::string_view kSelfSigned =
-    "Self-signed: the key belongs to whoever ran the test. Nothing was changed since it was signed; who signed it is not shown.";
+    "Self-signed: the key belongs to whoever ran the test. Nothing was changed since it was signed; who signed it is "
+    "not shown.";
 
 /// A document for people that was made from the evidence.
 struct Rendering {
-  std::string path;      ///< in the dossier
+  std::string path;  ///< in the dossier
   std::string media_type;
   std::string sha256;
   std::string renderer;  ///< kRenderer of the build that made it

@@ -27,9 +27,10 @@ tr { break-inside: avoid; }
 th { text-align: left; font-weight: 600; vertical-align: bottom; border-bottom: 1pt solid var(--ink); padding: 1mm 1.6mm 1mm 0; }
 td { vertical-align: top; border-bottom: 0.5pt solid var(--rule); padding: 1.1mm 1.6mm 1.1mm 0; overflow-wrap: anywhere; }
 table.facts th { width: 42mm; border-bottom: 0.5pt solid var(--rule); vertical-align: top; color: var(--soft); font-weight: 400; }
-table.conformity td:nth-child(n+3):nth-child(-n+8) { white-space: nowrap; }
-table.conformity td.reason { white-space: normal; color: var(--soft); font-size: 8.2pt; padding-left: 4mm; }
-table.conformity tr.first td { border-bottom: 0; padding-bottom: 0; }
+table.conformity td { white-space: nowrap; }
+table.conformity tr.requirement td { white-space: normal; background: var(--tint); padding-left: 1.6mm; break-after: avoid; }
+table.conformity tr.who td { white-space: normal; color: var(--soft); border-bottom: 0; padding-bottom: 0; break-after: avoid; }
+table.conformity tr.who strong { color: var(--ink); }
 .masthead { display: flex; justify-content: space-between; border-bottom: 2.5pt solid var(--ink); padding-bottom: 2mm; margin-bottom: 9mm; font-size: 9pt; color: var(--soft); }
 .masthead b { color: var(--ink); letter-spacing: 0.14em; }
 .subtitle { font-size: 12pt; color: var(--soft); margin-bottom: 7mm; }
@@ -43,8 +44,10 @@ table.conformity tr.first td { border-bottom: 0; padding-bottom: 0; }
 .banner .word { font-size: 19pt; font-weight: 700; letter-spacing: 0.08em; }
 .banner p { color: var(--ink); margin: 0.5mm 0 0; }
 .counts { display: flex; flex-wrap: wrap; gap: 2mm; margin: 0 0 6mm; }
-.counts div { flex: 1 1 0; border: 0.5pt solid var(--rule); padding: 1.5mm 2mm; min-width: 22mm; }
+.counts div { flex: 1 1 0; border: 0.5pt solid var(--rule); padding: 1.5mm 2mm; font-size: 8.4pt; line-height: 1.25; }
 .counts b { display: block; font-size: 15pt; line-height: 1.15; }
+table.attempts td:nth-child(2), table.attempts td:nth-child(6), table.instruments td:first-child code, table.nodes td:first-child { white-space: nowrap; }
+table.rule td { white-space: nowrap; } table.rule td:last-child { white-space: normal; }
 .outcome { font-weight: 600; white-space: nowrap; border: 0.8pt solid; border-radius: 1mm; padding: 0 1.2mm; font-size: 8.2pt; }
 .outcome.pass { color: var(--good); }
 .outcome.fail, .outcome.error { color: #fff; background: var(--bad); border-color: var(--bad); }
@@ -60,13 +63,12 @@ table.matrix td:first-child { text-align: left; }
 figure { margin: 1mm 0 4mm; break-inside: avoid; }
 figcaption { font-size: 8.2pt; color: var(--soft); }
 svg.plot { width: 100%; height: auto; display: block; }
-svg.definitions { position: absolute; width: 0; height: 0; }
 svg text { font: 11px "Source Sans 3", "Segoe UI", "Helvetica Neue", Arial, "DejaVu Sans", sans-serif; fill: var(--ink); }
 svg .mark { fill: var(--soft); font-size: 10.5px; } svg .label { font-size: 11.5px; } svg .outcome-text { font-weight: 600; fill: var(--good); } svg .outcome-text.open { fill: var(--bad); }
 svg .limit-label { fill: var(--bad); font-size: 10.5px; font-weight: 600; }
 svg .axis { stroke: var(--ink); stroke-width: 1; } svg .grid { stroke: var(--rule); stroke-width: 0.6; }
 svg .sample { fill: var(--blue); fill-opacity: 0.55; } svg .value { stroke: var(--ink); stroke-width: 2.4; } svg .interval { stroke: var(--ink); stroke-width: 1.3; }
-svg .limit { stroke: var(--bad); stroke-width: 1.8; } svg .acceptance { stroke: var(--bad); stroke-width: 1; stroke-dasharray: 4 2.5; } svg .guard { fill: url(#hatch); } svg .cross { stroke: var(--bad); stroke-width: 1.8; }
+svg .limit { stroke: var(--bad); stroke-width: 1.8; } svg .acceptance { stroke: var(--bad); stroke-width: 1; stroke-dasharray: 4 2.5; } svg .guard { fill: #f0dfb4; } svg .cross { stroke: var(--bad); stroke-width: 1.8; }
 .legend { font-size: 8.4pt; color: var(--soft); }
 .end { text-align: center; margin-top: 10mm; color: var(--soft); letter-spacing: 0.1em; }
 @media print {
@@ -79,11 +81,13 @@ svg .limit { stroke: var(--bad); stroke-width: 1.8; } svg .acceptance { stroke: 
 }  // namespace
 
 std::string style_sheet(std::string_view footer) {
-  const auto safe = [](unsigned char c) { return c < 0x80 && (std::isalnum(c) != 0 || c == ' ' || c == '.' || c == '_' || c == '-'); };
+  const auto safe = [](unsigned char c) {
+    return c < 0x80 && (std::isalnum(c) != 0 || c == ' ' || c == '.' || c == '_' || c == '-');
+  };
   const std::string words(std::ranges::all_of(footer, safe) ? footer : std::string_view());
-  return std::string(kSheet) +
-         "@page { size: A4; margin: 16mm 15mm 18mm; @bottom-left { content: \"" + words +
-         "\"; font: 8pt sans-serif; color: #55606f; } @bottom-right { content: \"Page \" counter(page) \" of \" counter(pages); font: 8pt "
+  return std::string(kSheet) + "@page { size: A4; margin: 16mm 15mm 18mm; @bottom-left { content: \"" + words +
+         "\"; font: 8pt sans-serif; color: #55606f; } @bottom-right { content: \"Page \" counter(page) \" of \" "
+         "counter(pages); font: 8pt "
          "sans-serif; color: #55606f; } }\n";
 }
 

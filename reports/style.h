@@ -6,8 +6,8 @@
 
 namespace assay {
 
-/// The style sheet, with `footer` in the bottom margin of every printed page. `footer` is taken only when it consists of
-/// letters, digits, blanks, dots, underscores and hyphens, because it stands in a CSS string.
+/// The style sheet, with `footer` in the bottom margin of every printed page. `footer` is taken only when it consists
+/// of letters, digits, blanks, dots, underscores and hyphens, because it stands in a CSS string.
 std::string style_sheet(std::string_view footer);
 
 }  // namespace assay

@@ -39,7 +39,8 @@ class Descriptor {
 };
 
 InputError system_error(const std::string& path, const char* what) {
-  return {path, fmt::format("{}: {}", what, std::generic_category().message(errno)), "check the path and its permissions"};
+  return {path, fmt::format("{}: {}", what, std::generic_category().message(errno)),
+          "check the path and its permissions"};
 }
 
 /// A name as it can be shown: what is not plain ASCII becomes '?'.
@@ -67,7 +68,8 @@ std::expected<std::string, InputError> read_open_file(int file, const std::strin
   if (::fstat(file, &info) != 0) return std::unexpected(system_error(path, "cannot be examined"));
   if (auto problem = odd(info, path)) return std::unexpected(*problem);
   if (static_cast<std::uint64_t>(info.st_size) > max_bytes) {
-    return std::unexpected(InputError{path, fmt::format("{} bytes, over the limit of {}", info.st_size, max_bytes), kHint});
+    return std::unexpected(
+        InputError{path, fmt::format("{} bytes, over the limit of {}", info.st_size, max_bytes), kHint});
   }
   // One byte more than announced is asked for, so that a file that grows is seen to.
   std::string bytes(static_cast<std::size_t>(info.st_size) + 1, '\0');
@@ -91,7 +93,8 @@ class Walk {
 
   std::optional<InputError> folder(Descriptor descriptor, const std::string& prefix, int depth) {
     const std::string here = prefix.empty() ? "." : prefix;
-    if (depth > limits_.max_depth) return InputError{here, fmt::format("lies deeper than {} levels", limits_.max_depth), kHint};
+    if (depth > limits_.max_depth)
+      return InputError{here, fmt::format("lies deeper than {} levels", limits_.max_depth), kHint};
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(descriptor.number()), ::closedir);
     if (!stream) return system_error(here, "cannot be listed");
     (void)descriptor.release();  // the stream closes it from here on
@@ -109,23 +112,27 @@ class Walk {
   }
 
  private:
-  std::optional<InputError> entry(int folder_descriptor, const std::string& name, const std::string& prefix, int depth) {
+  std::optional<InputError> entry(int folder_descriptor, const std::string& name, const std::string& prefix,
+                                  int depth) {
     const std::string path = prefix.empty() ? name : prefix + "/" + name;
     if (!is_plain_path(name)) return InputError{shown(path), "has a name that is not plain", kHint};
     struct stat info = {};
-    if (::fstatat(folder_descriptor, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return system_error(path, "cannot be examined");
+    if (::fstatat(folder_descriptor, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      return system_error(path, "cannot be examined");
     if (S_ISDIR(info.st_mode)) {
       Descriptor inner(::openat(folder_descriptor, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
       if (inner.number() < 0) return system_error(path, "cannot be opened");
       return folder(Descriptor(inner.release()), path, depth + 1);
     }
     if (auto problem = odd(info, path)) return problem;
-    if (++files_ > limits_.max_files) return InputError{path, fmt::format("is one file more than the limit of {}", limits_.max_files), kHint};
+    if (++files_ > limits_.max_files)
+      return InputError{path, fmt::format("is one file more than the limit of {}", limits_.max_files), kHint};
     if (prefix.empty() && std::ranges::find(known_, name) != known_.end()) return std::nullopt;
     // O_NONBLOCK: should a pipe take the file's place now, opening it must not wait for a writer.
     const Descriptor file(::openat(folder_descriptor, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (file.number() < 0) return system_error(path, "cannot be opened");
-    auto bytes = read_open_file(file.number(), path, std::min(limits_.max_file_bytes, limits_.max_total_bytes - bytes_));
+    auto bytes =
+        read_open_file(file.number(), path, std::min(limits_.max_file_bytes, limits_.max_total_bytes - bytes_));
     if (!bytes) return bytes.error();
     bytes_ += bytes->size();
     return visit_(path, std::move(*bytes));
@@ -140,14 +147,15 @@ class Walk {
 
 }  // namespace
 
-std::optional<InputError> walk_tree(const std::string& root, const std::vector<std::string>& known, const FileVisitor& visit,
-                                    const TreeLimits& limits) {
+std::optional<InputError> walk_tree(const std::string& root, const std::vector<std::string>& known,
+                                    const FileVisitor& visit, const TreeLimits& limits) {
   Descriptor descriptor(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (descriptor.number() < 0) return system_error(root, "cannot be opened");
   return Walk(known, visit, limits).folder(Descriptor(descriptor.release()), "", 1);
 }
 
-std::expected<std::string, InputError> read_plain_file(const std::string& root, const std::string& name, std::uint64_t max_bytes) {
+std::expected<std::string, InputError> read_plain_file(const std::string& root, const std::string& name,
+                                                       std::uint64_t max_bytes) {
   const std::string path = root + "/" + name;
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (file.number() < 0) {

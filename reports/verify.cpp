@@ -23,7 +23,8 @@ InputError differs(const std::string& where, const std::string& what) {
 
 std::optional<InputError> check_expected(const nlohmann::json& predicate, const Expectations& expected) {
   const auto wrong = [](const char* what, const std::string& is, const std::string& should) {
-    return InputError{kStatementFile, fmt::format("is of the {} '{}', expected was '{}'", what, is, should), "this is a dossier of another run"};
+    return InputError{kStatementFile, fmt::format("is of the {} '{}', expected was '{}'", what, is, should),
+                      "this is a dossier of another run"};
   };
   const std::string plan = predicate.at("plan").at("sha256");
   const std::string site = predicate.at("site").at("name");
@@ -34,47 +35,55 @@ std::optional<InputError> check_expected(const nlohmann::json& predicate, const 
   return std::nullopt;
 }
 
-std::expected<Manifest, InputError> check_manifest(const std::string& directory, const EvidenceSummary& signed_summary) {
+std::expected<Manifest, InputError> check_manifest(const std::string& directory,
+                                                   const EvidenceSummary& signed_summary) {
   const auto text = read_plain_file(directory, kManifestFile, kLargestManifest);
   if (!text) return std::unexpected(text.error());
-  if (sha256(*text) != signed_summary.manifest_sha256) return std::unexpected(differs(kManifestFile, "SHA-256 differs from the signed one"));
+  if (sha256(*text) != signed_summary.manifest_sha256)
+    return std::unexpected(differs(kManifestFile, "SHA-256 differs from the signed one"));
   auto manifest = read_manifest(*text, kManifestFile);
   if (!manifest) return manifest;
   const auto summary = summary_of(*manifest, signed_summary.total_bytes);
   if (summary.file_count != signed_summary.file_count) {
-    return std::unexpected(differs(kManifestFile, fmt::format("lists {} files, signed were {}", summary.file_count, signed_summary.file_count)));
+    return std::unexpected(differs(
+        kManifestFile, fmt::format("lists {} files, signed were {}", summary.file_count, signed_summary.file_count)));
   }
-  if (summary.merkle_root != signed_summary.merkle_root) return std::unexpected(differs(kManifestFile, "its Merkle root differs from the signed one"));
+  if (summary.merkle_root != signed_summary.merkle_root)
+    return std::unexpected(differs(kManifestFile, "its Merkle root differs from the signed one"));
   return manifest;
 }
 
 /// Reads every file once; what lies in evidence/ is returned for judging.
-std::expected<EvidenceFiles, InputError> read_and_check_files(const std::string& directory, const Manifest& manifest, std::uint64_t total_bytes) {
+std::expected<EvidenceFiles, InputError> read_and_check_files(const std::string& directory, const Manifest& manifest,
+                                                              std::uint64_t total_bytes) {
   EvidenceFiles files;
   std::set<std::string> seen;
   std::uint64_t bytes_seen = 0;
   const std::string prefix = std::string(kEvidenceFolder) + "/";
-  const auto problem = walk_tree(directory, {kStatementFile, kManifestFile}, [&](const std::string& path, std::string bytes) -> std::optional<InputError> {
-    const auto line = manifest.find(path);
-    if (line == manifest.end()) return differs(path, "is not in the manifest");
-    bytes_seen += bytes.size();
-    seen.insert(path);
-    if (path.starts_with(prefix)) {
-      const std::string name = path.substr(prefix.size());
-      files.add(name, std::move(bytes));
-      if (files.digests.at(name) != line->second) return differs(path, "SHA-256 differs");
-    } else if (sha256(bytes) != line->second) {
-      return differs(path, "SHA-256 differs");
-    }
-    return std::nullopt;
-  });
+  const auto problem = walk_tree(directory, {kStatementFile, kManifestFile},
+                                 [&](const std::string& path, std::string bytes) -> std::optional<InputError> {
+                                   const auto line = manifest.find(path);
+                                   if (line == manifest.end()) return differs(path, "is not in the manifest");
+                                   bytes_seen += bytes.size();
+                                   seen.insert(path);
+                                   if (path.starts_with(prefix)) {
+                                     const std::string name = path.substr(prefix.size());
+                                     files.add(name, std::move(bytes));
+                                     if (files.digests.at(name) != line->second)
+                                       return differs(path, "SHA-256 differs");
+                                   } else if (sha256(bytes) != line->second) {
+                                     return differs(path, "SHA-256 differs");
+                                   }
+                                   return std::nullopt;
+                                 });
   if (problem) return std::unexpected(*problem);
   if (seen.size() != manifest.size()) {
     const auto missing = std::ranges::find_if(manifest, [&](const auto& line) { return !seen.contains(line.first); });
     return std::unexpected(differs(missing->first, "is in the manifest and not in the dossier"));
   }
   if (bytes_seen != total_bytes) {
-    return std::unexpected(differs(kEvidenceFolder, fmt::format("has {} bytes with its neighbours, signed were {}", bytes_seen, total_bytes)));
+    return std::unexpected(differs(
+        kEvidenceFolder, fmt::format("has {} bytes with its neighbours, signed were {}", bytes_seen, total_bytes)));
   }
   return files;
 }
@@ -84,15 +93,21 @@ std::string self_signed_fingerprint(const Claims& claims) {
   return found == claims.signatories.end() ? "" : found->key_fingerprint;
 }
 
-std::optional<InputError> check_renderings(const Claims& claims, const Examined& examined, const EvidenceFiles& files, std::vector<std::string>& notes) {
+std::optional<InputError> check_renderings(const Claims& claims, const Examined& examined, const EvidenceFiles& files,
+                                           std::vector<std::string>& notes) {
   const std::string path = fmt::format("{}/{}", kEvidenceFolder, kReportFile);
-  if (claims.renderings.size() != 1 || claims.renderings.front().path != path) return differs(kStatementFile, "does not name report.html as its one rendering");
+  if (claims.renderings.size() != 1 || claims.renderings.front().path != path)
+    return differs(kStatementFile, "does not name report.html as its one rendering");
   const auto& rendering = claims.renderings.front();
   const auto report = files.kept.find(kReportFile);
   if (report == files.kept.end()) return differs(path, "is missing");
-  if (files.digests.at(kReportFile) != rendering.sha256) return differs(path, "SHA-256 differs from that of the signed rendering");
+  if (files.digests.at(kReportFile) != rendering.sha256)
+    return differs(path, "SHA-256 differs from that of the signed rendering");
   if (rendering.renderer != kRenderer) {
-    notes.push_back(fmt::format("report.html was rendered by {}; this build is {}, so its digest was checked and its content was not rendered again.", rendering.renderer, kRenderer));
+    notes.push_back(
+        fmt::format("report.html was rendered by {}; this build is {}, so its digest was checked and its content was "
+                    "not rendered again.",
+                    rendering.renderer, kRenderer));
     return std::nullopt;
   }
   if (render_html(report_content(examined, evidence_in(files), self_signed_fingerprint(claims))) != report->second) {
@@ -109,9 +124,11 @@ InputError in_evidence(InputError error) {
 
 }  // namespace
 
-std::expected<CheckedContents, InputError> check_contents(const std::string& directory, const Envelope& envelope, const Expectations& expected) {
+std::expected<CheckedContents, InputError> check_contents(const std::string& directory, const Envelope& envelope,
+                                                          const Expectations& expected) {
   if (envelope.payload_type != kPayloadType) {
-    return std::unexpected(InputError{fmt::format("{}: payloadType", kStatementFile), fmt::format("is not '{}'", kPayloadType), ""});
+    return std::unexpected(
+        InputError{fmt::format("{}: payloadType", kStatementFile), fmt::format("is not '{}'", kPayloadType), ""});
   }
   auto statement = read_statement(envelope.payload, fmt::format("{}: payload", kStatementFile));
   if (!statement) return std::unexpected(statement.error());
@@ -126,17 +143,20 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
   const auto again = statement_of(claims, examined->run, examined->verdict, examined->verdict_sha256);
   if (!again) return std::unexpected(again.error());
   if (*again != statement->document) {
-    return std::unexpected(InputError{fmt::format("{}: payload", kStatementFile),
-                                      "does not follow from the evidence: " + first_difference(statement->document, *again),
-                                      "whoever signed this stated something else than the evidence shows"});
+    return std::unexpected(
+        InputError{fmt::format("{}: payload", kStatementFile),
+                   "does not follow from the evidence: " + first_difference(statement->document, *again),
+                   "whoever signed this stated something else than the evidence shows"});
   }
   CheckedContents contents{.claims = claims, .verdict = examined->verdict, .notes = {}};
   if (auto problem = check_renderings(claims, *examined, *files, contents.notes)) return std::unexpected(*problem);
   return contents;
 }
 
-std::expected<Verified, InputError> verify_dossier(const std::string& directory, const std::vector<PublicKey>& keys, const Expectations& expected) {
-  if (keys.empty()) return std::unexpected(InputError{"--key", "no key was given", "name the public key of each signer you demand"});
+std::expected<Verified, InputError> verify_dossier(const std::string& directory, const std::vector<PublicKey>& keys,
+                                                   const Expectations& expected) {
+  if (keys.empty())
+    return std::unexpected(InputError{"--key", "no key was given", "name the public key of each signer you demand"});
   for (auto key = keys.begin(); key != keys.end(); ++key) {
     if (std::find(keys.begin(), key, *key) != key) {
       return std::unexpected(InputError{"--key", "the same key was given twice", "two signers have two keys"});
@@ -149,15 +169,17 @@ std::expected<Verified, InputError> verify_dossier(const std::string& directory,
   Verified verified;
   for (const auto& key : keys) {
     if (!is_signed_by(*envelope, key)) {
-      return std::unexpected(InputError{kStatementFile, fmt::format("has no valid signature of the key {}", key.fingerprint()),
+      return std::unexpected(InputError{kStatementFile,
+                                        fmt::format("has no valid signature of the key {}", key.fingerprint()),
                                         "it was signed with another key, or changed afterwards"});
     }
     verified.signers.push_back(key.fingerprint());
   }
   const std::string message = pre_authentication_encoding(envelope->payload_type, envelope->payload);
-  verified.other_signatures = static_cast<std::size_t>(std::ranges::count_if(envelope->signatures, [&](const std::string& signature) {
-    return std::ranges::none_of(keys, [&](const PublicKey& key) { return key.verifies(message, signature); });
-  }));
+  verified.other_signatures =
+      static_cast<std::size_t>(std::ranges::count_if(envelope->signatures, [&](const std::string& signature) {
+        return std::ranges::none_of(keys, [&](const PublicKey& key) { return key.verifies(message, signature); });
+      }));
   auto contents = check_contents(directory, *envelope, expected);
   if (!contents) return std::unexpected(contents.error());
   verified.contents = std::move(*contents);

@@ -26,8 +26,8 @@ struct CheckedContents {
 /// A dossier that holds.
 struct Verified {
   CheckedContents contents;
-  std::vector<std::string> signers;    ///< fingerprints of the given keys, each of which has signed
-  std::size_t other_signatures = 0;    ///< by keys that were not given; they prove nothing here
+  std::vector<std::string> signers;  ///< fingerprints of the given keys, each of which has signed
+  std::size_t other_signatures = 0;  ///< by keys that were not given; they prove nothing here
 };
 
 /// Verifies the dossier in `directory`: limits, envelope, a signature of each of `keys` over the pre-authentication

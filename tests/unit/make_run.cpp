@@ -5,6 +5,7 @@
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  assay::fixture::make_run(argv[2], std::strcmp(argv[1], "mixed") == 0 ? assay::fixture::Kind::mixed : assay::fixture::Kind::accepted);
+  assay::fixture::make_run(
+      argv[2], std::strcmp(argv[1], "mixed") == 0 ? assay::fixture::Kind::mixed : assay::fixture::Kind::accepted);
   return 0;
 }

@@ -21,24 +21,50 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr Parameter kParameters[] = {{.name = "size", .unit = "B", .fallback = "512MiB", .meaning = "size of one array"}};
-constexpr Metric kMemoryMetrics[] = {
-    {.name = "copy_bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "bytes read and written over the time of one pass", .instrument = 0.001},
-    {.name = "load_latency", .unit = "s", .better = Better::lower, .meaning = "time of one dependent load", .instrument = 0.002}};
-constexpr ConditionSpec kMemoryConditions[] = {{.name = "numa_bound", .meaning = "whether every page lay on the thread's own NUMA node"},
-                                               {.name = "huge_pages", .meaning = "share of the arrays on huge pages"}};
-constexpr ProbeSpec kMemory{.name = "example_memory", .revision = 3,
+constexpr Parameter kParameters[] = {
+    {.name = "size", .unit = "B", .fallback = "512MiB", .meaning = "size of one array"}};
+constexpr Metric kMemoryMetrics[] = {{.name = "copy_bandwidth",
+                                      .unit = "B/s",
+                                      .better = Better::higher,
+                                      .meaning = "bytes read and written over the time of one pass",
+                                      .instrument = 0.001},
+                                     {.name = "load_latency",
+                                      .unit = "s",
+                                      .better = Better::lower,
+                                      .meaning = "time of one dependent load",
+                                      .instrument = 0.002}};
+constexpr ConditionSpec kMemoryConditions[] = {
+    {.name = "numa_bound", .meaning = "whether every page lay on the thread's own NUMA node"},
+    {.name = "huge_pages", .meaning = "share of the arrays on huge pages"}};
+constexpr ProbeSpec kMemory{.name = "example_memory",
+                            .revision = 3,
                             .measures = "Sustained copy bandwidth and load latency of main memory.",
-                            .method = "Every core copies its own part of an array that is four times as large as the last-level cache. Counted are the bytes of both "
-                                      "the read and the written array; write-allocate traffic is not counted. A sample is one pass over the whole array.",
-                            .source = "STREAM (McCalpin 1995), kernel Copy.", .typical = {5}, .parameters = kParameters, .metrics = kMemoryMetrics,
+                            .method =
+                                "Every core copies its own part of an array that is four times as large as the "
+                                "last-level cache. Counted are the bytes of both "
+                                "the read and the written array; write-allocate traffic is not counted. A sample is "
+                                "one pass over the whole array.",
+                            .source = "STREAM (McCalpin 1995), kernel Copy.",
+                            .typical = {5},
+                            .parameters = kParameters,
+                            .metrics = kMemoryMetrics,
                             .conditions = kMemoryConditions};
-constexpr Metric kDeviceMetrics[] = {
-    {.name = "throughput", .unit = "FLOP/s", .better = Better::higher, .meaning = "2 n^3 over the time of one product", .instrument = 0.0005}};
-constexpr ConditionSpec kDeviceConditions[] = {{.name = "throttle_ns", .meaning = "nanoseconds of throttling during the samples"}};
-constexpr ProbeSpec kDevice{.name = "example_gemm", .revision = 1, .measures = "Matrix product throughput of each accelerator.",
-                            .method = "Square products of random matrices, timed by device events around one product.", .source = "A test fixture.",
-                            .typical = {20}, .parameters = kParameters, .metrics = kDeviceMetrics, .conditions = kDeviceConditions};
+constexpr Metric kDeviceMetrics[] = {{.name = "throughput",
+                                      .unit = "FLOP/s",
+                                      .better = Better::higher,
+                                      .meaning = "2 n^3 over the time of one product",
+                                      .instrument = 0.0005}};
+constexpr ConditionSpec kDeviceConditions[] = {
+    {.name = "throttle_ns", .meaning = "nanoseconds of throttling during the samples"}};
+constexpr ProbeSpec kDevice{.name = "example_gemm",
+                            .revision = 1,
+                            .measures = "Matrix product throughput of each accelerator.",
+                            .method = "Square products of random matrices, timed by device events around one product.",
+                            .source = "A test fixture.",
+                            .typical = {20},
+                            .parameters = kParameters,
+                            .metrics = kDeviceMetrics,
+                            .conditions = kDeviceConditions};
 
 constexpr const char* kProfile = R"json({
  "schema": "assay.profile/1", "name": "example", "title": "Example node with two accelerators", "revision": 4,
@@ -70,9 +96,11 @@ T need(std::expected<T, InputError> value) {
 
 /// Counts moments, so that the same run has the same bytes.
 std::string moment(int& tick) {
-  constexpr auto kBegin = std::chrono::sys_days(std::chrono::year_month_day(std::chrono::year(2026), std::chrono::month(1), std::chrono::day(5))) +
+  constexpr auto kBegin = std::chrono::sys_days(std::chrono::year_month_day(
+                              std::chrono::year(2026), std::chrono::month(1), std::chrono::day(5))) +
                           std::chrono::hours(6) + std::chrono::minutes(30);
-  return utc_text(std::chrono::time_point_cast<std::chrono::system_clock::duration>(kBegin) + std::chrono::milliseconds(7211) * tick++);
+  return utc_text(std::chrono::time_point_cast<std::chrono::system_clock::duration>(kBegin) +
+                  std::chrono::milliseconds(7211) * tick++);
 }
 
 /// Gives each JSON line a moment of the fixture's own.
@@ -104,7 +132,9 @@ struct Maker {
 
   std::string memory_record(const Step& step, const std::string& node) {
     std::ostringstream out;
-    Recorder record(out, kMemory, {.probe = "example_memory", .revision = 3, .parameters = step.parameters, .host = {{"name", node}}});
+    Recorder record(
+        out, kMemory,
+        {.probe = "example_memory", .revision = 3, .parameters = step.parameters, .host = {{"name", node}}});
     const double copy = !mixed() || node == "n01" ? 4.62e11 : node == "n02" ? 4.503e11 : 4.31e11;
     record.measurement("copy_bandwidth", samples(copy));
     record.measurement("load_latency", samples(mixed() && node == "n03" ? 1.1003e-7 : 0.987e-7));
@@ -117,7 +147,8 @@ struct Maker {
 
   std::string device_record(const Step& step, const std::string& node) {
     std::ostringstream out;
-    Recorder record(out, kDevice, {.probe = "example_gemm", .revision = 1, .parameters = step.parameters, .host = {{"name", node}}});
+    Recorder record(out, kDevice,
+                    {.probe = "example_gemm", .revision = 1, .parameters = step.parameters, .host = {{"name", node}}});
     for (const std::string id : {"GPU-1f", "GPU-2e"}) {
       const bool throttled = mixed() && node == "n02" && id == "GPU-2e";
       const Subject subject{.kind = "gpu", .id = throttled ? kHostile : node + "-" + id};
@@ -129,12 +160,20 @@ struct Maker {
   }
 
   Attempt attempt(const Step& step, int number, const std::string& node) {
-    Attempt done{.step = step.id, .number = number, .node = node, .outcome = "exited", .reason = "", .begin = "", .end = "", .evidence = {}};
+    Attempt done{.step = step.id,
+                 .number = number,
+                 .node = node,
+                 .outcome = "exited",
+                 .reason = "",
+                 .begin = "",
+                 .end = "",
+                 .evidence = {}};
     const auto keep = [&](const std::string& path, const std::string& bytes) {
       write(directory + "/" + path, bytes);
       done.evidence.push_back({.path = path, .sha256 = sha256(bytes), .bytes = bytes.size()});
     };
-    keep(record_path(step.id, number), step.probe == "example_memory" ? memory_record(step, node) : device_record(step, node));
+    keep(record_path(step.id, number),
+         step.probe == "example_memory" ? memory_record(step, node) : device_record(step, node));
     keep(log_path(step.id, number), "example probe on " + node + "\n");
     if (mixed() && step.probe == "example_gemm" && node == "n03") {
       done.outcome = "crashed";
@@ -151,7 +190,9 @@ struct Maker {
       JournalWriter journal(path);
       journal.run_begin("5f0c3c1e-8a51-4f0e-9b64-0b1d5a7e2c11", sha256(text));
       for (const auto& node : plan.site.nodes) {
-        journal.node_up(node.name, {{"name", node.name}, {"kernel", "Linux 6.8.0"}, {"cores", 64},
+        journal.node_up(node.name, {{"name", node.name},
+                                    {"kernel", "Linux 6.8.0"},
+                                    {"cores", 64},
                                     {"cpu_model", mixed() && node.name == "n02" ? kHostile : "Example CPU 9000"}});
       }
       for (const auto& step : plan.steps) {
@@ -169,7 +210,8 @@ struct Maker {
     int journal_tick = 0;
     write(path, with_moments(read(path), journal_tick));
     const Run done = need(read_run(directory));
-    write(directory + "/verdict.json", verdict_text(judge(done.plan, done.plan_sha256, done.journal, evidence_in(directory))));
+    write(directory + "/verdict.json",
+          verdict_text(judge(done.plan, done.plan_sha256, done.journal, evidence_in(directory))));
   }
 };
 
@@ -191,11 +233,16 @@ void make_run(const std::string& directory, Kind kind) {
   std::vector<Program> programs;
   for (const ProbeSpec* spec : {&kMemory, &kDevice}) {
     const std::string name(spec->name);
-    programs.push_back({.name = name, .sha256 = sha256(name), .path = "", .description = need(read_description(describe(*spec).dump(), name))});
+    programs.push_back({.name = name,
+                        .sha256 = sha256(name),
+                        .path = "",
+                        .description = need(read_description(describe(*spec).dump(), name))});
   }
   fs::create_directories(directory);
-  Maker{.directory = directory, .kind = kind,
-        .plan = need(make_plan(need(read_profile(profile_text, "profile", library)), need(read_site(kSite, "site")), programs, {}))}
+  Maker{.directory = directory,
+        .kind = kind,
+        .plan = need(make_plan(need(read_profile(profile_text, "profile", library)), need(read_site(kSite, "site")),
+                               programs, {}))}
       .run();
 }
 

@@ -28,8 +28,8 @@ class TemporaryFolder {
 /// Text that a node could send to break out of HTML, attributes and reading order.
 inline constexpr const char* kHostile = "<script>alert(1)</script>\"'&\u202Eevil";
 
-/// Writes plan.json, journal.jsonl, records/, logs/ and verdict.json to `directory`, which it makes. The same bytes every
-/// time: moments are counted from 2026-01-05T06:30:00Z.
+/// Writes plan.json, journal.jsonl, records/, logs/ and verdict.json to `directory`, which it makes. The same bytes
+/// every time: moments are counted from 2026-01-05T06:30:00Z.
 void make_run(const std::string& directory, Kind kind);
 
 /// Writes `bytes` to `path`, making its folders; whatever is there goes.

@@ -1,0 +1,1 @@
+fuzz_target(dossier assay_reports)
