@@ -63,7 +63,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, int argc, char** a
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::ranges::find(kHandedOver, argv[1]) != kHandedOver.end()) return hand_over(argv + 1);
+  if (argc > 1 && std::ranges::find(kHandedOver, argv[1]) != kHandedOver.end()) return hand_over(argv);
 
   CLI::App app{"assay puts AI-cluster hardware to the proof: it measures, compares with what was promised, and signs what it saw."};
   app.name("assay");
