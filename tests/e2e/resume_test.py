@@ -90,7 +90,7 @@ class Resume(Bench):
         process.send_signal(signal.SIGKILL)
         process.wait(10)
         plan = json.loads((self.run_directory / "plan.json").read_text())
-        plan["profile"]["requirements"][0]["limit"]["at_least"] = 1
+        plan["profile"]["requirements"][0]["limit"]["at_least"] = 1.0
         (self.run_directory / "plan.json").write_text(json.dumps(plan, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
         resumed = self.assay("run", "--resume", self.run_directory)
         self.assertEqual(resumed.returncode, 2)
