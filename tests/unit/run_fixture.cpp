@@ -183,6 +183,7 @@ struct Maker {
   }
 
   void run() {
+    plan.assay_version = "0.0.0";  // golden bytes outlive releases
     const std::string text = plan_text(plan);
     write(directory + "/plan.json", text);
     const std::string path = directory + "/journal.jsonl";
