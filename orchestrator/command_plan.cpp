@@ -2,7 +2,6 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "orchestrator/command_steps.h"
 #include "orchestrator/commands.h"
@@ -50,9 +49,7 @@ std::string described(const Description& probe) {
 }
 
 std::string table_row(const Description& probe) {
-  std::vector<std::string> metrics;
-  for (const auto& metric : probe.metrics) metrics.push_back(metric.name);
-  return fmt::format("| `{}` | {} | {} | {} |\n", probe.name, probe.measures, fmt::join(metrics, ", "), probe.needs);
+  return fmt::format("| `{}` | {} | {} |\n", probe.name, probe.measures, probe.needs.empty() ? "Linux" : probe.needs);
 }
 
 }  // namespace
@@ -74,7 +71,7 @@ int command_list(ListForm form) {
   const auto programs = find_programs(installation().probes);
   if (!programs) return report_error(programs.error());
   if (form == ListForm::markdown) {
-    std::cout << "| probe | measures | metrics | needs |\n|---|---|---|---|\n";
+    std::cout << "| probe | measures | needs |\n|---|---|---|\n";
     for (const auto& program : *programs) std::cout << table_row(program.description);
     return kExitAccepted;
   }

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "probes/core/units.h"
+#include "probes/core/scale.h"
 
 namespace assay {
 namespace {
@@ -35,8 +35,11 @@ double false_accept_of(const Side& side, double value, double uncertainty) {
 }
 
 std::string reason_of(Outcome outcome, const Side& side, const Result& result, double guard) {
-  const std::string value = for_people(*result.value, result.unit);
-  const std::string limit = for_people(side.limit, result.unit);
+  // One scale for both, so that a value is never rounded onto or across its limit.
+  const double pair[] = {*result.value, side.limit};
+  const Scale scale = scale_for(pair, result.unit);
+  const std::string value = scale.text(*result.value);
+  const std::string limit = scale.text(side.limit);
   const char* direction = side.sign > 0 ? "at least" : "at most";
   const std::string band = for_people(guard, result.unit);
   switch (outcome) {

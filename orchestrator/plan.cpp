@@ -107,7 +107,7 @@ class Planner {
     if (program == nullptr) return leave_out(requirement, fmt::format("the probe {} is not part of this build", requirement.probe));
     if (auto problem = check_against(requirement, program->description, here)) return problem;
     if (program->description.scope != "node") return leave_out(requirement, "this version places probes on single nodes only");
-    auto parameters = program->description.resolve(requirement.parameters, options_.quick);
+    auto parameters = program->description.resolve(asked_of(requirement, program->description), options_.quick);
     if (!parameters) {
       InputError error = parameters.error();
       error.where = here + ".parameters." + error.where;
@@ -121,6 +121,18 @@ class Planner {
       tasks_.push_back({.program = program, .parameters = std::move(*parameters), .requirements = {&requirement}});
     }
     return std::nullopt;
+  }
+
+  /// The parameters as given; where the profile demands more samples than the probe takes at least, that many are asked
+  /// for, because a run that stops before would be inconclusive by plan.
+  static Values asked_of(const Requirement& requirement, const Description& probe) {
+    Values asked = requirement.parameters;
+    for (const char* name : {"min_samples", "max_samples"}) {
+      const auto parameter = std::ranges::find(probe.parameters, name, &Description::OwnParameter::name);
+      if (parameter == probe.parameters.end() || asked.contains(name)) continue;
+      if (std::stol(parameter->fallback) < requirement.repeat_n) asked[name] = std::int64_t{requirement.repeat_n};
+    }
+    return asked;
   }
 
   std::optional<InputError> leave_out(const Requirement& requirement, const std::string& reason) {

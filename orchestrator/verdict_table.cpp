@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "probes/core/units.h"
+#include "probes/core/scale.h"
 
 namespace assay {
 namespace {

@@ -40,8 +40,9 @@ Axis axis_of(const Plot& plot) {
   if (all.empty()) return {};
   const auto [low, high] = std::ranges::minmax(all);
   constexpr double kMargin = 0.05;
-  const double spread = high > low ? high - low : std::max(std::abs(high) * kMargin, 1e-12);
-  return {.low = low - kMargin * spread, .high = high + kMargin * spread};
+  const double spread = high > low ? high - low : high != 0 ? std::abs(high) : 1;  // a single value stands in the middle
+  const double margin = (high > low ? kMargin : 1) * spread;
+  return {.low = low - margin, .high = high + margin};
 }
 
 std::string line(double x1, double y1, double x2, double y2, std::string_view css_class) {

@@ -1,31 +1,12 @@
-// scale: base units to what people read, without telling apart less than the numbers do.
+// scale: numbers as the report shows them, beyond what every part of assay shows people.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
+#include "probes/core/scale.h"
+
 namespace assay {
-
-/// One prefix and one number of decimals for numbers that stand side by side.
-struct Scale {
-  double factor = 1;  ///< base units in one shown unit
-  std::string unit;   ///< "GB/s", "us", "" for unit 1
-  int decimals = 3;
-
-  /// `value` as "449.9 GB/s".
-  [[nodiscard]] std::string text(double value) const;
-  /// `value` as "449.9".
-  [[nodiscard]] std::string number(double value) const;
-};
-
-/// The scale for `values` in base unit `unit`: the prefix suits the largest; at least four significant digits of it are
-/// shown, and as many more as it takes that values which differ also differ in print (at most kMostDecimals). So a
-/// value is never rounded onto or across a limit that stands beside it.
-Scale scale_for(std::span<const double> values, std::string_view unit);
-
-/// Beyond these decimals two numbers of one row may look alike; 2^53 has 16 digits.
-inline constexpr int kMostDecimals = 17;
 
 /// A base-unit number with every digit it has: "450000000000 B/s".
 std::string exact_text(double value, std::string_view unit);

@@ -6,9 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <utility>
-
-#include <fmt/format.h>
 
 namespace assay {
 namespace {
@@ -54,23 +51,6 @@ std::optional<Seconds> parse_seconds(std::string_view text) {
   const auto seconds = parse_scaled(text, kSecondSuffixes);
   if (!seconds) return std::nullopt;
   return Seconds{*seconds};
-}
-
-std::string for_people(double value, std::string_view unit) {
-  if (unit == "1") return fmt::format("{:.4g}", value);
-  if (value == 0 || !std::isfinite(value)) return fmt::format("{} {}", value, unit);
-  constexpr std::array<std::pair<double, std::string_view>, 10> kPrefixes = {{
-      {1e18, "E"}, {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "u"},
-      {1e-9, "n"},
-  }};
-  const bool small_allowed = unit == "s" || unit == "J" || unit == "W";
-  for (const auto& [factor, prefix] : kPrefixes) {
-    const bool last = small_allowed ? factor == 1e-9 : factor == 1;
-    if (std::abs(value) < factor && !last) continue;
-    if (unit == "s" && factor > 1) continue;  // 1,200 s is clearer than 1.2 ks
-    return fmt::format("{:.4g} {}{}", value / factor, prefix, unit);
-  }
-  return fmt::format("{:.4g} {}", value, unit);
 }
 
 }  // namespace assay

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace assay {
@@ -44,9 +43,5 @@ std::optional<Bytes> parse_bytes(std::string_view text);
 
 /// Reads "10", "10s", "250ms", "40us" or "2min" as seconds. Nothing when the text is anything else or negative.
 std::optional<Seconds> parse_seconds(std::string_view text);
-
-/// A recorded value with a decimal prefix and four significant digits, for people only: "1.312 PFLOP/s", "84.1 us",
-/// "0.8123". Never parse this.
-std::string for_people(double value, std::string_view unit);
 
 }  // namespace assay

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/host_facts.h"
+#include "probes/core/scale.h"
 
 namespace assay {
 namespace {

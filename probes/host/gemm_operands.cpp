@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/host_facts.h"
+#include "probes/core/scale.h"
 #include "probes/host/gaussian.h"
 
 namespace assay {

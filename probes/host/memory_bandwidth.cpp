@@ -8,6 +8,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
+#include "probes/core/scale.h"
 #include "probes/host/buffer.h"
 #include "probes/host/crew.h"
 #include "probes/host/slice.h"

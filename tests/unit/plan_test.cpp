@@ -153,6 +153,16 @@ TEST(plan, what_the_probe_does_not_have_is_refused_with_the_nearest) {
   EXPECT_NE(plan_error(R"({"limit": {"at_least": 1, "unit": "B/s"}, "parameters": {"sizes": 1}})").find("parameters.sizes: disk has no such parameter"), std::string::npos);
 }
 
+TEST(plan, a_demand_for_more_samples_is_passed_on_to_a_probe_that_samples) {
+  static constexpr ProbeSpec kSampled{.name = "disk", .sampled = true, .measures = "M.", .method = "M.", .source = "S.", .parameters = fixture::kParameters,
+                                      .metrics = fixture::kMetrics, .conditions = fixture::kConditions};
+  const std::vector<Program> sampled = {{.name = "disk", .sha256 = std::string(64, 'a'), .path = "/p/disk", .description = *read_description(describe(kSampled).dump(), "disk")}};
+  const auto plan = make_plan(fixture::profile({R"({"limit": {"at_least": 1, "unit": "B/s"}, "repeat": {"n": 60}})"}), fixture::site(1), sampled, {});
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_EQ(plan->steps[0].parameters.at("min_samples"), Value(std::int64_t{60}));
+  EXPECT_EQ(plan->steps[0].parameters.at("max_samples"), Value(std::int64_t{60}));
+}
+
 TEST(plan, only_marks_the_plan_as_partial_and_refuses_an_unknown_id) {
   const auto plan = make_plan(fixture::profile({kGood, kGood}), fixture::site(1), programs(), {.only = {"r1"}});
   EXPECT_TRUE(plan->partial);

@@ -1,6 +1,7 @@
 // Sizes, durations and names as people write them.
 #include <gtest/gtest.h>
 
+#include "probes/core/scale.h"
 #include "probes/core/suggest.h"
 #include "probes/core/units.h"
 #include "probes/core/utc_time.h"
@@ -39,6 +40,8 @@ TEST(units, people_read_prefixes) {
   EXPECT_EQ(for_people(1234, "s"), "1234 s");
   EXPECT_EQ(for_people(0.81234, "1"), "0.8123");
   EXPECT_EQ(for_people(0, "B/s"), "0 B/s");
+  EXPECT_EQ(for_people(92250, "1/s"), "92.25 k/s");
+  EXPECT_EQ(for_people(3, "1"), "3");
 }
 
 TEST(suggest, a_near_name_is_offered_and_a_far_one_is_not) {

@@ -1,0 +1,1 @@
+fuzz_target(protocol assay_orchestrator)
