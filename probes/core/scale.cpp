@@ -24,7 +24,7 @@ constexpr std::array<std::pair<double, std::string_view>, 10> kPrefixes = {{
     {1e3, "k"},
     {1, ""},
     {1e-3, "m"},
-    {1e-6, "u"},
+    {1e-6, "µ"},
     {1e-9, "n"},
 }};
 

@@ -10,7 +10,7 @@ namespace assay {
 /// One prefix and one number of decimals for numbers that stand side by side.
 struct Scale {
   double factor = 1;  ///< base units in one shown unit
-  std::string unit;   ///< "GB/s", "us", "" for unit 1
+  std::string unit;   ///< "GB/s", "µs", "" for unit 1
   int decimals = 3;
 
   /// `value` as "449.9 GB/s".
@@ -28,7 +28,7 @@ Scale scale_for(std::span<const double> values, std::string_view unit);
 /// Beyond these decimals two numbers of one row may look alike; 2^53 has 16 digits.
 inline constexpr int kMostDecimals = 17;
 
-/// One number on its own with at most four significant digits: "450 GB/s", "84.1 us", "0.8123".
+/// One number on its own with at most four significant digits: "450 GB/s", "84.1 µs", "0.8123".
 std::string for_people(double value, std::string_view unit);
 
 }  // namespace assay

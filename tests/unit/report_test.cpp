@@ -48,7 +48,7 @@ TEST(Scale, prefixes_suit_the_unit) {
   EXPECT_EQ(text(1200, "s"), "1200 s");
   EXPECT_EQ(text(1.312e15, "FLOP/s"), "1.312 PFLOP/s");
   EXPECT_EQ(text(0.8123, "1"), "0.8123");
-  EXPECT_EQ(text(0, "1"), "0.000");
+  EXPECT_EQ(text(0, "1"), "0");
   EXPECT_EQ(text(250, "W"), "250.0 W");
   EXPECT_EQ(exact_text(4.5e11, "B/s"), "450000000000 B/s");
   EXPECT_EQ(percent(0.05), "5 %");

@@ -36,7 +36,7 @@ TEST(units, only_base_units_may_be_recorded) {
 TEST(units, people_read_prefixes) {
   EXPECT_EQ(for_people(1.312e15, "FLOP/s"), "1.312 PFLOP/s");
   EXPECT_EQ(for_people(4.5e11, "B/s"), "450 GB/s");
-  EXPECT_EQ(for_people(84.1e-6, "s"), "84.1 us");
+  EXPECT_EQ(for_people(84.1e-6, "s"), "84.1 µs");
   EXPECT_EQ(for_people(1234, "s"), "1234 s");
   EXPECT_EQ(for_people(0.81234, "1"), "0.8123");
   EXPECT_EQ(for_people(0, "B/s"), "0 B/s");
