@@ -9,11 +9,14 @@
 #include <fstream>
 #include <sstream>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -28,6 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint32_t kZfsMagic = 0x2fc12fc1;  // OpenZFS, include/os/linux/spl/sys/vfs.h; not in linux/magic.h
 constexpr std::size_t kDirectAlignment = 4096;  // no device of ours has larger logical blocks
 
 [[noreturn]] void fail(const std::string& attempted) {
@@ -110,6 +114,19 @@ std::optional<Mount> find_mount(std::string_view mountinfo, std::uint64_t mount_
   return std::nullopt;
 }
 
+std::optional<Mount> mount_without_path(const std::string& directory, const std::string& device_number) {
+  constexpr std::pair<std::uint32_t, const char*> kMagics[] = {
+      {EXT4_SUPER_MAGIC, "ext2/ext3/ext4"}, {XFS_SUPER_MAGIC, "xfs"},   {BTRFS_SUPER_MAGIC, "btrfs"}, {F2FS_SUPER_MAGIC, "f2fs"},
+      {TMPFS_MAGIC, "tmpfs"},               {RAMFS_MAGIC, "ramfs"},     {HUGETLBFS_MAGIC, "hugetlbfs"}, {kZfsMagic, "zfs"},
+  };
+  struct statfs kind = {};
+  if (statfs(directory.c_str(), &kind) != 0) return std::nullopt;
+  for (const auto& [magic, type] : kMagics) {
+    if (static_cast<std::uint32_t>(kind.f_type) == magic) return Mount{.device_number = device_number, .type = type, .source = ""};
+  }
+  return std::nullopt;
+}
+
 FilesystemFacts filesystem_facts(const std::string& directory) {
   struct statx status = {};
   if (statx(AT_FDCWD, directory.c_str(), 0, STATX_TYPE | STATX_MNT_ID, &status) != 0) fail(directory);
@@ -118,8 +135,9 @@ FilesystemFacts filesystem_facts(const std::string& directory) {
     fail(directory);
   }
   const auto mountinfo = read_fact("/proc/self/mountinfo");
-  const auto mount = find_mount(mountinfo.value_or(""), status.stx_mnt_id);
-  if (!mount) throw std::runtime_error(fmt::format("{}: its mount is not in /proc/self/mountinfo", directory));
+  auto mount = find_mount(mountinfo.value_or(""), status.stx_mnt_id);
+  if (!mount) mount = mount_without_path(directory, fmt::format("{}:{}", status.stx_dev_major, status.stx_dev_minor));
+  if (!mount) throw std::runtime_error(fmt::format("{}: its mount is not in /proc/self/mountinfo, and its type is unknown", directory));
   struct statvfs space = {};
   if (statvfs(directory.c_str(), &space) != 0) fail(directory);
 

@@ -218,4 +218,12 @@ TEST(mountinfo, is_searched_by_mount_id_and_read_behind_the_optional_fields) {
   EXPECT_FALSE(find_mount(text, 99).has_value());
 }
 
+TEST(filesystem_facts, a_mount_that_mountinfo_does_not_show_is_known_by_its_magic_number) {
+  const auto memory = mount_without_path("/dev/shm", "0:1");
+  ASSERT_TRUE(memory.has_value());
+  EXPECT_EQ(memory->type, "tmpfs");
+  EXPECT_EQ(memory->device_number, "0:1");
+  EXPECT_FALSE(mount_without_path("/proc", "0:2").has_value());
+}
+
 }  // namespace assay
