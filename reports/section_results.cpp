@@ -147,6 +147,7 @@ std::string recorded_row(const std::string& step, const Record& record, std::siz
         value_words(condition.value));
   }
   for (const auto& note : record.notes) words += (words.empty() ? "note: " : "; note: ") + note;
+  if (record.end.status != Status::complete) words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", to_string(record.end.status), record.end.reason);
   return row(
       {fmt::format("<code>{}</code><br><small>{}, record {}</small>", escape(step), escape(record.start.probe), number),
        escape(words)});

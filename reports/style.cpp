@@ -47,6 +47,7 @@ table.conformity tr.who strong { color: var(--ink); }
 .counts div { flex: 1 1 0; border: 0.5pt solid var(--rule); padding: 1.5mm 2mm; font-size: 8.4pt; line-height: 1.25; }
 .counts b { display: block; font-size: 15pt; line-height: 1.15; }
 table.attempts td:nth-child(2), table.attempts td:nth-child(6), table.instruments td:first-child code, table.nodes td:first-child { white-space: nowrap; }
+table.recorded td:first-child { width: 48mm; }
 table.rule td { white-space: nowrap; } table.rule td:last-child { white-space: normal; }
 .outcome { font-weight: 600; white-space: nowrap; border: 0.8pt solid; border-radius: 1mm; padding: 0 1.2mm; font-size: 8.2pt; }
 .outcome.pass { color: var(--good); }
