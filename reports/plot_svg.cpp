@@ -89,7 +89,8 @@ std::string draw_side(const Axis& axis, const std::optional<double>& limit, cons
   if (!limit) return "";
   std::string svg;
   if (acceptance && *acceptance != *limit) {
-    const auto [left, right] = std::minmax(axis.x(*limit), axis.x(*acceptance));
+    const double left = std::min(axis.x(*limit), axis.x(*acceptance));
+    const double right = std::max(axis.x(*limit), axis.x(*acceptance));
     svg += fmt::format("<rect class=\"guard\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/>\n", left,
                        y1, right - left, y2 - y1);
     svg += line(axis.x(*acceptance), y1, axis.x(*acceptance), y2, "acceptance");
