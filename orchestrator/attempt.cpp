@@ -16,6 +16,7 @@
 #include "orchestrator/digest.h"
 #include "orchestrator/durable.h"
 #include "orchestrator/evidence.h"
+#include "probes/core/record_reader.h"
 
 namespace assay {
 namespace {
@@ -96,15 +97,27 @@ void keep(Attempt& attempt, const std::string& directory, const std::string& pat
   attempt.evidence.push_back({.path = path, .sha256 = sha256(bytes), .bytes = bytes.size()});
 }
 
-/// The probes' exit codes are 0, 1 and 77; another one means it died in a way that it could not put into its record.
-void take_outcome(Attempt& attempt, const RunResult& result) {
+/// A probe's exit code says the same as the end of its record: 0 complete, 1 error, 77 skip. Anything else means that it
+/// died in a way that it could not put into its record, or after it.
+bool agrees(int exit_code, const RunResult& result, const Description& probe) {
+  const auto record = read_record(result.output, probe);
+  if (!record) return exit_code == kExitComplete || exit_code == kExitError || exit_code == kExitSkip;  // the judge says what is wrong
+  switch (record->end.status) {
+    case Status::complete: return exit_code == kExitComplete;
+    case Status::error: return exit_code == kExitError;
+    case Status::skip: return exit_code == kExitSkip;
+  }
+  return false;
+}
+
+void take_outcome(Attempt& attempt, const RunResult& result, const Description& probe) {
   attempt.outcome = result.outcome;
   attempt.reason = result.reason;
   if (result.outcome != "exited") return;
   if (result.left_behind > 0) attempt.reason = fmt::format("{} processes outlived the probe and were killed", result.left_behind);
-  if (result.exit_code == kExitComplete || result.exit_code == kExitError || result.exit_code == kExitSkip) return;
+  if (agrees(result.exit_code.value_or(-1), result, probe)) return;
   attempt.outcome = "crashed";
-  attempt.reason = fmt::format("exit code {}", result.exit_code.value_or(-1));
+  attempt.reason = fmt::format("exit code {}, which is not what the record says", result.exit_code.value_or(-1));
 }
 
 }  // namespace
@@ -141,7 +154,7 @@ asio::awaitable<Attempt> run_attempt(Agent& agent, const Plan& plan, const Step&
   const RunResult result = co_await agent.run(request_for(agent, program, fmt::format("{}.{}", step.id, number), step.parameters, {step.deadline_s}));
   for (const auto& companion : companions) co_await end_of(agent, *companion);
 
-  take_outcome(attempt, result);
+  take_outcome(attempt, result, program.description);
   if (!result.output.empty()) keep(attempt, directory, record_path(step.id, number), result.output);
   if (!result.log.empty()) keep(attempt, directory, log_path(step.id, number), result.log);
   for (const auto& companion : companions) {

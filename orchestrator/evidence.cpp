@@ -11,6 +11,9 @@
 namespace assay {
 namespace {
 
+/// A run killed more often than that in one step is no accident of the head node, but retesting until something passes.
+constexpr int kMostInterruptions = 3;
+
 std::string last_event(const Journal& journal, const std::string& node) {
   for (auto event = journal.node_events.rbegin(); event != journal.node_events.rend(); ++event) {
     if (event->node == node) return fmt::format("Node {}: {}", node, event->reason);
@@ -37,15 +40,18 @@ void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt
   const auto failed = [&](Outcome outcome, const std::string& reason) {
     found.absence = outcome;
     found.reason = fmt::format("Attempt {} on {}: {}", attempt.number, attempt.node, reason);
-    found.broken = found.broken || outcome == Outcome::error;
+    found.skipped = found.skipped || outcome == Outcome::not_measured;
+    found.broken = found.broken || outcome == Outcome::error || (found.skipped && !found.records.empty());
   };
-  if (attempt.outcome == "interrupted" || attempt.outcome == "lost") {
+  if (attempt.node != step.nodes.front()) return failed(Outcome::error, "the journal says another node than the plan");
+  if (attempt.outcome == "interrupted") {
+    if (++found.interrupted > kMostInterruptions) return failed(Outcome::error, fmt::format("interrupted {} times", found.interrupted));
     if (!found.records.empty() || found.broken) return;
-    found.absence = attempt.outcome == "lost" ? Outcome::error : Outcome::not_measured;
-    found.reason = fmt::format("Attempt {} on {}: {}: {}", attempt.number, attempt.node, attempt.outcome, attempt.reason);
+    found.absence = Outcome::not_measured;
+    found.reason = fmt::format("Attempt {} on {}: interrupted: {}", attempt.number, attempt.node, attempt.reason);
     return;
   }
-  ++found.attempts;
+  if (++found.attempts > step.looks) return failed(Outcome::error, fmt::format("{} attempts where {} were planned", found.attempts, step.looks));
   if (attempt.outcome != "exited") return failed(Outcome::error, fmt::format("{}: {}", attempt.outcome, attempt.reason));
   auto record = record_of(plan, attempt, evidence);
   if (!record) return failed(Outcome::error, "the record is refused: " + record.error().text());
@@ -53,6 +59,7 @@ void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt
   if (record->end.status == Status::skip) return failed(Outcome::not_measured, "the probe skipped: " + record->end.reason);
   if (record->end.status == Status::error) return failed(Outcome::error, "the probe failed: " + record->end.reason);
   found.records.push_back(std::move(*record));
+  found.broken = found.broken || found.skipped;
 }
 
 }  // namespace
@@ -112,7 +119,14 @@ StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const
                      const Journal& journal, const EvidenceReader& evidence) {
   StepEvidence found;
   found.reason = last_event(journal, step.nodes.front());
+  int number = 0;
   for (const Attempt* attempt : attempts) {
+    if (attempt->number != ++number) {
+      found.broken = true;
+      found.absence = Outcome::error;
+      found.reason = fmt::format("The journal has attempt {} of {} where {} was due.", attempt->number, step.id, number);
+      return found;
+    }
     for (const auto& file : attempt->evidence) found.paths.push_back(file.path);
     take(found, plan, step, *attempt, journal, evidence);
   }

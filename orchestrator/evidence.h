@@ -48,6 +48,8 @@ struct StepEvidence {
   Outcome absence = Outcome::not_measured;  ///< the outcome of the step's cells when there is no record
   std::string reason;                       ///< why there is none, or what broke
   bool broken = false;                      ///< an attempt failed in a way that a good one does not mend
+  bool skipped = false;                     ///< an attempt skipped; a record before or after it is no proof
+  int interrupted = 0;                      ///< attempts that a killed run left behind
 };
 
 /// Collects the evidence of `step` from its `attempts`. Hostile records are refused here: of another probe, step,

@@ -74,6 +74,10 @@ class Judge {
       Result one = whole;
       if (subject.kind != "node") one.subject = subject;
       judge_pool(requirement, subject, pool, one);
+      if (pool.records.size() != step.records.size()) {
+        one.outcome = Outcome::inconclusive;
+        one.reason = fmt::format("It was seen in {} of {} attempts.", pool.records.size(), step.records.size());
+      }
       all.push_back(std::move(one));
     }
     return all;
@@ -117,6 +121,10 @@ class Judge {
     const auto reference = reference_of(requirement, subject, pool);
     if (!reference) return inconclusive(reference.error());
     decide(requirement.limit, *value, *reference, guard_factor_for(plan_.profile.guard_factor, steps_.at(result.step)->looks), result);
+    if (!finite(result)) {
+      clear_numbers(result);
+      return inconclusive("The limit or the samples are outside of what can be computed.");
+    }
     if (!proved) {
       const auto unmet = std::ranges::find(result.conditions, false, &ConditionSeen::met);
       inconclusive(fmt::format("The condition {} {} is {}.", unmet->name, unmet->demanded,
@@ -124,17 +132,34 @@ class Judge {
     }
   }
 
-  static bool meets(const Demand& demand, const Value& seen) {
-    if (demand.equals) return *demand.equals == seen;
-    double number = 0;
-    if (const auto* whole = std::get_if<std::int64_t>(&seen)) {
-      number = static_cast<double>(*whole);
-    } else if (const auto* real = std::get_if<double>(&seen)) {
-      number = *real;
-    } else {
-      return false;
+  static bool finite(const Result& result) {
+    for (const auto& number : {result.value, result.uncertainty, result.reference, result.limit_low, result.limit_high,
+                               result.acceptance_low, result.acceptance_high, result.margin}) {
+      if (number && !std::isfinite(*number)) return false;
     }
-    return (!demand.at_least || number >= *demand.at_least) && (!demand.at_most || number <= *demand.at_most);
+    return true;
+  }
+
+  /// JSON has no infinity, so a verdict that cannot be computed has no numbers.
+  static void clear_numbers(Result& result) {
+    for (auto* number : {&result.value, &result.uncertainty, &result.reference, &result.limit_low, &result.limit_high,
+                         &result.acceptance_low, &result.acceptance_high, &result.margin, &result.false_accept}) {
+      number->reset();
+    }
+    result.interval.reset();
+  }
+
+  static std::optional<double> number_in(const Value& value) {
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    return std::nullopt;
+  }
+
+  static bool meets(const Demand& demand, const Value& seen) {
+    const auto number = number_in(seen);
+    if (demand.equals) return number ? number == number_in(*demand.equals) : *demand.equals == seen;
+    if (!number) return false;
+    return (!demand.at_least || *number >= *demand.at_least) && (!demand.at_most || *number <= *demand.at_most);
   }
 
   static std::string words(const Demand& demand) {
@@ -236,14 +261,14 @@ std::vector<Deviation> deviations(const Plan& plan, const Journal& journal) {
   }
   for (const auto& event : journal.node_events) all.push_back({.what = fmt::format("Node {}: {}", event.node, event.reason), .step = ""});
   for (const auto& attempt : journal.attempts) {
-    if (attempt.outcome == "exited") continue;
+    if (attempt.outcome == "exited" && attempt.reason.empty()) continue;
     all.push_back({.what = fmt::format("Attempt {} on {}: {}: {}", attempt.number, attempt.node, attempt.outcome, attempt.reason), .step = attempt.step});
   }
   return all;
 }
 
 /// Overall verdict and the sentence that says why.
-void conclude(const Plan& plan, Verdict& verdict) {
+void conclude(const Plan& plan, bool finished, Verdict& verdict) {
   std::size_t required = 0;
   std::size_t passed = 0;
   std::size_t failed = 0;
@@ -269,6 +294,8 @@ void conclude(const Plan& plan, Verdict& verdict) {
   } else if (first_open != nullptr) {
     verdict.reason = fmt::format("{}; first open: {} on {} is {}: {}", count, first_open->requirement, first_open->node,
                                  to_string(first_open->outcome), first_open->reason);
+  } else if (!finished) {
+    verdict.reason = count + "; the run did not come to its end, so the whole cannot be accepted.";
   } else if (plan.partial) {
     verdict.reason = count + "; only a part of the profile was planned, so the whole cannot be accepted.";
   } else {
@@ -287,7 +314,7 @@ Verdict judge(const Plan& plan, const std::string& plan_sha256, const Journal& j
                              Outcome::inconclusive, Outcome::not_measured, Outcome::error}) {
     verdict.counts[to_string(outcome)] = 0;
   }
-  conclude(plan, verdict);
+  conclude(plan, journal.finished, verdict);
   return verdict;
 }
 

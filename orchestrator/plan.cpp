@@ -106,7 +106,10 @@ class Planner {
     const Program* program = find(programs_, requirement.probe);
     if (program == nullptr) return leave_out(requirement, fmt::format("the probe {} is not part of this build", requirement.probe));
     if (auto problem = check_against(requirement, program->description, here)) return problem;
-    if (program->description.scope != "node") return leave_out(requirement, "this version places probes on single nodes only");
+    if (program->description.scope != "node") {
+      add_probe(*program);
+      return leave_out(requirement, "this version places probes on single nodes only");
+    }
     auto parameters = program->description.resolve(asked_of(requirement, program->description), options_.quick);
     if (!parameters) {
       InputError error = parameters.error();

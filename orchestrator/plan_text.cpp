@@ -77,6 +77,21 @@ std::optional<InputError> check_references(const Plan& plan, const std::string& 
   return std::nullopt;
 }
 
+/// Planning is pure, so a plan must be what its own profile, site and probes give: a cell, step or flag that was changed
+/// by hand would otherwise be a requirement that nobody measured.
+std::optional<InputError> check_derivation(const Plan& plan, std::string_view text, const std::string& where) {
+  std::vector<Program> programs;
+  for (const auto& [name, probe] : plan.probes) {
+    programs.push_back({.name = name, .sha256 = probe.sha256, .path = "", .description = probe.description});
+  }
+  auto again = make_plan(plan.profile, plan.site, programs, {.quick = plan.quick, .only = {}});
+  if (!again) return again.error();
+  again->assay_version = plan.assay_version;
+  again->partial = plan.partial;
+  if (plan_text(*again) == text) return std::nullopt;
+  return InputError{where, "its steps and cells are not those that its profile, site and probes give", "plan again instead of editing it"};
+}
+
 }  // namespace
 
 std::string plan_text(const Plan& plan) {
@@ -121,6 +136,7 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
     if (auto problem = check_references(plan, where)) return std::unexpected(*problem);
     // One check against everything else: what was read must write the same bytes.
     if (plan_text(plan) != text) return std::unexpected(InputError{where, "is not byte for byte what assay writes", hint});
+    if (auto problem = check_derivation(plan, text, where)) return std::unexpected(*problem);
     return plan;
   } catch (const json::exception& error) {
     return std::unexpected(InputError{where, error.what(), hint});

@@ -114,6 +114,10 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   if (limit.at_least && limit.at_most && *limit.at_least > *limit.at_most) {
     return InputError{here + ".limit", "at_least is above at_most", "no value could pass"};
   }
+  if ((requirement.statistic == "max" && limit.at_least) || (requirement.statistic == "min" && limit.at_most)) {
+    return InputError{here + ".statistic", fmt::format("the {} of the samples against a limit on that side accepts by one lucky sample", requirement.statistic),
+                      "use median, or the extreme on the other side"};
+  }
   if (requirement.required && requirement.source.status == "unsourced") {
     return InputError{here + ".source.status", "a required limit is unsourced",
                       "name the source, or set severity to advisory: an unsourced limit can warn, never accept"};

@@ -87,7 +87,7 @@ class Runner {
   bool wants_attempt(const Step& step) {
     std::size_t ended = 0;
     for (const Attempt* attempt : memory_.of(step.id)) {
-      if (attempt->outcome == "interrupted" || attempt->outcome == "lost") continue;
+      if (attempt->outcome == "interrupted") continue;
       ++ended;
       if (attempt->outcome != "exited") return false;
     }

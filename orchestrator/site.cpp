@@ -56,12 +56,17 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
   if (auto problem = check_schema(*document, "site.schema", where)) return std::unexpected(*problem);
   Site site{.name = document->at("name"), .known_hosts = document->value("known_hosts", ""), .nodes = {}};
   std::set<std::string> names;
+  std::set<std::string> machines;
   for (std::size_t i = 0; i < document->at("nodes").size(); ++i) {
     site.nodes.push_back(node_from(document->at("nodes")[i]));
     const Node& node = site.nodes.back();
     const std::string here = fmt::format("{}: nodes[{}]", where, i);
     if (!names.insert(node.name).second) {
       return std::unexpected(InputError{here + ".name", fmt::format("'{}' stands twice", node.name), "every node has a name of its own"});
+    }
+    const std::string machine = node.launcher == Launcher::local ? "this machine" : fmt::format("{} port {}", node.address, node.port);
+    if (!machines.insert(machine).second) {
+      return std::unexpected(InputError{here, fmt::format("{} stands twice, under two names", machine), "one machine measured twice would stand for two"});
     }
     if (node.directory.find("..") != std::string::npos) {
       return std::unexpected(InputError{here + ".directory", fmt::format("'{}' has a '..'", node.directory), "write the path without it"});

@@ -48,7 +48,7 @@ inline Site site(int nodes) {
   Site result{.name = "s", .known_hosts = "", .nodes = {}};
   for (int i = 1; i <= nodes; ++i) {
     const std::string name = "n" + std::to_string(i);
-    result.nodes.push_back({.name = name, .address = name, .directory = "/var/tmp/assay"});
+    result.nodes.push_back({.name = name, .launcher = Launcher::ssh, .address = name, .directory = "/var/tmp/assay"});
   }
   return result;
 }

@@ -86,7 +86,7 @@ constexpr const char* kExtraRequirement = R"json(,
    "limit": {"at_least": 6.0e9, "unit": "B/s"}, "source": {"document": "Drive data sheet", "status": "sourced"}})json";
 
 constexpr const char* kSite = R"json({"schema": "assay.site/1", "name": "hall-2-row-b",
- "nodes": [{"name": "n01", "launcher": "local", "rack": "b1"}, {"name": "n02", "launcher": "local", "rack": "b1"}, {"name": "n03", "launcher": "local", "rack": "b2"}]})json";
+ "nodes": [{"name": "n01", "launcher": "ssh", "rack": "b1"}, {"name": "n02", "launcher": "ssh", "rack": "b1"}, {"name": "n03", "launcher": "ssh", "rack": "b2"}]})json";
 
 template <class T>
 T need(std::expected<T, InputError> value) {
