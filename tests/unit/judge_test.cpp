@@ -160,6 +160,51 @@ TEST(judge, an_interrupted_attempt_is_a_deviation_and_no_more) {
   EXPECT_EQ(judged(run).overall, Overall::accepted);
 }
 
+TEST(judge, a_skip_beside_a_good_attempt_is_not_passed_over) {
+  MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}, "repeat": {"looks": 2}})"});
+  run.attempt(0, "exited", run.record("n1", kSteady110));
+  std::ostringstream skipped;
+  Recorder recorder(skipped, fixture::kSpec, {.probe = "disk", .revision = 1, .parameters = run.plan.steps[0].parameters, .host = {{"name", "n1"}}});
+  recorder.end({.status = Status::skip, .reason = "the device fell off the bus"});
+  run.attempt(0, "exited", skipped.str());
+  EXPECT_EQ(only(run).outcome, Outcome::inconclusive);
+}
+
+TEST(judge, a_node_lost_in_mid_step_is_not_mended_by_a_retry) {
+  MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}, "repeat": {"looks": 2}})"});
+  run.attempt(0, "lost", "", "the connection broke");
+  run.attempt(0, "exited", run.record("n1", kSteady110));
+  EXPECT_EQ(only(run).outcome, Outcome::inconclusive);
+}
+
+TEST(judge, more_attempts_than_planned_accept_nothing) {
+  MemoryRun run({kAtLeast100});
+  run.attempt(0, "exited", run.record("n1", kSteady110));
+  run.attempt(0, "exited", run.record("n1", kSteady110));
+  EXPECT_EQ(only(run).outcome, Outcome::inconclusive);
+}
+
+TEST(judge, a_run_killed_again_and_again_in_one_step_accepts_nothing) {
+  MemoryRun run({kAtLeast100});
+  for (int i = 0; i < 4; ++i) run.attempt(0, "interrupted", "", "assay was killed while it ran");
+  run.attempt(0, "exited", run.record("n1", kSteady110));
+  EXPECT_EQ(only(run).outcome, Outcome::inconclusive);
+}
+
+TEST(judge, a_limit_beyond_every_number_is_inconclusive_and_leaves_a_readable_verdict) {
+  MemoryRun run({R"({"limit": {"at_most": 1e308, "unit": "B/s", "of": "best_sample"}})"});
+  run.attempt(0, "exited", run.record("n1", kSteady110));
+  EXPECT_EQ(only(run).outcome, Outcome::inconclusive);
+  EXPECT_TRUE(read_verdict(verdict_text(judged(run)), "v"));
+}
+
+TEST(judge, an_unfinished_run_is_never_accepted) {
+  MemoryRun run({kAtLeast100});
+  run.attempt(0, "exited", run.record("n1", kSteady110));
+  run.journal.finished = false;
+  EXPECT_EQ(judged(run).overall, Overall::incomplete);
+}
+
 TEST(judge, looks_are_pooled_and_share_the_risk) {
   MemoryRun run({R"({"limit": {"at_least": 109, "unit": "B/s"}, "repeat": {"looks": 3}})"});
   run.attempt(0, "exited", run.record("n1", kSpread110));

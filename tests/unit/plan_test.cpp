@@ -72,6 +72,10 @@ TEST(profile, an_unsourced_limit_cannot_be_required) {
   EXPECT_NE(profile_error(profile_text({kUnsourced})).find("a required limit is unsourced"), std::string::npos);
 }
 
+TEST(profile, an_extreme_that_one_lucky_sample_would_meet_is_refused) {
+  EXPECT_NE(profile_error(profile_text({R"({"statistic": "max", "limit": {"at_least": 1, "unit": "B/s"}})"})).find("one lucky sample"), std::string::npos);
+}
+
 TEST(profile, inherits_and_replaces_by_id) {
   const auto library = [](const std::string& name) -> std::optional<std::string> {
     if (name == "base") return profile_text({kGood, kGood});
@@ -114,6 +118,7 @@ TEST(site, names_and_paths_keep_to_their_alphabet) {
   EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "ssh", "directory": "/tmp/../etc"}])").find("has a '..'"), std::string::npos);
   EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "local"}, {"name": "n1", "launcher": "local"}])").find("nodes[1].name: 'n1' stands twice"), std::string::npos);
   EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "rsh"}])").find("'rsh' is not one of local, ssh"), std::string::npos);
+  EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "local"}, {"name": "n2", "launcher": "local"}])").find("stands twice, under two names"), std::string::npos);
   EXPECT_NE(site_error("[]").find("nodes"), std::string::npos);
 }
 
@@ -143,6 +148,15 @@ TEST(plan, a_plan_edited_by_hand_is_refused) {
   EXPECT_FALSE(read_plan(spaced, "plan.json"));
   text.replace(text.find("0001-disk-n1"), 12, "../../../etc");
   EXPECT_FALSE(read_plan(text, "plan.json"));
+}
+
+TEST(plan, a_plan_whose_cells_are_not_those_of_its_profile_is_refused) {
+  auto plan = *make_plan(fixture::profile({kGood, kGood}), fixture::site(2), programs(), {});
+  plan.coverage.pop_back();
+  EXPECT_NE(read_plan(plan_text(plan), "plan.json").error().text().find("not those that its profile, site and probes give"), std::string::npos);
+  auto rehearsal = *make_plan(fixture::profile({kGood}), fixture::site(1), programs(), {.quick = true});
+  rehearsal.quick = false;
+  EXPECT_FALSE(read_plan(plan_text(rehearsal), "plan.json"));
 }
 
 TEST(plan, what_the_probe_does_not_have_is_refused_with_the_nearest) {
