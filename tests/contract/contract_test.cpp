@@ -1,29 +1,15 @@
 // contract_test PROBE: runs one probe as a process and holds it to the contract of every probe.
 // Exit code 0 when it holds, 77 when the probe skipped for want of hardware (its record still checked), 1 otherwise.
 #include <algorithm>
-#include <array>
-#include <csignal>
-#include <cstdio>
 #include <iostream>
-#include <memory>
 #include <string>
-
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "probes/core/record_reader.h"
+#include "tests/unit/probe_process.h"
 
 namespace assay {
 namespace {
-
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-};
 
 int failures = 0;
 
@@ -32,37 +18,8 @@ void expect(bool holds, const std::string& claim) {
   if (!holds) ++failures;
 }
 
-/// Runs `arguments`, returns stdout and exit code; stderr passes through. A companion is sent SIGTERM after `stop_s`.
-Outcome run(std::vector<std::string> arguments, unsigned stop_s = 0) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  std::vector<char*> argv;
-  for (auto& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  const int spawned = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  if (spawned != 0) throw std::runtime_error("cannot start " + arguments[0]);
-  if (stop_s > 0) {
-    sleep(stop_s);
-    kill(child, SIGTERM);
-  }
-  Outcome outcome;
-  std::array<char, 65536> buffer;
-  for (ssize_t n = 0; (n = read(ends[0], buffer.data(), buffer.size())) > 0;) outcome.out.append(buffer.data(), static_cast<std::size_t>(n));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
-}
-
 int check(const std::string& probe) {
-  const Outcome described = run({probe, "--describe"});
+  const ProbeOutput described = run_probe({probe, "--describe"});
   expect(described.exit_code == 0, "--describe ends with 0");
   const auto description = read_description(described.out, probe);
   if (!description) {
@@ -77,16 +34,16 @@ int check(const std::string& probe) {
   expect(description->deadline_s > description->typical_s, "the deadline is beyond the typical time");
   expect(description->resolve({}, true).has_value(), "quick values parse");
 
-  expect(run({probe, "--no-such-flag"}).exit_code == 2, "an unknown flag is a usage error");
+  expect(run_probe({probe, "--no-such-flag"}).exit_code == 2, "an unknown flag is a usage error");
   for (const auto& parameter : description->parameters) {
     if (parameter.unit.empty() && parameter.choices.empty()) continue;
     std::string flag = "--" + parameter.name;
     std::ranges::replace(flag, '_', '-');
-    expect(run({probe, flag, "!"}).exit_code == 2, flag + " refuses '!'");
+    expect(run_probe({probe, flag, "!"}).exit_code == 2, flag + " refuses '!'");
   }
 
   constexpr unsigned kCompanionSeconds = 2;
-  const Outcome measured = run({probe, "--quick"}, description->companion ? kCompanionSeconds : 0);
+  const ProbeOutput measured = run_probe({probe, "--quick"}, description->companion ? kCompanionSeconds : 0);
   const auto record = read_record(measured.out, *description);
   if (!record) {
     std::cout << record.error().text() << '\n' << measured.out.substr(0, 2000) << '\n';

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <csignal>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -22,8 +23,9 @@ struct ProbeOutput {
   std::string out;
 };
 
-/// Runs `argv` to its end. Throws std::runtime_error when it cannot be started.
-inline ProbeOutput run_probe(std::vector<std::string> arguments) {
+/// Runs a program to its end, stderr passed through; with `stop_s`, sends SIGTERM after so many seconds, as a companion is
+/// stopped. Throws std::runtime_error when it cannot be started.
+inline ProbeOutput run_probe(std::vector<std::string> arguments, unsigned stop_s = 0) {
   int ends[2] = {};
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
   posix_spawn_file_actions_t actions;
@@ -36,6 +38,10 @@ inline ProbeOutput run_probe(std::vector<std::string> arguments) {
   const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
+  if (stop_s > 0 && failed == 0) {
+    sleep(stop_s);
+    kill(child, SIGTERM);
+  }
   ProbeOutput output;
   std::array<char, 4096> buffer = {};
   for (ssize_t n = 0; failed == 0 && (n = read(ends[0], buffer.data(), buffer.size())) > 0;) {
