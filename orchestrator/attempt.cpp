@@ -93,7 +93,7 @@ asio::awaitable<void> end_of(Agent& agent, Companion& companion) {
 }
 
 void keep(Attempt& attempt, const std::string& directory, const std::string& path, const std::string& bytes) {
-  write_durably(directory + "/" + path, bytes);
+  write_new_durably(directory + "/" + path, bytes);
   attempt.evidence.push_back({.path = path, .sha256 = sha256(bytes), .bytes = bytes.size()});
 }
 

@@ -16,14 +16,8 @@
 namespace assay {
 namespace {
 
-std::optional<std::string> embedded(const std::string& name) {
-  const auto found = embedded_profiles().find(name);
-  if (found == embedded_profiles().end()) return std::nullopt;
-  return std::string(found->second);
-}
-
 std::expected<Profile, InputError> profile_named(const std::string& name) {
-  if (const auto text = embedded(name)) return read_profile(*text, "profile " + name, embedded);
+  if (const auto text = embedded_profile(name)) return read_profile(*text, "profile " + name, embedded_profile);
   if (name.find('/') == std::string::npos && !name.ends_with(".json")) {
     std::vector<std::string> names;
     for (const auto& [known, unused] : embedded_profiles()) names.push_back(known);
@@ -31,7 +25,7 @@ std::expected<Profile, InputError> profile_named(const std::string& name) {
   }
   const auto text = read_file(name);
   if (!text) return std::unexpected(text.error());
-  return read_profile(*text, name, embedded);
+  return read_profile(*text, name, embedded_profile);
 }
 
 std::expected<Site, InputError> site_for(const PlanRequest& request) {

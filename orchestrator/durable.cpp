@@ -26,25 +26,42 @@ class Descriptor {
   int number_;
 };
 
+/// Writes and fsyncs `bytes` beside `path`; the temporary file's name.
+std::string write_beside(const std::string& path, std::string_view bytes) {
+  const auto directory = std::filesystem::path(path).parent_path();
+  if (!directory.empty()) std::filesystem::create_directories(directory);
+  std::string temporary = path + ".tmp";
+  const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file.number(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(temporary);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fsync(file.number()) != 0) fail(temporary);
+  return temporary;
+}
+
+void sync_directory_of(const std::string& path) {
+  const auto directory = std::filesystem::path(path).parent_path();
+  const Descriptor parent(directory.empty() ? "." : directory.string(), O_RDONLY | O_DIRECTORY);
+  if (::fsync(parent.number()) != 0) fail(directory.string());
+}
+
 }  // namespace
 
 void write_durably(const std::string& path, std::string_view bytes) {
-  const auto directory = std::filesystem::path(path).parent_path();
-  if (!directory.empty()) std::filesystem::create_directories(directory);
-  const std::string temporary = path + ".tmp";
-  {
-    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(file.number(), bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(temporary);
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-    if (::fsync(file.number()) != 0) fail(temporary);
-  }
+  const std::string temporary = write_beside(path, bytes);
   if (::rename(temporary.c_str(), path.c_str()) != 0) fail(path);
-  const Descriptor parent(directory.empty() ? "." : directory.string(), O_RDONLY | O_DIRECTORY);
-  if (::fsync(parent.number()) != 0) fail(directory.string());
+  sync_directory_of(path);
+}
+
+void write_new_durably(const std::string& path, std::string_view bytes) {
+  const std::string temporary = write_beside(path, bytes);
+  // Unlike rename, link never replaces what is there.
+  if (::link(temporary.c_str(), path.c_str()) != 0) fail(path);
+  if (::unlink(temporary.c_str()) != 0) fail(temporary);
+  sync_directory_of(path);
 }
 
 }  // namespace assay

@@ -10,4 +10,7 @@ namespace assay {
 /// fsynced. Throws std::system_error with the path.
 void write_durably(const std::string& path, std::string_view bytes);
 
+/// The same for a file that must not be there yet: evidence is never replaced. Throws std::system_error (EEXIST) when it is.
+void write_new_durably(const std::string& path, std::string_view bytes);
+
 }  // namespace assay

@@ -21,6 +21,16 @@ std::string last_event(const Journal& journal, const std::string& node) {
   return "The run ended before this step began.";
 }
 
+/// The node of the site that is the same machine as `node`, by what their agents said: host name and boot. Nothing when
+/// there is none. Containers share their machine's boot and have host names of their own; they are nodes like others.
+std::optional<std::string> twin_of(const std::string& node, const nlohmann::json& facts, const Journal& journal) {
+  for (const auto& [other, said] : journal.node_facts) {
+    if (other == node) continue;
+    if (said.value("name", "") == facts.value("name", "") && said.value("boot_id", "") == facts.value("boot_id", "")) return other;
+  }
+  return std::nullopt;
+}
+
 /// Whether a record is what was asked for on that node; the words of the mismatch otherwise.
 std::optional<std::string> mismatch(const Record& record, const Step& step, const Journal& journal, const std::string& node) {
   if (record.start.parameters != step.parameters) return "the record's parameters are not those of the step";
@@ -32,6 +42,9 @@ std::optional<std::string> mismatch(const Record& record, const Step& step, cons
   const std::string said = facts->second.value("name", "");
   const auto& host = std::get<std::string>(record.start.host.at("name"));
   if (said != host) return fmt::format("the record is of host '{}', the node's agent said '{}'", host, said);
+  if (const auto twin = twin_of(node, facts->second, journal)) {
+    return fmt::format("the nodes {} and {} are one machine: host name {}, boot {}", node, *twin, said, facts->second.value("boot_id", "unknown"));
+  }
   return std::nullopt;
 }
 
@@ -77,6 +90,10 @@ std::expected<Run, InputError> read_run(const std::string& directory) {
   if (run.journal.plan_sha256 != run.plan_sha256) {
     return std::unexpected(InputError{directory, "journal.jsonl belongs to another plan than plan.json",
                                       "the plan was frozen when the run began; restore it"});
+  }
+  for (const auto& attempt : run.journal.attempts) {
+    if (run.plan.step(attempt.step) != nullptr) continue;
+    return std::unexpected(InputError{directory + "/journal.jsonl", fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step), ""});
   }
   return run;
 }

@@ -1,7 +1,8 @@
 // journal: one fsynced line for each thing that happened.
 #include "orchestrator/journal.h"
 
-#include <algorithm>
+#include <map>
+#include <set>
 #include <system_error>
 
 #include <fcntl.h>
@@ -23,44 +24,75 @@ constexpr const char* kSchema = "assay.journal/1";
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
-/// Takes one line into the journal. Throws json::exception on anything unexpected.
-void take(Journal& journal, const json& line) {
-  const std::string kind = line.at("kind");
-  const std::string time = line.at("time");
-  const auto open = [&](const std::string& step, int number) {
-    return std::ranges::find_if(journal.attempts, [&](const Attempt& a) { return a.step == step && a.number == number && a.end.empty(); });
-  };
-  if (kind == "run_begin") {
-    journal.run_id = line.at("run_id");
-    journal.plan_sha256 = line.at("plan_sha256");
-    journal.begin = time;
-  } else if (kind == "run_resume") {
-    ++journal.resumed;
-    journal.finished = false;
-  } else if (kind == "node_up") {
-    journal.node_facts[line.at("node")] = line.at("facts");
-  } else if (kind == "node_down") {
-    journal.node_events.push_back({.node = line.at("node"), .time = time, .reason = line.at("reason")});
-  } else if (kind == "attempt_begin") {
-    journal.attempts.push_back({.step = line.at("step"), .number = line.at("attempt"), .node = line.at("node"),
-                                .outcome = "interrupted", .reason = "assay was killed while it ran", .begin = time,
-                                .end = "", .evidence = {}});
-  } else if (kind == "attempt_end") {
-    const auto attempt = open(line.at("step"), line.at("attempt"));
-    if (attempt == journal.attempts.end()) throw json::other_error::create(501, "an attempt ends that never began", nullptr);
-    attempt->outcome = line.at("outcome");
-    attempt->reason = line.at("reason");
-    attempt->end = time;
-    for (const auto& file : line.at("evidence")) {
-      attempt->evidence.push_back({.path = file.at("path"), .sha256 = file.at("sha256"), .bytes = file.at("bytes")});
+[[noreturn]] void refuse(const std::string& what) { throw json::other_error::create(501, what, nullptr); }
+
+/// Reads line after line and refuses what a run cannot have written: only an attempt that this run began can end, numbers
+/// of attempts follow each other, and nothing happens after the end but a resumption.
+class Account {
+ public:
+  explicit Account(Journal& journal) : journal_(journal) {}
+
+  /// Takes one line. Throws json::exception on anything unexpected.
+  void take(const json& line) {
+    const std::string kind = line.at("kind");
+    const std::string time = line.at("time");
+    if (journal_.finished && kind != "run_resume") refuse("something happens after run_end");
+    if (kind == "run_begin") {
+      if (!journal_.run_id.empty()) refuse("a second run begins");
+      journal_.run_id = line.at("run_id");
+      journal_.plan_sha256 = line.at("plan_sha256");
+      journal_.begin = time;
+    } else if (kind == "run_resume") {
+      ++journal_.resumed;
+      journal_.finished = false;
+      open_.clear();
+    } else if (kind == "node_up") {
+      journal_.node_facts[line.at("node")] = line.at("facts");
+    } else if (kind == "node_down") {
+      journal_.node_events.push_back({.node = line.at("node"), .time = time, .reason = line.at("reason")});
+    } else if (kind == "attempt_begin") {
+      begin(line, time);
+    } else if (kind == "attempt_end") {
+      end(line, time);
+    } else if (kind == "run_end") {
+      if (!open_.empty()) refuse("the run ends while an attempt runs");
+      journal_.finished = true;
+      journal_.end = time;
+    } else {
+      refuse("unknown kind '" + kind + "'");
     }
-  } else if (kind == "run_end") {
-    journal.finished = true;
-    journal.end = time;
-  } else {
-    throw json::other_error::create(501, "unknown kind '" + kind + "'", nullptr);
   }
-}
+
+ private:
+  void begin(const json& line, const std::string& time) {
+    const std::string step = line.at("step");
+    const int number = line.at("attempt");
+    if (open_.contains(step)) refuse("an attempt of " + step + " begins while another runs");
+    if (number != ++attempts_[step]) refuse(fmt::format("attempt {} of {} begins where {} is due", number, step, attempts_[step]));
+    open_[step] = journal_.attempts.size();
+    journal_.attempts.push_back({.step = step, .number = number, .node = line.at("node"), .outcome = "interrupted",
+                                 .reason = "assay was killed while it ran", .begin = time, .end = "", .evidence = {}});
+  }
+
+  void end(const json& line, const std::string& time) {
+    const auto running = open_.find(line.at("step").get<std::string>());
+    if (running == open_.end() || journal_.attempts[running->second].number != line.at("attempt")) refuse("an attempt ends that never began");
+    Attempt& attempt = journal_.attempts[running->second];
+    attempt.outcome = line.at("outcome");
+    attempt.reason = line.at("reason");
+    attempt.end = time;
+    for (const auto& file : line.at("evidence")) {
+      attempt.evidence.push_back({.path = file.at("path"), .sha256 = file.at("sha256"), .bytes = file.at("bytes")});
+      if (!paths_.insert(attempt.evidence.back().path).second) refuse(attempt.evidence.back().path + " is journalled twice");
+    }
+    open_.erase(running);
+  }
+
+  Journal& journal_;
+  std::map<std::string, std::size_t> open_;  ///< step to the index of its running attempt
+  std::map<std::string, int> attempts_;      ///< step to how many began
+  std::set<std::string> paths_;
+};
 
 }  // namespace
 
@@ -74,6 +106,7 @@ std::vector<const Attempt*> Journal::of(std::string_view step) const {
 
 std::expected<Journal, InputError> read_journal(std::string_view text, const std::string& where) {
   Journal journal;
+  Account account(journal);
   constexpr const char* kHint = "the journal is append-only; restore it from the dossier's evidence if there is one";
   for (std::size_t number = 1; !text.empty(); ++number) {
     const auto length = text.find('\n');
@@ -88,7 +121,7 @@ std::expected<Journal, InputError> read_journal(std::string_view text, const std
       if (number == 1 && (line->at("schema") != kSchema || line->at("kind") != "run_begin")) {
         return std::unexpected(InputError{here, "is not the beginning of an assay.journal/1", kHint});
       }
-      take(journal, *line);
+      account.take(*line);
     } catch (const json::exception& error) {
       return std::unexpected(InputError{here, error.what(), kHint});
     }

@@ -54,7 +54,8 @@ struct Journal {
 };
 
 /// Reads a journal. A cut-off last line is passed over and flagged (it was never acted upon); any other damage is an
-/// error with its line. An attempt that began and never ended is `interrupted`.
+/// error with its line: attempts that end without a beginning, out of their order or twice, anything after the run's end.
+/// An attempt that began and never ended is `interrupted`.
 std::expected<Journal, InputError> read_journal(std::string_view text, const std::string& where);
 
 /// The journal being written. Every call appends one line and fsyncs before it returns; a write that fails throws

@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/conclude.h"
 #include "orchestrator/decision.h"
+#include "orchestrator/demand.h"
 
 namespace assay {
 namespace {
@@ -80,7 +82,19 @@ class Judge {
       }
       all.push_back(std::move(one));
     }
+    if (auto wrong = wrong_number(whole, requirement, pools.size())) all.push_back(std::move(*wrong));
     return all;
+  }
+
+  /// The node's own cell when it showed more or fewer subjects than a node of this design has: the missing one is the
+  /// one that is broken.
+  [[nodiscard]] std::optional<Result> wrong_number(Result node, const Requirement& requirement, std::size_t seen) const {
+    const auto designed = plan_.profile.per_node.find(requirement.scope);
+    if (designed == plan_.profile.per_node.end() || static_cast<std::size_t>(designed->second) == seen) return std::nullopt;
+    const bool missing = seen < static_cast<std::size_t>(designed->second);
+    node.outcome = missing ? Outcome::not_measured : Outcome::inconclusive;
+    node.reason = fmt::format("{} subjects of kind {} were measured where the design has {}.", seen, requirement.scope, designed->second);
+    return node;
   }
 
   static std::map<Subject, Pool> pooled(const StepEvidence& step, const Requirement& requirement) {
@@ -110,7 +124,7 @@ class Judge {
       result.interval = value->interval;
       result.uncertainty = value->uncertainty;
     }
-    const bool proved = check_conditions(requirement, subject, pool, result);
+    result.conditions = check_demands(requirement, subject, pool.records);
     if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) {
       return inconclusive(fmt::format("{} samples where {} are demanded.", pool.samples.size(), requirement.repeat_n));
     }
@@ -125,11 +139,7 @@ class Judge {
       clear_numbers(result);
       return inconclusive("The limit or the samples are outside of what can be computed.");
     }
-    if (!proved) {
-      const auto unmet = std::ranges::find(result.conditions, false, &ConditionSeen::met);
-      inconclusive(fmt::format("The condition {} {} is {}.", unmet->name, unmet->demanded,
-                               unmet->seen ? "not met: it was " + to_json(*unmet->seen).dump() : "not recorded"));
-    }
+    if (auto unmet = first_unmet(result.conditions); !unmet.empty()) inconclusive(std::move(unmet));
   }
 
   static bool finite(const Result& result) {
@@ -147,52 +157,6 @@ class Judge {
       number->reset();
     }
     result.interval.reset();
-  }
-
-  static std::optional<double> number_in(const Value& value) {
-    if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
-    if (const auto* real = std::get_if<double>(&value)) return *real;
-    return std::nullopt;
-  }
-
-  static bool meets(const Demand& demand, const Value& seen) {
-    const auto number = number_in(seen);
-    if (demand.equals) return number ? number == number_in(*demand.equals) : *demand.equals == seen;
-    if (!number) return false;
-    return (!demand.at_least || *number >= *demand.at_least) && (!demand.at_most || *number <= *demand.at_most);
-  }
-
-  static std::string words(const Demand& demand) {
-    if (demand.equals) return "= " + to_json(*demand.equals).dump();
-    std::string text;
-    if (demand.at_least) text = fmt::format(">= {:g}", *demand.at_least);
-    if (demand.at_most) text += fmt::format("{}<= {:g}", text.empty() ? "" : " and ", *demand.at_most);
-    return text;
-  }
-
-  /// Every demand must be met in every pooled record, by each condition of that name on the subject or on the node.
-  static bool check_conditions(const Requirement& requirement, const Subject& subject, const Pool& pool, Result& result) {
-    bool proved = true;
-    for (const auto& demand : requirement.conditions) {
-      ConditionSeen seen{.name = demand.name, .demanded = words(demand), .seen = std::nullopt, .met = true};
-      for (const Record* record : pool.records) {
-        bool recorded = false;
-        for (const auto& condition : record->conditions) {
-          if (condition.name != demand.name || (condition.subject != subject && condition.subject.kind != "node")) continue;
-          recorded = true;
-          if (!seen.met) continue;
-          seen.seen = condition.value;
-          seen.met = meets(demand, condition.value);
-        }
-        if (!recorded) {
-          seen.met = false;
-          seen.seen = std::nullopt;
-        }
-      }
-      proved = proved && seen.met;
-      result.conditions.push_back(std::move(seen));
-    }
-    return proved;
   }
 
   std::expected<ReferenceValue, std::string> reference_of(const Requirement& requirement, const Subject& subject, const Pool& pool) {
@@ -229,11 +193,15 @@ class Judge {
     if (known != fleets_.end()) return known->second;
     std::vector<double> medians;
     for (const auto& cell : plan_.coverage) {
-      if (cell.requirement != requirement.id || cell.step.empty()) continue;
-      for (const auto& [subject, pool] : pooled(evidence_of(cell.step), requirement)) medians.push_back(median(pool.samples));
+      if (cell.requirement != requirement.id || cell.step.empty() || evidence_of(cell.step).broken) continue;
+      for (const auto& [subject, pool] : pooled(evidence_of(cell.step), requirement)) {
+        // A number that is not fit to be judged is not fit to judge others by.
+        if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) continue;
+        if (first_unmet(check_demands(requirement, subject, pool.records)).empty()) medians.push_back(median(pool.samples));
+      }
     }
     if (medians.size() < kSmallestFleet) {
-      return std::unexpected(fmt::format("A fleet median needs {} subjects, {} were measured.", kSmallestFleet, medians.size()));
+      return std::unexpected(fmt::format("A fleet median needs {} subjects, {} were measured under the demanded conditions.", kSmallestFleet, medians.size()));
     }
     // The median's standard error under normality is 1.2533 sigma / sqrt(n) (Kendall & Stuart, vol. 1, 10.11).
     const double error = 1.2533 * robust_sigma(medians) / std::sqrt(static_cast<double>(medians.size()));
@@ -250,70 +218,12 @@ class Judge {
   std::map<std::string, ReferenceValue> fleets_;
 };
 
-std::vector<Deviation> deviations(const Plan& plan, const Journal& journal) {
-  std::vector<Deviation> all;
-  if (plan.quick) all.push_back({.what = "Quick parameters were used: a rehearsal, which accepts nothing.", .step = ""});
-  if (plan.partial) all.push_back({.what = "Only a part of the profile was planned.", .step = ""});
-  if (journal.resumed > 0) all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});
-  if (!journal.finished) all.push_back({.what = "The run did not come to its end.", .step = ""});
-  for (const auto& name : plan.profile.companions) {
-    if (!plan.probes.contains(name)) all.push_back({.what = fmt::format("The companion {} is not part of this build.", name), .step = ""});
-  }
-  for (const auto& event : journal.node_events) all.push_back({.what = fmt::format("Node {}: {}", event.node, event.reason), .step = ""});
-  for (const auto& attempt : journal.attempts) {
-    if (attempt.outcome == "exited" && attempt.reason.empty()) continue;
-    all.push_back({.what = fmt::format("Attempt {} on {}: {}: {}", attempt.number, attempt.node, attempt.outcome, attempt.reason), .step = attempt.step});
-  }
-  return all;
-}
-
-/// Overall verdict and the sentence that says why.
-void conclude(const Plan& plan, bool finished, Verdict& verdict) {
-  std::size_t required = 0;
-  std::size_t passed = 0;
-  std::size_t failed = 0;
-  const Result* first_open = nullptr;
-  for (const auto& result : verdict.results) {
-    ++verdict.counts[to_string(result.outcome)];
-    if (!result.required) continue;
-    ++required;
-    if (result.outcome == Outcome::pass) ++passed;
-    if (result.outcome == Outcome::fail) ++failed;
-    if (result.outcome != Outcome::pass && (first_open == nullptr || (result.outcome == Outcome::fail && first_open->outcome != Outcome::fail))) {
-      first_open = &result;
-    }
-  }
-  const std::string count = fmt::format("{} of {} required cells pass", passed, required);
-  if (plan.quick) {
-    verdict.reason = count + "; quick parameters were used, so this is a rehearsal and accepts or rejects nothing.";
-  } else if (failed > 0) {
-    verdict.overall = Overall::rejected;
-    verdict.reason = fmt::format("{}; {} fail, first {} on {}: {}", count, failed, first_open->requirement, first_open->node, first_open->reason);
-  } else if (required == 0) {
-    verdict.reason = "The profile requires nothing, so nothing can be accepted.";
-  } else if (first_open != nullptr) {
-    verdict.reason = fmt::format("{}; first open: {} on {} is {}: {}", count, first_open->requirement, first_open->node,
-                                 to_string(first_open->outcome), first_open->reason);
-  } else if (!finished) {
-    verdict.reason = count + "; the run did not come to its end, so the whole cannot be accepted.";
-  } else if (plan.partial) {
-    verdict.reason = count + "; only a part of the profile was planned, so the whole cannot be accepted.";
-  } else {
-    verdict.overall = Overall::accepted;
-    verdict.reason = count + ".";
-  }
-}
-
 }  // namespace
 
 Verdict judge(const Plan& plan, const std::string& plan_sha256, const Journal& journal, const EvidenceReader& evidence) {
   Verdict verdict{.plan_sha256 = plan_sha256, .run_id = journal.run_id, .profile = plan.profile.name,
                   .site = plan.site.name, .overall = Overall::incomplete, .reason = "",
                   .results = Judge(plan, journal, evidence).results(), .counts = {}, .deviations = deviations(plan, journal)};
-  for (const auto outcome : {Outcome::pass, Outcome::conditional_pass, Outcome::conditional_fail, Outcome::fail,
-                             Outcome::inconclusive, Outcome::not_measured, Outcome::error}) {
-    verdict.counts[to_string(outcome)] = 0;
-  }
   conclude(plan, journal.finished, verdict);
   return verdict;
 }

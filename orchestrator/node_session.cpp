@@ -105,10 +105,12 @@ class Session {
 
   void take(const wire::Hello& hello) {
     greeted_ = true;
+    Values facts = host_facts();
+    if (auto boot = read_fact("/proc/sys/kernel/random/boot_id")) facts["boot_id"] = std::move(*boot);
     // The answer goes out whatever number was said: the orchestrator can then name both in its error.
     queue_.push(encode(wire::Welcome{.protocol = kProtocol, .assay_version = ASSAY_VERSION,
                                .agent_sha256 = sha256_of_file("/proc/self/exe").value_or(std::string(64, '0')),
-                               .facts = to_json(host_facts())}));
+                               .facts = to_json(facts)}));
     if (hello.protocol != kProtocol) end(fmt::format("the orchestrator speaks protocol {}, this agent {}", hello.protocol, kProtocol), false);
   }
   void take(const wire::Program& program) {

@@ -91,10 +91,10 @@ class Planner {
         return InputError{"--only", fmt::format("profile {} has no requirement '{}'", plan_.profile.name, id), suggestion(id, ids)};
       }
     }
-    const auto left_out = std::erase_if(plan_.profile.requirements, [&](const Requirement& requirement) {
-      return std::ranges::find(options_.only, requirement.id) == options_.only.end();
-    });
-    plan_.partial = left_out > 0;
+    for (const auto& id : ids) {
+      if (std::ranges::find(options_.only, id) != options_.only.end()) plan_.only.push_back(id);
+    }
+    if (plan_.only.size() == ids.size()) plan_.only.clear();
     return std::nullopt;
   }
 
@@ -103,6 +103,9 @@ class Planner {
   }
 
   std::optional<InputError> place(const Requirement& requirement, const std::string& here) {
+    if (!plan_.only.empty() && std::ranges::find(plan_.only, requirement.id) == plan_.only.end()) {
+      return leave_out(requirement, "left out by --only");
+    }
     const Program* program = find(programs_, requirement.probe);
     if (program == nullptr) return leave_out(requirement, fmt::format("the probe {} is not part of this build", requirement.probe));
     if (auto problem = check_against(requirement, program->description, here)) return problem;

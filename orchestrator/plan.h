@@ -48,11 +48,16 @@ struct PlannedProbe {
   Description description;
 };
 
+/// Rises when the planner would make other steps or cells of the same inputs. A plan is derived again whenever it is read,
+/// so one of another revision is for another version of assay.
+inline constexpr int kPlannerRevision = 1;
+
 /// The whole plan.
 struct Plan {
   std::string assay_version;
   bool quick = false;    ///< quick parameters: a rehearsal, which accepts nothing
-  bool partial = false;  ///< --only left requirements out, so the whole cannot be accepted
+  std::vector<std::string> only;  ///< requirement ids planned, in the profile's order; empty: all. The others get cells
+                                  ///< without a step, so the whole cannot be accepted
   Profile profile;
   Site site;
   std::map<std::string, PlannedProbe> probes;
@@ -73,7 +78,7 @@ struct PlanOptions {
 
 /// The plan for `profile` on `site` with `programs` at hand: a pure function. Requirements that share probe and
 /// parameters share a step; cheap steps come first on each node; a requirement whose probe is not at hand gets cells
-/// without a step. Errors: a parameter, metric, condition or unit that the probe does not have; an unknown --only id.
+/// without a step, and so does one that --only leaves out. Errors: a parameter, metric, condition or unit that the probe does not have; an unknown --only id.
 std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site, const std::vector<Program>& programs,
                                           const PlanOptions& options);
 

@@ -84,10 +84,9 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
   for (const auto& [name, probe] : plan.probes) {
     programs.push_back({.name = name, .sha256 = probe.sha256, .path = "", .description = probe.description});
   }
-  auto again = make_plan(plan.profile, plan.site, programs, {.quick = plan.quick, .only = {}});
+  auto again = make_plan(plan.profile, plan.site, programs, {.quick = plan.quick, .only = plan.only});
   if (!again) return again.error();
   again->assay_version = plan.assay_version;
-  again->partial = plan.partial;
   if (plan_text(*again) == text) return std::nullopt;
   return InputError{where, "its steps and cells are not those that its profile, site and probes give", "plan again instead of editing it"};
 }
@@ -103,8 +102,9 @@ std::string plan_text(const Plan& plan) {
   for (const auto& cell : plan.coverage) coverage.push_back(to_json(cell));
   return json{{"schema", kSchema},
               {"assay_version", plan.assay_version},
+              {"planner", kPlannerRevision},
               {"quick", plan.quick},
-              {"partial", plan.partial},
+              {"only", plan.only},
               {"profile", assay::to_json(plan.profile)},
               {"site", assay::to_json(plan.site)},
               {"probes", std::move(probes)},
@@ -119,12 +119,17 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
   const std::string hint = "plan.json is written by `assay plan`; plan again instead of editing it";
   try {
     if (document->at("schema") != kSchema) return std::unexpected(InputError{where, "is not an assay.plan/1", hint});
+    const std::string version = document->at("assay_version");
+    if (document->at("planner") != kPlannerRevision) {
+      return std::unexpected(InputError{where, fmt::format("was made by planner {}, this one is {}", document->at("planner").dump(), kPlannerRevision),
+                                        fmt::format("judge and verify it with assay {}", version)});
+    }
     auto profile = read_profile(document->at("profile").dump(), where + ": profile", [](const std::string&) { return std::nullopt; });
     if (!profile) return std::unexpected(profile.error());
     auto site = read_site(document->at("site").dump(), where + ": site");
     if (!site) return std::unexpected(site.error());
-    Plan plan{.assay_version = document->at("assay_version"), .quick = document->at("quick"),
-              .partial = document->at("partial"), .profile = std::move(*profile), .site = std::move(*site),
+    Plan plan{.assay_version = version, .quick = document->at("quick"),
+              .only = document->at("only"), .profile = std::move(*profile), .site = std::move(*site),
               .probes = {}, .steps = {}, .coverage = {}};
     for (const auto& [name, probe] : document->at("probes").items()) {
       auto description = read_description(probe.at("description").dump(), fmt::format("{}: probes.{}", where, name));

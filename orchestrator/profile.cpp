@@ -2,6 +2,7 @@
 #include "orchestrator/profile.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -142,6 +143,18 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   return std::nullopt;
 }
 
+/// A part that is not there has no number to fall short; only its absence from the count shows it.
+std::optional<InputError> check_counts(const Profile& profile, const std::string& where) {
+  constexpr std::array kWholes = {"node", "pair", "group", "cluster"};
+  for (const auto& requirement : profile.requirements) {
+    const auto& scope = requirement.scope;
+    if (!requirement.required || profile.per_node.contains(scope) || std::ranges::find(kWholes, scope) != kWholes.end()) continue;
+    return InputError{where + ": node", fmt::format("does not say how many subjects of kind {} a node has, and {} requires a figure of each", scope, requirement.id),
+                      fmt::format("add it, such as \"node\": {{\"{}\": 8}}; a missing {} would go unnoticed", scope, scope)};
+  }
+  return std::nullopt;
+}
+
 /// Reads one document over what it inherits.
 std::expected<Profile, InputError> read_level(std::string_view text, const std::string& where,
                                               const ProfileLibrary& library, int level) {
@@ -172,6 +185,8 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
     profile.confidence = decision->value("confidence", profile.confidence);
   }
   if (const auto list = document->find("companions"); list != document->end()) profile.companions = *list;
+  const json per_node = document->value("node", json::object());
+  for (const auto& [kind, count] : per_node.items()) profile.per_node[kind] = count;
   const json peaks = document->value("peaks", json::object());
   for (const auto& [name, peak] : peaks.items()) {
     profile.peaks[name] = {.value = peak.at("value"), .unit = peak.at("unit"), .source = source_from(peak.at("source"))};
@@ -201,6 +216,9 @@ std::expected<Profile, InputError> read_profile(std::string_view text, const std
   if (profile && profile->requirements.empty()) {
     return std::unexpected(InputError{where + ": requirements", "is empty, also after inheritance", "a profile that demands nothing can accept nothing"});
   }
+  if (profile) {
+    if (auto problem = check_counts(*profile, where)) return std::unexpected(*problem);
+  }
   return profile;
 }
 
@@ -217,6 +235,7 @@ json to_json(const Profile& profile) {
           {"revision", profile.revision},
           {"decision", {{"guard_factor", profile.guard_factor}, {"confidence", profile.confidence}}},
           {"companions", profile.companions},
+          {"node", profile.per_node},
           {"peaks", std::move(peaks)},
           {"requirements", std::move(requirements)}};
 }
@@ -228,6 +247,11 @@ const std::map<std::string, std::string_view>& embedded_profiles() {
     return documents;
   }();
   return kProfiles;
+}
+
+std::optional<std::string> embedded_profile(const std::string& name) {
+  const auto found = embedded_profiles().find(name);
+  return found == embedded_profiles().end() ? std::nullopt : std::optional<std::string>(found->second);
 }
 
 }  // namespace assay

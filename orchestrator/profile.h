@@ -77,6 +77,7 @@ struct Profile {
   double guard_factor = 1.645;  ///< w = guard_factor * u; 1.645 bounds false acceptance at the limit by 5 %
   double confidence = 0.95;     ///< of the interval of the judged statistic
   std::vector<std::string> companions;
+  std::map<std::string, int> per_node;  ///< how many subjects of a kind a node of this design has: {"gpu": 8}
   std::map<std::string, Peak> peaks;
   std::vector<Requirement> requirements;
 };
@@ -85,7 +86,7 @@ struct Profile {
 using ProfileLibrary = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// Reads, inherits (requirements of the same id are replaced) and checks a profile. Refused: what schema.json refuses,
-/// duplicate ids, a required limit without a source, a limit without an operator, a reference to an unknown peak, an
+/// duplicate ids, a required limit without a source, a required scope finer than a node without its number per node, a limit without an operator, a reference to an unknown peak, an
 /// inheritance deeper than eight or in a circle.
 std::expected<Profile, InputError> read_profile(std::string_view text, const std::string& where,
                                                 const ProfileLibrary& library);
@@ -95,5 +96,8 @@ nlohmann::json to_json(const Profile& profile);
 
 /// The profiles that are built in, name to text.
 const std::map<std::string, std::string_view>& embedded_profiles();
+
+/// The library of the built-in profiles.
+std::optional<std::string> embedded_profile(const std::string& name);
 
 }  // namespace assay

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/digest.h"
+#include "orchestrator/profile.h"
 #include "probes/core/utc_time.h"
 #include "reports/new_file.h"
 #include "reports/render_html.h"
@@ -68,6 +69,9 @@ ordered_json document_of(const Verified& verified) {
           {"plan_sha256", contents.verdict.plan_sha256},
           {"site", contents.verdict.site},
           {"profile", contents.verdict.profile},
+          {"profile_revision", contents.profile_revision},
+          {"requirements", contents.requirements},
+          {"targets_sha256", contents.targets_sha256},
           {"issued_at", contents.claims.issued_at},
           {"signers", std::move(signers)},
           {"other_signatures", verified.other_signatures},
@@ -78,8 +82,10 @@ ordered_json document_of(const Verified& verified) {
 void print_for_people(const ordered_json& document) {
   const auto text = [&](const ordered_json& value) { return value.get<std::string>(); };
   std::cout << fmt::format("verified: {}\n", text(document.at("overall")));
-  std::cout << fmt::format("  {}\n  run {} on site {}, profile {}\n", text(document.at("reason")),
-                           text(document.at("run_id")), text(document.at("site")), text(document.at("profile")));
+  std::cout << fmt::format("  {}\n  run {} on site {}\n  profile {} revision {}, {} requirements, targets {}\n", text(document.at("reason")),
+                           text(document.at("run_id")), text(document.at("site")), text(document.at("profile")),
+                           document.at("profile_revision").get<int>(), document.at("requirements").get<std::size_t>(),
+                           text(document.at("targets_sha256")));
   std::cout << fmt::format("  issued {} (the signer's word), {} files\n", text(document.at("issued_at")),
                            document.at("files").get<std::uint64_t>());
   for (const auto& signer : document.at("signers")) {
@@ -97,6 +103,21 @@ void print_for_people(const ordered_json& document) {
     std::cout << fmt::format("  {} further signatures by keys that were not given: they prove nothing here\n", others);
   }
   for (const auto& note : document.at("notes")) std::cout << fmt::format("  note: {}\n", text(note));
+}
+
+/// What `verify --profile` means: a name, or a file whose targets must be those that were judged.
+std::expected<Expectations, InputError> expectations_of(const VerifyArguments& given) {
+  Expectations expected{.plan_sha256 = given.plan, .site = given.site, .profile = given.profile, .targets_sha256 = ""};
+  if (!given.profile.ends_with(".json") && given.profile.find('/') == std::string::npos) return expected;
+  const auto text = read_file(given.profile);
+  if (!text) return std::unexpected(text.error());
+  const auto profile = read_profile(*text, given.profile, embedded_profile);
+  if (!profile) return std::unexpected(profile.error());
+  const auto digest = digest_of_targets(*profile);
+  if (!digest) return std::unexpected(digest.error());
+  expected.profile = profile->name;
+  expected.targets_sha256 = *digest;
+  return expected;
 }
 
 }  // namespace
@@ -155,8 +176,9 @@ int run_verify(const VerifyArguments& given) {
     if (!key) return bad_input(key.error());
     keys.push_back(std::move(*key));
   }
-  const auto verified = verify_dossier(without_slash(given.directory), keys,
-                                       {.plan_sha256 = given.plan, .site = given.site, .profile = given.profile});
+  const auto expected = expectations_of(given);
+  if (!expected) return bad_input(expected.error());
+  const auto verified = verify_dossier(without_slash(given.directory), keys, *expected);
   if (!verified) {
     if (given.json)
       std::cout << ordered_json{{"verified", false}, {"where", verified.error().where}, {"what", verified.error().what}}
@@ -170,7 +192,7 @@ int run_verify(const VerifyArguments& given) {
   } else {
     print_for_people(document);
   }
-  return kExitVerified;
+  return given.accepted ? exit_code(verified->contents.verdict.overall) : kExitVerified;
 }
 
 int run_keygen(const KeygenArguments& given) {

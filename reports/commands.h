@@ -20,8 +20,10 @@ struct SignArguments {
 };
 /// What `verify` was asked.
 struct VerifyArguments {
-  std::string directory, plan, site, profile;
+  std::string directory, plan, site;
+  std::string profile;  ///< name, or path of a file whose targets must be those that were judged
   std::vector<std::string> keys;
+  bool accepted = false;  ///< the exit code says the verdict, too
   bool json = false;
 };
 /// What `keygen` was asked.
@@ -33,7 +35,8 @@ struct KeygenArguments {
 int run_report(const ReportArguments& given);
 /// Makes a dossier, or adds a signature to one.
 int run_sign(const SignArguments& given);
-/// Verifies a dossier and prints what it says.
+/// Verifies a dossier and prints what it says. With `accepted`, a dossier that holds and whose verdict is not accepted
+/// gives the exit code of that verdict: 1 rejected, 3 incomplete.
 int run_verify(const VerifyArguments& given);
 /// Makes a key pair and prints its fingerprint.
 int run_keygen(const KeygenArguments& given);

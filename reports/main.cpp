@@ -17,7 +17,7 @@ namespace {
 using Action = std::function<int()>;
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done or verified, 2 usage or bad input, 4 refused.\n"
+    "Exit codes: 0 done or verified, whatever the verdict (see verify --accepted), 2 usage or bad input, 4 refused.\n"
     "Example: assay-report verify assay-run-20260105/dossier --key signer.pub";
 
 void add_report(CLI::App& app, ReportArguments& given, Action& action) {
@@ -52,7 +52,8 @@ void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
       ->take_all();
   command->add_option("--plan", given.plan, "refuse a dossier of another plan (SHA-256)");
   command->add_option("--site", given.site, "refuse a dossier of another site");
-  command->add_option("--profile", given.profile, "refuse a dossier of another profile");
+  command->add_option("--profile", given.profile, "refuse a dossier of another profile: its name, or its file, whose targets are compared one by one");
+  command->add_flag("--accepted", given.accepted, "exit 0 only when the verdict is accepted; 1 rejected, 3 incomplete");
   command->add_flag("--json", given.json, "print the result as JSON");
   command->callback([&] { action = [&] { return run_verify(given); }; });
 }

@@ -27,7 +27,7 @@ std::string banners(const ReportContent& content) {
         "REHEARSAL",
         "Quick parameters were used. The figures show that the procedure works; they accept and reject nothing.");
   }
-  if (content.run.plan.partial)
+  if (!content.run.plan.only.empty())
     html += banner("PARTIAL", "Only a part of the profile was planned, so the whole cannot be accepted.");
   if (!content.self_signed.empty()) {
     html += banner("SELF-SIGNED",

@@ -21,7 +21,7 @@ const json& predicate_shape() {
             "orchestrator": {"name": "=assay", "version": "text"}},
     "site": {"name": "text", "nodes": ["text"]},
     "plan": {"sha256": "digest", "quick": "flag", "partial": "flag", "steps": "count", "cells": "count"},
-    "targets": {"profile": "text", "title": "text", "revision": "count", "sha256": "digest"},
+    "targets": {"profile": "text", "title": "text", "revision": "count", "requirements": "count", "sha256": "digest"},
     "instruments": [{"probe": "text", "revision": "count", "sha256": "digest"}],
     "decisionRule": {"id": "=guardBand", "guardFactor": "decimal", "confidence": "decimal", "maxFalseAccept": "decimal",
                      "looks": "=risk split evenly among planned looks (Bonferroni)"},
@@ -188,10 +188,16 @@ std::vector<std::string> non_claims() {
       "A self-signed statement shows that nothing was changed since it was signed; it does not show who signed it."};
 }
 
+std::expected<std::string, InputError> digest_of_targets(const Profile& profile) {
+  const auto text = canonical_json(to_json(profile));
+  if (!text) return std::unexpected(text.error());
+  return sha256(*text);
+}
+
 std::expected<json, InputError> statement_of(const Claims& claims, const Run& run, const Verdict& verdict,
                                              const std::string& verdict_sha256) {
   const Plan& plan = run.plan;
-  const auto targets = canonical_json(to_json(plan.profile));
+  const auto targets = digest_of_targets(plan.profile);
   if (!targets) return std::unexpected(targets.error());
   json nodes = json::array();
   for (const auto& node : plan.site.nodes) nodes.push_back(node.name);
@@ -213,14 +219,15 @@ std::expected<json, InputError> statement_of(const Claims& claims, const Run& ru
       {"plan",
        {{"sha256", run.plan_sha256},
         {"quick", plan.quick},
-        {"partial", plan.partial},
+        {"partial", !plan.only.empty()},
         {"steps", plan.steps.size()},
         {"cells", plan.coverage.size()}}},
       {"targets",
        {{"profile", plan.profile.name},
         {"title", plan.profile.title},
         {"revision", static_cast<std::uint64_t>(plan.profile.revision)},
-        {"sha256", sha256(*targets)}}},
+        {"requirements", plan.profile.requirements.size()},
+        {"sha256", *targets}}},
       {"instruments", std::move(instruments)},
       {"decisionRule", decision_rule(plan.profile)},
       {"verdict", {{"overall", to_string(verdict.overall)}, {"reason", verdict.reason}, {"sha256", verdict_sha256}}},

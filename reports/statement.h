@@ -57,6 +57,9 @@ struct Claims {
 /// What a signature of ours does not say; printed in every report.
 std::vector<std::string> non_claims();
 
+/// SHA-256 of the canonical JSON of a resolved profile, which stands in the statement as targets.sha256.
+std::expected<std::string, InputError> digest_of_targets(const Profile& profile);
+
 /// The whole statement. Everything but `claims` follows from the evidence, so a verifier makes it again and compares.
 /// Values that decide are decimal strings (es6_number), counts are numbers. An error when the profile cannot be spelt
 /// in canonical JSON.

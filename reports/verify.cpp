@@ -32,6 +32,8 @@ std::optional<InputError> check_expected(const nlohmann::json& predicate, const 
   if (!expected.plan_sha256.empty() && plan != expected.plan_sha256) return wrong("plan", plan, expected.plan_sha256);
   if (!expected.site.empty() && site != expected.site) return wrong("site", site, expected.site);
   if (!expected.profile.empty() && profile != expected.profile) return wrong("profile", profile, expected.profile);
+  const std::string targets = predicate.at("targets").at("sha256");
+  if (!expected.targets_sha256.empty() && targets != expected.targets_sha256) return wrong("targets (SHA-256)", targets, expected.targets_sha256);
   return std::nullopt;
 }
 
@@ -148,7 +150,9 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
                    "does not follow from the evidence: " + first_difference(statement->document, *again),
                    "whoever signed this stated something else than the evidence shows"});
   }
-  CheckedContents contents{.claims = claims, .verdict = examined->verdict, .notes = {}};
+  const auto& targets = statement->document.at("predicate").at("targets");
+  CheckedContents contents{.claims = claims, .verdict = examined->verdict, .profile_revision = targets.at("revision"),
+                           .requirements = targets.at("requirements"), .targets_sha256 = targets.at("sha256"), .notes = {}};
   if (auto problem = check_renderings(claims, *examined, *files, contents.notes)) return std::unexpected(*problem);
   return contents;
 }

@@ -14,12 +14,16 @@ namespace assay {
 /// What the verifier expects of the dossier beside keys, against an old or foreign one being shown; empty: anything.
 struct Expectations {
   std::string plan_sha256, site, profile;
+  std::string targets_sha256;  ///< of the resolved profile's canonical JSON, as digest_of_targets gives it
 };
 
 /// A dossier's contents, checked but for who signed them.
 struct CheckedContents {
   Claims claims;
   Verdict verdict;
+  int profile_revision = 0;
+  std::size_t requirements = 0;  ///< of the whole profile, planned or not
+  std::string targets_sha256;
   std::vector<std::string> notes;  ///< what a reader should know that is no reason to refuse
 };
 

@@ -86,6 +86,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # an exit removes the scratch directory
     probes = pathlib.Path(sys.argv[1]).resolve()
     pairs = int(sys.argv[3]) if len(sys.argv) == 4 else 12
+    pathlib.Path(sys.argv[2]).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=sys.argv[2]) as directory:
         layout = {"filename": "hand", "size": FILE_SIZE, "bs": "1m", "iodepth": 32, "ioengine": "io_uring", "direct": 1,
                   "refill_buffers": 1, "end_fsync": 1, "rw": "write"}

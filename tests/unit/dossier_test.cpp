@@ -305,6 +305,9 @@ TEST_F(DossierTest, an_extra_file_a_removed_file_and_a_link_in_place_of_a_file_a
   EXPECT_EQ(verify(), "NOTE: is not in the manifest");
   fs::remove(path("NOTE"));
   ASSERT_EQ(verify(), "verified");
+  fs::create_directories(path("evidence/records/spare"));
+  EXPECT_EQ(verify(), "evidence/records/spare: is an empty folder");
+  fs::remove(path("evidence/records/spare"));
   fs::rename(path("evidence/plan.json"), folder_.path() + "/plan.json");
   EXPECT_EQ(verify(), "evidence/plan.json: is in the manifest and not in the dossier");
   fs::create_symlink(folder_.path() + "/plan.json", path("evidence/plan.json"));
@@ -343,6 +346,12 @@ TEST_F(DossierTest, a_dossier_of_another_plan_site_or_profile_is_refused_where_o
   EXPECT_EQ(verify({vendor_.public_key()}, {.profile = "other"}),
             "statement.dsse.json: is of the profile 'example', expected was 'other'");
   EXPECT_NE(verify({vendor_.public_key()}, {.plan_sha256 = sha256("")}), "verified");
+  const auto plan = read_plan(fixture::read(run_ + "/plan.json"), "plan.json");
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_EQ(verify({vendor_.public_key()}, {.targets_sha256 = *digest_of_targets(plan->profile)}), "verified");
+  Profile laxer = plan->profile;
+  laxer.requirements.pop_back();
+  EXPECT_NE(verify({vendor_.public_key()}, {.profile = laxer.name, .targets_sha256 = *digest_of_targets(laxer)}).find("is of the targets (SHA-256)"), std::string::npos);
 }
 
 TEST_F(DossierTest, nothing_is_overwritten_and_nothing_is_left_behind) {

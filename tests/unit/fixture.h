@@ -25,8 +25,9 @@ inline constexpr ProbeSpec kSpec{.name = "disk", .scope = Scope::node, .measures
 
 inline Description description() { return *read_description(describe(kSpec).dump(), "disk"); }
 
-/// A profile text with one requirement per entry of `requirements`, each a JSON object without the common fields.
-inline std::string profile_text(const std::vector<std::string>& requirements) {
+/// A profile text with one requirement per entry of `requirements`, each a JSON object without the common fields, and
+/// as many subjects of each kind on a node as `per_node` says.
+inline std::string profile_text(const std::vector<std::string>& requirements, const std::map<std::string, int>& per_node = {}) {
   nlohmann::json list = nlohmann::json::array();
   int number = 0;
   for (const auto& text : requirements) {
@@ -35,11 +36,11 @@ inline std::string profile_text(const std::vector<std::string>& requirements) {
     requirement.update(nlohmann::json::parse(text));
     list.push_back(std::move(requirement));
   }
-  return nlohmann::json{{"schema", "assay.profile/1"}, {"name", "p"}, {"title", "P"}, {"revision", 1}, {"requirements", list}}.dump();
+  return nlohmann::json{{"schema", "assay.profile/1"}, {"name", "p"}, {"title", "P"}, {"revision", 1}, {"node", per_node}, {"requirements", list}}.dump();
 }
 
-inline Profile profile(const std::vector<std::string>& requirements) {
-  auto result = read_profile(profile_text(requirements), "p.json", [](const std::string&) { return std::nullopt; });
+inline Profile profile(const std::vector<std::string>& requirements, const std::map<std::string, int>& per_node = {}) {
+  auto result = read_profile(profile_text(requirements, per_node), "p.json", [](const std::string&) { return std::nullopt; });
   if (!result) throw std::runtime_error(result.error().text());
   return *result;
 }
@@ -59,8 +60,8 @@ struct MemoryRun {
   Journal journal;
   std::map<std::string, std::string> files;
 
-  explicit MemoryRun(const std::vector<std::string>& requirements, int nodes = 1) {
-    plan = *make_plan(profile(requirements), site(nodes), {{.name = "disk", .sha256 = std::string(64, 'a'), .path = "/p/disk", .description = description()}}, {});
+  explicit MemoryRun(const std::vector<std::string>& requirements, int nodes = 1, const std::map<std::string, int>& per_node = {}) {
+    plan = *make_plan(profile(requirements, per_node), site(nodes), {{.name = "disk", .sha256 = std::string(64, 'a'), .path = "/p/disk", .description = description()}}, {});
     journal.run_id = "run";
     journal.finished = true;
     for (const auto& node : plan.site.nodes) journal.node_facts[node.name] = {{"name", node.name}};
@@ -75,6 +76,17 @@ struct MemoryRun {
     if (!raw.empty()) recorder.measurement("raw_bandwidth", Sampling{.samples = raw, .warmup = {}, .stopped = "stable"});
     recorder.measurement("mismatches", 0.0);
     recorder.condition("direct_io", direct_io);
+    recorder.end({.status = Status::complete, .reason = ""});
+    return out.str();
+  }
+
+  /// A whole record of node n1 with these samples of bandwidth on each of the drives d1 to d`drives`.
+  [[nodiscard]] std::string record_of_drives(int drives, const std::vector<double>& samples) const {
+    std::ostringstream out;
+    Recorder recorder(out, kSpec, {.probe = "disk", .revision = 1, .parameters = plan.steps.front().parameters, .host = {{"name", "n1"}}});
+    for (int i = 1; i <= drives; ++i) {
+      recorder.measurement("bandwidth", Sampling{.samples = samples, .warmup = {}, .stopped = "stable"}, {"drive", "d" + std::to_string(i)});
+    }
     recorder.end({.status = Status::complete, .reason = ""});
     return out.str();
   }

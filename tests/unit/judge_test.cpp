@@ -192,7 +192,8 @@ TEST(judge, a_run_killed_again_and_again_in_one_step_accepts_nothing) {
 }
 
 TEST(judge, a_limit_beyond_every_number_is_inconclusive_and_leaves_a_readable_verdict) {
-  MemoryRun run({R"({"limit": {"at_most": 1e308, "unit": "B/s", "of": "best_sample"}})"});
+  MemoryRun run({R"({"limit": {"at_most": 1, "unit": "B/s", "of": "best_sample"}})"});
+  run.plan.profile.requirements[0].limit.at_most = 1e308;  // no profile can say so; a plan in memory can
   run.attempt(0, "exited", run.record("n1", kSteady110));
   EXPECT_EQ(only(run).outcome, Outcome::inconclusive);
   EXPECT_TRUE(read_verdict(verdict_text(judged(run)), "v"));
@@ -238,6 +239,56 @@ TEST(judge, a_fleet_of_two_has_no_median_to_refer_to) {
   EXPECT_EQ(only(run).outcome, Outcome::inconclusive);
 }
 
+TEST(judge, a_fleet_median_is_of_numbers_that_are_fit_to_be_judged) {
+  constexpr const char* kShare = R"({"limit": {"at_least": 0.9, "unit": "B/s", "of": "fleet_median"},
+                                     "conditions": [{"name": "direct_io", "equals": true}]})";
+  MemoryRun run({kShare}, 5);
+  for (std::size_t node = 0; node < 3; ++node) run.attempt(node, "exited", run.record("n" + std::to_string(node + 1), kSteady110));
+  // Through the page cache and ten times as fast: neither judged nor a measure for the others.
+  run.attempt(3, "exited", run.record("n4", std::vector<double>(10, 1100.0), false));
+  run.attempt(4, "exited", run.record("n5", std::vector<double>(10, 1100.0), false));
+  const Verdict verdict = judged(run);
+  EXPECT_EQ(*verdict.results.at(0).reference, 110);
+  EXPECT_EQ(verdict.results.at(0).outcome, Outcome::pass);
+  EXPECT_EQ(verdict.results.at(3).outcome, Outcome::inconclusive);
+}
+
+TEST(judge, a_drive_that_is_not_there_leaves_the_node_not_measured) {
+  MemoryRun run({R"({"scope": "drive", "limit": {"at_least": 100, "unit": "B/s"}})"}, 1, {{"drive", 3}});
+  run.attempt(0, "exited", run.record_of_drives(2, kSteady110));
+  const Verdict verdict = judged(run);
+  ASSERT_EQ(verdict.results.size(), 3U);
+  EXPECT_EQ(verdict.results[0].subject, (Subject{"drive", "d1"}));
+  EXPECT_EQ(verdict.results[1].outcome, Outcome::pass);
+  EXPECT_EQ(verdict.results[2].subject, (Subject{"node", "n1"}));
+  EXPECT_EQ(verdict.results[2].outcome, Outcome::not_measured);
+  EXPECT_EQ(verdict.results[2].reason, "2 subjects of kind drive were measured where the design has 3.");
+  EXPECT_EQ(verdict.overall, Overall::incomplete);
+}
+
+TEST(judge, as_many_drives_as_designed_are_accepted_and_one_more_is_inconclusive) {
+  MemoryRun run({R"({"scope": "drive", "limit": {"at_least": 100, "unit": "B/s"}})"}, 1, {{"drive", 3}});
+  MemoryRun surplus = run;
+  run.attempt(0, "exited", run.record_of_drives(3, kSteady110));
+  EXPECT_EQ(judged(run).overall, Overall::accepted);
+  surplus.attempt(0, "exited", surplus.record_of_drives(4, kSteady110));
+  EXPECT_EQ(judged(surplus).results.at(4).outcome, Outcome::inconclusive);
+  EXPECT_EQ(judged(surplus).overall, Overall::incomplete);
+}
+
+TEST(judge, one_machine_reached_under_two_addresses_is_caught_by_its_name_and_boot) {
+  MemoryRun run({kAtLeast100}, 2);
+  run.journal.node_facts["n1"] = {{"name", "gpu-7"}, {"boot_id", "b-1"}};
+  run.journal.node_facts["n2"] = {{"name", "gpu-7"}, {"boot_id", "b-1"}};
+  run.attempt(0, "exited", run.record("gpu-7", kSteady110));
+  run.attempt(1, "exited", run.record("gpu-7", kSteady110));
+  EXPECT_EQ(judged(run).results.at(0).outcome, Outcome::error);
+  EXPECT_NE(judged(run).results.at(0).reason.find("the nodes n1 and n2 are one machine: host name gpu-7, boot b-1"), std::string::npos);
+  // Two containers of one machine share its boot, not their names; two machines may share a name, not a boot.
+  run.journal.node_facts["n2"]["boot_id"] = "b-2";
+  EXPECT_EQ(judged(run).overall, Overall::accepted);
+}
+
 TEST(judge, one_failing_node_rejects_the_whole_and_is_named) {
   MemoryRun run({kAtLeast100}, 2);
   run.attempt(0, "exited", run.record("n1", kSteady110));
@@ -254,13 +305,13 @@ TEST(judge, an_advisory_failure_neither_rejects_nor_accepts) {
   EXPECT_EQ(judged(run).overall, Overall::incomplete);
 }
 
-TEST(judge, quick_and_partial_runs_accept_nothing) {
+TEST(judge, quick_runs_and_those_that_leave_something_out_accept_nothing) {
   MemoryRun quick({kAtLeast100});
   quick.attempt(0, "exited", quick.record("n1", kSteady110));
   quick.plan.quick = true;
   EXPECT_EQ(judged(quick).overall, Overall::incomplete);
   quick.plan.quick = false;
-  quick.plan.partial = true;
+  quick.plan.only = {"r0"};
   EXPECT_EQ(judged(quick).overall, Overall::incomplete);
 }
 

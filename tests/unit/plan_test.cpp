@@ -1,10 +1,7 @@
-// Profiles, sites, plans and journals: what is read, and what is refused in which words.
-#include <filesystem>
-#include <fstream>
-
+// Profiles, sites and plans: what is read, and what is refused in which words.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "orchestrator/journal.h"
 #include "orchestrator/plan.h"
 #include "profiles/embedded.h"
 #include "tests/unit/fixture.h"
@@ -35,13 +32,6 @@ std::string plan_error(const char* requirement) {
   return plan ? "accepted" : plan.error().text();
 }
 
-/// A directory of the test's own, gone with it.
-struct Scratch {
-  std::string path = testing::TempDir() + "assay-plan-test-" + std::to_string(::getpid());
-  Scratch() { std::filesystem::create_directories(path); }
-  ~Scratch() { std::filesystem::remove_all(path); }
-};
-
 }  // namespace
 
 TEST(profile, a_unit_that_is_no_base_unit_is_named_with_its_place) {
@@ -65,6 +55,20 @@ TEST(profile, every_refusal_says_what_and_where) {
   EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": 0.8, "unit": "B/s", "of": "peak:hbm"}})"})).find("there is no peak 'hbm'"), std::string::npos);
   EXPECT_NE(profile_error(profile_text({})).find("a profile that demands nothing"), std::string::npos);
   EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": 1, "unit": "B/s"}, "repeat": {"looks": 9}})"})).find("requirements[0].repeat.looks"), std::string::npos);
+}
+
+TEST(profile, a_limit_that_anything_meets_is_refused) {
+  EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": 0, "unit": "B/s"}})"})).find("requirements[0].limit.at_least"), std::string::npos);
+  EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": -1, "unit": "B/s"}})"})).find("requirements[0].limit.at_least"), std::string::npos);
+  EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_most": 1e300, "unit": "B/s"}})"})).find("requirements[0].limit.at_most"), std::string::npos);
+}
+
+TEST(profile, a_figure_of_each_drive_needs_the_number_of_drives) {
+  constexpr const char* kOfDrives = R"({"scope": "drive", "limit": {"at_least": 1, "unit": "B/s"}})";
+  EXPECT_NE(profile_error(profile_text({kOfDrives})).find("p.json: node: does not say how many subjects of kind drive a node has, and r0 requires a figure of each"),
+            std::string::npos);
+  EXPECT_TRUE(fixture::profile({R"({"scope": "drive", "severity": "advisory", "limit": {"at_least": 1, "unit": "B/s"}})"}).per_node.empty());
+  EXPECT_EQ(fixture::profile({kOfDrives}, {{"drive", 8}}).per_node.at("drive"), 8);
 }
 
 TEST(profile, an_unsourced_limit_cannot_be_required) {
@@ -100,11 +104,10 @@ TEST(profile, inheritance_in_a_circle_is_refused) {
 TEST(profile, every_embedded_profile_reads_and_writes_back_the_same) {
   ASSERT_FALSE(embedded_profiles().empty());
   for (const auto& [name, text] : embedded_profiles()) {
-    const auto library = [](const std::string& base) { return std::optional<std::string>(embedded_profiles().at(base)); };
-    const auto once = read_profile(text, name, library);
+    const auto once = read_profile(text, name, embedded_profile);
     ASSERT_TRUE(once) << once.error().text();
     EXPECT_EQ(once->name, name);
-    const auto twice = read_profile(to_json(*once).dump(), name, library);
+    const auto twice = read_profile(to_json(*once).dump(), name, embedded_profile);
     ASSERT_TRUE(twice) << twice.error().text();
     EXPECT_EQ(to_json(*once), to_json(*twice));
   }
@@ -177,54 +180,27 @@ TEST(plan, a_demand_for_more_samples_is_passed_on_to_a_probe_that_samples) {
   EXPECT_EQ(plan->steps[0].parameters.at("max_samples"), Value(std::int64_t{60}));
 }
 
-TEST(plan, only_marks_the_plan_as_partial_and_refuses_an_unknown_id) {
+TEST(plan, only_keeps_the_whole_profile_in_the_ledger_and_says_what_was_left_out) {
   const auto plan = make_plan(fixture::profile({kGood, kGood}), fixture::site(1), programs(), {.only = {"r1"}});
-  EXPECT_TRUE(plan->partial);
-  EXPECT_EQ(plan->coverage.size(), 1U);
+  EXPECT_EQ(plan->only, std::vector<std::string>{"r1"});
+  EXPECT_EQ(plan->profile.requirements.size(), 2U);
+  ASSERT_EQ(plan->coverage.size(), 2U);
+  EXPECT_EQ(plan->coverage[0].reason, "left out by --only");
+  EXPECT_EQ(plan->coverage[1].step, plan->steps.at(0).id);
+  EXPECT_TRUE(read_plan(plan_text(*plan), "p")) << read_plan(plan_text(*plan), "p").error().text();
+}
+
+TEST(plan, only_refuses_an_unknown_id_and_all_ids_are_the_whole) {
   EXPECT_FALSE(make_plan(fixture::profile({kGood}), fixture::site(1), programs(), {.only = {"r9"}}));
+  EXPECT_TRUE(make_plan(fixture::profile({kGood}), fixture::site(1), programs(), {.only = {"r0"}})->only.empty());
 }
 
-TEST(journal, what_is_written_is_read_back_and_a_torn_line_is_passed_over) {
-  const Scratch scratch;
-  const std::string path = scratch.path + "/journal.jsonl";
-  {
-    JournalWriter writer(path);
-    writer.run_begin("id", "digest");
-    writer.node_up("n1", {{"name", "n1"}});
-    writer.attempt_begin("s1", 1, "n1");
-    writer.attempt_end({.step = "s1", .number = 1, .node = "n1", .outcome = "exited", .reason = "", .begin = "", .end = "", .evidence = {{.path = "p", .sha256 = "x", .bytes = 3}}});
-    writer.attempt_begin("s2", 1, "n1");
-  }
-  std::ofstream(path, std::ios::app) << R"({"time": "2026)";
-  const auto journal = read_journal(*read_file(path), path);
-  ASSERT_TRUE(journal) << journal.error().text();
-  EXPECT_TRUE(journal->torn);
-  EXPECT_EQ(journal->of("s1").at(0)->evidence.at(0).bytes, 3U);
-  EXPECT_EQ(journal->of("s2").at(0)->outcome, "interrupted");
-  EXPECT_FALSE(journal->finished);
-  {
-    JournalWriter writer(path);
-    writer.run_resume();
-    writer.run_end();
-  }
-  const auto resumed = read_journal(*read_file(path), path);
-  ASSERT_TRUE(resumed) << resumed.error().text();
-  EXPECT_FALSE(resumed->torn);
-  EXPECT_EQ(resumed->resumed, 1);
-  EXPECT_TRUE(resumed->finished);
-}
-
-TEST(journal, two_writers_on_one_run_are_refused) {
-  const Scratch scratch;
-  const JournalWriter first(scratch.path + "/journal.jsonl");
-  EXPECT_THROW(JournalWriter(scratch.path + "/journal.jsonl"), std::system_error);
-}
-
-TEST(journal, damage_in_the_middle_is_an_error_with_its_line) {
-  const std::string begin = R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})" "\n";
-  EXPECT_NE(read_journal(begin + "{]\n" + begin, "j").error().text().find("j: line 2"), std::string::npos);
-  EXPECT_NE(read_journal(begin + R"({"time":"t","kind":"party"})" "\n", "j").error().text().find("unknown kind 'party'"), std::string::npos);
-  EXPECT_NE(read_journal("", "j").error().text().find("has no whole line"), std::string::npos);
+TEST(plan, one_of_another_planner_is_refused_with_the_version_that_made_it) {
+  std::string text = plan_text(*make_plan(fixture::profile({kGood}), fixture::site(1), programs(), {}));
+  const std::string ours = fmt::format("\"planner\": {}", kPlannerRevision);
+  text.replace(text.find(ours), ours.size(), "\"planner\": 99");
+  EXPECT_EQ(read_plan(text, "p").error().text(),
+            fmt::format("p: was made by planner 99, this one is {}\nhint: judge and verify it with assay {}", kPlannerRevision, ASSAY_VERSION));
 }
 
 }  // namespace assay

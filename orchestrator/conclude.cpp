@@ -1,0 +1,65 @@
+// conclude: the rule of the whole, and what a reader must know beside it.
+#include "orchestrator/conclude.h"
+
+#include <fmt/format.h>
+
+namespace assay {
+
+std::vector<Deviation> deviations(const Plan& plan, const Journal& journal) {
+  std::vector<Deviation> all;
+  if (plan.quick) all.push_back({.what = "Quick parameters were used: a rehearsal, which accepts nothing.", .step = ""});
+  if (!plan.only.empty()) all.push_back({.what = "Only a part of the profile was planned.", .step = ""});
+  if (journal.resumed > 0) all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});
+  if (!journal.finished) all.push_back({.what = "The run did not come to its end.", .step = ""});
+  for (const auto& name : plan.profile.companions) {
+    if (!plan.probes.contains(name)) all.push_back({.what = fmt::format("The companion {} is not part of this build.", name), .step = ""});
+  }
+  for (const auto& event : journal.node_events) all.push_back({.what = fmt::format("Node {}: {}", event.node, event.reason), .step = ""});
+  for (const auto& attempt : journal.attempts) {
+    if (attempt.outcome == "exited" && attempt.reason.empty()) continue;
+    all.push_back({.what = fmt::format("Attempt {} on {}: {}: {}", attempt.number, attempt.node, attempt.outcome, attempt.reason), .step = attempt.step});
+  }
+  return all;
+}
+
+void conclude(const Plan& plan, bool finished, Verdict& verdict) {
+  for (const auto outcome : {Outcome::pass, Outcome::conditional_pass, Outcome::conditional_fail, Outcome::fail,
+                             Outcome::inconclusive, Outcome::not_measured, Outcome::error}) {
+    verdict.counts[to_string(outcome)] = 0;
+  }
+  std::size_t required = 0;
+  std::size_t passed = 0;
+  std::size_t failed = 0;
+  const Result* first_open = nullptr;
+  for (const auto& result : verdict.results) {
+    ++verdict.counts[to_string(result.outcome)];
+    if (!result.required) continue;
+    ++required;
+    if (result.outcome == Outcome::pass) ++passed;
+    if (result.outcome == Outcome::fail) ++failed;
+    if (result.outcome != Outcome::pass && (first_open == nullptr || (result.outcome == Outcome::fail && first_open->outcome != Outcome::fail))) {
+      first_open = &result;
+    }
+  }
+  const std::string count = fmt::format("{} of {} required cells pass", passed, required);
+  if (plan.quick) {
+    verdict.reason = count + "; quick parameters were used, so this is a rehearsal and accepts or rejects nothing.";
+  } else if (failed > 0) {
+    verdict.overall = Overall::rejected;
+    verdict.reason = fmt::format("{}; {} fail, first {} on {}: {}", count, failed, first_open->requirement, first_open->node, first_open->reason);
+  } else if (required == 0) {
+    verdict.reason = "The profile requires nothing, so nothing can be accepted.";
+  } else if (first_open != nullptr) {
+    verdict.reason = fmt::format("{}; first open: {} on {} is {}: {}", count, first_open->requirement, first_open->node,
+                                 to_string(first_open->outcome), first_open->reason);
+  } else if (!finished) {
+    verdict.reason = count + "; the run did not come to its end, so the whole cannot be accepted.";
+  } else if (!plan.only.empty()) {
+    verdict.reason = count + "; only a part of the profile was planned, so the whole cannot be accepted.";
+  } else {
+    verdict.overall = Overall::accepted;
+    verdict.reason = count + ".";
+  }
+}
+
+}  // namespace assay

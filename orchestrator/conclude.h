@@ -1,0 +1,20 @@
+// conclude: from judged cells to the verdict of the whole.
+#pragma once
+
+#include <vector>
+
+#include "orchestrator/journal.h"
+#include "orchestrator/plan.h"
+#include "orchestrator/verdict.h"
+
+namespace assay {
+
+/// Every departure from the method, in plan and journal order: quick parameters, requirements left out, resumptions,
+/// companions that are not there, node events, attempts that did not simply run to their end.
+std::vector<Deviation> deviations(const Plan& plan, const Journal& journal);
+
+/// Fills counts, overall and reason of `verdict` from its results: accepted when every required cell passes, the run is
+/// finished, and nothing of the profile was left out; rejected when a required cell fails; else incomplete.
+void conclude(const Plan& plan, bool finished, Verdict& verdict);
+
+}  // namespace assay

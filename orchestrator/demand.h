@@ -1,0 +1,22 @@
+// demand: whether the conditions that a requirement demands were recorded beside its number, and met.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "orchestrator/profile.h"
+#include "orchestrator/verdict.h"
+#include "probes/core/record.h"
+
+namespace assay {
+
+/// What was seen of each condition that `requirement` demands, in its order. A demand is met when every one of `records`
+/// recorded it, on `subject` or on the node, and each value fits; an absent one is not met.
+std::vector<ConditionSeen> check_demands(const Requirement& requirement, const Subject& subject,
+                                         std::span<const Record* const> records);
+
+/// The first that is not met, in one sentence; empty when all are.
+std::string first_unmet(std::span<const ConditionSeen> seen);
+
+}  // namespace assay

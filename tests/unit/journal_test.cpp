@@ -1,0 +1,105 @@
+// The journal and evidence on disk: what is written, what is read back, and what is refused.
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "orchestrator/durable.h"
+#include "orchestrator/journal.h"
+
+namespace assay {
+namespace {
+
+/// A directory of the test's own, gone with it.
+struct Scratch {
+  std::string path = testing::TempDir() + "assay-journal-test-" + std::to_string(::getpid());
+  Scratch() { std::filesystem::create_directories(path); }
+  ~Scratch() { std::filesystem::remove_all(path); }
+};
+
+/// What the reader says of a journal whose lines after the first are these, in order.
+std::string journal_error(const std::vector<std::string>& lines) {
+  std::string text = R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})" "\n";
+  for (const auto& line : lines) text += R"({"time":"t",)" + line + "}\n";
+  const auto journal = read_journal(text, "j");
+  return journal ? "accepted" : journal.error().what;
+}
+
+}  // namespace
+
+TEST(journal, what_is_written_is_read_back_and_a_torn_line_is_passed_over) {
+  const Scratch scratch;
+  const std::string path = scratch.path + "/journal.jsonl";
+  {
+    JournalWriter writer(path);
+    writer.run_begin("id", "digest");
+    writer.node_up("n1", {{"name", "n1"}});
+    writer.attempt_begin("s1", 1, "n1");
+    writer.attempt_end({.step = "s1", .number = 1, .node = "n1", .outcome = "exited", .reason = "", .begin = "", .end = "", .evidence = {{.path = "p", .sha256 = "x", .bytes = 3}}});
+    writer.attempt_begin("s2", 1, "n1");
+  }
+  std::ofstream(path, std::ios::app) << R"({"time": "2026)";
+  const auto journal = read_journal(*read_file(path), path);
+  ASSERT_TRUE(journal) << journal.error().text();
+  EXPECT_TRUE(journal->torn);
+  EXPECT_EQ(journal->of("s1").at(0)->evidence.at(0).bytes, 3U);
+  EXPECT_EQ(journal->of("s2").at(0)->outcome, "interrupted");
+  EXPECT_FALSE(journal->finished);
+  {
+    JournalWriter writer(path);
+    writer.run_resume();
+    writer.run_end();
+  }
+  const auto resumed = read_journal(*read_file(path), path);
+  ASSERT_TRUE(resumed) << resumed.error().text();
+  EXPECT_FALSE(resumed->torn);
+  EXPECT_EQ(resumed->resumed, 1);
+  EXPECT_TRUE(resumed->finished);
+}
+
+TEST(journal, two_writers_on_one_run_are_refused) {
+  const Scratch scratch;
+  const JournalWriter first(scratch.path + "/journal.jsonl");
+  EXPECT_THROW(JournalWriter(scratch.path + "/journal.jsonl"), std::system_error);
+}
+
+TEST(journal, damage_in_the_middle_is_an_error_with_its_line) {
+  const std::string begin = R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})" "\n";
+  EXPECT_NE(read_journal(begin + "{]\n" + begin, "j").error().text().find("j: line 2"), std::string::npos);
+  EXPECT_NE(read_journal(begin + R"({"time":"t","kind":"party"})" "\n", "j").error().text().find("unknown kind 'party'"), std::string::npos);
+  EXPECT_NE(read_journal("", "j").error().text().find("has no whole line"), std::string::npos);
+}
+
+TEST(journal, what_no_run_can_have_written_is_refused) {
+  const auto begin = [](int number) { return fmt::format(R"("kind":"attempt_begin","step":"s","attempt":{},"node":"n")", number); };
+  const auto end = [](int number, const std::string& path) {
+    return fmt::format(R"("kind":"attempt_end","step":"s","attempt":{},"outcome":"exited","reason":"","evidence":[{{"path":"{}","sha256":"x","bytes":1}}])", number, path);
+  };
+  const std::string run_end = R"("kind":"run_end")";
+  const std::string resume = R"("kind":"run_resume")";
+  EXPECT_EQ(journal_error({begin(1), end(1, "a"), begin(2), resume, begin(3), end(3, "b"), run_end}), "accepted");
+  EXPECT_NE(journal_error({begin(1), begin(2)}).find("while another runs"), std::string::npos);
+  EXPECT_NE(journal_error({begin(2)}).find("attempt 2 of s begins where 1 is due"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), end(1, "a"), begin(1)}).find("attempt 1 of s begins where 2 is due"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), end(2, "a")}).find("ends that never began"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), end(1, "a"), end(1, "b")}).find("ends that never began"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), resume, end(1, "a")}).find("ends that never began"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), end(1, "a"), begin(2), end(2, "a")}).find("a is journalled twice"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), run_end}).find("ends while an attempt runs"), std::string::npos);
+  EXPECT_NE(journal_error({run_end, begin(1)}).find("after run_end"), std::string::npos);
+  EXPECT_NE(journal_error({R"("kind":"run_begin","run_id":"j","plan_sha256":"d")"}).find("a second run begins"), std::string::npos);
+}
+
+TEST(durable, evidence_that_is_there_is_never_replaced) {
+  const Scratch scratch;
+  const std::string path = scratch.path + "/records/s/1/0.jsonl";
+  write_new_durably(path, "first");
+  EXPECT_THROW(write_new_durably(path, "second"), std::system_error);
+  EXPECT_EQ(*read_file(path), "first");
+  write_durably(path, "third");
+  EXPECT_EQ(*read_file(path), "third");
+}
+
+}  // namespace assay
