@@ -104,8 +104,7 @@ class Walk {
       if (name != "." && name != "..") names.push_back(name);
       if (names.size() > limits_.max_files) return InputError{here, "has too many files", kHint};
     }
-    // No line of a manifest could vouch for it, and whoever looks for signs of change finds one.
-    if (names.empty() && !prefix.empty()) return InputError{here, "is an empty folder", kHint};
+    if (names.empty() && !limits_.empty_folders) return InputError{here, "is an empty folder", kHint};
     std::ranges::sort(names);
     for (const auto& name : names) {
       if (auto problem = entry(::dirfd(stream.get()), name, prefix, depth)) return problem;

@@ -77,7 +77,8 @@ std::expected<EvidenceFiles, InputError> read_and_check_files(const std::string&
                                      return differs(path, "SHA-256 differs");
                                    }
                                    return std::nullopt;
-                                 });
+                                 },
+                                 {.empty_folders = false});
   if (problem) return std::unexpected(*problem);
   if (seen.size() != manifest.size()) {
     const auto missing = std::ranges::find_if(manifest, [&](const auto& line) { return !seen.contains(line.first); });

@@ -67,7 +67,7 @@ constexpr ProbeSpec kDevice{.name = "example_gemm",
                             .conditions = kDeviceConditions};
 
 constexpr const char* kProfile = R"json({
- "schema": "assay.profile/1", "name": "example", "title": "Example node with two accelerators", "revision": 4,
+ "schema": "assay.profile/1", "name": "example", "title": "Example node with two accelerators", "revision": 4, "node": {"gpu": 2, "drive": 8},
  "peaks": {"fp16": {"value": 1.0e15, "unit": "FLOP/s", "source": {"document": "Example data sheet 7", "status": "sourced"}}},
  "requirements": [
   {"id": "memory.copy", "title": "Main memory bandwidth", "probe": "example_memory", "metric": "copy_bandwidth", "scope": "node",
