@@ -2,8 +2,10 @@
 #include "orchestrator/attempt.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -16,6 +18,8 @@
 #include "orchestrator/digest.h"
 #include "orchestrator/durable.h"
 #include "orchestrator/evidence.h"
+#include "orchestrator/meeting.h"
+#include "orchestrator/side_by_side.h"
 #include "probes/core/record_reader.h"
 
 namespace assay {
@@ -35,6 +39,14 @@ struct Companion {
   std::optional<RunResult> result;
 };
 
+/// One rank of the attempt. Its result has an outcome before it ran when the agent did not take the probe.
+struct Rank {
+  Agent* agent = nullptr;
+  std::string node;
+  std::vector<std::shared_ptr<Companion>> companions;
+  RunResult result;
+};
+
 const Program* program_of(const std::vector<Program>& programs, const std::string& name) {
   const auto found = std::ranges::find(programs, name, &Program::name);
   return found == programs.end() ? nullptr : &*found;
@@ -49,36 +61,12 @@ RunLimits limits_on(const nlohmann::json& node, Seconds deadline) {
 }
 
 RunRequest request_for(const Agent& agent, const Program& program, std::string id, const Values& parameters, Seconds deadline) {
-  return {.id = std::move(id), .sha256 = program.sha256, .arguments = arguments_of(parameters), .deadline = deadline,
+  return {.id = std::move(id), .sha256 = program.sha256, .arguments = arguments_of(parameters), .token = "", .deadline = deadline,
           .limits = limits_on(agent.facts(), deadline)};
-}
-
-/// Delivers a program; the reason when the agent does not take it.
-asio::awaitable<std::optional<LaunchError>> deliver(Agent& agent, const Program& program) {
-  const auto delivered = co_await agent.deliver(program.sha256, program.path);
-  if (delivered) co_return std::nullopt;
-  co_return delivered.error();
 }
 
 asio::awaitable<void> follow(Agent& agent, RunRequest request, std::shared_ptr<Companion> companion) {
   companion->result = co_await agent.run(std::move(request));
-}
-
-asio::awaitable<std::vector<std::shared_ptr<Companion>>> start_companions(Agent& agent, const Plan& plan, const Step& step, int number,
-                                                                          const std::vector<Program>& programs) {
-  std::vector<std::shared_ptr<Companion>> started;
-  const auto executor = co_await asio::this_coro::executor;
-  for (const auto& name : step.companions) {
-    const Program& program = *program_of(programs, name);
-    if (co_await deliver(agent, program)) continue;  // the probe's own delivery meets and reports the same fault
-    const auto parameters = plan.probes.at(name).description.resolve({}, plan.quick);
-    if (!parameters) continue;  // planning resolved the same defaults before
-    auto companion = std::make_shared<Companion>(name, fmt::format("{}.{}.{}", step.id, number, name), std::nullopt);
-    auto request = request_for(agent, program, companion->run_id, *parameters, {step.deadline_s + kCompanionSlack.count});
-    asio::co_spawn(executor, follow(agent, std::move(request), companion), asio::detached);
-    started.push_back(std::move(companion));
-  }
-  co_return started;
 }
 
 /// Waits until `companion` has its result or the grace is over.
@@ -90,6 +78,50 @@ asio::awaitable<void> end_of(Agent& agent, Companion& companion) {
     asio::steady_timer slice(co_await asio::this_coro::executor, std::chrono::milliseconds(20));
     co_await slice.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   }
+}
+
+/// What every rank of one attempt shares.
+struct Errand {
+  const Plan& plan;
+  const Step& step;
+  int number;
+  const std::vector<Program>& programs;
+  std::string meeting, token;  ///< empty for one rank alone
+
+  [[nodiscard]] const Program& program() const { return *program_of(programs, step.probe); }
+};
+
+/// Delivers the probe and starts the companions. A probe that is not taken leaves its reason as the rank's result.
+asio::awaitable<void> prepare(const Errand& errand, Rank& rank) {
+  const Program& program = errand.program();
+  const auto delivered = co_await rank.agent->deliver(program.sha256, program.path);
+  if (!delivered) {
+    rank.result.outcome = delivered.error().kind == "lost" ? "lost" : "refused";
+    rank.result.reason = delivered.error().reason;
+    co_return;
+  }
+  const auto executor = co_await asio::this_coro::executor;
+  for (const auto& name : errand.step.companions) {
+    const Program& beside = *program_of(errand.programs, name);
+    const auto taken = co_await rank.agent->deliver(beside.sha256, beside.path);
+    if (!taken) continue;  // the probe's own run meets and reports the same fault
+    const auto parameters = errand.plan.probes.at(name).description.resolve({}, errand.plan.quick);
+    if (!parameters) continue;  // planning resolved the same defaults before
+    auto companion = std::make_shared<Companion>(name, fmt::format("{}.{}.{}", errand.step.id, errand.number, name), std::nullopt);
+    auto request = request_for(*rank.agent, beside, companion->run_id, *parameters, {errand.step.deadline_s + kCompanionSlack.count});
+    asio::co_spawn(executor, follow(*rank.agent, std::move(request), companion), asio::detached);
+    rank.companions.push_back(std::move(companion));
+  }
+}
+
+asio::awaitable<void> run_rank(const Errand& errand, Rank& rank, std::size_t number, std::size_t world) {
+  RunRequest request = request_for(*rank.agent, errand.program(), fmt::format("{}.{}", errand.step.id, errand.number), errand.step.parameters,
+                                   {errand.step.deadline_s});
+  if (world > 1) {
+    for (auto& flag : {fmt::format("--rank={}", number), fmt::format("--world={}", world), "--rendezvous=" + errand.meeting}) request.arguments.push_back(flag);
+    request.token = errand.token;
+  }
+  rank.result = co_await rank.agent->run(std::move(request));
 }
 
 void keep(Attempt& attempt, const std::string& directory, const std::string& path, const std::string& bytes) {
@@ -110,14 +142,37 @@ bool agrees(int exit_code, const RunResult& result, const Description& probe) {
   return false;
 }
 
-void take_outcome(Attempt& attempt, const RunResult& result, const Description& probe) {
-  attempt.outcome = result.outcome;
-  attempt.reason = result.reason;
-  if (result.outcome != "exited") return;
-  if (result.left_behind > 0) attempt.reason = fmt::format("{} processes outlived the probe and were killed", result.left_behind);
-  if (agrees(result.exit_code.value_or(-1), result, probe)) return;
-  attempt.outcome = "crashed";
-  attempt.reason = fmt::format("exit code {}, which is not what the record says", result.exit_code.value_or(-1));
+/// Outcome and reason of one rank.
+std::pair<std::string, std::string> outcome_of(const RunResult& result, const Description& probe) {
+  if (result.outcome != "exited") return {result.outcome, result.reason};
+  std::string reason = result.reason;
+  if (result.left_behind > 0) reason = fmt::format("{} processes outlived the probe and were killed", result.left_behind);
+  if (agrees(result.exit_code.value_or(-1), result, probe)) return {"exited", reason};
+  return {"crashed", fmt::format("exit code {}, which is not what the record says", result.exit_code.value_or(-1))};
+}
+
+/// The outcome that tells most of what went wrong: when one rank dies, the others end in time-outs and errors that follow from it.
+void take_outcomes(Attempt& attempt, const std::vector<Rank>& ranks, const Description& probe) {
+  constexpr std::array kMostTelling = {"lost", "refused", "crashed", "output_limit", "memory_limit", "deadline", "stopped", "exited"};
+  const auto weight = [&](const std::string& outcome) { return std::ranges::find(kMostTelling, outcome) - kMostTelling.begin(); };
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    auto [outcome, reason] = outcome_of(ranks[i].result, probe);
+    if (ranks.size() > 1 && (outcome != "exited" || !reason.empty())) reason = fmt::format("rank {} on {}: {}", i, ranks[i].node, reason);
+    if (i > 0 && weight(outcome) >= weight(attempt.outcome)) continue;
+    attempt.outcome = std::move(outcome);
+    attempt.reason = std::move(reason);
+  }
+}
+
+void keep_rank(Attempt& attempt, const std::string& directory, int number, const Rank& rank) {
+  const auto both = [&](const RunResult& result, const std::string& companion) {
+    if (!result.output.empty()) keep(attempt, directory, record_path(attempt.step, attempt.number, number, companion), result.output);
+    if (!result.log.empty()) keep(attempt, directory, log_path(attempt.step, attempt.number, number, companion), result.log);
+  };
+  both(rank.result, "");
+  for (const auto& companion : rank.companions) {
+    if (companion->result) both(*companion->result, companion->name);
+  }
 }
 
 }  // namespace
@@ -140,29 +195,31 @@ std::vector<std::string> arguments_of(const Values& parameters) {
   return arguments;
 }
 
-asio::awaitable<Attempt> run_attempt(Agent& agent, const Plan& plan, const Step& step, int number,
-                                     const std::vector<Program>& programs, const std::string& directory) {
-  Attempt attempt{.step = step.id, .number = number, .node = step.nodes.front(), .outcome = "refused", .reason = "",
-                  .begin = "", .end = "", .evidence = {}};
-  const Program& program = *program_of(programs, step.probe);
-  if (const auto error = co_await deliver(agent, program)) {
-    attempt.outcome = error->kind == "lost" ? "lost" : "refused";
-    attempt.reason = error->reason;
-    co_return attempt;
+asio::awaitable<AttemptEnd> run_attempt(std::vector<Agent*> agents, const Plan& plan, const Step& step, int number,
+                                        const std::vector<Program>& programs, const std::string& directory) {
+  const bool alone = agents.size() == 1;
+  const Errand errand{.plan = plan, .step = step, .number = number, .programs = programs,
+                      .meeting = alone ? "" : meeting_place(plan, step), .token = alone ? "" : meeting_token()};
+  std::vector<Rank> ranks;
+  for (std::size_t i = 0; i < agents.size(); ++i) ranks.push_back({.agent = agents[i], .node = step.nodes[i], .companions = {}, .result = {}});
+  const auto prepare_one = [&](std::size_t i) { return prepare(errand, ranks[i]); };
+  co_await side_by_side(ranks.size(), prepare_one);
+  // A rank that cannot start would leave the others waiting for it.
+  if (std::ranges::all_of(ranks, [](const Rank& rank) { return rank.result.outcome.empty(); })) {
+    const auto run_one = [&](std::size_t i) { return run_rank(errand, ranks[i], i, ranks.size()); };
+    co_await side_by_side(ranks.size(), run_one);
   }
-  const auto companions = co_await start_companions(agent, plan, step, number, programs);
-  const RunResult result = co_await agent.run(request_for(agent, program, fmt::format("{}.{}", step.id, number), step.parameters, {step.deadline_s}));
-  for (const auto& companion : companions) co_await end_of(agent, *companion);
-
-  take_outcome(attempt, result, program.description);
-  if (!result.output.empty()) keep(attempt, directory, record_path(step.id, number), result.output);
-  if (!result.log.empty()) keep(attempt, directory, log_path(step.id, number), result.log);
-  for (const auto& companion : companions) {
-    if (!companion->result) continue;
-    if (!companion->result->output.empty()) keep(attempt, directory, record_path(step.id, number, companion->name), companion->result->output);
-    if (!companion->result->log.empty()) keep(attempt, directory, log_path(step.id, number, companion->name), companion->result->log);
+  for (const auto& rank : ranks) {
+    for (const auto& companion : rank.companions) co_await end_of(*rank.agent, *companion);
   }
-  co_return attempt;
+  AttemptEnd end{.attempt = {.step = step.id, .number = number, .node = step.nodes.front(), .outcome = "", .reason = "", .begin = "", .end = "", .evidence = {}},
+                 .lost = {}};
+  for (const auto& rank : ranks) {
+    if (rank.result.outcome == "lost") end.lost.push_back(rank.node);
+  }
+  take_outcomes(end.attempt, ranks, errand.program().description);
+  for (std::size_t i = 0; i < ranks.size(); ++i) keep_rank(end.attempt, directory, static_cast<int>(i), ranks[i]);
+  co_return end;
 }
 
 }  // namespace assay

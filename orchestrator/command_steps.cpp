@@ -55,7 +55,9 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
 
 std::string plan_summary(const Plan& plan) {
   std::map<std::string, double> time_of_node;
-  for (const auto& step : plan.steps) time_of_node[step.nodes.front()] += step.typical_s;
+  for (const auto& step : plan.steps) {
+    for (const auto& node : step.nodes) time_of_node[node] += step.typical_s;
+  }
   double longest = 0;
   for (const auto& [node, time] : time_of_node) longest = std::max(longest, time);
   std::string text = fmt::format("{} steps on {} nodes, {} cells, about {}:{:02}\n", plan.steps.size(), plan.site.nodes.size(),

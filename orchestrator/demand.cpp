@@ -31,8 +31,8 @@ std::string words(const Demand& demand) {
   return text;
 }
 
-/// Takes what one record says of `demand` into `seen`; the first value that does not fit stays.
-void look(const Record& record, const Demand& demand, const Subject& subject, ConditionSeen& seen) {
+/// Takes what one record says of `demand` into `seen`; the first value that does not fit stays. Whether it says anything.
+bool look(const Record& record, const Demand& demand, const Subject& subject, ConditionSeen& seen) {
   bool recorded = false;
   for (const auto& condition : record.conditions) {
     if (condition.name != demand.name || (condition.subject != subject && condition.subject.kind != "node")) continue;
@@ -41,19 +41,22 @@ void look(const Record& record, const Demand& demand, const Subject& subject, Co
     seen.seen = condition.value;
     seen.met = meets(demand, condition.value);
   }
-  if (recorded) return;
-  seen.met = false;
-  seen.seen = std::nullopt;
+  return recorded;
 }
 
 }  // namespace
 
 std::vector<ConditionSeen> check_demands(const Requirement& requirement, const Subject& subject,
-                                         std::span<const Record* const> records) {
+                                         std::span<const Record* const> records, std::span<const Record* const> others) {
   std::vector<ConditionSeen> all;
   for (const auto& demand : requirement.conditions) {
     ConditionSeen seen{.name = demand.name, .demanded = words(demand), .seen = std::nullopt, .met = true};
-    for (const Record* record : records) look(*record, demand, subject, seen);
+    for (const Record* record : records) {
+      if (look(*record, demand, subject, seen)) continue;
+      seen.met = false;
+      seen.seen = std::nullopt;
+    }
+    for (const Record* record : others) (void)look(*record, demand, subject, seen);  // a rank may have nothing to say
     all.push_back(std::move(seen));
   }
   return all;

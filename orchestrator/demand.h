@@ -12,9 +12,10 @@
 namespace assay {
 
 /// What was seen of each condition that `requirement` demands, in its order. A demand is met when every one of `records`
-/// recorded it, on `subject` or on the node, and each value fits; an absent one is not met.
+/// recorded it, on `subject` or on the node, and each value fits; an absent one is not met. What `others`, the records of
+/// the other ranks, say of it must fit too, where they say anything.
 std::vector<ConditionSeen> check_demands(const Requirement& requirement, const Subject& subject,
-                                         std::span<const Record* const> records);
+                                         std::span<const Record* const> records, std::span<const Record* const> others);
 
 /// The first that is not met, in one sentence; empty when all are.
 std::string first_unmet(std::span<const ConditionSeen> seen);

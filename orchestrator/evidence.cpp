@@ -14,9 +14,9 @@ namespace {
 /// A run killed more often than that in one step is no accident of the head node, but retesting until something passes.
 constexpr int kMostInterruptions = 3;
 
-std::string last_event(const Journal& journal, const std::string& node) {
+std::string last_event(const Journal& journal, const std::vector<std::string>& nodes) {
   for (auto event = journal.node_events.rbegin(); event != journal.node_events.rend(); ++event) {
-    if (event->node == node) return fmt::format("Node {}: {}", node, event->reason);
+    if (std::ranges::find(nodes, event->node) != nodes.end()) return fmt::format("Node {}: {}", event->node, event->reason);
   }
   return "The run ended before this step began.";
 }
@@ -32,9 +32,10 @@ std::optional<std::string> twin_of(const std::string& node, const nlohmann::json
 }
 
 /// Whether a record is what was asked for on that node; the words of the mismatch otherwise.
-std::optional<std::string> mismatch(const Record& record, const Step& step, const Journal& journal, const std::string& node) {
+std::optional<std::string> mismatch(const Record& record, const Step& step, const Journal& journal, std::size_t rank) {
+  const std::string& node = step.nodes[rank];
   if (record.start.parameters != step.parameters) return "the record's parameters are not those of the step";
-  if (record.start.rank != 0 || record.start.world != static_cast<int>(step.nodes.size())) {
+  if (record.start.rank != static_cast<int>(rank) || record.start.world != static_cast<int>(step.nodes.size())) {
     return "the record has another rank or world than the step";
   }
   const auto facts = journal.node_facts.find(node);
@@ -66,12 +67,19 @@ void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt
   }
   if (++found.attempts > step.looks) return failed(Outcome::error, fmt::format("{} attempts where {} were planned", found.attempts, step.looks));
   if (attempt.outcome != "exited") return failed(Outcome::error, fmt::format("{}: {}", attempt.outcome, attempt.reason));
-  auto record = record_of(plan, attempt, evidence);
-  if (!record) return failed(Outcome::error, "the record is refused: " + record.error().text());
-  if (const auto problem = mismatch(*record, step, journal, attempt.node)) return failed(Outcome::error, *problem);
-  if (record->end.status == Status::skip) return failed(Outcome::not_measured, "the probe skipped: " + record->end.reason);
-  if (record->end.status == Status::error) return failed(Outcome::error, "the probe failed: " + record->end.reason);
-  found.records.push_back(std::move(*record));
+  std::vector<Record> ranks;
+  for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
+    auto record = record_of(plan, attempt, evidence, static_cast<int>(rank));
+    const std::string who = step.nodes.size() == 1 ? "" : fmt::format("rank {} on {}: ", rank, step.nodes[rank]);
+    if (!record) return failed(Outcome::error, who + "the record is refused: " + record.error().text());
+    if (const auto problem = mismatch(*record, step, journal, rank)) return failed(Outcome::error, who + *problem);
+    if (record->end.status == Status::skip) return failed(Outcome::not_measured, who + "the probe skipped: " + record->end.reason);
+    if (record->end.status == Status::error) return failed(Outcome::error, who + "the probe failed: " + record->end.reason);
+    ranks.push_back(std::move(*record));
+  }
+  found.records.push_back(std::move(ranks.front()));
+  ranks.erase(ranks.begin());
+  found.others.push_back(std::move(ranks));
   found.broken = found.broken || found.skipped;
 }
 
@@ -109,17 +117,17 @@ EvidenceReader evidence_in(const std::string& directory) {
   };
 }
 
-std::string record_path(const std::string& step, int attempt, const std::string& companion) {
-  return fmt::format("records/{}/{}/{}0.jsonl", step, attempt, companion.empty() ? "" : companion + ".");
+std::string record_path(const std::string& step, int attempt, int rank, const std::string& companion) {
+  return fmt::format("records/{}/{}/{}{}.jsonl", step, attempt, companion.empty() ? "" : companion + ".", rank);
 }
 
-std::string log_path(const std::string& step, int attempt, const std::string& companion) {
-  return fmt::format("logs/{}/{}/{}0.log", step, attempt, companion.empty() ? "" : companion + ".");
+std::string log_path(const std::string& step, int attempt, int rank, const std::string& companion) {
+  return fmt::format("logs/{}/{}/{}{}.log", step, attempt, companion.empty() ? "" : companion + ".", rank);
 }
 
 std::expected<Record, InputError> record_of(const Plan& plan, const Attempt& attempt, const EvidenceReader& evidence,
-                                            const std::string& companion) {
-  const std::string path = record_path(attempt.step, attempt.number, companion);
+                                            int rank, const std::string& companion) {
+  const std::string path = record_path(attempt.step, attempt.number, rank, companion);
   const auto file = std::ranges::find(attempt.evidence, path, &EvidenceFile::path);
   if (file == attempt.evidence.end()) return std::unexpected(InputError{path, "was never journalled", ""});
   const Step* step = plan.step(attempt.step);
@@ -132,10 +140,16 @@ std::expected<Record, InputError> record_of(const Plan& plan, const Attempt& att
   return record;
 }
 
+bool is_judged(const Measurement& measured, const Requirement& requirement) {
+  if (measured.metric != requirement.metric || measured.at != requirement.at) return false;
+  const auto together = [](const std::string& kind) { return kind == "pair" || kind == "group" || kind == "cluster"; };
+  return measured.subject.kind == requirement.scope || (together(measured.subject.kind) && together(requirement.scope));
+}
+
 StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const Attempt*>& attempts,
                      const Journal& journal, const EvidenceReader& evidence) {
   StepEvidence found;
-  found.reason = last_event(journal, step.nodes.front());
+  found.reason = last_event(journal, step.nodes);
   int number = 0;
   for (const Attempt* attempt : attempts) {
     if (attempt->number != ++number) {

@@ -30,19 +30,24 @@ std::expected<Run, InputError> read_run(const std::string& directory);
 /// Reads evidence under `directory`; a file whose SHA-256 or size is not the journalled one is an error.
 EvidenceReader evidence_in(const std::string& directory);
 
-/// Path in the run directory of what rank 0 of an attempt printed; of a companion's record when `companion` is named.
-std::string record_path(const std::string& step, int attempt, const std::string& companion = "");
+/// Path in the run directory of what a rank of an attempt printed; of the companion beside it when one is named.
+std::string record_path(const std::string& step, int attempt, int rank = 0, const std::string& companion = "");
 
 /// Path in the run directory of what a probe wrote to stderr.
-std::string log_path(const std::string& step, int attempt, const std::string& companion = "");
+std::string log_path(const std::string& step, int attempt, int rank = 0, const std::string& companion = "");
 
-/// The record of an attempt's rank 0, or of a companion, parsed with the plan's own description of the probe.
+/// The record of a rank of an attempt, or of the companion beside it, parsed with the plan's own description of the probe.
 std::expected<Record, InputError> record_of(const Plan& plan, const Attempt& attempt, const EvidenceReader& evidence,
-                                            const std::string& companion = "");
+                                            int rank = 0, const std::string& companion = "");
+
+/// Whether `requirement` judges `measured`: its metric, coordinates and kind of subject. Ranks of several nodes cannot know
+/// what the plan calls the place they work in, so pair, group and cluster are one kind here.
+bool is_judged(const Measurement& measured, const Requirement& requirement);
 
 /// What one step left behind, over all its attempts.
 struct StepEvidence {
-  std::vector<Record> records;              ///< of attempts that completed, in order
+  std::vector<Record> records;              ///< rank 0's, of attempts that completed, in order
+  std::vector<std::vector<Record>> others;  ///< the other ranks' records of the same attempts
   std::vector<std::string> paths;           ///< evidence of every attempt
   int attempts = 0;                         ///< that measured or should have; interrupted and lost ones do not count
   Outcome absence = Outcome::not_measured;  ///< the outcome of the step's cells when there is no record

@@ -16,10 +16,11 @@ namespace {
 
 constexpr std::size_t kSmallestFleet = 3;  // with two, the median is between them and says nothing of either
 
-/// Pooled samples of one subject.
+/// Pooled samples of one subject, the records they came from, and those of the other ranks beside them.
 struct Pool {
   std::vector<double> samples;
   std::vector<const Record*> records;
+  std::vector<const Record*> others;
 };
 
 class Judge {
@@ -74,7 +75,7 @@ class Judge {
     std::vector<Result> all;
     for (const auto& [subject, pool] : pools) {
       Result one = whole;
-      if (subject.kind != "node") one.subject = subject;
+      if (subject.kind != "node" && cell.subject.kind == "node") one.subject = subject;
       judge_pool(requirement, subject, pool, one);
       if (pool.records.size() != step.records.size()) {
         one.outcome = Outcome::inconclusive;
@@ -90,6 +91,7 @@ class Judge {
   /// one that is broken.
   [[nodiscard]] std::optional<Result> wrong_number(Result node, const Requirement& requirement, std::size_t seen) const {
     const auto designed = plan_.profile.per_node.find(requirement.scope);
+    if (node.subject.kind != "node") return std::nullopt;
     if (designed == plan_.profile.per_node.end() || static_cast<std::size_t>(designed->second) == seen) return std::nullopt;
     const bool missing = seen < static_cast<std::size_t>(designed->second);
     node.outcome = missing ? Outcome::not_measured : Outcome::inconclusive;
@@ -99,13 +101,13 @@ class Judge {
 
   static std::map<Subject, Pool> pooled(const StepEvidence& step, const Requirement& requirement) {
     std::map<Subject, Pool> pools;
-    for (const auto& record : step.records) {
-      for (const auto& measured : record.measurements) {
-        if (measured.metric != requirement.metric || measured.at != requirement.at) continue;
-        if (measured.subject.kind != requirement.scope) continue;
+    for (std::size_t attempt = 0; attempt < step.records.size(); ++attempt) {
+      for (const auto& measured : step.records[attempt].measurements) {
+        if (!is_judged(measured, requirement)) continue;
         Pool& pool = pools[measured.subject];
         pool.samples.insert(pool.samples.end(), measured.samples.begin(), measured.samples.end());
-        pool.records.push_back(&record);
+        pool.records.push_back(&step.records[attempt]);
+        for (const auto& other : step.others[attempt]) pool.others.push_back(&other);
       }
     }
     return pools;
@@ -124,7 +126,7 @@ class Judge {
       result.interval = value->interval;
       result.uncertainty = value->uncertainty;
     }
-    result.conditions = check_demands(requirement, subject, pool.records);
+    result.conditions = check_demands(requirement, subject, pool.records, pool.others);
     if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) {
       return inconclusive(fmt::format("{} samples where {} are demanded.", pool.samples.size(), requirement.repeat_n));
     }
@@ -197,7 +199,7 @@ class Judge {
       for (const auto& [subject, pool] : pooled(evidence_of(cell.step), requirement)) {
         // A number that is not fit to be judged is not fit to judge others by.
         if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) continue;
-        if (first_unmet(check_demands(requirement, subject, pool.records)).empty()) medians.push_back(median(pool.samples));
+        if (first_unmet(check_demands(requirement, subject, pool.records, pool.others)).empty()) medians.push_back(median(pool.samples));
       }
     }
     if (medians.size() < kSmallestFleet) {

@@ -44,6 +44,7 @@ struct RunRequest {
   std::string id;       ///< unique among the runs of this agent; is_run_id (protocol.h)
   std::string sha256;   ///< of the program, delivered before
   std::vector<std::string> arguments;
+  std::string token;    ///< secret of the step's ranks, hexadecimal, at most 128 digits; empty: none
   Seconds deadline;     ///< SIGTERM then, SIGKILL two seconds later
   RunLimits limits;
 };

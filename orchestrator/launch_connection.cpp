@@ -367,7 +367,7 @@ asio::awaitable<RunResult> Connection::run(const RunRequest& request) {
     co_return std::move(pending.result);
   }
   runs_[request.id] = &pending;
-  queue_.push(encode(wire::Run{.id = request.id, .sha256 = request.sha256, .arguments = request.arguments, .deadline_s = request.deadline.count,
+  queue_.push(encode(wire::Run{.id = request.id, .sha256 = request.sha256, .arguments = request.arguments, .token = request.token, .deadline_s = request.deadline.count,
                          .limits = {.memory_bytes = request.limits.memory.count, .output_bytes = request.limits.output.count,
                                     .cpu_s = request.limits.cpu.count}}));
   const Seconds patience{request.deadline.count + kEndPatience.count};

@@ -77,8 +77,11 @@ int become_program(const Launch& launch) {
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  std::array<std::string, 3> variables = {kPath, "HOME=" + launch.scratch.path, "LANG=C"};
-  std::array<char*, 4> environment = {variables[0].data(), variables[1].data(), variables[2].data(), nullptr};
+  std::vector<std::string> variables = {kPath, "HOME=" + launch.scratch.path, "LANG=C"};
+  if (!launch.task.token.empty()) variables.push_back("ASSAY_TOKEN=" + launch.task.token);
+  std::vector<char*> environment;
+  for (auto& variable : variables) environment.push_back(variable.data());
+  environment.push_back(nullptr);
   (void)syscall(SYS_execveat, launch.task.program, "", argv.data(), environment.data(), AT_EMPTY_PATH);
   return errno;
 }

@@ -36,6 +36,7 @@ struct KeeperTask {
   int program = -1;  ///< executed through this descriptor
   std::string name;  ///< argv[0]
   std::vector<std::string> arguments;
+  std::string token;  ///< given to the program as ASSAY_TOKEN; empty: none
   double deadline_s = 0;
   wire::Limits limits;
 };

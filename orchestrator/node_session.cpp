@@ -131,7 +131,7 @@ class Session {
     if (!scratch) return refuse(run.id, scratch.error());
     constexpr std::size_t kShortHash = 12;
     const KeeperTask task{.program = program, .name = "assay-probe-" + run.sha256.substr(0, kShortHash),
-                          .arguments = run.arguments, .deadline_s = run.deadline_s, .limits = run.limits};
+                          .arguments = run.arguments, .token = run.token, .deadline_s = run.deadline_s, .limits = run.limits};
     const std::string path = scratch->path;
     auto keeper = start_keeper(task, std::move(*scratch));
     if (!keeper) return refuse(run.id, keeper.error());

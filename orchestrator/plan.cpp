@@ -2,10 +2,11 @@
 #include "orchestrator/plan.h"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "orchestrator/placement.h"
 #include "probes/core/suggest.h"
 
 namespace assay {
@@ -45,11 +46,17 @@ std::optional<InputError> check_against(const Requirement& requirement, const De
   return std::nullopt;
 }
 
-/// One probe with one set of parameters, and the requirements it serves; becomes a step on every node.
+/// One probe with one set of parameters in the same places, and the requirements it serves; becomes a step in each place.
 struct Task {
   const Program* program = nullptr;
   Values parameters;
+  std::vector<Spot> spots;
   std::vector<const Requirement*> requirements;
+
+  /// Nodes that work together in the largest of its steps.
+  [[nodiscard]] std::size_t width() const {
+    return std::ranges::max(spots, {}, [](const Spot& spot) { return spot.nodes.size(); }).nodes.size();
+  }
 };
 
 class Planner {
@@ -75,7 +82,8 @@ class Planner {
         return std::unexpected(*problem);
       }
     }
-    std::ranges::stable_sort(tasks_, {}, [](const Task& task) { return task.program->description.typical_s; });
+    // A node that is bad alone would spoil every pair and group, and short steps tell the most for their time.
+    std::ranges::stable_sort(tasks_, {}, [](const Task& task) { return std::pair(task.width(), task.program->description.typical_s); });
     write_steps();
     return std::move(plan_);
   }
@@ -109,9 +117,10 @@ class Planner {
     const Program* program = find(programs_, requirement.probe);
     if (program == nullptr) return leave_out(requirement, fmt::format("the probe {} is not part of this build", requirement.probe));
     if (auto problem = check_against(requirement, program->description, here)) return problem;
-    if (program->description.scope != "node") {
-      add_probe(*program);
-      return leave_out(requirement, "this version places probes on single nodes only");
+    auto spots = spots_of(requirement, program->description, plan_.site);
+    if (!spots) {
+      spots.error().where = here + "." + spots.error().where;
+      return spots.error();
     }
     auto parameters = program->description.resolve(asked_of(requirement, program->description), options_.quick);
     if (!parameters) {
@@ -120,11 +129,13 @@ class Planner {
       return error;
     }
     add_probe(*program);
-    const auto same = std::ranges::find_if(tasks_, [&](const Task& task) { return task.program == program && task.parameters == *parameters; });
+    const auto same = std::ranges::find_if(tasks_, [&](const Task& task) {
+      return task.program == program && task.parameters == *parameters && std::ranges::equal(task.spots, *spots, {}, &Spot::subject, &Spot::subject);
+    });
     if (same != tasks_.end()) {
       same->requirements.push_back(&requirement);
     } else {
-      tasks_.push_back({.program = program, .parameters = std::move(*parameters), .requirements = {&requirement}});
+      tasks_.push_back({.program = program, .parameters = std::move(*parameters), .spots = std::move(*spots), .requirements = {&requirement}});
     }
     return std::nullopt;
   }
@@ -142,41 +153,41 @@ class Planner {
   }
 
   std::optional<InputError> leave_out(const Requirement& requirement, const std::string& reason) {
-    for (const auto& node : plan_.site.nodes) {
-      plan_.coverage.push_back({.requirement = requirement.id, .subject = {"node", node.name}, .step = "", .reason = reason});
-    }
+    for (const auto& spot : spots_without_steps(requirement, plan_.site, reason)) add_cell(requirement, spot, "");
     return std::nullopt;
+  }
+
+  void add_cell(const Requirement& requirement, const Spot& spot, const std::string& step) {
+    plan_.coverage.push_back({.requirement = requirement.id, .subject = spot.subject, .step = step, .reason = spot.reason});
   }
 
   void write_steps() {
     int number = 0;
     for (const auto& task : tasks_) {
-      for (const auto& node : plan_.site.nodes) {
+      for (const auto& spot : task.spots) {
         const auto& probe = task.program->description;
-        Step step{.id = fmt::format("{:04}-{}-{}", ++number, probe.name, node.name), .probe = probe.name,
-                  .parameters = task.parameters, .nodes = {node.name}, .requirements = {},
+        Step step{.id = fmt::format("{:04}-{}-{}", number + 1, probe.name, spot.label), .probe = probe.name,
+                  .parameters = task.parameters, .nodes = spot.nodes, .requirements = {},
                   .companions = probe.companion ? std::vector<std::string>{} : companions_,
                   .deadline_s = probe.deadline_s, .typical_s = probe.typical_s, .looks = 1};
         for (const auto* requirement : task.requirements) {
           step.requirements.push_back(requirement->id);
           step.looks = std::max(step.looks, requirement->looks);
-          plan_.coverage.push_back({.requirement = requirement->id, .subject = {"node", node.name}, .step = step.id, .reason = ""});
+          add_cell(*requirement, spot, spot.nodes.empty() ? "" : step.id);
         }
+        if (spot.nodes.empty()) continue;
+        ++number;
         plan_.steps.push_back(std::move(step));
       }
     }
     order_coverage();
   }
 
-  /// The ledger runs in the profile's order of requirements, then in the site's order of nodes.
+  /// The ledger runs in the profile's order of requirements; within one, cells stand in the order of their places.
   void order_coverage() {
-    std::map<std::string, std::size_t> requirement_rank;
-    std::map<std::string, std::size_t> node_rank;
-    for (const auto& requirement : plan_.profile.requirements) requirement_rank.emplace(requirement.id, requirement_rank.size());
-    for (const auto& node : plan_.site.nodes) node_rank.emplace(node.name, node_rank.size());
-    std::ranges::stable_sort(plan_.coverage, {}, [&](const Cell& cell) {
-      return std::pair(requirement_rank.at(cell.requirement), node_rank.at(cell.subject.id));
-    });
+    std::map<std::string_view, std::size_t> rank;
+    for (const auto& requirement : plan_.profile.requirements) rank.emplace(requirement.id, rank.size());
+    std::ranges::stable_sort(plan_.coverage, {}, [&](const Cell& cell) { return rank.at(cell.requirement); });
   }
 
   const std::vector<Program>& programs_;

@@ -23,7 +23,7 @@ struct Program {
 
 /// One probe with parameters on one placement. Attempts belong to it.
 struct Step {
-  std::string id;                          ///< "0001-host_gemm-n01": order, probe, node; safe as a directory name
+  std::string id;                          ///< "0001-host_gemm-n01": order, probe, place; safe as a directory name
   std::string probe;
   Values parameters;                       ///< every parameter of the probe
   std::vector<std::string> nodes;          ///< one rank on each, rank 0 first
@@ -37,7 +37,8 @@ struct Step {
 /// One planned (requirement, subject) cell. `step` is empty when nothing can measure it; then `reason` says why.
 struct Cell {
   std::string requirement;
-  Subject subject;   ///< for scopes finer than a node, the node; the record says which gpus, drives, … it has
+  Subject subject;   ///< node, pair, group or cluster; for scopes finer than a node, the node: the record says which gpus,
+                     ///< drives, … it has
   std::string step;
   std::string reason;
 };
@@ -77,7 +78,7 @@ struct PlanOptions {
 };
 
 /// The plan for `profile` on `site` with `programs` at hand: a pure function. Requirements that share probe and
-/// parameters share a step; cheap steps come first on each node; a requirement whose probe is not at hand gets cells
+/// parameters and place share a step; steps of one node come first, then those of more, cheap ones before others; a requirement whose probe is not at hand gets cells
 /// without a step, and so does one that --only leaves out. Errors: a parameter, metric, condition or unit that the probe does not have; an unknown --only id.
 std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site, const std::vector<Program>& programs,
                                           const PlanOptions& options);

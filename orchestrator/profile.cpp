@@ -66,7 +66,8 @@ Requirement requirement_from(const json& entry) {
                      .parameters = values_from(entry.value("parameters", json::object())).value_or(Values{}),
                      .metric = entry.at("metric"),
                      .at = values_from(entry.value("at", json::object())).value_or(Values{}),
-                     .scope = entry.at("scope"), .statistic = entry.value("statistic", "median"),
+                     .scope = entry.at("scope"), .by = entry.value("by", ""), .rounds = entry.value("rounds", 0),
+                     .statistic = entry.value("statistic", "median"),
                      .limit = limit_from(entry.at("limit")), .conditions = {}, .repeat_n = 10, .looks = 1,
                      .required = entry.value("severity", "required") == "required",
                      .source = source_from(entry.at("source"))};
@@ -92,7 +93,7 @@ json to_json(const Requirement& requirement) {
     if (demand.at_most) object["at_most"] = *demand.at_most;
     conditions.push_back(std::move(object));
   }
-  return {{"id", requirement.id},
+  json object = {{"id", requirement.id},
           {"title", requirement.title},
           {"probe", requirement.probe},
           {"parameters", assay::to_json(requirement.parameters)},
@@ -105,6 +106,9 @@ json to_json(const Requirement& requirement) {
           {"repeat", {{"n", requirement.repeat_n}, {"looks", requirement.looks}}},
           {"severity", requirement.required ? "required" : "advisory"},
           {"source", to_json(requirement.source)}};
+  if (!requirement.by.empty()) object["by"] = requirement.by;
+  if (requirement.rounds > 0) object["rounds"] = requirement.rounds;
+  return object;
 }
 
 std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile, const std::string& here) {
@@ -118,6 +122,10 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   if ((requirement.statistic == "max" && limit.at_least) || (requirement.statistic == "min" && limit.at_most)) {
     return InputError{here + ".statistic", fmt::format("the {} of the samples against a limit on that side accepts by one lucky sample", requirement.statistic),
                       "use median, or the extreme on the other side"};
+  }
+  if ((!requirement.by.empty() && requirement.scope != "group") || (requirement.rounds > 0 && requirement.scope != "pair")) {
+    return InputError{here, fmt::format("has `{}`, and its scope is {}", requirement.by.empty() ? "rounds" : "by", requirement.scope),
+                      "`by` goes with scope group, `rounds` with scope pair"};
   }
   if (requirement.required && requirement.source.status == "unsourced") {
     return InputError{here + ".source.status", "a required limit is unsourced",

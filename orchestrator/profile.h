@@ -53,7 +53,10 @@ struct Requirement {
   Values parameters;  ///< as given; the plan fills in the rest
   std::string metric;
   Values at;          ///< coordinates of the measurement judged; empty: the one without coordinates
-  std::string scope;  ///< subject kind judged; every subject of that kind in the record
+  std::string scope;  ///< subject kind judged; every subject of that kind in the record. With a probe for several nodes,
+                      ///< also where it runs: node (each alone), pair, group, cluster
+  std::string by;     ///< scope group: rack | leaf; rack when not given
+  int rounds = 0;     ///< scope pair over nodes: rounds of the tournament; 0: all pairs
   std::string statistic;  ///< median | min | max | p01 | p05 | p95 | p99
   Limit limit;
   std::vector<Demand> conditions;

@@ -2,6 +2,7 @@
 #include "orchestrator/progress.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 
 #include <unistd.h>
@@ -17,7 +18,7 @@ constexpr int kShownNodes = 16;      // more lines than that do not fit beside a
 constexpr std::size_t kWidth = 100;  // longer lines would wrap and spoil the redrawing
 
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<int>(std::max(0.0, seconds) + 0.5);
+  const auto whole = static_cast<int>(std::lround(std::max(0.0, seconds)));
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
@@ -37,9 +38,11 @@ Progress::Mode Progress::mode_for(bool json) {
 Progress::Progress(const Plan& plan, Mode mode) : mode_(mode), total_(plan.steps.size()) {
   for (const auto& node : plan.site.nodes) lanes_[node.name].state = "waiting";
   for (const auto& step : plan.steps) {
-    Lane& lane = lanes_[step.nodes.front()];
-    lane.typical_left_s += step.typical_s;
-    ++lane.total;
+    for (const auto& node : step.nodes) {
+      Lane& lane = lanes_[node];
+      lane.typical_left_s += step.typical_s;
+      ++lane.total;
+    }
   }
 }
 
@@ -79,33 +82,38 @@ void Progress::node(const std::string& name, const std::string& state) {
 }
 
 void Progress::step_begin(const Step& step, int attempt) {
-  Lane& lane = lanes_[step.nodes.front()];
-  lane.state = step.probe;
-  lane.begin = Clock::now();
-  lane.running_s = step.typical_s;
+  for (const auto& node : step.nodes) {
+    Lane& lane = lanes_[node];
+    lane.state = step.probe;
+    lane.begin = Clock::now();
+    lane.running_s = step.typical_s;
+  }
   event("step_begin", {{"step", step.id}, {"attempt", attempt}});
   if (mode_ == Mode::plain) line(fmt::format("[{:>3}/{}] {} begins, {} left", done_, total_, step.id, clock_text(remaining_s())));
   tick();
 }
 
 void Progress::step_end(const Step& step, int attempt, const std::string& outcome, const std::string& reason) {
-  Lane& lane = lanes_[step.nodes.front()];
-  const double took = std::chrono::duration<double>(Clock::now() - lane.begin).count();
-  lane.running_s = 0;
-  if (attempt == 1) {
+  const double took = std::chrono::duration<double>(Clock::now() - lanes_[step.nodes.front()].begin).count();
+  for (const auto& node : step.nodes) {
+    Lane& lane = lanes_[node];
+    lane.running_s = 0;
+    lane.state = "between steps";
+    if (attempt > 1) continue;
     lane.typical_left_s -= step.typical_s;
     ++lane.done;
-    ++done_;
   }
-  lane.state = "between steps";
+  if (attempt == 1) ++done_;
   event("step_end", {{"step", step.id}, {"attempt", attempt}, {"outcome", outcome}, {"reason", reason}, {"took_s", took}});
   line(fmt::format("[{:>3}/{}] {} {} after {:.1f} s{}{}", done_, total_, step.id, outcome, took, reason.empty() ? "" : ": ", reason));
 }
 
 void Progress::step_kept(const Step& step) {
-  Lane& lane = lanes_[step.nodes.front()];
-  lane.typical_left_s -= step.typical_s;
-  ++lane.done;
+  for (const auto& node : step.nodes) {
+    Lane& lane = lanes_[node];
+    lane.typical_left_s -= step.typical_s;
+    ++lane.done;
+  }
   ++done_;
   event("step_kept", {{"step", step.id}});
 }

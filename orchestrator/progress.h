@@ -26,7 +26,7 @@ class Progress {
 
   /// A node's agent answered, is being started, or was lost; `state` is a few words.
   void node(const std::string& node, const std::string& state);
-  /// A step begins on its node.
+  /// A step begins on its nodes.
   void step_begin(const Step& step, int attempt);
   /// A step ended; `outcome` as in the journal, `reason` empty when it exited by itself.
   void step_end(const Step& step, int attempt, const std::string& outcome, const std::string& reason);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -139,6 +140,11 @@ bool is_outcome(std::string_view text) {
 }
 bool is_argument(std::string_view text) { return text.size() <= kMaxArgument && text.find('\0') == std::string_view::npos; }
 
+bool is_token(std::string_view text) {
+  constexpr std::size_t kMaxToken = 128;
+  return text.size() <= kMaxToken && std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
 std::vector<std::string> arguments_of(Fields& fields) {
   const json list = fields.any("arguments");
   std::vector<std::string> arguments;
@@ -268,7 +274,7 @@ std::string encode(const wire::ToAgent& message) {
     std::string operator()(const wire::Data& m) const { return encode(m); }
     std::string operator()(const wire::Run& m) const {
       const json limits = {{"memory_bytes", m.limits.memory_bytes}, {"output_bytes", m.limits.output_bytes}, {"cpu_s", m.limits.cpu_s}};
-      return framed_json(FrameType::run, json{{"id", m.id}, {"sha256", m.sha256}, {"arguments", m.arguments},
+      return framed_json(FrameType::run, json{{"id", m.id}, {"sha256", m.sha256}, {"arguments", m.arguments}, {"token", m.token},
                                          {"deadline_s", m.deadline_s}, {"limits", limits}});
     }
     std::string operator()(const wire::Stop& m) const { return framed_json(FrameType::stop, json{{"id", m.id}}); }
@@ -316,6 +322,7 @@ std::expected<wire::ToAgent, InputError> decode_to_agent(const Frame& frame) {
       wire::Run run{.id = fields.text("id", is_run_id),
               .sha256 = fields.text("sha256", is_sha256),
               .arguments = arguments_of(fields),
+              .token = fields.text("token", is_token),
               .deadline_s = fields.number("deadline_s", 1e-3, kMaxDeadline_s),
               .limits = limits_of(fields)};
       return finished<wire::ToAgent>(fields, std::move(run));

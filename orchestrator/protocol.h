@@ -20,7 +20,7 @@
 namespace assay {
 
 /// Rises with every change of a frame; both sides refuse another number.
-inline constexpr int kProtocol = 1;
+inline constexpr int kProtocol = 2;
 /// The largest payload of a frame; the largest control message, host facts with reasons, stays below 64 KiB.
 inline constexpr std::size_t kMaxPayload = 1 << 20;
 /// The most bytes in one data frame: large enough to be cheap, small enough that no stream starves another.
@@ -74,8 +74,9 @@ struct Program { std::string sha256; std::uint64_t size = 0; };
 struct Data { Channel channel = Channel::out; std::string id; std::string bytes; };
 /// What a run may use. cpu_s counts per process (RLIMIT_CPU); memory is the resident set of the whole process tree.
 struct Limits { std::uint64_t memory_bytes = 0; std::uint64_t output_bytes = 0; double cpu_s = 0; };
-/// Start a stored program.
-struct Run { std::string id; std::string sha256; std::vector<std::string> arguments; double deadline_s = 0; Limits limits; };
+/// Start a stored program. `token` is the secret by which the ranks of a step know each other; empty: none. It travels
+/// beside the arguments, because every user of a node can read those.
+struct Run { std::string id; std::string sha256; std::vector<std::string> arguments; std::string token; double deadline_s = 0; Limits limits; };
 /// SIGTERM to a run; it is killed when it does not end.
 struct Stop { std::string id; };
 /// SIGKILL to the whole tree of a run.

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <deque>
+#include <map>
 #include <memory>
+#include <set>
 #include <system_error>
 
 #include <unistd.h>
@@ -32,26 +35,49 @@ using Tokens = asio::experimental::channel<void(boost::system::error_code)>;
 
 constexpr int kMostReconnects = 1;  // a node that goes away twice is a finding, not a hiccup
 
+/// One node: its agent, and the steps that it still has to take part in, in the plan's order.
+struct Lane {
+  const Node* node = nullptr;
+  std::unique_ptr<Agent> agent;
+  std::deque<const Step*> queue;
+  bool busy = true;  ///< its agent is being started, or runs a step
+  int starts = 0;
+  bool over = false;
+};
+
+/// A step runs when it is first in the queue of each of its nodes and all of them are idle. The queues hold the plan's
+/// order, so the first open step of the whole plan is always first everywhere, and no two nodes can wait for each other.
 class Runner {
  public:
   Runner(const Plan& plan, const std::vector<Program>& programs, const RunOptions& options, Journal journal, Progress& progress)
       : plan_(plan), programs_(programs), options_(options), progress_(progress), memory_(std::move(journal)),
         journal_(options.directory + "/journal.jsonl"), tokens_(io_, static_cast<std::size_t>(options.starts_at_once)),
         signals_(io_, SIGINT, SIGTERM), clock_(io_) {
-    for (const auto& step : plan.steps) steps_[step.nodes.front()].push_back(&step);
+    for (const auto& node : plan.site.nodes) {
+      index_[node.name] = lanes_.size();
+      lanes_.push_back(Lane{.node = &node, .agent = nullptr, .queue = {}});
+    }
+    for (std::size_t i = 0; i < memory_.attempts.size(); ++i) attempts_[memory_.attempts[i].step].push_back(i);
   }
 
   JournalWriter& journal() { return journal_; }
 
-  /// Runs every node's lane to its end. Throws what a lane threw.
+  /// Runs every step to its end. Throws what one of them threw.
   RunEnd go() {
-    lanes_ = plan_.site.nodes.size();
-    for (const auto& node : plan_.site.nodes) {
-      asio::co_spawn(io_, lane(node), [this](const std::exception_ptr& failure) { lane_ended(failure); });
+    for (const auto& step : plan_.steps) {
+      if (wants_attempt(step)) {
+        for (const auto& node : step.nodes) lane_of(node).queue.push_back(&step);
+      } else {
+        progress_.step_kept(step);
+      }
     }
-    wait_for_signal();
-    asio::co_spawn(io_, tick(), asio::detached);
-    io_.run();
+    open_lanes_ = lanes_.size();
+    for (auto& lane : lanes_) lane.queue.empty() ? leave(lane) : begin(lane);
+    if (open_lanes_ > 0) {
+      wait_for_signal();
+      asio::co_spawn(io_, tick(), asio::detached);
+      io_.run();
+    }
     if (failure_) std::rethrow_exception(failure_);
     if (stopping_) return RunEnd::interrupted;
     journal_.run_end();
@@ -59,9 +85,14 @@ class Runner {
   }
 
  private:
-  void lane_ended(const std::exception_ptr& failure) {
-    if (failure && !failure_) failure_ = failure;
-    if (failure || --lanes_ == 0) io_.stop();
+  Lane& lane_of(const std::string& node) { return lanes_[index_.at(node)]; }
+
+  void spawn(asio::awaitable<void> work) {
+    asio::co_spawn(io_, std::move(work), [this](const std::exception_ptr& failure) {
+      if (!failure) return;
+      if (!failure_) failure_ = failure;
+      io_.stop();
+    });
   }
 
   void wait_for_signal() {
@@ -70,6 +101,7 @@ class Runner {
       if (stopping_) return io_.stop();  // agents kill their trees when their streams close
       stopping_ = true;
       progress_.node("all nodes", "interrupted: running steps end, no more start; once more stops now");
+      for (auto& lane : lanes_) advance(lane);
       wait_for_signal();
     });
   }
@@ -86,79 +118,126 @@ class Runner {
   /// Whether one more attempt of `step` belongs to the plan, from what the journal holds.
   bool wants_attempt(const Step& step) {
     std::size_t ended = 0;
-    for (const Attempt* attempt : memory_.of(step.id)) {
-      if (attempt->outcome == "interrupted") continue;
+    for (const std::size_t index : attempts_[step.id]) {
+      const Attempt& attempt = memory_.attempts[index];
+      if (attempt.outcome == "interrupted") continue;
       ++ended;
-      if (attempt->outcome != "exited") return false;
+      if (attempt.outcome != "exited") return false;
     }
     if (ended == 0) return true;
     if (ended >= static_cast<std::size_t>(step.looks)) return false;
     return another_look_decides(plan_, step, memory_, evidence_in(options_.directory));
   }
 
-  asio::awaitable<void> lane(const Node& node) {
-    std::vector<const Step*> open;
-    for (const Step* step : steps_[node.name]) {
-      if (wants_attempt(*step)) {
-        open.push_back(step);
-      } else {
-        progress_.step_kept(*step);
-      }
-    }
-    std::size_t next = 0;
-    for (int start = 0; start <= kMostReconnects && next < open.size() && !stopping_; ++start) {
-      const auto agent = co_await start_agent(node);
-      if (!agent) co_return;
-      next = co_await run_steps(*agent, open, next);
-      if (next == open.size() || stopping_) {
-        co_await agent->close();
-      } else {
-        node_down(node.name, "the connection was lost in step " + open[next]->id);
-      }
-    }
+  void begin(Lane& lane) {
+    lane.busy = true;
+    ++lane.starts;
+    spawn(start_agent(lane));
   }
 
-  /// Runs the steps from `next` in order until the end, a stop, or the loss of the agent; returns the first still open.
-  asio::awaitable<std::size_t> run_steps(Agent& agent, const std::vector<const Step*>& open, std::size_t next) {
-    for (; next < open.size() && !stopping_; ++next) {
-      while (!stopping_ && wants_attempt(*open[next])) {
-        const bool lost = co_await attempt(agent, *open[next]);
-        if (lost) co_return next;
-      }
-    }
-    co_return next;
-  }
-
-  /// One attempt, journalled; true when the agent was lost in it.
-  asio::awaitable<bool> attempt(Agent& agent, const Step& step) {
-    const int number = static_cast<int>(memory_.of(step.id).size()) + 1;
-    journal_.attempt_begin(step.id, number, step.nodes.front());
-    progress_.step_begin(step, number);
-    Attempt done = co_await run_attempt(agent, plan_, step, number, programs_, options_.directory);
-    journal_.attempt_end(done);
-    progress_.step_end(step, number, done.outcome, done.reason);
-    const bool lost = done.outcome == "lost";
-    memory_.attempts.push_back(std::move(done));
-    co_return lost;
-  }
-
-  asio::awaitable<std::unique_ptr<Agent>> start_agent(const Node& node) {
+  asio::awaitable<void> start_agent(Lane& lane) {
     boost::system::error_code closed;
     co_await tokens_.async_send({}, asio::redirect_error(asio::use_awaitable, closed));
-    if (stopping_) co_return nullptr;
-    progress_.node(node.name, "starting the agent");
-    // g++ 12 destroys a braced temporary in a co_await twice; delete the name with g++ 13.
-    const LaunchOptions launch{.agent = options_.agent};
-    auto agent = co_await Agent::start(node, plan_.site, launch);
-    tokens_.try_receive([](const boost::system::error_code&) {});
-    if (!agent) {
-      node_down(node.name, agent.error().reason);
-      co_return nullptr;
+    if (!stopping_) {
+      progress_.node(lane.node->name, "starting the agent");
+      // g++ 12 destroys a braced temporary in a co_await twice; delete the name with g++ 13.
+      const LaunchOptions launch{.agent = options_.agent};
+      auto agent = co_await Agent::start(*lane.node, plan_.site, launch);
+      if (agent) {
+        lane.agent = std::move(*agent);
+        memory_.node_facts[lane.node->name] = lane.agent->facts();
+        journal_.node_up(lane.node->name, lane.agent->facts());
+        progress_.node(lane.node->name, "ready");
+      } else {
+        node_down(lane.node->name, agent.error().reason);
+      }
     }
-    memory_.node_facts[node.name] = (*agent)->facts();
-    journal_.node_up(node.name, (*agent)->facts());
-    progress_.node(node.name, "ready");
-    co_return std::move(*agent);
+    tokens_.try_receive([](const boost::system::error_code&) {});
+    lane.busy = false;
+    if (lane.agent) {
+      advance(lane);
+    } else {
+      give_up(lane);
+    }
+  }
+
+  /// Starts the lane's next step when it can run; closes the agent when there is none.
+  void advance(Lane& lane) {
+    if (lane.over || lane.busy) return;
+    while (!lane.queue.empty() && dropped_.contains(lane.queue.front())) lane.queue.pop_front();
+    if (lane.queue.empty() || stopping_) return leave(lane);
+    const Step& step = *lane.queue.front();
+    for (const auto& node : step.nodes) {
+      Lane& other = lane_of(node);
+      while (!other.queue.empty() && dropped_.contains(other.queue.front())) other.queue.pop_front();
+      if (other.busy || other.over || other.queue.empty() || other.queue.front() != &step) return;
+    }
+    for (const auto& node : step.nodes) lane_of(node).busy = true;
+    spawn(perform(step));
+  }
+
+  /// Every attempt that the step is due, then its nodes go on.
+  asio::awaitable<void> perform(const Step& step) {
+    std::vector<std::string> lost;
+    while (!stopping_ && lost.empty() && wants_attempt(step)) lost = co_await attempt(step);
+    for (const auto& node : step.nodes) {
+      Lane& lane = lane_of(node);
+      lane.queue.pop_front();
+      lane.busy = false;
+    }
+    for (const auto& node : step.nodes) {
+      Lane& lane = lane_of(node);
+      if (std::ranges::find(lost, node) == lost.end()) {
+        advance(lane);
+        continue;
+      }
+      lane.agent.reset();
+      node_down(node, "the connection was lost in step " + step.id);
+      if (lane.starts <= kMostReconnects && !lane.queue.empty() && !stopping_) {
+        begin(lane);
+      } else {
+        give_up(lane);
+      }
+    }
+  }
+
+  /// One attempt, journalled; the nodes that were lost in it.
+  asio::awaitable<std::vector<std::string>> attempt(const Step& step) {
+    const int number = static_cast<int>(attempts_[step.id].size()) + 1;
+    std::vector<Agent*> agents;
+    for (const auto& node : step.nodes) agents.push_back(lane_of(node).agent.get());
+    journal_.attempt_begin(step.id, number, step.nodes.front());
+    progress_.step_begin(step, number);
+    AttemptEnd end = co_await run_attempt(std::move(agents), plan_, step, number, programs_, options_.directory);
+    journal_.attempt_end(end.attempt);
+    progress_.step_end(step, number, end.attempt.outcome, end.attempt.reason);
+    attempts_[step.id].push_back(memory_.attempts.size());
+    memory_.attempts.push_back(std::move(end.attempt));
+    co_return end.lost;
+  }
+
+  /// Drops every step that needs the lane's node, and lets the nodes that waited for it go on.
+  void give_up(Lane& lane) {
+    std::set<std::string> partners;
+    for (const Step* step : lane.queue) {
+      if (dropped_.insert(step).second) partners.insert(step->nodes.begin(), step->nodes.end());
+    }
+    lane.queue.clear();
+    leave(lane);
+    for (const auto& partner : partners) advance(lane_of(partner));
+  }
+
+  /// The lane has no more to do: its agent is sent home.
+  void leave(Lane& lane) {
+    lane.over = true;
+    lane.busy = false;
+    spawn(close(lane));
+  }
+
+  asio::awaitable<void> close(Lane& lane) {
+    if (lane.agent) co_await lane.agent->close();
+    lane.agent.reset();
+    if (--open_lanes_ == 0) io_.stop();
   }
 
   void node_down(const std::string& node, const std::string& reason) {
@@ -173,12 +252,15 @@ class Runner {
   Progress& progress_;
   Journal memory_;  ///< what the journal on disk says
   JournalWriter journal_;
-  std::map<std::string, std::vector<const Step*>> steps_;
+  std::map<std::string, std::vector<std::size_t>> attempts_;  ///< of each step, by index in memory_
+  std::map<std::string, std::size_t> index_;                  ///< of each node's lane
   asio::io_context io_{1};
-  Tokens tokens_;  ///< one is held while an agent is being started
+  std::vector<Lane> lanes_;
+  std::set<const Step*> dropped_;  ///< steps that lost a node before they began
+  Tokens tokens_;                  ///< one is held while an agent is being started
   asio::signal_set signals_;
   asio::steady_timer clock_;
-  std::size_t lanes_ = 0;
+  std::size_t open_lanes_ = 0;
   bool stopping_ = false;
   std::exception_ptr failure_;
 };

@@ -21,8 +21,8 @@ struct RunOptions {
 /// How a run ended.
 enum class RunEnd { finished, interrupted };
 
-/// Carries out every step of `plan` that the journal does not hold as ended, all nodes side by side, each node one step
-/// at a time. Nodes that cannot be reached and steps that break are journalled and the rest goes on. The first SIGINT
+/// Carries out every step of `plan` that the journal does not hold as ended, nodes side by side, each node one step at a
+/// time; a step of several nodes runs when all of them are free for it. Nodes that cannot be reached and steps that break are journalled and the rest goes on. The first SIGINT
 /// or SIGTERM lets running steps end and starts no more; the second kills them. Errors: a probe at hand is not the
 /// planned one, a run directory that is in use, begun without `resume`, or cannot be written.
 std::expected<RunEnd, InputError> run(const Plan& plan, const std::string& plan_sha256,

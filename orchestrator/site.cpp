@@ -26,8 +26,11 @@ Node node_from(const json& entry) {
             .identity_file = entry.value("identity_file", ""),
             .host_key = entry.value("host_key", ""),
             .directory = entry.value("directory", kDefaultDirectory),
-            .rack = entry.value("rack", "")};
+            .rack = entry.value("rack", ""),
+            .leaf = entry.value("leaf", ""),
+            .rendezvous = entry.value("rendezvous", "")};
   if (node.address.empty()) node.address = node.name;
+  if (node.rendezvous.empty()) node.rendezvous = node.launcher == Launcher::local ? "127.0.0.1" : node.address;
   return node;
 }
 
@@ -47,7 +50,7 @@ Site this_machine() {
   if (name.empty() || std::isalnum(static_cast<unsigned char>(name.front())) == 0) name = "localhost";
   return Site{.name = name,
               .known_hosts = "",
-              .nodes = {Node{.name = name, .launcher = Launcher::local, .address = name, .directory = kDefaultDirectory}}};
+              .nodes = {Node{.name = name, .launcher = Launcher::local, .address = name, .directory = kDefaultDirectory, .rendezvous = "127.0.0.1"}}};
 }
 
 std::expected<Site, InputError> read_site(std::string_view text, const std::string& where) {
@@ -86,7 +89,9 @@ json to_json(const Site& site) {
                      {"identity_file", node.identity_file},
                      {"host_key", node.host_key},
                      {"directory", node.directory},
-                     {"rack", node.rack}});
+                     {"rack", node.rack},
+                     {"leaf", node.leaf},
+                     {"rendezvous", node.rendezvous}});
   }
   return {{"schema", kSchema}, {"name", site.name}, {"known_hosts", site.known_hosts}, {"nodes", std::move(nodes)}};
 }

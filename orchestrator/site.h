@@ -26,6 +26,8 @@ struct Node {
   std::string host_key;            ///< ssh: "ssh-ed25519 AAAA…", pinned; empty: known_hosts of the site decides
   std::string directory;           ///< where the agent and its scratch live on the node; absolute
   std::string rack;                ///< empty when not told
+  std::string leaf;                ///< the leaf switch it hangs on; empty when not told
+  std::string rendezvous;          ///< address where other nodes reach it when ranks meet; `address` when not given
 };
 
 /// All nodes, in the order of the file.

@@ -20,7 +20,7 @@ std::string accepted_from(const Result& result) {
 }
 
 std::string subject_of(const Result& result) {
-  return result.subject.kind == "node" ? result.node : fmt::format("{} {} {}", result.node, result.subject.kind, result.subject.id);
+  return result.subject.kind == "node" || result.subject.id == result.node ? result.node : fmt::format("{} {} {}", result.node, result.subject.kind, result.subject.id);
 }
 
 }  // namespace

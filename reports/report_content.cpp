@@ -18,10 +18,10 @@ std::vector<double> ReportContent::samples(const Result& result) const {
   const Requirement& judged = requirement(result.requirement);
   for (const auto& record : step->second) {
     for (const auto& measured : record.measurements) {
-      if (measured.metric != judged.metric || measured.at != judged.at || measured.subject.kind != judged.scope)
-        continue;
-      // A node's own id in its record is its host name; the plan calls it by its name in the site.
-      if (judged.scope != "node" && measured.subject != result.subject) continue;
+      if (!is_judged(measured, judged)) continue;
+      // A node's own id in its record is its host name, and several nodes have none; the plan has names for them.
+      const bool planned = judged.scope == "node" || result.subject.id == result.node;
+      if (!planned && measured.subject != result.subject) continue;
       all.insert(all.end(), measured.samples.begin(), measured.samples.end());
     }
   }
@@ -42,8 +42,10 @@ ReportContent report_content(const Examined& examined, const EvidenceReader& evi
     content.records[step.id] = collect(plan, step, attempts, content.run.journal, evidence).records;
     for (const Attempt* attempt : attempts) {
       for (const auto& name : step.companions) {
-        auto record = record_of(plan, *attempt, evidence, name);
-        if (record) content.companions[step.id].push_back(std::move(*record));
+        for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
+          auto record = record_of(plan, *attempt, evidence, static_cast<int>(rank), name);
+          if (record) content.companions[step.id].push_back(std::move(*record));
+        }
       }
     }
   }

@@ -1,6 +1,7 @@
 // section_conformity: what was promised, what was found, and by which rule the one is held against the other.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -87,17 +88,35 @@ struct MatrixCell {
   std::size_t results = 0;
 };
 
-std::string matrix_block(const ReportContent& content,
+/// The rows of the matrix: every node, then pairs, groups and the whole where they were planned; of those only the ones
+/// that are open when they are too many for a page.
+std::vector<std::string> places_of(const ReportContent& content) {
+  constexpr std::size_t kMostPlaces = 200;
+  std::vector<std::string> places;
+  for (const auto& node : content.run.plan.site.nodes) places.push_back(node.name);
+  std::set<std::string> seen(places.begin(), places.end());
+  std::vector<std::string> together;
+  std::set<std::string> open;
+  for (const auto& result : content.verdict.results) {
+    if (result.outcome != Outcome::pass) open.insert(result.node);
+    if (seen.insert(result.node).second) together.push_back(result.node);
+  }
+  const bool all = together.size() <= kMostPlaces;
+  std::ranges::copy_if(together, std::back_inserter(places), [&](const std::string& place) { return all || open.contains(place); });
+  return places;
+}
+
+std::string matrix_block(const ReportContent& content, const std::vector<std::string>& places,
                          const std::map<std::pair<std::string, std::string>, MatrixCell>& cells, std::size_t from) {
   const auto& requirements = content.run.plan.profile.requirements;
   const std::size_t to = std::min(from + kColumnsOfMatrix, requirements.size());
-  std::vector<std::string> titles = {"Node"};
+  std::vector<std::string> titles = {"Place"};
   for (std::size_t i = from; i < to; ++i) titles.push_back(fmt::format("R{}", i + 1));
   std::vector<std::string> rows;
-  for (const auto& node : content.run.plan.site.nodes) {
-    std::string html = "<tr><td>" + escape(node.name) + "</td>";
+  for (const auto& place : places) {
+    std::string html = "<tr><td>" + escape(place) + "</td>";
     for (std::size_t i = from; i < to; ++i) {
-      const auto found = cells.find({requirements[i].id, node.name});
+      const auto found = cells.find({requirements[i].id, place});
       if (found == cells.end()) {
         html += "<td></td>";
         continue;
@@ -179,6 +198,7 @@ std::string coverage_section(const ReportContent& content) {
     cell.worst = cell.results == 0 ? result.outcome : std::max(cell.worst, result.outcome);
     ++cell.results;
   }
+  const auto places = places_of(content);
   std::string html = "<h2>3 Coverage</h2>\n";
   html += fmt::format(
       "<p>{} planned cells, {} results. Every planned cell is shown; a cell with several results (one for each device) "
@@ -186,7 +206,7 @@ std::string coverage_section(const ReportContent& content) {
       "Letters are those of section 2.</p>\n",
       content.run.plan.coverage.size(), content.verdict.results.size());
   for (std::size_t from = 0; from < content.run.plan.profile.requirements.size(); from += kColumnsOfMatrix)
-    html += matrix_block(content, cells, from);
+    html += matrix_block(content, places, cells, from);
   return html;
 }
 

@@ -170,7 +170,7 @@ Scale result_scale(const Result& result) {
 }
 
 std::string subject_words(const Result& result) {
-  if (result.subject.kind == "node") return result.node;
+  if (result.subject.kind == "node" || result.subject.id == result.node) return result.node;
   return fmt::format("{} · {} {}", result.node, result.subject.kind, result.subject.id);
 }
 

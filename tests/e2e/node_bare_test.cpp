@@ -69,7 +69,7 @@ class BareAgent {
 };
 
 std::string run_frame(const std::string& id, std::vector<std::string> arguments) {
-  return encode(wire::ToAgent(wire::Run{.id = id, .sha256 = sha256_of_file(UNRULY).value(), .arguments = std::move(arguments), .deadline_s = 60,
+  return encode(wire::ToAgent(wire::Run{.id = id, .sha256 = sha256_of_file(UNRULY).value(), .arguments = std::move(arguments), .token = "", .deadline_s = 60,
                             .limits = {.memory_bytes = 1ULL << 33, .output_bytes = 1 << 20, .cpu_s = 60}}));
 }
 

@@ -23,6 +23,10 @@ inline constexpr ConditionSpec kConditions[] = {{.name = "direct_io", .meaning =
 inline constexpr ProbeSpec kSpec{.name = "disk", .scope = Scope::node, .measures = "A disk.", .method = "None.", .source = "None.",
                                  .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
 
+/// The same probe, run by several nodes together.
+inline constexpr ProbeSpec kFabricSpec{.name = "fabric", .scope = Scope::group, .measures = "A fabric.", .method = "None.", .source = "None.",
+                                       .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+
 inline Description description() { return *read_description(describe(kSpec).dump(), "disk"); }
 
 /// A profile text with one requirement per entry of `requirements`, each a JSON object without the common fields, and
@@ -49,9 +53,15 @@ inline Site site(int nodes) {
   Site result{.name = "s", .known_hosts = "", .nodes = {}};
   for (int i = 1; i <= nodes; ++i) {
     const std::string name = "n" + std::to_string(i);
-    result.nodes.push_back({.name = name, .launcher = Launcher::ssh, .address = name, .directory = "/var/tmp/assay"});
+    result.nodes.push_back({.name = name, .launcher = Launcher::ssh, .address = name, .directory = "/var/tmp/assay", .rack = i % 2 == 1 ? "odd" : "even", .rendezvous = name});
   }
   return result;
+}
+
+/// Both probes as they are at hand when planning.
+inline std::vector<Program> programs() {
+  return {{.name = "disk", .sha256 = std::string(64, 'a'), .path = "/p/disk", .description = description()},
+          {.name = "fabric", .sha256 = std::string(64, 'b'), .path = "/p/fabric", .description = *read_description(describe(kFabricSpec).dump(), "fabric")}};
 }
 
 /// A run in memory: the plan, its journal, and evidence by path.
@@ -61,7 +71,7 @@ struct MemoryRun {
   std::map<std::string, std::string> files;
 
   explicit MemoryRun(const std::vector<std::string>& requirements, int nodes = 1, const std::map<std::string, int>& per_node = {}) {
-    plan = *make_plan(profile(requirements, per_node), site(nodes), {{.name = "disk", .sha256 = std::string(64, 'a'), .path = "/p/disk", .description = description()}}, {});
+    plan = *make_plan(profile(requirements, per_node), site(nodes), programs(), {});
     journal.run_id = "run";
     journal.finished = true;
     for (const auto& node : plan.site.nodes) journal.node_facts[node.name] = {{"name", node.name}};
@@ -91,6 +101,18 @@ struct MemoryRun {
     return out.str();
   }
 
+  /// A whole record of one rank of the first step, of several nodes; rank 0's has these samples.
+  [[nodiscard]] std::string record_of_rank(int rank, const std::vector<double>& samples, bool direct_io = true) const {
+    const Step& step = plan.steps.front();
+    std::ostringstream out;
+    Recorder recorder(out, kFabricSpec, {.probe = "fabric", .revision = 1, .parameters = step.parameters, .rank = rank,
+                                         .world = static_cast<int>(step.nodes.size()), .host = {{"name", step.nodes[static_cast<std::size_t>(rank)]}}});
+    if (rank == 0) recorder.measurement("bandwidth", Sampling{.samples = samples, .warmup = {}, .stopped = "stable"}, {"group", "all"});
+    recorder.condition("direct_io", direct_io);
+    recorder.end({.status = Status::complete, .reason = ""});
+    return out.str();
+  }
+
   /// One ended attempt of step `index` that left `bytes` as its record.
   void attempt(std::size_t index, const std::string& outcome, const std::string& bytes, const std::string& reason = "") {
     const Step& step = plan.steps.at(index);
@@ -102,6 +124,14 @@ struct MemoryRun {
       ended.evidence.push_back({.path = path, .sha256 = sha256(bytes), .bytes = bytes.size()});
     }
     journal.attempts.push_back(std::move(ended));
+  }
+
+  /// The record of another rank of the last attempt.
+  void add_rank(int rank, const std::string& bytes) {
+    Attempt& last = journal.attempts.back();
+    const std::string path = record_path(last.step, last.number, rank);
+    files[path] = bytes;
+    last.evidence.push_back({.path = path, .sha256 = sha256(bytes), .bytes = bytes.size()});
   }
 
   [[nodiscard]] EvidenceReader reader() const {

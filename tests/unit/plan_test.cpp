@@ -10,6 +10,7 @@ namespace assay {
 namespace {
 
 using fixture::profile_text;
+using fixture::programs;
 
 constexpr const char* kGood = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
 
@@ -21,10 +22,6 @@ std::string profile_error(const std::string& text) {
 std::string site_error(const std::string& nodes) {
   const auto result = read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": )" + nodes + "}", "s.json");
   return result ? "accepted" : result.error().text();
-}
-
-std::vector<Program> programs() {
-  return {{.name = "disk", .sha256 = std::string(64, 'a'), .path = "/p/disk", .description = fixture::description()}};
 }
 
 std::string plan_error(const char* requirement) {
