@@ -13,6 +13,8 @@ SKIPPED = 77
 class SshNodes(Bench):
     def setUp(self):
         super().setUp()
+        if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
+            raise unittest.SkipTest("no host names of their own for the nodes here, and without them they are one machine")
         self.cluster = self.scratch / "cluster"
         up = subprocess.run([SSH_NODES, "up", "2", self.cluster], capture_output=True, text=True, timeout=60)
         if up.returncode == SKIPPED:
@@ -54,6 +56,14 @@ class SshNodes(Bench):
         self.assertEqual(self.outcomes(), {(name, node): outcome for name, outcome in behaviours.items() for node in ("n01", "n02")})
         self.assertEqual(self.verify().returncode, 0)
         self.nothing_left_on_nodes()
+
+    def test_one_machine_under_two_addresses_is_named_and_accepts_nothing(self):
+        twin = dict(self.site["nodes"][0], name="n03", address="localhost")
+        self.site["nodes"].append(twin)
+        done = self.accept_on_site(requirement("r"))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.outcomes(), {("r", "n01"): "error", ("r", "n02"): "pass", ("r", "n03"): "error"})
+        self.assertIn("n01 and n03 are one machine", self.reasons()[("r", "n01")])
 
     def nothing_left_on_nodes(self):
         """No probe runs and no scratch directory stays on any node; the sshd instances themselves live on."""
