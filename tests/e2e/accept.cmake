@@ -1,13 +1,15 @@
-# An installation of its own, with fake_probe as its only probe, and the tests that run it from the outside.
+# An installation of its own, with fake_probe and fake_fabric as its only probes, and the tests that run it from the outside.
 add_executable(fake_probe fakes/fake_probe.cpp)
 target_link_libraries(fake_probe PRIVATE assay_core)
+add_executable(fake_fabric fakes/fake_fabric.cpp)
+target_link_libraries(fake_fabric PRIVATE assay_core)
 set(installation ${CMAKE_BINARY_DIR}/e2e)
 add_custom_command(OUTPUT ${installation}/stamp
   COMMAND ${CMAKE_COMMAND} -E make_directory ${installation}/bin ${installation}/libexec/assay/probes
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:assay> $<TARGET_FILE:assay-node> $<TARGET_FILE:assay-report> ${installation}/bin
-  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:fake_probe> ${installation}/libexec/assay/probes
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:fake_probe> $<TARGET_FILE:fake_fabric> ${installation}/libexec/assay/probes
   COMMAND ${CMAKE_COMMAND} -E touch ${installation}/stamp
-  DEPENDS assay assay-node assay-report fake_probe)
+  DEPENDS assay assay-node assay-report fake_probe fake_fabric)
 add_custom_target(e2e_installation ALL DEPENDS ${installation}/stamp)
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)

@@ -10,6 +10,11 @@ SSH_NODES = pathlib.Path(__file__).parent.parent / "cluster/ssh_nodes"
 SKIPPED = 77
 
 
+def together(name, behaviour="measure", scope="pair", **more):
+    """One requirement on fake_fabric, which the nodes of a pair or of the whole site run together."""
+    return requirement(name, behaviour, probe="fake_fabric", scope=scope, **more)
+
+
 class SshNodes(Bench):
     def setUp(self):
         super().setUp()
@@ -55,6 +60,35 @@ class SshNodes(Bench):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertEqual(self.outcomes(), {(name, node): outcome for name, outcome in behaviours.items() for node in ("n01", "n02")})
         self.assertEqual(self.verify().returncode, 0)
+        self.nothing_left_on_nodes()
+
+    def test_two_nodes_run_one_step_together_and_each_rank_leaves_its_record(self):
+        done = self.accept_on_site(together("pair", conditions=[{"name": "hosts", "equals": 2}, {"name": "token_is_secret", "equals": True}]))
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        self.assertEqual(self.outcomes(), {("pair", "n01+n02"): "pass"})
+        ranks = sorted(path.name for path in (self.run_directory / "records").rglob("*.jsonl"))
+        self.assertEqual(ranks, ["0.jsonl", "1.jsonl"])
+        self.assertEqual(self.verify().returncode, 0)
+        self.nothing_left_on_nodes()
+
+    def test_a_rank_that_goes_wrong_is_named_with_its_node_and_the_rest_is_judged(self):
+        wrong = {"crash": "n02: ", "hang": "n02: ", "error": "rank 1", "absent": "n02: ", "skip": "n02: the probe skipped"}
+        done = self.accept_on_site(requirement("alone"), *(together(name, name) for name in wrong), together("good", scope="cluster"))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        outcomes = self.outcomes()
+        self.assertEqual({outcomes[("alone", node)] for node in ("n01", "n02")} | {outcomes[("good", "loopback")]}, {"pass"})
+        for name, words in wrong.items():
+            self.assertEqual(outcomes[(name, "n01+n02")], "not_measured" if name == "skip" else "error", self.reasons())
+            self.assertIn(words, self.reasons()[(name, "n01+n02")])
+        self.assertEqual(self.verify().returncode, 0)
+        self.nothing_left_on_nodes()
+
+    def test_a_pair_without_one_of_its_nodes_is_not_measured_and_the_node_is_named(self):
+        self.site["nodes"][1]["port"] = 1
+        done = self.accept_on_site(requirement("alone"), together("pair"))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.outcomes(), {("alone", "n01"): "pass", ("alone", "n02"): "not_measured", ("pair", "n01+n02"): "not_measured"})
+        self.assertIn("n02", self.reasons()[("pair", "n01+n02")])
         self.nothing_left_on_nodes()
 
     def test_one_machine_under_two_addresses_is_named_and_accepts_nothing(self):

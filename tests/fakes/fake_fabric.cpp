@@ -1,0 +1,59 @@
+// fake_fabric: a probe whose ranks meet and then behave as they are told. It measures nothing; its number is the parameter
+// `value`, and no profile outside the tests names it.
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "probes/core/host_facts.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
+
+namespace {
+
+using namespace assay;
+
+constexpr Parameter kParameters[] = {
+    {.name = "behaviour", .fallback = "measure", .meaning = "what rank 1 does once all have met", .choices = "measure crash hang error skip absent"},
+    {.name = "value", .unit = "1", .fallback = "100", .meaning = "the number that rank 0 says"},
+};
+constexpr Metric kMetrics[] = {{.name = "number", .unit = "1", .better = Better::higher, .meaning = "the parameter value, ten times"}};
+constexpr ConditionSpec kConditions[] = {
+    {.name = "hosts", .meaning = "How many different host names the ranks have."},
+    {.name = "token_is_secret", .meaning = "Whether the token stands in no command line."},
+};
+constexpr ProbeSpec kSpec{.name = "fake_fabric", .scope = Scope::group, .measures = "Nothing; its ranks meet, for tests of what brings them together.",
+                          .method = "Rank 0 repeats the parameter value ten times.", .source = "This file alone, nothing else.",
+                          .typical = {1}, .deadline = {8}, .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+
+bool is_secret(const std::string& token) {
+  std::ifstream file("/proc/self/cmdline");
+  const std::string line(std::istreambuf_iterator<char>(file), {});
+  return line.find(token) == std::string::npos;
+}
+
+void misbehave(const std::string& behaviour) {
+  if (behaviour == "crash") std::abort();
+  if (behaviour == "error") throw std::runtime_error("the port answered with an error");
+  if (behaviour == "skip") throw Skip("there is no such port here");
+  while (behaviour == "hang" && !stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  if (behaviour == "hang") std::_Exit(0);
+}
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  const std::string& behaviour = given.text("behaviour");
+  if (behaviour == "absent" && placement.rank == 1) std::_Exit(0);
+  Rendezvous ranks = meet(placement, {.join = {5}, .exchange = {5}});
+  if (placement.rank == 1) misbehave(behaviour);
+  const auto names = ranks.all_gather(std::get<std::string>(host_facts().at("name")));
+  record.condition("hosts", static_cast<std::int64_t>(std::set<std::string>(names.begin(), names.end()).size()));
+  record.condition("token_is_secret", is_secret(placement.token));
+  if (placement.rank == 0) record.measurement("number", sample_fixed(10, [&] { return static_cast<double>(given.count("value")); }), {"group", "ranks"});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, kSpec, measure); }
