@@ -5,6 +5,7 @@
 
 #include "probes/core/units.h"
 #include "probes/cuda/device.h"
+#include "probes/cuda/device_words.h"
 #include "probes/cuda/memory_kernels.h"
 #include "probes/cuda/stream_values.h"
 
@@ -34,7 +35,8 @@ class HbmArrays {
   Device device_;
   std::uint64_t elements_;
   std::uint64_t sum_of_pass_ = 0;  ///< of the kernel that was prepared last
-  DeviceBuffer a_, b_, c_, sums_, wrong_;
+  DeviceBuffer a_, b_, c_;
+  DeviceWords sums_, wrong_;
   Stream stream_;
 };
 

@@ -9,6 +9,7 @@
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
 #include "probes/core/scale.h"
+#include "probes/core/statistics.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_record.h"
 #include "probes/cuda/figures.h"
@@ -52,7 +53,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "cache_multiple", .meaning = "Size of each array over the second-level cache, where the runtime tells that."},
     {.name = "passes_per_sample", .meaning = "Passes of a kernel that one sample spans."},
     {.name = "devices_at_once", .meaning = "GPUs that were measured at the same time."},
-    {.name = "overlap", .meaning = "Smallest share of a sample's time in which all GPUs of it were busy, where the schedule is together."},
+    {.name = "overlap", .meaning = "Share of a sample's time in which all GPUs of it were busy, median over the samples, where the schedule is together."},
     {.name = "slices", .meaning = "Slices that the walk found room for."},
     {.name = "slice_coverage", .meaning = "Share of the GPU's memory that lay in slices."},
     {.name = "slice_left_bytes", .meaning = "Free memory that no slice covered, in B, where the walk has slices."},
@@ -85,7 +86,7 @@ struct Group {
   Lanes lanes;
   std::vector<GpuWatch> watches;
   std::vector<double> mismatches;  ///< for each GPU
-  double overlap = 1;              ///< the smallest so far
+  std::vector<double> overlaps;    ///< of every sample
 };
 
 std::vector<GpuWatch> start_watches(const std::vector<Device>& devices) {
@@ -125,7 +126,7 @@ void measure_kernels(const Parameters& given, Group& group, Recorder& record) {
     for (HbmArrays& one : arrays) one.prepare(kernel);
     const auto sampled = sample_rounds(sampling_plan(given), [&] {
       const auto times = run(kernel);
-      group.overlap = std::min(group.overlap, overlap_share(times));
+      group.overlaps.push_back(overlap_share(times));
       std::vector<double> rates;
       for (std::size_t i = 0; i < arrays.size(); ++i) {
         group.mismatches[i] += static_cast<double>(arrays[i].wrong_sum(kernel, kPasses));
@@ -183,14 +184,14 @@ void measure_group(const Parameters& given, const std::vector<Device>& devices, 
     record.condition("devices_at_once", static_cast<std::int64_t>(devices.size()), device.subject());
     record.condition("passes_per_sample", static_cast<std::int64_t>(kPasses), device.subject());
   }
-  Group group{.lanes = Lanes(devices, 1), .watches = {}, .mismatches = std::vector<double>(devices.size(), 0)};
+  Group group{.lanes = Lanes(devices, 1), .watches = {}, .mismatches = std::vector<double>(devices.size(), 0), .overlaps = {}};
   measure_kernels(given, group, record);
   measure_slices(given.bytes("slice"), group, record);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     group.watches[i].stop();
     group.watches[i].record(record, devices[i].subject());
     record.measurement("mismatches", group.mismatches[i], devices[i].subject());
-    if (given.text("schedule") == "together") record.condition("overlap", group.overlap, devices[i].subject());
+    if (given.text("schedule") == "together") record.condition("overlap", median(group.overlaps), devices[i].subject());
   }
 }
 

@@ -2,11 +2,6 @@
 #include "probes/cuda/hbm_walk.h"
 
 #include <algorithm>
-#include <array>
-#include <numeric>
-#include <span>
-
-#include <cuda_runtime_api.h>
 
 #include "probes/cuda/figures.h"
 #include "probes/cuda/memory_kernels.h"
@@ -18,28 +13,19 @@ namespace {
 // Contexts and the driver's own allocations grow while a probe runs; below this a GPU begins to refuse launches.
 constexpr Bytes kReserve = {std::uint64_t{256} << 20};
 
-const Device& current(const Device& device) {
-  use(device);
-  return device;
-}
-
 /// A payload of its own for each slice: two slices that answer with each other's memory differ in every word.
 std::uint64_t seed_of(std::size_t slice) { return (slice + 1) << 48; }
-
-void clear(const DeviceBuffer& buffer, const Stream& stream) {
-  check(cudaMemsetAsync(buffer.data(), 0, buffer.size().count, stream.get()), "clearing memory of the GPU");
-}
 
 }  // namespace
 
 HbmWalk::HbmWalk(const Device& device, Bytes slice)
-    : device_(current(device)), slice_(slice), sums_(Bytes{kSumSlots * sizeof(std::uint64_t)}), stream_(make_stream()) {
+    : device_(made_current(device)), slice_(slice), sums_(kSumSlots), stream_(make_stream()) {
   const SlicePlan plan = plan_slices(free_memory(), slice_, kReserve);
   for (std::uint64_t i = 0; i < plan.slices; ++i) memory_.emplace_back(slice_);
   left_ = free_memory();
   samples_.resize(memory_.size());
   for (std::size_t i = 0; i < memory_.size(); ++i) enqueue_fill(memory_[i].data(), slice_, seed_of(i), stream_);
-  clear(sums_, stream_);
+  sums_.clear(stream_);
   wait(stream_);
 }
 
@@ -53,7 +39,7 @@ void HbmWalk::enqueue(std::size_t first, std::size_t last, const Stream& stream)
   while (marks_.size() <= end - first) marks_.push_back(make_event());
   mark(marks_[0], stream);
   for (std::size_t i = first; i < end; ++i) {
-    enqueue_sum(memory_[i].data(), slice_, sums_.as<std::uint64_t>(), stream);
+    enqueue_sum(memory_[i].data(), slice_, sums_.data(), stream);
     mark(marks_[i - first + 1], stream);
   }
 }
@@ -67,21 +53,16 @@ void HbmWalk::collect(std::size_t first, std::size_t last) {
 
 std::uint64_t HbmWalk::mismatches(std::size_t sweeps) {
   use(device_);
-  std::array<std::uint64_t, kSumSlots> slots{};
-  copy_to_host(std::as_writable_bytes(std::span(slots)), sums_.data());
+  const std::uint64_t sum = sums_.total();
   std::uint64_t expected = 0;
   const std::uint64_t words = slice_.count / sizeof(std::uint64_t);
   for (std::size_t i = 0; i < memory_.size(); ++i) expected += payload_sum(seed_of(i), words);
-  const std::uint64_t sum = std::accumulate(slots.begin(), slots.end(), std::uint64_t{0});
-
-  clear(sums_, stream_);
+  sums_.clear(stream_);
   for (std::size_t i = 0; i < memory_.size(); ++i) {
-    enqueue_payload_check(memory_[i].data(), slice_, seed_of(i), sums_.as<std::uint64_t>(), stream_);
+    enqueue_payload_check(memory_[i].data(), slice_, seed_of(i), sums_.data(), stream_);
   }
   wait(stream_);
-  std::uint64_t wrong = 0;
-  copy_to_host(std::as_writable_bytes(std::span(&wrong, 1)), sums_.data());
-  return wrong + (sum == sweeps * expected ? 0 : 1);
+  return sums_.total() + (sum == sweeps * expected ? 0 : 1);
 }
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 
 #include "probes/core/units.h"
 #include "probes/cuda/device.h"
+#include "probes/cuda/device_words.h"
 
 namespace assay {
 
@@ -37,7 +38,7 @@ class HbmWalk {
   Bytes slice_;
   Bytes left_;
   std::vector<DeviceBuffer> memory_;
-  DeviceBuffer sums_;
+  DeviceWords sums_;
   Stream stream_;
   std::vector<Event> marks_;
   std::vector<std::vector<double>> samples_;
