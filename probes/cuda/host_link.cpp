@@ -50,7 +50,7 @@ constexpr Metric kMetrics[] = {
     {.name = "pcie_generation", .unit = "1", .meaning = "lowest PCIe generation of the link while copies ran both ways, where NVML tells it"},
     {.name = "pcie_width", .unit = "1", .meaning = "fewest PCIe lanes of the link while copies ran both ways, where NVML tells them"},
     {.name = "pcie_replays", .unit = "1", .better = Better::lower, .meaning = "packets that the link repeated while measuring, where NVML counts them"},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "words that did not arrive in any sample, and chases that ended elsewhere"},
+    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "words of the last copy of each sample that did not arrive, and chases that ended elsewhere"},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "payload_bytes", .meaning = "Payload of one copy, in B."},
@@ -69,8 +69,8 @@ constexpr ProbeSpec kSpec{
     .method =
         "Pinned host buffers lie on the GPU's NUMA node. A sample is 16 copies of the payload, enqueued behind a gate, so that all "
         "GPUs and directions of it start at once, and timed by events on the device. Each bandwidth counts payload bytes; one "
-        "direction is one metric, and duplex_bandwidth alone is a sum of two. What is copied to is overwritten before each sample "
-        "and compared word by word after it. The latency is that of a random cycle of pointers, one in each 128 B of 16 MiB, past "
+        "direction is one metric, and duplex_bandwidth alone is a sum of two. What is copied to is overwritten before each sample, "
+        "and what its last copy left is compared word by word. The latency is that of a random cycle of pointers, one in each 128 B of 16 MiB, past "
         "the GPU's caches. PCIe generation and width are read while copies run both ways, because a link at rest may lower both; the watch's "
         "conditions span the whole measurement.",
     .source =

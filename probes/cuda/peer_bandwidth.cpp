@@ -40,7 +40,7 @@ constexpr Metric kMetrics[] = {
     {.name = "read_bandwidth_sm", .unit = "B/s", .meaning = "the same by multiprocessors of the target, which load from the source, where there is peer access", .instrument = kInstrument},
     {.name = "duplex_bandwidth", .unit = "B/s", .meaning = "sum of both directions of a pair at once, each written by its source: all payload bytes over the time until both are done", .instrument = kTogetherInstrument},
     {.name = "latency", .unit = "s", .better = Better::lower, .meaning = "one load of the source's memory by one thread of the target, each needing the one before, where there is peer access", .instrument = kLatencyInstrument},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "words of a pair that did not arrive in any sample, and chases that ended elsewhere"},
+    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "words of the last copy of each sample of a pair that did not arrive, and chases that ended elsewhere"},
     {.name = "one_to_all_bandwidth", .unit = "B/s", .meaning = "sum of what one GPU writes to all others at once by copy engines, over the time until all are done", .instrument = kInstrument},
     {.name = "all_pairs_bandwidth", .unit = "B/s", .meaning = "the same of each GPU while all GPUs do so", .instrument = kTogetherInstrument},
 };
@@ -60,7 +60,7 @@ constexpr ProbeSpec kSpec{
     .method =
         "The subject of a pair is \"source>target\"; bytes go from source to target, written by the source or read by the target. Copies are enqueued behind a gate, so that all of a "
         "sample start at once, and timed by events on the devices. Each bandwidth counts payload bytes in one direction; duplex_bandwidth "
-        "alone is a sum of two. What is copied to is cleared before each sample and compared word by word after it. The latency is that "
+        "alone is a sum of two. What is copied to is cleared before each sample, and what its last copy left is compared word by word. The latency is that "
         "of a random cycle of pointers, one in each 128 B of 16 MiB, which may lie in the source's second-level cache. A pair without peer "
         "access is measured through the host by copy engines, without a gate, and says so in the condition path.",
     .source =
