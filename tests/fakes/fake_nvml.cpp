@@ -62,6 +62,7 @@ const Node& node() {
       for (const auto& [index, own] : node.state.at("gpus").items()) {
         json gpu = node.state.value("gpu", json::object());
         gpu.merge_patch(own);
+        for (const auto& key : gpu.value("not_supported", std::vector<std::string>{})) gpu.erase(key);
         node.gpus.push_back({std::move(gpu)});
       }
     } catch (const std::exception& error) {
