@@ -12,4 +12,7 @@ endfunction()
 
 if(ASSAY_WITH_CUDA)
   add_hardware_test(gemm)
+  add_hardware_test(hbm_bandwidth)
+  add_hardware_test(host_link)
+  add_hardware_test(peer_bandwidth)
 endif()
