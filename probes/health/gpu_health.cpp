@@ -1,0 +1,197 @@
+// health_gpu: how the GPUs of a node are, as the NVIDIA driver and the kernel's log tell it.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/health/gpu_state.h"
+#include "probes/health/gpus.h"
+#include "probes/health/kernel_log.h"
+
+namespace assay {
+namespace {
+
+constexpr Parameter kParameters[] = {
+    {.name = "nvml_library", .fallback = nvml_api::kLibrary, .meaning = "file name or path of NVML"},
+    {.name = "kernel_log",
+     .fallback = "/dev/kmsg",
+     .meaning = "the kernel's log: the device, or a file saved from dmesg"},
+};
+
+/// A count that gets better as it falls.
+constexpr Metric bad(std::string_view name, std::string_view meaning) {
+  return {.name = name, .unit = "1", .better = Better::lower, .meaning = meaning};
+}
+/// A count that gets better as it rises.
+constexpr Metric good(std::string_view name, std::string_view meaning) {
+  return {.name = name, .unit = "1", .better = Better::higher, .meaning = meaning};
+}
+
+constexpr Metric kMetrics[] = {
+    good("gpus", "GPUs of the node that answer the driver"),
+    bad("query_errors", "questions that the driver answered with an error, as for a lost GPU, where there is a GPU"),
+    bad("facts_missing", "metrics that another GPU of the node tells and this one does not, where there is a GPU"),
+    bad("ecc_corrected", "corrected memory errors since the driver was loaded, where ECC is on"),
+    bad("ecc_uncorrected", "uncorrected memory errors since the driver was loaded, where ECC is on"),
+    bad("ecc_corrected_lifetime", "corrected memory errors in the GPU's life, where ECC is on"),
+    bad("ecc_uncorrected_lifetime", "uncorrected memory errors in the GPU's life, where ECC is on"),
+    bad("remapped_rows_corrected", "memory rows replaced after corrected errors, where the GPU can (from Ampere on)"),
+    bad("remapped_rows_uncorrected",
+        "memory rows replaced after uncorrected errors, where the GPU can (from Ampere on)"),
+    bad("remapping_pending",
+        "1 when a row waits for a reset to be replaced, else 0, where the GPU can (from Ampere on)"),
+    bad("remapping_failed", "1 when a row could not be replaced, else 0, where the GPU can (from Ampere on)"),
+    bad("retired_pages", "memory pages taken out of use, where the GPU does that (before Ampere)"),
+    bad("retired_pages_pending", "1 when a page waits for a reboot to be retired, else 0, where the GPU does that"),
+    bad("xid_events",
+        "Xid lines about this GPU in the kernel's log, where the log can be read; a GPU that the driver no "
+        "longer lists is named by its PCI address"),
+    good("nvlinks_active", "NVLinks that are up, where the GPU has any"),
+    bad("nvlinks_inactive", "NVLinks that are down, where the GPU has any"),
+    bad("nvlink_errors",
+        "errors of all NVLinks since the driver was loaded (replays, recoveries and CRC errors; from NVLink "
+        "5 malformed packets, overruns, receive and integrity errors and recoveries), where they are counted"),
+    good("pcie_generation", "PCIe generation now, where the driver tells it; an idle GPU may lower it"),
+    good("pcie_generation_max", "PCIe generation that GPU and slot reach together, where the driver tells it"),
+    good("pcie_generation_device", "PCIe generation that the GPU is made for, where the driver tells it"),
+    good("pcie_width", "PCIe lanes now, where the driver tells them"),
+    good("pcie_width_max", "PCIe lanes that GPU and slot reach together, where the driver tells them"),
+    bad("pcie_replays", "PCIe replays since the driver was loaded, where the driver counts them"),
+    {.name = "thermal_throttle_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "time since the driver was loaded that software or hardware lowered clocks for temperature, where the "
+                "driver counts it"},
+    {.name = "power_brake_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "time since the driver was loaded that an outside signal lowered clocks, where the driver counts it"},
+    bad("other_processes",
+        "processes that use the GPU, where the driver tells them; in a container those of its own process "
+        "namespace"),
+};
+
+constexpr ConditionSpec kOwnConditions[] = {
+    {.name = "nvml_library", .meaning = "path of the NVML that answered"},
+    {.name = "driver_version", .meaning = "version of the NVIDIA driver"},
+    {.name = "gpus_listed", .meaning = "GPUs that the driver counts, whether they answer or not"},
+    {.name = "kernel_log", .meaning = "where Xid events were read, or \"absent: \" and why they were not"},
+    {.name = "kernel_log_whole",
+     .meaning = "whether the log begins at boot, so that no event is missed, where there is a log"},
+    {.name = "xid_numbers", .meaning = "numbers of the Xid events of a gpu, where there are any"},
+    {.name = "facts_missing_names", .meaning = "metrics that this gpu alone does not tell, where there are any"},
+    {.name = "query_error", .meaning = "the first question that failed, with NVML's words, where one did"},
+    {.name = "persistence_mode", .meaning = "whether the driver keeps a gpu initialised, where it tells"},
+    {.name = "mig_mode", .meaning = "whether a gpu is partitioned, where it can be"},
+    {.name = "ecc_mode", .meaning = "whether a gpu's memory is protected, where it can be"},
+    {.name = "sm_clock_hz", .meaning = "SM clock now, where the driver tells it"},
+    {.name = "sm_clock_max_hz", .meaning = "SM clock that a gpu is made for, where the driver tells it"},
+    {.name = "memory_clock_hz", .meaning = "memory clock now, where the driver tells it"},
+    {.name = "memory_clock_max_hz", .meaning = "memory clock that a gpu is made for, where the driver tells it"},
+    {.name = "temperature_c", .meaning = "temperature of the die now, where the driver tells it"},
+    {.name = "memory_temperature_c", .meaning = "temperature of the memory now, where the driver tells it"},
+    {.name = "power_w", .meaning = "power now, where the driver tells it"},
+    {.name = "power_limit_w", .meaning = "power limit in force, where the driver tells it"},
+    {.name = "power_limit_default_w", .meaning = "power limit that the board boots with, where the driver tells it"},
+    {.name = "recovery_action",
+     .meaning = "what the driver asks for to recover a gpu, where it tells (from driver 570)"},
+};
+
+/// kOwnConditions and kGpuConditions in one array.
+constexpr auto kConditions = [] {
+  std::array<ConditionSpec, std::size(kOwnConditions) + std::size(kGpuConditions)> all = {};
+  std::ranges::copy(kGpuConditions, std::ranges::copy(kOwnConditions, all.begin()).out);
+  return all;
+}();
+
+constexpr ProbeSpec kSpec{
+    .name = "health_gpu",
+    .measures = "Errors, links, throttling and users of every GPU, and how many GPUs the node has.",
+    .method =
+        "Asks NVML once about every GPU that the driver lists; nothing is run on a GPU or changed. Counters run since "
+        "the "
+        "driver was loaded unless their name says lifetime. A question that the GPU or driver does not support leaves "
+        "its metric "
+        "out; a metric that only some GPUs of the node tell is counted as missing on the others. Xid events are "
+        "counted in "
+        "the kernel's log, and say nothing of the time before its first line.",
+    .source = "NVIDIA NVML API Reference Guide; NVIDIA GPU Deployment and Management documentation, XID Errors.",
+    .needs = "the NVIDIA driver; /dev/kmsg readable for Xid events (root)",
+    .typical = {2},
+    .deadline = {120},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
+
+/// Numbers of Xid events by the GPU's address on the bus, without its function.
+using XidNumbers = std::map<std::string, std::vector<int>>;
+
+/// Records how far the log reaches; nothing when it cannot be read.
+std::optional<XidNumbers> read_xids(const std::string& path, Recorder& record) {
+  const KernelLog log = read_kernel_log(path);
+  record.condition("kernel_log", log.absence.empty() ? path : absent_because(log.absence));
+  if (!log.absence.empty()) return std::nullopt;
+  record.condition("kernel_log_whole", *log.whole);
+  XidNumbers numbers;
+  for (const XidEvent& event : find_xid_events(log.text)) numbers[event.pci_address].push_back(event.number);
+  return numbers;
+}
+
+void record_xids(const std::vector<int>& numbers, const Subject& subject, Recorder& record) {
+  record.measurement("xid_events", static_cast<double>(numbers.size()), subject);
+  if (!numbers.empty()) record.condition("xid_numbers", words_of(numbers), subject);
+}
+
+void record_state(const Gpu& gpu, const GpuState& state, const std::vector<std::string>& missing, Recorder& record) {
+  record_gpu(gpu, record);
+  for (const auto& [name, value] : state.conditions) record.condition(name, value, gpu.subject);
+  for (const auto& [name, value] : state.metrics) record.measurement(name, value, gpu.subject);
+  record.measurement("query_errors", static_cast<double>(state.query_errors), gpu.subject);
+  record.measurement("facts_missing", static_cast<double>(missing.size()), gpu.subject);
+  if (!state.first_error.empty()) record.condition("query_error", state.first_error, gpu.subject);
+  if (!missing.empty())
+    record.condition("facts_missing_names", fmt::format("{}", fmt::join(missing, " ")), gpu.subject);
+}
+
+void measure(const Parameters& given, Recorder& record) {
+  const Nvml nvml(given.text("nvml_library"));
+  const std::vector<NvmlGpu> listed = nvml.gpus();
+  record.condition("nvml_library", nvml.path());
+  record.condition("driver_version", nvml.driver_version());
+  record.condition("gpus_listed", static_cast<std::int64_t>(listed.size()));
+  auto xids = read_xids(given.text("kernel_log"), record);
+
+  std::vector<Gpu> gpus;
+  std::vector<GpuState> states;
+  for (const NvmlGpu& gpu : listed) {
+    gpus.push_back(read_gpu(gpu));
+    states.push_back(read_gpu_state(nvml, gpu));
+  }
+  const auto missing = missing_facts(states);
+  std::int64_t answering = 0;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    record_state(gpus[i], states[i], missing[i], record);
+    if (listed[i].uuid().value && !states[i].lost) ++answering;
+    if (!xids || !gpus[i].pci_address) continue;
+    const std::string address = gpus[i].pci_address->substr(0, gpus[i].pci_address->find('.'));
+    record_xids((*xids)[address], gpus[i].subject, record);
+    xids->erase(address);
+  }
+  record.measurement("gpus", static_cast<double>(answering));
+  // What is left is about a GPU that fell off the bus: the driver lists it no more, the log still names it.
+  for (const auto& [address, numbers] : xids.value_or(XidNumbers{})) {
+    record_xids(numbers, {.kind = "gpu", .id = address}, record);
+  }
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }

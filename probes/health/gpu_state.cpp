@@ -1,0 +1,143 @@
+// gpu_state: each fact under its name; failures are counted and the questions go on.
+#include "probes/health/gpu_state.h"
+
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "probes/nvml/nvlinks.h"
+
+namespace assay {
+namespace {
+
+namespace api = nvml_api;
+
+constexpr double kNanosecond = 1e-9;
+
+/// Collects answers of one GPU.
+class Facts {
+ public:
+  explicit Facts(const Nvml& nvml) : nvml_(nvml) {}
+
+  /// The value told; a failure is counted under `what`.
+  template <class T>
+  std::optional<T> told(std::string_view what, const Answer<T>& answer) {
+    if (answer.failed() && state_.query_errors++ == 0) {
+      state_.first_error = fmt::format("{}: {}", what, nvml_.words(answer.code));
+    }
+    state_.lost = state_.lost || answer.code == api::kGpuIsLost;
+    return answer.value;
+  }
+  template <class T>
+  void metric(std::string_view name, const Answer<T>& answer) {
+    if (const auto value = told(name, answer)) put(name, static_cast<double>(*value));
+  }
+  void put(std::string_view name, double value) { state_.metrics[name] = value; }
+  template <class T>
+  void condition(std::string_view name, const Answer<T>& answer) {
+    if (const auto value = told(name, answer)) state_.conditions[name] = *value;
+  }
+  void condition(std::string_view name, Value value) { state_.conditions[name] = std::move(value); }
+  GpuState take() { return std::move(state_); }
+
+ private:
+  const Nvml& nvml_;
+  GpuState state_;
+};
+
+void ask_memory(const NvmlGpu& gpu, Facts& facts) {
+  facts.metric("ecc_corrected", gpu.ecc_errors(api::kCorrected, api::kSinceDriverLoad));
+  facts.metric("ecc_uncorrected", gpu.ecc_errors(api::kUncorrected, api::kSinceDriverLoad));
+  facts.metric("ecc_corrected_lifetime", gpu.ecc_errors(api::kCorrected, api::kLifetime));
+  facts.metric("ecc_uncorrected_lifetime", gpu.ecc_errors(api::kUncorrected, api::kLifetime));
+  facts.metric("retired_pages", gpu.retired_pages());
+  facts.metric("retired_pages_pending", gpu.retired_pages_pending());
+  if (const auto rows = facts.told("remapped_rows", gpu.remapped_rows())) {
+    facts.put("remapped_rows_corrected", rows->corrected);
+    facts.put("remapped_rows_uncorrected", rows->uncorrected);
+    facts.put("remapping_pending", rows->pending ? 1 : 0);
+    facts.put("remapping_failed", rows->failed ? 1 : 0);
+  }
+}
+
+void ask_links(const NvmlGpu& gpu, Facts& facts) {
+  if (const auto links = facts.told("nvlinks", read_nvlinks(gpu))) {
+    facts.put("nvlinks_active", links->active);
+    facts.put("nvlinks_inactive", links->inactive);
+    if (links->errors) facts.put("nvlink_errors", static_cast<double>(*links->errors));
+  }
+  facts.metric("pcie_generation", gpu.pcie_generation());
+  facts.metric("pcie_generation_max", gpu.pcie_generation_max());
+  facts.metric("pcie_generation_device", gpu.pcie_generation_device());
+  facts.metric("pcie_width", gpu.pcie_width());
+  facts.metric("pcie_width_max", gpu.pcie_width_max());
+  facts.metric("pcie_replays", gpu.pcie_replays());
+}
+
+void ask_throttling(const NvmlGpu& gpu, Facts& facts) {
+  const auto times = facts.told("throttle", gpu.throttle());
+  if (!times) return;
+  if (times->sw_thermal_ns && times->hw_thermal_ns) {
+    facts.put("thermal_throttle_time",
+              static_cast<double>(*times->sw_thermal_ns + *times->hw_thermal_ns) * kNanosecond);
+  }
+  if (times->power_brake_ns) facts.put("power_brake_time", static_cast<double>(*times->power_brake_ns) * kNanosecond);
+}
+
+void ask_conditions(const NvmlGpu& gpu, Facts& facts) {
+  facts.condition("persistence_mode", gpu.persistence_mode());
+  if (const auto mig = facts.told("mig_mode", gpu.mig_mode())) facts.condition("mig_mode", mig->now);
+  if (const auto ecc = facts.told("ecc_mode", gpu.ecc_mode())) facts.condition("ecc_mode", ecc->now);
+  facts.condition("sm_clock_hz", gpu.sm_clock_hz());
+  facts.condition("sm_clock_max_hz", gpu.sm_clock_max_hz());
+  facts.condition("memory_clock_hz", gpu.memory_clock_hz());
+  facts.condition("memory_clock_max_hz", gpu.memory_clock_max_hz());
+  facts.condition("temperature_c", gpu.temperature_c());
+  facts.condition("memory_temperature_c", gpu.memory_temperature_c());
+  facts.condition("power_w", gpu.power_w());
+  facts.condition("power_limit_w", gpu.power_limit_w());
+  facts.condition("power_limit_default_w", gpu.power_field_w(api::kFieldPowerDefaultLimit, api::kScopeGpu));
+  if (const auto action = facts.told("recovery_action", gpu.field(api::kFieldRecoveryAction))) {
+    constexpr std::array kActions = {"none",      "reset_gpu",       "reboot_node",
+                                     "drain_p2p", "drain_and_reset", "recover_imex_domain"};
+    const auto number = static_cast<std::size_t>(*action);
+    facts.condition("recovery_action",
+                    number < kActions.size() ? std::string(kActions[number]) : fmt::format("unknown_{}", number));
+  }
+}
+
+}  // namespace
+
+GpuState read_gpu_state(const Nvml& nvml, const NvmlGpu& gpu) {
+  Facts facts(nvml);
+  // What identifies it is asked again here, because only here failures count.
+  (void)facts.told("uuid", gpu.uuid());
+  ask_memory(gpu, facts);
+  ask_links(gpu, facts);
+  ask_throttling(gpu, facts);
+  if (const auto pids = facts.told("other_processes", gpu.processes())) {
+    // This probe makes no context of its own, so everybody in the list is somebody else.
+    facts.put("other_processes", static_cast<double>(pids->size()));
+  }
+  ask_conditions(gpu, facts);
+  return facts.take();
+}
+
+std::vector<std::vector<std::string>> missing_facts(const std::vector<GpuState>& states) {
+  std::set<std::string_view> known;
+  for (const GpuState& state : states) {
+    for (const auto& [name, value] : state.metrics) known.insert(name);
+  }
+  std::vector<std::vector<std::string>> missing;
+  for (const GpuState& state : states) {
+    auto& names = missing.emplace_back();
+    for (const auto& name : known) {
+      if (!state.metrics.contains(name)) names.emplace_back(name);
+    }
+  }
+  return missing;
+}
+
+}  // namespace assay

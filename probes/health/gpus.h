@@ -1,0 +1,50 @@
+// gpus: what the NVIDIA driver says each GPU is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "probes/core/probe.h"
+#include "probes/nvml/nvml_gpu.h"
+
+namespace assay {
+
+/// One GPU; what the driver does not tell is absent.
+struct Gpu {
+  Subject subject;  ///< its UUID; "index-5" when it does not answer
+  std::optional<std::string> model, serial, part, vbios, inforom, firmware, pci_address, fabric_state, fabric_health;
+  std::optional<std::uint64_t> memory;  ///< bytes
+};
+
+/// The conditions that record_gpu records, for the spec of a probe that does.
+inline constexpr ConditionSpec kGpuConditions[] = {
+    {.name = "model", .meaning = "product name of a gpu, where the driver tells it"},
+    {.name = "serial", .meaning = "serial number of a gpu, where the driver tells it"},
+    {.name = "part", .meaning = "board part number of a gpu, where the driver tells it"},
+    {.name = "vbios", .meaning = "version of a gpu's video BIOS, where the driver tells it"},
+    {.name = "inforom", .meaning = "version of a gpu's InfoROM image, where the driver tells it"},
+    {.name = "firmware", .meaning = "version of a gpu's GSP firmware, where it runs"},
+    {.name = "pci_address", .meaning = "PCI function of a gpu, where the driver tells it"},
+    {.name = "fabric_state",
+     .meaning = "whether a gpu has joined its NVLink fabric (not_supported, not_started, in_progress, "
+                "completed, failed), where there is a fabric manager to join"},
+    {.name = "fabric_health",
+     .meaning = "healthy, or what ails a gpu's place in its fabric, where the driver tells it"},
+};
+
+/// Asks `gpu` what it is.
+Gpu read_gpu(const NvmlGpu& gpu);
+
+/// Records all of it but the memory as conditions of its subject.
+void record_gpu(const Gpu& gpu, Recorder& record);
+
+/// State of a GPU in its fabric in one word.
+std::string fabric_state_word(const nvml_api::FabricInfo& fabric);
+
+/// "healthy", or the ailments of a completed fabric with one space between; nothing when the driver tells none of them.
+std::optional<std::string> fabric_health_words(const nvml_api::FabricInfo& fabric);
+
+}  // namespace assay

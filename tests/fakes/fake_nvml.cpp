@@ -1,0 +1,294 @@
+// fake_nvml: a libnvidia-ml.so.1 that replays a made-up node from a JSON file: the one that ASSAY_FAKE_NVML names, else
+// state.json beside the library as it was opened. Its driver version says "simulated", so that no record taken with it
+// can look like a real one. What the file does not have is answered as not supported.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <dlfcn.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "probes/nvml/nvml_api.h"
+
+namespace assay::nvml_api {
+
+/// One GPU of the file.
+struct DeviceTag {
+  nlohmann::json state;
+};
+
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+/// The file, with what its "base" says merged under it (RFC 7386) and "gpu" under every GPU.
+struct Node {
+  json state;
+  std::vector<DeviceTag> gpus;
+  Clock::time_point begin = Clock::now();
+};
+
+json read_state(const std::filesystem::path& path) {
+  const json given = json::parse(std::ifstream(path));
+  if (!given.contains("base")) return given;
+  json merged = read_state(path.parent_path() / given["base"].get<std::string>());
+  merged.merge_patch(given);
+  return merged;
+}
+
+std::filesystem::path state_path() {
+  if (const char* given = std::getenv("ASSAY_FAKE_NVML"); given != nullptr) return given;
+  Dl_info self = {};
+  dladdr(reinterpret_cast<const void*>(&state_path), &self);
+  return std::filesystem::path(self.dli_fname).parent_path() / "state.json";
+}
+
+/// The node; without GPUs when the file cannot be read, after saying so.
+const Node& node() {
+  static const Node the_node = [] {
+    Node node;
+    try {
+      node.state = read_state(state_path());
+      for (const auto& [index, own] : node.state.at("gpus").items()) {
+        json gpu = node.state.value("gpu", json::object());
+        gpu.merge_patch(own);
+        node.gpus.push_back({std::move(gpu)});
+      }
+    } catch (const std::exception& error) {
+      std::cerr << "fake_nvml: " << state_path() << ": " << error.what() << '\n';
+      node.state = {{"init", kUnknown}};
+    }
+    return node;
+  }();
+  return the_node;
+}
+
+/// A number, or {"start": a, "rate": b}: a + b times the seconds since the library was first asked.
+double number_of(const json& value) {
+  if (!value.is_object()) return value.get<double>();
+  const double elapsed_s = std::chrono::duration<double>(Clock::now() - node().begin).count();
+  return value.at("start").get<double>() + value.at("rate").get<double>() * elapsed_s;
+}
+
+/// The number `key` of a GPU in `out`.
+template <class T>
+Return number(Device device, const std::string& key, T* out) {
+  if (device->state.value("lost", false)) return kGpuIsLost;
+  const auto found = device->state.find(key);
+  if (found == device->state.end()) return kNotSupported;
+  *out = static_cast<T>(number_of(*found));
+  return kSuccess;
+}
+
+Return put(const std::string& text, char* out, unsigned length) {
+  if (text.size() >= length) return kInsufficientSize;
+  std::memcpy(out, text.c_str(), text.size() + 1);
+  return kSuccess;
+}
+
+Return text(Device device, const char* key, char* out, unsigned length) {
+  if (device->state.value("lost", false)) return kGpuIsLost;
+  const auto found = device->state.find(key);
+  return found == device->state.end() ? kNotSupported : put(found->get<std::string>(), out, length);
+}
+
+Return processes(Device device, const char* key, unsigned* count, Process* out) {
+  if (device->state.value("lost", false)) return kGpuIsLost;
+  const auto pids = device->state.value(key, std::vector<unsigned>{});
+  const auto room = *count;
+  *count = static_cast<unsigned>(pids.size());
+  if (pids.size() > room) return kInsufficientSize;
+  for (std::size_t i = 0; i < pids.size(); ++i)
+    out[i] = {.pid = pids[i], .used_memory = 1 << 30, .gpu_instance = ~0U, .compute_instance = ~0U};
+  return kSuccess;
+}
+
+/// The key under which the file has a field; empty for a field that no file has.
+std::string key_of(unsigned field, unsigned scope) {
+  switch (field) {
+    case kFieldRetiredSingleBit:
+      return "retired_single_bit";
+    case kFieldRetiredDoubleBit:
+      return "retired_double_bit";
+    case kFieldPowerCap:
+      return "throttle_power_cap_ns";
+    case kFieldMemoryTemperature:
+      return "memory_temperature_c";
+    case kFieldLinkCount:
+      return "links";
+    case kFieldPowerAverage:
+      return scope == kScopeModule ? "module_power_average_mw" : "power_average_mw";
+    case kFieldPowerInstant:
+      return scope == kScopeModule ? "module_power_instant_mw" : "power_instant_mw";
+    case kFieldPowerDefaultLimit:
+      return "power_default_limit_mw";
+    case kFieldRecoveryAction:
+      return "recovery_action";
+    case kFieldSwThermal:
+      return "throttle_sw_thermal_ns";
+    case kFieldHwThermal:
+      return "throttle_hw_thermal_ns";
+    case kFieldPowerBrake:
+      return "throttle_power_brake_ns";
+    case kFieldLinkReplay:
+      return fmt::format("link_{}_replays", scope);
+    case kFieldLinkRecovery:
+      return fmt::format("link_{}_recoveries", scope);
+    case kFieldLinkCrc:
+      return fmt::format("link_{}_crc", scope);
+    default:
+      return "";
+  }
+}
+
+bool has_link(Device device, unsigned link) { return link < device->state.value("links", 0U); }
+
+/// One field; a link that is there and of which the file says nothing has counted no error.
+Return field_number(Device device, unsigned field, unsigned scope, unsigned long long* out) {
+  const bool of_link = field >= kFieldLinkReplay && field <= kFieldLinkCrc;
+  if (of_link && !has_link(device, scope)) return kInvalidArgument;
+  const Return result = number(device, key_of(field, scope), out);
+  if (!of_link || result != kNotSupported) return result;
+  *out = 0;
+  return kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+Return nvmlInit_v2() { return node().state.value("init", kSuccess); }
+Return nvmlShutdown() { return kSuccess; }
+const char* nvmlErrorString(Return code) {
+  switch (code) {
+    case kDriverNotLoaded:
+      return "Driver Not Loaded";
+    case kGpuIsLost:
+      return "GPU is lost";
+    case kNotFound:
+      return "Not Found";
+    default:
+      return "Unknown Error";
+  }
+}
+Return nvmlSystemGetDriverVersion(char* out, unsigned length) {
+  return put("simulated " + node().state.value("driver", ""), out, length);
+}
+Return nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = static_cast<unsigned>(node().gpus.size());
+  return kSuccess;
+}
+Return nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* device) {
+  if (index >= node().gpus.size()) return kInvalidArgument;
+  *device = const_cast<Device>(&node().gpus[index]);  // the library's handles are not const, the state is
+  return (*device)->state.value("unreachable", false) ? kGpuIsLost : kSuccess;
+}
+Return nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
+  const auto tail = [](std::string address) {
+    std::ranges::transform(address, address.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    return address.substr(address.size() - std::min<std::size_t>(address.size(), 12));  // a domain of four digits
+  };
+  for (unsigned index = 0; index < node().gpus.size(); ++index) {
+    if (tail(node().gpus[index].state.at("bus_id")) == tail(bus_id))
+      return nvmlDeviceGetHandleByIndex_v2(index, device);
+  }
+  return kNotFound;
+}
+Return nvmlDeviceGetName(Device d, char* out, unsigned n) { return text(d, "name", out, n); }
+Return nvmlDeviceGetUUID(Device d, char* out, unsigned n) { return text(d, "uuid", out, n); }
+Return nvmlDeviceGetSerial(Device d, char* out, unsigned n) { return text(d, "serial", out, n); }
+Return nvmlDeviceGetBoardPartNumber(Device d, char* out, unsigned n) { return text(d, "part", out, n); }
+Return nvmlDeviceGetVbiosVersion(Device d, char* out, unsigned n) { return text(d, "vbios", out, n); }
+Return nvmlDeviceGetInforomImageVersion(Device d, char* out, unsigned n) { return text(d, "inforom", out, n); }
+Return nvmlDeviceGetGspFirmwareVersion(Device d, char* out) { return text(d, "gsp_firmware", out, 64); }
+Return nvmlDeviceGetPciInfo_v3(Device d, PciInfo* out) {
+  *out = {};
+  return text(d, "bus_id", out->bus_id, sizeof out->bus_id);
+}
+Return nvmlDeviceGetMemoryInfo(Device d, Memory* out) {
+  *out = {};
+  return number(d, "memory", &out->total);
+}
+Return nvmlDeviceGetClockInfo(Device d, int which, unsigned* out) {
+  return number(d, which == kClockSm ? "sm_clock_mhz" : "memory_clock_mhz", out);
+}
+Return nvmlDeviceGetMaxClockInfo(Device d, int which, unsigned* out) {
+  return number(d, which == kClockSm ? "sm_clock_max_mhz" : "memory_clock_max_mhz", out);
+}
+Return nvmlDeviceGetTemperature(Device d, int, unsigned* out) { return number(d, "temperature_c", out); }
+Return nvmlDeviceGetPowerUsage(Device d, unsigned* out) { return number(d, "power_average_mw", out); }
+Return nvmlDeviceGetEnforcedPowerLimit(Device d, unsigned* out) { return number(d, "power_limit_mw", out); }
+Return nvmlDeviceGetCurrPcieLinkGeneration(Device d, unsigned* out) { return number(d, "pcie_generation", out); }
+Return nvmlDeviceGetCurrPcieLinkWidth(Device d, unsigned* out) { return number(d, "pcie_width", out); }
+Return nvmlDeviceGetMaxPcieLinkGeneration(Device d, unsigned* out) { return number(d, "pcie_generation_max", out); }
+Return nvmlDeviceGetMaxPcieLinkWidth(Device d, unsigned* out) { return number(d, "pcie_width_max", out); }
+Return nvmlDeviceGetGpuMaxPcieLinkGeneration(Device d, unsigned* out) {
+  return number(d, "pcie_generation_device", out);
+}
+Return nvmlDeviceGetPcieReplayCounter(Device d, unsigned* out) { return number(d, "pcie_replays", out); }
+Return nvmlDeviceGetPersistenceMode(Device d, unsigned* out) { return number(d, "persistence_mode", out); }
+Return nvmlDeviceGetRetiredPagesPendingStatus(Device d, unsigned* out) { return number(d, "retired_pending", out); }
+Return nvmlDeviceGetTotalEnergyConsumption(Device d, unsigned long long* out) { return number(d, "energy_mj", out); }
+Return nvmlDeviceGetEccMode(Device d, unsigned* now, unsigned* pending) {
+  *pending = 1;
+  return number(d, "ecc_mode", now);
+}
+Return nvmlDeviceGetMigMode(Device d, unsigned* now, unsigned* pending) {
+  *pending = 0;
+  return number(d, "mig_mode", now);
+}
+Return nvmlDeviceGetTotalEccErrors(Device d, int kind, int period, unsigned long long* out) {
+  return number(
+      d,
+      fmt::format("ecc_{}{}", kind == kCorrected ? "corrected" : "uncorrected", period == kLifetime ? "_lifetime" : ""),
+      out);
+}
+Return nvmlDeviceGetRemappedRows(Device d, unsigned* corrected, unsigned* uncorrected, unsigned* pending,
+                                 unsigned* failed) {
+  (void)number(d, "remapped_corrected", corrected);  // the last one says whether the GPU has rows to remap
+  (void)number(d, "remapped_uncorrected", uncorrected);
+  (void)number(d, "remapping_pending", pending);
+  return number(d, "remapping_failed", failed);
+}
+Return nvmlDeviceGetComputeRunningProcesses_v3(Device d, unsigned* count, Process* out) {
+  return processes(d, "compute_processes", count, out);
+}
+Return nvmlDeviceGetGraphicsRunningProcesses_v3(Device d, unsigned* count, Process* out) {
+  return processes(d, "graphics_processes", count, out);
+}
+Return nvmlDeviceGetNvLinkState(Device d, unsigned link, unsigned* active) {
+  if (d->state.value("lost", false)) return kGpuIsLost;
+  if (!has_link(d, link)) return kInvalidArgument;
+  const auto dead = d->state.value("dead_links", std::vector<unsigned>{});
+  *active = std::ranges::find(dead, link) == dead.end() ? 1 : 0;
+  return kSuccess;
+}
+Return nvmlDeviceGetFieldValues(Device d, int count, FieldValue* values) {
+  if (d->state.value("lost", false)) return kGpuIsLost;
+  for (FieldValue& field : std::span(values, static_cast<std::size_t>(count))) {
+    field.type = ValueType::uint64;
+    field.result = field_number(d, field.field_id, field.scope_id, &field.value.uint64);
+  }
+  return kSuccess;
+}
+Return nvmlDeviceGetGpuFabricInfoV(Device d, FabricInfo* out) {
+  if (out->version != version_of<FabricInfo>(2)) return kArgumentVersionMismatch;
+  (void)number(d, "fabric_status", &out->status);  // success unless the file says otherwise
+  (void)number(d, "fabric_health", &out->health_mask);
+  return number(d, "fabric_state", &out->state);
+}
+
+}  // extern "C"
+
+}  // namespace assay::nvml_api
