@@ -1,0 +1,195 @@
+// device: the CUDA runtime behind names, deadlines and deleters.
+#include "probes/cuda/device.h"
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include "probes/core/parameters.h"
+#include "probes/core/probe.h"
+
+namespace assay {
+namespace {
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);  // CUDART_VERSION is 1000 major + 10 minor
+}
+
+[[noreturn]] void skip_for_driver() {
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+    throw Skip("no NVIDIA driver: libcuda.so.1 does not load; hint: install the driver, or run where it is");
+  }
+  throw Skip(fmt::format("the NVIDIA driver supports CUDA {}, this probe needs CUDA {}; hint: update the driver",
+                         version_text(driver), version_text(CUDART_VERSION)));
+}
+
+Device describe_device(int ordinal) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, ordinal), fmt::format("reading the properties of GPU {}", ordinal));
+  constexpr int kBusIdSize = 32;  // longer than "00000000:00:00.0"
+  std::array<char, kBusIdSize> bus_id = {};
+  check(cudaDeviceGetPCIBusId(bus_id.data(), kBusIdSize, ordinal), fmt::format("reading the PCI bus id of GPU {}", ordinal));
+  std::array<std::byte, 16> uuid = {};
+  std::memcpy(uuid.data(), properties.uuid.bytes, uuid.size());
+  return {.ordinal = ordinal,
+          .uuid = uuid_text(uuid),
+          .pci_bus_id = pci_bus_id_text(bus_id.data()),
+          .name = properties.name,
+          .sm_count = properties.multiProcessorCount,
+          .memory = {properties.totalGlobalMem},
+          .l2 = {static_cast<std::uint64_t>(properties.l2CacheSize)},
+          .compute_major = properties.major,
+          .compute_minor = properties.minor};
+}
+
+/// Polls instead of blocking, because a device that hangs never comes back from a blocking call. Times are taken on the
+/// device, so the poll's coarseness is in no number.
+template <class Query>
+void wait_until_done(Query query, std::string_view what) {
+  constexpr std::chrono::microseconds kPoll{50};
+  const auto begin = std::chrono::steady_clock::now();
+  cudaError_t state = cudaErrorNotReady;
+  while ((state = query()) == cudaErrorNotReady) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > kLongestDeviceWait.count) {
+      throw std::runtime_error(fmt::format("{}: the GPU is not done after {} s", what, kLongestDeviceWait.count));
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
+  check(state, what);
+}
+
+}  // namespace
+
+void check(int error, std::string_view what) {
+  if (error == cudaSuccess) return;
+  const auto code = static_cast<cudaError_t>(error);
+  (void)cudaGetLastError();  // forgets an error that is not sticky, so that the next call does not report it again
+  throw std::runtime_error(fmt::format("{}: {} ({})", what, cudaGetErrorString(code), cudaGetErrorName(code)));
+}
+
+std::vector<Device> all_devices() {
+  int count = 0;
+  const cudaError_t state = cudaGetDeviceCount(&count);
+  if (state == cudaErrorInsufficientDriver) skip_for_driver();
+  if (state == cudaErrorNoDevice || (state == cudaSuccess && count == 0)) throw Skip("the NVIDIA driver shows no GPU");
+  if (state == cudaErrorSystemNotReady) {
+    check(state, "counting the GPUs; hint: is the NVIDIA Fabric Manager running?");
+  }
+  check(state, "counting the GPUs");
+  std::vector<Device> devices;
+  for (int ordinal = 0; ordinal < count; ++ordinal) devices.push_back(describe_device(ordinal));
+  return devices;
+}
+
+std::vector<Device> chosen_devices(const Parameters& given) { return choose_devices(all_devices(), given.text("device")); }
+
+void use(const Device& device) { check(cudaSetDevice(device.ordinal), "choosing " + device.uuid); }
+
+std::string cuda_driver_version() {
+  int version = 0;
+  check(cudaDriverGetVersion(&version), "reading the driver's CUDA version");
+  return version_text(version);
+}
+
+std::string cuda_runtime_version() {
+  int version = 0;
+  check(cudaRuntimeGetVersion(&version), "reading the runtime's version");
+  return version_text(version);
+}
+
+void for_each_device(std::span<const Device> devices, std::string_view schedule,
+                     const std::function<void(const Device&, Meeting&)>& work) {
+  for_each_index(devices.size(), schedule, [&](std::size_t index, Meeting& meeting) {
+    use(devices[index]);
+    work(devices[index], meeting);
+  });
+}
+
+// What a deleter returns has nobody to go to: the work before it was checked.
+void DestroyStream::operator()(CUstream_st* stream) const noexcept { (void)cudaStreamDestroy(stream); }
+void DestroyEvent::operator()(CUevent_st* event) const noexcept { (void)cudaEventDestroy(event); }
+void DestroyGraph::operator()(CUgraphExec_st* graph) const noexcept { (void)cudaGraphExecDestroy(graph); }
+void DeviceBuffer::Free::operator()(std::byte* memory) const noexcept { (void)cudaFree(memory); }
+void PinnedBuffer::Free::operator()(std::byte* memory) const noexcept { (void)cudaFreeHost(memory); }
+
+Stream make_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  return Stream(stream);
+}
+
+void wait(const Stream& stream) {
+  wait_until_done([&] { return cudaStreamQuery(stream.get()); }, "waiting for a stream");
+}
+
+Event make_event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreate(&event), "making an event");
+  return Event(event);
+}
+
+void mark(const Event& event, const Stream& stream) { check(cudaEventRecord(event.get(), stream.get()), "marking an event"); }
+
+void wait(const Event& event) {
+  wait_until_done([&] { return cudaEventQuery(event.get()); }, "waiting for an event");
+}
+
+Seconds elapsed(const Event& begin, const Event& end) {
+  wait(end);
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "reading the time between two events");
+  return {static_cast<double>(milliseconds) / 1e3};
+}
+
+Graph capture(const Stream& stream, const std::function<void()>& enqueue) {
+  check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), "recording a graph");
+  cudaGraph_t recorded = nullptr;
+  try {
+    enqueue();
+  } catch (...) {
+    (void)cudaStreamEndCapture(stream.get(), &recorded);  // leaves the stream usable; the first failure is the one to tell
+    if (recorded != nullptr) (void)cudaGraphDestroy(recorded);
+    throw;
+  }
+  check(cudaStreamEndCapture(stream.get(), &recorded), "recording a graph");
+  cudaGraphExec_t graph = nullptr;
+  const cudaError_t state = cudaGraphInstantiate(&graph, recorded, 0);
+  (void)cudaGraphDestroy(recorded);  // the executable graph does not need it any more
+  check(state, "making a graph executable");
+  Graph result(graph);
+  check(cudaGraphUpload(graph, stream.get()), "uploading a graph");
+  return result;
+}
+
+void launch(const Graph& graph, const Stream& stream) { check(cudaGraphLaunch(graph.get(), stream.get()), "launching a graph"); }
+
+DeviceBuffer::DeviceBuffer(Bytes size) : size_(size) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, size.count), fmt::format("allocating {} B on the GPU", size.count));
+  memory_.reset(static_cast<std::byte*>(memory));
+}
+
+PinnedBuffer::PinnedBuffer(Bytes size) : size_(size) {
+  void* memory = nullptr;
+  check(cudaHostAlloc(&memory, size.count, cudaHostAllocPortable), fmt::format("allocating {} B of pinned memory", size.count));
+  memory_.reset(static_cast<std::byte*>(memory));
+  std::memset(memory, 0, size.count);
+}
+
+Bytes free_memory() {
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "reading how much memory is free");
+  return {free};
+}
+
+void copy_to_host(std::span<std::byte> target, const std::byte* source) {
+  check(cudaMemcpy(target.data(), source, target.size(), cudaMemcpyDeviceToHost), "copying from the GPU");
+}
+
+}  // namespace assay

@@ -1,0 +1,136 @@
+// device: the GPUs of this node through the CUDA runtime, and handles of the runtime that free themselves.
+// No CUDA header is needed to include this.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "probes/core/units.h"
+#include "probes/cuda/choice.h"
+#include "probes/cuda/together.h"
+
+struct CUstream_st;     // what cudaStream_t points to
+struct CUevent_st;      // what cudaEvent_t points to
+struct CUgraphExec_st;  // what cudaGraphExec_t points to
+
+namespace assay {
+
+class Parameters;
+
+/// Throws std::runtime_error with `what` was attempted, the runtime's words and the error's name when `error` (a
+/// cudaError_t) is not success. A failure of hardware is an error, never a skip.
+void check(int error, std::string_view what);
+
+/// All GPUs the runtime shows, in its order. Throws Skip when there is no NVIDIA driver, the driver is too old for this
+/// build, or it shows no GPU.
+std::vector<Device> all_devices();
+
+/// The GPUs that the parameter `device` names, ordered by PCI bus id. Throws Skip as all_devices and choose_devices do.
+std::vector<Device> chosen_devices(const Parameters& given);
+
+/// Makes `device` the current one of this thread; handles and memory made after belong to it.
+void use(const Device& device);
+
+/// The version of the CUDA API that the driver supports, as "13.0"; not the driver's own version.
+std::string cuda_driver_version();
+/// The version of the CUDA runtime linked into this probe, as "13.0".
+std::string cuda_runtime_version();
+
+/// Runs `work(device, meeting)` on every device by `schedule` (see for_each_index), with the device made current.
+void for_each_device(std::span<const Device> devices, std::string_view schedule,
+                     const std::function<void(const Device&, Meeting&)>& work);
+
+/// Longest wait for enqueued work: far above the seconds that any sample takes, below the deadline of every probe.
+inline constexpr Seconds kLongestDeviceWait = {120};
+
+struct DestroyStream {
+  void operator()(CUstream_st* stream) const noexcept;
+};
+/// A stream of the current device; get() is a cudaStream_t.
+using Stream = std::unique_ptr<CUstream_st, DestroyStream>;
+/// A new stream that does not wait for the default stream.
+Stream make_stream();
+/// Waits until all work of `stream` is done. Throws std::runtime_error when it failed, or is not done within
+/// kLongestDeviceWait: then the device hangs.
+void wait(const Stream& stream);
+
+struct DestroyEvent {
+  void operator()(CUevent_st* event) const noexcept;
+};
+/// A point in a stream's work; get() is a cudaEvent_t.
+using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
+/// A new event that keeps time.
+Event make_event();
+/// Puts `event` behind all work enqueued in `stream` so far.
+void mark(const Event& event, const Stream& stream);
+/// Waits for `event`, with the deadline of wait(stream).
+void wait(const Event& event);
+/// Device time from `begin` to `end`, both marked; waits for `end`. The resolution is about 0.5 us (CUDA Runtime API,
+/// cudaEventElapsedTime).
+Seconds elapsed(const Event& begin, const Event& end);
+
+struct DestroyGraph {
+  void operator()(CUgraphExec_st* graph) const noexcept;
+};
+/// Work recorded once and launched as one; get() is a cudaGraphExec_t.
+using Graph = std::unique_ptr<CUgraphExec_st, DestroyGraph>;
+/// Records what `enqueue` puts into `stream`. Nothing of it runs yet.
+Graph capture(const Stream& stream, const std::function<void()>& enqueue);
+/// Enqueues `graph` in `stream`.
+void launch(const Graph& graph, const Stream& stream);
+
+/// Memory of the current device, uninitialised, aligned to 256 bytes or more.
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  /// Throws std::runtime_error with the size when the device has not that much left.
+  explicit DeviceBuffer(Bytes size);
+  [[nodiscard]] std::byte* data() const { return memory_.get(); }
+  [[nodiscard]] Bytes size() const { return size_; }
+  /// The memory as an array of Element.
+  template <class Element>
+  [[nodiscard]] Element* as() const {
+    return reinterpret_cast<Element*>(memory_.get());
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const noexcept;
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  Bytes size_;
+};
+
+/// Page-locked host memory that every device can reach, zeroed.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  /// Placed by the calling thread's memory policy. Throws std::runtime_error with the size when it is not to be had.
+  explicit PinnedBuffer(Bytes size);
+  [[nodiscard]] std::byte* data() const { return memory_.get(); }
+  [[nodiscard]] Bytes size() const { return size_; }
+  /// The memory as an array of Element.
+  template <class Element>
+  [[nodiscard]] Element* as() const {
+    return reinterpret_cast<Element*>(memory_.get());
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const noexcept;
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  Bytes size_;
+};
+
+/// Free memory of the current device.
+Bytes free_memory();
+
+/// Copies from the current device to the host and waits; `source` holds target.size() bytes.
+void copy_to_host(std::span<std::byte> target, const std::byte* source);
+
+}  // namespace assay

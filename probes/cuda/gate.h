@@ -1,0 +1,32 @@
+// gate: holds a stream until all work of a measurement is enqueued, so that no launch time is in it.
+#pragma once
+
+#include <cstdint>
+
+#include "probes/core/units.h"
+#include "probes/cuda/device.h"
+
+namespace assay {
+
+/// A gate for one stream at a time. Between close() and open(), enqueue at most some hundreds of operations: a stream
+/// takes about a thousand before enqueueing itself waits, and that wait would end only by the gate's time limit.
+class Gate {
+ public:
+  /// Longest time a closed gate holds: enqueueing takes milliseconds, and no kernel may spin for ever.
+  static constexpr Seconds kLongestHold = {5};
+
+  Gate();
+  /// Enqueues a one-thread kernel that spins until open() or kLongestHold.
+  void close(const Stream& stream);
+  /// Lets the stream go on.
+  void open();
+  /// Throws std::runtime_error when a gate has opened by itself: what was measured behind it includes
+  /// launch time. Call after the stream is done.
+  void check_held() const;
+
+ private:
+  PinnedBuffer flags_;  ///< the round that is open, and the number of rounds that ran out
+  std::uint64_t round_ = 0;
+};
+
+}  // namespace assay

@@ -1,0 +1,87 @@
+// together: threads, their meeting, and whose failure is told.
+#include "probes/cuda/together.h"
+
+#include <chrono>
+#include <exception>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace assay {
+namespace {
+
+/// Thrown to those who wait for one that failed: the echo, never the cause.
+struct Abandoned : std::runtime_error {
+  Abandoned() : std::runtime_error("another device failed") {}
+};
+
+}  // namespace
+
+void Meeting::wait_for_all() {
+  std::unique_lock lock(mutex_);
+  if (abandoned_) throw Abandoned();
+  const std::size_t round = round_;
+  if (++waiting_ == participants_) {
+    waiting_ = 0;
+    ++round_;
+    changed_.notify_all();
+    return;
+  }
+  const bool came = changed_.wait_for(lock, std::chrono::duration<double>(kLongestWait.count),
+                                      [&] { return round_ != round || abandoned_; });
+  if (!came) throw std::runtime_error("the other devices did not come to the common start in time");
+  if (round_ == round) throw Abandoned();
+}
+
+void Meeting::finish() {
+  const std::scoped_lock lock(mutex_);
+  ++finished_;
+}
+
+bool Meeting::all_finished() {
+  const std::scoped_lock lock(mutex_);
+  return abandoned_ || finished_ >= participants_;
+}
+
+void Meeting::abandon() {
+  const std::scoped_lock lock(mutex_);
+  abandoned_ = true;
+  changed_.notify_all();
+}
+
+void for_each_index(std::size_t count, std::string_view schedule, const std::function<void(std::size_t, Meeting&)>& work) {
+  if (schedule != "together") {
+    for (std::size_t index = 0; index < count; ++index) {
+      Meeting alone(1);
+      work(index, alone);
+    }
+    return;
+  }
+  Meeting meeting(count);
+  std::vector<std::exception_ptr> failures(count);
+  std::vector<char> echoes(count, 0);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t index = 0; index < count; ++index) {
+      threads.emplace_back([&, index] {
+        try {
+          work(index, meeting);
+          return;
+        } catch (const Abandoned&) {
+          failures[index] = std::current_exception();
+          echoes[index] = 1;
+        } catch (...) {
+          failures[index] = std::current_exception();
+        }
+        meeting.abandon();
+      });
+    }
+  }
+  for (const bool echo : {false, true}) {
+    for (std::size_t index = 0; index < count; ++index) {
+      if (failures[index] && (echoes[index] != 0) == echo) std::rethrow_exception(failures[index]);
+    }
+  }
+}
+
+}  // namespace assay
