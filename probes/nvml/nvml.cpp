@@ -76,6 +76,7 @@ api::Functions find_functions(const Symbols& in) {
   in.find(f.graphics_processes, "nvmlDeviceGetGraphicsRunningProcesses_v3");
   in.find(f.link_state, "nvmlDeviceGetNvLinkState");
   in.find(f.link_errors, "nvmlDeviceGetNvLinkErrorCounter");
+  in.find(f.peer_status, "nvmlDeviceGetP2PStatus");
   in.find(f.fields, "nvmlDeviceGetFieldValues");
   in.find(f.fabric, "nvmlDeviceGetGpuFabricInfoV");
   return f;

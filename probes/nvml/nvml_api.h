@@ -32,6 +32,9 @@ inline constexpr unsigned kMaxLinks = 36;
 /// Counters of nvmlDeviceGetNvLinkErrorCounter: replay, recovery, CRC of flits, CRC of data.
 inline constexpr int kLinkErrorCounters = 4;
 
+/// What nvmlDeviceGetP2PStatus is asked, and its answer for yes.
+inline constexpr int kPeerOverNvLink = 2, kPeerOk = 0;
+
 /// Fields of nvmlDeviceGetFieldValues. A link's number or a power scope stands in scope_id.
 inline constexpr unsigned kFieldRetiredSingleBit = 29, kFieldRetiredDoubleBit = 30, kFieldPowerCap = 74,
                           kFieldMemoryTemperature = 82, kFieldLinkCount = 91, kFieldPowerAverage = 185,
@@ -146,6 +149,7 @@ struct Functions {
   Call<Device, unsigned*, Process*> compute_processes = nullptr, graphics_processes = nullptr;
   Call<Device, unsigned, unsigned*> link_state = nullptr;
   Call<Device, unsigned, int, unsigned long long*> link_errors = nullptr;
+  Call<Device, Device, int, int*> peer_status = nullptr;
   Call<Device, int, FieldValue*> fields = nullptr;
   Call<Device, FabricInfo*> fabric = nullptr;
 };

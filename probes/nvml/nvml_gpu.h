@@ -93,6 +93,8 @@ class NvmlGpu {
   [[nodiscard]] Answer<bool> link_active(unsigned link) const;
   /// One counter of `link` by the call that drivers had before the fields; see kLinkErrorCounters.
   [[nodiscard]] Answer<std::uint64_t> link_errors(unsigned link, int counter) const;
+  /// Whether this GPU and `other`, of the same Nvml, reach each other's memory over NVLink.
+  [[nodiscard]] Answer<bool> reaches_over_nvlink(const NvmlGpu& other) const;
   /// The numbers of these fields in one call, in the same order; those that the driver does not tell are absent.
   [[nodiscard]] Answer<std::vector<std::optional<double>>> fields(std::span<const unsigned> ids,
                                                                   unsigned scope = 0) const;

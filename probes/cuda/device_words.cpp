@@ -1,0 +1,28 @@
+// device_words: memset and copy back.
+#include "probes/cuda/device_words.h"
+
+#include <numeric>
+#include <span>
+
+#include <cuda_runtime_api.h>
+
+namespace assay {
+
+DeviceWords::DeviceWords(std::size_t count) : memory_(Bytes{count * sizeof(std::uint64_t)}) {}
+
+void DeviceWords::clear(const Stream& stream) {
+  check(cudaMemsetAsync(memory_.data(), 0, memory_.size().count, stream.get()), "clearing memory of the GPU");
+}
+
+std::uint64_t DeviceWords::total() const {
+  std::vector<std::uint64_t> words(memory_.size().count / sizeof(std::uint64_t));
+  copy_to_host(std::as_writable_bytes(std::span(words)), memory_.data());
+  return std::accumulate(words.begin(), words.end(), std::uint64_t{0});
+}
+
+const Device& made_current(const Device& device) {
+  use(device);
+  return device;
+}
+
+}  // namespace assay

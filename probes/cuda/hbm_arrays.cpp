@@ -1,0 +1,72 @@
+// hbm_arrays: what is launched on the arrays, and what is expected of them.
+#include "probes/cuda/hbm_arrays.h"
+
+
+#include "probes/cuda/payload.h"
+
+namespace assay {
+namespace {
+
+// read sums this payload; write leaves payload 0, which enqueue_pass names.
+constexpr std::uint64_t kReadSeed = 0x5eed, kWriteSeed = 0;
+
+}  // namespace
+
+HbmArrays::HbmArrays(const Device& device, Bytes each)
+    : device_(made_current(device)),
+      elements_(each.count / sizeof(double)),
+      a_(each),
+      b_(each),
+      c_(each),
+      sums_(kSumSlots),
+      wrong_(1),
+      stream_(make_stream()) {}
+
+double* HbmArrays::array(HbmArray which) const {
+  return (which == HbmArray::a ? a_ : which == HbmArray::b ? b_ : c_).as<double>();
+}
+
+void HbmArrays::prepare(HbmKernel kernel) {
+  use(device_);
+  sums_.clear(stream_);
+  if (kernel == HbmKernel::read || kernel == HbmKernel::write) {
+    enqueue_fill(a_.data(), each(), kReadSeed, stream_);
+  } else {
+    for (const HbmArray which : kHbmArrays) enqueue_start(kernel, which, array(which), elements_, stream_);
+  }
+  if (kernel == HbmKernel::read) sum_of_pass_ = payload_sum(kReadSeed, elements_);
+  if (kernel == HbmKernel::dot) sum_of_pass_ = hbm_dot(elements_);
+  wait(stream_);
+}
+
+void HbmArrays::enqueue(HbmKernel kernel, std::size_t passes, const Stream& stream) const {
+  const HbmPointers pointers{.a = a_.as<double>(), .b = b_.as<double>(), .c = c_.as<double>(), .elements = elements_};
+  for (std::size_t i = 0; i < passes; ++i) enqueue_pass(kernel, pointers, sums_.data(), stream);
+}
+
+std::uint64_t HbmArrays::wrong_sum(HbmKernel kernel, std::size_t passes) {
+  if (kernel != HbmKernel::read && kernel != HbmKernel::dot) return 0;
+  use(device_);
+  const std::uint64_t sum = sums_.total();
+  sums_.clear(stream_);
+  wait(stream_);
+  return sum == passes * sum_of_pass_ ? 0 : 1;
+}
+
+std::uint64_t HbmArrays::mismatches(HbmKernel kernel) {
+  use(device_);
+  wrong_.clear(stream_);
+  if (kernel == HbmKernel::read || kernel == HbmKernel::write) {
+    enqueue_payload_check(a_.data(), each(), kernel == HbmKernel::read ? kReadSeed : kWriteSeed, wrong_.data(), stream_);
+  } else {
+    for (const HbmArray which : kHbmArrays) enqueue_check(kernel, which, array(which), elements_, wrong_.data(), stream_);
+  }
+  wait(stream_);
+  return wrong_.total();
+}
+
+double HbmArrays::bytes(HbmKernel kernel, std::size_t passes) const {
+  return static_cast<double>(hbm_bytes(kernel, each().count)) * static_cast<double>(passes);
+}
+
+}  // namespace assay

@@ -1,0 +1,66 @@
+// host_path: what goes between host memory and one GPU, each way and by each engine, and whether it arrives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "probes/core/units.h"
+#include "probes/cuda/device.h"
+#include "probes/cuda/device_words.h"
+#include "probes/cuda/node_buffer.h"
+
+namespace assay {
+
+/// Which way bytes go: host to device, device to host.
+enum class Direction { h2d, d2h };
+
+/// Who moves them: a copy engine, or the multiprocessors.
+enum class Engine { copy_engine, multiprocessors };
+
+/// One GPU, its payloads on both sides, and pinned buffers on the NUMA node next to it. Calls make the GPU current.
+class HostPath {
+ public:
+  /// Payloads of `size` (a multiple of 16 B) in each direction; `index` tells the payloads of GPUs apart.
+  HostPath(const Device& device, Bytes size, std::size_t index);
+
+  /// Overwrites what will be copied to, so that a copy that does not happen shows.
+  void poison(Direction direction);
+  /// Enqueues `copies` copies of the payload.
+  void enqueue(Direction direction, Engine engine, std::size_t copies, const Stream& stream);
+  /// Words that are not what the last copy must have left. For h2d the GPU looks, for d2h the host.
+  std::uint64_t mismatches(Direction direction);
+
+  /// Wall time of one copy from ordinary, pageable memory by a thread next to the GPU.
+  Seconds pageable_copy();
+
+  /// Enqueues `steps` dependent loads of pinned host memory by one thread.
+  void enqueue_latency(std::uint64_t steps, const Stream& stream);
+  /// 1 when the chase of `steps` steps in all is not where it must be, else 0.
+  std::uint64_t lost_chases(std::uint64_t steps);
+
+  [[nodiscard]] const Device& device() const { return device_; }
+  [[nodiscard]] Bytes size() const { return size_; }
+  /// NUMA node of the GPU; nothing where the kernel does not know it.
+  [[nodiscard]] std::optional<int> node() const { return node_; }
+  [[nodiscard]] Placement placement() const { return source_.placement(); }
+  /// Share of the pages of the pinned buffers that lie on the node.
+  [[nodiscard]] std::optional<double> share_on_node() const;
+
+ private:
+  [[nodiscard]] std::uint64_t seed(Direction direction) const;
+
+  Device device_;
+  Bytes size_;
+  std::size_t index_;
+  std::optional<int> node_;
+  NodeBuffer source_, target_, chase_;
+  DeviceBuffer device_target_, device_source_;
+  DeviceWords wrong_, at_;
+  Buffer pageable_;
+  std::vector<std::uint64_t> chase_words_;
+  Stream stream_;
+};
+
+}  // namespace assay

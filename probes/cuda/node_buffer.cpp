@@ -1,0 +1,58 @@
+// node_buffer: placed and touched by us before the driver locks it, so that where it lies can be chosen and asked.
+#include "probes/cuda/node_buffer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include "probes/cuda/device.h"
+#include "probes/cuda/numa.h"
+
+namespace assay {
+
+std::string_view to_string(Placement placement) {
+  switch (placement) {
+    case Placement::mbind: return "mbind";
+    case Placement::first_touch: return "first_touch";
+    case Placement::none: return "none";
+  }
+  return "none";
+}
+
+NodeBuffer::NodeBuffer(Bytes size, std::optional<int> node, bool thread_is_there)
+    : buffer_(size, Pages::huge), node_(node) {
+  if (node_ && bind_memory(bytes(), *node_)) {
+    placement_ = Placement::mbind;
+  } else if (node_ && thread_is_there) {
+    placement_ = Placement::first_touch;
+  }
+  std::ranges::fill(words(), 0);
+  check(cudaHostRegister(bytes().data(), bytes().size(), cudaHostRegisterPortable | cudaHostRegisterMapped),
+        fmt::format("locking {} B of host memory", bytes().size()));
+  locked_ = true;
+}
+
+NodeBuffer::~NodeBuffer() {
+  if (locked_) (void)cudaHostUnregister(bytes().data());  // nobody is left to tell; the memory goes anyway
+}
+
+NodeBuffer::NodeBuffer(NodeBuffer&& other) noexcept
+    : buffer_(std::move(other.buffer_)),
+      node_(other.node_),
+      placement_(other.placement_),
+      locked_(std::exchange(other.locked_, false)) {}
+
+std::byte* NodeBuffer::seen_by_gpu() {
+  void* address = nullptr;
+  check(cudaHostGetDevicePointer(&address, bytes().data(), 0), "mapping host memory into a GPU");
+  return static_cast<std::byte*>(address);
+}
+
+std::optional<double> NodeBuffer::share_on_node() const {
+  if (!node_) return std::nullopt;
+  return assay::share_on_node(buffer_.as<std::byte>(), *node_);
+}
+
+}  // namespace assay
