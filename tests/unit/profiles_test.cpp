@@ -99,7 +99,7 @@ TEST_P(BuiltIn, it_plans_on_two_nodes_with_the_probes_of_this_build) {
 
 TEST_P(BuiltIn, coordinates_are_among_the_sizes_asked_for) {
   EXPECT_EQ(ids_where(built_in(GetParam()), [](const Requirement& requirement) {
-    if (requirement.at.empty()) return false;
+    if (!requirement.at.contains("size")) return false;
     const auto sizes = requirement.parameters.find("sizes");
     return requirement.at.size() != 1 || sizes == requirement.parameters.end() || !std::holds_alternative<std::string>(sizes->second) ||
            !has_size(std::get<std::string>(sizes->second), requirement.at.at("size"));
