@@ -29,6 +29,7 @@ struct CublasLtFunctions {
   decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic;
   decltype(&::cublasLtMatmulAlgoConfigGetAttribute) configuration;
   decltype(&::cublasLtMatmulAlgoCapGetAttribute) capability;
+  decltype(&::cublasLtMatmulAlgoCheck) check;
   decltype(&::cublasLtMatmul) matmul;
 };
 
@@ -55,6 +56,7 @@ CublasLtFunctions look_up(Library library) {
           .heuristic = library.symbol<decltype(&::cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic"),
           .configuration = library.symbol<decltype(&::cublasLtMatmulAlgoConfigGetAttribute)>("cublasLtMatmulAlgoConfigGetAttribute"),
           .capability = library.symbol<decltype(&::cublasLtMatmulAlgoCapGetAttribute)>("cublasLtMatmulAlgoCapGetAttribute"),
+          .check = library.symbol<decltype(&::cublasLtMatmulAlgoCheck)>("cublasLtMatmulAlgoCheck"),
           .matmul = library.symbol<decltype(&::cublasLtMatmul)>("cublasLtMatmul")};
 }
 
@@ -207,7 +209,12 @@ std::vector<Algorithm> Matmul::algorithms(const OperandSet& set, std::size_t mos
   std::vector<Algorithm> usable;
   for (int i = 0; i < returned; ++i) {
     const auto& proposal = proposals[static_cast<std::size_t>(i)];
-    if (proposal.state != CUBLAS_STATUS_SUCCESS) continue;
+    if (proposal.state != CUBLAS_STATUS_SUCCESS || proposal.workspaceSize > kGemmWorkspace.count) continue;
+    cublasLtMatmulHeuristicResult_t checked = {};
+    if (state.lt.check(state.handle, state.description, state.a, state.b, state.d, state.d, &proposal.algo, &checked) !=
+        CUBLAS_STATUS_SUCCESS) {
+      continue;
+    }
     if (state.emulation_possible) {
       std::int32_t emulates = 0;
       std::size_t written = 0;

@@ -77,6 +77,13 @@ std::optional<double> slice_worst(std::span<const Sampling> slices) {
   return *std::ranges::min_element(medians) / median(medians);
 }
 
+std::vector<std::vector<Device>> schedule_groups(const std::vector<Device>& devices, std::string_view schedule) {
+  if (schedule == "together") return {devices};
+  std::vector<std::vector<Device>> groups;
+  for (const Device& device : devices) groups.push_back({device});
+  return groups;
+}
+
 std::vector<DevicePair> ordered_pairs(std::size_t devices) {
   std::vector<DevicePair> pairs;
   for (std::size_t source = 0; source < devices; ++source) {

@@ -6,10 +6,12 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "probes/core/sampling.h"
 #include "probes/core/units.h"
+#include "probes/cuda/choice.h"
 
 namespace assay {
 
@@ -48,6 +50,9 @@ Bytes array_size(Bytes wanted, std::size_t count, Bytes total, Bytes free, Bytes
 /// The slowest slice's median over the median of all slices' medians, in 1. Nothing without slices or when a slice has
 /// no samples.
 std::optional<double> slice_worst(std::span<const Sampling> slices);
+
+/// The devices that are measured at once: each alone for one_by_one, all for together (see kScheduleParameter).
+std::vector<std::vector<Device>> schedule_groups(const std::vector<Device>& devices, std::string_view schedule);
 
 /// Two devices by their place in a list.
 struct DevicePair {

@@ -63,11 +63,4 @@ void load_kernels_eagerly() {
   check(setenv("CUDA_MODULE_LOADING", "EAGER", 1) == 0 ? cudaSuccess : cudaErrorUnknown, "setting CUDA_MODULE_LOADING");
 }
 
-std::vector<std::vector<Device>> schedule_groups(const std::vector<Device>& devices, std::string_view schedule) {
-  if (schedule == "together") return {devices};
-  std::vector<std::vector<Device>> groups;
-  for (const Device& device : devices) groups.push_back({device});
-  return groups;
-}
-
 }  // namespace assay

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <functional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "probes/cuda/device.h"
@@ -56,8 +55,5 @@ class Lanes {
 /// Has kernels loaded when a device is first used, not when each is first launched: loading waits for running kernels, and
 /// behind a closed gate it would wait until the gate gives up. Call before anything else of CUDA.
 void load_kernels_eagerly();
-
-/// The devices that are measured at once: each alone for one_by_one, all for together.
-std::vector<std::vector<Device>> schedule_groups(const std::vector<Device>& devices, std::string_view schedule);
 
 }  // namespace assay

@@ -1,5 +1,7 @@
 // health_inventory: what this node is made of, as firmware and kernel tell it; a later run is compared with it.
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -12,6 +14,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/health/drives.h"
+#include "probes/health/gpus.h"
 #include "probes/health/machine_tree.h"
 #include "probes/health/nics.h"
 #include "probes/health/pcie.h"
@@ -23,6 +26,9 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     {.name = "root", .fallback = "/", .meaning = "directory that holds the proc, sys and etc to read"},
+    {.name = "nvml_library",
+     .fallback = "auto",
+     .meaning = "file name or path of NVML; auto: libnvidia-ml.so.1, and none when root is not this machine"},
 };
 constexpr Metric kMetrics[] = {
     {.name = "cpus_total", .unit = "1", .meaning = "logical CPUs present"},
@@ -55,6 +61,8 @@ constexpr Metric kMetrics[] = {
     {.name = "accelerators_total",
      .unit = "1",
      .meaning = "PCI functions of class 3D controller or processing accelerator, where there is a PCI bus"},
+    {.name = "gpus_total", .unit = "1", .meaning = "GPUs that the NVIDIA driver lists, where there is one"},
+    {.name = "gpu_memory", .unit = "B", .meaning = "memory of one GPU, where the driver tells it"},
     {.name = "pcie_rate",
      .unit = "1/s",
      .meaning = "negotiated transfers a second of one lane (Gen5: 3.2e10), where sysfs tells it"},
@@ -70,7 +78,7 @@ constexpr Metric kMetrics[] = {
      .meaning = "devices whose link is slower or narrower than they are made for, where a link was compared; an idle "
                 "device may lower its rate to save power"},
 };
-constexpr ConditionSpec kConditions[] = {
+constexpr ConditionSpec kOwnConditions[] = {
     {.name = "kernel", .meaning = "release of the running kernel"},
     {.name = "operating_system", .meaning = "name of the distribution, where /etc/os-release tells it"},
     {.name = "system_vendor", .meaning = "maker of the machine, where SMBIOS is shown"},
@@ -80,33 +88,48 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "bios_vendor", .meaning = "maker of the firmware, where SMBIOS is shown"},
     {.name = "bios_version", .meaning = "version of the firmware, where SMBIOS is shown"},
     {.name = "bios_date", .meaning = "date of the firmware, where SMBIOS is shown"},
-    {.name = "model", .meaning = "model of a cpu or drive, where it is told"},
+    {.name = "model", .meaning = "model of a cpu, gpu or drive, where it is told"},
     {.name = "microcode", .meaning = "microcode revision of a cpu, where the kernel shows it"},
     {.name = "memory_type", .meaning = "kind of a dimm (DDR5), where SMBIOS tells it"},
     {.name = "manufacturer", .meaning = "maker of a dimm, where SMBIOS tells it"},
-    {.name = "part", .meaning = "part number of a dimm, where SMBIOS tells it"},
-    {.name = "serial", .meaning = "serial number of a dimm or drive, where it is told"},
+    {.name = "part", .meaning = "part number of a dimm or of a gpu's board, where it is told"},
+    {.name = "serial", .meaning = "serial number of a dimm, gpu or drive, where it is told"},
     {.name = "rotational", .meaning = "whether the kernel treats a drive as a spinning one, where it has a queue"},
-    {.name = "firmware", .meaning = "firmware version of a drive or nic, where it is told"},
+    {.name = "firmware", .meaning = "firmware version of a drive, nic or gpu (its GSP), where it is told"},
     {.name = "driver", .meaning = "kernel driver of a nic or gpu, where one is bound"},
     {.name = "link", .meaning = "up or down: whether a nic has a link, where there is a nic"},
     {.name = "mac_address", .meaning = "hardware address of a nic, where it has a network interface"},
     {.name = "rdma_device", .meaning = "RDMA device of a nic, where it has one"},
-    {.name = "pci_address", .meaning = "PCI function of a drive or nic, where it sits on PCI"},
+    {.name = "pci_address", .meaning = "PCI function of a drive, nic or gpu, where it sits on PCI"},
     {.name = "pci_id", .meaning = "PCI vendor and device id of a gpu, nic or drive, where it sits on PCI"},
     {.name = "numa_node", .meaning = "memory node next to a gpu, nic or drive, where the firmware tells it"},
+    {.name = "nvml_library",
+     .meaning = "path of the NVML that named the gpus, or \"absent: \" and why there is none, where it "
+                "was asked"},
+    {.name = "driver_version", .meaning = "version of the NVIDIA driver, where there is one"},
 };
+
+/// kOwnConditions, and those of kGpuConditions that are not among them.
+constexpr auto kConditions = [] {
+  constexpr auto is_new = [](const ConditionSpec& condition) {
+    return std::ranges::find(kOwnConditions, condition.name, &ConditionSpec::name) == std::end(kOwnConditions);
+  };
+  std::array<ConditionSpec, std::size(kOwnConditions) + std::ranges::count_if(kGpuConditions, is_new)> all = {};
+  std::ranges::copy_if(kGpuConditions, std::ranges::copy(kOwnConditions, all.begin()).out, is_new);
+  return all;
+}();
 constexpr ProbeSpec kSpec{
     .name = "health_inventory",
     .measures = "Counts, capacities, link rates, models, serial numbers and firmware of what the node is made of.",
     .method =
-        "Reads /proc, /sys and the SMBIOS table once; nothing is loaded or changed. What the machine does not tell "
+        "Reads /proc, /sys and the SMBIOS table once and asks NVML about GPUs; nothing is changed. What the machine "
+        "does not tell "
         "is absent. Counted are parts with hardware behind them: no loop, ram, device-mapper or md drives, no "
         "bridges, bonds or virtual functions, no removable drive without a medium. A PCIe link is compared with "
         "what the device itself is made for, so a device in a slower slot counts as degraded.",
     .source =
         "DMTF DSP0134 (SMBIOS) section 7.18; Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-class-net and "
-        "stable/sysfs-block; PCI Code and ID Assignment Specification 1.16.",
+        "stable/sysfs-block; PCI Code and ID Assignment Specification 1.16; NVIDIA NVML API Reference Guide.",
     .typical = {1},
     .deadline = {60},
     .parameters = kParameters,
@@ -222,9 +245,35 @@ void record_nics(const std::vector<Nic>& nics, Recorder& record) {
   }
 }
 
+/// The GPUs that the NVIDIA driver lists, recorded; none where it was not asked or is not there.
+std::vector<Gpu> record_gpus(const std::string& library, bool is_this_machine, Recorder& record) {
+  const bool automatic = library == "auto";
+  if (automatic && !is_this_machine) return {};
+  std::vector<Gpu> gpus;
+  try {
+    const Nvml nvml(automatic ? nvml_api::kLibrary : library);
+    std::ranges::transform(nvml.gpus(), std::back_inserter(gpus), read_gpu);
+    record.condition("nvml_library", nvml.path());
+    record.condition("driver_version", nvml.driver_version());
+  } catch (const Skip& skip) {
+    record.condition("nvml_library", absent_because(skip.what()));  // a node without such GPUs has an inventory too
+    return {};
+  }
+  count(record, "gpus_total", size_of(gpus));
+  for (const Gpu& gpu : gpus) {
+    record_gpu(gpu, record);
+    if (gpu.memory) record.measurement("gpu_memory", static_cast<double>(*gpu.memory), gpu.subject);
+  }
+  return gpus;
+}
+
 /// Who sits on which PCI function; the first in order where several do.
-std::map<std::string, Subject> names_by_address(const std::vector<Drive>& drives, const std::vector<Nic>& nics) {
+std::map<std::string, Subject> names_by_address(const std::vector<Drive>& drives, const std::vector<Nic>& nics,
+                                                const std::vector<Gpu>& gpus) {
   std::map<std::string, Subject> names;
+  for (const Gpu& gpu : gpus) {
+    if (gpu.pci_address) names.emplace(*gpu.pci_address, gpu.subject);
+  }
   for (const Drive& drive : drives) {
     if (drive.pci_address) names.emplace(*drive.pci_address, Subject{.kind = "drive", .id = drive.name});
   }
@@ -245,8 +294,9 @@ void record_pcie(const std::vector<PcieDevice>& devices, Recorder& record) {
     count(record, "pcie_width_max", device.maximum.width, device.subject);
     tell(record, "pci_id", device.pci_id, device.subject);
     tell(record, "numa_node", device.numa_node, device.subject);
-    // A device known by its interface or drive has told its driver there.
-    if (device.subject.id == device.address) tell(record, "driver", device.driver, device.subject);
+    // A nic or drive known by its name has told its driver there.
+    if (device.subject.id == device.address || device.subject.kind == "gpu")
+      tell(record, "driver", device.driver, device.subject);
     if (!device.degraded()) continue;
     ++compared;
     if (*device.degraded()) ++degraded;
@@ -272,9 +322,12 @@ void measure(const Parameters& given, Recorder& record) {
   }
   const auto drives = read_drives(tree);
   const auto nics = read_nics(tree);
+  const auto gpus = record_gpus(given.text("nvml_library"), tree.is_this_machine(), record);
   if (tree.exists("sys/block")) record_drives(drives, record);
   if (tree.exists("sys/class/net")) record_nics(nics, record);
-  if (tree.exists("sys/bus/pci/devices")) record_pcie(read_pcie_devices(tree, names_by_address(drives, nics)), record);
+  if (tree.exists("sys/bus/pci/devices")) {
+    record_pcie(read_pcie_devices(tree, names_by_address(drives, nics, gpus)), record);
+  }
 }
 
 }  // namespace

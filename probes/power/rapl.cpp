@@ -95,4 +95,15 @@ RaplZones find_rapl_zones(const std::string& powercap) {
 
 std::uint64_t read_energy_uj(const RaplZone& zone) { return microjoules(zone.path); }
 
+EnergyCounter rapl_counter(const RaplZone& zone) {
+  const bool dram = zone.domain == "dram";
+  return {.name = fmt::format("{}/{}", zone.package, zone.domain),
+          .source = zone.path,
+          .subject = {.kind = "cpu", .id = zone.package},
+          .power_metric = dram ? "power_dram" : "power",
+          .energy_metric = dram ? "energy_dram" : "energy",
+          .range_uj = zone.range_uj,
+          .read_uj = [zone] { return std::optional(read_energy_uj(zone)); }};
+}
+
 }  // namespace assay

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "probes/power/meter.h"
+
 namespace assay {
 
 /// One energy counter that is measured.
@@ -27,5 +29,8 @@ RaplZones find_rapl_zones(const std::string& powercap);
 
 /// The counter of `zone` in uJ. Throws Skip, naming the path and the cause, when it cannot be read.
 std::uint64_t read_energy_uj(const RaplZone& zone);
+
+/// `zone` as a counter: power and energy of its package, power_dram and energy_dram of the memory behind it.
+EnergyCounter rapl_counter(const RaplZone& zone);
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 // power_sampler: electric power and energy beside a step, from the counters the machine has.
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -11,7 +12,8 @@
 
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
-#include "probes/power/energy_series.h"
+#include "probes/power/meter.h"
+#include "probes/power/nvml_power.h"
 #include "probes/power/rapl.h"
 
 namespace assay {
@@ -34,17 +36,18 @@ constexpr Parameter kParameters[] = {
      .meaning = "time between readings, 10ms to 1s"},
     {.name = "duration", .unit = "s", .fallback = "0s", .meaning = "end after this time; 0 means on SIGTERM"},
     {.name = "powercap", .fallback = "/sys/class/powercap", .meaning = "directory of the RAPL zones"},
+    {.name = "nvml_library", .fallback = nvml_api::kLibrary, .meaning = "file name or path of NVML"},
 };
 constexpr Metric kMetrics[] = {
     {.name = "power",
      .unit = "W",
      .better = Better::lower,
-     .meaning = "energy of one processor package over the true time of each interval",
+     .meaning = "energy of one processor package or one GPU over the true time of each interval",
      .instrument = 0.05},
     {.name = "energy",
      .unit = "J",
      .better = Better::lower,
-     .meaning = "energy of one processor package over the whole window",
+     .meaning = "energy of one processor package or one GPU over the whole window",
      .instrument = 0.05},
     {.name = "power_dram",
      .unit = "W",
@@ -56,9 +59,24 @@ constexpr Metric kMetrics[] = {
      .better = Better::lower,
      .meaning = "the same of the memory behind one package, where RAPL has a dram zone",
      .instrument = 0.1},
+    {.name = "power_average",
+     .unit = "W",
+     .better = Better::lower,
+     .meaning = "power of one GPU averaged over a second by its driver, where the driver tells it",
+     .instrument = 0.05},
+    {.name = "power_instant",
+     .unit = "W",
+     .better = Better::lower,
+     .meaning = "power of one GPU at each reading, where the driver tells it",
+     .instrument = 0.05},
+    {.name = "power_module",
+     .unit = "W",
+     .better = Better::lower,
+     .meaning = "power of the module that one GPU sits on with its processor, at each reading, where it is a superchip",
+     .instrument = 0.05},
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "instrument", .meaning = "which counter was read: rapl"},
+    {.name = "instrument", .meaning = "which counters were read: rapl, nvml, or both with a space between"},
     {.name = "interval_s", .meaning = "time between readings that was asked for, in s"},
     {.name = "interval_max_s",
      .meaning =
@@ -66,7 +84,10 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "intervals_per_sample",
      .meaning = "intervals that one power sample spans; above 1 in windows of more than 100,000 intervals"},
     {.name = "window_s", .meaning = "time from the first to the last reading, in s"},
-    {.name = "domains", .meaning = "zones measured, none of which contains another"},
+    {.name = "instruments_absent", .meaning = "why an instrument was not read, where one was not"},
+    {.name = "nvml_library", .meaning = "path of the NVML that answered, where one did"},
+    {.name = "driver_version", .meaning = "version of the NVIDIA driver, where there is one"},
+    {.name = "domains", .meaning = "RAPL zones measured, none of which contains another, where there are any"},
     {.name = "domains_left_out",
      .meaning = "zones not measured, where there are any: they are part of a measured zone (core, uncore) or contain "
                 "one (psys)"},
@@ -74,58 +95,76 @@ constexpr ConditionSpec kConditions[] = {
 constexpr ProbeSpec kSpec{
     .name = "power_sampler",
     .companion = true,
-    .measures = "Electric power and energy of processor packages and their memory while something else runs.",
+    .measures = "Electric power and energy of processor packages, their memory and GPUs while something else runs.",
     .method =
-        "Reads the energy counter of every package and dram zone each interval; a sample is the counter's increase "
+        "Reads the energy counter of every package, dram zone and GPU each interval (of a GPU no oftener than every "
+        "0.4 s, because the driver refreshes it 10 to 50 times a second); a sample is the counter's increase "
         "over the time between the two readings, with one wrap taken into account. The last interval is a sample "
         "only when whole; the energy spans the whole window. Zones that contain each other are never added. "
         "The relative standard uncertainty of the counters, 5 % for packages and 10 % for memory, is inferred: "
         "processor makers state none, and published comparisons with meters (Khan et al. 2018, Desrochers et al. "
-        "2016) find the trend right with offsets that differ between models.",
+        "2016) find the trend right with offsets that differ between models. The 5 % of GPUs is inferred from Yang et "
+        "al. "
+        "2024, who find errors of up to 5 % against meters. The driver's own averages and readings are kept beside it: "
+        "on "
+        "A100 and H100 they see only a part of the time, so they are never added up to energy.",
     .source =
         "Linux Documentation/power/powercap; K. N. Khan et al., RAPL in Action, ACM TOMPECS 3(2), 2018; "
-        "S. Desrochers et al., A Validation of DRAM RAPL Power Measurements, MEMSYS 2016.",
-    .needs = "RAPL counters under powercap, readable (root)",
+        "S. Desrochers et al., A Validation of DRAM RAPL Power Measurements, MEMSYS 2016; NVIDIA NVML API Reference "
+        "Guide; "
+        "Z. Yang et al., Part-time Power Measurements: nvidia-smi's Lack of Attention, SC24 (arXiv 2312.02741).",
+    .needs = "RAPL counters under powercap, readable (root), or the NVIDIA driver",
     .deadline = {kLongestSoak_s},
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions};
 
-/// One counter and what it has shown.
-class Meter {
- public:
-  explicit Meter(RaplZone zone) : zone_(std::move(zone)), last_uj_(read_energy_uj(zone_)), last_(Clock::now()) {}
-
-  /// Reads the counter; `whole` is false for the rest at the end.
-  void read(bool whole) {
-    const std::uint64_t now_uj = read_energy_uj(zone_);
-    const auto now = Clock::now();
-    const double time_s = std::chrono::duration<double>(now - last_).count();
-    const std::uint64_t energy_uj = energy_between_uj(last_uj_, now_uj, zone_.range_uj);
-    if (whole) {
-      series_.add(energy_uj, time_s);
-    } else {
-      series_.close(energy_uj, time_s);
-    }
-    longest_s_ = std::max(longest_s_, time_s);
-    last_uj_ = now_uj;
-    last_ = now;
-  }
-  [[nodiscard]] const RaplZone& zone() const { return zone_; }
-  [[nodiscard]] const EnergySeries& series() const { return series_; }
-  [[nodiscard]] double longest_s() const { return longest_s_; }
-
- private:
-  RaplZone zone_;
-  std::uint64_t last_uj_;
-  Clock::time_point last_;
-  EnergySeries series_;
-  double longest_s_ = 0;
+/// The instruments of this machine, and why others are not there.
+struct Instruments {
+  std::optional<RaplZones> rapl;
+  std::optional<NvmlPower> gpus;
+  std::vector<std::string> absences;
 };
+
+void find_instruments(const Parameters& given, Instruments& found) {
+  const auto unless_absent = [&](const auto& find) {
+    try {
+      find();
+    } catch (const Skip& skip) {
+      found.absences.emplace_back(skip.what());  // one instrument is enough; without any the probe skips with these
+    }
+  };
+  unless_absent([&] { found.rapl = find_rapl_zones(given.text("powercap")); });
+  unless_absent([&] { found.gpus.emplace(given.text("nvml_library")); });
+}
+
+/// Everything that is read on the way.
+struct Meters {
+  std::vector<EnergyMeter> energy;
+  std::vector<GaugeMeter> gauges;
+
+  void read(bool whole) {
+    for (auto& meter : energy) meter.read(whole);
+    if (!whole) return;  // the rest at the end is no reading of its own
+    for (auto& meter : gauges) meter.read();
+  }
+};
+
+Meters meters_of(const Instruments& instruments) {
+  Meters meters;
+  if (instruments.rapl) {
+    for (const RaplZone& zone : instruments.rapl->measured) meters.energy.emplace_back(rapl_counter(zone));
+  }
+  if (instruments.gpus) {
+    for (auto& counter : instruments.gpus->counters()) meters.energy.emplace_back(std::move(counter));
+    for (auto& gauge : instruments.gpus->gauges()) meters.gauges.emplace_back(std::move(gauge));
+  }
+  return meters;
+}
 
 /// Reads all meters on a fixed grid until `duration_s` (0: no limit) or a stop. A reading that is late is not made up
 /// for: its interval is simply longer.
-void watch(std::vector<Meter>& meters, double interval_s, double duration_s) {
+void watch(Meters& meters, double interval_s, double duration_s) {
   const auto begin = Clock::now();
   const auto elapsed_s = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   const double end_s = duration_s > 0 ? duration_s : kLongestSoak_s;
@@ -133,19 +172,58 @@ void watch(std::vector<Meter>& meters, double interval_s, double duration_s) {
   while (due_s <= end_s) {
     sleep_until_stopped(std::chrono::duration<double>(due_s - elapsed_s()));
     if (stop_requested()) break;
-    for (auto& meter : meters) meter.read(true);
+    meters.read(true);
     while (due_s <= elapsed_s()) due_s += interval_s;
   }
   if (!stop_requested()) sleep_until_stopped(std::chrono::duration<double>(end_s - elapsed_s()));
-  for (auto& meter : meters) meter.read(false);
+  meters.read(false);
 }
 
-void record_meter(const Meter& meter, Recorder& record) {
-  const bool dram = meter.zone().domain == "dram";
-  const Subject subject{.kind = "cpu", .id = meter.zone().package};
-  record.measurement(dram ? "power_dram" : "power",
-                     Sampling{.samples = meter.series().power_w(), .warmup = {}, .stopped = "time_cap"}, subject);
-  record.measurement(dram ? "energy_dram" : "energy", meter.series().energy_j(), subject);
+Sampling sampling_of(std::vector<double> power_w) {
+  return {.samples = std::move(power_w), .warmup = {}, .stopped = "time_cap"};
+}
+
+void record_meter(const EnergyMeter& meter, Recorder& record) {
+  const EnergyCounter& counter = meter.counter();
+  record.measurement(counter.power_metric, sampling_of(meter.series().power_w()), counter.subject);
+  record.measurement(counter.energy_metric, meter.series().energy_j(), counter.subject);
+}
+
+/// Records every counter that moved, and the conditions that hold for all. Throws Skip when none did.
+void record_meters(const Meters& meters, Instruments& instruments, Recorder& record) {
+  const auto gives = [](const EnergyMeter& meter) { return meter.moves() && meter.counter().power_metric == "power"; };
+  // Hypervisors show counters that stand still, and a processor that runs draws power: such a zone tells nothing.
+  if (std::ranges::none_of(meters.energy, gives)) {
+    const EnergyMeter& first = meters.energy.front();
+    instruments.absences.push_back(fmt::format("{} did not move in {:.3f} s; the hypervisor passes no energy on",
+                                               first.counter().source, first.series().time_s()));
+    throw Skip(fmt::format("{}", fmt::join(instruments.absences, "; ")));
+  }
+  std::vector<std::string> domains;
+  double longest_s = 0;
+  bool of_gpus = false;
+  for (const EnergyMeter& meter : meters.energy) {
+    const EnergyCounter& counter = meter.counter();
+    if (meter.broken()) {
+      record.note(fmt::format("{} stopped answering after {:.3f} s", counter.name, meter.series().time_s()));
+    }
+    if (!meter.moves()) {
+      record.note(fmt::format("{} did not move and is not recorded", counter.name));
+      continue;
+    }
+    record_meter(meter, record);
+    longest_s = std::max(longest_s, meter.longest_s());
+    of_gpus = of_gpus || counter.subject.kind == "gpu";
+    if (counter.subject.kind == "cpu") domains.push_back(counter.name);
+  }
+  for (const GaugeMeter& meter : meters.gauges) {
+    if (meter.power_w().empty()) continue;
+    record.measurement(meter.gauge().metric, sampling_of(meter.power_w()), meter.gauge().subject);
+  }
+  const std::string both = of_gpus && !domains.empty() ? " " : "";
+  record.condition("instrument", fmt::format("{}{}{}", domains.empty() ? "" : "rapl", both, of_gpus ? "nvml" : ""));
+  record.condition("interval_max_s", longest_s);
+  if (!domains.empty()) record.condition("domains", fmt::format("{}", fmt::join(domains, " ")));
 }
 
 void measure(const Parameters& given, Recorder& record) {
@@ -154,37 +232,27 @@ void measure(const Parameters& given, Recorder& record) {
     throw std::runtime_error(fmt::format("interval: {} s is not between {} s and {} s", interval_s, kShortestInterval_s,
                                          kLongestInterval_s));
   }
-  const RaplZones zones = find_rapl_zones(given.text("powercap"));
-  std::vector<Meter> meters(zones.measured.begin(), zones.measured.end());
+  Instruments instruments;
+  find_instruments(given, instruments);
+  Meters meters = meters_of(instruments);
+  if (meters.energy.empty()) throw Skip(fmt::format("{}", fmt::join(instruments.absences, "; ")));
   watch(meters, interval_s, given.seconds("duration").count);
+  record_meters(meters, instruments, record);
 
-  // Hypervisors show counters that stand still, and a processor that runs draws power: such a zone tells nothing.
-  const auto moves = [](const Meter& meter) { return meter.series().energy_j() > 0; };
-  if (std::ranges::none_of(meters,
-                           [&](const Meter& meter) { return meter.zone().domain == "package" && moves(meter); })) {
-    throw Skip(fmt::format("{} did not move in {:.3f} s; the hypervisor passes no energy on",
-                           meters.front().zone().path, meters.front().series().time_s()));
-  }
-  std::vector<std::string> domains;
-  double longest_s = 0;
-  for (const Meter& meter : meters) {
-    const std::string label = fmt::format("{}/{}", meter.zone().package, meter.zone().domain);
-    if (!moves(meter)) {
-      record.note(fmt::format("{} did not move and is not recorded", label));
-      continue;
-    }
-    record_meter(meter, record);
-    domains.push_back(label);
-    longest_s = std::max(longest_s, meter.longest_s());
-  }
-  const EnergySeries& series = meters.front().series();
-  record.condition("instrument", std::string("rapl"));
+  const EnergySeries& series = meters.energy.front().series();
   record.condition("interval_s", interval_s);
-  record.condition("interval_max_s", longest_s);
   record.condition("intervals_per_sample", std::int64_t{series.intervals_per_sample()});
   record.condition("window_s", series.time_s());
-  record.condition("domains", fmt::format("{}", fmt::join(domains, " ")));
-  if (!zones.left_out.empty()) record.condition("domains_left_out", fmt::format("{}", fmt::join(zones.left_out, " ")));
+  if (!instruments.absences.empty()) {
+    record.condition("instruments_absent", fmt::format("{}", fmt::join(instruments.absences, "; ")));
+  }
+  if (instruments.rapl && !instruments.rapl->left_out.empty()) {
+    record.condition("domains_left_out", fmt::format("{}", fmt::join(instruments.rapl->left_out, " ")));
+  }
+  if (instruments.gpus) {
+    record.condition("nvml_library", instruments.gpus->nvml().path());
+    record.condition("driver_version", instruments.gpus->nvml().driver_version());
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-add_executable(unit_gpu unit/gpu_choice_test.cpp unit/library_test.cpp)
+add_executable(unit_gpu unit/gpu_choice_test.cpp unit/library_test.cpp unit/gemm_arithmetic_test.cpp)
 target_link_libraries(unit_gpu PRIVATE assay_gpu GTest::gtest_main)
 # A library to open and to miss functions in.
 add_library(fake_library SHARED fakes/fake_library.cpp)
@@ -7,3 +7,10 @@ set_target_properties(fake_library PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_C
 target_compile_definitions(unit_gpu PRIVATE ASSAY_FAKE_LIBRARIES="${CMAKE_CURRENT_BINARY_DIR}/fakes/library")
 add_dependencies(unit_gpu fake_library)
 gtest_discover_tests(unit_gpu PROPERTIES LABELS unit)
+
+if(ASSAY_WITH_CUDA)
+  # Headers only: neither driver nor GPU is needed.
+  add_executable(unit_quantise unit/quantise_test.cpp)
+  target_link_libraries(unit_quantise PRIVATE assay_gpu CUDA::cudart_static GTest::gtest_main)
+  gtest_discover_tests(unit_quantise PROPERTIES LABELS unit)
+endif()

@@ -7,6 +7,7 @@
 
 #include "probes/core/probe.h"
 #include "probes/power/energy_series.h"
+#include "probes/power/meter.h"
 #include "probes/power/rapl.h"
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/probe_process.h"
@@ -74,6 +75,41 @@ TEST(energy_series, at_the_bound_neighbours_are_joined_and_no_energy_is_lost) {
   EXPECT_DOUBLE_EQ(series.energy_j(), 180);
 }
 
+TEST(power_meter, a_counter_that_never_wraps_and_goes_back_is_read_no_more) {
+  std::uint64_t counter_uj = 5'000'000;
+  EnergyMeter meter({.name = "gpu", .read_uj = [&] { return std::optional(counter_uj); }});
+  counter_uj = 9'000'000;
+  meter.read(true);
+  counter_uj = 1'000;
+  meter.read(true);
+  counter_uj = 20'000'000;
+  meter.read(false);
+  EXPECT_TRUE(meter.broken());
+  EXPECT_DOUBLE_EQ(meter.series().energy_j(), 4);
+}
+
+TEST(power_meter, a_reading_before_its_time_is_left_to_the_next) {
+  std::uint64_t counter_uj = 0;
+  EnergyMeter meter(
+      {.name = "gpu", .shortest_s = 3600, .read_uj = [&] { return std::optional(counter_uj += 1'000'000); }});
+  meter.read(true);
+  meter.read(true);
+  EXPECT_TRUE(meter.series().power_w().empty());
+  meter.read(false);
+  EXPECT_DOUBLE_EQ(meter.series().energy_j(), 1);
+  EXPECT_EQ(meter.series().power_w().size(), 1U);
+}
+
+TEST(power_meter, readings_are_kept_as_they_are_and_joined_in_pairs_at_the_bound) {
+  std::vector<std::optional<double>> answers = {700, 650.5, std::nullopt, 100, 200, 10, 20};
+  std::size_t next = 0;
+  GaugeMeter meter({.metric = "power_instant", .read_w = [&] { return answers[next++]; }}, 4);
+  for (int i = 0; i < 3; ++i) meter.read();
+  EXPECT_EQ(meter.power_w(), (std::vector<double>{700, 650.5}));
+  for (int i = 0; i < 4; ++i) meter.read();
+  EXPECT_EQ(meter.power_w(), (std::vector<double>{675.25, 150, 15}));
+}
+
 TEST(rapl, packages_and_dram_are_measured_and_nested_zones_are_not) {
   const FakeTree tree;
   add_two_packages(tree);
@@ -122,8 +158,8 @@ TEST(rapl, a_counter_that_cannot_be_read_is_a_skip_that_names_the_file) {
 TEST(power_sampler, counters_that_stand_still_are_a_skip) {
   const FakeTree tree;
   add_two_packages(tree);
-  const Record record =
-      record_of(POWER_SAMPLER, {"--powercap", tree.path(), "--duration", "50ms", "--interval", "10ms"});
+  const Record record = record_of(POWER_SAMPLER, {"--powercap", tree.path(), "--nvml-library", "absent.so",
+                                                  "--duration", "50ms", "--interval", "10ms"});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_NE(record.end.reason.find("intel-rapl:0/energy_uj did not move"), std::string::npos) << record.end.reason;
   EXPECT_TRUE(record.measurements.empty());
@@ -145,8 +181,8 @@ TEST(power_sampler, a_moving_counter_becomes_power_and_energy_of_its_package_onl
       std::filesystem::rename(tree.path("next"), tree.path("intel-rapl:0/energy_uj"));
     }
   });
-  const Record record =
-      record_of(POWER_SAMPLER, {"--powercap", tree.path(), "--duration", "500ms", "--interval", "50ms"});
+  const Record record = record_of(POWER_SAMPLER, {"--powercap", tree.path(), "--nvml-library", "absent.so",
+                                                  "--duration", "500ms", "--interval", "50ms"});
   counter.request_stop();
   counter.join();
 

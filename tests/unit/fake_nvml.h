@@ -1,0 +1,32 @@
+// fake_nvml: a made-up node for one test: a link to the fake NVML beside the state that it replays.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "tests/unit/fake_tree.h"
+
+namespace assay {
+
+/// A directory with libnvidia-ml.so.1 and the state of a scenario under tests/fakes/nvml.
+class FakeNvml {
+ public:
+  /// `scenario` is the name of a file there, without ".json".
+  explicit FakeNvml(const std::string& scenario) {
+    tree_.file("state.json", R"({"base": ")" FAKE_NVML_STATES "/" + scenario + R"(.json"})");
+    std::filesystem::create_symlink(FAKE_NVML, library());
+  }
+  /// The path to open.
+  [[nodiscard]] std::string library() const { return tree_.path("libnvidia-ml.so.1"); }
+
+ private:
+  FakeTree tree_;
+};
+
+/// UUID of the GPU that the scenarios number `index`.
+inline std::string uuid_of(int index) {
+  const std::string digit = std::to_string(index);
+  return "GPU-0000000" + digit + "-5afe-4000-8000-00000000000" + digit;
+}
+
+}  // namespace assay

@@ -1,0 +1,208 @@
+// health_gpu, health_inventory and power_sampler as processes on made-up nodes, and the parts that they are made of.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "probes/health/gpu_state.h"
+#include "probes/health/gpus.h"
+#include "probes/health/kernel_log.h"
+#include "tests/unit/fake_nvml.h"
+#include "tests/unit/probe_process.h"
+
+namespace assay {
+namespace {
+
+using Samples = std::vector<double>;
+
+Record health_of(const std::string& scenario, const std::string& log = FAKE_NVML_STATES "/quiet.log") {
+  const FakeNvml fake(scenario);
+  return record_of(HEALTH_GPU, {"--nvml-library", fake.library(), "--kernel-log", log});
+}
+
+Subject gpu(int index) { return {"gpu", uuid_of(index)}; }
+
+Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }
+
+}  // namespace
+
+TEST(kernel_log, xid_lines_of_every_spelling_are_found) {
+  const auto events = find_xid_events(
+      "[ 1.0] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
+      "[ 2.0] NVRM: Xid (0000:AF:00): 48, DBE\n"
+      "6,812,99,-;NVRM: Xid (PCI:0000:3b:00.0): 13\n");
+  EXPECT_EQ(events, (std::vector<XidEvent>{{"0000:3b:00", 79}, {"0000:af:00", 48}, {"0000:3b:00", 13}}));
+}
+
+TEST(kernel_log, lines_that_are_no_event_are_passed_over) {
+  EXPECT_TRUE(find_xid_events("NVRM: Xid (PCI:0000:3b:00): none\nNVRM: Xid (): 3\nNVRM: Xid (PCI:0000:3b:00\nXid 79\n").empty());
+}
+
+TEST(kernel_log, a_file_from_boot_is_whole_and_a_later_one_is_not) {
+  const FakeTree tree;
+  tree.file("late.log", "[ 900.1] usb 1-1: new device\n");
+  EXPECT_EQ(read_kernel_log(FAKE_NVML_STATES "/xid.log").whole, true);
+  EXPECT_EQ(read_kernel_log(tree.path("late.log")).whole, false);
+}
+
+TEST(kernel_log, a_log_that_cannot_be_read_says_why) {
+  const KernelLog log = read_kernel_log("/nonexistent/kmsg");
+  EXPECT_EQ(log.whole, std::nullopt);
+  EXPECT_EQ(log.absence, "/nonexistent/kmsg: No such file or directory");
+}
+
+TEST(kernel_log, numbers_are_sorted_and_counted) { EXPECT_EQ(words_of({63, 48, 63, 63}), "48, 63 (3 times)"); }
+
+TEST(gpu_state, a_metric_that_only_others_tell_is_missing) {
+  const auto missing = missing_facts({{.metrics = {{"ecc", 0}, {"links", 18}}}, {.metrics = {{"links", 18}}}, {}});
+  EXPECT_EQ(missing, (std::vector<std::vector<std::string>>{{}, {"ecc"}, {"ecc", "links"}}));
+}
+
+TEST(fabric, states_and_ailments_have_words) {
+  EXPECT_EQ(fabric_state_word({.state = 2}), "in_progress");
+  EXPECT_EQ(fabric_state_word({.status = nvml_api::kUnknown, .state = 3}), "failed");
+  EXPECT_EQ(fabric_state_word({.state = 9}), "unknown_9");
+  EXPECT_EQ(fabric_health_words({.state = 3, .health_mask = 0}), std::nullopt);
+  EXPECT_EQ(fabric_health_words({.state = 3, .health_mask = 0b10'1010'1010}), "incorrect_configuration");
+  EXPECT_EQ(fabric_health_words({.state = 3, .health_mask = 0b01'1001'1001}), "degraded_bandwidth route_unhealthy");
+  EXPECT_EQ(fabric_health_words({.state = 3, .health_mask = 0b01'1010'1010}), "healthy");
+}
+
+TEST(health_gpu, a_missing_library_is_a_skip_that_names_it) {
+  const Record record = record_of(HEALTH_GPU, {"--nvml-library", "libnvidia-ml-absent.so.1"});
+  EXPECT_EQ(record.end.status, Status::skip);
+  EXPECT_NE(record.end.reason.find("libnvidia-ml-absent.so.1"), std::string::npos) << record.end.reason;
+}
+
+TEST(health_gpu, a_healthy_node_tells_everything_of_eight_gpus) {
+  const Record record = health_of("healthy");
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_EQ(samples_of(record, "gpus", node_of(record)), Samples{8});
+  EXPECT_EQ(samples_of(record, "ecc_uncorrected", gpu(0)), Samples{0});
+  EXPECT_EQ(samples_of(record, "nvlinks_active", gpu(7)), Samples{18});
+  EXPECT_EQ(samples_of(record, "nvlink_errors", gpu(7)), Samples{0});
+  EXPECT_EQ(samples_of(record, "thermal_throttle_time", gpu(7)), Samples{0});
+  EXPECT_EQ(samples_of(record, "facts_missing", gpu(7)), Samples{0});
+  EXPECT_EQ(samples_of(record, "query_errors", gpu(7)), Samples{0});
+  EXPECT_EQ(samples_of(record, "xid_events", gpu(7)), Samples{0});
+  EXPECT_EQ(samples_of(record, "retired_pages", gpu(7)), Samples{});
+  EXPECT_EQ(value_of(record, "driver_version", node_of(record)), Value{std::string("simulated 550.90.07")});
+  EXPECT_EQ(value_of(record, "serial", gpu(7)), Value{std::string("1650000000007")});
+  EXPECT_EQ(value_of(record, "fabric_state", gpu(7)), Value{std::string("completed")});
+  EXPECT_EQ(value_of(record, "ecc_mode", gpu(7)), Value{true});
+  EXPECT_EQ(value_of(record, "mig_mode", gpu(7)), Value{false});
+  EXPECT_EQ(value_of(record, "recovery_action", gpu(7)), Value{std::string("none")});
+  EXPECT_EQ(value_of(record, "kernel_log_whole", node_of(record)), Value{true});
+}
+
+TEST(health_gpu, each_fault_is_a_number_on_its_gpu_and_on_no_other) {
+  const Record link = health_of("gen3_link");
+  EXPECT_EQ(samples_of(link, "pcie_generation", gpu(1)), Samples{3});
+  EXPECT_EQ(samples_of(link, "pcie_generation_device", gpu(1)), Samples{5});
+  EXPECT_EQ(samples_of(link, "pcie_replays", gpu(1)), Samples{17});
+  EXPECT_EQ(samples_of(link, "pcie_generation", gpu(2)), Samples{5});
+  const Record rows = health_of("remapped_rows");
+  EXPECT_EQ(samples_of(rows, "remapped_rows_uncorrected", gpu(6)), Samples{2});
+  EXPECT_EQ(samples_of(rows, "remapping_pending", gpu(6)), Samples{1});
+  EXPECT_EQ(samples_of(rows, "remapping_failed", gpu(6)), Samples{0});
+  const Record brake = health_of("power_brake");
+  EXPECT_GE(samples_of(brake, "power_brake_time", gpu(4)).at(0), 2.5);
+  EXPECT_EQ(samples_of(brake, "power_brake_time", gpu(5)), Samples{0});
+  EXPECT_EQ(samples_of(health_of("busy_gpu"), "other_processes", gpu(0)), Samples{2});
+}
+
+TEST(health_gpu, xid_events_belong_to_their_gpu_and_one_that_is_gone_is_named_by_its_address) {
+  const FakeTree tree;
+  tree.file("log", "Linux version 6.8\nNVRM: Xid (PCI:0000:ba:00): 63\nNVRM: Xid (PCI:0000:ba:00): 63\nNVRM: Xid (PCI:0000:ab:00): 79\n");
+  const Record record = health_of("seven_gpus", tree.path("log"));
+  EXPECT_EQ(samples_of(record, "gpus", node_of(record)), Samples{7});
+  EXPECT_EQ(samples_of(record, "xid_events", gpu(6)), Samples{2});
+  EXPECT_EQ(value_of(record, "xid_numbers", gpu(6)), Value{std::string("63 (2 times)")});
+  EXPECT_EQ(samples_of(record, "xid_events", {"gpu", "0000:ab:00"}), Samples{1});
+  EXPECT_EQ(value_of(record, "xid_numbers", {"gpu", "0000:ab:00"}), Value{std::string("79")});
+}
+
+TEST(health_gpu, without_a_log_there_is_no_count_of_events_and_the_reason_is_recorded) {
+  const Record record = health_of("healthy", "/nonexistent/kmsg");
+  EXPECT_EQ(samples_of(record, "xid_events", gpu(0)), Samples{});
+  EXPECT_EQ(value_of(record, "kernel_log", node_of(record)),
+            Value{std::string("absent: /nonexistent/kmsg: No such file or directory")});
+  EXPECT_EQ(value_of(record, "kernel_log_whole", node_of(record)), std::nullopt);
+}
+
+TEST(health_gpu, a_lost_gpu_is_a_result_and_not_the_end) {
+  for (const char* scenario : {"lost_gpu", "unreachable_gpu"}) {
+    const Record record = health_of(scenario);
+    EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
+    EXPECT_EQ(samples_of(record, "gpus", node_of(record)), Samples{7});
+    EXPECT_EQ(value_of(record, "gpus_listed", node_of(record)), Value{std::int64_t{8}});
+    EXPECT_GT(samples_of(record, "query_errors", {"gpu", "index-5"}).at(0), 0);
+    EXPECT_EQ(value_of(record, "query_error", {"gpu", "index-5"}), Value{std::string("uuid: GPU is lost (NVML 15)")});
+    EXPECT_EQ(samples_of(record, "query_errors", gpu(4)), Samples{0});
+  }
+}
+
+TEST(health_gpu, a_gpu_that_tells_less_than_its_neighbours_says_what) {
+  const Record record = health_of("unlike_gpu");
+  EXPECT_EQ(samples_of(record, "facts_missing", gpu(2)), Samples{4});
+  EXPECT_EQ(value_of(record, "facts_missing_names", gpu(2)),
+            Value{std::string("ecc_corrected ecc_corrected_lifetime ecc_uncorrected ecc_uncorrected_lifetime")});
+  EXPECT_EQ(samples_of(record, "facts_missing", gpu(3)), Samples{0});
+}
+
+TEST(health_inventory, gpus_are_named_by_their_uuid_on_the_bus_too) {
+  const FakeNvml fake("healthy");
+  const FakeTree tree;
+  tree.file("proc/meminfo", "MemTotal: 1024 kB\n");
+  tree.link("sys/bus/pci/devices/0000:18:00.0", "sys/devices/pci0000:00/0000:18:00.0");
+  tree.link("sys/devices/pci0000:00/0000:18:00.0/driver", "sys/bus/pci/drivers/nvidia");
+  tree.file("sys/devices/pci0000:00/0000:18:00.0/class", "0x030200\n");
+  tree.file("sys/devices/pci0000:00/0000:18:00.0/max_link_width", "16\n");
+  const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path(), "--nvml-library", fake.library()});
+  EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_EQ(samples_of(record, "gpus_total", node_of(record)), Samples{8});
+  EXPECT_EQ(samples_of(record, "gpu_memory", gpu(0)), Samples{150754820096});
+  EXPECT_EQ(samples_of(record, "pcie_width_max", gpu(0)), Samples{16});
+  EXPECT_EQ(value_of(record, "pci_address", gpu(0)), Value{std::string("0000:18:00.0")});
+  EXPECT_EQ(value_of(record, "driver", gpu(0)), Value{std::string("nvidia")});
+  EXPECT_EQ(value_of(record, "vbios", gpu(0)), Value{std::string("96.00.89.00.01")});
+  EXPECT_EQ(value_of(record, "driver_version", node_of(record)), Value{std::string("simulated 550.90.07")});
+}
+
+TEST(health_inventory, nvml_is_not_asked_about_a_tree_that_is_not_this_machine) {
+  const FakeTree tree;
+  tree.file("proc/meminfo", "MemTotal: 1024 kB\n");
+  const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path()});
+  EXPECT_EQ(value_of(record, "nvml_library", node_of(record)), std::nullopt);
+}
+
+TEST(power_sampler, gpus_are_measured_by_their_counter_and_a_superchip_has_its_module) {
+  const FakeNvml fake("superchip");
+  const Record record = record_of(POWER_SAMPLER, {"--powercap", "/nonexistent", "--nvml-library", fake.library(), "--duration",
+                                                  "500ms", "--interval", "100ms"});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_GT(samples_of(record, "energy", gpu(0)).at(0), 0);
+  EXPECT_FALSE(samples_of(record, "power", gpu(0)).empty());
+  EXPECT_EQ(samples_of(record, "power_average", gpu(0)).at(0), 118);
+  EXPECT_EQ(samples_of(record, "power_instant", gpu(0)).at(0), 120);
+  EXPECT_EQ(samples_of(record, "power_module", gpu(0)).at(0), 650);
+  EXPECT_EQ(value_of(record, "instrument", node_of(record)), Value{std::string("nvml")});
+  EXPECT_EQ(value_of(record, "domains", node_of(record)), std::nullopt);
+}
+
+TEST(power_sampler, a_lost_gpu_is_left_out_and_the_others_are_measured) {
+  const FakeNvml fake("lost_gpu");
+  const Record record = record_of(POWER_SAMPLER, {"--powercap", "/nonexistent", "--nvml-library", fake.library(), "--duration",
+                                                  "200ms", "--interval", "100ms"});
+  EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_EQ(std::ranges::count(record.measurements, "energy", &Measurement::metric), 7);
+  EXPECT_TRUE(samples_of(record, "power_module", gpu(0)).empty());
+}
+
+TEST(power_sampler, without_any_instrument_it_skips_and_names_both) {
+  const Record record = record_of(POWER_SAMPLER, {"--powercap", "/nonexistent", "--nvml-library", "absent.so", "--duration", "1s"});
+  EXPECT_EQ(record.end.status, Status::skip);
+  EXPECT_NE(record.end.reason.find("/nonexistent"), std::string::npos) << record.end.reason;
+  EXPECT_NE(record.end.reason.find("absent.so"), std::string::npos) << record.end.reason;
+}
+
+}  // namespace assay

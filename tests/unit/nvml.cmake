@@ -1,0 +1,13 @@
+add_executable(unit_nvml unit/nvml_test.cpp unit/gpu_watch_test.cpp unit/gpu_health_test.cpp)
+target_link_libraries(unit_nvml PRIVATE assay_nvml health_facts GTest::gtest_main)
+target_compile_definitions(unit_nvml PRIVATE FAKE_NVML="$<TARGET_FILE:fake_nvml>" FAKE_NVML_STATES="${CMAKE_CURRENT_SOURCE_DIR}/fakes/nvml"
+  HEALTH_GPU="$<TARGET_FILE:health_gpu>" HEALTH_INVENTORY="$<TARGET_FILE:health_inventory>" POWER_SAMPLER="$<TARGET_FILE:power_sampler>")
+add_dependencies(unit_nvml fake_nvml health_gpu health_inventory power_sampler)
+gtest_discover_tests(unit_nvml PROPERTIES LABELS unit)
+
+# The contract of every probe that asks NVML, on a made-up node: without a driver only their skips are seen.
+foreach(probe health_gpu power_sampler)
+  add_test(NAME contract.${probe}_simulated COMMAND contract_test $<TARGET_FILE:${probe}>)
+  set_tests_properties(contract.${probe}_simulated PROPERTIES LABELS contract
+    ENVIRONMENT "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:fake_nvml>;ASSAY_FAKE_NVML=${CMAKE_CURRENT_SOURCE_DIR}/fakes/nvml/healthy.json")
+endforeach()

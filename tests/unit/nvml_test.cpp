@@ -1,0 +1,125 @@
+// NVML as a library that is found at run time: what it answers, what it does not, and what becomes of it without a driver.
+#include <gtest/gtest.h>
+
+#include "probes/core/probe.h"
+#include "probes/nvml/nvlinks.h"
+#include "tests/unit/fake_nvml.h"
+
+namespace assay {
+namespace {
+
+std::string skip_of(const std::string& library) {
+  try {
+    const Nvml nvml(library);
+  } catch (const Skip& skip) {
+    return skip.what();
+  }
+  return "no skip";
+}
+
+}  // namespace
+
+TEST(nvml, a_missing_library_is_a_skip_that_names_it) {
+  EXPECT_EQ(skip_of("libnvidia-ml-absent.so.1"),
+            "NVML cannot be opened: libnvidia-ml-absent.so.1: cannot open shared object file: No such file or directory; it "
+            "comes with the NVIDIA driver");
+}
+
+TEST(nvml, a_library_that_is_another_is_a_skip_that_says_so) {
+  EXPECT_EQ(skip_of("libm.so.6"),
+            "libm.so.6 lacks a function that NVML has had since driver 319; it is not NVIDIA's NVML");
+}
+
+TEST(nvml, a_library_without_its_driver_is_a_skip_with_its_words) {
+  const FakeNvml fake("no_driver");
+  EXPECT_EQ(skip_of(fake.library()), FAKE_NVML " finds no working NVIDIA driver: Driver Not Loaded (NVML 9)");
+}
+
+TEST(nvml, a_simulated_driver_says_so) {
+  const FakeNvml fake("healthy");
+  const Nvml nvml(fake.library());
+  EXPECT_EQ(nvml.driver_version(), "simulated 550.90.07");
+  EXPECT_EQ(nvml.path(), FAKE_NVML);
+}
+
+TEST(nvml, results_are_told_absent_or_failed) {
+  EXPECT_EQ(told_by(nvml_api::kSuccess), Told::told);
+  EXPECT_EQ(told_by(nvml_api::kNotSupported), Told::absent);
+  EXPECT_EQ(told_by(nvml_api::kNoPermission), Told::absent);
+  EXPECT_EQ(told_by(nvml_api::kFunctionNotFound), Told::absent);
+  EXPECT_EQ(told_by(nvml_api::kGpuIsLost), Told::failed);
+  EXPECT_EQ(told_by(nvml_api::kUnknown), Told::failed);
+  EXPECT_EQ(told_by(12345), Told::failed);
+}
+
+TEST(nvml, a_bus_address_is_spelled_as_linux_does) {
+  EXPECT_EQ(pci_address_of("00000000:1B:00.0"), "0000:1b:00.0");
+  EXPECT_EQ(pci_address_of("00010000:AF:00.0"), "10000:af:00.0");
+  EXPECT_EQ(pci_address_of("0000:3b:00.0"), "0000:3b:00.0");
+  EXPECT_EQ(pci_address_of("1b"), "1b");
+}
+
+TEST(nvml, units_are_base_units) {
+  const FakeNvml fake("healthy");
+  const Nvml nvml(fake.library());
+  const NvmlGpu gpu = nvml.gpus().at(3);
+  EXPECT_EQ(gpu.uuid().value, uuid_of(3));
+  EXPECT_EQ(gpu.pci_address().value, "0000:5d:00.0");
+  EXPECT_EQ(gpu.sm_clock_hz().value, 1.98e9);
+  EXPECT_EQ(gpu.power_w().value, 120);
+  EXPECT_EQ(gpu.power_limit_w().value, 700);
+  EXPECT_EQ(gpu.memory().value, 150754820096U);
+  EXPECT_EQ(gpu.temperature_c().value, 41);
+  EXPECT_EQ(gpu.memory_temperature_c().value, 45);
+}
+
+TEST(nvml, what_a_gpu_does_not_have_is_absent_and_no_failure) {
+  const FakeNvml fake("healthy");
+  const Nvml nvml(fake.library());
+  const NvmlGpu gpu = nvml.gpus().at(0);
+  EXPECT_EQ(gpu.retired_pages_pending().value, std::nullopt);
+  EXPECT_FALSE(gpu.retired_pages_pending().failed());
+  EXPECT_EQ(gpu.power_field_w(nvml_api::kFieldPowerInstant, nvml_api::kScopeModule).value, std::nullopt);
+  EXPECT_FALSE(gpu.field(4711).failed());
+}
+
+TEST(nvml, a_lost_gpu_fails_every_question_and_its_neighbours_answer) {
+  const FakeNvml fake("lost_gpu");
+  const Nvml nvml(fake.library());
+  const auto gpus = nvml.gpus();
+  ASSERT_EQ(gpus.size(), 8U);
+  EXPECT_TRUE(gpus[5].uuid().failed());
+  EXPECT_TRUE(gpus[5].throttle().failed());
+  EXPECT_TRUE(gpus[5].processes().failed());
+  EXPECT_TRUE(read_nvlinks(gpus[5]).failed());
+  EXPECT_EQ(gpus[6].uuid().value, uuid_of(6));
+}
+
+TEST(nvml, a_gpu_without_a_handle_is_counted_and_fails) {
+  const FakeNvml fake("unreachable_gpu");
+  const Nvml nvml(fake.library());
+  const auto gpus = nvml.gpus();
+  ASSERT_EQ(gpus.size(), 8U);
+  EXPECT_TRUE(gpus[5].temperature_c().failed());
+  EXPECT_TRUE(gpus[5].remapped_rows().failed());
+  EXPECT_EQ(gpus[5].index(), 5U);
+}
+
+TEST(nvlinks, a_dead_link_is_inactive_and_its_errors_count) {
+  const FakeNvml fake("dead_nvlink");
+  const Nvml nvml(fake.library());
+  const auto links = read_nvlinks(nvml.gpus().at(3)).value;
+  ASSERT_TRUE(links);
+  EXPECT_EQ(links->active, 17U);
+  EXPECT_EQ(links->inactive, 1U);
+  EXPECT_EQ(links->errors, 1284U);
+}
+
+TEST(nvml, a_process_on_a_gpu_is_counted_once) {
+  const FakeNvml fake("busy_gpu");
+  const Nvml nvml(fake.library());
+  EXPECT_EQ(nvml.gpus().at(0).processes().value, (std::vector<unsigned>{1048001, 1048002}));
+  EXPECT_EQ(nvml.gpus().at(1).processes().value, std::vector<unsigned>{});
+}
+
+}  // namespace assay
