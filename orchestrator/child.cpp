@@ -2,7 +2,11 @@
 #include "orchestrator/child.h"
 
 #include <chrono>
+#include <cstdlib>
+#include <sstream>
 #include <type_traits>
+
+#include <unistd.h>
 
 #include <boost/optional.hpp>  // Boost 1.81: process/v2 uses it without including it; delete with 1.82
 
@@ -56,6 +60,17 @@ std::expected<ChildResult, InputError> run_child(const std::string& program, con
   if (late) return std::unexpected(InputError{program, fmt::format("did not end within {:g} s and was killed", deadline.count), ""});
   if (flooded) return std::unexpected(InputError{program, fmt::format("printed more than {} bytes and was killed", max_output), ""});
   return result;
+}
+
+// By hand, because environment.hpp of Boost 1.81 does not compile; delete with 1.82.
+std::string find_in_path(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream directories(path == nullptr ? "/usr/bin:/bin" : path);
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    const std::string file = directory + "/" + name;
+    if (directory.starts_with('/') && ::access(file.c_str(), X_OK) == 0) return file;
+  }
+  return {};
 }
 
 }  // namespace assay

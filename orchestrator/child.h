@@ -21,4 +21,7 @@ struct ChildResult {
 std::expected<ChildResult, InputError> run_child(const std::string& program, const std::vector<std::string>& arguments,
                                                  Seconds deadline, std::size_t max_output = 16 << 20);
 
+/// The first executable of this name in PATH; empty when there is none.
+std::string find_in_path(const std::string& name);
+
 }  // namespace assay

@@ -6,6 +6,8 @@
 
 namespace assay {
 
+struct BundleRequest;
+
 /// Exit codes of every command: accepted, rejected, bad usage or input, incomplete, verification refused.
 inline constexpr int kExitAccepted = 0, kExitRejected = 1, kExitBadInput = 2, kExitIncomplete = 3;
 
@@ -46,5 +48,8 @@ int command_list(ListForm form);
 
 /// Tells everything of one probe.
 int command_describe(const std::string& probe, bool json);
+
+/// Packs this installation into `out`, a folder or a .tar; prints the name of every file in it. With `dry_run` nothing is written.
+int command_bundle(const BundleRequest& request, std::string out, bool dry_run);
 
 }  // namespace assay

@@ -4,8 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
-#include <sstream>
 #include <system_error>
 
 #include <fcntl.h>
@@ -21,6 +19,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/child.h"
 #include "orchestrator/descriptor.h"
 
 namespace assay {
@@ -47,17 +46,6 @@ Pipe make_pipe() {
   std::array<int, 2> ends = {-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
   return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-/// The first executable of this name in PATH; empty when there is none. (environment.hpp of Boost 1.81 does not compile.)
-std::string find_in_path(const std::string& name) {
-  const char* const path = std::getenv("PATH");
-  std::istringstream directories(path == nullptr ? "/usr/bin:/bin" : path);
-  for (std::string directory; std::getline(directories, directory, ':');) {
-    const std::string file = directory + "/" + name;
-    if (directory.starts_with('/') && access(file.c_str(), X_OK) == 0) return file;
-  }
-  return {};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "orchestrator/bundle.h"
 #include "orchestrator/commands.h"
 #include "orchestrator/command_steps.h"
 #include "orchestrator/programs.h"
@@ -116,6 +117,15 @@ int main(int argc, char** argv) {
   describe->add_flag("--json", json, "the description as JSON");
   describe->footer("Example: assay describe host_gemm");
 
+  BundleRequest contents;
+  auto* bundle = app.add_subcommand("bundle", "pack this installation for machines that have a driver and nothing else");
+  bundle->add_option("--out", out, "folder, or FILE.tar; the same bytes every time")->required();
+  bundle->add_option("--probe", contents.probes, "only these probes [all]");
+  bundle->add_flag("--with-libraries", contents.with_libraries, "also libcublasLt and libnccl, under NVIDIA's terms");
+  bundle->add_option("--library-path", contents.library_paths, "folder that has those, more than once if need be [the usual places]");
+  bundle->add_flag("--dry-run", request.dry_run, "say what would be packed and do nothing");
+  bundle->footer("Example: assay bundle --out assay.tar --with-libraries");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {
@@ -132,6 +142,7 @@ int main(int argc, char** argv) {
     if (*judge) return command_judge(directory, json);
     if (*status) return command_status(directory, json);
     if (*list) return command_list(markdown ? ListForm::markdown : json ? ListForm::json : ListForm::text);
+    if (*bundle) return command_bundle(contents, out, request.dry_run);
     return command_describe(probe, json);
   } catch (const std::exception& error) {
     return report_error({"", error.what(), "this should have been a clearer message: please report it"});

@@ -78,7 +78,7 @@ class CommandLine(Bench):
         self.refused("did you mean 'fake_probe'?", "describe", "fake_prob")
 
     def test_help_fits_a_screen_and_ends_with_an_example(self):
-        for command in ([], ["accept"], ["plan"], ["run"], ["judge"], ["status"], ["list"], ["describe"]):
+        for command in ([], ["accept"], ["plan"], ["run"], ["judge"], ["status"], ["list"], ["describe"], ["bundle"]):
             text = self.assay(*command, "--help").stdout.rstrip()
             self.assertLessEqual(len(text.split("\n")), 40, command)
             self.assertIn("Example: assay", text.split("\n")[-1])

@@ -119,6 +119,23 @@ TEST_F(BareNodeTest, bye_kills_what_runs) {
   expect_nothing_left();
 }
 
+TEST_F(BareNodeTest, libraries_that_came_with_the_agent_are_named_to_its_programs) {
+  const std::filesystem::path root = place_.path();
+  std::filesystem::create_directories(root / "bin");
+  std::filesystem::create_directories(root / "lib/assay");
+  std::filesystem::copy_file(ASSAY_NODE, root / "bin/assay-node");
+  BareAgent agent({root / "bin/assay-node", "--directory", directory()});
+  agent.say(encode(wire::ToAgent(wire::Hello{})));
+  (void)std::get<wire::Welcome>(agent.hear());
+  deliver(agent);
+  agent.say(run_frame("step", {"surroundings", place_.path()}));
+  EXPECT_NE(std::get<wire::Data>(agent.hear()).bytes.find("environment ASSAY_LIBRARY_PATH=" + place_.path() + "/lib/assay\ncwd "), std::string::npos);
+  EXPECT_EQ(std::get<wire::Ended>(agent.hear()).exit_code, 0);
+  agent.say(encode(wire::ToAgent(wire::Bye{})));
+  EXPECT_EQ(agent.end(), 0);
+  expect_nothing_left();
+}
+
 TEST_F(BareNodeTest, programs_in_files_run_as_well_and_leave_none) {
   BareAgent agent({ASSAY_NODE, "--directory", directory(), "--programs", "file"});
   agent.say(encode(wire::ToAgent(wire::Hello{})));
