@@ -78,6 +78,7 @@ api::Functions find_functions(const Symbols& in) {
   in.find(f.link_errors, "nvmlDeviceGetNvLinkErrorCounter");
   in.find(f.fields, "nvmlDeviceGetFieldValues");
   in.find(f.fabric, "nvmlDeviceGetGpuFabricInfoV");
+  in.find(f.violation, "nvmlDeviceGetViolationStatus");
   return f;
 }
 
