@@ -85,6 +85,7 @@ class GpuWatch::Watched {
     failures_ = samples_ = 0;
     end_.reset();
     begin_ = count();
+    sample();  // here, so that the shortest window has a reading, and one of its beginning
     thread_ = std::jthread([this](const std::stop_token& stop) { sample_until(stop); });
   }
 
@@ -154,12 +155,13 @@ class GpuWatch::Watched {
     std::mutex mutex;
     std::condition_variable_any stopped;
     std::unique_lock lock(mutex);
-    auto due = Clock::now();
-    while (!stop.stop_requested()) {
+    auto due = Clock::now() + kInterval;
+    while (true) {
+      (void)stopped.wait_until(lock, stop, due,
+                               [] { return false; });  // only a stop ends it early; the next line asks for that
+      if (stop.stop_requested()) return;
       sample();
       while (due <= Clock::now()) due += kInterval;
-      (void)stopped.wait_until(lock, stop, due,
-                               [] { return false; });  // only a stop ends it early; the loop asks for that
     }
   }
 
