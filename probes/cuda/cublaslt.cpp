@@ -133,7 +133,7 @@ struct Matmul::State {
   }
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) const {
-    demand(lt.description_set(description, attribute, &value, sizeof value), fmt::format("setting attribute {}", int{attribute}));
+    demand(lt.description_set(description, attribute, static_cast<const void*>(&value), sizeof value), fmt::format("setting attribute {}", int{attribute}));
   }
   /// The library reads the scales' places when a product is enqueued, so they may change from one to the next.
   void point_at(const OperandSet& operands) const {

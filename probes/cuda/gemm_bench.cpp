@@ -83,6 +83,7 @@ std::size_t GemmBench::try_all() {
     }
   }
   std::vector<std::vector<double>> times;
+  times.reserve(candidates_.size());
   for (const auto& candidate : candidates_) times.push_back(candidate.times_s);
   return fastest(times);
 }
@@ -147,6 +148,7 @@ void GemmSeries::restart_mean() { counted_flop_ = counted_s_ = 0; }
 std::vector<SampledProduct> take_samples(const GemmBench& bench) {
   std::vector<SampledProduct> samples;
   const std::size_t sets = std::min(bench.operands().sets(), kCheckedSets);
+  samples.reserve(sets);
   for (std::size_t index = 0; index < sets; ++index) samples.push_back(bench.operands().sample(index));
   return samples;
 }

@@ -73,6 +73,7 @@ std::vector<double> decode_elements(Format format, std::span<const std::byte> by
 void apply_block_scales(std::span<double> values, std::span<const std::size_t> lines, std::size_t k, Scaling scaling,
                         std::span<const std::byte> scales) {
   const std::size_t block = block_of(scaling);
+  if (block == 0) throw std::logic_error("a type without block scales");
   for (std::size_t at = 0; at < lines.size(); ++at) {
     for (std::size_t i = 0; i < k; ++i) {
       const auto code = stored_at<std::uint8_t>(scales, scale_index(lines[at], i / block, k / block));

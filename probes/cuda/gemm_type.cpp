@@ -23,7 +23,7 @@ constexpr Exactness kDouble{.accumulator = 0x1p-53, .per_step = 1, .output = 0x1
 constexpr Exactness kWhole{.accumulator = 0, .per_step = 1, .output = 0};
 
 constexpr std::int64_t kLargestHalf = 65504;                      // k ones add up to k
-constexpr std::int64_t kInt8Terms = 2147483647LL / (127 * 127);  // products of 127 that an int32 holds
+constexpr std::int64_t kInt8Terms = 2147483647LL / (127LL * 127);  // products of 127 that an int32 holds
 
 constexpr GemmType kTypes[] = {
     {.name = "fp8_e4m3", .a = Format::e4m3, .b = Format::e4m3, .d = Format::bf16, .scaling = Scaling::tensor, .compute = 89, .granule = 16, .exactness = kFp8},

@@ -127,6 +127,6 @@ constexpr std::size_t scale_count(std::size_t lines, std::size_t blocks) {
   return (lines + kTileLines - 1) / kTileLines * kTileLines * ((blocks + kTileBlocks - 1) / kTileBlocks * kTileBlocks);
 }
 static_assert(scale_index(0, 3, 8) == 3 && scale_index(1, 0, 8) == 16 && scale_index(32, 0, 8) == 4);
-static_assert(scale_index(0, 4, 8) == 512 && scale_index(128, 0, 8) == 1024 && scale_count(129, 5) == 256 * 8);
+static_assert(scale_index(0, 4, 8) == 512 && scale_index(128, 0, 8) == 1024 && scale_count(129, 5) == std::size_t{256} * 8);
 
 }  // namespace assay

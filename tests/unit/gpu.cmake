@@ -9,8 +9,10 @@ add_dependencies(unit_gpu fake_library)
 gtest_discover_tests(unit_gpu PROPERTIES LABELS unit)
 
 if(ASSAY_WITH_CUDA)
-  # Headers only: neither driver nor GPU is needed.
-  add_executable(unit_quantise unit/quantise_test.cpp)
-  target_link_libraries(unit_quantise PRIVATE assay_gpu CUDA::cudart_static GTest::gtest_main)
-  gtest_discover_tests(unit_quantise PROPERTIES LABELS unit)
+  # Neither driver nor GPU is needed: NVIDIA's headers on the host, and what a probe refuses before it looks for a GPU.
+  add_executable(unit_cuda unit/quantise_test.cpp unit/cuda_gemm_test.cpp)
+  target_link_libraries(unit_cuda PRIVATE assay_gpu CUDA::cudart_static GTest::gtest_main)
+  target_compile_definitions(unit_cuda PRIVATE CUDA_GEMM="$<TARGET_FILE:cuda_gemm>")
+  add_dependencies(unit_cuda cuda_gemm)
+  gtest_discover_tests(unit_cuda PROPERTIES LABELS unit)
 endif()
