@@ -28,9 +28,6 @@ double overlap_share(std::span<const Interval_s> intervals);
 /// The same of things that began at one moment and took `times`.
 double overlap_share(std::span<const Seconds> times);
 
-/// Time from the first begin to the last end. Throws as overlap_share does.
-Seconds span_of(std::span<const Interval_s> intervals);
-
 /// Number of copies that make a sample last about `wanted` when one takes `one`: at least 1, at most `cap`.
 std::size_t copies_for(Seconds one, Seconds wanted, std::size_t cap);
 

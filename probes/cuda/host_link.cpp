@@ -134,6 +134,7 @@ struct Group {
 
 std::vector<GpuWatch> watches_for(const std::vector<Device>& devices) {
   std::vector<GpuWatch> watches;
+  watches.reserve(devices.size());
   for (const Device& device : devices) watches.emplace_back(device.pci_bus_id);
   return watches;
 }
@@ -194,6 +195,7 @@ void measure_latency(const SamplingPlan& plan, Group& group, Recorder& record) {
         [&](std::size_t i, const Stream& stream) { group.paths[i].enqueue_latency(kSteps, stream); });
     steps += kSteps;
     std::vector<double> latencies;
+    latencies.reserve(times.size());
     for (const Seconds time : times) latencies.push_back(time.count / static_cast<double>(kSteps));
     return latencies;
   });

@@ -42,6 +42,7 @@ std::vector<Seconds> Lanes::run(std::span<const Lane> lanes, Begin how) {
   }
   gate_.open();
   std::vector<Seconds> times;
+  times.reserve(running.size());
   for (std::size_t i = 0; i < running.size(); ++i) {
     use(devices_[lanes[i].device]);
     times.push_back(elapsed(running[i].first->begin, running[i].second->end));

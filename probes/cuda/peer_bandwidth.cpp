@@ -140,7 +140,8 @@ struct Movement {
 };
 
 /// Runs the pairs at `places` at once and compares what arrived. Returns each pair's time.
-std::vector<Seconds> move(Bench& bench, const std::vector<std::size_t>& places, std::size_t copies, Movement movement) {
+std::vector<Seconds> transfer(Bench& bench, const std::vector<std::size_t>& places, std::size_t copies,
+                              Movement movement) {
   std::vector<Lane> lanes;
   bool direct = true;
   for (const std::size_t place : places) {
@@ -193,12 +194,12 @@ void measure_latency(Bench& bench, std::size_t place, Recorder& record) {
 void measure_pair(Bench& bench, std::size_t place, Recorder& record) {
   const DevicePair pair = bench.pairs[place];
   const Subject subject = subject_of(bench.fabric, pair);
-  const Seconds once = move(bench, {place}, 1, {}).front();
+  const Seconds once = transfer(bench, {place}, 1, {}).front();
   const std::size_t copies = bench.copies[place] = copies_for(once, kSampleTime, kCopiesMax);
   const auto take = [&](const char* metric, const std::vector<std::size_t>& places, Movement movement) {
-    record.measurement(metric,
-                       sample(bench.plan, [&] { return rate(bench, copies, move(bench, places, copies, movement)); }),
-                       subject);
+    record.measurement(
+        metric, sample(bench.plan, [&] { return rate(bench, copies, transfer(bench, places, copies, movement)); }),
+        subject);
   };
   const bool direct = bench.fabric.direct(pair);
   take("write_bandwidth", {place}, {.initiator = Initiator::source});
@@ -225,14 +226,15 @@ void measure_many(Bench& bench, Recorder& record) {
     const std::vector<std::size_t> own(all.begin() + static_cast<std::ptrdiff_t>(source * others),
                                        all.begin() + static_cast<std::ptrdiff_t>((source + 1) * others));
     record.measurement("one_to_all_bandwidth",
-                       sample(bench.plan, [&] { return rate(bench, copies, move(bench, own, copies, {})); }),
+                       sample(bench.plan, [&] { return rate(bench, copies, transfer(bench, own, copies, {})); }),
                        devices[source].subject());
   }
   std::vector<double> overlaps;
   const auto sampled = sample_rounds(bench.plan, [&] {
-    const auto times = move(bench, all, copies, {});
+    const auto times = transfer(bench, all, copies, {});
     overlaps.push_back(overlap_share(times));
     std::vector<double> rates;
+    rates.reserve(devices.size());
     for (std::size_t source = 0; source < devices.size(); ++source) {
       rates.push_back(rate(bench, copies, std::span(times).subspan(source * others, others)));
     }
@@ -264,7 +266,7 @@ void measure(const Parameters& given, Recorder& record) {
     record_device(record, device);
     record.condition("payload_bytes", static_cast<std::int64_t>(size.count), device.subject());
   }
-  (void)move(bench, all_places(bench), 1, {});  // wakes every GPU: what a watch read before would be clocks at rest
+  (void)transfer(bench, all_places(bench), 1, {});  // wakes every GPU: what a watch read before would be clocks at rest
   for (const Device& device : devices) bench.watches.emplace_back(device.pci_bus_id).start();
   for (std::size_t place = 0; place < pairs.size(); ++place) measure_pair(bench, place, record);
   measure_many(bench, record);
