@@ -72,7 +72,8 @@ constexpr Metric kMetrics[] = {
     {.name = "power_brake_time",
      .unit = "s",
      .better = Better::lower,
-     .meaning = "time since the driver was loaded that an outside signal lowered clocks, where the driver counts it"},
+     .meaning = "time since the driver was loaded that an outside signal lowered clocks, where the driver counts it "
+                "(from 575)"},
     bad("other_processes",
         "processes that use the GPU, where the driver tells them; in a container those of its own process "
         "namespace"),

@@ -79,10 +79,7 @@ void ask_links(const NvmlGpu& gpu, Facts& facts) {
 void ask_throttling(const NvmlGpu& gpu, Facts& facts) {
   const auto times = facts.told("throttle", gpu.throttle());
   if (!times) return;
-  if (times->sw_thermal_ns && times->hw_thermal_ns) {
-    facts.put("thermal_throttle_time",
-              static_cast<double>(*times->sw_thermal_ns + *times->hw_thermal_ns) * kNanosecond);
-  }
+  if (times->thermal_ns) facts.put("thermal_throttle_time", static_cast<double>(*times->thermal_ns) * kNanosecond);
   if (times->power_brake_ns) facts.put("power_brake_time", static_cast<double>(*times->power_brake_ns) * kNanosecond);
 }
 

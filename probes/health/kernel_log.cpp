@@ -126,6 +126,7 @@ std::string words_of(const std::vector<int>& numbers) {
   std::map<int, int> counts;
   for (const int number : numbers) ++counts[number];
   std::vector<std::string> words;
+  words.reserve(counts.size());
   for (const auto& [number, count] : counts) {
     words.push_back(count == 1 ? fmt::format("{}", number) : fmt::format("{} ({} times)", number, count));
   }

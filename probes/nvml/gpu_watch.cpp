@@ -85,7 +85,7 @@ class GpuWatch::Watched {
     failures_ = samples_ = 0;
     end_.reset();
     begin_ = count();
-    sample();  // here, so that the shortest window has a reading, and one of its beginning
+    sample();  // here, so that the shortest window has a reading too
     thread_ = std::jthread([this](const std::stop_token& stop) { sample_until(stop); });
   }
 
@@ -150,16 +150,13 @@ class GpuWatch::Watched {
     ++samples_;
   }
 
-  /// Samples at once and then on a fixed grid, so that a slow answer of the driver does not shift the rest.
+  /// Samples on a fixed grid, so that a slow answer of the driver does not shift the rest.
   void sample_until(const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any stopped;
     std::unique_lock lock(mutex);
     auto due = Clock::now() + kInterval;
-    while (true) {
-      (void)stopped.wait_until(lock, stop, due,
-                               [] { return false; });  // only a stop ends it early; the next line asks for that
-      if (stop.stop_requested()) return;
+    while (!stopped.wait_until(lock, stop, due, [&] { return stop.stop_requested(); })) {
       sample();
       while (due <= Clock::now()) due += kInterval;
     }
@@ -202,6 +199,7 @@ void GpuWatch::Watched::record(Recorder& record, const Subject& subject) const {
   if (const auto energy = energy_j(); energy && *window_s() > 0)
     tell("power_mean_w", std::optional(*energy / *window_s()));
   tell("throttle_power_cap_s", seconds(begin_.throttle.power_cap_ns, end_->throttle.power_cap_ns));
+  tell("throttle_thermal_s", seconds(begin_.throttle.thermal_ns, end_->throttle.thermal_ns));
   tell("throttle_sw_thermal_s", seconds(begin_.throttle.sw_thermal_ns, end_->throttle.sw_thermal_ns));
   tell("throttle_hw_thermal_s", seconds(begin_.throttle.hw_thermal_ns, end_->throttle.hw_thermal_ns));
   tell("throttle_power_brake_s", seconds(begin_.throttle.power_brake_ns, end_->throttle.power_brake_ns));

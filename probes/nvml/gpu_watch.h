@@ -32,9 +32,12 @@ inline constexpr ConditionSpec kGpuWatchConditions[] = {
     {.name = "throttle_power_cap_s",
      .meaning = "time that the power limit lowered clocks while measuring (usual under a "
                 "dense load), where NVML counts it"},
+    {.name = "throttle_thermal_s",
+     .meaning = "time that clocks were lowered for temperature while measuring, by software or hardware, where NVML "
+                "counts it"},
     {.name = "throttle_sw_thermal_s",
      .meaning = "time that software lowered clocks for temperature while measuring, where "
-                "NVML counts it"},
+                "NVML counts it (from driver 575)"},
     {.name = "throttle_hw_thermal_s",
      .meaning = "time that hardware lowered clocks for temperature while measuring, where "
                 "NVML counts it"},

@@ -79,6 +79,7 @@ api::Functions find_functions(const Symbols& in) {
   in.find(f.peer_status, "nvmlDeviceGetP2PStatus");
   in.find(f.fields, "nvmlDeviceGetFieldValues");
   in.find(f.fabric, "nvmlDeviceGetGpuFabricInfoV");
+  in.find(f.violation, "nvmlDeviceGetViolationStatus");
   return f;
 }
 

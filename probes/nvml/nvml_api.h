@@ -85,6 +85,13 @@ struct FieldValue {
 };
 static_assert(sizeof(FieldValue) == 40 && alignof(FieldValue) == 8);
 
+/// How long a policy kept a GPU below its clocks.
+struct ViolationTime {
+  unsigned long long reference_us, violation_ns;
+};
+static_assert(sizeof(ViolationTime) == 16);
+inline constexpr int kPolicyPower = 0, kPolicyThermal = 1;
+
 /// One process that uses a GPU (version 2 of the structure, which the _v3 calls fill).
 struct Process {
   unsigned pid;
@@ -152,6 +159,7 @@ struct Functions {
   Call<Device, Device, int, int*> peer_status = nullptr;
   Call<Device, int, FieldValue*> fields = nullptr;
   Call<Device, FabricInfo*> fabric = nullptr;
+  Call<Device, int, ViolationTime*> violation = nullptr;
 };
 
 }  // namespace assay::nvml_api

@@ -159,12 +159,26 @@ Answer<std::uint64_t> NvmlGpu::energy_mj() const {
 Answer<ThrottleTimes> NvmlGpu::throttle() const {
   constexpr std::array kReasons = {api::kFieldPowerCap, api::kFieldSwThermal, api::kFieldHwThermal,
                                    api::kFieldPowerBrake};
-  return changed<ThrottleTimes>(fields(kReasons), [](const std::vector<std::optional<double>>& ns) {
-    return ThrottleTimes{.power_cap_ns = whole(ns[0]),
-                         .sw_thermal_ns = whole(ns[1]),
-                         .hw_thermal_ns = whole(ns[2]),
-                         .power_brake_ns = whole(ns[3])};
-  });
+  const auto ns = fields(kReasons);
+  if (ns.failed()) return {.value = std::nullopt, .code = ns.code};
+  ThrottleTimes times;
+  if (ns.value) {
+    times = {.power_cap_ns = whole((*ns.value)[0]),
+             .sw_thermal_ns = whole((*ns.value)[1]),
+             .hw_thermal_ns = whole((*ns.value)[2]),
+             .power_brake_ns = whole((*ns.value)[3])};
+  }
+  if (times.sw_thermal_ns && times.hw_thermal_ns) times.thermal_ns = *times.sw_thermal_ns + *times.hw_thermal_ns;
+  for (auto [time, policy] :
+       {std::pair(&times.power_cap_ns, api::kPolicyPower), std::pair(&times.thermal_ns, api::kPolicyThermal)}) {
+    if (*time) continue;
+    // Drivers before 575 have this call alone; it is deprecated since 13.0. Delete it when no such driver is met any
+    // more.
+    const auto violation = ask<api::ViolationTime>(functions_->violation, policy);
+    if (violation.failed()) return {.value = std::nullopt, .code = violation.code};
+    if (violation.value) *time = violation.value->violation_ns;
+  }
+  return {.value = times, .code = api::kSuccess};
 }
 
 Answer<unsigned> NvmlGpu::pcie_generation() const { return ask<unsigned>(functions_->pcie_generation); }

@@ -13,9 +13,10 @@ namespace assay {
 /// Time that a GPU ran slower than asked for one reason, in ns since the driver was loaded.
 struct ThrottleTimes {
   std::optional<std::uint64_t> power_cap_ns;    ///< software kept the power limit: usual under a dense load
-  std::optional<std::uint64_t> sw_thermal_ns;   ///< software kept the temperature
-  std::optional<std::uint64_t> hw_thermal_ns;   ///< hardware slowed down for temperature
-  std::optional<std::uint64_t> power_brake_ns;  ///< an outside signal demanded less power
+  std::optional<std::uint64_t> sw_thermal_ns;   ///< software kept the temperature; from driver 575
+  std::optional<std::uint64_t> hw_thermal_ns;   ///< hardware slowed down for temperature; from driver 575
+  std::optional<std::uint64_t> power_brake_ns;  ///< an outside signal demanded less power; from driver 575
+  std::optional<std::uint64_t> thermal_ns;  ///< both thermal reasons; before driver 575 its one thermal violation time
 };
 
 /// Rows that spare rows stand in for.

@@ -28,6 +28,7 @@ NvmlPower::NvmlPower(const std::string& library) : nvml_(library) {
 
 std::vector<EnergyCounter> NvmlPower::counters() const {
   std::vector<EnergyCounter> all;
+  all.reserve(gpus_.size());
   for (const auto& [gpu, subject] : gpus_) {
     all.push_back({.name = subject.id,
                    .source = nvml_.path(),

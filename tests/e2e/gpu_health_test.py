@@ -24,7 +24,7 @@ class GpuHealth(Bench):
         for requirement in profile["requirements"]:
             requirement["parameters"] = {"nvml_library": library or str(node / "libnvidia-ml.so.1"),
                                          "kernel_log": log if log.startswith("/") else str(STATES / log)}
-            requirement.setdefault("conditions", []).append({"name": "driver_version", "equals": "simulated 550.90.07"})
+            requirement.setdefault("conditions", []).append({"name": "driver_version", "equals": "simulated 575.57.08"})
             requirement.update({"repeat": {"n": 1}, "statistic": "max" if "at_most" in requirement["limit"] else "min",
                                 "source": {"document": "the test", "status": "sourced"}})
         self.done = self.assay("accept", "--profile", self.write("profile.json", profile), "--out", self.run_directory,

@@ -39,7 +39,7 @@ struct Node {
 };
 
 json read_state(const std::filesystem::path& path) {
-  const json given = json::parse(std::ifstream(path));
+  json given = json::parse(std::ifstream(path));
   if (!given.contains("base")) return given;
   json merged = read_state(path.parent_path() / given["base"].get<std::string>());
   merged.merge_patch(given);
@@ -282,6 +282,10 @@ Return nvmlDeviceGetFieldValues(Device d, int count, FieldValue* values) {
     field.result = field_number(d, field.field_id, field.scope_id, &field.value.uint64);
   }
   return kSuccess;
+}
+Return nvmlDeviceGetViolationStatus(Device d, int policy, ViolationTime* out) {
+  *out = {};
+  return number(d, policy == kPolicyPower ? "violation_power_ns" : "violation_thermal_ns", &out->violation_ns);
 }
 Return nvmlDeviceGetGpuFabricInfoV(Device d, FabricInfo* out) {
   if (out->version != version_of<FabricInfo>(2)) return kArgumentVersionMismatch;

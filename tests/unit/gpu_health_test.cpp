@@ -34,7 +34,8 @@ TEST(kernel_log, xid_lines_of_every_spelling_are_found) {
 }
 
 TEST(kernel_log, lines_that_are_no_event_are_passed_over) {
-  EXPECT_TRUE(find_xid_events("NVRM: Xid (PCI:0000:3b:00): none\nNVRM: Xid (): 3\nNVRM: Xid (PCI:0000:3b:00\nXid 79\n").empty());
+  EXPECT_TRUE(find_xid_events("NVRM: Xid (PCI:0000:3b:00): none\nNVRM: Xid (): 3\nNVRM: Xid (PCI:0000:3b:00\nXid 79\n")
+                  .empty());
 }
 
 TEST(kernel_log, a_file_from_boot_is_whole_and_a_later_one_is_not) {
@@ -85,7 +86,7 @@ TEST(health_gpu, a_healthy_node_tells_everything_of_eight_gpus) {
   EXPECT_EQ(samples_of(record, "query_errors", gpu(7)), Samples{0});
   EXPECT_EQ(samples_of(record, "xid_events", gpu(7)), Samples{0});
   EXPECT_EQ(samples_of(record, "retired_pages", gpu(7)), Samples{});
-  EXPECT_EQ(value_of(record, "driver_version", node_of(record)), Value{std::string("simulated 550.90.07")});
+  EXPECT_EQ(value_of(record, "driver_version", node_of(record)), Value{std::string("simulated 575.57.08")});
   EXPECT_EQ(value_of(record, "serial", gpu(7)), Value{std::string("1650000000007")});
   EXPECT_EQ(value_of(record, "fabric_state", gpu(7)), Value{std::string("completed")});
   EXPECT_EQ(value_of(record, "ecc_mode", gpu(7)), Value{true});
@@ -110,9 +111,18 @@ TEST(health_gpu, each_fault_is_a_number_on_its_gpu_and_on_no_other) {
   EXPECT_EQ(samples_of(health_of("busy_gpu"), "other_processes", gpu(0)), Samples{2});
 }
 
+TEST(health_gpu, a_driver_without_counters_by_reason_tells_its_thermal_violations_and_no_power_brake) {
+  const Record record = health_of("older_driver");
+  EXPECT_EQ(samples_of(record, "thermal_throttle_time", gpu(2)), Samples{1.5});
+  EXPECT_EQ(samples_of(record, "thermal_throttle_time", gpu(3)), Samples{0});
+  EXPECT_EQ(samples_of(record, "power_brake_time", gpu(3)), Samples{});
+}
+
 TEST(health_gpu, xid_events_belong_to_their_gpu_and_one_that_is_gone_is_named_by_its_address) {
   const FakeTree tree;
-  tree.file("log", "Linux version 6.8\nNVRM: Xid (PCI:0000:ba:00): 63\nNVRM: Xid (PCI:0000:ba:00): 63\nNVRM: Xid (PCI:0000:ab:00): 79\n");
+  tree.file("log",
+            "Linux version 6.8\nNVRM: Xid (PCI:0000:ba:00): 63\nNVRM: Xid (PCI:0000:ba:00): 63\nNVRM: Xid "
+            "(PCI:0000:ab:00): 79\n");
   const Record record = health_of("seven_gpus", tree.path("log"));
   EXPECT_EQ(samples_of(record, "gpus", node_of(record)), Samples{7});
   EXPECT_EQ(samples_of(record, "xid_events", gpu(6)), Samples{2});
@@ -165,7 +175,7 @@ TEST(health_inventory, gpus_are_named_by_their_uuid_on_the_bus_too) {
   EXPECT_EQ(value_of(record, "pci_address", gpu(0)), Value{std::string("0000:18:00.0")});
   EXPECT_EQ(value_of(record, "driver", gpu(0)), Value{std::string("nvidia")});
   EXPECT_EQ(value_of(record, "vbios", gpu(0)), Value{std::string("96.00.89.00.01")});
-  EXPECT_EQ(value_of(record, "driver_version", node_of(record)), Value{std::string("simulated 550.90.07")});
+  EXPECT_EQ(value_of(record, "driver_version", node_of(record)), Value{std::string("simulated 575.57.08")});
 }
 
 TEST(health_inventory, nvml_is_not_asked_about_a_tree_that_is_not_this_machine) {
@@ -177,8 +187,8 @@ TEST(health_inventory, nvml_is_not_asked_about_a_tree_that_is_not_this_machine) 
 
 TEST(power_sampler, gpus_are_measured_by_their_counter_and_a_superchip_has_its_module) {
   const FakeNvml fake("superchip");
-  const Record record = record_of(POWER_SAMPLER, {"--powercap", "/nonexistent", "--nvml-library", fake.library(), "--duration",
-                                                  "500ms", "--interval", "100ms"});
+  const Record record = record_of(POWER_SAMPLER, {"--powercap", "/nonexistent", "--nvml-library", fake.library(),
+                                                  "--duration", "500ms", "--interval", "100ms"});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_GT(samples_of(record, "energy", gpu(0)).at(0), 0);
   EXPECT_FALSE(samples_of(record, "power", gpu(0)).empty());
@@ -191,15 +201,16 @@ TEST(power_sampler, gpus_are_measured_by_their_counter_and_a_superchip_has_its_m
 
 TEST(power_sampler, a_lost_gpu_is_left_out_and_the_others_are_measured) {
   const FakeNvml fake("lost_gpu");
-  const Record record = record_of(POWER_SAMPLER, {"--powercap", "/nonexistent", "--nvml-library", fake.library(), "--duration",
-                                                  "200ms", "--interval", "100ms"});
+  const Record record = record_of(POWER_SAMPLER, {"--powercap", "/nonexistent", "--nvml-library", fake.library(),
+                                                  "--duration", "200ms", "--interval", "100ms"});
   EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(std::ranges::count(record.measurements, "energy", &Measurement::metric), 7);
   EXPECT_TRUE(samples_of(record, "power_module", gpu(0)).empty());
 }
 
 TEST(power_sampler, without_any_instrument_it_skips_and_names_both) {
-  const Record record = record_of(POWER_SAMPLER, {"--powercap", "/nonexistent", "--nvml-library", "absent.so", "--duration", "1s"});
+  const Record record =
+      record_of(POWER_SAMPLER, {"--powercap", "/nonexistent", "--nvml-library", "absent.so", "--duration", "1s"});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_NE(record.end.reason.find("/nonexistent"), std::string::npos) << record.end.reason;
   EXPECT_NE(record.end.reason.find("absent.so"), std::string::npos) << record.end.reason;

@@ -13,14 +13,19 @@ namespace assay {
 namespace {
 
 constexpr Metric kMetrics[] = {{.name = "number", .unit = "1", .meaning = "any"}};
-constexpr ProbeSpec kSpec{.name = "watched", .measures = "Nothing.", .method = "None.", .source = "None.", .metrics = kMetrics,
+constexpr ProbeSpec kSpec{.name = "watched",
+                          .measures = "Nothing.",
+                          .method = "None.",
+                          .source = "None.",
+                          .metrics = kMetrics,
                           .conditions = kGpuWatchConditions};
 const Subject kGpu{"gpu", "GPU-under-test"};
 
 /// What a watch writes in a record, through the strict reader.
 Record record_with(const GpuWatch& watch) {
   std::ostringstream out;
-  Recorder recorder(out, kSpec, {.probe = "watched", .revision = 1, .parameters = {}, .host = {{"name", std::string("n01")}}});
+  Recorder recorder(out, kSpec,
+                    {.probe = "watched", .revision = 1, .parameters = {}, .host = {{"name", std::string("n01")}}});
   recorder.measurement("number", 1.0);
   watch.record(recorder, kGpu);
   recorder.end({.status = Status::complete, .reason = ""});
@@ -45,7 +50,8 @@ TEST(gpu_watch, without_nvml_only_its_absence_is_recorded) {
   const Record record = record_with(watch);
   ASSERT_EQ(record.conditions.size(), 1U);
   EXPECT_EQ(record.conditions[0].name, "nvml");
-  EXPECT_TRUE(std::get<std::string>(record.conditions[0].value).starts_with("absent: NVML cannot be opened: libnvidia-ml-absent"));
+  EXPECT_TRUE(std::get<std::string>(record.conditions[0].value)
+                  .starts_with("absent: NVML cannot be opened: libnvidia-ml-absent"));
   EXPECT_EQ(watch.energy_j(), std::nullopt);
   EXPECT_EQ(watch.window_s(), std::nullopt);
 }
@@ -53,7 +59,8 @@ TEST(gpu_watch, without_nvml_only_its_absence_is_recorded) {
 TEST(gpu_watch, a_gpu_that_nvml_does_not_know_is_an_absence_that_names_it) {
   const FakeNvml fake("healthy");
   const Record record = record_with(GpuWatch("0000:FF:00.0", fake.library()));
-  EXPECT_EQ(value_of(record, "nvml", kGpu), Value{std::string("absent: " FAKE_NVML " knows no GPU at 0000:FF:00.0: Not Found (NVML 6)")});
+  EXPECT_EQ(value_of(record, "nvml", kGpu),
+            Value{std::string("absent: " FAKE_NVML " knows no GPU at 0000:FF:00.0: Not Found (NVML 6)")});
 }
 
 TEST(gpu_watch, a_window_has_the_state_of_its_gpu_and_differences_of_counters) {
@@ -64,7 +71,7 @@ TEST(gpu_watch, a_window_has_the_state_of_its_gpu_and_differences_of_counters) {
   watch.stop();
   const Record record = record_with(watch);
   EXPECT_EQ(value_of(record, "nvml", kGpu), Value{std::string("present")});
-  EXPECT_EQ(value_of(record, "nvml_driver", kGpu), Value{std::string("simulated 550.90.07")});
+  EXPECT_EQ(value_of(record, "nvml_driver", kGpu), Value{std::string("simulated 575.57.08")});
   EXPECT_EQ(number_of(record, "sm_clock_min_hz"), 1.275e9);
   EXPECT_EQ(number_of(record, "sm_clock_max_hz"), 1.98e9);
   EXPECT_EQ(number_of(record, "temperature_max_c"), 87);
@@ -74,6 +81,7 @@ TEST(gpu_watch, a_window_has_the_state_of_its_gpu_and_differences_of_counters) {
   EXPECT_EQ(number_of(record, "throttle_power_brake_s"), 0);
   EXPECT_GT(number_of(record, "throttle_hw_thermal_s"), 0);
   EXPECT_LT(number_of(record, "throttle_hw_thermal_s"), 12);
+  EXPECT_EQ(number_of(record, "throttle_thermal_s"), number_of(record, "throttle_hw_thermal_s"));
   EXPECT_GE(number_of(record, "watch_samples"), 1);
   EXPECT_EQ(number_of(record, "watch_failures"), 0);
   EXPECT_TRUE(watch.energy_j());

@@ -1,4 +1,5 @@
-// NVML as a library that is found at run time: what it answers, what it does not, and what becomes of it without a driver.
+// NVML as a library that is found at run time: what it answers, what it does not, and what becomes of it without a
+// driver.
 #include <gtest/gtest.h>
 
 #include "probes/core/probe.h"
@@ -20,9 +21,10 @@ std::string skip_of(const std::string& library) {
 }  // namespace
 
 TEST(nvml, a_missing_library_is_a_skip_that_names_it) {
-  EXPECT_EQ(skip_of("libnvidia-ml-absent.so.1"),
-            "NVML cannot be opened: libnvidia-ml-absent.so.1: cannot open shared object file: No such file or directory; it "
-            "comes with the NVIDIA driver");
+  EXPECT_EQ(
+      skip_of("libnvidia-ml-absent.so.1"),
+      "NVML cannot be opened: libnvidia-ml-absent.so.1: cannot open shared object file: No such file or directory; it "
+      "comes with the NVIDIA driver");
 }
 
 TEST(nvml, a_library_that_is_another_is_a_skip_that_says_so) {
@@ -38,7 +40,7 @@ TEST(nvml, a_library_without_its_driver_is_a_skip_with_its_words) {
 TEST(nvml, a_simulated_driver_says_so) {
   const FakeNvml fake("healthy");
   const Nvml nvml(fake.library());
-  EXPECT_EQ(nvml.driver_version(), "simulated 550.90.07");
+  EXPECT_EQ(nvml.driver_version(), "simulated 575.57.08");
   EXPECT_EQ(nvml.path(), FAKE_NVML);
 }
 
