@@ -14,8 +14,8 @@ inline constexpr std::uint64_t kChaseLine = 128;
 /// first word of each line is the byte offset of the next line, all others are 0.
 std::vector<std::uint64_t> chase_words(std::size_t places, std::uint64_t seed);
 
-/// The byte offset at which `steps` steps from byte offset `from` end. Throws std::out_of_range when a word leads out of
-/// `words`.
+/// The byte offset at which `steps` steps from byte offset `from` end. Throws std::out_of_range when a word leads out
+/// of `words`.
 std::uint64_t chase_end(std::span<const std::uint64_t> words, std::uint64_t from, std::uint64_t steps);
 
 }  // namespace assay

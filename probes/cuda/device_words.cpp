@@ -20,7 +20,7 @@ std::uint64_t DeviceWords::total() const {
   return std::accumulate(words.begin(), words.end(), std::uint64_t{0});
 }
 
-const Device& made_current(const Device& device) {
+Device made_current(const Device& device) {
   use(device);
   return device;
 }

@@ -26,6 +26,6 @@ class DeviceWords {
 };
 
 /// Makes `device` current and returns it: for the initialisers of members that belong to it.
-const Device& made_current(const Device& device);
+Device made_current(const Device& device);
 
 }  // namespace assay

@@ -44,11 +44,6 @@ double overlap_share(std::span<const Seconds> times) {
   return overlap_share(intervals);
 }
 
-Seconds span_of(std::span<const Interval_s> intervals) {
-  const Bounds all = bounds(intervals);
-  return {all.last_end - all.first_begin};
-}
-
 std::size_t copies_for(Seconds one, Seconds wanted, std::size_t cap) {
   if (!(one.count > 0)) return cap;
   const double copies = std::ceil(wanted.count / one.count);
@@ -80,6 +75,7 @@ std::optional<double> slice_worst(std::span<const Sampling> slices) {
 std::vector<std::vector<Device>> schedule_groups(const std::vector<Device>& devices, std::string_view schedule) {
   if (schedule == "together") return {devices};
   std::vector<std::vector<Device>> groups;
+  groups.reserve(devices.size());
   for (const Device& device : devices) groups.push_back({device});
   return groups;
 }

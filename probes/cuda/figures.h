@@ -28,9 +28,6 @@ double overlap_share(std::span<const Interval_s> intervals);
 /// The same of things that began at one moment and took `times`.
 double overlap_share(std::span<const Seconds> times);
 
-/// Time from the first begin to the last end. Throws as overlap_share does.
-Seconds span_of(std::span<const Interval_s> intervals);
-
 /// Number of copies that make a sample last about `wanted` when one takes `one`: at least 1, at most `cap`.
 std::size_t copies_for(Seconds one, Seconds wanted, std::size_t cap);
 
@@ -64,14 +61,17 @@ struct DevicePair {
 /// Every ordered pair of `devices` different devices, by source, then target.
 std::vector<DevicePair> ordered_pairs(std::size_t devices);
 
-/// Which of the `devices - 1` landing places of a target belongs to `pair.source`: sources in order, the target left out.
-constexpr std::size_t landing_place(DevicePair pair) { return pair.source < pair.target ? pair.source : pair.source - 1; }
+/// Which of the `devices - 1` landing places of a target belongs to `pair.source`: sources in order, the target left
+/// out.
+constexpr std::size_t landing_place(DevicePair pair) {
+  return pair.source < pair.target ? pair.source : pair.source - 1;
+}
 static_assert(landing_place({.source = 0, .target = 1}) == 0 && landing_place({.source = 2, .target = 1}) == 1);
 
 /// Samples several quantities that one round yields together, such as the bandwidths of GPUs that run at once. `round`
-/// gives the same number of values each time, in the same order; the smallest of a round decides when warm-up and sampling
-/// end, as sample() has it, and all quantities are cut there. Throws std::logic_error when a round is empty or of another
-/// length than the first.
+/// gives the same number of values each time, in the same order; the smallest of a round decides when warm-up and
+/// sampling end, as sample() has it, and all quantities are cut there. Throws std::logic_error when a round is empty or
+/// of another length than the first.
 std::vector<Sampling> sample_rounds(const SamplingPlan& plan, const std::function<std::vector<double>()>& round);
 
 }  // namespace assay

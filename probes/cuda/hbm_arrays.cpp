@@ -1,7 +1,6 @@
 // hbm_arrays: what is launched on the arrays, and what is expected of them.
 #include "probes/cuda/hbm_arrays.h"
 
-
 #include "probes/cuda/payload.h"
 
 namespace assay {
@@ -57,9 +56,11 @@ std::uint64_t HbmArrays::mismatches(HbmKernel kernel) {
   use(device_);
   wrong_.clear(stream_);
   if (kernel == HbmKernel::read || kernel == HbmKernel::write) {
-    enqueue_payload_check(a_.data(), each(), kernel == HbmKernel::read ? kReadSeed : kWriteSeed, wrong_.data(), stream_);
+    enqueue_payload_check(a_.data(), each(), kernel == HbmKernel::read ? kReadSeed : kWriteSeed, wrong_.data(),
+                          stream_);
   } else {
-    for (const HbmArray which : kHbmArrays) enqueue_check(kernel, which, array(which), elements_, wrong_.data(), stream_);
+    for (const HbmArray which : kHbmArrays)
+      enqueue_check(kernel, which, array(which), elements_, wrong_.data(), stream_);
   }
   wait(stream_);
   return wrong_.total();

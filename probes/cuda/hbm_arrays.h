@@ -21,7 +21,8 @@ class HbmArrays {
   void prepare(HbmKernel kernel);
   /// Enqueues `passes` passes of `kernel`.
   void enqueue(HbmKernel kernel, std::size_t passes, const Stream& stream) const;
-  /// 1 when the sum of the passes of read or dot since the last call is not what it must be, else 0; for other kernels 0.
+  /// 1 when the sum of the passes of read or dot since the last call is not what it must be, else 0; for other kernels
+  /// 0.
   std::uint64_t wrong_sum(HbmKernel kernel, std::size_t passes);
   /// Elements of all three arrays that differ from what `kernel` must have made of them.
   std::uint64_t mismatches(HbmKernel kernel);

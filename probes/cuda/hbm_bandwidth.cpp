@@ -21,19 +21,26 @@
 namespace assay {
 namespace {
 
-constexpr double kInstrument = 1e-4;      // 0.5 us of event resolution (CUDA Runtime API) in 5 ms or more
+constexpr double kInstrument = 1e-4;       // 0.5 us of event resolution (CUDA Runtime API) in 5 ms or more
 constexpr double kSliceInstrument = 1e-2;  // events of about 2 us around reads of 0.2 ms or more
 constexpr std::size_t kPasses = 10;        // a sample: 20 ms or more of the fastest memory with fallback parameters
 constexpr std::size_t kSweeps = 10;        // samples of each slice; ten give an interval for the median
-constexpr std::size_t kBatch = 64;         // slices behind one gate: two operations each, a stream takes about a thousand
+constexpr std::size_t kBatch = 64;  // slices behind one gate: two operations each, a stream takes about a thousand
 constexpr std::size_t kArrays = 3;
 constexpr std::uint64_t kCacheMultiple = 4;  // STREAM's rule
 constexpr Bytes kGranule = {1 << 20};
 
 constexpr Parameter kParameters[] = {
     kDeviceParameter,
-    {.name = "size", .unit = "B", .fallback = "4GiB", .quick = "1GiB", .meaning = "size of each of the three arrays, at least four times the second-level cache"},
-    {.name = "slice", .unit = "B", .fallback = "1GiB", .meaning = "size of the slices in which all free memory is walked; 0 for no walk"},
+    {.name = "size",
+     .unit = "B",
+     .fallback = "4GiB",
+     .quick = "1GiB",
+     .meaning = "size of each of the three arrays, at least four times the second-level cache"},
+    {.name = "slice",
+     .unit = "B",
+     .fallback = "1GiB",
+     .meaning = "size of the slices in which all free memory is walked; 0 for no walk"},
     kScheduleParameter,
 };
 constexpr Metric kMetrics[] = {
@@ -42,18 +49,36 @@ constexpr Metric kMetrics[] = {
     {.name = "copy_bandwidth", .unit = "B/s", .meaning = "c = a: 2 x 8 bytes an element", .instrument = kInstrument},
     {.name = "scale_bandwidth", .unit = "B/s", .meaning = "b = s c: 2 x 8 bytes an element", .instrument = kInstrument},
     {.name = "add_bandwidth", .unit = "B/s", .meaning = "c = a + b: 3 x 8 bytes an element", .instrument = kInstrument},
-    {.name = "triad_bandwidth", .unit = "B/s", .meaning = "a = b + s c: 3 x 8 bytes an element", .instrument = kInstrument},
-    {.name = "dot_bandwidth", .unit = "B/s", .meaning = "sum of a b: 2 x 8 bytes an element", .instrument = kInstrument},
-    {.name = "slice_bandwidth", .unit = "B/s", .meaning = "one read of one slice of the memory, at its number, where the walk has slices", .instrument = kSliceInstrument},
-    {.name = "slice_worst", .unit = "1", .meaning = "median of the slowest slice over the median of all slices' medians, where the walk has slices", .instrument = kSliceInstrument},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "elements of arrays and words of slices that are not what they must be, and sums that are wrong"},
+    {.name = "triad_bandwidth",
+     .unit = "B/s",
+     .meaning = "a = b + s c: 3 x 8 bytes an element",
+     .instrument = kInstrument},
+    {.name = "dot_bandwidth",
+     .unit = "B/s",
+     .meaning = "sum of a b: 2 x 8 bytes an element",
+     .instrument = kInstrument},
+    {.name = "slice_bandwidth",
+     .unit = "B/s",
+     .meaning = "one read of one slice of the memory, at its number, where the walk has slices",
+     .instrument = kSliceInstrument},
+    {.name = "slice_worst",
+     .unit = "1",
+     .meaning = "median of the slowest slice over the median of all slices' medians, where the walk has slices",
+     .instrument = kSliceInstrument},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "elements of arrays and words of slices that are not what they must be, and sums that are wrong"},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "array_bytes", .meaning = "Size of each array, in B."},
-    {.name = "cache_multiple", .meaning = "Size of each array over the second-level cache, where the runtime tells that."},
+    {.name = "cache_multiple",
+     .meaning = "Size of each array over the second-level cache, where the runtime tells that."},
     {.name = "passes_per_sample", .meaning = "Passes of a kernel that one sample spans."},
     {.name = "devices_at_once", .meaning = "GPUs that were measured at the same time."},
-    {.name = "overlap", .meaning = "Share of a sample's time in which all GPUs of it were busy, median over the samples, where the schedule is together."},
+    {.name = "overlap",
+     .meaning = "Share of a sample's time in which all GPUs of it were busy, median over the samples, where the "
+                "schedule is together."},
     {.name = "slices", .meaning = "Slices that the walk found room for."},
     {.name = "slice_coverage", .meaning = "Share of the GPU's memory that lay in slices."},
     {.name = "slice_left_bytes", .meaning = "Free memory that no slice covered, in B, where the walk has slices."},
@@ -64,17 +89,25 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Bandwidth of a GPU's memory by its multiprocessors, and of every slice of that memory.",
     .method =
-        "STREAM's copy, scale, add and triad, BabelStream's dot, and a plain read and write, on arrays of doubles that are filled "
-        "anew before each kernel; 16 bytes a load, grid-stride. The arrays are at least four times the second-level cache and take "
-        "at most 80 % of memory. A sample is ten passes, enqueued behind a gate and timed by events on the device. Bytes are those "
-        "that the kernel asks to read and write; the best of the samples is what BabelStream quotes. After each kernel every "
-        "element of every array is compared with its exact value, and every sum with the exact sum. Then memory is taken in slices "
-        "until 256 MiB are left; each is filled with a payload of its own, read ten times in sweeps over all of them, so that no "
-        "read finds it in the cache, and compared word by word. A copy engine is not used: it does not measure this memory.",
+        "STREAM's copy, scale, add and triad, BabelStream's dot, and a plain read and write, on arrays of doubles that "
+        "are filled "
+        "anew before each kernel; 16 bytes a load, grid-stride. The arrays are at least four times the second-level "
+        "cache and take "
+        "at most 80 % of memory. A sample is ten passes, enqueued behind a gate and timed by events on the device. "
+        "Bytes are those "
+        "that the kernel asks to read and write; the best of the samples is what BabelStream quotes. After each kernel "
+        "every "
+        "element of every array is compared with its exact value, and every sum with the exact sum. Then memory is "
+        "taken in slices "
+        "until 256 MiB are left; each is filled with a payload of its own, read ten times in sweeps over all of them, "
+        "so that no "
+        "read finds it in the cache, and compared word by word. A copy engine is not used: it does not measure this "
+        "memory.",
     .source =
-        "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; Deakin et al., BabelStream, IJCSE 17(3), 2018; the uncertainties are "
+        "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; Deakin et al., BabelStream, IJCSE 17(3), 2018; the "
+        "uncertainties are "
         "inferred from the resolution of CUDA events.",
-    .needs = "an NVIDIA GPU and its driver",
+    .needs = "NVIDIA driver for CUDA 13",
     .typical = {60},
     .deadline = {1800},
     .parameters = kParameters,
@@ -100,11 +133,14 @@ Bytes size_of_arrays(const Device& device, Bytes wanted, Recorder& record) {
   const Bytes size = array_size(wanted, kArrays, device.memory, free_memory(), kGranule);
   const auto people = [](Bytes bytes) { return for_people(static_cast<double>(bytes.count), "B"); };
   if (size < wanted) {
-    record.note(fmt::format("{}: each array is {}, not {}: three of them may take 80 % of memory", device.uuid, people(size), people(wanted)));
+    record.note(fmt::format("{}: each array is {}, not {}: three of them may take 80 % of memory", device.uuid,
+                            people(size), people(wanted)));
   }
   if (size.count < kCacheMultiple * device.l2.count || size.count == 0) {
-    throw std::runtime_error(fmt::format("size: {} on {} is less than four times its second-level cache of {}; hint: free the GPU, or choose a larger size",
-                                         people(size), device.uuid, people(device.l2)));
+    throw std::runtime_error(
+        fmt::format("size: {} on {} is less than four times its second-level cache of {}; hint: free the GPU, or "
+                    "choose a larger size",
+                    people(size), device.uuid, people(device.l2)));
   }
   return size;
 }
@@ -117,10 +153,13 @@ void measure_kernels(const Parameters& given, Group& group, Recorder& record) {
     const Bytes size = size_of_arrays(device, given.bytes("size"), record);
     arrays.emplace_back(device, size);
     record.condition("array_bytes", static_cast<std::int64_t>(size.count), device.subject());
-    if (device.l2.count > 0) record.condition("cache_multiple", static_cast<double>(size.count) / static_cast<double>(device.l2.count), device.subject());
+    if (device.l2.count > 0)
+      record.condition("cache_multiple", static_cast<double>(size.count) / static_cast<double>(device.l2.count),
+                       device.subject());
   }
   const auto run = [&](HbmKernel kernel) {
-    return group.lanes.run_on_each([&](std::size_t i, const Stream& stream) { arrays[i].enqueue(kernel, kPasses, stream); });
+    return group.lanes.run_on_each(
+        [&](std::size_t i, const Stream& stream) { arrays[i].enqueue(kernel, kPasses, stream); });
   };
   for (const HbmKernel kernel : kHbmKernels) {
     for (HbmArrays& one : arrays) one.prepare(kernel);
@@ -184,7 +223,8 @@ void measure_group(const Parameters& given, const std::vector<Device>& devices, 
     record.condition("devices_at_once", static_cast<std::int64_t>(devices.size()), device.subject());
     record.condition("passes_per_sample", static_cast<std::int64_t>(kPasses), device.subject());
   }
-  Group group{.lanes = Lanes(devices, 1), .watches = {}, .mismatches = std::vector<double>(devices.size(), 0), .overlaps = {}};
+  Group group{
+      .lanes = Lanes(devices, 1), .watches = {}, .mismatches = std::vector<double>(devices.size(), 0), .overlaps = {}};
   measure_kernels(given, group, record);
   measure_slices(given.bytes("slice"), group, record);
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -200,7 +240,8 @@ void measure(const Parameters& given, Recorder& record) {
     throw std::runtime_error(fmt::format("slice: {} B is not a multiple of 1 MiB", slice.count));
   }
   load_kernels_eagerly();
-  for (const auto& group : schedule_groups(chosen_devices(given), given.text("schedule"))) measure_group(given, group, record);
+  for (const auto& group : schedule_groups(chosen_devices(given), given.text("schedule")))
+    measure_group(given, group, record);
 }
 
 }  // namespace

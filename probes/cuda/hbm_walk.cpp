@@ -30,7 +30,8 @@ HbmWalk::HbmWalk(const Device& device, Bytes slice)
 }
 
 double HbmWalk::coverage() const {
-  return static_cast<double>(slice_.count) * static_cast<double>(memory_.size()) / static_cast<double>(device_.memory.count);
+  return static_cast<double>(slice_.count) * static_cast<double>(memory_.size()) /
+         static_cast<double>(device_.memory.count);
 }
 
 void HbmWalk::enqueue(std::size_t first, std::size_t last, const Stream& stream) {

@@ -30,33 +30,67 @@ constexpr std::uint64_t kSteps = 16384;       // of the chase in one sample: 8 m
 constexpr Seconds kLoadTime = {0.5};          // of copies both ways while the link is read: five readings
 constexpr std::size_t kLoadCopies = 200;      // a stream takes about a thousand operations
 constexpr Bytes kGranule = {1 << 20};
-constexpr std::size_t kHostBuffers = 3;       // each way one that is pinned, and a pageable one
+constexpr std::size_t kHostBuffers = 3;  // each way one that is pinned, and a pageable one
 constexpr std::array kUp = {Direction::h2d}, kDown = {Direction::d2h};
 constexpr std::array kBoth = {Direction::h2d, Direction::d2h};
 
 constexpr Parameter kParameters[] = {
     kDeviceParameter,
-    {.name = "size", .unit = "B", .fallback = "512MiB", .quick = "256MiB", .meaning = "payload of one copy; 1 MiB or more"},
+    {.name = "size",
+     .unit = "B",
+     .fallback = "512MiB",
+     .quick = "256MiB",
+     .meaning = "payload of one copy; 1 MiB or more"},
     kScheduleParameter,
 };
 constexpr Metric kMetrics[] = {
-    {.name = "h2d_bandwidth", .unit = "B/s", .meaning = "payload bytes from pinned host memory to the GPU by a copy engine over the device time of 16 copies", .instrument = kInstrument},
+    {.name = "h2d_bandwidth",
+     .unit = "B/s",
+     .meaning = "payload bytes from pinned host memory to the GPU by a copy engine over the device time of 16 copies",
+     .instrument = kInstrument},
     {.name = "d2h_bandwidth", .unit = "B/s", .meaning = "the same from the GPU to the host", .instrument = kInstrument},
-    {.name = "h2d_bandwidth_sm", .unit = "B/s", .meaning = "the same to the GPU by its multiprocessors, which load from host memory", .instrument = kInstrument},
-    {.name = "d2h_bandwidth_sm", .unit = "B/s", .meaning = "the same to the host by the GPU's multiprocessors, which store to host memory", .instrument = kInstrument},
-    {.name = "duplex_bandwidth", .unit = "B/s", .meaning = "sum of both directions by copy engines at once: all payload bytes over the time until both are done", .instrument = kInstrument},
-    {.name = "latency", .unit = "s", .better = Better::lower, .meaning = "one load of pinned host memory by one GPU thread, each needing the one before", .instrument = kLatencyInstrument},
-    {.name = "h2d_bandwidth_pageable", .unit = "B/s", .meaning = "one copy from pageable memory in wall time, a control value, where the schedule is one_by_one", .instrument = kPageableInstrument},
-    {.name = "pcie_generation", .unit = "1", .meaning = "lowest PCIe generation of the link while copies ran both ways, where NVML tells it"},
-    {.name = "pcie_width", .unit = "1", .meaning = "fewest PCIe lanes of the link while copies ran both ways, where NVML tells them"},
-    {.name = "pcie_replays", .unit = "1", .better = Better::lower, .meaning = "packets that the link repeated while measuring, where NVML counts them"},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "words of the last copy of each sample that did not arrive, and chases that ended elsewhere"},
+    {.name = "h2d_bandwidth_sm",
+     .unit = "B/s",
+     .meaning = "the same to the GPU by its multiprocessors, which load from host memory",
+     .instrument = kInstrument},
+    {.name = "d2h_bandwidth_sm",
+     .unit = "B/s",
+     .meaning = "the same to the host by the GPU's multiprocessors, which store to host memory",
+     .instrument = kInstrument},
+    {.name = "duplex_bandwidth",
+     .unit = "B/s",
+     .meaning = "sum of both directions by copy engines at once: all payload bytes over the time until both are done",
+     .instrument = kInstrument},
+    {.name = "latency",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "one load of pinned host memory by one GPU thread, each needing the one before",
+     .instrument = kLatencyInstrument},
+    {.name = "h2d_bandwidth_pageable",
+     .unit = "B/s",
+     .meaning = "one copy from pageable memory in wall time, a control value, where the schedule is one_by_one",
+     .instrument = kPageableInstrument},
+    {.name = "pcie_generation",
+     .unit = "1",
+     .meaning = "lowest PCIe generation of the link while copies ran both ways, where NVML tells it"},
+    {.name = "pcie_width",
+     .unit = "1",
+     .meaning = "fewest PCIe lanes of the link while copies ran both ways, where NVML tells them"},
+    {.name = "pcie_replays",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "packets that the link repeated while measuring, where NVML counts them"},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "words of the last copy of each sample that did not arrive, and chases that ended elsewhere"},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "payload_bytes", .meaning = "Payload of one copy, in B."},
     {.name = "copies_per_sample", .meaning = "Copies that one sample spans."},
     {.name = "devices_at_once", .meaning = "GPUs that were measured at the same time."},
-    {.name = "overlap", .meaning = "Share of a sample's time in which all of its copies ran, median over the samples of several."},
+    {.name = "overlap",
+     .meaning = "Share of a sample's time in which all of its copies ran, median over the samples of several."},
     {.name = "numa_node", .meaning = "NUMA node of the GPU, where the kernel knows it."},
     {.name = "numa_binding", .meaning = "How the pinned memory came to that node: mbind, first_touch, or none."},
     {.name = "numa_share", .meaning = "Share of the pinned pages that lie on that node, where the kernel tells it."},
@@ -67,16 +101,22 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Bandwidth and latency between host memory and each GPU, one by one or all at once.",
     .method =
-        "Pinned host buffers lie on the GPU's NUMA node. A sample is 16 copies of the payload, enqueued behind a gate, so that all "
-        "GPUs and directions of it start at once, and timed by events on the device. Each bandwidth counts payload bytes; one "
-        "direction is one metric, and duplex_bandwidth alone is a sum of two. What is copied to is overwritten before each sample, "
-        "and what its last copy left is compared word by word. The latency is that of a random cycle of pointers, one in each 128 B of 16 MiB, past "
-        "the GPU's caches. PCIe generation and width are read while copies run both ways, because a link at rest may lower both; the watch's "
+        "Pinned host buffers lie on the GPU's NUMA node. A sample is 16 copies of the payload, enqueued behind a gate, "
+        "so that all "
+        "GPUs and directions of it start at once, and timed by events on the device. Each bandwidth counts payload "
+        "bytes; one "
+        "direction is one metric, and duplex_bandwidth alone is a sum of two. What is copied to is overwritten before "
+        "each sample, "
+        "and what its last copy left is compared word by word. The latency is that of a random cycle of pointers, one "
+        "in each 128 B of 16 MiB, past "
+        "the GPU's caches. PCIe generation and width are read while copies run both ways, because a link at rest may "
+        "lower both; the watch's "
         "conditions span the whole measurement.",
     .source =
-        "NVIDIA nvbandwidth 0.8, README and testcases, for size, number of copies and gate; it times one direction of two where "
+        "NVIDIA nvbandwidth 0.8, README and testcases, for size, number of copies and gate; it times one direction of "
+        "two where "
         "duplex_bandwidth adds both; the uncertainties are inferred from the resolution of CUDA events.",
-    .needs = "an NVIDIA GPU and its driver",
+    .needs = "NVIDIA driver for CUDA 13",
     .typical = {60},
     .deadline = {1800},
     .parameters = kParameters,
@@ -94,6 +134,7 @@ struct Group {
 
 std::vector<GpuWatch> watches_for(const std::vector<Device>& devices) {
   std::vector<GpuWatch> watches;
+  watches.reserve(devices.size());
   for (const Device& device : devices) watches.emplace_back(device.pci_bus_id);
   return watches;
 }
@@ -104,7 +145,8 @@ std::vector<Lane> copy_lanes(Group& group, std::span<const Direction> directions
   for (std::size_t i = 0; i < group.paths.size(); ++i) {
     for (const Direction direction : directions) {
       HostPath* const path = &group.paths[i];
-      lanes.push_back({.device = i, .enqueue = [=](const Stream& stream) { path->enqueue(direction, engine, copies, stream); }});
+      lanes.push_back(
+          {.device = i, .enqueue = [=](const Stream& stream) { path->enqueue(direction, engine, copies, stream); }});
     }
   }
   return lanes;
@@ -127,7 +169,8 @@ std::vector<double> copy_once(Group& group, std::span<const Direction> direction
     const auto own = std::span(times).subspan(i * directions.size(), directions.size());
     const Seconds slowest = *std::ranges::max_element(own, {}, &Seconds::count);
     rates.push_back((Bytes{group.paths[i].size().count * kCopies * directions.size()} / slowest).count);
-    for (const Direction direction : directions) group.mismatches[i] += static_cast<double>(group.paths[i].mismatches(direction));
+    for (const Direction direction : directions)
+      group.mismatches[i] += static_cast<double>(group.paths[i].mismatches(direction));
   }
   return rates;
 }
@@ -135,7 +178,8 @@ std::vector<double> copy_once(Group& group, std::span<const Direction> direction
 void measure_bandwidth(const SamplingPlan& plan, Group& group, Recorder& record) {
   const auto take = [&](const char* metric, std::span<const Direction> directions, Engine engine) {
     const auto sampled = sample_rounds(plan, [&] { return copy_once(group, directions, engine); });
-    for (std::size_t i = 0; i < sampled.size(); ++i) record.measurement(metric, sampled[i], group.paths[i].device().subject());
+    for (std::size_t i = 0; i < sampled.size(); ++i)
+      record.measurement(metric, sampled[i], group.paths[i].device().subject());
   };
   take("h2d_bandwidth", kUp, Engine::copy_engine);
   take("d2h_bandwidth", kDown, Engine::copy_engine);
@@ -147,9 +191,11 @@ void measure_bandwidth(const SamplingPlan& plan, Group& group, Recorder& record)
 void measure_latency(const SamplingPlan& plan, Group& group, Recorder& record) {
   std::uint64_t steps = 0;
   const auto sampled = sample_rounds(plan, [&] {
-    const auto times = group.lanes.run_on_each([&](std::size_t i, const Stream& stream) { group.paths[i].enqueue_latency(kSteps, stream); });
+    const auto times = group.lanes.run_on_each(
+        [&](std::size_t i, const Stream& stream) { group.paths[i].enqueue_latency(kSteps, stream); });
     steps += kSteps;
     std::vector<double> latencies;
+    latencies.reserve(times.size());
     for (const Seconds time : times) latencies.push_back(time.count / static_cast<double>(kSteps));
     return latencies;
   });
@@ -184,7 +230,8 @@ void measure_link(Group& group, Recorder& record) {
   (void)group.lanes.run(lanes, Begin::as_it_comes);  // the load is the point, not its time
   for (std::size_t i = 0; i < devices.size(); ++i) {
     watches[i].stop();
-    if (const auto generation = watches[i].pcie_generation_min()) record.measurement("pcie_generation", *generation, devices[i].subject());
+    if (const auto generation = watches[i].pcie_generation_min())
+      record.measurement("pcie_generation", *generation, devices[i].subject());
     if (const auto width = watches[i].pcie_width_min()) record.measurement("pcie_width", *width, devices[i].subject());
   }
 }
@@ -203,12 +250,19 @@ void record_path(const HostPath& path, std::size_t at_once, Recorder& record) {
 void measure_group(const Parameters& given, const std::vector<Device>& devices, Recorder& record) {
   const Bytes wanted = given.bytes("size");
   const Bytes size = affordable(wanted, kHostBuffers * devices.size(), kGranule);
-  if (size.count == 0) throw std::runtime_error(fmt::format("size: {} B is less than 1 MiB, or more than this machine's memory holds", wanted.count));
+  if (size.count == 0)
+    throw std::runtime_error(
+        fmt::format("size: {} B is less than 1 MiB, or more than this machine's memory holds", wanted.count));
   if (size < wanted) {
     record.note(fmt::format("the payload is {}, not {}: the buffers may take half of the host's memory",
-                            for_people(static_cast<double>(size.count), "B"), for_people(static_cast<double>(wanted.count), "B")));
+                            for_people(static_cast<double>(size.count), "B"),
+                            for_people(static_cast<double>(wanted.count), "B")));
   }
-  Group group{.lanes = Lanes(devices, 2), .paths = {}, .watches = {}, .mismatches = std::vector<double>(devices.size(), 0), .overlaps = {}};
+  Group group{.lanes = Lanes(devices, 2),
+              .paths = {},
+              .watches = {},
+              .mismatches = std::vector<double>(devices.size(), 0),
+              .overlaps = {}};
   for (std::size_t i = 0; i < devices.size(); ++i) {
     group.paths.emplace_back(devices[i], size, i);
     record_path(group.paths.back(), devices.size(), record);
@@ -230,7 +284,8 @@ void measure_group(const Parameters& given, const std::vector<Device>& devices, 
 
 void measure(const Parameters& given, Recorder& record) {
   load_kernels_eagerly();
-  for (const auto& group : schedule_groups(chosen_devices(given), given.text("schedule"))) measure_group(given, group, record);
+  for (const auto& group : schedule_groups(chosen_devices(given), given.text("schedule")))
+    measure_group(given, group, record);
 }
 
 }  // namespace

@@ -76,7 +76,8 @@ void HostPath::enqueue(Direction direction, Engine engine, std::size_t copies, c
     if (engine == Engine::multiprocessors) {
       enqueue_copy(up ? device : there, up ? there : device, size_, stream);
     } else {
-      check(cudaMemcpyAsync(up ? device : there, up ? there : device, size_.count, up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, stream.get()),
+      check(cudaMemcpyAsync(up ? device : there, up ? there : device, size_.count,
+                            up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, stream.get()),
             up ? "copying to the GPU" : "copying from the GPU");
     }
   }
@@ -95,7 +96,8 @@ Seconds HostPath::pageable_copy() {
   use(device_);
   const CpuBinding binding(cpus_near(node_));
   const auto begin = std::chrono::steady_clock::now();
-  check(cudaMemcpyAsync(device_target_.data(), pageable_.as<std::byte>().data(), size_.count, cudaMemcpyHostToDevice, stream_.get()),
+  check(cudaMemcpyAsync(device_target_.data(), pageable_.as<std::byte>().data(), size_.count, cudaMemcpyHostToDevice,
+                        stream_.get()),
         "copying from pageable memory");
   wait(stream_);
   return {std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};

@@ -42,6 +42,7 @@ std::vector<Seconds> Lanes::run(std::span<const Lane> lanes, Begin how) {
   }
   gate_.open();
   std::vector<Seconds> times;
+  times.reserve(running.size());
   for (std::size_t i = 0; i < running.size(); ++i) {
     use(devices_[lanes[i].device]);
     times.push_back(elapsed(running[i].first->begin, running[i].second->end));
@@ -52,6 +53,7 @@ std::vector<Seconds> Lanes::run(std::span<const Lane> lanes, Begin how) {
 
 std::vector<Seconds> Lanes::run_on_each(const std::function<void(std::size_t, const Stream&)>& enqueue) {
   std::vector<Lane> lanes;
+  lanes.reserve(devices_.size());
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     lanes.push_back({.device = i, .enqueue = [&enqueue, i](const Stream& stream) { enqueue(i, stream); }});
   }

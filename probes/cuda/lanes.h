@@ -27,9 +27,9 @@ class Lanes {
   /// Up to `per_device` lanes at once on each of `devices`.
   Lanes(std::vector<Device> devices, std::size_t per_device);
 
-  /// Runs all lanes at once; returns for each the time on its device from the common start to its own end. Behind a gate a
-  /// lane enqueues at most some hundreds of operations (see Gate). Throws std::logic_error for a device with more lanes
-  /// than were asked for, std::runtime_error when work fails, hangs, or did not wait for the common start.
+  /// Runs all lanes at once; returns for each the time on its device from the common start to its own end. Behind a
+  /// gate a lane enqueues at most some hundreds of operations (see Gate). Throws std::logic_error for a device with
+  /// more lanes than were asked for, std::runtime_error when work fails, hangs, or did not wait for the common start.
   std::vector<Seconds> run(std::span<const Lane> lanes, Begin how = Begin::gated);
 
   /// Runs the same work on every device: one lane each, enqueue(place of the device, stream).
@@ -43,7 +43,7 @@ class Lanes {
     Event end;
   };
   struct OneDevice {
-    Stream gate;   ///< holds the gate, then the common start
+    Stream gate;  ///< holds the gate, then the common start
     Event begin;
     std::vector<OneLane> lanes;
   };
@@ -52,8 +52,8 @@ class Lanes {
   Gate gate_;
 };
 
-/// Has kernels loaded when a device is first used, not when each is first launched: loading waits for running kernels, and
-/// behind a closed gate it would wait until the gate gives up. Call before anything else of CUDA.
+/// Has kernels loaded when a device is first used, not when each is first launched: loading waits for running kernels,
+/// and behind a closed gate it would wait until the gate gives up. Call before anything else of CUDA.
 void load_kernels_eagerly();
 
 }  // namespace assay

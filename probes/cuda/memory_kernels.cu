@@ -25,8 +25,8 @@ struct Count {
   static constexpr std::uint64_t value = kValue;
 };
 
-/// Calls step(first, stride, count) so that all indices below `vectors` are taken once: first, first + stride, ... count
-/// of them at a time.
+/// Calls step(first, stride, count) so that all indices below `vectors` are taken once: first, first + stride, ...
+/// count of them at a time.
 template <class Step>
 __device__ void stride_over(std::uint64_t vectors, Step step) {
   const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
@@ -38,7 +38,8 @@ __device__ void stride_over(std::uint64_t vectors, Step step) {
 /// Adds every thread's `mine` to one of the slots: warps first, then the block, then memory.
 __device__ void add_to_slots(Word mine, Word* sums, unsigned slots) {
   __shared__ Word of_warp[kThreads / kWarp];
-  for (unsigned distance = kWarp / 2; distance > 0; distance /= 2) mine += __shfl_down_sync(0xffffffffU, mine, distance);
+  for (unsigned distance = kWarp / 2; distance > 0; distance /= 2)
+    mine += __shfl_down_sync(0xffffffffU, mine, distance);
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = mine;
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -47,7 +48,8 @@ __device__ void add_to_slots(Word mine, Word* sums, unsigned slots) {
   if (total != 0) atomicAdd(sums + blockIdx.x % slots, total);
 }
 
-__global__ void __launch_bounds__(kThreads) copy_kernel(const double2* __restrict__ from, double2* __restrict__ to, std::uint64_t vectors) {
+__global__ void __launch_bounds__(kThreads)
+    copy_kernel(const double2* __restrict__ from, double2* __restrict__ to, std::uint64_t vectors) {
   stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
     double2 x[count.value];
 #pragma unroll
@@ -57,7 +59,8 @@ __global__ void __launch_bounds__(kThreads) copy_kernel(const double2* __restric
   });
 }
 
-__global__ void __launch_bounds__(kThreads) scale_kernel(const double2* __restrict__ c, double2* __restrict__ b, std::uint64_t vectors) {
+__global__ void __launch_bounds__(kThreads)
+    scale_kernel(const double2* __restrict__ c, double2* __restrict__ b, std::uint64_t vectors) {
   stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
     double2 x[count.value];
 #pragma unroll
@@ -67,10 +70,11 @@ __global__ void __launch_bounds__(kThreads) scale_kernel(const double2* __restri
   });
 }
 
-/// out = x + factor y: add with factor 1, triad with STREAM's scalar. All numbers are whole and below 2^53: fused or not,
-/// the result is the same.
-__global__ void __launch_bounds__(kThreads) add_kernel(const double2* __restrict__ x, const double2* __restrict__ y, double factor,
-                                                       double2* __restrict__ out, std::uint64_t vectors) {
+/// out = x + factor y: add with factor 1, triad with STREAM's scalar. All numbers are whole and below 2^53: fused or
+/// not, the result is the same.
+__global__ void __launch_bounds__(kThreads)
+    add_kernel(const double2* __restrict__ x, const double2* __restrict__ y, double factor, double2* __restrict__ out,
+               std::uint64_t vectors) {
   stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
     double2 p[count.value], q[count.value];
 #pragma unroll
@@ -85,7 +89,8 @@ __global__ void __launch_bounds__(kThreads) add_kernel(const double2* __restrict
   });
 }
 
-__global__ void __launch_bounds__(kThreads) dot_kernel(const double2* __restrict__ a, const double2* __restrict__ b, std::uint64_t vectors, Word* sums) {
+__global__ void __launch_bounds__(kThreads)
+    dot_kernel(const double2* __restrict__ a, const double2* __restrict__ b, std::uint64_t vectors, Word* sums) {
   double sum = 0;  // exact: products below 2^20, and far fewer than 2^33 of them in one thread
   stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
     double2 p[count.value], q[count.value];
@@ -100,7 +105,8 @@ __global__ void __launch_bounds__(kThreads) dot_kernel(const double2* __restrict
   add_to_slots(static_cast<Word>(sum), sums, kSumSlots);
 }
 
-__global__ void __launch_bounds__(kThreads) sum_kernel(const ulonglong2* __restrict__ from, std::uint64_t vectors, Word* sums) {
+__global__ void __launch_bounds__(kThreads)
+    sum_kernel(const ulonglong2* __restrict__ from, std::uint64_t vectors, Word* sums) {
   Word sum = 0;
   stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
     ulonglong2 x[count.value];
@@ -112,7 +118,8 @@ __global__ void __launch_bounds__(kThreads) sum_kernel(const ulonglong2* __restr
   add_to_slots(sum, sums, kSumSlots);
 }
 
-__global__ void __launch_bounds__(kThreads) fill_kernel(ulonglong2* __restrict__ to, std::uint64_t vectors, std::uint64_t seed) {
+__global__ void __launch_bounds__(kThreads)
+    fill_kernel(ulonglong2* __restrict__ to, std::uint64_t vectors, std::uint64_t seed) {
   stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
 #pragma unroll
     for (std::uint64_t k = 0; k < count.value; ++k) {
@@ -122,7 +129,8 @@ __global__ void __launch_bounds__(kThreads) fill_kernel(ulonglong2* __restrict__
   });
 }
 
-__global__ void __launch_bounds__(kThreads) payload_check_kernel(const ulonglong2* __restrict__ found, std::uint64_t vectors, std::uint64_t seed, Word* wrong) {
+__global__ void __launch_bounds__(kThreads)
+    payload_check_kernel(const ulonglong2* __restrict__ found, std::uint64_t vectors, std::uint64_t seed, Word* wrong) {
   Word bad = 0;
   stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
 #pragma unroll
@@ -135,14 +143,16 @@ __global__ void __launch_bounds__(kThreads) payload_check_kernel(const ulonglong
   add_to_slots(bad, wrong, 1);
 }
 
-__global__ void __launch_bounds__(kThreads) start_kernel(HbmKernel kernel, HbmArray array, double* target, std::uint64_t elements) {
+__global__ void __launch_bounds__(kThreads)
+    start_kernel(HbmKernel kernel, HbmArray array, double* target, std::uint64_t elements) {
   const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += stride) {
     target[i] = hbm_start_value(kernel, array, i);
   }
 }
 
-__global__ void __launch_bounds__(kThreads) check_kernel(HbmKernel kernel, HbmArray array, const double* found, std::uint64_t elements, Word* wrong) {
+__global__ void __launch_bounds__(kThreads)
+    check_kernel(HbmKernel kernel, HbmArray array, const double* found, std::uint64_t elements, Word* wrong) {
   Word bad = 0;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += stride) {
@@ -196,13 +206,20 @@ void enqueue_pass(HbmKernel kernel, const HbmPointers& arrays, std::uint64_t* su
   auto* const b = reinterpret_cast<double2*>(arrays.b);
   auto* const c = reinterpret_cast<double2*>(arrays.c);
   switch (kernel) {
-    case HbmKernel::read: return launch_over(vectors, stream, sum_kernel, reinterpret_cast<const ulonglong2*>(a), vectors, words(sums));
-    case HbmKernel::write: return launch_over(vectors, stream, fill_kernel, reinterpret_cast<ulonglong2*>(a), vectors, std::uint64_t{0});
-    case HbmKernel::copy: return launch_over(vectors, stream, copy_kernel, a, c, vectors);
-    case HbmKernel::scale: return launch_over(vectors, stream, scale_kernel, c, b, vectors);
-    case HbmKernel::add: return launch_over(vectors, stream, add_kernel, a, b, 1.0, c, vectors);
-    case HbmKernel::triad: return launch_over(vectors, stream, add_kernel, b, c, kHbmScalar, a, vectors);
-    case HbmKernel::dot: return launch_over(vectors, stream, dot_kernel, a, b, vectors, words(sums));
+    case HbmKernel::read:
+      return launch_over(vectors, stream, sum_kernel, reinterpret_cast<const ulonglong2*>(a), vectors, words(sums));
+    case HbmKernel::write:
+      return launch_over(vectors, stream, fill_kernel, reinterpret_cast<ulonglong2*>(a), vectors, std::uint64_t{0});
+    case HbmKernel::copy:
+      return launch_over(vectors, stream, copy_kernel, a, c, vectors);
+    case HbmKernel::scale:
+      return launch_over(vectors, stream, scale_kernel, c, b, vectors);
+    case HbmKernel::add:
+      return launch_over(vectors, stream, add_kernel, a, b, 1.0, c, vectors);
+    case HbmKernel::triad:
+      return launch_over(vectors, stream, add_kernel, b, c, kHbmScalar, a, vectors);
+    case HbmKernel::dot:
+      return launch_over(vectors, stream, dot_kernel, a, b, vectors, words(sums));
   }
 }
 
@@ -216,15 +233,19 @@ void enqueue_fill(std::byte* target, Bytes size, std::uint64_t seed, const Strea
 }
 
 void enqueue_sum(const std::byte* source, Bytes size, std::uint64_t* sums, const Stream& stream) {
-  launch_over(vectors_in(size), stream, sum_kernel, reinterpret_cast<const ulonglong2*>(source), vectors_in(size), words(sums));
+  launch_over(vectors_in(size), stream, sum_kernel, reinterpret_cast<const ulonglong2*>(source), vectors_in(size),
+              words(sums));
 }
 
-void enqueue_payload_check(const std::byte* found, Bytes size, std::uint64_t seed, std::uint64_t* wrong, const Stream& stream) {
-  launch_over(vectors_in(size), stream, payload_check_kernel, reinterpret_cast<const ulonglong2*>(found), vectors_in(size), seed, words(wrong));
+void enqueue_payload_check(const std::byte* found, Bytes size, std::uint64_t seed, std::uint64_t* wrong,
+                           const Stream& stream) {
+  launch_over(vectors_in(size), stream, payload_check_kernel, reinterpret_cast<const ulonglong2*>(found),
+              vectors_in(size), seed, words(wrong));
 }
 
 void enqueue_copy(std::byte* target, const std::byte* source, Bytes size, const Stream& stream) {
-  launch_over(vectors_in(size), stream, copy_kernel, reinterpret_cast<const double2*>(source), reinterpret_cast<double2*>(target), vectors_in(size));
+  launch_over(vectors_in(size), stream, copy_kernel, reinterpret_cast<const double2*>(source),
+              reinterpret_cast<double2*>(target), vectors_in(size));
 }
 
 void enqueue_chase(const std::byte* memory, std::uint64_t* at, std::uint64_t steps, const Stream& stream) {

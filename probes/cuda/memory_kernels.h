@@ -43,13 +43,14 @@ void enqueue_fill(std::byte* target, Bytes size, std::uint64_t seed, const Strea
 void enqueue_sum(const std::byte* source, Bytes size, std::uint64_t* sums, const Stream& stream);
 
 /// Adds to *wrong how many words of `found` are not those of the payload `seed`.
-void enqueue_payload_check(const std::byte* found, Bytes size, std::uint64_t seed, std::uint64_t* wrong, const Stream& stream);
+void enqueue_payload_check(const std::byte* found, Bytes size, std::uint64_t seed, std::uint64_t* wrong,
+                           const Stream& stream);
 
 /// Copies by the multiprocessors, not by a copy engine.
 void enqueue_copy(std::byte* target, const std::byte* source, Bytes size, const Stream& stream);
 
-/// One thread follows `steps` byte offsets through `memory` (see chase_words) from offset *at, and leaves in *at where it
-/// ends. Every load goes to the memory itself: copies of it in caches count as stale.
+/// One thread follows `steps` byte offsets through `memory` (see chase_words) from offset *at, and leaves in *at where
+/// it ends. Every load goes to the memory itself: copies of it in caches count as stale.
 void enqueue_chase(const std::byte* memory, std::uint64_t* at, std::uint64_t steps, const Stream& stream);
 
 }  // namespace assay

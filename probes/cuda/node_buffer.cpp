@@ -14,9 +14,12 @@ namespace assay {
 
 std::string_view to_string(Placement placement) {
   switch (placement) {
-    case Placement::mbind: return "mbind";
-    case Placement::first_touch: return "first_touch";
-    case Placement::none: return "none";
+    case Placement::mbind:
+      return "mbind";
+    case Placement::first_touch:
+      return "first_touch";
+    case Placement::none:
+      return "none";
   }
   return "none";
 }

@@ -22,8 +22,8 @@ std::string_view to_string(Placement placement);
 class NodeBuffer {
  public:
   /// Takes the pages from `node` by mbind, or where the kernel refuses that, by touching them first from the calling
-  /// thread, which must then run there (`thread_is_there`); without a node they lie wherever the kernel puts them. Locks
-  /// them for all GPUs. Throws std::runtime_error with the size when memory or page locking is not to be had.
+  /// thread, which must then run there (`thread_is_there`); without a node they lie wherever the kernel puts them.
+  /// Locks them for all GPUs. Throws std::runtime_error with the size when memory or page locking is not to be had.
   NodeBuffer(Bytes size, std::optional<int> node, bool thread_is_there);
   ~NodeBuffer();
   NodeBuffer(NodeBuffer&& other) noexcept;

@@ -20,8 +20,8 @@ std::optional<int> numa_node_of(std::string_view pci_bus_id, const std::string& 
 /// is not there.
 std::vector<int> cpus_of_node(int node, const std::string& sys = "/sys");
 
-/// Keeps the calling thread on some CPUs for as long as it lives, then lets it go where it could go before. CPUs that the
-/// process may not use are left out.
+/// Keeps the calling thread on some CPUs for as long as it lives, then lets it go where it could go before. CPUs that
+/// the process may not use are left out.
 class CpuBinding {
  public:
   /// Does nothing when `cpus` has none that may be used.

@@ -5,9 +5,12 @@ namespace assay {
 
 std::string_view to_string(PeerAccess access) {
   switch (access) {
-    case PeerAccess::nvlink: return "nvlink";
-    case PeerAccess::pcie: return "pcie";
-    case PeerAccess::none: return "none";
+    case PeerAccess::nvlink:
+      return "nvlink";
+    case PeerAccess::pcie:
+      return "pcie";
+    case PeerAccess::none:
+      return "none";
   }
   return "none";
 }

@@ -22,51 +22,96 @@
 namespace assay {
 namespace {
 
-constexpr double kInstrument = 2e-4;         // 0.5 us of event resolution (CUDA Runtime API) in 5 ms or more
+constexpr double kInstrument = 2e-4;          // 0.5 us of event resolution (CUDA Runtime API) in 5 ms or more
 constexpr double kTogetherInstrument = 1e-3;  // the gate opens for several GPUs within some us
-constexpr double kLatencyInstrument = 1e-3;  // the launch of a kernel, some us, in 5 ms or more
-constexpr std::size_t kCopiesMax = 16;       // as nvbandwidth 0.8 has it
-constexpr Seconds kSampleTime = {0.05};      // enough on a slow path, where 16 copies would take half a second
-constexpr std::uint64_t kSteps = 16384;      // of the chase in one sample
+constexpr double kLatencyInstrument = 1e-3;   // the launch of a kernel, some us, in 5 ms or more
+constexpr std::size_t kCopiesMax = 16;        // as nvbandwidth 0.8 has it
+constexpr Seconds kSampleTime = {0.05};       // enough on a slow path, where 16 copies would take half a second
+constexpr std::uint64_t kSteps = 16384;       // of the chase in one sample
 constexpr Bytes kGranule = {1 << 20};
 
 constexpr Parameter kParameters[] = {
-    {.name = "size", .unit = "B", .fallback = "512MiB", .quick = "128MiB", .meaning = "payload of one copy, a multiple of 1 MiB; each GPU holds one for every GPU"},
+    {.name = "size",
+     .unit = "B",
+     .fallback = "512MiB",
+     .quick = "128MiB",
+     .meaning = "payload of one copy, a multiple of 1 MiB; each GPU holds one for every GPU"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "write_bandwidth", .unit = "B/s", .meaning = "payload bytes from source to target by a copy engine of the source, over the device time of the copies", .instrument = kInstrument},
-    {.name = "read_bandwidth", .unit = "B/s", .meaning = "the same by a copy engine of the target", .instrument = kInstrument},
-    {.name = "write_bandwidth_sm", .unit = "B/s", .meaning = "the same by multiprocessors of the source, which store to the target, where there is peer access", .instrument = kInstrument},
-    {.name = "read_bandwidth_sm", .unit = "B/s", .meaning = "the same by multiprocessors of the target, which load from the source, where there is peer access", .instrument = kInstrument},
-    {.name = "duplex_bandwidth", .unit = "B/s", .meaning = "sum of both directions of a pair at once, each written by its source: all payload bytes over the time until both are done", .instrument = kTogetherInstrument},
-    {.name = "latency", .unit = "s", .better = Better::lower, .meaning = "one load of the source's memory by one thread of the target, each needing the one before, where there is peer access", .instrument = kLatencyInstrument},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "words of the last copy of each sample of a pair that did not arrive, and chases that ended elsewhere"},
-    {.name = "one_to_all_bandwidth", .unit = "B/s", .meaning = "sum of what one GPU writes to all others at once by copy engines, over the time until all are done", .instrument = kInstrument},
-    {.name = "all_pairs_bandwidth", .unit = "B/s", .meaning = "the same of each GPU while all GPUs do so", .instrument = kTogetherInstrument},
+    {.name = "write_bandwidth",
+     .unit = "B/s",
+     .meaning =
+         "payload bytes from source to target by a copy engine of the source, over the device time of the copies",
+     .instrument = kInstrument},
+    {.name = "read_bandwidth",
+     .unit = "B/s",
+     .meaning = "the same by a copy engine of the target",
+     .instrument = kInstrument},
+    {.name = "write_bandwidth_sm",
+     .unit = "B/s",
+     .meaning = "the same by multiprocessors of the source, which store to the target, where there is peer access",
+     .instrument = kInstrument},
+    {.name = "read_bandwidth_sm",
+     .unit = "B/s",
+     .meaning = "the same by multiprocessors of the target, which load from the source, where there is peer access",
+     .instrument = kInstrument},
+    {.name = "duplex_bandwidth",
+     .unit = "B/s",
+     .meaning = "sum of both directions of a pair at once, each written by its source: all payload bytes over the time "
+                "until both are done",
+     .instrument = kTogetherInstrument},
+    {.name = "latency",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "one load of the source's memory by one thread of the target, each needing the one before, where there "
+                "is peer access",
+     .instrument = kLatencyInstrument},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "words of the last copy of each sample of a pair that did not arrive, and chases that ended elsewhere"},
+    {.name = "one_to_all_bandwidth",
+     .unit = "B/s",
+     .meaning = "sum of what one GPU writes to all others at once by copy engines, over the time until all are done",
+     .instrument = kInstrument},
+    {.name = "all_pairs_bandwidth",
+     .unit = "B/s",
+     .meaning = "the same of each GPU while all GPUs do so",
+     .instrument = kTogetherInstrument},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "payload_bytes", .meaning = "Payload of one copy, in B."},
-    {.name = "peer_access", .meaning = "How source and target of a pair reach each other's memory: nvlink, pcie, or none."},
+    {.name = "peer_access",
+     .meaning = "How source and target of a pair reach each other's memory: nvlink, pcie, or none."},
     {.name = "path", .meaning = "Way of a pair's copies: direct, or host, through memory of the host."},
     {.name = "performance_rank", .meaning = "The CUDA runtime's relative rank of a pair's link; lower is better."},
-    {.name = "copies_per_sample", .meaning = "Copies that one sample of a pair spans: as many as take 50 ms, at most 16."},
-    {.name = "overlap", .meaning = "Share of a sample's time in which all pairs copied, median over the samples of all_pairs_bandwidth."},
+    {.name = "copies_per_sample",
+     .meaning = "Copies that one sample of a pair spans: as many as take 50 ms, at most 16."},
+    {.name = "overlap",
+     .meaning = "Share of a sample's time in which all pairs copied, median over the samples of all_pairs_bandwidth."},
 };
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_peer_bandwidth",
     .sampled = true,
-    .measures = "Bandwidth and latency between the GPUs of one node: every ordered pair alone, one to all others, and all pairs at once.",
+    .measures =
+        "Bandwidth and latency between the GPUs of one node: every ordered pair alone, one to all others, and all "
+        "pairs at once.",
     .method =
-        "The subject of a pair is \"source>target\"; bytes go from source to target, written by the source or read by the target. Copies are enqueued behind a gate, so that all of a "
-        "sample start at once, and timed by events on the devices. Each bandwidth counts payload bytes in one direction; duplex_bandwidth "
-        "alone is a sum of two. What is copied to is cleared before each sample, and what its last copy left is compared word by word. The latency is that "
-        "of a random cycle of pointers, one in each 128 B of 16 MiB, which may lie in the source's second-level cache. A pair without peer "
+        "The subject of a pair is \"source>target\"; bytes go from source to target, written by the source or read by "
+        "the target. Copies are enqueued behind a gate, so that all of a "
+        "sample start at once, and timed by events on the devices. Each bandwidth counts payload bytes in one "
+        "direction; duplex_bandwidth "
+        "alone is a sum of two. What is copied to is cleared before each sample, and what its last copy left is "
+        "compared word by word. The latency is that "
+        "of a random cycle of pointers, one in each 128 B of 16 MiB, which may lie in the source's second-level cache. "
+        "A pair without peer "
         "access is measured through the host by copy engines, without a gate, and says so in the condition path.",
     .source =
-        "NVIDIA nvbandwidth 0.8, README and testcases, for pairs, size, number of copies and gate; its bidirectional figures by copy engine "
+        "NVIDIA nvbandwidth 0.8, README and testcases, for pairs, size, number of copies and gate; its bidirectional "
+        "figures by copy engine "
         "are per direction and summed; the uncertainties are inferred from the resolution of CUDA events.",
-    .needs = "two or more NVIDIA GPUs and their driver",
+    .needs = "NVIDIA driver for CUDA 13, two or more GPUs",
     .typical = {180},
     .deadline = {3600},
     .parameters = kParameters,
@@ -79,8 +124,8 @@ struct Bench {
   Lanes lanes;
   std::vector<GpuWatch> watches;
   std::vector<DevicePair> pairs;
-  std::vector<double> mismatches;      ///< for each pair
-  std::vector<std::size_t> copies;     ///< a sample of each pair
+  std::vector<double> mismatches;   ///< for each pair
+  std::vector<std::size_t> copies;  ///< a sample of each pair
   SamplingPlan plan;
 };
 
@@ -95,21 +140,24 @@ struct Movement {
 };
 
 /// Runs the pairs at `places` at once and compares what arrived. Returns each pair's time.
-std::vector<Seconds> move(Bench& bench, const std::vector<std::size_t>& places, std::size_t copies, Movement movement) {
+std::vector<Seconds> transfer(Bench& bench, const std::vector<std::size_t>& places, std::size_t copies,
+                              Movement movement) {
   std::vector<Lane> lanes;
   bool direct = true;
   for (const std::size_t place : places) {
     const DevicePair pair = bench.pairs[place];
     bench.fabric.poison(pair);
     direct = direct && bench.fabric.direct(pair);
-    lanes.push_back({.device = movement.initiator == Initiator::source ? pair.source : pair.target, .enqueue = [&bench, pair, copies, movement](const Stream& stream) {
+    lanes.push_back({.device = movement.initiator == Initiator::source ? pair.source : pair.target,
+                     .enqueue = [&bench, pair, copies, movement](const Stream& stream) {
                        if (movement.by_kernels) return bench.fabric.enqueue_kernels(pair, copies, stream);
                        bench.fabric.enqueue_copies(pair, copies, stream);
                      }});
   }
   // Through the host the driver may need this thread while it copies; behind a gate that would wait for ever.
   auto times = bench.lanes.run(lanes, direct ? Begin::gated : Begin::as_it_comes);
-  for (const std::size_t place : places) bench.mismatches[place] += static_cast<double>(bench.fabric.mismatches(bench.pairs[place]));
+  for (const std::size_t place : places)
+    bench.mismatches[place] += static_cast<double>(bench.fabric.mismatches(bench.pairs[place]));
   return times;
 }
 
@@ -134,7 +182,8 @@ void measure_latency(Bench& bench, std::size_t place, Recorder& record) {
   bench.fabric.restart_chase(pair);
   std::uint64_t steps = 0;
   const Sampling latency = sample(bench.plan, [&] {
-    const Lane lane{.device = pair.target, .enqueue = [&](const Stream& stream) { bench.fabric.enqueue_chase_steps(pair, kSteps, stream); }};
+    const Lane lane{.device = pair.target,
+                    .enqueue = [&](const Stream& stream) { bench.fabric.enqueue_chase_steps(pair, kSteps, stream); }};
     steps += kSteps;
     return bench.lanes.run(std::span(&lane, 1)).front().count / static_cast<double>(kSteps);
   });
@@ -145,17 +194,20 @@ void measure_latency(Bench& bench, std::size_t place, Recorder& record) {
 void measure_pair(Bench& bench, std::size_t place, Recorder& record) {
   const DevicePair pair = bench.pairs[place];
   const Subject subject = subject_of(bench.fabric, pair);
-  const Seconds once = move(bench, {place}, 1, {}).front();
+  const Seconds once = transfer(bench, {place}, 1, {}).front();
   const std::size_t copies = bench.copies[place] = copies_for(once, kSampleTime, kCopiesMax);
   const auto take = [&](const char* metric, const std::vector<std::size_t>& places, Movement movement) {
-    record.measurement(metric, sample(bench.plan, [&] { return rate(bench, copies, move(bench, places, copies, movement)); }), subject);
+    record.measurement(
+        metric, sample(bench.plan, [&] { return rate(bench, copies, transfer(bench, places, copies, movement)); }),
+        subject);
   };
   const bool direct = bench.fabric.direct(pair);
   take("write_bandwidth", {place}, {.initiator = Initiator::source});
   take("read_bandwidth", {place}, {.initiator = Initiator::target});
   if (direct) take("write_bandwidth_sm", {place}, {.initiator = Initiator::source, .by_kernels = true});
   if (direct) take("read_bandwidth_sm", {place}, {.initiator = Initiator::target, .by_kernels = true});
-  take("duplex_bandwidth", {place, place_of(bench, {.source = pair.target, .target = pair.source})}, {.initiator = Initiator::source});
+  take("duplex_bandwidth", {place, place_of(bench, {.source = pair.target, .target = pair.source})},
+       {.initiator = Initiator::source});
   if (direct) measure_latency(bench, place, record);
   record.condition("peer_access", std::string(to_string(bench.fabric.facts(pair).access)), subject);
   record.condition("path", std::string(direct ? "direct" : "host"), subject);
@@ -171,15 +223,18 @@ void measure_many(Bench& bench, Recorder& record) {
   const std::vector<std::size_t> all = all_places(bench);
   for (std::size_t source = 0; source < devices.size(); ++source) {
     // Pairs are ordered by source, so that those of one source stand together.
-    const std::vector<std::size_t> own(all.begin() + static_cast<std::ptrdiff_t>(source * others), all.begin() + static_cast<std::ptrdiff_t>((source + 1) * others));
-    record.measurement("one_to_all_bandwidth", sample(bench.plan, [&] { return rate(bench, copies, move(bench, own, copies, {})); }),
+    const std::vector<std::size_t> own(all.begin() + static_cast<std::ptrdiff_t>(source * others),
+                                       all.begin() + static_cast<std::ptrdiff_t>((source + 1) * others));
+    record.measurement("one_to_all_bandwidth",
+                       sample(bench.plan, [&] { return rate(bench, copies, transfer(bench, own, copies, {})); }),
                        devices[source].subject());
   }
   std::vector<double> overlaps;
   const auto sampled = sample_rounds(bench.plan, [&] {
-    const auto times = move(bench, all, copies, {});
+    const auto times = transfer(bench, all, copies, {});
     overlaps.push_back(overlap_share(times));
     std::vector<double> rates;
+    rates.reserve(devices.size());
     for (std::size_t source = 0; source < devices.size(); ++source) {
       rates.push_back(rate(bench, copies, std::span(times).subspan(source * others, others)));
     }
@@ -211,7 +266,7 @@ void measure(const Parameters& given, Recorder& record) {
     record_device(record, device);
     record.condition("payload_bytes", static_cast<std::int64_t>(size.count), device.subject());
   }
-  (void)move(bench, all_places(bench), 1, {});  // wakes every GPU: what a watch read before would be clocks at rest
+  (void)transfer(bench, all_places(bench), 1, {});  // wakes every GPU: what a watch read before would be clocks at rest
   for (const Device& device : devices) bench.watches.emplace_back(device.pci_bus_id).start();
   for (std::size_t place = 0; place < pairs.size(); ++place) measure_pair(bench, place, record);
   measure_many(bench, record);

@@ -37,7 +37,8 @@ int attribute(cudaDeviceP2PAttr name, const Device& source, const Device& target
 
 void open_peer(const Device& device, const Device& peer) {
   use(device);
-  check(cudaDeviceEnablePeerAccess(peer.ordinal, 0), fmt::format("opening the memory of {} to {}", peer.uuid, device.uuid));
+  check(cudaDeviceEnablePeerAccess(peer.ordinal, 0),
+        fmt::format("opening the memory of {} to {}", peer.uuid, device.uuid));
 }
 
 /// Row = source: whether NVML says that the pair reaches each other over NVLink; nothing where it does not say.
@@ -53,7 +54,7 @@ std::vector<std::optional<bool>> nvlink_pairs(const std::vector<Device>& devices
       }
     }
   } catch (const Skip&) {
-    // Without NVML the runtime's answers stand alone; GpuWatch records why it is absent.
+    return pairs;  // the runtime's answers stand alone, and GpuWatch records why NVML is absent
   }
   return pairs;
 }
@@ -71,12 +72,18 @@ void PeerFabric::add_node(const Device& device, std::uint64_t seed) {
   const std::span<const std::byte> words = std::as_bytes(std::span(words_));
   const Bytes landing{size_.count * (devices_.size() - 1)};
   if (free_memory().count < size_.count + landing.count + words.size()) {
-    throw std::runtime_error(fmt::format("size: {} has no room for {} payloads of {} B; hint: free the GPU, or choose a smaller --size",
-                                         device.uuid, devices_.size(), size_.count));
+    throw std::runtime_error(
+        fmt::format("size: {} has no room for {} payloads of {} B; hint: free the GPU, or choose a smaller --size",
+                    device.uuid, devices_.size(), size_.count));
   }
-  Node node{.payload = DeviceBuffer(size_), .landing = DeviceBuffer(landing), .cycle = DeviceBuffer({words.size()}),
-            .wrong = DeviceWords(1), .at = DeviceWords(1), .stream = make_stream()};
-  check(cudaMemcpy(node.cycle.data(), words.data(), words.size(), cudaMemcpyHostToDevice), "copying the cycle to the GPU");
+  Node node{.payload = DeviceBuffer(size_),
+            .landing = DeviceBuffer(landing),
+            .cycle = DeviceBuffer({words.size()}),
+            .wrong = DeviceWords(1),
+            .at = DeviceWords(1),
+            .stream = make_stream()};
+  check(cudaMemcpy(node.cycle.data(), words.data(), words.size(), cudaMemcpyHostToDevice),
+        "copying the cycle to the GPU");
   enqueue_fill(node.payload.data(), size_, seed, node.stream);
   wait(node.stream);
   nodes_.push_back(std::move(node));
@@ -117,7 +124,8 @@ void PeerFabric::enqueue_copies(DevicePair pair, std::size_t copies, const Strea
 }
 
 void PeerFabric::enqueue_kernels(DevicePair pair, std::size_t copies, const Stream& stream) const {
-  for (std::size_t i = 0; i < copies; ++i) enqueue_copy(landing(pair), nodes_[pair.source].payload.data(), size_, stream);
+  for (std::size_t i = 0; i < copies; ++i)
+    enqueue_copy(landing(pair), nodes_[pair.source].payload.data(), size_, stream);
 }
 
 std::uint64_t PeerFabric::mismatches(DevicePair pair) {

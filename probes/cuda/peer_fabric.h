@@ -36,8 +36,8 @@ enum class Initiator { source, target };
 /// All GPUs with one payload each, a landing place for every other GPU's payload, and a cycle to be chased.
 class PeerFabric {
  public:
-  /// Allocates `size` (a multiple of 16 B) on each of `devices` once for every GPU, and opens peer access wherever there
-  /// is any. Throws std::runtime_error when memory does not suffice.
+  /// Allocates `size` (a multiple of 16 B) on each of `devices` once for every GPU, and opens peer access wherever
+  /// there is any. Throws std::runtime_error when memory does not suffice.
   PeerFabric(std::vector<Device> devices, Bytes size);
 
   [[nodiscard]] const std::vector<Device>& devices() const { return devices_; }

@@ -22,12 +22,15 @@ inline constexpr std::array kHbmArrays = {HbmArray::a, HbmArray::b, HbmArray::c}
 constexpr std::uint64_t hbm_bytes(HbmKernel kernel, std::uint64_t array_bytes) {
   switch (kernel) {
     case HbmKernel::read:
-    case HbmKernel::write: return array_bytes;
+    case HbmKernel::write:
+      return array_bytes;
     case HbmKernel::copy:
     case HbmKernel::scale:
-    case HbmKernel::dot: return 2 * array_bytes;
+    case HbmKernel::dot:
+      return 2 * array_bytes;
     case HbmKernel::add:
-    case HbmKernel::triad: return 3 * array_bytes;
+    case HbmKernel::triad:
+      return 3 * array_bytes;
   }
   return 0;
 }
@@ -37,8 +40,8 @@ static_assert(hbm_bytes(HbmKernel::triad, 8) == 24);
 /// STREAM's scalar.
 inline constexpr double kHbmScalar = 3;
 
-/// Values repeat after the largest prime below 2^20: a prime, so that a value fetched from an address that is wrong by a
-/// power of two differs, and short, so that the host can add up a whole period.
+/// Values repeat after the largest prime below 2^20: a prime, so that a value fetched from an address that is wrong by
+/// a power of two differs, and short, so that the host can add up a whole period.
 inline constexpr std::uint64_t kHbmPeriod = 1'048'573;
 
 /// Bits of the whole numbers that fill the arrays. 50 leave b + 3 c below 2^53, so that every result is exact in a

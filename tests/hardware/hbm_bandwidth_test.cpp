@@ -4,8 +4,8 @@
 namespace assay {
 namespace {
 
-/// No GPU known to date has memory beyond 8 TB/s (B200, GB200; NVIDIA's data sheets). 1.2 times that is a wrong unit or a
-/// cache.
+/// No GPU known to date has memory beyond 8 TB/s (B200, GB200; NVIDIA's data sheets). 1.2 times that is a wrong unit or
+/// a cache.
 constexpr double kBeyond = 1.2 * 8e12;
 /// Data moves on both edges of the memory clock that the runtime tells, on every bus of HBM; 5 % for a boosted clock.
 constexpr double kEdges = 2, kMargin = 1.05, kBitsOfByte = 8;
@@ -21,7 +21,8 @@ void expect_within_bus(const Record& record, const std::string& metric, Claims& 
   for (const Subject& gpu : subjects_of(record, metric)) {
     const auto rate = bus_rate(record, gpu);
     const auto samples = samples_of(record, metric, gpu);
-    claims.expect(!rate || std::ranges::max(samples) < kMargin * *rate, metric + " is within the memory bus of " + gpu.id);
+    claims.expect(!rate || std::ranges::max(samples) < kMargin * *rate,
+                  metric + " is within the memory bus of " + gpu.id);
   }
 }
 

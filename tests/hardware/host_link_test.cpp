@@ -19,14 +19,17 @@ double pcie_rate(double generation, double width) {
 /// Superchips show a PCIe link to the driver that does not carry the copies.
 bool is_superchip(const Record& record, const Subject& gpu) {
   const auto name = std::get<std::string>(value_of(record, "device_name", gpu).value());
-  return name.find("GH200") != std::string::npos || name.find("GB200") != std::string::npos || name.find("GB300") != std::string::npos;
+  return name.find("GH200") != std::string::npos || name.find("GB200") != std::string::npos ||
+         name.find("GB300") != std::string::npos;
 }
 
 void expect_within_link(const Record& record, const std::string& metric, Claims& claims) {
   for (const Subject& gpu : subjects_of(record, "pcie_generation")) {
     if (is_superchip(record, gpu)) continue;
-    const double rate = pcie_rate(samples_of(record, "pcie_generation", gpu).at(0), samples_of(record, "pcie_width", gpu).at(0));
-    claims.expect(std::ranges::max(samples_of(record, metric, gpu)) < rate, metric + " is within the PCIe link of " + gpu.id);
+    const double rate =
+        pcie_rate(samples_of(record, "pcie_generation", gpu).at(0), samples_of(record, "pcie_width", gpu).at(0));
+    claims.expect(std::ranges::max(samples_of(record, metric, gpu)) < rate,
+                  metric + " is within the PCIe link of " + gpu.id);
   }
 }
 

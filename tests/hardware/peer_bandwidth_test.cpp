@@ -10,13 +10,16 @@ constexpr double kBeyond = 1.2 * 900e9;
 constexpr double kSlowest_s = 1e-4;
 
 void expect_pairs(const Record& record, std::size_t gpus, Claims& claims) {
-  claims.expect(gpus > 1 && subjects_of(record, "write_bandwidth").size() == gpus * (gpus - 1), "every ordered pair was measured");
+  claims.expect(gpus > 1 && subjects_of(record, "write_bandwidth").size() == gpus * (gpus - 1),
+                "every ordered pair was measured");
   for (const Subject& pair : subjects_of(record, "write_bandwidth")) {
     const auto access = value_of(record, "peer_access", pair), path = value_of(record, "path", pair);
-    claims.expect(access && path && (std::get<std::string>(*access) == "none") == (std::get<std::string>(*path) == "host"),
-                  "access and path agree for " + pair.id);
+    claims.expect(
+        access && path && (std::get<std::string>(*access) == "none") == (std::get<std::string>(*path) == "host"),
+        "access and path agree for " + pair.id);
     const bool direct = path && std::get<std::string>(*path) == "direct";
-    claims.expect(direct == !samples_of(record, "latency", pair).empty(), "latency is there where access is for " + pair.id);
+    claims.expect(direct == !samples_of(record, "latency", pair).empty(),
+                  "latency is there where access is for " + pair.id);
   }
 }
 

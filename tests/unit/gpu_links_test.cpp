@@ -16,7 +16,8 @@
 namespace assay {
 namespace {
 
-constexpr SamplingPlan kSixSamples{.min_samples = 6, .max_samples = 6, .time_limit = {0}, .warmup_limit = {0}, .half_width_goal = 0};
+constexpr SamplingPlan kSixSamples{
+    .min_samples = 6, .max_samples = 6, .time_limit = {0}, .warmup_limit = {0}, .half_width_goal = 0};
 
 double share(std::vector<Interval_s> intervals) { return overlap_share(intervals); }
 

@@ -50,7 +50,8 @@ struct HostArrays {
 std::uint64_t dot_by_hand(std::uint64_t elements) {
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < elements; ++i) {
-    sum += static_cast<std::uint64_t>(hbm_start_value(HbmKernel::dot, HbmArray::a, i) * hbm_start_value(HbmKernel::dot, HbmArray::b, i));
+    sum += static_cast<std::uint64_t>(hbm_start_value(HbmKernel::dot, HbmArray::a, i) *
+                                      hbm_start_value(HbmKernel::dot, HbmArray::b, i));
   }
   return sum;
 }
@@ -61,7 +62,9 @@ std::uint64_t sum_by_hand(std::uint64_t seed, std::uint64_t words) {
   return sum;
 }
 
-Sampling slice_of(std::vector<double> samples) { return {.samples = std::move(samples), .warmup = {}, .stopped = "fixed"}; }
+Sampling slice_of(std::vector<double> samples) {
+  return {.samples = std::move(samples), .warmup = {}, .stopped = "fixed"};
+}
 
 }  // namespace
 
@@ -81,7 +84,8 @@ TEST(hbm_values, a_pass_that_did_not_happen_is_a_mismatch_in_every_element_of_it
 
 TEST(hbm_values, a_result_is_the_same_whether_multiplication_and_addition_are_fused) {
   for (std::uint64_t i = 0; i < 100000; ++i) {
-    const double b = hbm_start_value(HbmKernel::triad, HbmArray::b, i), c = hbm_start_value(HbmKernel::triad, HbmArray::c, i);
+    const double b = hbm_start_value(HbmKernel::triad, HbmArray::b, i),
+                 c = hbm_start_value(HbmKernel::triad, HbmArray::c, i);
     const volatile double product = kHbmScalar * c;
     ASSERT_EQ(b + product, std::fma(kHbmScalar, c, b));
     ASSERT_EQ(static_cast<std::uint64_t>(std::fma(kHbmScalar, c, b)),
@@ -97,7 +101,9 @@ TEST(hbm_values, the_period_is_a_prime) {
 
 TEST(hbm_values, an_address_that_is_wrong_by_a_power_of_two_gives_another_value) {
   for (unsigned bit = 0; bit < 34; ++bit) {
-    EXPECT_NE(hbm_start(HbmArray::a, 12345, kHbmBits), hbm_start(HbmArray::a, 12345 + (std::uint64_t{1} << bit), kHbmBits)) << bit;
+    EXPECT_NE(hbm_start(HbmArray::a, 12345, kHbmBits),
+              hbm_start(HbmArray::a, 12345 + (std::uint64_t{1} << bit), kHbmBits))
+        << bit;
   }
 }
 
