@@ -61,9 +61,23 @@ struct Skip : std::runtime_error {
 /// Exit codes of every probe: complete, error, bad usage, skip (the value automake and CTest know).
 inline constexpr int kExitComplete = 0, kExitError = 1, kExitUsage = 2, kExitSkip = 77;
 
+/// Where this process stands among the ranks of its step. One rank alone has no rendezvous.
+struct Placement {
+  int rank = 0;
+  int world = 1;
+  std::string rendezvous = {};  ///< "host:port" where rank 0 listens and the others dial
+  std::string token = {};       ///< hexadecimal; the ranks of one step, and nobody else, know it
+};
+
 /// Runs a probe: answers --describe and --help, reads flags from the spec, prints the record on stdout, catches what
 /// `measure` throws. Returns the exit code. SIGTERM and SIGINT set stop_requested().
 int probe_main(int argc, char** argv, const ProbeSpec& spec, void (*measure)(const Parameters&, Recorder&));
+
+/// The same for a probe whose ranks work together: `--rank`, `--world`, `--rendezvous` and the token (`--token`, or
+/// ASSAY_TOKEN in the environment, which other users of the node cannot read) are handed to `measure`. A rank beyond the
+/// world, or a world of several ranks without a rendezvous and a good token, is a usage error.
+int probe_main(int argc, char** argv, const ProbeSpec& spec,
+               void (*measure)(const Parameters&, const Placement&, Recorder&));
 
 /// True after SIGTERM or SIGINT; companions poll it, long probes may.
 bool stop_requested();

@@ -1,6 +1,7 @@
 // probe_main: the shell around every measurement: flags in, record out, one place that catches.
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <iostream>
 #include <thread>
 
@@ -11,6 +12,7 @@
 #include "probes/core/host_facts.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
 
 namespace assay {
 namespace {
@@ -22,8 +24,7 @@ void on_stop(int) { stop_flag = 1; }
 struct Given {
   bool describe = false;
   bool quick = false;
-  int rank = 0;
-  int world = 1;
+  Placement placement;
   std::map<std::string, std::string> texts;
 };
 
@@ -40,8 +41,11 @@ std::optional<int> read_flags(int argc, char** argv, const ProbeSpec& spec, Give
                          spec.name, spec.name));
   app.add_flag("--describe", given.describe, "print parameters, metrics, conditions and method as JSON");
   app.add_flag("--quick", given.quick, "use the quick values of parameters that are not given");
-  app.add_option("--rank", given.rank, "rank of this process")->check(CLI::NonNegativeNumber);
-  app.add_option("--world", given.world, "number of ranks")->check(CLI::PositiveNumber);
+  Placement& placement = given.placement;
+  app.add_option("--rank", placement.rank, "rank of this process")->check(CLI::NonNegativeNumber);
+  app.add_option("--world", placement.world, "number of ranks")->check(CLI::PositiveNumber);
+  app.add_option("--rendezvous", placement.rendezvous, "host:port where rank 0 listens and the others dial");
+  app.add_option("--token", placement.token, "one-time token of the ranks, in hexadecimal")->envname("ASSAY_TOKEN");
   for (const auto& parameter : all_parameters(spec)) {
     app.add_option(flag_of(parameter.name), given.texts[std::string(parameter.name)],
                    fmt::format("{} [{}]", parameter.meaning, parameter.fallback));
@@ -65,6 +69,16 @@ Values read_values(const ProbeSpec& spec, const Given& given) {
   return values;
 }
 
+/// A group needs its ranks in order and a way to meet. Throws BadParameter.
+void check_placement(const Placement& placement) {
+  if (placement.rank >= placement.world) {
+    throw BadParameter(fmt::format("rank: {} is not from 0 to {}", placement.rank, placement.world - 1));
+  }
+  if (placement.world == 1) return;
+  (void)parse_endpoint(placement.rendezvous);  // throws for what it cannot read
+  check_token(placement.token);
+}
+
 void record_surroundings(Recorder& record, const LoadMeter& load) {
   if (const auto shares = load.read()) {
     record.condition("cpu_load_by_others", shares->others);
@@ -85,7 +99,11 @@ void sleep_until_stopped(std::chrono::duration<double> time) {
   }
 }
 
-int probe_main(int argc, char** argv, const ProbeSpec& spec, void (*measure)(const Parameters&, Recorder&)) {
+namespace {
+
+using Measure = std::function<void(const Parameters&, const Placement&, Recorder&)>;
+
+int run_probe(int argc, char** argv, const ProbeSpec& spec, const Measure& measure, bool ranks_meet) {
   Given given;
   if (const auto code = read_flags(argc, argv, spec, given)) return *code;
   if (given.describe) {
@@ -95,13 +113,14 @@ int probe_main(int argc, char** argv, const ProbeSpec& spec, void (*measure)(con
   std::signal(SIGTERM, on_stop);
   std::signal(SIGINT, on_stop);
   try {
+    if (ranks_meet) check_placement(given.placement);
     const Parameters parameters(read_values(spec, given));
     Recorder record(std::cout, spec, Start{.probe = std::string(spec.name), .revision = spec.revision,
-                                           .parameters = parameters.values(), .rank = given.rank,
-                                           .world = given.world, .host = host_facts()});
+                                           .parameters = parameters.values(), .rank = given.placement.rank,
+                                           .world = given.placement.world, .host = host_facts()});
     const LoadMeter load;
     try {
-      measure(parameters, record);
+      measure(parameters, given.placement, record);
       record_surroundings(record, load);
       record.end({.status = Status::complete, .reason = ""});
       return kExitComplete;
@@ -121,6 +140,18 @@ int probe_main(int argc, char** argv, const ProbeSpec& spec, void (*measure)(con
     std::cerr << spec.name << ": error: " << error.what() << '\n';
     return kExitError;
   }
+}
+
+}  // namespace
+
+int probe_main(int argc, char** argv, const ProbeSpec& spec, void (*measure)(const Parameters&, Recorder&)) {
+  const auto alone = [measure](const Parameters& given, const Placement&, Recorder& record) { measure(given, record); };
+  return run_probe(argc, argv, spec, alone, false);
+}
+
+int probe_main(int argc, char** argv, const ProbeSpec& spec,
+               void (*measure)(const Parameters&, const Placement&, Recorder&)) {
+  return run_probe(argc, argv, spec, measure, true);
 }
 
 }  // namespace assay

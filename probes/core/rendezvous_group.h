@@ -1,0 +1,36 @@
+// rendezvous_group: what the files of the rendezvous share; not for others.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "probes/core/rendezvous.h"
+#include "probes/core/rendezvous_link.h"
+
+namespace assay::rendezvous {
+
+/// Bytes that rank 0 sends to one rank in one exchange; what needs more is payload and belongs elsewhere.
+inline constexpr std::size_t kMaxGathered = 64 << 20;
+
+/// A group of ranks as one of them sees it.
+struct Group {
+  int rank = 0;
+  int world = 1;
+  RendezvousLimits limits;
+  std::vector<std::unique_ptr<Link>> links;  ///< rank 0: rank r at r - 1, null until it joins; others: rank 0
+  std::vector<std::string> refused;
+  std::uint32_t sequence = 0;
+  std::string broken;  ///< why the group ended; empty while it lives
+
+  /// The open links, for wait_for.
+  [[nodiscard]] std::vector<Link*> open() const;
+  /// Ends the group: rank 0 tells every rank `reason`, another rank tells rank 0; waits at most the time of a parting.
+  void part(const std::string& reason) noexcept;
+  /// part() and throw RendezvousError.
+  [[noreturn]] void abandon(const std::string& reason);
+  /// Why `link`, to rank `other`, is closed: the reason it gave in a last frame, or that it vanished.
+  static std::string departure(Link& link, int other);
+};
+
+}  // namespace assay::rendezvous

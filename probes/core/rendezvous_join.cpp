@@ -1,0 +1,278 @@
+// rendezvous_join: how a group comes together. Every caller proves that it knows the one-time token before it counts.
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "probes/core/rendezvous.h"
+#include "probes/core/rendezvous_group.h"
+
+namespace assay {
+
+using rendezvous::Clock;
+using rendezvous::Descriptor;
+using rendezvous::Frame;
+using rendezvous::Group;
+using rendezvous::Kind;
+using rendezvous::Link;
+
+namespace {
+
+constexpr std::size_t kMinToken = 32, kMaxToken = 128;     // 128 to 512 bits in hexadecimal digits
+constexpr std::size_t kHello = 8 + kMaxToken;              // rank, world, token: all that a stranger may send
+constexpr std::size_t kMaxStrangers = 256;                 // callers not yet known; more wait in the kernel's backlog
+constexpr std::size_t kMaxRemarks = 100;                   // remarks on refused callers that are kept
+constexpr std::chrono::milliseconds kPause{100};           // between two dials; rank 0 is started at the same time
+constexpr int kBacklog = 1024;                             // ranks of a large group dial at once
+
+Clock::time_point after(Seconds time) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
+}
+
+std::string words(const Endpoint& at) {
+  return at.host.find(':') == std::string::npos ? fmt::format("{}:{}", at.host, at.port) : fmt::format("[{}]:{}", at.host, at.port);
+}
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+/// The addresses of `at`; null with the reason in `trouble` when its name is not known.
+Addresses resolve(const Endpoint& at, int flags, std::string& trouble) {
+  addrinfo hints = {};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  const int failed = getaddrinfo(at.host.empty() ? nullptr : at.host.c_str(), std::to_string(at.port).c_str(), &hints, &list);
+  if (failed != 0) trouble = gai_strerror(failed);
+  return Addresses(failed == 0 ? list : nullptr);
+}
+
+std::string address_text(const sockaddr_storage& address, socklen_t length) {
+  char host[NI_MAXHOST] = {}, port[NI_MAXSERV] = {};
+  const auto* plain = reinterpret_cast<const sockaddr*>(&address);  // the socket interface is made of such casts
+  if (getnameinfo(plain, length, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) return "unknown address";
+  return std::strchr(host, ':') == nullptr ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+}
+
+/// A connected socket to `at`; none with the reason in `trouble` when nobody listens there before `until`.
+Descriptor connect_to(const Endpoint& at, Clock::time_point until, std::string& trouble) {
+  const Addresses list = resolve(at, 0, trouble);
+  for (const addrinfo* one = list.get(); one != nullptr; one = one->ai_next) {
+    Descriptor socket(::socket(one->ai_family, one->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, one->ai_protocol));
+    if (socket.number() < 0) {
+      trouble = std::strerror(errno);
+      continue;
+    }
+    if (connect(socket.number(), one->ai_addr, one->ai_addrlen) == 0) return socket;
+    if (errno != EINPROGRESS) {
+      trouble = std::strerror(errno);
+      continue;
+    }
+    int error = ETIMEDOUT;
+    while (Clock::now() < until && !stop_requested()) {
+      pollfd polled{.fd = socket.number(), .events = POLLOUT, .revents = 0};
+      if (poll(&polled, 1, static_cast<int>(kPause.count())) <= 0) continue;
+      socklen_t size = sizeof error;
+      if (getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+      break;
+    }
+    if (error == 0) return socket;
+    trouble = std::strerror(error);
+  }
+  return Descriptor();
+}
+
+std::string hello(int rank, int world, const std::string& token) {
+  std::string bytes;
+  rendezvous::put_u32(bytes, static_cast<std::uint32_t>(rank));
+  rendezvous::put_u32(bytes, static_cast<std::uint32_t>(world));
+  return bytes + token;
+}
+
+/// A caller that has not said who it is.
+struct Stranger {
+  std::unique_ptr<Link> link;
+  Clock::time_point until;
+};
+
+}  // namespace
+
+Endpoint parse_endpoint(std::string_view text) {
+  const auto refuse = [&] { return BadParameter(fmt::format("rendezvous: '{}' is not host:port, such as 10.0.0.1:5000 or [::1]:5000", text)); };
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) throw refuse();
+  std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    throw refuse();
+  }
+  Endpoint at{.host = std::string(host), .port = 0};
+  const auto* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, at.port);
+  if (host.empty() || error != std::errc{} || rest != end) throw refuse();
+  return at;
+}
+
+void check_token(std::string_view token) {
+  const auto hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
+  if (token.size() < kMinToken || token.size() > kMaxToken || !std::ranges::all_of(token, hexadecimal)) {
+    throw BadParameter(fmt::format("token: {} characters are not {} to {} hexadecimal digits", token.size(), kMinToken, kMaxToken));
+  }
+}
+
+struct RendezvousListener::State {
+  Descriptor socket;
+  std::uint16_t port = 0;
+  std::vector<Stranger> strangers = {};
+
+  void admit(Group& group);
+  bool greet(Stranger& stranger, Group& group, const std::string& token) const;
+};
+
+RendezvousListener::RendezvousListener(RendezvousListener&&) noexcept = default;
+RendezvousListener::~RendezvousListener() = default;
+std::uint16_t RendezvousListener::port() const { return state_->port; }
+
+RendezvousListener::RendezvousListener(const Endpoint& at) {
+  std::string trouble;
+  const Addresses list = resolve(at, AI_PASSIVE, trouble);
+  for (const addrinfo* one = list.get(); one != nullptr; one = one->ai_next) {
+    Descriptor socket(::socket(one->ai_family, one->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, one->ai_protocol));
+    const int on = 1;  // a port that the step before has just left is free
+    (void)setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // bind says what matters
+    if (socket.number() < 0 || bind(socket.number(), one->ai_addr, one->ai_addrlen) != 0 || listen(socket.number(), kBacklog) != 0) {
+      trouble = std::strerror(errno);
+      continue;
+    }
+    sockaddr_storage bound = {};
+    socklen_t length = sizeof bound;
+    (void)getsockname(socket.number(), reinterpret_cast<sockaddr*>(&bound), &length);  // a bound socket has a name
+    const auto text = address_text(bound, length);
+    std::uint16_t port = 0;
+    (void)std::from_chars(text.data() + text.rfind(':') + 1, text.data() + text.size(), port);  // numeric by request
+    state_ = std::make_unique<State>(State{.socket = std::move(socket), .port = port});
+    return;
+  }
+  throw std::runtime_error(fmt::format("cannot listen at {}: {}; give an address of this node", words(at), trouble));
+}
+
+/// Takes in every caller that waits.
+void RendezvousListener::State::admit(Group& group) {
+  while (strangers.size() < kMaxStrangers) {
+    sockaddr_storage address = {};
+    socklen_t length = sizeof address;
+    Descriptor caller(accept4(socket.number(), reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC));
+    if (caller.number() < 0) return;  // none is left, or it has gone again
+    strangers.push_back({.link = std::make_unique<Link>(std::move(caller), address_text(address, length), kHello),
+                         .until = after(group.limits.hello)});
+  }
+}
+
+/// Hears a stranger out; true when nothing more is to be heard from it as a stranger.
+bool RendezvousListener::State::greet(Stranger& stranger, Group& group, const std::string& token) const {
+  Link& link = *stranger.link;
+  const auto frame = link.next();
+  std::string reason;
+  if (!frame) {
+    if (!link.closed() && Clock::now() < stranger.until) return false;
+    reason = !link.closed() ? "it said nothing" : link.trouble().empty() ? "it closed without a word" : link.trouble();
+  } else if (frame->kind != Kind::hello || frame->payload.size() < 8 ||
+             !rendezvous::equal_in_constant_time(std::string_view(frame->payload).substr(8), token)) {
+    reason = "wrong token";
+  } else {
+    const std::uint32_t rank = rendezvous::u32_at(frame->payload, 0), world = rendezvous::u32_at(frame->payload, 4);
+    if (world != static_cast<std::uint32_t>(group.world)) reason = fmt::format("rank {} counts {} ranks, rank 0 {}", rank, world, group.world);
+    else if (rank == 0 || rank >= world) reason = fmt::format("rank {} is not from 1 to {}", rank, world - 1);
+    else if (group.links[rank - 1]) reason = fmt::format("rank {} is taken by {}", rank, group.links[rank - 1]->peer());
+    if (reason.empty()) {
+      link.queue({.kind = Kind::welcome, .sequence = 0, .payload = ""});
+      link.flush();
+      link.allow(group.limits.message);
+      group.links[rank - 1] = std::move(stranger.link);
+      return true;
+    }
+  }
+  if (group.refused.size() < kMaxRemarks) group.refused.push_back(link.peer() + ": " + reason);
+  link.queue({.kind = Kind::refused, .sequence = 0, .payload = reason});
+  link.flush();
+  return true;
+}
+
+Rendezvous RendezvousListener::gather(int world, const std::string& token, const RendezvousLimits& limits) && {
+  check_token(token);
+  auto group = std::make_unique<Group>();
+  group->world = world;
+  group->limits = limits;
+  group->links.resize(static_cast<std::size_t>(world) - 1);
+  const auto until = after(limits.join);
+  while (true) {
+    std::vector<int> missing;
+    for (int rank = 1; rank < world; ++rank) {
+      // One that came and went again is left for the first exchange, so that those still to come learn of it, too.
+      if (!group->links[static_cast<std::size_t>(rank) - 1]) missing.push_back(rank);
+    }
+    if (missing.empty()) return Rendezvous(std::move(group));
+    if (Clock::now() >= until) {
+      group->abandon(fmt::format("{} did not come within {:g} s{}{}", fmt::format("rank{} {}", missing.size() == 1 ? "" : "s", fmt::join(missing, ", ")),
+                                 limits.join.count, group->refused.empty() ? "" : "; refused: ", fmt::join(group->refused, "; ")));
+    }
+    auto links = group->open();
+    auto next = until;
+    for (const auto& stranger : state_->strangers) {
+      links.push_back(stranger.link.get());
+      next = std::min(next, stranger.until);
+    }
+    const bool room = state_->strangers.size() < kMaxStrangers;
+    (void)rendezvous::wait_for(links, room ? state_->socket.number() : -1, next);  // the loop looks
+    state_->admit(*group);
+    std::erase_if(state_->strangers, [&](Stranger& stranger) { return state_->greet(stranger, *group, token); });
+  }
+}
+
+Rendezvous Rendezvous::dial(const Endpoint& at, int rank, int world, const std::string& token, const RendezvousLimits& limits) {
+  check_token(token);
+  const auto until = after(limits.join);
+  std::string trouble = "nobody listens there";
+  while (Clock::now() < until) {
+    if (Descriptor socket = connect_to(at, until, trouble); socket.number() >= 0) {
+      auto group = std::make_unique<Group>();
+      group->rank = rank;
+      group->world = world;
+      group->limits = limits;
+      group->links.push_back(std::make_unique<Link>(std::move(socket), words(at), rendezvous::kMaxGathered));
+      Link& root = *group->links.front();
+      root.queue({.kind = Kind::hello, .sequence = 0, .payload = hello(rank, world, token)});
+      root.flush();
+      trouble = "it took the call but did not answer";
+      while (!root.closed() && rendezvous::wait_for(group->open(), -1, until)) {
+        const auto frame = root.next();
+        if (!frame) continue;
+        if (frame->kind == Kind::welcome) return Rendezvous(std::move(group));
+        throw RendezvousError(fmt::format("rank 0 at {} refuses rank {}: {}", words(at), rank, frame->payload));
+      }
+    }
+    if (stop_requested()) throw std::runtime_error("stopped by a signal while waiting for other ranks");
+    (void)poll(nullptr, 0, static_cast<int>(kPause.count()));  // a pause; a signal may shorten it
+  }
+  throw RendezvousError(fmt::format("rank 0 was not reached at {} within {:g} s: {}", words(at), limits.join.count, trouble));
+}
+
+Rendezvous meet(const Placement& placement, const RendezvousLimits& limits) {
+  const Endpoint at = parse_endpoint(placement.rendezvous);
+  if (placement.rank > 0) return Rendezvous::dial(at, placement.rank, placement.world, placement.token, limits);
+  return RendezvousListener(at).gather(placement.world, placement.token, limits);
+}
+
+}  // namespace assay

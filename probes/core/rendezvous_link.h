@@ -1,0 +1,93 @@
+// rendezvous_link: one TCP connection between two ranks, as framed messages with bounds.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace assay::rendezvous {
+
+/// The clock of every deadline of the rendezvous.
+using Clock = std::chrono::steady_clock;
+
+/// What a frame is for. `hello` dials in, `welcome` and `refused` answer it, `gather` goes to rank 0, `spread` comes from
+/// it, `failed` carries the reason why the whole group ends.
+enum class Kind : std::uint32_t { hello = 1, welcome, refused, gather, spread, failed };
+
+/// One message. `sequence` counts the exchanges of a group, so that ranks which run apart are noticed.
+struct Frame {
+  Kind kind = Kind::hello;
+  std::uint32_t sequence = 0;
+  std::string payload;
+};
+
+/// An open file descriptor that closes itself; -1 is none.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept;
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+  /// The number, or -1.
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+/// A connected non-blocking socket with frames going out and coming in. Nothing here waits; wait_for() does.
+class Link {
+ public:
+  /// Takes the connected socket over, makes it non-blocking and unbuffered. `peer` is its address for messages; `limit`
+  /// bounds the payload of a frame that it may send, in B.
+  Link(Descriptor socket, std::string peer, std::size_t limit);
+
+  /// The peer's address, "10.0.0.7:41234".
+  [[nodiscard]] const std::string& peer() const { return peer_; }
+  /// Queues a frame; flush() sends it.
+  void queue(const Frame& frame);
+  /// Writes as much of the queue as the socket takes now.
+  void flush();
+  /// Reads what has come, one frame of the largest size at most.
+  void read();
+  /// The next whole frame. A frame of an unknown kind or with a payload over the limit closes the link and leaves the
+  /// reason in trouble().
+  std::optional<Frame> next();
+  /// Changes the limit, once the peer is known.
+  void allow(std::size_t limit) { limit_ = limit; }
+  /// Whether everything queued has been handed to the kernel.
+  [[nodiscard]] bool flushed() const { return out_.empty(); }
+  /// Whether the peer is gone or the link is broken; whole frames that came before can still be taken.
+  [[nodiscard]] bool closed() const { return closed_; }
+  /// What broke the link in words; empty when the peer just closed it.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+  /// The socket, for poll.
+  [[nodiscard]] int descriptor() const { return socket_.number(); }
+
+ private:
+  void close(std::string trouble);
+
+  Descriptor socket_;
+  std::string peer_;
+  std::size_t limit_;
+  std::string in_, out_, trouble_;
+  bool closed_ = false;
+};
+
+/// Waits until a link can move (then reads and writes what it can), `listener` (-1: none) has a caller, or `until` has
+/// passed. Returns false when the time has passed. Throws
+/// std::runtime_error when this process was told to stop.
+bool wait_for(std::span<Link* const> links, int listener, Clock::time_point until);
+
+/// Whether two texts are equal, in a time that depends on their lengths alone.
+bool equal_in_constant_time(std::string_view a, std::string_view b);
+
+/// Appends `value` in little-endian order.
+void put_u32(std::string& to, std::uint32_t value);
+/// The little-endian number at `at`; the caller has checked that four bytes are there.
+std::uint32_t u32_at(std::string_view from, std::size_t at);
+
+}  // namespace assay::rendezvous

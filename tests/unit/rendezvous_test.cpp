@@ -1,0 +1,345 @@
+// rendezvous: ranks that find each other on the loopback, and every way in which a caller or a peer can misbehave.
+#include <exception>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "probes/core/rendezvous.h"
+#include "probes/core/rendezvous_link.h"
+
+namespace assay {
+namespace {
+
+using rendezvous::Descriptor;
+using rendezvous::Frame;
+using rendezvous::Kind;
+using rendezvous::Link;
+
+const std::string kToken = "0123456789abcdef0123456789abcdef";
+// Bounds, not measurements: ranks that come do so within milliseconds, those that never come are waited for this long.
+constexpr RendezvousLimits kPatient{.join = {30}, .hello = {30}, .exchange = {30}};
+constexpr RendezvousLimits kHasty{.join = {0.3}, .hello = {0.1}, .exchange = {0.3}};
+
+Endpoint local(std::uint16_t port = 0) { return {.host = "127.0.0.1", .port = port}; }
+
+/// What `call` threw, in words; empty when nothing.
+std::string failure(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// Runs `work` as every rank of a group of `world` threads; the words of what each rank threw, by rank.
+std::vector<std::string> run_group(int world, const RendezvousLimits& limits, const std::function<void(Rendezvous&)>& work) {
+  RendezvousListener listener(local());
+  const auto at = local(listener.port());
+  std::vector<std::string> failures(static_cast<std::size_t>(world));
+  {
+    std::vector<std::jthread> ranks;
+    for (int rank = 1; rank < world; ++rank) {
+      ranks.emplace_back([&, rank] {
+        failures[static_cast<std::size_t>(rank)] = failure([&] {
+          auto group = Rendezvous::dial(at, rank, world, kToken, limits);
+          work(group);
+        });
+      });
+    }
+    failures[0] = failure([&] {
+      auto group = std::move(listener).gather(world, kToken, limits);
+      work(group);
+    });
+  }
+  return failures;
+}
+
+/// A plain TCP connection to `port`.
+Descriptor call(std::uint16_t port) {
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in at = {};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(port);
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (connect(socket.number(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) throw std::runtime_error("connect failed");
+  return socket;
+}
+
+std::string hello(std::uint32_t rank, std::uint32_t world, const std::string& token) {
+  std::string bytes;
+  rendezvous::put_u32(bytes, rank);
+  rendezvous::put_u32(bytes, world);
+  return bytes + token;
+}
+
+/// Says hello on a connection of its own; the link, and the answer in `answer`.
+std::unique_ptr<Link> join_by_hand(std::uint16_t port, const std::string& payload, Frame& answer) {
+  auto link = std::make_unique<Link>(call(port), "rank 0", 1 << 20);
+  link->queue({.kind = Kind::hello, .sequence = 0, .payload = payload});
+  link->flush();
+  Link* const one[] = {link.get()};
+  const auto until = rendezvous::Clock::now() + std::chrono::seconds(30);
+  while (rendezvous::wait_for(one, -1, until)) {
+    if (auto frame = link->next()) {
+      answer = *frame;
+      return link;
+    }
+    if (link->closed()) break;
+  }
+  throw std::runtime_error("no answer");
+}
+
+/// A listening rank 0 of two that gathers in a thread, so that a test can call it as it likes.
+class Hub {
+ public:
+  explicit Hub(const RendezvousLimits& limits)
+      : port_(listener_.port()), group_(std::async(std::launch::async, [this, limits] {
+          return std::move(listener_).gather(2, kToken, limits);
+        })) {}
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+  Rendezvous group() { return group_.get(); }
+
+ private:
+  RendezvousListener listener_{local()};
+  std::uint16_t port_;
+  std::future<Rendezvous> group_;
+};
+
+class groups_of : public testing::TestWithParam<int> {};
+
+TEST_P(groups_of, every_size_exchange_what_each_rank_has) {
+  const auto world = GetParam();
+  const auto failures = run_group(world, kPatient, [&](Rendezvous& group) {
+    ASSERT_EQ(group.world(), world);
+    for (int round = 0; round < 3; ++round) {
+      const auto all = group.all_gather(fmt::format("{}/{}", group.rank(), round));
+      ASSERT_EQ(all.size(), static_cast<std::size_t>(world));
+      for (int rank = 0; rank < world; ++rank) EXPECT_EQ(all[static_cast<std::size_t>(rank)], fmt::format("{}/{}", rank, round));
+      group.barrier();
+      EXPECT_EQ(group.broadcast(group.rank() == 0 ? "from the first" : "ignored"), "from the first");
+    }
+  });
+  for (const auto& words : failures) EXPECT_EQ(words, "");
+}
+INSTANTIATE_TEST_SUITE_P(rendezvous, groups_of, testing::Values(1, 2, 8, 64));
+
+TEST(rendezvous_messages, of_the_largest_size_arrive_whole) {
+  RendezvousLimits limits = kPatient;
+  limits.message = 3'000'000;  // many segments and many reads
+  const auto failures = run_group(3, limits, [&](Rendezvous& group) {
+    const std::string mine(limits.message, static_cast<char>('a' + group.rank()));
+    EXPECT_EQ(group.all_gather(mine).at(2), std::string(limits.message, 'c'));
+  });
+  for (const auto& words : failures) EXPECT_EQ(words, "");
+}
+
+TEST(rendezvous_messages, over_the_size_end_the_group_with_the_rank_named) {
+  RendezvousLimits limits = kPatient;
+  limits.message = 64;
+  const auto failures = run_group(3, limits, [&](Rendezvous& group) { group.all_gather(std::string(group.rank() == 2 ? 65 : 1, 'x')); });
+  EXPECT_EQ(failures[2], "a message of 65 B is over the limit of 64 B");
+  EXPECT_EQ(failures[0], "rank 2: a message of 65 B is over the limit of 64 B");
+  EXPECT_EQ(failures[1], failures[0]);
+}
+
+TEST(rendezvous_peers, that_vanish_end_every_other_rank_with_their_name) {
+  const auto failures = run_group(4, kPatient, [](Rendezvous& group) {
+    group.barrier();
+    if (group.rank() == 2) return;  // its connection closes
+    group.all_gather("still here");
+  });
+  EXPECT_EQ(failures[2], "");
+  EXPECT_TRUE(failures[0].starts_with("rank 2 (127.0.0.1:")) << failures[0];
+  EXPECT_TRUE(failures[0].ends_with(") vanished")) << failures[0];
+  EXPECT_EQ(failures[1], failures[0]);
+  EXPECT_EQ(failures[3], failures[0]);
+}
+
+TEST(rendezvous_peers, that_give_up_leave_their_reason) {
+  const auto failures = run_group(3, kPatient, [](Rendezvous& group) {
+    if (group.rank() == 1) group.fail("no GPU here");
+    else group.all_gather("");
+  });
+  EXPECT_EQ(failures[0], "rank 1: no GPU here");
+  EXPECT_EQ(failures[2], "rank 1: no GPU here");
+}
+
+TEST(rendezvous_peers, learn_why_rank_0_gives_up) {
+  const auto failures = run_group(2, kPatient, [](Rendezvous& group) {
+    if (group.rank() == 0) group.fail("no driver");
+    else group.broadcast("");
+  });
+  EXPECT_EQ(failures[1], "rank 0: no driver");
+}
+
+TEST(rendezvous_peers, that_are_out_of_step_are_named) {
+  const auto failures = run_group(2, kPatient, [](Rendezvous& group) {
+    if (group.rank() == 0) group.broadcast("one");
+    group.all_gather("");  // rank 1 takes the broadcast for the answer
+    group.all_gather("");
+  });
+  EXPECT_NE(failures[0].find("rank 1"), std::string::npos) << failures[0];
+  EXPECT_NE(failures[1], "");
+}
+
+TEST(rendezvous_peers, that_fall_silent_are_named_after_the_limit) {
+  std::promise<void> over;
+  const auto failures = run_group(3, kHasty, [&, done = over.get_future().share()](Rendezvous& group) {
+    if (group.rank() == 1) {
+      done.wait();
+      return;
+    }
+    const std::string words = failure([&] { group.all_gather(""); });
+    if (group.rank() == 0) over.set_value();
+    throw std::runtime_error(words);
+  });
+  EXPECT_EQ(failures[0], "rank 1 sent nothing for 0.3 s");
+  EXPECT_EQ(failures[2], failures[0]);
+}
+
+TEST(rendezvous_groups, that_have_ended_stay_ended) {
+  run_group(2, kPatient, [](Rendezvous& group) {
+    group.fail("enough");
+    EXPECT_NE(failure([&] { group.barrier(); }).find("enough"), std::string::npos);
+  });
+}
+
+TEST(rendezvous_ranks, that_do_not_come_are_named_to_those_who_came) {
+  RendezvousListener listener(local());
+  const auto at = local(listener.port());
+  auto second = std::async(std::launch::async, [&] {
+    return failure([&] { Rendezvous::dial(at, 2, 4, kToken, kPatient).barrier(); });
+  });
+  EXPECT_EQ(failure([&] { (void)std::move(listener).gather(4, kToken, {.join = {0.5}}); }), "ranks 1, 3 did not come within 0.5 s");
+  EXPECT_EQ(second.get(), "ranks 1, 3 did not come within 0.5 s");
+}
+
+TEST(rendezvous_ranks, without_a_rank_0_say_where_they_looked) {
+  std::uint16_t port = 0;
+  { port = RendezvousListener(local()).port(); }
+  const std::string words = failure([&] { (void)Rendezvous::dial(local(port), 1, 2, kToken, kHasty); });
+  EXPECT_EQ(words, fmt::format("rank 0 was not reached at 127.0.0.1:{} within 0.3 s: Connection refused", port));
+}
+
+TEST(rendezvous_callers, with_a_wrong_token_are_refused_and_disturb_nobody) {
+  Hub hub(kPatient);
+  Frame answer;
+  const auto stranger = join_by_hand(hub.port(), hello(1, 2, std::string(32, 'f')), answer);
+  EXPECT_EQ(answer.kind, Kind::refused);
+  EXPECT_EQ(answer.payload, "wrong token");
+  auto second = std::async(std::launch::async, [&] { Rendezvous::dial(local(hub.port()), 1, 2, kToken, kPatient).barrier(); });
+  auto group = hub.group();
+  group.barrier();
+  second.get();
+  ASSERT_EQ(group.refused().size(), 1U);
+  EXPECT_TRUE(group.refused().front().ends_with(": wrong token"));
+}
+
+TEST(rendezvous_callers, learn_that_their_token_is_wrong) {
+  Hub hub(kHasty);
+  const std::string words = failure([&] { (void)Rendezvous::dial(local(hub.port()), 1, 2, std::string(32, 'f'), kPatient); });
+  EXPECT_TRUE(words.ends_with("refuses rank 1: wrong token")) << words;
+  const std::string gathered = failure([&] { (void)hub.group(); });
+  EXPECT_NE(gathered.find("rank 1 did not come within 0.3 s; refused: 127.0.0.1:"), std::string::npos) << gathered;
+}
+
+TEST(rendezvous_callers, with_a_rank_that_is_taken_are_refused_with_its_holder) {
+  RendezvousListener listener(local());
+  const auto at = local(listener.port());
+  auto gathered = std::async(std::launch::async, [&] { return std::move(listener).gather(3, kToken, kPatient); });
+  Frame first, second;
+  const auto holder = join_by_hand(at.port, hello(1, 3, kToken), first);
+  const auto double_ = join_by_hand(at.port, hello(1, 3, kToken), second);
+  EXPECT_EQ(first.kind, Kind::welcome);
+  EXPECT_EQ(second.kind, Kind::refused);
+  EXPECT_TRUE(second.payload.starts_with("rank 1 is taken by 127.0.0.1:")) << second.payload;
+  Frame third;
+  const auto last = join_by_hand(at.port, hello(2, 3, kToken), third);
+  EXPECT_EQ(gathered.get().refused().size(), 1U);
+}
+
+TEST(rendezvous_callers, with_a_rank_out_of_range_or_another_world_are_refused) {
+  Hub hub(kPatient);
+  Frame answer;
+  (void)join_by_hand(hub.port(), hello(2, 2, kToken), answer);
+  EXPECT_EQ(answer.payload, "rank 2 is not from 1 to 1");
+  (void)join_by_hand(hub.port(), hello(0, 2, kToken), answer);
+  EXPECT_EQ(answer.payload, "rank 0 is not from 1 to 1");
+  (void)join_by_hand(hub.port(), hello(1, 3, kToken), answer);
+  EXPECT_EQ(answer.payload, "rank 1 counts 3 ranks, rank 0 2");
+  (void)join_by_hand(hub.port(), hello(1, 2, kToken), answer);
+  EXPECT_EQ(answer.kind, Kind::welcome);
+  EXPECT_EQ(hub.group().refused().size(), 3U);
+}
+
+TEST(rendezvous_callers, that_send_junk_or_too_much_or_nothing_are_let_go) {
+  RendezvousLimits limits = kPatient;
+  limits.hello = {0.1};
+  Hub hub(limits);
+  const auto silent = call(hub.port());
+  const auto junk = call(hub.port());
+  ASSERT_EQ(send(junk.number(), "GET / HTTP/1.1\r\nHost: n01\r\n\r\n", 28, MSG_NOSIGNAL), 28);
+  Link large(call(hub.port()), "rank 0", 64);
+  large.queue({.kind = Kind::hello, .sequence = 0, .payload = hello(1, 2, std::string(4096, 'a'))});
+  large.flush();
+  for (const auto* caller : {&silent, &junk}) {
+    char byte = 0;
+    while (recv(caller->number(), &byte, 1, 0) > 0) {  // ends when rank 0 lets the caller go
+    }
+  }
+  Frame answer;
+  const auto last = join_by_hand(hub.port(), hello(1, 2, kToken), answer);
+  const auto group = hub.group();
+  std::string all;
+  for (const auto& line : group.refused()) all += line + "\n";
+  EXPECT_NE(all.find("it said nothing"), std::string::npos) << all;
+  EXPECT_NE(all.find("it sent something else than a rendezvous frame"), std::string::npos) << all;
+  EXPECT_NE(all.find("it sent a frame of 4104 B, over the limit of 136 B"), std::string::npos) << all;
+}
+
+TEST(rendezvous_members, that_send_more_than_allowed_end_the_group) {
+  RendezvousLimits limits = kPatient;
+  limits.message = 64;
+  Hub hub(limits);
+  Frame answer;
+  const auto member = join_by_hand(hub.port(), hello(1, 2, kToken), answer);
+  auto group = hub.group();
+  member->queue({.kind = Kind::gather, .sequence = 1, .payload = std::string(65, 'x')});
+  member->flush();
+  const std::string words = failure([&] { group.all_gather(""); });
+  EXPECT_TRUE(words.ends_with("vanished: it sent a frame of 65 B, over the limit of 64 B")) << words;
+}
+
+TEST(rendezvous_tokens, are_hexadecimal_and_long_enough_and_never_repeated_in_errors) {
+  EXPECT_NO_THROW(check_token(kToken));
+  EXPECT_EQ(failure([] { check_token("abc"); }), "token: 3 characters are not 32 to 128 hexadecimal digits");
+  const std::string secret = std::string(31, 'a') + "!";
+  EXPECT_EQ(failure([&] { check_token(secret); }).find(secret), std::string::npos);
+  EXPECT_TRUE(rendezvous::equal_in_constant_time(kToken, kToken));
+  EXPECT_FALSE(rendezvous::equal_in_constant_time(kToken, kToken.substr(1) + "0"));
+  EXPECT_FALSE(rendezvous::equal_in_constant_time(kToken, kToken + "0"));
+}
+
+TEST(endpoints, are_read_with_names_and_both_kinds_of_addresses) {
+  EXPECT_EQ(parse_endpoint("n01:5000").host, "n01");
+  EXPECT_EQ(parse_endpoint("[::1]:5001").host, "::1");
+  EXPECT_EQ(parse_endpoint("[::1]:5001").port, 5001);
+  for (const char* text : {"n01", ":5000", "n01:", "n01:70000", "n01:5x", "::1:5000", "[]:1", ""}) {
+    EXPECT_NE(failure([&] { (void)parse_endpoint(text); }).find("is not host:port"), std::string::npos) << text;
+  }
+}
+
+TEST(listeners, at_an_address_of_another_machine_say_so) {
+  const std::string words = failure([] { RendezvousListener(Endpoint{.host = "192.0.2.1", .port = 1}); });
+  EXPECT_TRUE(words.starts_with("cannot listen at 192.0.2.1:1: ")) << words;
+}
+
+}  // namespace
+}  // namespace assay
