@@ -44,7 +44,7 @@ class HostPath {
   [[nodiscard]] Bytes size() const { return size_; }
   /// NUMA node of the GPU; nothing where the kernel does not know it.
   [[nodiscard]] std::optional<int> node() const { return node_; }
-  [[nodiscard]] Placement placement() const { return source_.placement(); }
+  [[nodiscard]] MemoryPlacement placement() const { return source_.placement(); }
   /// Share of the pages of the pinned buffers that lie on the node.
   [[nodiscard]] std::optional<double> share_on_node() const;
 

@@ -12,13 +12,13 @@
 
 namespace assay {
 
-std::string_view to_string(Placement placement) {
+std::string_view to_string(MemoryPlacement placement) {
   switch (placement) {
-    case Placement::mbind:
+    case MemoryPlacement::mbind:
       return "mbind";
-    case Placement::first_touch:
+    case MemoryPlacement::first_touch:
       return "first_touch";
-    case Placement::none:
+    case MemoryPlacement::none:
       return "none";
   }
   return "none";
@@ -27,9 +27,9 @@ std::string_view to_string(Placement placement) {
 NodeBuffer::NodeBuffer(Bytes size, std::optional<int> node, bool thread_is_there)
     : buffer_(size, Pages::huge), node_(node) {
   if (node_ && bind_memory(bytes(), *node_)) {
-    placement_ = Placement::mbind;
+    placement_ = MemoryPlacement::mbind;
   } else if (node_ && thread_is_there) {
-    placement_ = Placement::first_touch;
+    placement_ = MemoryPlacement::first_touch;
   }
   std::ranges::fill(words(), 0);
   check(cudaHostRegister(bytes().data(), bytes().size(), cudaHostRegisterPortable | cudaHostRegisterMapped),

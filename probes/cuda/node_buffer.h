@@ -13,10 +13,10 @@
 namespace assay {
 
 /// How memory came to its node.
-enum class Placement { mbind, first_touch, none };
+enum class MemoryPlacement { mbind, first_touch, none };
 
 /// "mbind", "first_touch" or "none".
-std::string_view to_string(Placement placement);
+std::string_view to_string(MemoryPlacement placement);
 
 /// Zeroed memory on one node, in huge pages where the kernel has them.
 class NodeBuffer {
@@ -36,14 +36,14 @@ class NodeBuffer {
   [[nodiscard]] std::span<std::byte> bytes() { return buffer_.as<std::byte>(); }
   /// Where the current GPU sees the memory.
   [[nodiscard]] std::byte* seen_by_gpu();
-  [[nodiscard]] Placement placement() const { return placement_; }
+  [[nodiscard]] MemoryPlacement placement() const { return placement_; }
   /// Share of its pages on the node; nothing without a node or where the kernel does not tell.
   [[nodiscard]] std::optional<double> share_on_node() const;
 
  private:
   Buffer buffer_;
   std::optional<int> node_;
-  Placement placement_ = Placement::none;
+  MemoryPlacement placement_ = MemoryPlacement::none;
   bool locked_ = false;
 };
 
