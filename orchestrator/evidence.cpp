@@ -49,6 +49,23 @@ std::optional<std::string> mismatch(const Record& record, const Step& step, cons
   return std::nullopt;
 }
 
+/// What is wrong with one rank's record. When a rank goes wrong the others often end in errors that follow from it, so a
+/// refused record (weight 0) tells more than a skip (1), and that more than an error (2).
+struct Fault {
+  int weight = 0;
+  Outcome outcome = Outcome::error;
+  std::string reason;
+};
+
+std::optional<Fault> fault_of(const std::expected<Record, InputError>& record, const Step& step, const Journal& journal, std::size_t rank) {
+  const std::string who = step.nodes.size() == 1 ? "" : fmt::format("rank {} on {}: ", rank, step.nodes[rank]);
+  if (!record) return Fault{.weight = 0, .outcome = Outcome::error, .reason = who + "the record is refused: " + record.error().text()};
+  if (const auto problem = mismatch(*record, step, journal, rank)) return Fault{.weight = 0, .outcome = Outcome::error, .reason = who + *problem};
+  if (record->end.status == Status::skip) return Fault{.weight = 1, .outcome = Outcome::not_measured, .reason = who + "the probe skipped: " + record->end.reason};
+  if (record->end.status == Status::error) return Fault{.weight = 2, .outcome = Outcome::error, .reason = who + "the probe failed: " + record->end.reason};
+  return std::nullopt;
+}
+
 void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt& attempt, const Journal& journal,
           const EvidenceReader& evidence) {
   const auto failed = [&](Outcome outcome, const std::string& reason) {
@@ -68,15 +85,14 @@ void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt
   if (++found.attempts > step.looks) return failed(Outcome::error, fmt::format("{} attempts where {} were planned", found.attempts, step.looks));
   if (attempt.outcome != "exited") return failed(Outcome::error, fmt::format("{}: {}", attempt.outcome, attempt.reason));
   std::vector<Record> ranks;
+  std::optional<Fault> worst;
   for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
     auto record = record_of(plan, attempt, evidence, static_cast<int>(rank));
-    const std::string who = step.nodes.size() == 1 ? "" : fmt::format("rank {} on {}: ", rank, step.nodes[rank]);
-    if (!record) return failed(Outcome::error, who + "the record is refused: " + record.error().text());
-    if (const auto problem = mismatch(*record, step, journal, rank)) return failed(Outcome::error, who + *problem);
-    if (record->end.status == Status::skip) return failed(Outcome::not_measured, who + "the probe skipped: " + record->end.reason);
-    if (record->end.status == Status::error) return failed(Outcome::error, who + "the probe failed: " + record->end.reason);
-    ranks.push_back(std::move(*record));
+    auto fault = fault_of(record, step, journal, rank);
+    if (fault && (!worst || fault->weight < worst->weight)) worst = std::move(fault);
+    if (record) ranks.push_back(std::move(*record));
   }
+  if (worst) return failed(worst->outcome, worst->reason);
   found.records.push_back(std::move(ranks.front()));
   ranks.erase(ranks.begin());
   found.others.push_back(std::move(ranks));

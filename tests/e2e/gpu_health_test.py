@@ -7,6 +7,8 @@ from harness import Bench, main
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 STATES = TESTS / "fakes/nvml"
+OF_EACH_GPU = {requirement["id"] for requirement in json.loads((TESTS / "e2e/gpu_health.json").read_text())["requirements"]
+               if requirement["scope"] == "gpu"}
 
 
 def uuid(index):
@@ -38,9 +40,11 @@ class GpuHealth(Bench):
         (kind, name), = result["subject"].items()
         return "node" if kind == "node" else name
 
-    def rejected(self, scenario, faults, **more):
-        """The node is rejected, and what does not pass is exactly `faults`, each a failure."""
-        self.assertEqual(self.judge(scenario, **more), {fault: "fail" for fault in faults}, self.done.stderr)
+    def rejected(self, scenario, faults, missing=(), **more):
+        """The node is rejected, and what does not pass is exactly `faults`, each a failure, and the node's own cell of each
+        requirement in `missing`, of which one GPU too few has told a figure."""
+        expected = {fault: "fail" for fault in faults} | {(requirement, "node"): "not_measured" for requirement in missing}
+        self.assertEqual(self.judge(scenario, **more), expected, self.done.stderr)
         self.assertEqual(self.done.returncode, 1, self.done.stdout)
 
     def test_a_healthy_node_is_accepted(self):
@@ -77,13 +81,14 @@ class GpuHealth(Bench):
         self.rejected("healthy", [("xid_events", uuid(6))], log="xid.log")
 
     def test_seven_gpus_are_rejected(self):
-        self.rejected("seven_gpus", [("gpus", "node")])
+        self.rejected("seven_gpus", [("gpus", "node")], missing=OF_EACH_GPU)
 
     def test_a_lost_gpu_is_rejected(self):
-        self.rejected("lost_gpu", [("gpus", "node"), ("query_errors", "index-5"), ("facts_missing", "index-5")])
+        self.rejected("lost_gpu", [("gpus", "node"), ("query_errors", "index-5"), ("facts_missing", "index-5")],
+                      missing=OF_EACH_GPU - {"query_errors", "facts_missing"})
 
     def test_a_gpu_that_tells_less_than_the_others_does_not_pass_by_it(self):
-        self.rejected("unlike_gpu", [("facts_missing", uuid(2))])
+        self.rejected("unlike_gpu", [("facts_missing", uuid(2))], missing=["ecc_uncorrected"])
 
     def test_a_log_that_cannot_be_read_leaves_the_whole_incomplete(self):
         self.assertEqual(self.judge("healthy", log="/nonexistent/kmsg"), {("xid_events", "node"): "not_measured"}, self.done.stderr)
