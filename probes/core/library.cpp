@@ -35,7 +35,7 @@ std::string own_folder() {
 
 std::string loaded_path(void* handle, std::string otherwise) {
   link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name != nullptr && *map->l_name != '\0') {
+  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr && map->l_name != nullptr && *map->l_name != '\0') {
     return map->l_name;
   }
   return otherwise;

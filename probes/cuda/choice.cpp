@@ -59,6 +59,7 @@ std::vector<Device> choose_devices(std::vector<Device> all, std::string_view wan
     if (lower(wanted) == lower(device.uuid) || pci_bus_id_text(wanted) == device.pci_bus_id) return {device};
   }
   std::vector<std::string> there;
+  there.reserve(all.size());
   for (const auto& device : all) there.push_back(fmt::format("{} at {}", device.uuid, device.pci_bus_id));
   throw Skip(fmt::format("device: this node has no GPU '{}'; it has {}", wanted, fmt::join(there, ", ")));
 }

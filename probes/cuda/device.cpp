@@ -83,6 +83,7 @@ std::vector<Device> all_devices() {
   }
   check(state, "counting the GPUs");
   std::vector<Device> devices;
+  devices.reserve(static_cast<std::size_t>(count));
   for (int ordinal = 0; ordinal < count; ++ordinal) devices.push_back(describe_device(ordinal));
   return devices;
 }

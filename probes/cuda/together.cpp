@@ -62,6 +62,7 @@ void for_each_index(std::size_t count, std::string_view schedule, const std::fun
   std::vector<char> echoes(count, 0);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(count);
     for (std::size_t index = 0; index < count; ++index) {
       threads.emplace_back([&, index] {
         try {

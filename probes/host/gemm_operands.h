@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "probes/core/rotation.h"
 #include "probes/host/buffer.h"
 #include "probes/host/crew.h"
 #include "probes/host/gemm_check.h"
@@ -29,15 +30,6 @@ constexpr Tile tile(std::size_t n, std::size_t tiles, std::size_t index) {
 }
 static_assert(tile(64, 2, 1).rows == Slice{0, 64} && tile(64, 2, 1).columns == Slice{32, 64});
 static_assert(tile(64, 4, 1).rows == Slice{32, 64} && tile(64, 4, 1).columns == Slice{0, 32});
-
-/// How many sets of `set` bytes pass twice the last-level cache together; at least 2, so that consecutive products never
-/// share an operand.
-constexpr std::size_t operand_sets(Bytes set, Bytes cache) {
-  const std::uint64_t sets = (2 * cache.count + set.count - 1) / set.count;
-  return sets < 2 ? 2 : static_cast<std::size_t>(sets);
-}
-static_assert(operand_sets({100}, {32}) == 2);
-static_assert(operand_sets({10}, {32}) == 7);
 
 /// Sets of A, B (standard normal, different in every set) and C (not a number until it is computed), n x n, column-major.
 template <class Real>

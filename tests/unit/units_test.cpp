@@ -29,6 +29,8 @@ TEST(units, durations_are_seconds) {
 
 TEST(units, only_base_units_may_be_recorded) {
   EXPECT_TRUE(is_base_unit("B/s"));
+  EXPECT_TRUE(is_base_unit("FLOP/J"));
+  EXPECT_FALSE(is_base_unit("GFLOP/J"));
   EXPECT_FALSE(is_base_unit("GB/s"));
   EXPECT_FALSE(is_base_unit("ms"));
 }
@@ -36,6 +38,7 @@ TEST(units, only_base_units_may_be_recorded) {
 TEST(units, people_read_prefixes) {
   EXPECT_EQ(for_people(1.312e15, "FLOP/s"), "1.312 PFLOP/s");
   EXPECT_EQ(for_people(4.5e11, "B/s"), "450 GB/s");
+  EXPECT_EQ(for_people(1.92e12, "FLOP/J"), "1.92 TFLOP/J");
   EXPECT_EQ(for_people(84.1e-6, "s"), "84.1 µs");
   EXPECT_EQ(for_people(1234, "s"), "1234 s");
   EXPECT_EQ(for_people(0.81234, "1"), "0.8123");

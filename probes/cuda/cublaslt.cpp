@@ -1,0 +1,261 @@
+// cublaslt: the one file that includes cuBLASLt's header. The library is never linked, only its functions are looked up.
+#include "probes/cuda/cublaslt.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+#include <cublasLt.h>
+#include <fmt/format.h>
+
+#include "probes/core/library.h"
+
+namespace assay {
+
+struct CublasLtFunctions {
+  Library library;
+  decltype(&::cublasLtGetProperty) get_property;
+  decltype(&::cublasLtGetStatusString) status_string;
+  decltype(&::cublasLtCreate) create;
+  decltype(&::cublasLtDestroy) destroy;
+  decltype(&::cublasLtMatmulDescCreate) description_create;
+  decltype(&::cublasLtMatmulDescDestroy) description_destroy;
+  decltype(&::cublasLtMatmulDescSetAttribute) description_set;
+  decltype(&::cublasLtMatrixLayoutCreate) layout_create;
+  decltype(&::cublasLtMatrixLayoutDestroy) layout_destroy;
+  decltype(&::cublasLtMatmulPreferenceCreate) preference_create;
+  decltype(&::cublasLtMatmulPreferenceDestroy) preference_destroy;
+  decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set;
+  decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic;
+  decltype(&::cublasLtMatmulAlgoConfigGetAttribute) configuration;
+  decltype(&::cublasLtMatmulAlgoCapGetAttribute) capability;
+  decltype(&::cublasLtMatmulAlgoCheck) check;
+  decltype(&::cublasLtMatmul) matmul;
+};
+
+namespace {
+
+constexpr const char* kTitle = "cuBLASLt";
+
+std::string library_name() { return fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR); }
+
+CublasLtFunctions look_up(Library library) {
+  return {.library = library,
+          .get_property = library.symbol<decltype(&::cublasLtGetProperty)>("cublasLtGetProperty"),
+          .status_string = library.symbol<decltype(&::cublasLtGetStatusString)>("cublasLtGetStatusString"),
+          .create = library.symbol<decltype(&::cublasLtCreate)>("cublasLtCreate"),
+          .destroy = library.symbol<decltype(&::cublasLtDestroy)>("cublasLtDestroy"),
+          .description_create = library.symbol<decltype(&::cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate"),
+          .description_destroy = library.symbol<decltype(&::cublasLtMatmulDescDestroy)>("cublasLtMatmulDescDestroy"),
+          .description_set = library.symbol<decltype(&::cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute"),
+          .layout_create = library.symbol<decltype(&::cublasLtMatrixLayoutCreate)>("cublasLtMatrixLayoutCreate"),
+          .layout_destroy = library.symbol<decltype(&::cublasLtMatrixLayoutDestroy)>("cublasLtMatrixLayoutDestroy"),
+          .preference_create = library.symbol<decltype(&::cublasLtMatmulPreferenceCreate)>("cublasLtMatmulPreferenceCreate"),
+          .preference_destroy = library.symbol<decltype(&::cublasLtMatmulPreferenceDestroy)>("cublasLtMatmulPreferenceDestroy"),
+          .preference_set = library.symbol<decltype(&::cublasLtMatmulPreferenceSetAttribute)>("cublasLtMatmulPreferenceSetAttribute"),
+          .heuristic = library.symbol<decltype(&::cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic"),
+          .configuration = library.symbol<decltype(&::cublasLtMatmulAlgoConfigGetAttribute)>("cublasLtMatmulAlgoConfigGetAttribute"),
+          .capability = library.symbol<decltype(&::cublasLtMatmulAlgoCapGetAttribute)>("cublasLtMatmulAlgoCapGetAttribute"),
+          .check = library.symbol<decltype(&::cublasLtMatmulAlgoCheck)>("cublasLtMatmulAlgoCheck"),
+          .matmul = library.symbol<decltype(&::cublasLtMatmul)>("cublasLtMatmul")};
+}
+
+cudaDataType cuda_type(Format format) {
+  switch (format) {
+    case Format::fp64: return CUDA_R_64F;
+    case Format::fp32:
+    case Format::tf32: return CUDA_R_32F;
+    case Format::fp16: return CUDA_R_16F;
+    case Format::bf16: return CUDA_R_16BF;
+    case Format::e4m3: return CUDA_R_8F_E4M3;
+    case Format::e5m2: return CUDA_R_8F_E5M2;
+    case Format::e2m1: return CUDA_R_4F_E2M1;
+    case Format::int8: return CUDA_R_8I;
+    case Format::int32: return CUDA_R_32I;
+  }
+  throw std::logic_error("a format without a CUDA type");
+}
+
+cublasComputeType_t compute_type(Format operand) {
+  switch (operand) {
+    case Format::fp64: return CUBLAS_COMPUTE_64F;
+    case Format::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case Format::int8: return CUBLAS_COMPUTE_32I;
+    default: return CUBLAS_COMPUTE_32F;
+  }
+}
+
+/// The type of alpha and beta.
+cudaDataType factor_type(Format operand) {
+  return operand == Format::fp64 ? CUDA_R_64F : operand == Format::int8 ? CUDA_R_32I : CUDA_R_32F;
+}
+
+}  // namespace
+
+CublasLt::CublasLt(std::string_view folders) {
+  // Emulation by narrower types may report more than the hardware's own rate (cuBLAS manual, "Floating Point Emulation").
+  for (const char* variable : {"CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_EMULATE_SINGLE_PRECISION"}) {
+    if (setenv(variable, "0", 1) != 0) throw std::runtime_error(fmt::format("setting {} failed", variable));
+  }
+  Library library = Library::open(library_name(), kTitle, folders);
+  const auto property = library.symbol<decltype(&::cublasLtGetProperty)>("cublasLtGetProperty");
+  int major = 0, minor = 0, patch = 0;
+  (void)property(MAJOR_VERSION, &major);  // cannot fail for these three; a version of 0 is refused below
+  (void)property(MINOR_VERSION, &minor);
+  (void)property(PATCH_LEVEL, &patch);
+  library.require_major(major, CUBLAS_VER_MAJOR);
+  version_ = fmt::format("{}.{}.{}", major, minor, patch);
+  path_ = library.path();
+  functions_ = std::make_unique<CublasLtFunctions>(look_up(std::move(library)));
+}
+
+CublasLt::~CublasLt() = default;
+
+/// Handle and descriptors; whatever of them was made is destroyed.
+struct Matmul::State {
+  explicit State(const CublasLtFunctions& functions) : lt(functions) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    // What destroying returns has nobody to go to.
+    if (preference != nullptr) (void)lt.preference_destroy(preference);
+    for (auto layout : {a, b, d}) {
+      if (layout != nullptr) (void)lt.layout_destroy(layout);
+    }
+    if (description != nullptr) (void)lt.description_destroy(description);
+    if (handle != nullptr) (void)lt.destroy(handle);
+  }
+
+  void demand(cublasStatus_t status, std::string_view what) const {
+    if (status != CUBLAS_STATUS_SUCCESS) {
+      throw std::runtime_error(fmt::format("{}: {}: {}", kTitle, what, lt.status_string(status)));
+    }
+  }
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t attribute, const T& value) const {
+    demand(lt.description_set(description, attribute, static_cast<const void*>(&value), sizeof value), fmt::format("setting attribute {}", int{attribute}));
+  }
+  /// The library reads the scales' places when a product is enqueued, so they may change from one to the next.
+  void point_at(const OperandSet& operands) const {
+    if (scaling == Scaling::none) return;
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, operands.a_scale);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, operands.b_scale);
+  }
+
+  const CublasLtFunctions& lt;
+  cublasLtHandle_t handle = nullptr;
+  cublasLtMatmulDesc_t description = nullptr;
+  cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
+  cublasLtMatmulPreference_t preference = nullptr;
+  DeviceBuffer workspace;
+  Scaling scaling = Scaling::none;
+  bool emulation_possible = false;
+  // Alpha 1 and beta 0, in the type that goes with the operands.
+  std::array<std::byte, sizeof(double)> one = {}, zero = {};
+};
+
+Matmul::Matmul(const CublasLt& library, const GemmType& type, const GemmShape& shape, bool fast_accumulation)
+    : state_(std::make_unique<State>(library.functions())) {
+  State& state = *state_;
+  const auto& lt = state.lt;
+  state.scaling = type.scaling;
+  state.emulation_possible = type.a == Format::fp64 || type.a == Format::fp32;
+  state.demand(lt.create(&state.handle), "opening a handle");
+  state.demand(lt.description_create(&state.description, compute_type(type.a), factor_type(type.a)), "describing a product");
+  state.set(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{CUBLAS_OP_T});
+  state.set(CUBLASLT_MATMUL_DESC_TRANSB, std::int32_t{CUBLAS_OP_N});
+  if (type.scaling == Scaling::tensor) {
+    state.set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(fast_accumulation ? 1 : 0));
+  } else if (type.scaling != Scaling::none) {
+    const std::int32_t mode = type.scaling == Scaling::mx ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0
+                                                          : CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+    state.set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode);
+    state.set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode);
+  }
+  const auto [m, n, k] = shape;
+  const auto leading = [](std::size_t size) { return static_cast<std::int64_t>(size); };
+  state.demand(lt.layout_create(&state.a, cuda_type(type.a), k, m, leading(k)), "describing A");
+  state.demand(lt.layout_create(&state.b, cuda_type(type.b), k, n, leading(k)), "describing B");
+  state.demand(lt.layout_create(&state.d, cuda_type(type.d), m, n, leading(m)), "describing D");
+  state.demand(lt.preference_create(&state.preference), "making preferences");
+  const std::size_t workspace = kGemmWorkspace.count;
+  state.demand(lt.preference_set(state.preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace),
+               "preferring a workspace");
+  state.workspace = DeviceBuffer(kGemmWorkspace);
+  const double one_double = 1;
+  const float one_single = 1;
+  const std::int32_t one_whole = 1;
+  if (type.a == Format::fp64) {
+    std::memcpy(state.one.data(), &one_double, sizeof one_double);
+  } else if (type.a == Format::int8) {
+    std::memcpy(state.one.data(), &one_whole, sizeof one_whole);
+  } else {
+    std::memcpy(state.one.data(), &one_single, sizeof one_single);
+  }
+}
+
+Matmul::~Matmul() = default;
+
+std::vector<Algorithm> Matmul::algorithms(const OperandSet& set, std::size_t most) {
+  const State& state = *state_;
+  state.point_at(set);
+  std::vector<cublasLtMatmulHeuristicResult_t> proposals(most);
+  int returned = 0;
+  const cublasStatus_t status =
+      state.lt.heuristic(state.handle, state.description, state.a, state.b, state.d, state.d, state.preference,
+                         static_cast<int>(most), proposals.data(), &returned);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  state.demand(status, "asking for algorithms");
+  std::vector<Algorithm> usable;
+  for (int i = 0; i < returned; ++i) {
+    const auto& proposal = proposals[static_cast<std::size_t>(i)];
+    if (proposal.state != CUBLAS_STATUS_SUCCESS || proposal.workspaceSize > kGemmWorkspace.count) continue;
+    cublasLtMatmulHeuristicResult_t checked = {};
+    if (state.lt.check(state.handle, state.description, state.a, state.b, state.d, state.d, &proposal.algo, &checked) !=
+        CUBLAS_STATUS_SUCCESS) {
+      continue;
+    }
+    if (state.emulation_possible) {
+      std::int32_t emulates = 0;
+      std::size_t written = 0;
+      // A library that does not know the attribute does not know emulation either.
+      const bool told = state.lt.capability(&proposal.algo, CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT, &emulates,
+                                            sizeof emulates, &written) == CUBLAS_STATUS_SUCCESS;
+      if (told && emulates != 0) continue;
+    }
+    Algorithm algorithm{.opaque = {}, .workspace = {proposal.workspaceSize}};
+    static_assert(sizeof algorithm.opaque == sizeof proposal.algo);
+    std::memcpy(algorithm.opaque.data(), &proposal.algo, sizeof proposal.algo);
+    usable.push_back(algorithm);
+  }
+  return usable;
+}
+
+void Matmul::enqueue(const Algorithm& algorithm, const OperandSet& set, const Stream& stream) {
+  const State& state = *state_;
+  state.point_at(set);
+  cublasLtMatmulAlgo_t algo;
+  std::memcpy(&algo, algorithm.opaque.data(), sizeof algo);
+  state.demand(state.lt.matmul(state.handle, state.description, state.one.data(), set.a, state.a, set.b, state.b,
+                               state.zero.data(), set.d, state.d, set.d, state.d, &algo, state.workspace.data(),
+                               state.workspace.size().count, stream.get()),
+               "enqueueing a product");
+}
+
+std::string Matmul::text(const Algorithm& algorithm) const {
+  cublasLtMatmulAlgo_t algo;
+  std::memcpy(&algo, algorithm.opaque.data(), sizeof algo);
+  const auto number = [&](cublasLtMatmulAlgoConfigAttributes_t attribute, auto value) {
+    std::size_t written = 0;
+    state_->demand(state_->lt.configuration(&algo, attribute, &value, sizeof value, &written), "reading an algorithm");
+    return std::int64_t{value};
+  };
+  return fmt::format("id {}, tile {}, stages {}, split_k {}, inner_shape {}, cluster {}, workspace {} B",
+                     number(CUBLASLT_ALGO_CONFIG_ID, std::int32_t{}), number(CUBLASLT_ALGO_CONFIG_TILE_ID, std::uint32_t{}),
+                     number(CUBLASLT_ALGO_CONFIG_STAGES_ID, std::uint32_t{}),
+                     number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{}),
+                     number(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, std::uint16_t{}),
+                     number(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, std::uint16_t{}), algorithm.workspace.count);
+}
+
+}  // namespace assay

@@ -1,0 +1,71 @@
+// cublaslt: cuBLASLt opened at run time, and one product described to it. No CUDA header is needed to include this.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "probes/core/units.h"
+#include "probes/cuda/device.h"
+#include "probes/cuda/gemm_operands.h"
+#include "probes/cuda/gemm_type.h"
+
+namespace assay {
+
+struct CublasLtFunctions;  // what the library exports; in cublaslt.cpp
+
+/// The library of this node. One for the process; its functions may be called from any thread.
+class CublasLt {
+ public:
+  /// Opens libcublasLt of the major version this probe was built for and switches off the emulation of FP64 and FP32, which
+  /// a user's environment may have switched on. `folders` are searched first. Throws Skip when it is missing or of another
+  /// version. Call before other threads run: it sets environment variables.
+  explicit CublasLt(std::string_view folders);
+  ~CublasLt();
+
+  /// "13.1.0" and where it was found.
+  [[nodiscard]] const std::string& version() const { return version_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const CublasLtFunctions& functions() const { return *functions_; }
+
+ private:
+  std::unique_ptr<CublasLtFunctions> functions_;
+  std::string version_, path_;
+};
+
+/// One way to compute a product, as the library proposes it.
+struct Algorithm {
+  std::array<std::uint64_t, 8> opaque = {};  ///< cublasLtMatmulAlgo_t
+  Bytes workspace;
+
+  friend bool operator==(const Algorithm&, const Algorithm&) = default;
+};
+
+/// Memory that algorithms may use beside the operands: 32 MiB, NVIDIA's advice for Hopper and later (cuBLAS manual,
+/// cublasSetWorkspace).
+inline constexpr Bytes kGemmWorkspace = {std::uint64_t{32} << 20};
+
+/// Products of one type and shape on the current device: D = op(A) op(B), nothing added.
+class Matmul {
+ public:
+  /// Throws std::runtime_error when the library refuses the description.
+  Matmul(const CublasLt& library, const GemmType& type, const GemmShape& shape, bool fast_accumulation);
+  ~Matmul();
+
+  /// What the library's heuristic proposes, its favourite first, at most `most`; algorithms that its own check refuses and
+  /// such as emulate a wider type by narrower ones are left out. `set` is one that will be multiplied. Empty when it has none for this device.
+  [[nodiscard]] std::vector<Algorithm> algorithms(const OperandSet& set, std::size_t most);
+  /// Enqueues one product. Throws std::runtime_error when the library refuses.
+  void enqueue(const Algorithm& algorithm, const OperandSet& set, const Stream& stream);
+  /// "id 66, tile 20, stages 36, split_k 1, inner_shape 0, cluster 5, workspace 0 B" in the library's own numbers.
+  [[nodiscard]] std::string text(const Algorithm& algorithm) const;
+
+ private:
+  struct State;  // the library's handle and descriptors
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace assay

@@ -1,0 +1,47 @@
+// gemm_check: is the GPU's product right? Judged on the host, in a wider type, from the operands as they are stored.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "probes/cuda/gemm_type.h"
+
+namespace assay {
+
+/// `count` (at most `size`) distinct indices below `size`, ascending: one drawn from each of `count` equal strips, the first
+/// and the last index among them. With 64 of 8192 every tile of 128 lines that a kernel computes is sampled.
+std::vector<std::size_t> sampled_indices(std::size_t size, std::size_t count, std::uint64_t seed);
+
+/// The numbers in `count` elements of `format` stored at `bytes`. The lower bits of tf32 are zero already.
+std::vector<double> decode_elements(Format format, std::span<const std::byte> bytes, std::size_t count);
+
+/// Multiplies the blocks along each of the lines by their scales. `lines` are the indices of the lines in `values`, which has
+/// `k` numbers for each; `scales` is the whole tensor of scales as cuBLASLt reads it.
+void apply_block_scales(std::span<double> values, std::span<const std::size_t> lines, std::size_t k, Scaling scaling,
+                        std::span<const std::byte> scales);
+
+/// Sampled lines of op(A), sampled columns of op(B), and the results where they cross.
+struct SampledProduct {
+  std::size_t k = 0;
+  std::vector<double> a;  ///< k numbers for each sampled line, scales applied
+  std::vector<double> b;  ///< k numbers for each sampled column, scales applied
+  std::vector<double> d;  ///< result of line i and column j at [i * columns + j]
+};
+
+/// Largest error of a right result, for the products p of one element that add up to `sum`:
+///   steps * accumulator * (4 sqrt(sum of p^2) + |sum|) + output * (|sum| + the former), steps = k / per_step + 8.
+/// Partial sums of products with random signs stay within four times the root of their squares, but for less than one in
+/// 10^4, and those of products with one sign within |sum|; each step errs by a share of the partial sum. It is an estimate
+/// that holds for operands like ours, not a bound for all; a result that belongs to another line or column is far beyond.
+double largest_error(const Exactness& exactness, std::size_t k, double sum, double sum_of_squares);
+
+/// How many of the results differ from the reference (long double, terms in order) by more than largest_error or are not
+/// finite.
+std::uint64_t wrong_elements(const SampledProduct& product, const Exactness& exactness);
+
+/// The index of the smallest median among `times` (one list of at least one for each candidate; the first of equals).
+std::size_t fastest(std::span<const std::vector<double>> times);
+
+}  // namespace assay

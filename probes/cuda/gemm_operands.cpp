@@ -1,0 +1,129 @@
+// gemm_operands: placement of the sets, and what comes back for the check.
+#include "probes/cuda/gemm_operands.h"
+
+#include <stdexcept>
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include "probes/core/rotation.h"
+#include "probes/cuda/quantise.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kAlignment = 256;       // what cudaMalloc gives; every algorithm's demand is below it
+constexpr std::size_t kSampledLines = 64;     // 64 x 64 elements are 4096
+constexpr double kShareOfMemory = 0.8;        // leaves room for the library's kernels and workspace
+
+std::size_t aligned(Bytes size) { return (size.count + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+GemmOperands::Matrices GemmOperands::laid_out(Format format, std::size_t lines, float tensor_scale) const {
+  Matrices result{.format = format, .lines = lines, .tensor_scale = tensor_scale};
+  result.stride = aligned(bytes_of(format, lines * shape_.k));
+  if (const std::size_t block = block_of(type_.scaling); block != 0) {
+    result.scale_stride = aligned({scale_count(lines, shape_.k / block)});
+  }
+  return result;
+}
+
+GemmOperands::GemmOperands(const Device& device, const GemmType& type, const GemmShape& shape, Pattern pattern)
+    : type_(type),
+      shape_(shape),
+      a_(laid_out(type.a, shape.m, kTensorScaleA)),
+      b_(laid_out(type.b, shape.n, kTensorScaleB)),
+      d_stride_(aligned(bytes_of(type.d, shape.m * shape.n))),
+      sets_(operand_sets(set_bytes(type, shape), device.l2)) {
+  const Bytes free = free_memory();
+  if (static_cast<double>(size().count) > kShareOfMemory * static_cast<double>(free.count)) {
+    throw std::runtime_error(fmt::format("m, n, k: {} sets of operands take {} B, {} B are free on {}; hint: choose a smaller shape",
+                                         sets_, size().count, free.count, device.uuid));
+  }
+  const Stream stream = make_stream();
+  make(a_, stream, 0, pattern);
+  make(b_, stream, sets_, pattern);
+  d_ = DeviceBuffer({d_stride_ * sets_});
+  clear_results(stream);
+}
+
+void GemmOperands::make(Matrices& matrices, const Stream& stream, std::uint64_t first_seed, Pattern pattern) const {
+  matrices.data = DeviceBuffer({matrices.stride * sets_});
+  if (matrices.scale_stride != 0) {
+    matrices.scales = DeviceBuffer({matrices.scale_stride * sets_});
+    // The padding of the layout belongs to no line, and zero is a number in both formats of scales.
+    check(cudaMemsetAsync(matrices.scales.data(), 0, matrices.scales.size().count, stream.get()), "clearing scales");
+  } else if (type_.scaling == Scaling::tensor) {
+    matrices.scales = DeviceBuffer({sizeof(float)});
+    check(cudaMemcpy(matrices.scales.data(), &matrices.tensor_scale, sizeof(float), cudaMemcpyHostToDevice), "copying a scale");
+  }
+  for (std::size_t index = 0; index < sets_; ++index) {
+    std::byte* target = matrices.data.data() + index * matrices.stride;
+    if (matrices.scale_stride != 0) {
+      fill_blocks(stream, target, matrices.scales.data() + index * matrices.scale_stride, type_.scaling, matrices.lines,
+                  shape_.k, first_seed + index, pattern);
+    } else {
+      fill_elements(stream, target, matrices.format, matrices.lines * shape_.k, first_seed + index, pattern);
+    }
+  }
+}
+
+OperandSet GemmOperands::set(std::size_t index) const {
+  const auto scale = [index](const Matrices& matrices) { return matrices.scales.data() + index * matrices.scale_stride; };
+  return {.a = a_.data.data() + index * a_.stride,
+          .b = b_.data.data() + index * b_.stride,
+          .d = d_.data() + index * d_stride_,
+          .a_scale = type_.scaling == Scaling::none ? nullptr : scale(a_),
+          .b_scale = type_.scaling == Scaling::none ? nullptr : scale(b_)};
+}
+
+Bytes GemmOperands::size() const {
+  return {(a_.stride + b_.stride + d_stride_ + a_.scale_stride + b_.scale_stride) * sets_};
+}
+
+void GemmOperands::sum_results(const Stream& stream, std::uint64_t* sums) const {
+  sum_up(stream, d_.data(), d_stride_, bytes_of(type_.d, shape_.m * shape_.n), sets_, sums);
+}
+
+void GemmOperands::clear_results(const Stream& stream) const {
+  constexpr int kAllOnes = 0xff;  // not a number in every floating-point format
+  check(cudaMemsetAsync(d_.data(), kAllOnes, d_.size().count, stream.get()), "clearing results");
+  wait(stream);
+}
+
+std::vector<double> GemmOperands::sample_lines(const Matrices& matrices, std::size_t set,
+                                               std::span<const std::size_t> chosen) const {
+  const Bytes line = bytes_of(matrices.format, shape_.k);
+  std::vector<std::byte> raw(line.count * chosen.size());
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    copy_to_host(std::span(raw).subspan(i * line.count, line.count),
+                 matrices.data.data() + set * matrices.stride + chosen[i] * line.count);
+  }
+  auto values = decode_elements(matrices.format, raw, shape_.k * chosen.size());
+  if (const std::size_t block = block_of(type_.scaling); block != 0) {
+    std::vector<std::byte> scales(scale_count(matrices.lines, shape_.k / block));
+    copy_to_host(scales, matrices.scales.data() + set * matrices.scale_stride);
+    apply_block_scales(values, chosen, shape_.k, type_.scaling, scales);
+  } else if (type_.scaling == Scaling::tensor) {
+    for (double& value : values) value *= matrices.tensor_scale;
+  }
+  return values;
+}
+
+SampledProduct GemmOperands::sample(std::size_t index) const {
+  const auto lines = sampled_indices(shape_.m, kSampledLines, index);
+  const auto columns = sampled_indices(shape_.n, kSampledLines, index + sets_);
+  SampledProduct sampled{.k = shape_.k, .a = sample_lines(a_, index, lines), .b = sample_lines(b_, index, columns), .d = {}};
+  const Bytes column = bytes_of(type_.d, shape_.m);
+  sampled.d.resize(lines.size() * columns.size());
+  std::vector<std::byte> raw(column.count);
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    copy_to_host(raw, d_.data() + index * d_stride_ + columns[j] * column.count);
+    const auto values = decode_elements(type_.d, raw, shape_.m);
+    for (std::size_t i = 0; i < lines.size(); ++i) sampled.d[i * columns.size() + j] = values[lines[i]];
+  }
+  return sampled;
+}
+
+}  // namespace assay

@@ -1,0 +1,87 @@
+// gpu_watch: what one GPU did while something was measured on it: clocks, temperature, power, throttling, errors.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "probes/core/probe.h"
+#include "probes/core/record.h"
+
+namespace assay {
+
+/// Every condition that GpuWatch records; a probe that watches declares them with its own.
+inline constexpr ConditionSpec kGpuWatchConditions[] = {
+    {.name = "nvml",
+     .meaning = "\"present\" or why NVML could not be asked; without it no other condition of the watch is "
+                "recorded"},
+    {.name = "nvml_library", .meaning = "path of the NVML that answered, where there is one"},
+    {.name = "nvml_driver", .meaning = "version of the NVIDIA driver as NVML tells it, where there is one"},
+    {.name = "watch_samples",
+     .meaning = "readings of clocks, temperature and power while measuring, where NVML is there"},
+    {.name = "watch_failures", .meaning = "questions that the driver answered with an error, where NVML is there"},
+    {.name = "sm_clock_min_hz", .meaning = "lowest SM clock read while measuring, where NVML tells it"},
+    {.name = "sm_clock_mean_hz", .meaning = "mean of the SM clock readings, where NVML tells it"},
+    {.name = "sm_clock_max_hz", .meaning = "SM clock that the GPU is made for, where NVML tells it"},
+    {.name = "memory_clock_min_hz", .meaning = "lowest memory clock read while measuring, where NVML tells it"},
+    {.name = "memory_clock_max_hz", .meaning = "memory clock that the GPU is made for, where NVML tells it"},
+    {.name = "temperature_max_c", .meaning = "highest temperature read while measuring, where NVML tells it"},
+    {.name = "power_mean_w", .meaning = "energy over time while measuring, where NVML has an energy counter"},
+    {.name = "power_max_w", .meaning = "highest power read while measuring, where NVML tells it"},
+    {.name = "power_limit_w", .meaning = "power limit in force, where NVML tells it"},
+    {.name = "throttle_power_cap_s",
+     .meaning = "time that the power limit lowered clocks while measuring (usual under a "
+                "dense load), where NVML counts it"},
+    {.name = "throttle_sw_thermal_s",
+     .meaning = "time that software lowered clocks for temperature while measuring, where "
+                "NVML counts it"},
+    {.name = "throttle_hw_thermal_s",
+     .meaning = "time that hardware lowered clocks for temperature while measuring, where "
+                "NVML counts it"},
+    {.name = "throttle_power_brake_s",
+     .meaning = "time that an outside signal lowered clocks while measuring, where NVML "
+                "counts it"},
+    {.name = "ecc_corrected_delta", .meaning = "corrected memory errors while measuring, where ECC is on"},
+    {.name = "ecc_uncorrected_delta", .meaning = "uncorrected memory errors while measuring, where ECC is on"},
+    {.name = "pcie_replays_delta", .meaning = "PCIe replays while measuring, where NVML counts them"},
+    {.name = "pcie_generation_min", .meaning = "lowest PCIe generation read while measuring, where NVML tells it"},
+    {.name = "pcie_width_min", .meaning = "fewest PCIe lanes read while measuring, where NVML tells them"},
+    {.name = "other_processes",
+     .meaning = "other processes on the GPU, the larger count of start and end, where NVML tells "
+                "them; in a container those of its own process namespace"},
+};
+
+/// Watches one GPU from start() to stop(). Readings are taken every 100 ms in a thread of its own, and one at once:
+/// start it when the load runs. Where NVML is absent everything is allowed and nothing is known.
+class GpuWatch {
+ public:
+  /// `pci_bus_id` in any spelling ("0000:1B:00.0"). `library` is a file name or path of NVML; empty:
+  /// Nvml::default_library().
+  explicit GpuWatch(const std::string& pci_bus_id, const std::string& library = "");
+  ~GpuWatch();
+  GpuWatch(GpuWatch&&) noexcept;
+  GpuWatch& operator=(GpuWatch&&) noexcept;
+
+  /// Begins a window; what an earlier one saw is forgotten. Throws std::logic_error while one is open.
+  void start();
+  /// Ends the window. Without one it does nothing.
+  void stop();
+  /// Records what the last window saw as conditions of `subject`: those of kGpuWatchConditions that NVML told.
+  void record(Recorder& record, const Subject& subject) const;
+
+  /// Energy of the last whole window in J.
+  [[nodiscard]] std::optional<double> energy_j() const;
+  /// Time between the two readings of the energy counter, in s.
+  [[nodiscard]] std::optional<double> window_s() const;
+  /// Lowest PCIe generation and fewest lanes that the last window saw, and replays that it added.
+  [[nodiscard]] std::optional<int> pcie_generation_min() const;
+  [[nodiscard]] std::optional<int> pcie_width_min() const;
+  [[nodiscard]] std::optional<int> pcie_replays() const;
+
+ private:
+  class Watched;
+  std::unique_ptr<Watched> watched_;  // null where NVML is absent
+  std::string absence_;
+};
+
+}  // namespace assay

@@ -1,0 +1,185 @@
+// nvml: functions are found by name, so that an older library lacks facts and not the whole.
+#include "probes/nvml/nvml.h"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include <dlfcn.h>
+
+#include <fmt/format.h>
+
+#include "probes/core/probe.h"
+#include "probes/nvml/nvml_gpu.h"
+
+namespace assay {
+
+namespace api = nvml_api;
+namespace {
+
+/// Looks functions up in an open library.
+class Symbols {
+ public:
+  explicit Symbols(void* handle) : handle_(handle) {}
+
+  /// Sets `function` to what the library exports as `name`; null when it exports nothing of that name.
+  template <class Function>
+  void find(Function& function, const char* name) const {
+    // POSIX says that a function's address may travel through void*.
+    function = reinterpret_cast<Function>(dlsym(handle_, name));
+  }
+
+ private:
+  void* handle_;
+};
+
+api::Functions find_functions(const Symbols& in) {
+  api::Functions f;
+  in.find(f.init, "nvmlInit_v2");
+  in.find(f.shutdown, "nvmlShutdown");
+  in.find(f.error_string, "nvmlErrorString");
+  in.find(f.driver_version, "nvmlSystemGetDriverVersion");
+  in.find(f.count, "nvmlDeviceGetCount_v2");
+  in.find(f.by_index, "nvmlDeviceGetHandleByIndex_v2");
+  in.find(f.by_pci_bus_id, "nvmlDeviceGetHandleByPciBusId_v2");
+  in.find(f.name, "nvmlDeviceGetName");
+  in.find(f.uuid, "nvmlDeviceGetUUID");
+  in.find(f.serial, "nvmlDeviceGetSerial");
+  in.find(f.part, "nvmlDeviceGetBoardPartNumber");
+  in.find(f.vbios, "nvmlDeviceGetVbiosVersion");
+  in.find(f.inforom, "nvmlDeviceGetInforomImageVersion");
+  in.find(f.gsp_firmware, "nvmlDeviceGetGspFirmwareVersion");
+  in.find(f.pci_info, "nvmlDeviceGetPciInfo_v3");
+  in.find(f.memory, "nvmlDeviceGetMemoryInfo");
+  in.find(f.clock, "nvmlDeviceGetClockInfo");
+  in.find(f.clock_max, "nvmlDeviceGetMaxClockInfo");
+  in.find(f.temperature, "nvmlDeviceGetTemperature");
+  in.find(f.temperature_v, "nvmlDeviceGetTemperatureV");
+  in.find(f.power, "nvmlDeviceGetPowerUsage");
+  in.find(f.power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+  in.find(f.pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration");
+  in.find(f.pcie_width, "nvmlDeviceGetCurrPcieLinkWidth");
+  in.find(f.pcie_generation_max, "nvmlDeviceGetMaxPcieLinkGeneration");
+  in.find(f.pcie_width_max, "nvmlDeviceGetMaxPcieLinkWidth");
+  in.find(f.pcie_generation_device, "nvmlDeviceGetGpuMaxPcieLinkGeneration");
+  in.find(f.pcie_replays, "nvmlDeviceGetPcieReplayCounter");
+  in.find(f.persistence, "nvmlDeviceGetPersistenceMode");
+  in.find(f.retired_pending, "nvmlDeviceGetRetiredPagesPendingStatus");
+  in.find(f.energy, "nvmlDeviceGetTotalEnergyConsumption");
+  in.find(f.ecc_mode, "nvmlDeviceGetEccMode");
+  in.find(f.mig_mode, "nvmlDeviceGetMigMode");
+  in.find(f.ecc_errors, "nvmlDeviceGetTotalEccErrors");
+  in.find(f.remapped_rows, "nvmlDeviceGetRemappedRows");
+  in.find(f.compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+  in.find(f.graphics_processes, "nvmlDeviceGetGraphicsRunningProcesses_v3");
+  in.find(f.link_state, "nvmlDeviceGetNvLinkState");
+  in.find(f.link_errors, "nvmlDeviceGetNvLinkErrorCounter");
+  in.find(f.fields, "nvmlDeviceGetFieldValues");
+  in.find(f.fabric, "nvmlDeviceGetGpuFabricInfoV");
+  return f;
+}
+
+/// The file that a symbol was found in, links followed; `otherwise` when the loader does not tell.
+std::string path_of(const void* symbol, const std::string& otherwise) {
+  Dl_info found = {};
+  if (dladdr(symbol, &found) == 0 || found.dli_fname == nullptr) return otherwise;
+  std::error_code error;
+  const auto real = std::filesystem::canonical(found.dli_fname, error);
+  return error ? std::string(found.dli_fname) : real.string();
+}
+
+}  // namespace
+
+Told told_by(api::Return code) {
+  switch (code) {
+    case api::kSuccess:
+      return Told::told;
+    case api::kNotSupported:
+    case api::kNoPermission:
+    case api::kNotFound:
+    case api::kFunctionNotFound:
+    case api::kNoData:
+    case api::kArgumentVersionMismatch:
+    case api::kDeprecated:
+      return Told::absent;
+    default:
+      return Told::failed;
+  }
+}
+
+void Nvml::Close::operator()(void* handle) const { (void)dlclose(handle); }  // there is nobody to tell
+
+void Nvml::Shutdown::operator()(api::Functions* functions) const { (void)functions->shutdown(); }  // likewise
+
+std::string Nvml::default_library() {
+  const char* given = std::getenv("ASSAY_NVML_LIBRARY");
+  return given != nullptr && *given != '\0' ? given : api::kLibrary;
+}
+
+Nvml::Nvml(const std::string& library) : handle_(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+  if (!handle_) {
+    const char* why = dlerror();
+    throw Skip(
+        fmt::format("NVML cannot be opened: {}; it comes with the NVIDIA driver", why == nullptr ? library : why));
+  }
+  functions_ = std::make_unique<api::Functions>(find_functions(Symbols(handle_.get())));
+  const api::Functions& f = *functions_;
+  if (f.init == nullptr || f.shutdown == nullptr || f.count == nullptr || f.by_index == nullptr ||
+      f.by_pci_bus_id == nullptr || f.driver_version == nullptr) {
+    throw Skip(fmt::format("{} lacks a function that NVML has had since driver 319; it is not NVIDIA's NVML", library));
+  }
+  path_ = path_of(reinterpret_cast<const void*>(f.init), library);
+  if (const api::Return code = f.init(); code != api::kSuccess) {
+    throw Skip(fmt::format("{} finds no working NVIDIA driver: {}", path_, words(code)));
+  }
+  initialised_.reset(functions_.get());
+  std::array<char, api::kTextSize> text = {};
+  if (f.driver_version(text.data(), api::kTextSize) == api::kSuccess) driver_version_ = text.data();
+}
+
+std::vector<NvmlGpu> Nvml::gpus() const {
+  unsigned count = 0;
+  if (const api::Return code = functions_->count(&count); code != api::kSuccess) {
+    throw std::runtime_error(fmt::format("{} cannot count the GPUs: {}", path_, words(code)));
+  }
+  std::vector<NvmlGpu> all;
+  for (unsigned index = 0; index < count; ++index) {
+    api::Device device = nullptr;
+    const api::Return code = functions_->by_index(index, &device);
+    all.emplace_back(*functions_, code == api::kSuccess ? device : nullptr, index, code);
+  }
+  return all;
+}
+
+Answer<NvmlGpu> Nvml::gpu_at(const std::string& address) const {
+  api::Device device = nullptr;
+  const api::Return code = functions_->by_pci_bus_id(address.c_str(), &device);
+  if (code != api::kSuccess) return {.value = std::nullopt, .code = code};
+  return {.value = NvmlGpu(*functions_, device, 0, code), .code = code};
+}
+
+std::string Nvml::words(api::Return code) const {
+  const char* text = functions_->error_string == nullptr ? nullptr : functions_->error_string(code);
+  return fmt::format("{} (NVML {})", text == nullptr ? "no words" : text, code);
+}
+
+std::string pci_address_of(std::string_view bus_id) {
+  constexpr std::size_t kDomainDigits = 4;  // NVML writes eight, the kernel as many as needed and at least four
+  std::string result(bus_id);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  }
+  const auto colon = result.find(':');
+  if (colon == std::string::npos) return std::string(bus_id);
+  std::size_t zeros = 0;
+  while (colon - zeros > kDomainDigits && result[zeros] == '0') ++zeros;
+  return result.substr(zeros);
+}
+
+std::string absent_because(std::string_view reason) {
+  return fmt::format("absent: {}", reason.substr(0, reason.find('\n')));
+}
+
+}  // namespace assay

@@ -1,0 +1,153 @@
+// nvml_api: the part of NVIDIA's NVML interface that is used here: names, numbers and layouts of its public nvml.h
+// (NVML API reference, version 13), declared so that neither building nor starting needs the library.
+#pragma once
+
+#include <cstdint>
+
+namespace assay::nvml_api {
+
+/// The file name of the library that every NVIDIA driver installs.
+inline constexpr const char* kLibrary = "libnvidia-ml.so.1";
+
+/// Result of every call.
+using Return = int;
+inline constexpr Return kSuccess = 0, kUninitialized = 1, kInvalidArgument = 2, kNotSupported = 3, kNoPermission = 4,
+                        kNotFound = 6, kInsufficientSize = 7, kDriverNotLoaded = 9, kFunctionNotFound = 13,
+                        kGpuIsLost = 15, kVersionMismatch = 18, kNoData = 21, kArgumentVersionMismatch = 25,
+                        kDeprecated = 26, kGpuNotFound = 28, kUnknown = 999;
+
+/// One GPU; the library alone knows what it points to.
+struct DeviceTag;
+using Device = DeviceTag*;
+
+/// Sizes of the texts that the library writes, with their final zero.
+inline constexpr unsigned kTextSize = 96;
+
+/// Sensors, clocks, error kinds and counters, as the calls number them.
+inline constexpr int kTemperatureGpu = 0;
+inline constexpr int kClockSm = 1, kClockMemory = 2;
+inline constexpr int kCorrected = 0, kUncorrected = 1;
+inline constexpr int kSinceDriverLoad = 0, kLifetime = 1;
+inline constexpr unsigned kMaxLinks = 36;
+/// Counters of nvmlDeviceGetNvLinkErrorCounter: replay, recovery, CRC of flits, CRC of data.
+inline constexpr int kLinkErrorCounters = 4;
+
+/// Fields of nvmlDeviceGetFieldValues. A link's number or a power scope stands in scope_id.
+inline constexpr unsigned kFieldRetiredSingleBit = 29, kFieldRetiredDoubleBit = 30, kFieldPowerCap = 74,
+                          kFieldMemoryTemperature = 82, kFieldLinkCount = 91, kFieldPowerAverage = 185,
+                          kFieldPowerInstant = 186, kFieldPowerDefaultLimit = 189, kFieldRecoveryAction = 230,
+                          kFieldSwThermal = 269, kFieldHwThermal = 270, kFieldPowerBrake = 271;
+/// Link errors up to NVLink 4: replays, recoveries, CRC errors.
+inline constexpr unsigned kFieldLinkReplay = 161, kFieldLinkRecovery = 162, kFieldLinkCrc = 163;
+/// Link errors from NVLink 5: malformed packets, buffer overruns, receive errors, integrity errors, recoveries.
+inline constexpr unsigned kFieldLinkMalformed = 206, kFieldLinkOverrun = 207, kFieldLinkReceive = 208,
+                          kFieldLinkIntegrity = 211, kFieldLinkRecoveryEvents = 215;
+inline constexpr unsigned kScopeGpu = 0, kScopeModule = 1;
+
+/// The tuple that names a device on its bus.
+struct PciInfo {
+  char bus_id_legacy[16];
+  unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
+  char bus_id[32];  // "00000000:1B:00.0"
+};
+static_assert(sizeof(PciInfo) == 68);
+
+/// Memory in bytes.
+struct Memory {
+  unsigned long long total, free, used;
+};
+static_assert(sizeof(Memory) == 24);
+
+/// Types of a field's value, in the order of the library's numbers.
+enum class ValueType : int { real, uint32, ulong, uint64, int64, int32, uint16 };
+
+/// A field's value; ValueType says which member.
+union FieldNumber {
+  double real;
+  int int32;
+  unsigned uint32;
+  unsigned long ulong;
+  unsigned long long uint64;
+  long long int64;
+  unsigned short uint16;
+};
+
+/// One question to nvmlDeviceGetFieldValues, and its answer.
+struct FieldValue {
+  unsigned field_id = 0, scope_id = 0;
+  long long timestamp_us = 0, latency_us = 0;
+  ValueType type = ValueType::real;
+  Return result = kSuccess;
+  FieldNumber value = {};
+};
+static_assert(sizeof(FieldValue) == 40 && alignof(FieldValue) == 8);
+
+/// One process that uses a GPU (version 2 of the structure, which the _v3 calls fill).
+struct Process {
+  unsigned pid;
+  unsigned long long used_memory;
+  unsigned gpu_instance, compute_instance;
+};
+static_assert(sizeof(Process) == 24);
+
+/// A temperature in degrees Celsius (version 1).
+struct Temperature {
+  unsigned version;
+  int sensor;
+  int temperature_c;
+};
+static_assert(sizeof(Temperature) == 12);
+
+/// Where a GPU stands in its NVLink fabric (version 2).
+struct FabricInfo {
+  unsigned version;
+  unsigned char cluster_uuid[16];
+  Return status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health_mask;
+};
+static_assert(sizeof(FabricInfo) == 36);
+
+/// The number that tells the library which version of a structure it is given.
+template <class Structure>
+constexpr unsigned version_of(unsigned version) {
+  return static_cast<unsigned>(sizeof(Structure)) | (version << 24U);
+}
+static_assert(version_of<FabricInfo>(2) == 0x02000024);
+
+template <class... Arguments>
+using Call = Return (*)(Arguments...);
+using TextCall = Call<Device, char*, unsigned>;
+using NumberCall = Call<Device, unsigned*>;
+
+/// The functions, as the library exports them; null where this version of it has none.
+struct Functions {
+  Call<> init = nullptr;
+  Call<> shutdown = nullptr;
+  const char* (*error_string)(Return) = nullptr;
+  Call<char*, unsigned> driver_version = nullptr;
+  Call<unsigned*> count = nullptr;
+  Call<unsigned, Device*> by_index = nullptr;
+  Call<const char*, Device*> by_pci_bus_id = nullptr;
+  TextCall name = nullptr, uuid = nullptr, serial = nullptr, part = nullptr, vbios = nullptr, inforom = nullptr;
+  Call<Device, char*> gsp_firmware = nullptr;
+  Call<Device, PciInfo*> pci_info = nullptr;
+  Call<Device, Memory*> memory = nullptr;
+  Call<Device, int, unsigned*> clock = nullptr, clock_max = nullptr, temperature = nullptr;
+  Call<Device, Temperature*> temperature_v = nullptr;
+  NumberCall power = nullptr, power_limit = nullptr, pcie_generation = nullptr, pcie_width = nullptr,
+             pcie_generation_max = nullptr, pcie_width_max = nullptr, pcie_generation_device = nullptr,
+             pcie_replays = nullptr, persistence = nullptr, retired_pending = nullptr;
+  Call<Device, unsigned long long*> energy = nullptr;
+  Call<Device, unsigned*, unsigned*> ecc_mode = nullptr, mig_mode = nullptr;
+  Call<Device, int, int, unsigned long long*> ecc_errors = nullptr;
+  Call<Device, unsigned*, unsigned*, unsigned*, unsigned*> remapped_rows = nullptr;
+  Call<Device, unsigned*, Process*> compute_processes = nullptr, graphics_processes = nullptr;
+  Call<Device, unsigned, unsigned*> link_state = nullptr;
+  Call<Device, unsigned, int, unsigned long long*> link_errors = nullptr;
+  Call<Device, int, FieldValue*> fields = nullptr;
+  Call<Device, FabricInfo*> fabric = nullptr;
+};
+
+}  // namespace assay::nvml_api
