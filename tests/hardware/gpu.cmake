@@ -12,4 +12,8 @@ endfunction()
 
 if(ASSAY_WITH_CUDA)
   add_hardware_test(gemm)
+  if(TARGET nccl_collective)
+    add_hardware_test(collective)
+    target_link_libraries(hardware_collective PRIVATE assay_collective)
+  endif()
 endif()
