@@ -10,6 +10,8 @@
 namespace assay {
 namespace {
 
+using std::string_view_literals::operator""sv;
+
 NcclLog golden(const std::string& name) {
   const std::ifstream file(std::string(ASSAY_GOLDEN) + "/nccl/" + name);
   std::ostringstream text;
@@ -54,7 +56,7 @@ TEST(nccl_log, in_other_words_tells_nothing) {
 
 TEST(nccl_log, that_is_empty_or_no_text_tells_nothing) {
   EXPECT_TRUE(read_nccl_log("").transports.empty());
-  EXPECT_TRUE(read_nccl_log(std::string("\0\xff] NCCL INFO \n] NCCL INFO Channel", 36)).transports.empty());
+  EXPECT_TRUE(read_nccl_log("\0\xff] NCCL INFO \n] NCCL INFO Channel"sv).transports.empty());
 }
 
 TEST(nccl_log, keeps_the_first_warnings_only) {
