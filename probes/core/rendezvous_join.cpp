@@ -19,7 +19,6 @@ namespace assay {
 
 using rendezvous::Clock;
 using rendezvous::Descriptor;
-using rendezvous::Frame;
 using rendezvous::Group;
 using rendezvous::Kind;
 using rendezvous::Link;
@@ -175,8 +174,8 @@ void RendezvousListener::State::admit(Group& group) {
     socklen_t length = sizeof address;
     Descriptor caller(accept4(socket.number(), reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC));
     if (caller.number() < 0) return;  // none is left, or it has gone again
-    strangers.push_back({.link = std::make_unique<Link>(std::move(caller), address_text(address, length), kHello),
-                         .until = after(group.limits.hello)});
+    auto link = std::make_unique<Link>(std::move(caller), address_text(address, length), kHello);
+    strangers.push_back({.link = std::move(link), .until = after(group.limits.hello)});
   }
 }
 

@@ -27,8 +27,12 @@ constexpr std::uint32_t kMagic = 0x31565241;  // "ARV1": a stranger that speaks 
 constexpr std::size_t kHeader = 16;           // magic, kind, sequence, length
 constexpr std::size_t kChunk = 64 << 10;      // one read; a page of 4 KiB would make a 64 MiB gather 16384 calls
 
-bool is_kind(std::uint32_t word) {
-  return word >= static_cast<std::uint32_t>(Kind::hello) && word <= static_cast<std::uint32_t>(Kind::failed);
+/// The kind that `word` stands for; nothing for any other word.
+std::optional<Kind> kind_of(std::uint32_t word) {
+  for (const Kind kind : {Kind::hello, Kind::welcome, Kind::refused, Kind::gather, Kind::spread, Kind::failed}) {
+    if (static_cast<std::uint32_t>(kind) == word) return kind;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -91,7 +95,7 @@ void Link::queue(const Frame& frame) {
 void Link::flush() {
   while (!out_.empty() && !closed_) {
     const ssize_t sent = send(socket_.number(), out_.data(), out_.size(), MSG_NOSIGNAL);
-    if (sent > 0) {
+    if (sent >= 0) {
       out_.erase(0, static_cast<std::size_t>(sent));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;
@@ -122,9 +126,10 @@ void Link::read() {
 
 std::optional<Frame> Link::next() {
   if (in_.size() < kHeader) return std::nullopt;
-  const std::uint32_t kind = u32_at(in_, 4), length = u32_at(in_, 12);
+  const auto kind = kind_of(u32_at(in_, 4));
+  const std::uint32_t length = u32_at(in_, 12);
   std::string trouble;
-  if (u32_at(in_, 0) != kMagic || !is_kind(kind)) trouble = "it sent something else than a rendezvous frame";
+  if (u32_at(in_, 0) != kMagic || !kind) trouble = "it sent something else than a rendezvous frame";
   else if (length > limit_) trouble = fmt::format("it sent a frame of {} B, over the limit of {} B", length, limit_);
   if (!trouble.empty()) {
     in_.clear();
@@ -132,7 +137,7 @@ std::optional<Frame> Link::next() {
     return std::nullopt;
   }
   if (in_.size() < kHeader + length) return std::nullopt;
-  Frame frame{.kind = static_cast<Kind>(kind), .sequence = u32_at(in_, 8), .payload = in_.substr(kHeader, length)};
+  Frame frame{.kind = *kind, .sequence = u32_at(in_, 8), .payload = in_.substr(kHeader, length)};
   in_.erase(0, kHeader + length);
   return frame;
 }

@@ -1,0 +1,22 @@
+// check: fills send buffers with a pattern and counts what does not match it in receive buffers, on the device.
+#pragma once
+
+#include <cstdint>
+
+#include "probes/cuda/device.h"
+#include "probes/nccl/pattern.h"
+
+namespace assay {
+
+/// Enqueues writing sent() into the `count` elements at `buffer`.
+void fill(std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern, const Stream& stream);
+
+/// Enqueues setting every bit of the `bytes` at `buffer`: a NaN in every type, which no pattern holds.
+void overwrite(std::byte* buffer, std::size_t bytes, const Stream& stream);
+
+/// Enqueues counting those of the `count` elements at `buffer` that are not received(); adds to `*mismatches`, which the
+/// device reaches.
+void count_mismatches(const std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern,
+                      std::uint64_t* mismatches, const Stream& stream);
+
+}  // namespace assay

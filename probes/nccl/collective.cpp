@@ -1,0 +1,156 @@
+// nccl_collective: time and bandwidth of one NCCL collective over all GPUs of a node or of several, checked exactly.
+#include <array>
+#include <optional>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "probes/core/host_facts.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/cuda/device.h"
+#include "probes/cuda/device_record.h"
+#include "probes/nccl/communicator.h"
+#include "probes/nccl/conductor.h"
+#include "probes/nccl/environment.h"
+#include "probes/nccl/fleet.h"
+#include "probes/nccl/limits.h"
+#include "probes/nccl/local_ranks.h"
+#include "probes/nccl/outcome.h"
+#include "probes/nccl/rank_process.h"
+#include "probes/nccl/sizes.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr Parameter kParameters[] = {
+    kDeviceParameter,
+    {.name = "operation", .fallback = "all_reduce", .meaning = "collective to measure", .choices = kOperations},
+    {.name = "sizes",
+     .fallback = "8..16GiB",
+     .quick = "8,64KiB,8MiB",
+     .meaning = "message sizes, separated by commas; first..last doubles; those that do not fit are left out and named"},
+    {.name = "type", .fallback = "fp32", .meaning = "type of the elements; reductions add them", .choices = kElements},
+    {.name = "algorithm", .fallback = "default", .meaning = "algorithm to force, or NCCL's own choice", .choices = kAlgorithms},
+    {.name = "protocol", .fallback = "default", .meaning = "protocol to force, or NCCL's own choice", .choices = kProtocols},
+    {.name = "nvls",
+     .fallback = "default",
+     .meaning = "reduction in NVLink switches: NCCL's own choice, off or on",
+     .choices = "default 0 1"},
+};
+constexpr Metric kMetrics[] = {
+    {.name = "time", .unit = "s", .better = Better::lower, .meaning = "time of one collective, the longest of all ranks"},
+    {.name = "algbw", .unit = "B/s", .meaning = "size over time, the size counted as nccl-tests does"},
+    {.name = "busbw", .unit = "B/s", .meaning = "algbw times the operation's factor for this number of ranks"},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "elements, of all ranks and of a check before and one after the timing, that are not exactly what they must be"},
+};
+constexpr ConditionSpec kOwnConditions[] = {
+    {.name = "ranks", .meaning = "GPUs that took part"},
+    {.name = "nodes", .meaning = "nodes that took part"},
+    {.name = "gpus_per_node", .meaning = "GPUs that took part on each node"},
+    {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
+    {.name = "buffers", .meaning = "where buffers come from, ncclMemAlloc or cudaMalloc, where this is rank 0"},
+    {.name = "sizes_left_out", .meaning = "sizes in B that were asked for and do not fit, or none, where this is rank 0"},
+    {.name = "launch_excluded",
+     .meaning = "whether all work of a batch was enqueued before it began on each GPU, so that no launch is in a time, where this "
+                "is rank 0"},
+};
+constexpr auto kConditions = join_conditions(kDeviceConditions, kFactConditions, kOwnConditions);
+constexpr ProbeSpec kSpec{
+    .name = "nccl_collective",
+    .scope = Scope::group,
+    .sampled = true,
+    .measures = "Time, algorithm bandwidth and bus bandwidth of an NCCL collective over GPUs of one node or of several.",
+    .method =
+        "One process for each GPU; ranks count node by node in the order of PCI bus ids. The communicator is non-blocking and "
+        "every wait has a deadline. Buffers come from ncclMemAlloc, are used out of place, and their place moves on with each "
+        "iteration. Sums; all_to_all, scatter and send_recv (to the next rank, from the one before) are grouped sends and "
+        "receives. A batch is enqueued behind a gate on each GPU, which then opens, so that no launch is in a time; after "
+        "lead-in iterations (five at first, then one in each batch) each iteration is timed by two events on every rank, and "
+        "its time is the longest of all ranks. algbw is size over time, size being the whole buffer as nccl-tests counts it; "
+        "busbw is algbw times 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter, all_to_all and scatter, 1 for "
+        "broadcast and send_recv. Under NVLS and over two nodes by tree busbw is not the traffic of a link. Before and after "
+        "the timing of each size one collective runs on whole numbers whose sums are exact in the type, and every received "
+        "element is compared on the device. Algorithm, protocol, channels and transport are what NCCL's log says.",
+    .source = "NVIDIA nccl-tests, doc/PERFORMANCE.md; NCCL 2.28 user guide and source for the lines of its log.",
+    .needs = "NVIDIA GPUs, two or more over all nodes, with their driver, and libnccl.so.2 from 2.18 on",
+    .typical = {120},
+    .deadline = {3600},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
+
+constexpr const char* kThisProgram = "/proc/self/exe";  // also where it runs from sealed memory and has no path
+
+std::vector<std::string> titles_of(const std::vector<Device>& devices) {
+  std::vector<std::string> titles;
+  titles.reserve(devices.size());
+  for (const auto& device : devices) titles.push_back(device.uuid);
+  return titles;
+}
+
+LocalRanks start_ranks(const Parameters& given, const std::vector<Device>& devices, const Placement& placement) {
+  const Forced forced{.algorithm = given.text("algorithm"), .protocol = given.text("protocol"), .nvls = given.text("nvls")};
+  const int here = static_cast<int>(devices.size());
+  std::vector<RankProgram> programs;
+  for (int local = 0; local < here; ++local) {
+    const RankPlace place{.rank = placement.rank * here + local, .ranks = placement.world * here,
+                          .gpu = devices[static_cast<std::size_t>(local)].uuid, .operation = given.text("operation"), .type = given.text("type")};
+    programs.push_back({.path = kThisProgram, .arguments = rank_arguments(std::string(kSpec.name), place),
+                        .environment = rank_environment(environ, forced), .title = fmt::format("rank {} ({})", place.rank, place.gpu)});
+  }
+  return LocalRanks(programs);
+}
+
+void record_placement(Recorder& record, const Fleet& fleet, const std::vector<Device>& devices) {
+  record.condition("ranks", static_cast<std::int64_t>(fleet.ranks()));
+  record.condition("nodes", static_cast<std::int64_t>(fleet.nodes().size()));
+  record.condition("gpus_per_node", static_cast<std::int64_t>(fleet.ranks_per_node()));
+  record.condition("node_names", fmt::format("{}", fmt::join(fleet.nodes(), ",")));
+  for (const auto& device : devices) record_device(record, device);
+}
+
+/// The part of this node, with its GPUs at hand.
+void take_part(const Parameters& given, const Placement& placement, Recorder& record, std::optional<Rendezvous>& group) {
+  const auto sizes = parse_sizes(given.text("sizes"));
+  const auto devices = chosen_devices(given);
+  (void)Nccl();  // a node without NCCL is a skip of the probe, not an error of a rank
+  if (placement.world == 1 && devices.size() == 1) throw Skip("one GPU: a collective needs two ranks");
+  LocalRanks ranks = start_ranks(given, devices, placement);
+  const auto ask = [&](std::string_view request, Seconds limit) { return ranks.ask(request, limit); };
+  Fleet fleet(ask, titles_of(devices), std::get<std::string>(host_facts().at("name")), group ? &*group : nullptr);
+  record_placement(record, fleet, devices);
+  if (placement.rank == 0) {
+    conduct(fleet, given, sizes, record);
+    fleet.release();
+  } else {
+    const auto answers = fleet.follow();
+    if (const auto facts = answers.find("facts"); facts != answers.end()) record_facts(record, facts->second);
+  }
+  ranks.finish(kLeaveLimit);
+}
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  std::optional<Rendezvous> group;
+  if (placement.world > 1) group = meet(placement, {.exchange = kExchangeLimit});
+  try {
+    take_part(given, placement, record, group);
+  } catch (const std::exception& error) {
+    if (group) group->fail(error.what());  // the other nodes end at once and know why
+    throw;
+  }
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  if (const auto code = assay::rank_main(argc, argv)) return *code;
+  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+}

@@ -1,0 +1,218 @@
+// communicator: the calls into NCCL. nccl.h is included here alone.
+#include "probes/nccl/communicator.h"
+
+#include <array>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+#include <nccl.h>
+
+#include "probes/core/probe.h"
+#include "probes/nccl/hexadecimal.h"
+
+namespace assay {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kOldest = 21800;             // 2.18: non-blocking configuration with all fields that are set here
+constexpr Seconds kEnqueueLimit = {60};    // enqueueing may connect peers, which takes seconds on a thousand ranks
+constexpr std::chrono::microseconds kPoll{50};
+
+ncclDataType_t nccl_type(Element element) {
+  constexpr std::array kTypes = {ncclFloat32, ncclFloat64, ncclFloat16, ncclBfloat16};
+  return kTypes.at(static_cast<std::size_t>(element));
+}
+
+}  // namespace
+
+struct Nccl::Functions {
+  Library library = Library::open("libnccl.so.2", "NCCL");
+  decltype(&::ncclGetVersion) get_version = library.symbol<decltype(&::ncclGetVersion)>("ncclGetVersion");
+  decltype(&::ncclGetUniqueId) get_unique_id = library.symbol<decltype(&::ncclGetUniqueId)>("ncclGetUniqueId");
+  decltype(&::ncclCommInitRankConfig) init = library.symbol<decltype(&::ncclCommInitRankConfig)>("ncclCommInitRankConfig");
+  decltype(&::ncclCommAbort) abort = library.symbol<decltype(&::ncclCommAbort)>("ncclCommAbort");
+  decltype(&::ncclCommGetAsyncError) async_error = library.symbol<decltype(&::ncclCommGetAsyncError)>("ncclCommGetAsyncError");
+  decltype(&::ncclGetErrorString) error_string = library.symbol<decltype(&::ncclGetErrorString)>("ncclGetErrorString");
+  decltype(&::ncclGetLastError) last_error = library.symbol<decltype(&::ncclGetLastError)>("ncclGetLastError");
+  decltype(&::ncclAllReduce) all_reduce = library.symbol<decltype(&::ncclAllReduce)>("ncclAllReduce");
+  decltype(&::ncclAllGather) all_gather = library.symbol<decltype(&::ncclAllGather)>("ncclAllGather");
+  decltype(&::ncclReduceScatter) reduce_scatter = library.symbol<decltype(&::ncclReduceScatter)>("ncclReduceScatter");
+  decltype(&::ncclBroadcast) broadcast = library.symbol<decltype(&::ncclBroadcast)>("ncclBroadcast");
+  decltype(&::ncclSend) send = library.symbol<decltype(&::ncclSend)>("ncclSend");
+  decltype(&::ncclRecv) receive = library.symbol<decltype(&::ncclRecv)>("ncclRecv");
+  decltype(&::ncclGroupStart) group_start = library.symbol<decltype(&::ncclGroupStart)>("ncclGroupStart");
+  decltype(&::ncclGroupEnd) group_end = library.symbol<decltype(&::ncclGroupEnd)>("ncclGroupEnd");
+  decltype(&::ncclMemAlloc) mem_alloc = nullptr;  // since 2.19
+  decltype(&::ncclMemFree) mem_free = nullptr;
+
+  [[nodiscard]] int version_code() const {
+    int code = 0;
+    if (get_version(&code) != ncclSuccess) throw std::runtime_error("NCCL does not tell its version");
+    return code;
+  }
+  [[nodiscard]] std::string version() const {
+    const int code = version_code();  // NCCL_VERSION in nccl.h, as it is since 2.9
+    return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
+  }
+  [[nodiscard]] std::string words(int result) const {
+    const auto code = static_cast<ncclResult_t>(result);
+    const char* const last = last_error(nullptr);
+    const bool more = last != nullptr && *last != '\0';
+    return fmt::format("{}{}{}", error_string(code), more ? ": " : "", more ? last : "");
+  }
+};
+
+Nccl::Nccl() : functions_(std::make_unique<Functions>()) {
+  if (functions_->version_code() < kOldest) {
+    throw Skip(fmt::format("NCCL {} at {} is older than 2.18", functions_->version(), path()));
+  }
+  try {
+    functions_->mem_alloc = functions_->library.symbol<decltype(&::ncclMemAlloc)>("ncclMemAlloc");
+    functions_->mem_free = functions_->library.symbol<decltype(&::ncclMemFree)>("ncclMemFree");
+  } catch (const Skip&) {
+    functions_->mem_alloc = nullptr;  // 2.18 has none; the CUDA runtime's memory does as well, and the record says so
+  }
+}
+
+Nccl::~Nccl() = default;
+Nccl::Nccl(Nccl&&) noexcept = default;
+std::string Nccl::version() const { return functions_->version(); }
+const std::string& Nccl::path() const { return functions_->library.path(); }
+
+std::string Nccl::unique_id() const {
+  ncclUniqueId id = {};
+  if (const auto result = functions_->get_unique_id(&id); result != ncclSuccess) {
+    throw std::runtime_error("ncclGetUniqueId: " + functions_->words(result));
+  }
+  return to_hexadecimal({id.internal, sizeof id.internal});
+}
+
+CollectiveBuffer::CollectiveBuffer(const Nccl& nccl, Bytes size) : nccl_(&nccl), size_(size) {
+  void* memory = nullptr;
+  const auto* functions = nccl.functions_.get();
+  if (functions->mem_alloc != nullptr && functions->mem_alloc(&memory, size.count) == ncclSuccess) {
+    from_nccl_ = static_cast<std::byte*>(memory);
+  } else {
+    from_cuda_ = DeviceBuffer(size);
+  }
+}
+
+CollectiveBuffer::CollectiveBuffer(CollectiveBuffer&& other) noexcept
+    : nccl_(other.nccl_), from_nccl_(std::exchange(other.from_nccl_, nullptr)), from_cuda_(std::move(other.from_cuda_)), size_(other.size_) {}
+
+CollectiveBuffer& CollectiveBuffer::operator=(CollectiveBuffer&& other) noexcept {
+  std::swap(nccl_, other.nccl_);
+  std::swap(from_nccl_, other.from_nccl_);
+  std::swap(from_cuda_, other.from_cuda_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+CollectiveBuffer::~CollectiveBuffer() {
+  if (from_nccl_ != nullptr) (void)nccl_->functions_->mem_free(from_nccl_);  // the process is about to end
+}
+
+Communicator::Communicator(const Nccl& nccl, std::string_view id, int ranks, int rank, Seconds limit)
+    : nccl_(nccl), ranks_(ranks), rank_(rank) {
+  ncclUniqueId unique = {};
+  const auto bytes = from_hexadecimal(id);
+  if (!bytes || bytes->size() != sizeof unique.internal) throw std::runtime_error("the id of the communicator is damaged");
+  bytes->copy(unique.internal, sizeof unique.internal);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const auto result = nccl_.functions_->init(&comm_, ranks, unique, rank, &config);
+  try {
+    demand(result, "entering the communicator");
+    settle("entering the communicator", limit);
+  } catch (...) {
+    if (comm_ != nullptr) (void)nccl_.functions_->abort(comm_);  // the failure before is the one to tell
+    throw;
+  }
+}
+
+Communicator::~Communicator() {
+  // Abort and not destroy: destroying waits for peers, and this process ends next.
+  if (comm_ != nullptr) (void)nccl_.functions_->abort(comm_);
+}
+
+void Communicator::demand(int result, std::string_view what) {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  throw std::runtime_error(fmt::format("{}: {}", what, nccl_.functions_->words(result)));
+}
+
+void Communicator::settle(std::string_view what, Seconds limit) {
+  const auto begin = Clock::now();
+  ncclResult_t state = ncclInProgress;
+  while (true) {
+    demand(nccl_.functions_->async_error(comm_, &state), what);
+    demand(state, what);
+    if (state == ncclSuccess) return;
+    if (std::chrono::duration<double>(Clock::now() - begin).count() > limit.count) {
+      throw std::runtime_error(fmt::format("{}: not done after {:g} s; a rank is missing or cannot be reached", what, limit.count));
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+void Communicator::enqueue(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target,
+                           const Stream& stream) {
+  const auto& call = *nccl_.functions_;
+  const auto type = nccl_type(element);
+  const std::size_t share = chunk * size_of(element);
+  const auto send = [&](std::size_t place, int peer) { demand(call.send(source + place * share, chunk, type, peer, comm_, stream.get()), "ncclSend"); };
+  const auto receive = [&](std::size_t place, int peer) { demand(call.receive(target + place * share, chunk, type, peer, comm_, stream.get()), "ncclRecv"); };
+  const auto grouped = [&](const auto& calls) {
+    demand(call.group_start(), "ncclGroupStart");
+    calls();
+    demand(call.group_end(), "ncclGroupEnd");
+  };
+  switch (operation) {
+    case Operation::all_reduce: demand(call.all_reduce(source, target, chunk, type, ncclSum, comm_, stream.get()), "ncclAllReduce"); break;
+    case Operation::all_gather: demand(call.all_gather(source, target, chunk, type, comm_, stream.get()), "ncclAllGather"); break;
+    case Operation::reduce_scatter: demand(call.reduce_scatter(source, target, chunk, type, ncclSum, comm_, stream.get()), "ncclReduceScatter"); break;
+    case Operation::broadcast: demand(call.broadcast(source, target, chunk, type, 0, comm_, stream.get()), "ncclBroadcast"); break;
+    case Operation::all_to_all:
+      grouped([&] {
+        for (int peer = 0; peer < ranks_; ++peer) {
+          send(static_cast<std::size_t>(peer), peer);
+          receive(static_cast<std::size_t>(peer), peer);
+        }
+      });
+      break;
+    case Operation::scatter:
+      grouped([&] {
+        for (int peer = 0; rank_ == 0 && peer < ranks_; ++peer) send(static_cast<std::size_t>(peer), peer);
+        receive(0, 0);
+      });
+      break;
+    case Operation::send_recv:
+      grouped([&] {
+        send(0, (rank_ + 1) % ranks_);
+        receive(0, (rank_ + ranks_ - 1) % ranks_);
+      });
+      break;
+  }
+  settle("enqueueing", kEnqueueLimit);
+}
+
+void Communicator::finish(const Stream& stream, Seconds limit) {
+  const auto begin = Clock::now();
+  cudaError_t state = cudaErrorNotReady;
+  while ((state = cudaStreamQuery(stream.get())) == cudaErrorNotReady) {
+    ncclResult_t broken = ncclSuccess;
+    demand(nccl_.functions_->async_error(comm_, &broken), "the collective");
+    demand(broken, "the collective");
+    if (std::chrono::duration<double>(Clock::now() - begin).count() > limit.count) {
+      throw std::runtime_error(fmt::format("the collective is not done after {:g} s", limit.count));
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
+  check(state, "the collective");
+}
+
+}  // namespace assay

@@ -1,0 +1,89 @@
+// communicator: NCCL opened at run time, one communicator of this process' GPU, and memory that NCCL likes.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "probes/core/library.h"
+#include "probes/core/units.h"
+#include "probes/cuda/device.h"
+#include "probes/nccl/operation.h"
+
+struct ncclComm;  // what ncclComm_t points to
+
+namespace assay {
+
+/// The functions of libnccl.so.2.
+class Nccl {
+ public:
+  /// Opens the library. Throws Skip when it is missing or older than 2.18, which has all that is needed.
+  Nccl();
+  ~Nccl();
+  Nccl(Nccl&&) noexcept;
+  Nccl& operator=(Nccl&&) = delete;
+
+  /// "2.28.9".
+  [[nodiscard]] std::string version() const;
+  /// Where the library is.
+  [[nodiscard]] const std::string& path() const;
+  /// A new id of a communicator, as hexadecimal digits.
+  [[nodiscard]] std::string unique_id() const;
+
+ private:
+  friend class Communicator;
+  friend class CollectiveBuffer;
+  struct Functions;
+  std::unique_ptr<Functions> functions_;
+};
+
+/// Device memory from ncclMemAlloc, which NCCL can map into its peers; from the CUDA runtime where NCCL has none.
+class CollectiveBuffer {
+ public:
+  CollectiveBuffer() = default;
+  /// Throws std::runtime_error with the size when the device has not that much left. `nccl` must outlive it.
+  CollectiveBuffer(const Nccl& nccl, Bytes size);
+  CollectiveBuffer(CollectiveBuffer&& other) noexcept;
+  CollectiveBuffer& operator=(CollectiveBuffer&& other) noexcept;
+  ~CollectiveBuffer();
+
+  [[nodiscard]] std::byte* data() const { return from_nccl_ != nullptr ? from_nccl_ : from_cuda_.data(); }
+  [[nodiscard]] Bytes size() const { return size_; }
+  /// "ncclMemAlloc" or "cudaMalloc".
+  [[nodiscard]] const char* source() const { return from_nccl_ != nullptr ? "ncclMemAlloc" : "cudaMalloc"; }
+
+ private:
+  const Nccl* nccl_ = nullptr;
+  std::byte* from_nccl_ = nullptr;
+  DeviceBuffer from_cuda_;
+  Bytes size_;
+};
+
+/// One rank of a communicator. Non-blocking: every call is followed until NCCL has done it or `limit` has passed.
+class Communicator {
+ public:
+  /// Enters the communicator of `id` with the current device; waits for all `ranks` at most `limit`. Throws
+  /// std::runtime_error with NCCL's words.
+  Communicator(const Nccl& nccl, std::string_view id, int ranks, int rank, Seconds limit);
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  /// Aborts what still runs, so that no GPU keeps spinning.
+  ~Communicator();
+
+  /// Enqueues `operation` on `chunk` elements (Shape::chunk) and returns when it is in the stream.
+  void enqueue(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target, const Stream& stream);
+  /// Waits until all work of `stream` is done; throws when it failed, the communicator failed, or it is not done within
+  /// `limit`, which is how a peer that hangs shows.
+  void finish(const Stream& stream, Seconds limit);
+
+ private:
+  void demand(int result, std::string_view what);
+  void settle(std::string_view what, Seconds limit);
+
+  const Nccl& nccl_;
+  ncclComm* comm_ = nullptr;
+  int ranks_, rank_;
+};
+
+}  // namespace assay

@@ -1,0 +1,85 @@
+// fleet: passing requests down and answers up.
+#include "probes/nccl/fleet.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace assay {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kOver = "over";  // instead of a request: none follows
+
+json parsed(const std::string& text, std::string_view from) {
+  json value = json::parse(text, nullptr, false);
+  if (value.is_discarded()) throw std::runtime_error(fmt::format("{} said something that is no JSON: {}", from, text.substr(0, 200)));
+  return value;
+}
+
+}  // namespace
+
+Fleet::Fleet(AskLocal ask, std::vector<std::string> titles, std::string node, Rendezvous* group)
+    : ask_(std::move(ask)), group_(group) {
+  const std::string mine = json{{"node", node}, {"ranks", titles}}.dump();
+  const auto all = group_ != nullptr ? group_->all_gather(mine) : std::vector{mine};
+  for (const auto& text : all) {
+    const json one = parsed(text, "a leader");
+    nodes_.push_back(one.at("node"));
+    const auto there = one.at("ranks").get<std::vector<std::string>>();
+    if (there.size() != titles.size()) {
+      throw std::runtime_error(fmt::format("{} has {} GPUs and {} has {}; a collective over several nodes needs the same number on each",
+                                           nodes_.back(), there.size(), node, titles.size()));
+    }
+    for (const auto& title : there) titles_.push_back(fmt::format("rank {} ({} {})", titles_.size(), nodes_.back(), title));
+  }
+}
+
+/// Puts a message ({"request", "limit_s"}) to the ranks of this node; their answers as one array.
+std::string Fleet::ask_here(const std::string& message) {
+  const json whole = parsed(message, "the leader of rank 0");
+  const auto answers = ask_(whole.at("request").dump(), Seconds{whole.at("limit_s").get<double>()});
+  json array = json::array();
+  for (const auto& answer : answers) array.push_back(parsed(answer, "a rank of this node"));
+  return array.dump();
+}
+
+std::vector<json> Fleet::ask(const json& request, Seconds limit) {
+  const std::string message = json{{"request", request}, {"limit_s", limit.count}}.dump();
+  if (group_ != nullptr) (void)group_->broadcast(message);  // what was sent is known
+  const std::string here = ask_here(message);
+  std::vector<json> answers;
+  for (const auto& text : group_ != nullptr ? group_->all_gather(here) : std::vector{here}) {
+    for (auto& answer : parsed(text, "a leader")) answers.push_back(std::move(answer));
+  }
+  if (answers.size() != titles_.size()) {
+    throw std::runtime_error(fmt::format("{} answers of {} ranks", answers.size(), titles_.size()));
+  }
+  for (std::size_t rank = 0; rank < answers.size(); ++rank) {
+    if (const auto error = answers[rank].find("error"); error != answers[rank].end()) {
+      throw std::runtime_error(fmt::format("{}: {}", titles_[rank], error->get<std::string>()));
+    }
+  }
+  return answers;
+}
+
+std::map<std::string, std::vector<json>> Fleet::follow() {
+  std::map<std::string, std::vector<json>> last;
+  while (true) {
+    const std::string message = group_->broadcast("");
+    if (message == kOver) return last;
+    const std::string answers = ask_here(message);
+    (void)group_->all_gather(answers);  // the leader of rank 0 judges them
+    const std::string what = parsed(message, "the leader of rank 0").at("request").at("do");
+    last[what] = parsed(answers, "this node").get<std::vector<json>>();
+  }
+}
+
+void Fleet::release() {
+  if (group_ != nullptr) (void)group_->broadcast(kOver);  // what was sent is known
+}
+
+}  // namespace assay

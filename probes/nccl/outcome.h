@@ -1,0 +1,39 @@
+// outcome: what the ranks' answers come to in the record.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "probes/core/probe.h"
+#include "probes/nccl/sizes.h"
+
+namespace assay {
+
+class Recorder;
+
+/// Conditions that record_facts writes.
+inline constexpr ConditionSpec kFactConditions[] = {
+    {.name = "nccl_version", .meaning = "version of the NCCL library that was opened"},
+    {.name = "nccl_library", .meaning = "path of that library"},
+    {.name = "environment", .meaning = "NCCL_* variables in force, without those for logging, or none"},
+    {.name = "transport",
+     .meaning = "ways between ranks that NCCL reports of all ranks, such as NET/IB/GDRDMA, NET/Socket, P2P/CUMEM, SHM, NVLS, "
+                "sorted; where it reports any"},
+    {.name = "network", .meaning = "network that NCCL uses between nodes, where it names one"},
+    {.name = "nvls", .meaning = "whether NVLink multicast is available on every GPU, where NCCL says so"},
+    {.name = "algorithm", .meaning = "algorithms of the sizes measured, smallest size first, where NCCL names them (not for "
+                                     "operations made of send and receive)"},
+    {.name = "protocol", .meaning = "protocols of the sizes measured, where NCCL names them"},
+    {.name = "channels", .meaning = "channels of the largest size, where NCCL names them"},
+};
+
+/// Records kFactConditions from the ranks' answers to "facts", and notes on the choice of each size and on warnings.
+/// What no rank reports is absent.
+void record_facts(Recorder& record, const std::vector<nlohmann::json>& facts);
+
+/// The sizes left out and why, in B: "too_large=17179869184 too_small=8", or "none".
+std::string left_out(const FittingSizes& sizes);
+
+}  // namespace assay

@@ -1,0 +1,97 @@
+// pattern: what every rank sends in a check, and what it must then have received. Whole numbers so small that every sum
+// is exact in the type, in whatever order NCCL adds. The same functions run in the kernels and in the tests.
+#pragma once
+
+#include <cstdint>
+
+#include "probes/nccl/operation.h"
+
+namespace assay {
+
+/// One check of one rank.
+struct Pattern {
+  Operation operation = Operation::all_reduce;
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
+  std::uint64_t chunk = 1;       ///< elements of one share (Shape::chunk)
+  std::uint64_t seed = 0;        ///< another for every check, so that what an earlier one left behind does not pass
+  std::uint32_t modulus = 2;     ///< from sum_modulus
+  bool sparse = false;           ///< from sum_is_sparse
+};
+
+/// Values of data that is only moved are below this; a prime, so that no period of a buffer meets theirs, and exact in
+/// every type.
+inline constexpr std::uint32_t kMovedModulus = 251;
+
+/// Whether the ranks are so many that each can add 1 only now and then for the sum to stay exact.
+constexpr bool sum_is_sparse(std::uint32_t ranks, std::uint32_t limit) { return ranks > limit; }
+
+/// The modulus of the values that are added, so that no sum of `ranks` of them is over `limit`.
+constexpr std::uint32_t sum_modulus(std::uint32_t ranks, std::uint32_t limit) {
+  if (sum_is_sparse(ranks, limit)) return (ranks + limit - 1) / limit + 1;  // ranks / modulus ones
+  const std::uint32_t modulus = limit / ranks + 1;                         // ranks * (modulus - 1) at most
+  return modulus > kMovedModulus ? kMovedModulus : modulus;
+}
+static_assert(sum_modulus(8, 256) == 33 && sum_modulus(256, 256) == 2 && sum_modulus(1000, 256) == 5);
+
+/// A well mixed number of `seed` and `index` (splitmix64: Steele, Lea & Flood 2014).
+constexpr std::uint64_t mixed(std::uint64_t seed, std::uint64_t index) {
+  std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+/// What `rank` adds at element `index` of a reduction: index decides where a cycle of the modulus begins, the rank how
+/// far on it is; so the sum needs no loop over ranks, and a rank that is missing or counted twice shows.
+constexpr std::uint32_t added(const Pattern& pattern, std::uint32_t rank, std::uint64_t index) {
+  const auto place = static_cast<std::uint32_t>((mixed(pattern.seed, index) % pattern.modulus + rank) % pattern.modulus);
+  return pattern.sparse ? (place == 0 ? 1 : 0) : place;
+}
+
+/// The sum of added() over all ranks.
+constexpr std::uint32_t sum(const Pattern& pattern, std::uint64_t index) {
+  const std::uint32_t m = pattern.modulus, n = pattern.ranks;
+  const auto first = static_cast<std::uint32_t>(mixed(pattern.seed, index) % m);
+  if (pattern.sparse) {
+    const std::uint32_t rank = (m - first) % m;  // the first rank whose place is 0; then every m-th
+    return rank < n ? (n - 1 - rank) / m + 1 : 0;
+  }
+  const std::uint32_t whole = n / m * (m * (m - 1) / 2);
+  const std::uint32_t rest = n % m, to_end = m - first;
+  if (rest <= to_end) return whole + rest * first + rest * (rest - 1) / 2;
+  const std::uint32_t around = rest - to_end;
+  return whole + to_end * first + to_end * (to_end - 1) / 2 + around * (around - 1) / 2;
+}
+
+/// What `source` has for `target` at element `index` of a share, where data is only moved. For an operation that sends
+/// the same to all, `target` is 0.
+constexpr std::uint32_t moved(const Pattern& pattern, std::uint64_t source, std::uint64_t target, std::uint64_t index) {
+  return static_cast<std::uint32_t>(mixed(mixed(pattern.seed, source << 32 | target), index) % kMovedModulus);
+}
+
+/// The value at `index` of the send buffer.
+constexpr std::uint32_t sent(const Pattern& pattern, std::uint64_t index) {
+  if (reduces(pattern.operation)) return added(pattern, pattern.rank, index);
+  if (pattern.operation == Operation::all_to_all || pattern.operation == Operation::scatter) {
+    return moved(pattern, pattern.rank, index / pattern.chunk, index % pattern.chunk);
+  }
+  return moved(pattern, pattern.rank, 0, index);
+}
+
+/// The value that must be at `index` of the receive buffer.
+constexpr std::uint32_t received(const Pattern& pattern, std::uint64_t index) {
+  const std::uint64_t share = index / pattern.chunk, within = index % pattern.chunk;
+  switch (pattern.operation) {
+    case Operation::all_reduce: return sum(pattern, index);
+    case Operation::reduce_scatter: return sum(pattern, pattern.rank * pattern.chunk + index);
+    case Operation::all_gather: return moved(pattern, share, 0, within);
+    case Operation::all_to_all: return moved(pattern, share, pattern.rank, within);
+    case Operation::broadcast: return moved(pattern, 0, 0, index);
+    case Operation::scatter: return moved(pattern, 0, pattern.rank, index);
+    case Operation::send_recv: return moved(pattern, (pattern.rank + pattern.ranks - 1) % pattern.ranks, 0, index);
+  }
+  return 0;
+}
+
+}  // namespace assay

@@ -1,0 +1,241 @@
+// rank_process: one GPU's part of every request. A failure is an answer; only the leader decides what it means.
+#include "probes/nccl/rank_process.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <span>
+#include <stdexcept>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "probes/core/rendezvous_link.h"
+#include "probes/cuda/device.h"
+#include "probes/cuda/gate.h"
+#include "probes/nccl/check.h"
+#include "probes/nccl/communicator.h"
+#include "probes/nccl/environment.h"
+#include "probes/nccl/limits.h"
+#include "probes/nccl/log.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxLog = 64 << 20;  // a rank of a thousand logs a few MiB
+
+/// NCCL's log in memory, which no other user can read and nobody has to remove.
+class LogFile {
+ public:
+  /// NCCL opens its log at the first thing it says, so this comes before the library.
+  LogFile() : file_(memfd_create("nccl-log", MFD_CLOEXEC)) {
+    if (file_.number() < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
+    if (setenv("NCCL_DEBUG_FILE", fmt::format("/proc/self/fd/{}", file_.number()).c_str(), 1) != 0) throw std::bad_alloc();
+  }
+  [[nodiscard]] std::string text() const {
+    std::string all;
+    std::array<char, 1 << 16> chunk;
+    ssize_t got = 0;
+    while (all.size() < kMaxLog && (got = pread(file_.number(), chunk.data(), chunk.size(), static_cast<off_t>(all.size()))) > 0) {
+      all.append(chunk.data(), static_cast<std::size_t>(got));
+    }
+    return all;
+  }
+
+ private:
+  rendezvous::Descriptor file_;
+};
+
+/// The GPU of this rank, made current before anything of it is allocated.
+Device enter_device(const std::string& uuid) {
+  Device device = choose_devices(all_devices(), uuid).front();
+  use(device);
+  return device;
+}
+
+/// The state of one rank between requests.
+class Session {
+ public:
+  explicit Session(const RankPlace& place)
+      : place_(place), operation_(operation_named(place.operation)), element_(element_named(place.type)), device_(enter_device(place.gpu)),
+        stream_(make_stream()) {}
+
+  json answer(const json& request) {
+    const std::string what = request.at("do");
+    if (what == "hello") return {{"free", free_memory().count}, {"version", nccl_.version()}};
+    if (what == "id") return place_.rank == 0 ? json{{"id", nccl_.unique_id()}} : json::object();
+    if (what == "enter") return enter(request.at("id"));
+    if (what == "allocate") return allocate(request);
+    if (what == "check") return check_once(request);
+    if (what == "time") return time(request);
+    if (what == "facts") return facts();
+    throw std::runtime_error(fmt::format("'{}' is no request", what));
+  }
+
+ private:
+  json enter(const std::string& id) {
+    communicator_ = std::make_unique<Communicator>(nccl_, id, place_.ranks, place_.rank, kEnterLimit);
+    return json::object();
+  }
+
+  json allocate(const json& request) {
+    source_ = CollectiveBuffer(nccl_, {request.at("sent").get<std::uint64_t>()});
+    target_ = CollectiveBuffer(nccl_, {request.at("received").get<std::uint64_t>()});
+    mismatches_ = PinnedBuffer({sizeof(std::uint64_t)});
+    return {{"source", source_.source()}};
+  }
+
+  [[nodiscard]] Shape shape(const json& request) const {
+    const Shape shape = shape_of(operation_, request.at("size").get<std::size_t>(), size_of(element_), place_.ranks);
+    if (shape.sent * size_of(element_) > source_.size().count || shape.received * size_of(element_) > target_.size().count) {
+      throw std::logic_error("a size is larger than the buffers");
+    }
+    return shape;
+  }
+
+  /// The places of both buffers in iteration `number`.
+  struct Places {
+    std::byte* source;
+    std::byte* target;
+  };
+  [[nodiscard]] Places places(const Shape& shape, std::uint64_t number) const {
+    return {.source = source_.data() + rotated_offset(number, shape.sent * size_of(element_), source_.size().count),
+            .target = target_.data() + rotated_offset(number, shape.received * size_of(element_), target_.size().count)};
+  }
+
+  json check_once(const json& request) {
+    const Shape now = shape(request);
+    const auto number = request.at("number").get<std::uint64_t>();
+    const auto ranks = static_cast<std::uint32_t>(place_.ranks);
+    const Pattern pattern{.operation = operation_, .rank = static_cast<std::uint32_t>(place_.rank), .ranks = ranks,
+                          .chunk = now.chunk, .seed = number, .modulus = sum_modulus(ranks, exact_limit(element_)),
+                          .sparse = sum_is_sparse(ranks, exact_limit(element_))};
+    const Places at = places(now, number);
+    *mismatches_.as<std::uint64_t>() = 0;
+    fill(at.source, now.sent, element_, pattern, stream_);
+    overwrite(at.target, now.received * size_of(element_), stream_);  // what the collective does not write cannot pass
+    communicator_->enqueue(operation_, element_, now.chunk, at.source, at.target, stream_);
+    count_mismatches(at.target, now.received, element_, pattern, mismatches_.as<std::uint64_t>(), stream_);
+    communicator_->finish(stream_, kBatchLimit);
+    return {{"mismatches", *mismatches_.as<std::uint64_t>()}};
+  }
+
+  json time(const json& request) {
+    const Shape now = shape(request);
+    const auto lead = request.at("lead").get<std::int64_t>(), counted = request.at("counted").get<std::int64_t>();
+    auto number = request.at("number").get<std::uint64_t>();
+    std::vector<std::pair<Event, Event>> marks;
+    marks.reserve(static_cast<std::size_t>(counted));
+    for (std::int64_t i = 0; i < counted; ++i) marks.emplace_back(make_event(), make_event());
+    if (gated_) gate_.close(stream_);
+    for (std::int64_t i = 0; i < lead + counted; ++i, ++number) {
+      const Places at = places(now, number);
+      if (i >= lead) mark(marks[static_cast<std::size_t>(i - lead)].first, stream_);
+      communicator_->enqueue(operation_, element_, now.chunk, at.source, at.target, stream_);
+      if (i >= lead) mark(marks[static_cast<std::size_t>(i - lead)].second, stream_);
+    }
+    gate_.open();
+    communicator_->finish(stream_, kBatchLimit);
+    notice_gate();
+    std::vector<double> times;
+    times.reserve(marks.size());
+    for (const auto& [begin, end] : marks) times.push_back(elapsed(begin, end).count);
+    return {{"times", times}, {"launch_excluded", gated_}};
+  }
+
+  /// A gate that opened by itself means that enqueueing waits for the device: then it is done without, and said so.
+  void notice_gate() {
+    try {
+      gate_.check_held();
+    } catch (const std::runtime_error&) {
+      gated_ = false;
+    }
+  }
+
+  [[nodiscard]] json facts() const {
+    const NcclLog log = read_nccl_log(log_.text());
+    json result = {{"transports", log.transports}, {"warnings", log.warnings}, {"environment", words(nccl_variables(environ))},
+                   {"library", nccl_.path()}, {"version", nccl_.version()}};
+    if (log.network) result["network"] = *log.network;
+    if (log.multicast) result["multicast"] = *log.multicast;
+    auto& choices = result["choices"] = json::array();
+    for (const auto& choice : log.choices) {
+      choices.push_back({{"function", choice.function}, {"bytes", choice.bytes}, {"algorithm", choice.algorithm},
+                         {"protocol", choice.protocol}, {"channels", choice.channels}});
+    }
+    return result;
+  }
+
+  RankPlace place_;
+  Operation operation_;
+  Element element_;
+  Device device_;
+  LogFile log_;  // before the library, which reads where its log goes
+  Nccl nccl_;
+  Stream stream_;
+  Gate gate_;
+  bool gated_ = true;
+  CollectiveBuffer source_, target_;  // before the communicator, which is aborted first and may still use them
+  PinnedBuffer mismatches_;
+  std::unique_ptr<Communicator> communicator_;
+};
+
+/// Answers go to what was standard output; whatever else prints there, such as a plug-in of NCCL, goes to standard error.
+int take_answers_away() {
+  const int answers = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (answers < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) throw std::system_error(errno, std::generic_category(), "dup");
+  return answers;
+}
+
+void say(int answers, const json& answer) {
+  const std::string line = answer.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  for (std::size_t done = 0; done < line.size();) {
+    const ssize_t written = write(answers, line.data() + done, line.size() - done);
+    if (written < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "the leader is gone");
+    if (written > 0) done += static_cast<std::size_t>(written);
+  }
+}
+
+int run(const RankPlace& place) {
+  const int answers = take_answers_away();
+  std::optional<Session> session;
+  for (std::string line; std::getline(std::cin, line);) {
+    json answer;
+    try {
+      if (!session) session.emplace(place);
+      answer = session->answer(json::parse(line));
+    } catch (const std::exception& error) {
+      answer = {{"error", error.what()}};
+    }
+    say(answers, answer);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::optional<int> rank_main(int argc, char** argv) {
+  const std::span arguments(argv, static_cast<std::size_t>(argc));
+  if (arguments.size() != 8 || std::string_view(arguments[1]) != "--local-rank") return std::nullopt;
+  // The leader may be killed at any time, and no rank may go on spinning on a GPU after it.
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || std::to_string(getppid()) != arguments[2]) return 1;
+  try {
+    return run({.rank = std::stoi(arguments[3]), .ranks = std::stoi(arguments[4]), .gpu = arguments[5],
+                .operation = arguments[6], .type = arguments[7]});
+  } catch (const std::exception& error) {
+    std::cerr << "nccl_collective rank " << arguments[3] << ": " << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,98 @@
+// What NCCL says of itself, in lines as NCCL 2.28.9 writes them (its source has the formats), and what is set for it.
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "probes/nccl/environment.h"
+#include "probes/nccl/log.h"
+
+namespace assay {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+NcclLog golden(const std::string& name) {
+  const std::ifstream file(std::string(ASSAY_GOLDEN) + "/nccl/" + name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  EXPECT_FALSE(text.str().empty()) << name;
+  return read_nccl_log(text.str());
+}
+
+using Words = std::set<std::string>;
+
+TEST(nccl_log, of_one_node_tells_algorithm_protocol_and_channels_of_each_size) {
+  const NcclLog log = golden("node_nvls.log");
+  const std::vector<Choice> expected = {
+      {.function = "AllReduce", .bytes = 8, .algorithm = "RING", .protocol = "LL", .channels = 1},
+      {.function = "AllReduce", .bytes = 8388608, .algorithm = "NVLS", .protocol = "SIMPLE", .channels = 16},
+      {.function = "AllReduce", .bytes = 65536, .algorithm = "TREE", .protocol = "LL128", .channels = 8},
+  };
+  EXPECT_EQ(log.choices, expected);
+  EXPECT_EQ(log.transports, (Words{"NVLS", "P2P/CUMEM"}));
+  EXPECT_EQ(log.network, "IB");
+  EXPECT_EQ(log.multicast, true);
+  EXPECT_TRUE(log.warnings.empty());
+}
+
+TEST(nccl_log, of_several_nodes_tells_every_way_between_ranks) {
+  const NcclLog log = golden("two_nodes.log");
+  EXPECT_EQ(log.transports, (Words{"COLLNET/SHARP/GDRDMA", "NET/AWS_Libfabric", "NET/IB/GDRDMA", "NET/Socket", "P2P/IPC", "P2P/MNNVL",
+                                   "P2P/direct", "P2P/indirect", "SHM"}));
+  EXPECT_EQ(log.network, "AWS Libfabric");
+  EXPECT_EQ(log.multicast, false);
+  ASSERT_EQ(log.warnings.size(), 1U);
+  EXPECT_TRUE(log.warnings[0].starts_with("NET/IB: Got completion from peer")) << log.warnings[0];
+}
+
+TEST(nccl_log, in_other_words_tells_nothing) {
+  const NcclLog log = golden("other_words.log");
+  EXPECT_TRUE(log.choices.empty());
+  EXPECT_TRUE(log.transports.empty());
+  EXPECT_EQ(log.network, std::nullopt);
+  EXPECT_EQ(log.multicast, std::nullopt);
+}
+
+TEST(nccl_log, that_is_empty_or_no_text_tells_nothing) {
+  EXPECT_TRUE(read_nccl_log("").transports.empty());
+  EXPECT_TRUE(read_nccl_log("\0\xff] NCCL INFO \n] NCCL INFO Channel"sv).transports.empty());
+}
+
+TEST(nccl_log, keeps_the_first_warnings_only) {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "n01:1:1 [0] a.cc:1 NCCL WARN again\n";
+  EXPECT_EQ(read_nccl_log(text).warnings.size(), 20U);
+}
+
+TEST(nccl_log, of_other_versions_tells_whether_there_is_multicast) {
+  EXPECT_EQ(read_nccl_log("n01:1:1 [0] NCCL INFO NVLS multicast support is available on dev 3\n").multicast, true);  // 2.26, 2.30
+}
+
+TEST(nccl_variables, are_told_without_those_for_logging_and_without_any_others) {
+  const char* const environment[] = {"PATH=/bin", "NCCL_IB_HCA=mlx5_0", "NCCL_DEBUG=WARN", "NCCL_DEBUG_FILE=/tmp/x", "AWS_SECRET=s",
+                                     "NCCL_ALGO=Ring", "NCCLX=1", nullptr};
+  EXPECT_EQ(words(nccl_variables(environment)), "NCCL_ALGO=Ring NCCL_IB_HCA=mlx5_0");
+  const char* const empty[] = {nullptr};
+  EXPECT_EQ(words(nccl_variables(empty)), "none");
+}
+
+TEST(rank_environment, is_the_nodes_own_but_for_logging_and_what_is_forced) {
+  const char* const environment[] = {"PATH=/bin", "NCCL_DEBUG_FILE=/etc/x", "NCCL_ALGO=Tree", "NCCL_NVLS_ENABLE=1", nullptr};
+  EXPECT_EQ(rank_environment(environment, {}),
+            (std::vector<std::string>{"NCCL_ALGO=Tree", "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,TUNING", "NCCL_NVLS_ENABLE=1", "PATH=/bin"}));
+  EXPECT_EQ(rank_environment(environment, {.algorithm = "nvls_tree", .protocol = "ll128", .nvls = "0"}),
+            (std::vector<std::string>{"NCCL_ALGO=NVLSTree", "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,TUNING", "NCCL_NVLS_ENABLE=0",
+                                      "NCCL_PROTO=LL128", "PATH=/bin"}));
+}
+
+TEST(forced_words, have_a_spelling_each) {
+  const char* const empty[] = {nullptr};
+  for (const char* word : {"ring", "tree", "nvls", "nvls_tree", "collnet_direct", "collnet_chain", "pat"}) {
+    EXPECT_NE(kAlgorithms.find(word), std::string_view::npos);
+    EXPECT_NO_THROW((void)rank_environment(empty, {.algorithm = word}));
+  }
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,101 @@
+// Local ranks: children that answer, and children that end, crash, hang or flood. None is ever left behind.
+#include <csignal>
+#include <functional>
+
+#include <sys/wait.h>
+
+#include <gtest/gtest.h>
+
+#include "probes/nccl/local_ranks.h"
+#include "probes/nccl/rank_process.h"
+
+namespace assay {
+namespace {
+
+constexpr Seconds kPatient = {30};  // a bound: answers come within milliseconds
+
+RankProgram rank(const std::string& behaviour, const std::string& told = "it") {
+  return {.path = ASSAY_FAKE_RANK, .arguments = {"fake_rank", behaviour}, .environment = {"FAKE_RANK=" + told}, .title = "rank " + told};
+}
+
+std::string loss(const std::vector<RankProgram>& programs, Seconds limit) {
+  LocalRanks ranks(programs);
+  try {
+    (void)ranks.ask("x", limit);
+  } catch (const RankLost& lost) {
+    return lost.what();
+  }
+  return "";
+}
+
+/// True when this process has no child, alive or waiting to be reaped.
+bool childless() { return waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD; }
+
+TEST(local_ranks, answer_each_for_itself_and_again) {
+  LocalRanks ranks({rank("echo", "0"), rank("echo", "1"), rank("echo", "2")});
+  EXPECT_EQ(ranks.ask("one", kPatient), (std::vector<std::string>{"one from 0", "one from 1", "one from 2"}));
+  EXPECT_EQ(ranks.ask("two", kPatient).at(2), "two from 2");
+  ranks.finish(kPatient);
+  EXPECT_TRUE(childless());
+}
+
+TEST(local_ranks, see_no_environment_but_theirs) {
+  setenv("FAKE_RANK", "the leader's", 1);
+  RankProgram bare = rank("echo");
+  bare.environment.clear();
+  LocalRanks ranks({bare});
+  EXPECT_EQ(ranks.ask("one", kPatient).front(), "one from nobody");
+  unsetenv("FAKE_RANK");
+}
+
+TEST(local_ranks, that_end_are_named_with_their_exit_code) {
+  EXPECT_EQ(loss({rank("echo", "0"), rank("exit", "1")}, kPatient), "rank 1 ended with exit code 3 before it answered");
+  EXPECT_TRUE(childless());
+}
+
+TEST(local_ranks, that_crash_are_named_with_their_signal) {
+  EXPECT_EQ(loss({rank("crash", "0"), rank("echo", "1")}, kPatient), "rank 0 was killed by signal 9 before it answered");
+  EXPECT_TRUE(childless());
+}
+
+TEST(local_ranks, that_close_their_output_are_ended) {
+  EXPECT_EQ(loss({rank("close", "0")}, kPatient), "rank 0 was killed by signal 15 before it answered");
+  EXPECT_TRUE(childless());
+}
+
+TEST(local_ranks, that_say_nothing_are_named_and_killed_with_the_others) {
+  EXPECT_EQ(loss({rank("echo", "0"), rank("hang", "1"), rank("echo", "2")}, {0.2}), "rank 1 said nothing for 0.2 s");
+  EXPECT_TRUE(childless());
+}
+
+TEST(local_ranks, that_flood_are_named_and_killed) {
+  EXPECT_EQ(loss({rank("flood", "0")}, kPatient), "rank 0 said more than 1048576 B at once");
+  EXPECT_TRUE(childless());
+}
+
+TEST(local_ranks, that_do_not_leave_are_killed) {
+  LocalRanks ranks({rank("stay")});
+  (void)ranks.ask("one", kPatient);
+  ranks.finish({0.1});
+  EXPECT_TRUE(childless());
+}
+
+TEST(local_ranks, that_cannot_be_started_leave_none_of_the_others) {
+  RankProgram missing = rank("echo", "1");
+  missing.path = "/no/such/program";
+  EXPECT_THROW(LocalRanks({rank("echo", "0"), missing}), std::system_error);
+  EXPECT_TRUE(childless());
+}
+
+TEST(local_ranks, are_killed_when_their_owner_goes) {
+  { const LocalRanks ranks({rank("hang"), rank("echo")}); }
+  EXPECT_TRUE(childless());
+}
+
+TEST(rank_arguments, name_the_parent_and_the_place) {
+  const auto arguments = rank_arguments("nccl_collective", {.rank = 3, .ranks = 16, .gpu = "GPU-1", .operation = "all_reduce", .type = "bf16"});
+  EXPECT_EQ(arguments, (std::vector<std::string>{"nccl_collective", "--local-rank", std::to_string(getpid()), "3", "16", "GPU-1", "all_reduce", "bf16"}));
+}
+
+}  // namespace
+}  // namespace assay
