@@ -1,10 +1,8 @@
-// launch_connection: reads what agents say, which is hostile, and hands it to who waits for it.
+// launch_connection: one stream to one agent: reading, writing, waiting with deadlines.
 #include "orchestrator/launch_connection.h"
 
 #include <algorithm>
 #include <array>
-#include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -36,15 +34,10 @@ constexpr double kSlowestLink = 1e6;         // B/s; a management network is ten
 constexpr Seconds kClosePatience{15};        // for an agent to kill what it runs and go
 constexpr Seconds kExitPatience{2};          // for a child whose streams are closed
 constexpr auto kLogPatience = 2s;            // for the last words on stderr
-constexpr std::size_t kMaxLog = 1 << 20;     // of a run
 constexpr std::size_t kMaxOwnLog = 16 << 10; // of ssh or the agent: warnings and one error
 constexpr std::size_t kMaxPreamble = 64 << 10;  // login scripts that print
 
 LaunchError protocol_error(const InputError& error) { return {.kind = "protocol", .reason = printable(error.where + ": " + error.what)}; }
-
-void append_bounded(std::string& text, std::string_view more, std::size_t limit) {
-  text.append(more.substr(0, limit - std::min(limit, text.size())));
-}
 
 }  // namespace
 
@@ -207,95 +200,6 @@ asio::awaitable<void> Connection::heartbeat() {
   (void)co_await heart_.async_wait(kQuietly);
   boost::system::error_code ignored;  // usually the log has ended by itself
   (void)child_->err.cancel(ignored);
-}
-
-std::optional<InputError> Connection::take_frames() {
-  while (!over_) {
-    auto frame = reader_.next();
-    if (!frame) return frame.error();
-    if (!*frame) return std::nullopt;
-    auto message = decode_from_agent(**frame);
-    if (!message) return message.error();
-    if (std::holds_alternative<wire::Welcome>(*message) == welcome_) return InputError{"stream", "hello is not the agent's first and only one", ""};
-    if (const auto problem = std::visit([this](auto& typed) { return take(typed); }, *message)) return InputError{"stream", *problem, ""};
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> Connection::take(wire::Welcome& welcome) {
-  if (welcome.protocol != kProtocol) return fmt::format("the agent speaks protocol {}, we speak {}", welcome.protocol, kProtocol);
-  if (welcome.agent_sha256 != options_.agent_sha256) {
-    abandon({.kind = "refused", .reason = fmt::format("the agent on the node is another one: {} instead of {}", welcome.agent_sha256, options_.agent_sha256)});
-    return std::nullopt;
-  }
-  welcome_ = true;
-  if (agent_ != nullptr) agent_->facts_ = std::move(welcome.facts);
-  greeted_.wake();
-  return std::nullopt;
-}
-
-std::optional<std::string> Connection::take(const wire::Stored& stored) {
-  const auto found = deliveries_.find(stored.sha256);
-  if (found == deliveries_.end()) return "stored a program that nobody sent";
-  delivered_.insert(stored.sha256);
-  for (auto* waiter : found->second) waiter->wake();
-  return std::nullopt;
-}
-
-std::optional<std::string> Connection::take(const wire::Refused& refused) {
-  const LaunchError error{.kind = "refused", .reason = printable(refused.reason)};
-  if (const auto run = runs_.find(refused.what); run != runs_.end()) {
-    run->second->waiter.wake(error);
-  } else if (const auto delivery = deliveries_.find(refused.what); delivery != deliveries_.end()) {
-    for (auto* waiter : delivery->second) waiter->wake(error);
-  } else if (forgotten_.erase(refused.what) == 0 && !is_sha256(refused.what)) {
-    return "refused something that nobody asked for";
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> Connection::take(const wire::Data& data) {
-  if (data.channel == Channel::program) return "sent a program";
-  const auto found = runs_.find(data.id);
-  if (found == runs_.end()) return forgotten_.contains(data.id) ? std::nullopt : std::optional<std::string>("sent output of a run that is not active");
-  PendingRun& run = *found->second;
-  if (data.channel == Channel::err) {
-    append_bounded(run.result.log, data.bytes, kMaxLog);
-    return std::nullopt;
-  }
-  const std::uint64_t limit = run.request.limits.output.count;
-  if (run.result.output.size() + data.bytes.size() > limit && !std::exchange(run.flooded, true)) queue_.push(encode(wire::Kill{data.id}));
-  append_bounded(run.result.output, data.bytes, limit);
-  return std::nullopt;
-}
-
-std::optional<std::string> Connection::take(const wire::Ended& ended) {
-  const auto found = runs_.find(ended.id);
-  if (found == runs_.end()) return forgotten_.erase(ended.id) > 0 ? std::nullopt : std::optional<std::string>("ended a run that is not active");
-  PendingRun& run = *found->second;
-  if ((ended.outcome == "exited" && !ended.exit_code) || (ended.outcome == "signalled" && !ended.signal)) return "ended a run without saying how";
-  RunResult& result = run.result;
-  result.exit_code = ended.exit_code;
-  result.signal = ended.signal;
-  result.elapsed_s = ended.elapsed_s;
-  result.left_behind = ended.left_behind;
-  result.outcome = run.flooded ? "output_limit" : ended.outcome == "signalled" ? "crashed" : ended.outcome;
-  if (result.outcome == "crashed" && *ended.signal == SIGXCPU) {
-    result.reason = fmt::format("used its CPU limit of {} s", run.request.limits.cpu.count);
-  } else if (result.outcome == "crashed") {
-    const char* const name = sigabbrev_np(*ended.signal);
-    result.reason = name != nullptr ? fmt::format("killed by SIG{}", name) : fmt::format("killed by signal {}", *ended.signal);
-  } else if (result.outcome == "deadline") {
-    result.reason = fmt::format("not done after its deadline of {} s", run.request.deadline.count);
-  } else if (result.outcome == "output_limit") {
-    result.reason = fmt::format("printed more than {} bytes", run.request.limits.output.count);
-  } else if (result.outcome == "memory_limit") {
-    result.reason = fmt::format("used more than {} bytes of memory", run.request.limits.memory.count);
-  } else if (result.outcome == "stopped") {
-    result.reason = "stopped on request";
-  }
-  run.waiter.wake();
-  return std::nullopt;
 }
 
 asio::awaitable<std::expected<void, LaunchError>> Connection::greet(Seconds patience) {
