@@ -209,6 +209,11 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
     if (auto problem = check_requirement(requirement, profile, here)) return std::unexpected(*problem);
     const auto same = std::ranges::find(profile.requirements, requirement.id, &Requirement::id);
     if (same != profile.requirements.end()) {
+      if (same->probe != requirement.probe || same->metric != requirement.metric) {
+        return std::unexpected(InputError{here + ".id", fmt::format("'{}' is the inherited figure {} of {}, and this is {} of {}", requirement.id, same->metric, same->probe,
+                                                                    requirement.metric, requirement.probe),
+                                          "a figure takes the place of one of the same probe and metric; give another one an id of its own"});
+      }
       *same = std::move(requirement);
     } else {
       profile.requirements.push_back(std::move(requirement));

@@ -90,7 +90,7 @@ using ProfileLibrary = std::function<std::optional<std::string>(const std::strin
 
 /// Reads, inherits (requirements of the same id are replaced) and checks a profile. Refused: what schema.json refuses,
 /// duplicate ids, a required limit without a source, a required scope finer than a node without its number per node, a limit without an operator, a reference to an unknown peak, an
-/// inheritance deeper than eight or in a circle.
+/// inheritance deeper than eight or in a circle, a requirement that would take the place of one of another probe or metric.
 std::expected<Profile, InputError> read_profile(std::string_view text, const std::string& where,
                                                 const ProfileLibrary& library);
 

@@ -89,6 +89,11 @@ TEST(profile, inherits_and_replaces_by_id) {
   ASSERT_EQ(profile->requirements.size(), 2U);
   EXPECT_EQ(*profile->requirements[1].limit.at_least, 200);
   EXPECT_FALSE(read_profile(R"({"schema": "assay.profile/1", "name": "q", "title": "Q", "revision": 1, "extends": "bass", "requirements": []})", "q.json", library));
+  const auto other = read_profile(R"({"schema": "assay.profile/1", "name": "q", "title": "Q", "revision": 1, "extends": "base", "requirements": [
+      {"id": "r1", "title": "Another", "probe": "disk", "metric": "mismatches", "scope": "node", "limit": {"at_most": 0, "unit": "1"},
+       "source": {"document": "d", "status": "sourced"}}]})", "q.json", library);
+  ASSERT_FALSE(other);  // a promise must not vanish behind another one of its name
+  EXPECT_NE(other.error().text().find("requirements[0].id: 'r1' is the inherited figure bandwidth of disk"), std::string::npos);
 }
 
 TEST(profile, inheritance_in_a_circle_is_refused) {
