@@ -50,7 +50,7 @@ Scale scale_for(std::span<const double> values, std::string_view unit) {
   for (const double value : values) largest = std::max(largest, std::abs(value));
   Scale scale{.factor = 1, .unit = unit == "1" ? "" : std::string(unit), .decimals = kSignificant - 1};
   const auto whole = [](double value) { return value == std::floor(value); };
-  if (largest == 0 || (unit == "1" && std::ranges::all_of(values, whole))) {
+  if (largest == 0 || !std::isfinite(largest) || (unit == "1" && std::ranges::all_of(values, whole))) {
     scale.decimals = 0;
     return scale;
   }

@@ -23,6 +23,7 @@
 
 #include "orchestrator/digest.h"
 #include "orchestrator/launch.h"
+#include "probes/core/host_facts.h"
 
 namespace assay::test {
 
@@ -89,8 +90,8 @@ inline std::vector<pid_t> processes_with(const std::string& marker) {
   for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos || std::stoi(name) == getpid()) continue;
-    std::ifstream file(entry->path() / "cmdline", std::ios::binary);
-    const std::string arguments(std::istreambuf_iterator<char>(file), {});
+    // A process may end between the listing and this; read_fact has nothing of it then, where a stream's buffer throws.
+    const std::string arguments = read_fact(entry->path() / "cmdline").value_or("");
     if (arguments.find(marker) != std::string::npos) found.push_back(std::stoi(name));
   }
   return found;
