@@ -136,6 +136,8 @@ class Localiser {
   Ask ask(Nodes nodes, const char* purpose);
   [[nodiscard]] std::vector<Lane> chunks() const;
   [[nodiscard]] std::optional<std::size_t> peer_for(const Nodes& nodes, const Nodes& used) const;
+  [[nodiscard]] bool has_peer(std::size_t node) const;
+  void hear_again(Lane& lane) const;
   [[nodiscard]] bool leaf_looks_bad(const std::string& leaf) const;
   void accuse_node(std::size_t node, Count shown);
   void accuse_pair(std::size_t parked, std::size_t other, Count shown);

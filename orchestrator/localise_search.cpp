@@ -20,6 +20,10 @@ constexpr std::size_t kAnchorRounds = 3;      // of pairs, to find two that are 
 
 using Nodes = std::vector<std::size_t>;
 
+// g++ 12 mixes up the frames of coroutines with braced temporaries in them; these have names. Delete them with g++ 13.
+Nodes just(std::size_t node) { return Nodes(1, node); }
+Nodes pair_of(std::size_t a, std::size_t b) { return {a, b}; }
+
 Nodes joined(Nodes first, const Nodes& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -43,7 +47,8 @@ Search<bool> Localiser::main() {
   for (std::size_t i = 1; i < lanes_.size(); ++i) whole.open = joined(std::move(whole.open), lanes_[i].clean);
   if (whole.clean.empty()) std::swap(whole.clean, whole.open);
   for (const auto& lane : lanes_) whole.parked = joined(std::move(whole.parked), lane.parked);
-  lanes_ = {std::move(whole)};
+  lanes_.resize(1);
+  lanes_.front() = std::move(whole);
   co_await extend(lanes_.front());
   const Nodes parked(parked_.begin(), parked_.end());
   for (const std::size_t node : parked) co_await check_parked(node, lanes_.front().clean);
@@ -54,11 +59,12 @@ Search<bool> Localiser::main() {
 /// Moves every open node of `lane` to the clean ones, but for those that are at fault.
 Search<bool> Localiser::extend(Lane& lane) {
   const bool last = lanes_.size() == 1;
+  const Nodes nobody;
   while (!lane.open.empty()) {
     if (!lane.known_short) {
       Nodes together = joined(lane.clean, lane.open);
       if (together.size() == 1) {
-        const auto peer = peer_for(together, {});
+        const auto peer = peer_for(together, nobody);
         if (!peer) break;
         together.push_back(*peer);
       }
@@ -72,7 +78,7 @@ Search<bool> Localiser::extend(Lane& lane) {
     lane.known_short = false;
     const auto first = co_await bisect(lane);
     if (!first) {
-      if (lane.clean.empty() && !peer_for({lane.open.front()}, {})) break;
+      if (lane.clean.empty() && !has_peer(lane.open.front())) break;
       lane.known_short = true;  // now there is somebody to test with
       continue;
     }
@@ -82,10 +88,7 @@ Search<bool> Localiser::extend(Lane& lane) {
     const Ruling ruling = co_await classify(suspect, lane.clean, lane.steady());
     if (ruling == Ruling::paired) lane.parked.push_back(suspect);
     if (ruling == Ruling::refuted) co_await refute(lane, suspect);
-    // Whoever was left out for a partner that has since been accused by itself is heard again.
-    for (const std::size_t node : std::exchange(lane.parked, {})) {
-      if (!accused_.contains(node)) (parked_.contains(node) ? lane.parked : lane.open).push_back(node);
-    }
+    hear_again(lane);
     std::erase_if(lane.clean, [&](std::size_t node) { return accused_.contains(node); });
     std::set<std::string> leaves;
     for (const std::size_t node : accused_) leaves.insert(nodes_[node].leaf);
@@ -98,16 +101,25 @@ Search<bool> Localiser::extend(Lane& lane) {
   co_return true;
 }
 
+/// Opens whoever was left out for a partner that has since been accused by itself.
+void Localiser::hear_again(Lane& lane) const {
+  for (const std::size_t node : std::exchange(lane.parked, {})) {
+    if (!accused_.contains(node)) (parked_.contains(node) ? lane.parked : lane.open).push_back(node);
+  }
+}
+
 /// Takes back a suspicion that was not borne out: some outcome before it was wrong, and it may have been one that made the
 /// clean nodes clean.
 Search<bool> Localiser::refute(Lane& lane, std::size_t suspect) {
+  bool clean = true;
   if (++lane.refuted > kMostRefuted) {
     given_up_.insert(suspect);
-    co_return false;
+  } else {
+    lane.open.insert(lane.open.begin(), suspect);
+    Nodes together = lane.clean;
+    if (together.size() > 1) clean = co_await good(std::move(together), "confirmation", kRepeats);
   }
-  lane.open.insert(lane.open.begin(), suspect);
-  if (lane.clean.size() < 2) co_return true;
-  if (co_await good(lane.clean, "confirmation", kRepeats)) co_return true;
+  if (clean) co_return true;
   lane.open = joined(std::move(lane.clean), lane.open);
   lane.clean.clear();
   lane.known_short = true;
@@ -125,13 +137,14 @@ Search<bool> Localiser::good(Nodes nodes, const char* purpose, int times) {
 /// The first open node of `lane` with which those before it and the clean ones are short, when all together are. Nothing
 /// when there is nobody to tell two nodes apart with; then two that are good together are searched, and made clean.
 Search<std::optional<std::size_t>> Localiser::bisect(Lane& lane) {
+  const Nodes nobody;
   std::size_t low = 0;
   std::size_t high = lane.open.size();
   while (high - low > 1) {
     std::size_t middle = low + (high - low) / 2;
     Nodes together = joined(lane.clean, front(lane.open, middle));
     if (together.size() == 1) {
-      if (const auto peer = peer_for(together, {})) {
+      if (const auto peer = peer_for(together, nobody)) {
         together.push_back(*peer);
       } else if (high > 2) {
         middle = 2;
@@ -152,8 +165,8 @@ Search<bool> Localiser::anchor(Lane& lane) {
   const Nodes nodes = lane.open;
   for (const auto& round : tournament(nodes.size(), kAnchorRounds)) {
     for (const auto& [low, high] : round) {
-      if (peer_for({nodes[low], nodes[high]}, {})) co_return true;  // another chunk has found some meanwhile
-      Nodes two = {nodes[low], nodes[high]};
+      if (has_peer(nodes[low])) co_return true;  // another chunk has found some meanwhile
+      Nodes two = pair_of(nodes[low], nodes[high]);
       if (!co_await ask(two, "screening")) continue;
       lane.clean = two;
       std::erase_if(lane.open, [&](std::size_t node) { return holds_node(two, node); });
@@ -185,14 +198,14 @@ Search<Localiser::Count> Localiser::confirm(Nodes suspects, bool steady) {
 
 /// Rules on a node that was short together with the clean nodes `together`.
 Search<Localiser::Ruling> Localiser::classify(std::size_t suspect, Nodes together, bool steady) {
-  Nodes alone = {suspect};
+  Nodes alone = just(suspect);
   Count count = co_await confirm(std::move(alone), steady);
   if (count.bad >= kShortToAccuse) {
     accuse_node(suspect, std::move(count));
     co_return Ruling::accused;
   }
   if (together.empty()) co_return Ruling::refuted;
-  Nodes again = joined(together, {suspect});
+  Nodes again = joined(together, just(suspect));
   if (co_await good(std::move(again), "confirmation", steady ? 1 : kRepeats)) co_return Ruling::refuted;
   co_return co_await partner(suspect, std::move(together), steady);
 }
@@ -202,16 +215,16 @@ Search<Localiser::Ruling> Localiser::partner(std::size_t suspect, Nodes among, b
   while (among.size() > 1) {
     Nodes half = front(among, among.size() / 2);
     Nodes rest(among.begin() + static_cast<std::ptrdiff_t>(half.size()), among.end());
-    Nodes together = joined(half, {suspect});
+    Nodes together = joined(half, just(suspect));
     const bool held = co_await good(std::move(together), "partner search", steady ? 1 : kRepeats);
     among = held ? std::move(rest) : std::move(half);
   }
   const std::size_t other = among.front();
-  Nodes both = {suspect, other};
+  Nodes both = pair_of(suspect, other);
   Count count = co_await confirm(both, steady);
   if (count.bad < kShortToAccuse) co_return Ruling::refuted;
   // What was good in a crowd may have been so by chance: the partner is heard alone, too.
-  Nodes alone = {other};
+  Nodes alone = just(other);
   Count heard = co_await confirm(std::move(alone), steady);
   if (heard.bad >= kShortToAccuse) {
     accuse_node(other, std::move(heard));
@@ -238,7 +251,7 @@ Search<bool> Localiser::sweep(Lane& lane, std::string leaf) {
 
 /// Whether `node` is good with peers; accuses it when it is not.
 Search<bool> Localiser::holds(std::size_t node) {
-  Nodes alone = {node};
+  Nodes alone = just(node);
   Count count = co_await confirm(std::move(alone), true);
   if (count.bad < kShortToAccuse) co_return true;
   accuse_node(node, std::move(count));
@@ -253,7 +266,7 @@ Search<bool> Localiser::check_parked(std::size_t node, Nodes others) {
       std::erase_if(others, [&](std::size_t other) { return holds_node(suspect.nodes, other); });
     }
     std::erase_if(others, [&](std::size_t other) { return accused_.contains(other); });
-    Nodes together = joined(others, {node});
+    Nodes together = joined(others, just(node));
     if (others.empty()) co_return true;
     if (co_await ask(std::move(together), "everything together")) co_return true;
     const Ruling ruling = co_await partner(node, others, true);
@@ -284,6 +297,8 @@ void Localiser::accuse_pair(std::size_t parked, std::size_t other, Count shown) 
     });
   }
 }
+
+bool Localiser::has_peer(std::size_t node) const { return peer_for({node}, {}).has_value(); }
 
 void Localiser::accuse_node(std::size_t node, Count shown) {
   if (!accused_.insert(node).second) return;
