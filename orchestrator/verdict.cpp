@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/faults.h"
+
 namespace assay {
 namespace {
 
@@ -121,7 +123,7 @@ std::string verdict_text(const Verdict& verdict) {
   for (const auto& result : verdict.results) results.push_back(to_json(result));
   json deviations = json::array();
   for (const auto& deviation : verdict.deviations) deviations.push_back({{"what", deviation.what}, {"step", deviation.step}});
-  return json{{"schema", kSchema},
+  json document{{"schema", kSchema},
               {"plan_sha256", verdict.plan_sha256},
               {"run_id", verdict.run_id},
               {"profile", verdict.profile},
@@ -130,8 +132,9 @@ std::string verdict_text(const Verdict& verdict) {
               {"reason", verdict.reason},
               {"results", std::move(results)},
               {"counts", verdict.counts},
-              {"deviations", std::move(deviations)}}
-             .dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+              {"deviations", std::move(deviations)}};
+  if (verdict.simulated) document["kind_of_run"] = kSimulated;
+  return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 std::expected<Verdict, InputError> read_verdict(std::string_view text, const std::string& where) {
@@ -142,7 +145,7 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
     if (document->at("schema") != kSchema) return std::unexpected(InputError{where, "is not an assay.verdict/1", hint});
     Verdict verdict{.plan_sha256 = document->at("plan_sha256"), .run_id = document->at("run_id"),
                     .profile = document->at("profile"), .site = document->at("site"),
-                    .overall = word(document->at("overall"), kOveralls), .reason = document->at("reason"),
+                    .simulated = document->contains("kind_of_run"), .overall = word(document->at("overall"), kOveralls), .reason = document->at("reason"),
                     .results = {}, .counts = document->at("counts"), .deviations = {}};
     for (const auto& result : document->at("results")) verdict.results.push_back(result_from(result));
     for (const auto& deviation : document->at("deviations")) {
