@@ -11,6 +11,7 @@
 #include "orchestrator/durable.h"
 #include "orchestrator/judge.h"
 #include "orchestrator/programs.h"
+#include "orchestrator/simulate.h"
 
 namespace assay {
 namespace {
@@ -69,7 +70,8 @@ std::expected<RunEnd, InputError> carry_out(const std::string& directory, const 
 std::expected<Verdict, InputError> judge_directory(const std::string& directory) {
   const auto read = read_run(directory);
   if (!read) return std::unexpected(read.error());
-  Verdict verdict = judge(read->plan, read->plan_sha256, read->journal, evidence_in(directory));
+  const EvidenceReader evidence = read->plan.simulation ? simulated_evidence(read->plan) : evidence_in(directory);
+  Verdict verdict = judge(read->plan, read->plan_sha256, read->journal, evidence);
   try {
     write_durably(directory + "/verdict.json", verdict_text(verdict));
   } catch (const std::system_error& error) {

@@ -10,26 +10,10 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/dice.h"
 #include "orchestrator/localise.h"
 
 namespace assay::fixture {
-
-/// SplitMix64 (Steele, Lea and Flood 2014): the same numbers with every compiler.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-  }
-  std::size_t below(std::size_t end) { return next() % end; }
-  bool happens(double probability) { return static_cast<double>(next() >> 11) * 0x1p-53 < probability; }
-
- private:
-  std::uint64_t state_;
-};
 
 /// Nodes, their faults, and how often an outcome is wrong.
 struct Fabric {

@@ -12,7 +12,6 @@ namespace {
 
 using fixture::accused_nodes;
 using fixture::accused_pairs;
-using fixture::Dice;
 using fixture::Fabric;
 
 using Nodes = std::set<std::size_t>;
