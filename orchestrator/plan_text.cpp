@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/digest.h"
+#include "orchestrator/json_splice.h"
 #include "orchestrator/plan.h"
 
 namespace assay {
@@ -97,10 +98,6 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
 std::string plan_text(const Plan& plan) {
   json probes = json::object();
   for (const auto& [name, probe] : plan.probes) probes[name] = {{"sha256", probe.sha256}, {"description", probe.description.document}};
-  json steps = json::array();
-  for (const auto& step : plan.steps) steps.push_back(to_json(step));
-  json coverage = json::array();
-  for (const auto& cell : plan.coverage) coverage.push_back(to_json(cell));
   json document{{"schema", kSchema},
               {"assay_version", plan.assay_version},
               {"planner", kPlannerRevision},
@@ -109,13 +106,14 @@ std::string plan_text(const Plan& plan) {
               {"profile", assay::to_json(plan.profile)},
               {"site", assay::to_json(plan.site)},
               {"probes", std::move(probes)},
-              {"steps", std::move(steps)},
-              {"coverage", std::move(coverage)}};
+              {"steps", nullptr},
+              {"coverage", nullptr}};
   if (plan.simulation) {
     document["kind_of_run"] = kSimulated;
     document["simulation"] = assay::to_json(*plan.simulation);
   }
-  return document.dump(1) + "\n";
+  std::string text = with_array(document.dump(1), "coverage", plan.coverage.size(), [&](std::size_t i) { return to_json(plan.coverage[i]); });
+  return with_array(std::move(text), "steps", plan.steps.size(), [&](std::size_t i) { return to_json(plan.steps[i]); }) + "\n";
 }
 
 std::expected<Plan, InputError> read_plan(std::string_view text, const std::string& where) {

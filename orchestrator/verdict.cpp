@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/faults.h"
+#include "orchestrator/json_splice.h"
 
 namespace assay {
 namespace {
@@ -119,8 +120,6 @@ int exit_code(Overall overall) {
 }
 
 std::string verdict_text(const Verdict& verdict) {
-  json results = json::array();
-  for (const auto& result : verdict.results) results.push_back(to_json(result));
   json deviations = json::array();
   for (const auto& deviation : verdict.deviations) deviations.push_back({{"what", deviation.what}, {"step", deviation.step}});
   json document{{"schema", kSchema},
@@ -130,11 +129,12 @@ std::string verdict_text(const Verdict& verdict) {
               {"site", verdict.site},
               {"overall", to_string(verdict.overall)},
               {"reason", verdict.reason},
-              {"results", std::move(results)},
+              {"results", nullptr},
               {"counts", verdict.counts},
               {"deviations", std::move(deviations)}};
   if (verdict.simulated) document["kind_of_run"] = kSimulated;
-  return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  return with_array(document.dump(1, ' ', false, json::error_handler_t::replace), "results", verdict.results.size(),
+                    [&](std::size_t i) { return to_json(verdict.results[i]); }) + "\n";
 }
 
 std::expected<Verdict, InputError> read_verdict(std::string_view text, const std::string& where) {
