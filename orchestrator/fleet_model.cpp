@@ -37,6 +37,8 @@ Value meeting(const Demand& demand) {
   return demand.at_least ? *demand.at_least : *demand.at_most;
 }
 
+bool is_of_itself(const Limit& limit) { return limit.reference == Reference::fleet_median || limit.reference == Reference::best_sample; }
+
 bool is_of(const Quantity& quantity, const std::string& metric, const Requirement& requirement) {
   return quantity.metric == metric && quantity.at == requirement.at && quantity.scope == requirement.scope;
 }
@@ -105,13 +107,14 @@ void FleetModel::add_limits(Recipe& recipe, const Requirement& requirement) cons
     key = limit.name;
   }
   Quantity& quantity = quantity_of(requirement.metric);
+  quantity.samples = std::max(quantity.samples, requirement.repeat_n);
+  // What is held against itself or its fleet has no place of its own, and leaves that to limits in units, if there are any.
+  if (is_of_itself(limit)) return;
   if (limit.at_least) quantity.low = std::max(quantity.low.value_or(*limit.at_least * unit), *limit.at_least * unit);
   if (limit.at_most) quantity.high = std::min(quantity.high.value_or(*limit.at_most * unit), *limit.at_most * unit);
-  quantity.samples = std::max(quantity.samples, requirement.repeat_n);
   quantity.spread_key = key;
   const double guard = plan_.profile.guard_factor * probe.metric(requirement.metric)->instrument;
-  const bool of_itself = limit.reference == Reference::fleet_median || limit.reference == Reference::best_sample;
-  quantity.centre = of_itself ? 1 : centre_of(quantity, kMargin + kGuardShares * guard);
+  quantity.centre = centre_of(quantity, kMargin + kGuardShares * guard);
 }
 
 double FleetModel::share_left(const std::vector<std::string>& nodes, const std::string& metric, const std::string& occasion, bool named_only) const {
@@ -172,6 +175,10 @@ bool FleetModel::falls_short(const Step& step, const Requirement& requirement, c
   const auto quantity = std::ranges::find_if(recipe.quantities, [&](const Quantity& one) { return is_of(one, requirement.metric, requirement); });
   Dice noise(simulation_.seed, {"test", occasion, quantity->metric});
   const double value = value_of(*quantity, nodes, occasion, quantity->centre * (1 + quantity->spread * noise.normal()));
+  const Limit& limit = requirement.limit;
+  if (is_of_itself(limit)) {
+    return (limit.at_least && value < *limit.at_least * quantity->centre) || (limit.at_most && value > *limit.at_most * quantity->centre);
+  }
   return (quantity->low && value < *quantity->low) || (quantity->high && value > *quantity->high);
 }
 

@@ -20,7 +20,7 @@ struct Quantity {
   std::string metric, scope;
   Values at;
   bool lower_is_better = false;
-  std::optional<double> low, high;  ///< limits in force, in the metric's unit; shares of a fleet or best sample count from 1
+  std::optional<double> low, high;  ///< limits in force, in the metric's unit; none where only shares of a fleet or best sample are demanded
   double centre = 0;                ///< of healthy nodes
   double spread = 0;                ///< relative standard deviation between them
   std::string spread_key;           ///< metrics of one key are high or low together, so that their ratio is steady

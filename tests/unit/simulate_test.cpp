@@ -49,6 +49,12 @@ TEST(simulate, a_healthy_fleet_passes_every_cell_and_is_not_accepted) {
   EXPECT_EQ(fleet.summary.tests, 0U);
 }
 
+TEST(simulate, a_metric_with_a_limit_in_units_and_one_of_its_fleet_meets_both) {
+  const std::string fleet_too = R"({"limit": {"at_least": 0.9, "of": "fleet_median", "unit": "B/s"}})";
+  const std::string best_too = R"({"limit": {"at_least": 0.75, "of": "best_sample", "unit": "B/s"}})";
+  EXPECT_EQ(Rehearsal(plan_of({kAlone, fleet_too, best_too}, {.nodes = 10})).verdict.counts.at("pass"), 30U);
+}
+
 TEST(simulate, a_failing_fleet_is_not_rejected_either) {
   const Rehearsal fleet(plan_of({kAlone}, {.nodes = 4}, {.faults = {{.node = "n00002", .factor = 0.5}}}));
   EXPECT_EQ(fleet.verdict.overall, Overall::incomplete);
