@@ -1,4 +1,5 @@
 // command_run: `assay run`, `judge`, `status` and `accept`.
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -152,11 +153,9 @@ int command_status(const std::string& directory, bool json) {
   const auto run = read_run(directory);
   if (!run) return report_error(run.error());
   std::map<std::string, std::size_t> outcomes;
-  std::size_t ended = 0;
-  for (const auto& step : run->plan.steps) {
-    const auto attempts = run->journal.of(step.id);
-    if (!attempts.empty() && attempts.back()->outcome != "interrupted") ++ended;
-  }
+  std::map<std::string_view, const Attempt*> last;
+  for (const auto& attempt : run->journal.attempts) last[attempt.step] = &attempt;
+  const auto ended = std::ranges::count_if(last, [](const auto& one) { return one.second->outcome != "interrupted"; });
   for (const auto& attempt : run->journal.attempts) ++outcomes[attempt.outcome];
   if (json) {
     std::cout << nlohmann::ordered_json{{"run_id", run->journal.run_id}, {"finished", run->journal.finished}, {"steps", run->plan.steps.size()},

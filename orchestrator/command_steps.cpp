@@ -11,22 +11,10 @@
 #include "orchestrator/durable.h"
 #include "orchestrator/judge.h"
 #include "orchestrator/programs.h"
-#include "probes/core/suggest.h"
+#include "orchestrator/simulate.h"
 
 namespace assay {
 namespace {
-
-std::expected<Profile, InputError> profile_named(const std::string& name) {
-  if (const auto text = embedded_profile(name)) return read_profile(*text, "profile " + name, embedded_profile);
-  if (name.find('/') == std::string::npos && !name.ends_with(".json")) {
-    std::vector<std::string> names;
-    for (const auto& [known, unused] : embedded_profiles()) names.push_back(known);
-    return std::unexpected(InputError{"--profile", fmt::format("there is no profile '{}'", name), suggestion(name, names)});
-  }
-  const auto text = read_file(name);
-  if (!text) return std::unexpected(text.error());
-  return read_profile(*text, name, embedded_profile);
-}
 
 std::expected<Site, InputError> site_for(const PlanRequest& request) {
   if (request.site.empty()) {
@@ -82,7 +70,8 @@ std::expected<RunEnd, InputError> carry_out(const std::string& directory, const 
 std::expected<Verdict, InputError> judge_directory(const std::string& directory) {
   const auto read = read_run(directory);
   if (!read) return std::unexpected(read.error());
-  Verdict verdict = judge(read->plan, read->plan_sha256, read->journal, evidence_in(directory));
+  const EvidenceReader evidence = read->plan.simulation ? simulated_evidence(read->plan) : evidence_in(directory);
+  Verdict verdict = judge(read->plan, read->plan_sha256, read->journal, evidence);
   try {
     write_durably(directory + "/verdict.json", verdict_text(verdict));
   } catch (const std::system_error& error) {

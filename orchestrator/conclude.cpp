@@ -7,6 +7,7 @@ namespace assay {
 
 std::vector<Deviation> deviations(const Plan& plan, const Journal& journal) {
   std::vector<Deviation> all;
+  if (plan.simulation) all.push_back({.what = "The run is a simulation: nothing was measured, every record is made up.", .step = ""});
   if (plan.quick) all.push_back({.what = "Quick parameters were used: a rehearsal, which accepts nothing.", .step = ""});
   if (!plan.only.empty()) all.push_back({.what = "Only a part of the profile was planned.", .step = ""});
   if (journal.resumed > 0) all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});
@@ -59,6 +60,11 @@ void conclude(const Plan& plan, bool finished, Verdict& verdict) {
   } else {
     verdict.overall = Overall::accepted;
     verdict.reason = count + ".";
+  }
+  if (plan.simulation || verdict.simulated) {
+    verdict.reason = fmt::format("SIMULATION, which accepts or rejects nothing; had it been measured, it would be {}: {}", to_string(verdict.overall), verdict.reason);
+    verdict.simulated = true;
+    verdict.overall = Overall::incomplete;
   }
 }
 

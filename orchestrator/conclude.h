@@ -14,7 +14,8 @@ namespace assay {
 std::vector<Deviation> deviations(const Plan& plan, const Journal& journal);
 
 /// Fills counts, overall and reason of `verdict` from its results: accepted when every required cell passes, the run is
-/// finished, and nothing of the profile was left out; rejected when a required cell fails; else incomplete.
+/// finished, and nothing of the profile was left out; rejected when a required cell fails; else incomplete. A simulation is always
+/// incomplete, and its reason says what it would have been.
 void conclude(const Plan& plan, bool finished, Verdict& verdict);
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 #include "orchestrator/evidence.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -21,18 +22,13 @@ std::string last_event(const Journal& journal, const std::vector<std::string>& n
   return "The run ended before this step began.";
 }
 
-/// The node of the site that is the same machine as `node`, by what their agents said: host name and boot. Nothing when
-/// there is none. Containers share their machine's boot and have host names of their own; they are nodes like others.
-std::optional<std::string> twin_of(const std::string& node, const nlohmann::json& facts, const Journal& journal) {
-  for (const auto& [other, said] : journal.node_facts) {
-    if (other == node) continue;
-    if (said.value("name", "") == facts.value("name", "") && said.value("boot_id", "") == facts.value("boot_id", "")) return other;
-  }
-  return std::nullopt;
-}
-
 /// Whether a record is what was asked for on that node; the words of the mismatch otherwise.
-std::optional<std::string> mismatch(const Record& record, const Step& step, const Journal& journal, std::size_t rank) {
+std::optional<std::string> mismatch(const Record& record, const Plan& plan, const Step& step, const Journal& journal, const Machines& machines,
+                                    std::size_t rank) {
+  const auto made_up = record.start.host.find(kSimulated);
+  if ((made_up != record.start.host.end()) != plan.simulation.has_value()) {
+    return plan.simulation ? "the record was measured, and the run is a simulation" : "the record is made up by a simulation";
+  }
   const std::string& node = step.nodes[rank];
   if (record.start.parameters != step.parameters) return "the record's parameters are not those of the step";
   if (record.start.rank != static_cast<int>(rank) || record.start.world != static_cast<int>(step.nodes.size())) {
@@ -43,7 +39,7 @@ std::optional<std::string> mismatch(const Record& record, const Step& step, cons
   const std::string said = facts->second.value("name", "");
   const auto& host = std::get<std::string>(record.start.host.at("name"));
   if (said != host) return fmt::format("the record is of host '{}', the node's agent said '{}'", host, said);
-  if (const auto twin = twin_of(node, facts->second, journal)) {
+  if (const auto twin = machines.twin_of(node)) {
     return fmt::format("the nodes {} and {} are one machine: host name {}, boot {}", node, *twin, said, facts->second.value("boot_id", "unknown"));
   }
   return std::nullopt;
@@ -51,22 +47,23 @@ std::optional<std::string> mismatch(const Record& record, const Step& step, cons
 
 /// What is wrong with one rank's record. When a rank goes wrong the others often end in errors that follow from it, so a
 /// refused record (weight 0) tells more than a skip (1), and that more than an error (2).
-struct Fault {
+struct RankFault {
   int weight = 0;
   Outcome outcome = Outcome::error;
   std::string reason;
 };
 
-std::optional<Fault> fault_of(const std::expected<Record, InputError>& record, const Step& step, const Journal& journal, std::size_t rank) {
+std::optional<RankFault> fault_of(const std::expected<Record, InputError>& record, const Plan& plan, const Step& step, const Journal& journal,
+                                  const Machines& machines, std::size_t rank) {
   const std::string who = step.nodes.size() == 1 ? "" : fmt::format("rank {} on {}: ", rank, step.nodes[rank]);
-  if (!record) return Fault{.weight = 0, .outcome = Outcome::error, .reason = who + "the record is refused: " + record.error().text()};
-  if (const auto problem = mismatch(*record, step, journal, rank)) return Fault{.weight = 0, .outcome = Outcome::error, .reason = who + *problem};
-  if (record->end.status == Status::skip) return Fault{.weight = 1, .outcome = Outcome::not_measured, .reason = who + "the probe skipped: " + record->end.reason};
-  if (record->end.status == Status::error) return Fault{.weight = 2, .outcome = Outcome::error, .reason = who + "the probe failed: " + record->end.reason};
+  if (!record) return RankFault{.weight = 0, .outcome = Outcome::error, .reason = who + "the record is refused: " + record.error().text()};
+  if (const auto problem = mismatch(*record, plan, step, journal, machines, rank)) return RankFault{.weight = 0, .outcome = Outcome::error, .reason = who + *problem};
+  if (record->end.status == Status::skip) return RankFault{.weight = 1, .outcome = Outcome::not_measured, .reason = who + "the probe skipped: " + record->end.reason};
+  if (record->end.status == Status::error) return RankFault{.weight = 2, .outcome = Outcome::error, .reason = who + "the probe failed: " + record->end.reason};
   return std::nullopt;
 }
 
-void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt& attempt, const Journal& journal,
+void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt& attempt, const Journal& journal, const Machines& machines,
           const EvidenceReader& evidence) {
   const auto failed = [&](Outcome outcome, const std::string& reason) {
     found.absence = outcome;
@@ -85,10 +82,10 @@ void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt
   if (++found.attempts > step.looks) return failed(Outcome::error, fmt::format("{} attempts where {} were planned", found.attempts, step.looks));
   if (attempt.outcome != "exited") return failed(Outcome::error, fmt::format("{}: {}", attempt.outcome, attempt.reason));
   std::vector<Record> ranks;
-  std::optional<Fault> worst;
+  std::optional<RankFault> worst;
   for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-    auto record = record_of(plan, attempt, evidence, static_cast<int>(rank));
-    auto fault = fault_of(record, step, journal, rank);
+    auto record = record_of(plan, step, attempt, evidence, static_cast<int>(rank));
+    auto fault = fault_of(record, plan, step, journal, machines, rank);
     if (fault && (!worst || fault->weight < worst->weight)) worst = std::move(fault);
     if (record) ranks.push_back(std::move(*record));
   }
@@ -100,6 +97,29 @@ void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt
 }
 
 }  // namespace
+
+std::optional<InputError> check_kind(const Plan& plan, const Journal& journal) {
+  if (plan.simulation.has_value() == journal.simulated) return std::nullopt;
+  return InputError{journal.simulated ? "journal.jsonl" : "plan.json", "is of a simulation, and its neighbour is not",
+                    "a simulation is never a measurement, and the other way round; restore the file"};
+}
+
+Machines::Machines(const Journal& journal) {
+  for (const auto& [node, said] : journal.node_facts) {
+    // Containers share their machine's boot and have host names of their own; they are nodes like others.
+    const std::string machine = said.value("name", "") + "\n" + said.value("boot_id", "");
+    machine_of_[node] = machine;
+    nodes_of_[machine].push_back(node);
+  }
+}
+
+std::optional<std::string> Machines::twin_of(const std::string& node) const {
+  const auto machine = machine_of_.find(node);
+  if (machine == machine_of_.end()) return std::nullopt;
+  const auto& nodes = nodes_of_.at(machine->second);
+  const auto other = std::ranges::find_if(nodes, [&](const std::string& one) { return one != node; });
+  return other == nodes.end() ? std::nullopt : std::optional(*other);
+}
 
 std::expected<Run, InputError> read_run(const std::string& directory) {
   const auto plan_bytes = read_file(directory + "/plan.json");
@@ -115,8 +135,11 @@ std::expected<Run, InputError> read_run(const std::string& directory) {
     return std::unexpected(InputError{directory, "journal.jsonl belongs to another plan than plan.json",
                                       "the plan was frozen when the run began; restore it"});
   }
+  if (auto problem = check_kind(run.plan, run.journal)) return std::unexpected(*problem);
+  std::set<std::string_view> steps;
+  for (const auto& step : run.plan.steps) steps.insert(step.id);
   for (const auto& attempt : run.journal.attempts) {
-    if (run.plan.step(attempt.step) != nullptr) continue;
+    if (steps.contains(attempt.step)) continue;
     return std::unexpected(InputError{directory + "/journal.jsonl", fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step), ""});
   }
   return run;
@@ -141,16 +164,14 @@ std::string log_path(const std::string& step, int attempt, int rank, const std::
   return fmt::format("logs/{}/{}/{}{}.log", step, attempt, companion.empty() ? "" : companion + ".", rank);
 }
 
-std::expected<Record, InputError> record_of(const Plan& plan, const Attempt& attempt, const EvidenceReader& evidence,
+std::expected<Record, InputError> record_of(const Plan& plan, const Step& step, const Attempt& attempt, const EvidenceReader& evidence,
                                             int rank, const std::string& companion) {
   const std::string path = record_path(attempt.step, attempt.number, rank, companion);
   const auto file = std::ranges::find(attempt.evidence, path, &EvidenceFile::path);
   if (file == attempt.evidence.end()) return std::unexpected(InputError{path, "was never journalled", ""});
-  const Step* step = plan.step(attempt.step);
-  if (step == nullptr) return std::unexpected(InputError{path, "belongs to no step of the plan", ""});
   const auto bytes = evidence(*file);
   if (!bytes) return std::unexpected(bytes.error());
-  const auto& probe = plan.probes.at(companion.empty() ? step->probe : companion);
+  const auto& probe = plan.probes.at(companion.empty() ? step.probe : companion);
   auto record = read_record(*bytes, probe.description);
   if (!record) record.error().where = path + ": " + record.error().where;
   return record;
@@ -163,7 +184,7 @@ bool is_judged(const Measurement& measured, const Requirement& requirement) {
 }
 
 StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const Attempt*>& attempts,
-                     const Journal& journal, const EvidenceReader& evidence) {
+                     const Journal& journal, const Machines& machines, const EvidenceReader& evidence) {
   StepEvidence found;
   found.reason = last_event(journal, step.nodes);
   int number = 0;
@@ -175,7 +196,7 @@ StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const
       return found;
     }
     for (const auto& file : attempt->evidence) found.paths.push_back(file.path);
-    take(found, plan, step, *attempt, journal, evidence);
+    take(found, plan, step, *attempt, journal, machines, evidence);
   }
   return found;
 }

@@ -3,6 +3,8 @@
 
 #include <expected>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,23 @@ struct Run {
   Journal journal;
 };
 
+/// Nothing when plan and journal agree on whether anything was measured. A simulation has a plan, records and a journal that each
+/// say so; leaving it out of one of them makes no measurement of it.
+std::optional<InputError> check_kind(const Plan& plan, const Journal& journal);
+
+/// Which nodes are one machine, by what their agents said: host name and boot.
+class Machines {
+ public:
+  /// Looks at every node of `journal` once.
+  explicit Machines(const Journal& journal);
+  /// Another node that is the same machine as `node`; nothing when there is none.
+  [[nodiscard]] std::optional<std::string> twin_of(const std::string& node) const;
+
+ private:
+  std::map<std::string, std::string> machine_of_;               ///< by node
+  std::map<std::string, std::vector<std::string>> nodes_of_;    ///< by machine
+};
+
 /// Reads plan.json and journal.jsonl of `directory`. An error when either is missing or damaged, or when the journal
 /// belongs to another plan.
 std::expected<Run, InputError> read_run(const std::string& directory);
@@ -36,8 +55,9 @@ std::string record_path(const std::string& step, int attempt, int rank = 0, cons
 /// Path in the run directory of what a probe wrote to stderr.
 std::string log_path(const std::string& step, int attempt, int rank = 0, const std::string& companion = "");
 
-/// The record of a rank of an attempt, or of the companion beside it, parsed with the plan's own description of the probe.
-std::expected<Record, InputError> record_of(const Plan& plan, const Attempt& attempt, const EvidenceReader& evidence,
+/// The record of a rank of an attempt of `step`, or of the companion beside it, parsed with the plan's own description of
+/// the probe.
+std::expected<Record, InputError> record_of(const Plan& plan, const Step& step, const Attempt& attempt, const EvidenceReader& evidence,
                                             int rank = 0, const std::string& companion = "");
 
 /// Whether `requirement` judges `measured`: its metric, coordinates and kind of subject. Ranks of several nodes cannot know
@@ -58,8 +78,8 @@ struct StepEvidence {
 };
 
 /// Collects the evidence of `step` from its `attempts`. Hostile records are refused here: of another probe, step,
-/// revision, rank or host than was asked for.
+/// revision, rank or host than was asked for, made up in a measured run, or measured in a made up one.
 StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const Attempt*>& attempts,
-                     const Journal& journal, const EvidenceReader& evidence);
+                     const Journal& journal, const Machines& machines, const EvidenceReader& evidence);
 
 }  // namespace assay

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -12,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/faults.h"
 #include "probes/core/utc_time.h"
 
 namespace assay {
@@ -25,6 +27,8 @@ constexpr const char* kSchema = "assay.journal/1";
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
 [[noreturn]] void refuse(const std::string& what) { throw json::other_error::create(501, what, nullptr); }
+
+std::string now() { return utc_text(std::chrono::system_clock::now()); }
 
 /// Reads line after line and refuses what a run cannot have written: only an attempt that this run began can end, numbers
 /// of attempts follow each other, and nothing happens after the end but a resumption.
@@ -42,6 +46,10 @@ class Account {
       journal_.run_id = line.at("run_id");
       journal_.plan_sha256 = line.at("plan_sha256");
       journal_.begin = time;
+      if (const auto said = line.find("kind_of_run"); said != line.end()) {
+        if (*said != kSimulated) refuse("unknown kind_of_run " + said->dump());
+        journal_.simulated = true;
+      }
     } else if (kind == "run_resume") {
       ++journal_.resumed;
       journal_.finished = false;
@@ -140,22 +148,15 @@ JournalWriter::JournalWriter(const std::string& path) {
   if (!text) throw std::system_error(EIO, std::generic_category(), text.error().text());
   const auto last = text->rfind('\n');
   const auto whole = last == std::string::npos ? 0 : last + 1;
+  lines_ = JournalLines(whole == 0);
   if (whole != text->size() && ::ftruncate(file_, static_cast<off_t>(whole)) != 0) fail(path);
 }
 
 JournalWriter::~JournalWriter() { ::close(file_); }
 
-void JournalWriter::append(const char* kind, ordered_json body) {
-  ordered_json line;
-  struct stat info = {};
-  if (::fstat(file_, &info) != 0) fail("journal");
-  if (info.st_size == 0) line["schema"] = kSchema;
-  line["time"] = utc_text(std::chrono::system_clock::now());
-  line["kind"] = kind;
-  line.update(body);
-  const std::string text = line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t written = ::write(file_, text.data() + done, text.size() - done);
+void JournalWriter::append(const std::string& line) {
+  for (std::size_t done = 0; done < line.size();) {
+    const ssize_t written = ::write(file_, line.data() + done, line.size() - done);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail("journal");
     done += static_cast<std::size_t>(written);
@@ -164,22 +165,47 @@ void JournalWriter::append(const char* kind, ordered_json body) {
 }
 
 void JournalWriter::run_begin(const std::string& run_id, const std::string& plan_sha256) {
-  append("run_begin", {{"run_id", run_id}, {"plan_sha256", plan_sha256}});
+  append(lines_.run_begin(now(), run_id, plan_sha256, false));
 }
-void JournalWriter::run_resume() { append("run_resume", ordered_json::object()); }
-void JournalWriter::node_up(const std::string& node, const json& facts) { append("node_up", {{"node", node}, {"facts", facts}}); }
-void JournalWriter::node_down(const std::string& node, const std::string& reason) {
-  append("node_down", {{"node", node}, {"reason", reason}});
-}
+void JournalWriter::run_resume() { append(lines_.run_resume(now())); }
+void JournalWriter::node_up(const std::string& node, const json& facts) { append(lines_.node_up(now(), node, facts)); }
+void JournalWriter::node_down(const std::string& node, const std::string& reason) { append(lines_.node_down(now(), node, reason)); }
 void JournalWriter::attempt_begin(const std::string& step, int number, const std::string& node) {
-  append("attempt_begin", {{"step", step}, {"attempt", number}, {"node", node}});
+  append(lines_.attempt_begin(now(), step, number, node));
 }
-void JournalWriter::attempt_end(const Attempt& attempt) {
+void JournalWriter::attempt_end(const Attempt& attempt) { append(lines_.attempt_end(now(), attempt)); }
+void JournalWriter::run_end() { append(lines_.run_end(now())); }
+
+std::string JournalLines::line(const std::string& time, const char* kind, const ordered_json& body) {
+  ordered_json line;
+  if (std::exchange(fresh_, false)) line["schema"] = kSchema;
+  line["time"] = time;
+  line["kind"] = kind;
+  line.update(body);
+  return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string JournalLines::run_begin(const std::string& time, const std::string& run_id, const std::string& plan_sha256, bool simulated) {
+  ordered_json body = {{"run_id", run_id}, {"plan_sha256", plan_sha256}};
+  if (simulated) body["kind_of_run"] = kSimulated;
+  return line(time, "run_begin", body);
+}
+std::string JournalLines::run_resume(const std::string& time) { return line(time, "run_resume", ordered_json::object()); }
+std::string JournalLines::node_up(const std::string& time, const std::string& node, const json& facts) {
+  return line(time, "node_up", {{"node", node}, {"facts", facts}});
+}
+std::string JournalLines::node_down(const std::string& time, const std::string& node, const std::string& reason) {
+  return line(time, "node_down", {{"node", node}, {"reason", reason}});
+}
+std::string JournalLines::attempt_begin(const std::string& time, const std::string& step, int number, const std::string& node) {
+  return line(time, "attempt_begin", {{"step", step}, {"attempt", number}, {"node", node}});
+}
+std::string JournalLines::attempt_end(const std::string& time, const Attempt& attempt) {
   ordered_json files = ordered_json::array();
   for (const auto& file : attempt.evidence) files.push_back({{"path", file.path}, {"sha256", file.sha256}, {"bytes", file.bytes}});
-  append("attempt_end", {{"step", attempt.step}, {"attempt", attempt.number}, {"outcome", attempt.outcome},
-                         {"reason", attempt.reason}, {"evidence", std::move(files)}});
+  return line(time, "attempt_end", {{"step", attempt.step}, {"attempt", attempt.number}, {"outcome", attempt.outcome},
+                                    {"reason", attempt.reason}, {"evidence", std::move(files)}});
 }
-void JournalWriter::run_end() { append("run_end", ordered_json::object()); }
+std::string JournalLines::run_end(const std::string& time) { return line(time, "run_end", ordered_json::object()); }
 
 }  // namespace assay

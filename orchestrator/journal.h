@@ -39,6 +39,7 @@ struct NodeEvent {
 /// A journal as read: what happened, in order.
 struct Journal {
   std::string run_id;       ///< UUID
+  bool simulated = false;   ///< nothing was measured: the records are made up
   std::string plan_sha256;
   std::string begin;        ///< UTC of the first line
   std::string end;          ///< UTC of run_end; empty while unfinished
@@ -57,6 +58,33 @@ struct Journal {
 /// error with its line: attempts that end without a beginning, out of their order or twice, anything after the run's end.
 /// An attempt that began and never ended is `interrupted`.
 std::expected<Journal, InputError> read_journal(std::string_view text, const std::string& where);
+
+/// The lines of a journal, each with its newline, the first with the schema: what JournalWriter appends, and what a simulation
+/// gathers. Times are those that the caller names.
+class JournalLines {
+ public:
+  /// `fresh`: the next line is the journal's first.
+  explicit JournalLines(bool fresh) : fresh_(fresh) {}
+
+  /// A run begins; `simulated` says in its first line that nothing is measured in it.
+  std::string run_begin(const std::string& time, const std::string& run_id, const std::string& plan_sha256, bool simulated);
+  /// A killed run goes on.
+  std::string run_resume(const std::string& time);
+  /// An agent answered and said `facts` of its node.
+  std::string node_up(const std::string& time, const std::string& node, const nlohmann::json& facts);
+  /// A node could not be reached, or was lost.
+  std::string node_down(const std::string& time, const std::string& node, const std::string& reason);
+  /// An attempt is about to start.
+  std::string attempt_begin(const std::string& time, const std::string& step, int number, const std::string& node);
+  /// An attempt ended.
+  std::string attempt_end(const std::string& time, const Attempt& attempt);
+  /// Every step was tried.
+  std::string run_end(const std::string& time);
+
+ private:
+  std::string line(const std::string& time, const char* kind, const nlohmann::ordered_json& body);
+  bool fresh_;
+};
 
 /// The journal being written. Every call appends one line and fsyncs before it returns; a write that fails throws
 /// std::system_error, because a run without its account must stop.
@@ -84,7 +112,8 @@ class JournalWriter {
   void run_end();
 
  private:
-  void append(const char* kind, nlohmann::ordered_json body);
+  void append(const std::string& line);
+  JournalLines lines_{true};
   int file_ = -1;
 };
 

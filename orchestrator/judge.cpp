@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -26,27 +29,39 @@ struct Pool {
 class Judge {
  public:
   Judge(const Plan& plan, const Journal& journal, const EvidenceReader& evidence)
-      : plan_(plan), journal_(journal), evidence_(evidence) {
-    for (const auto& step : plan.steps) steps_[step.id] = &step;
+      : plan_(plan), journal_(journal), evidence_(evidence), machines_(journal) {
     for (const auto& requirement : plan.profile.requirements) requirements_[requirement.id] = &requirement;
     for (const auto& attempt : journal.attempts) attempts_[attempt.step].push_back(&attempt);
   }
 
-  /// Results of every cell of the plan, or of one step's when it is named.
-  std::vector<Result> results(const std::string& only_step = "") {
-    std::vector<Result> all;
-    for (const auto& cell : plan_.coverage) {
+  /// Results of every cell of the plan, or of one step's when it is named. Goes step by step, so that one step's evidence is
+  /// in memory at a time, whatever the size of the fleet.
+  std::vector<Result> results(std::string_view only_step = "") {
+    std::vector<std::vector<Result>> of_cell(plan_.coverage.size());
+    std::unordered_map<std::string_view, std::vector<std::size_t>> cells;
+    for (std::size_t i = 0; i < plan_.coverage.size(); ++i) {
+      const Cell& cell = plan_.coverage[i];
       if (!only_step.empty() && cell.step != only_step) continue;
-      std::ranges::move(judge_cell(cell, *requirements_.at(cell.requirement)), std::back_inserter(all));
+      if (cell.step.empty()) of_cell[i] = {blank(cell, *requirements_.at(cell.requirement))};
+      else cells[cell.step].push_back(i);
     }
+    take_fleets();
+    for (const auto& step : plan_.steps) {
+      const auto mine = cells.find(step.id);
+      if (mine == cells.end()) continue;
+      const StepEvidence found = evidence_of(step);
+      for (const std::size_t i : mine->second) of_cell[i] = judge_cell(plan_.coverage[i], *requirements_.at(plan_.coverage[i].requirement), step, found);
+    }
+    std::vector<Result> all;
+    for (auto& results : of_cell) std::ranges::move(results, std::back_inserter(all));
     return all;
   }
 
  private:
-  const StepEvidence& evidence_of(const std::string& step) {
-    const auto known = evidence_of_.find(step);
-    if (known != evidence_of_.end()) return known->second;
-    return evidence_of_[step] = collect(plan_, *steps_.at(step), attempts_[step], journal_, evidence_);
+  StepEvidence evidence_of(const Step& step) {
+    const auto attempts = attempts_.find(step.id);
+    static const std::vector<const Attempt*> kNone;
+    return collect(plan_, step, attempts == attempts_.end() ? kNone : attempts->second, journal_, machines_, evidence_);
   }
 
   static Result blank(const Cell& cell, const Requirement& requirement) {
@@ -55,10 +70,8 @@ class Judge {
             .unit = requirement.limit.unit};
   }
 
-  std::vector<Result> judge_cell(const Cell& cell, const Requirement& requirement) {
+  std::vector<Result> judge_cell(const Cell& cell, const Requirement& requirement, const Step& planned, const StepEvidence& step) {
     Result whole = blank(cell, requirement);
-    if (cell.step.empty()) return {whole};
-    const StepEvidence& step = evidence_of(cell.step);
     whole.evidence = step.paths;
     whole.attempts = step.attempts;
     if (step.broken || step.records.empty()) {
@@ -76,7 +89,7 @@ class Judge {
     for (const auto& [subject, pool] : pools) {
       Result one = whole;
       if (subject.kind != "node" && cell.subject.kind == "node") one.subject = subject;
-      judge_pool(requirement, subject, pool, one);
+      judge_pool(requirement, planned, subject, pool, one);
       if (pool.records.size() != step.records.size()) {
         one.outcome = Outcome::inconclusive;
         one.reason = fmt::format("It was seen in {} of {} attempts.", pool.records.size(), step.records.size());
@@ -113,7 +126,7 @@ class Judge {
     return pools;
   }
 
-  void judge_pool(const Requirement& requirement, const Subject& subject, const Pool& pool, Result& result) {
+  void judge_pool(const Requirement& requirement, const Step& step, const Subject& subject, const Pool& pool, Result& result) {
     result.samples = pool.samples.size();
     const auto inconclusive = [&](std::string reason) {
       result.outcome = Outcome::inconclusive;
@@ -136,7 +149,7 @@ class Judge {
     }
     const auto reference = reference_of(requirement, subject, pool);
     if (!reference) return inconclusive(reference.error());
-    decide(requirement.limit, *value, *reference, guard_factor_for(plan_.profile.guard_factor, steps_.at(result.step)->looks), result);
+    decide(requirement.limit, *value, *reference, guard_factor_for(plan_.profile.guard_factor, step.looks), result);
     if (!finite(result)) {
       clear_numbers(result);
       return inconclusive("The limit or the samples are outside of what can be computed.");
@@ -190,18 +203,35 @@ class Judge {
     return ReferenceValue{.value = value->value, .uncertainty = value->uncertainty};
   }
 
+  /// Medians of every subject of the requirements that are judged by their fleet.
+  void take_fleets() {
+    std::set<std::string_view> wanted;
+    for (const auto& requirement : plan_.profile.requirements) {
+      if (requirement.limit.reference == Reference::fleet_median) wanted.insert(requirement.id);
+    }
+    if (wanted.empty()) return;
+    for (const auto& step : plan_.steps) {
+      if (std::ranges::none_of(step.requirements, [&](const std::string& id) { return wanted.contains(id); })) continue;
+      const StepEvidence found = evidence_of(step);
+      if (found.broken) continue;
+      for (const auto& id : step.requirements) {
+        if (wanted.contains(id)) take_medians(*requirements_.at(id), found);
+      }
+    }
+  }
+
+  void take_medians(const Requirement& requirement, const StepEvidence& found) {
+    for (const auto& [subject, pool] : pooled(found, requirement)) {
+      // A number that is not fit to be judged is not fit to judge others by.
+      if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) continue;
+      if (first_unmet(check_demands(requirement, subject, pool.records, pool.others)).empty()) medians_[requirement.id].push_back(median(pool.samples));
+    }
+  }
+
   std::expected<ReferenceValue, std::string> fleet_reference(const Requirement& requirement) {
     const auto known = fleets_.find(requirement.id);
     if (known != fleets_.end()) return known->second;
-    std::vector<double> medians;
-    for (const auto& cell : plan_.coverage) {
-      if (cell.requirement != requirement.id || cell.step.empty() || evidence_of(cell.step).broken) continue;
-      for (const auto& [subject, pool] : pooled(evidence_of(cell.step), requirement)) {
-        // A number that is not fit to be judged is not fit to judge others by.
-        if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) continue;
-        if (first_unmet(check_demands(requirement, subject, pool.records, pool.others)).empty()) medians.push_back(median(pool.samples));
-      }
-    }
+    const auto& medians = medians_[requirement.id];
     if (medians.size() < kSmallestFleet) {
       return std::unexpected(fmt::format("A fleet median needs {} subjects, {} were measured under the demanded conditions.", kSmallestFleet, medians.size()));
     }
@@ -213,10 +243,10 @@ class Judge {
   const Plan& plan_;
   const Journal& journal_;
   const EvidenceReader& evidence_;
-  std::map<std::string, const Step*> steps_;
-  std::map<std::string, const Requirement*> requirements_;
-  std::map<std::string, std::vector<const Attempt*>> attempts_;
-  std::map<std::string, StepEvidence> evidence_of_;
+  Machines machines_;
+  std::map<std::string_view, const Requirement*> requirements_;
+  std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
+  std::map<std::string, std::vector<double>> medians_;  ///< by requirement, in plan order
   std::map<std::string, ReferenceValue> fleets_;
 };
 
@@ -224,7 +254,7 @@ class Judge {
 
 Verdict judge(const Plan& plan, const std::string& plan_sha256, const Journal& journal, const EvidenceReader& evidence) {
   Verdict verdict{.plan_sha256 = plan_sha256, .run_id = journal.run_id, .profile = plan.profile.name,
-                  .site = plan.site.name, .overall = Overall::incomplete, .reason = "",
+                  .site = plan.site.name, .simulated = plan.simulation.has_value() || journal.simulated, .overall = Overall::incomplete, .reason = "",
                   .results = Judge(plan, journal, evidence).results(), .counts = {}, .deviations = deviations(plan, journal)};
   conclude(plan, journal.finished, verdict);
   return verdict;

@@ -19,7 +19,7 @@ namespace {
 using namespace assay;  // main is the one place where nothing else is named
 
 /// Commands of the other half; `assay` hands them over as git does.
-constexpr std::array<std::string_view, 6> kHandedOver = {"report", "sign", "verify", "keygen", "export", "trend"};
+constexpr std::array<std::string_view, 7> kHandedOver = {"report", "sign", "verify", "keygen", "export", "trend", "simulate"};
 
 int hand_over(char** argv) {
   const std::string program = installation().binaries + "/assay-report";
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   app.name("assay");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("assay ") + ASSAY_VERSION);
-  app.footer("Also: assay report|sign|verify|keygen …, the commands of assay-report.\n"
+  app.footer("Also: assay report|sign|verify|keygen|simulate …, the commands of assay-report.\n"
              "Exit codes: 0 accepted, 1 rejected, 2 bad usage or input, 3 incomplete, 4 verification refused.\n"
              "Example: assay accept --profile host --out run");
   PlanRequest request;

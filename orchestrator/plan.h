@@ -3,10 +3,12 @@
 
 #include <expected>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "orchestrator/faults.h"
 #include "orchestrator/profile.h"
 #include "orchestrator/site.h"
 #include "probes/core/description.h"
@@ -64,6 +66,7 @@ struct Plan {
   std::map<std::string, PlannedProbe> probes;
   std::vector<Step> steps;
   std::vector<Cell> coverage;
+  std::optional<Simulation> simulation;  ///< what its records are made up from; a plan that has it measures nothing
 
   /// The step of this id, or nullptr.
   [[nodiscard]] const Step* step(std::string_view id) const;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/digest.h"
+#include "orchestrator/json_splice.h"
 #include "orchestrator/plan.h"
 
 namespace assay {
@@ -87,6 +88,7 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
   auto again = make_plan(plan.profile, plan.site, programs, {.quick = plan.quick, .only = plan.only});
   if (!again) return again.error();
   again->assay_version = plan.assay_version;
+  again->simulation = plan.simulation;
   if (plan_text(*again) == text) return std::nullopt;
   return InputError{where, "its steps and cells are not those that its profile, site and probes give", "plan again instead of editing it"};
 }
@@ -96,11 +98,7 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
 std::string plan_text(const Plan& plan) {
   json probes = json::object();
   for (const auto& [name, probe] : plan.probes) probes[name] = {{"sha256", probe.sha256}, {"description", probe.description.document}};
-  json steps = json::array();
-  for (const auto& step : plan.steps) steps.push_back(to_json(step));
-  json coverage = json::array();
-  for (const auto& cell : plan.coverage) coverage.push_back(to_json(cell));
-  return json{{"schema", kSchema},
+  json document{{"schema", kSchema},
               {"assay_version", plan.assay_version},
               {"planner", kPlannerRevision},
               {"quick", plan.quick},
@@ -108,9 +106,14 @@ std::string plan_text(const Plan& plan) {
               {"profile", assay::to_json(plan.profile)},
               {"site", assay::to_json(plan.site)},
               {"probes", std::move(probes)},
-              {"steps", std::move(steps)},
-              {"coverage", std::move(coverage)}}
-             .dump(1) + "\n";
+              {"steps", nullptr},
+              {"coverage", nullptr}};
+  if (plan.simulation) {
+    document["kind_of_run"] = kSimulated;
+    document["simulation"] = assay::to_json(*plan.simulation);
+  }
+  std::string text = with_array(document.dump(1), "coverage", plan.coverage.size(), [&](std::size_t i) { return to_json(plan.coverage[i]); });
+  return with_array(std::move(text), "steps", plan.steps.size(), [&](std::size_t i) { return to_json(plan.steps[i]); }) + "\n";
 }
 
 std::expected<Plan, InputError> read_plan(std::string_view text, const std::string& where) {
@@ -130,7 +133,12 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
     if (!site) return std::unexpected(site.error());
     Plan plan{.assay_version = version, .quick = document->at("quick"),
               .only = document->at("only"), .profile = std::move(*profile), .site = std::move(*site),
-              .probes = {}, .steps = {}, .coverage = {}};
+              .probes = {}, .steps = {}, .coverage = {}, .simulation = std::nullopt};
+    if (document->contains("simulation")) {
+      auto simulation = simulation_from(document->at("simulation"), where + ": simulation");
+      if (!simulation) return std::unexpected(simulation.error());
+      plan.simulation = std::move(*simulation);
+    }
     for (const auto& [name, probe] : document->at("probes").items()) {
       auto description = read_description(probe.at("description").dump(), fmt::format("{}: probes.{}", where, name));
       if (!description) return std::unexpected(description.error());

@@ -267,4 +267,16 @@ std::optional<std::string> embedded_profile(const std::string& name) {
   return found == embedded_profiles().end() ? std::nullopt : std::optional<std::string>(found->second);
 }
 
+std::expected<Profile, InputError> profile_named(const std::string& name) {
+  if (const auto text = embedded_profile(name)) return read_profile(*text, "profile " + name, embedded_profile);
+  if (name.find('/') == std::string::npos && !name.ends_with(".json")) {
+    std::vector<std::string> names;
+    for (const auto& [known, unused] : embedded_profiles()) names.push_back(known);
+    return std::unexpected(InputError{"--profile", fmt::format("there is no profile '{}'", name), suggestion(name, names)});
+  }
+  const auto text = read_file(name);
+  if (!text) return std::unexpected(text.error());
+  return read_profile(*text, name, embedded_profile);
+}
+
 }  // namespace assay

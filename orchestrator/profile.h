@@ -100,6 +100,10 @@ nlohmann::json to_json(const Profile& profile);
 /// The profiles that are built in, name to text.
 const std::map<std::string, std::string_view>& embedded_profiles();
 
+/// The built-in profile of this name, or the one in this file (a name with a slash, or that ends in .json). Errors: those of
+/// read_profile; an unknown name gets the nearest match.
+std::expected<Profile, InputError> profile_named(const std::string& name);
+
 /// The library of the built-in profiles.
 std::optional<std::string> embedded_profile(const std::string& name);
 

@@ -294,6 +294,10 @@ std::expected<Journal, InputError> earlier(const std::string& directory, const s
 
 std::expected<RunEnd, InputError> run(const Plan& plan, const std::string& plan_sha256,
                                       const std::vector<Program>& programs, const RunOptions& options, Progress& progress) {
+  if (plan.simulation) {
+    return std::unexpected(InputError{options.directory + "/plan.json", "is the plan of a simulation, and nothing is measured by it",
+                                      "plan the site that is to be measured with `assay plan`"});
+  }
   if (auto problem = check_programs(plan, programs)) return std::unexpected(*problem);
   auto journal = earlier(options.directory, plan_sha256, options.resume);
   if (!journal) return std::unexpected(journal.error());

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/faults.h"
+#include "orchestrator/json_splice.h"
+
 namespace assay {
 namespace {
 
@@ -117,21 +120,21 @@ int exit_code(Overall overall) {
 }
 
 std::string verdict_text(const Verdict& verdict) {
-  json results = json::array();
-  for (const auto& result : verdict.results) results.push_back(to_json(result));
   json deviations = json::array();
   for (const auto& deviation : verdict.deviations) deviations.push_back({{"what", deviation.what}, {"step", deviation.step}});
-  return json{{"schema", kSchema},
+  json document{{"schema", kSchema},
               {"plan_sha256", verdict.plan_sha256},
               {"run_id", verdict.run_id},
               {"profile", verdict.profile},
               {"site", verdict.site},
               {"overall", to_string(verdict.overall)},
               {"reason", verdict.reason},
-              {"results", std::move(results)},
+              {"results", nullptr},
               {"counts", verdict.counts},
-              {"deviations", std::move(deviations)}}
-             .dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+              {"deviations", std::move(deviations)}};
+  if (verdict.simulated) document["kind_of_run"] = kSimulated;
+  return with_array(document.dump(1, ' ', false, json::error_handler_t::replace), "results", verdict.results.size(),
+                    [&](std::size_t i) { return to_json(verdict.results[i]); }) + "\n";
 }
 
 std::expected<Verdict, InputError> read_verdict(std::string_view text, const std::string& where) {
@@ -142,7 +145,7 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
     if (document->at("schema") != kSchema) return std::unexpected(InputError{where, "is not an assay.verdict/1", hint});
     Verdict verdict{.plan_sha256 = document->at("plan_sha256"), .run_id = document->at("run_id"),
                     .profile = document->at("profile"), .site = document->at("site"),
-                    .overall = word(document->at("overall"), kOveralls), .reason = document->at("reason"),
+                    .simulated = document->contains("kind_of_run"), .overall = word(document->at("overall"), kOveralls), .reason = document->at("reason"),
                     .results = {}, .counts = document->at("counts"), .deviations = {}};
     for (const auto& result : document->at("results")) verdict.results.push_back(result_from(result));
     for (const auto& deviation : document->at("deviations")) {

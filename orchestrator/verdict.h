@@ -70,6 +70,7 @@ struct Deviation {
 struct Verdict {
   std::string plan_sha256, run_id;
   std::string profile, site;
+  bool simulated = false;  ///< nothing was measured, so it is never accepted or rejected
   Overall overall = Overall::incomplete;
   std::string reason;  ///< one sentence
   std::vector<Result> results;              ///< in plan order, then subject order

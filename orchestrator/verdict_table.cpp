@@ -26,7 +26,8 @@ std::string subject_of(const Result& result) {
 }  // namespace
 
 std::string verdict_table(const Verdict& verdict) {
-  std::string text = fmt::format("\n{:<34} {:<20} {:>16} {:>22}  {}\n", "requirement", "subject", "value", "accepted", "outcome");
+  std::string text = verdict.simulated ? "\nSIMULATION: nothing was measured\n" : "";
+  text += fmt::format("\n{:<34} {:<20} {:>16} {:>22}  {}\n", "requirement", "subject", "value", "accepted", "outcome");
   std::string reasons;
   for (const auto& result : verdict.results) {
     const std::string value = result.value ? for_people(*result.value, result.unit) : "-";

@@ -1,6 +1,8 @@
 // commands: the subcommands of assay-report, from values to an exit code.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,16 @@ struct KeygenArguments {
   std::string file, passphrase_file;
 };
 
+/// What `simulate` was asked.
+struct SimulateArguments {
+  std::string profile = "host", faults, out;
+  std::size_t nodes = 0, per_rack = 0, per_leaf = 0;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+/// Plans, runs in virtual time, judges, localises and reports a fleet that does not exist; exit code 0 when that was done.
+int run_simulate(const SimulateArguments& given);
 /// Writes DIR/report.html. Each prints its result on stdout, errors on stderr, and returns the exit code.
 int run_report(const ReportArguments& given);
 /// Makes a dossier, or adds a signature to one.

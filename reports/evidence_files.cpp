@@ -7,6 +7,7 @@
 
 #include "orchestrator/digest.h"
 #include "orchestrator/judge.h"
+#include "orchestrator/simulate.h"
 #include "reports/tree.h"
 
 namespace assay {
@@ -22,6 +23,9 @@ std::expected<std::string, InputError> document(const EvidenceFiles& files, cons
     return std::unexpected(InputError{name, "is missing", "a run has plan.json, journal.jsonl and verdict.json"});
   return found->second;
 }
+
+/// Evidence as it lies in the files, or as it is made up again.
+EvidenceReader reader_for(const Plan& plan, const EvidenceFiles& files) { return plan.simulation ? simulated_evidence(plan) : evidence_in(files); }
 
 std::optional<InputError> check_journalled(const Journal& journal, const EvidenceFiles& files) {
   constexpr const char* kHint = "evidence is kept as the journal saw it; restore the file";
@@ -98,8 +102,12 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
     return std::unexpected(InputError{"journal.jsonl", "belongs to another plan than plan.json",
                                       "the plan was frozen when the run began; restore it"});
   }
-  if (auto problem = check_journalled(*journal, files)) return std::unexpected(*problem);
-  const std::string again = verdict_text(judge(*plan, plan_sha256, *journal, evidence_in(files)));
+  if (auto problem = check_kind(*plan, *journal)) return std::unexpected(*problem);
+  // Made-up records lie nowhere; whoever reads one makes it again and compares its digest with the journal's.
+  if (!plan->simulation) {
+    if (auto problem = check_journalled(*journal, files)) return std::unexpected(*problem);
+  }
+  const std::string again = verdict_text(judge(*plan, plan_sha256, *journal, reader_for(*plan, files)));
   if (again != *verdict_bytes) {
     const auto given = parse_json(*verdict_bytes, "verdict.json");
     if (!given) return std::unexpected(given.error());

@@ -58,6 +58,20 @@ void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
   command->callback([&] { action = [&] { return run_verify(given); }; });
 }
 
+void add_simulate(CLI::App& app, SimulateArguments& given, Action& action) {
+  auto* command = app.add_subcommand("simulate", "rehearse a run on a fleet that does not exist; it accepts nothing");
+  command->add_option("--profile", given.profile, "design targets: a name or a file [host]");
+  command->add_option("--nodes", given.nodes, "nodes of the fleet")->required()->check(CLI::Range(1, 100000));
+  command->add_option("--nodes-per-rack", given.per_rack, "nodes in a rack [racks are not told]");
+  command->add_option("--nodes-per-leaf", given.per_leaf, "nodes on a leaf switch [leaves are not told]");
+  command->add_option("--seed", given.seed, "the same seed gives the same fleet [1]");
+  command->add_option("--faults", given.faults, "what is wrong with it (assay.faults/1) [nothing]");
+  command->add_option("--out", given.out, "fresh folder for plan, journal, verdict, report and summary [nothing is written]");
+  command->add_flag("--json", given.json, "the summary as JSON");
+  command->footer("Example: assay simulate --profile host --nodes 1000 --seed 7 --faults faults.json --out rehearsal");
+  command->callback([&] { action = [&] { return run_simulate(given); }; });
+}
+
 void add_key_commands(CLI::App& app, KeygenArguments& keygen, std::string& public_key, Action& action) {
   auto* generate = app.add_subcommand("keygen", "make a signing key FILE and FILE.pub; prints the fingerprint");
   generate->add_option("file", keygen.file, "private key to write (mode 0600)")->required();
@@ -101,12 +115,14 @@ int run(int argc, char** argv) {
   ReportArguments report;
   SignArguments sign;
   VerifyArguments verify;
+  SimulateArguments simulate;
   KeygenArguments keygen;
   std::string public_key;
   Action action;
   add_report(app, report, action);
   add_sign(app, sign, action);
   add_verify(app, verify, action);
+  add_simulate(app, simulate, action);
   add_key_commands(app, keygen, public_key, action);
   // What is not known is collected and then named together with its nearest match.
   app.allow_extras();

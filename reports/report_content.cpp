@@ -1,9 +1,34 @@
 // report_content: collecting records for the page.
 #include "reports/report_content.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <stdexcept>
+#include <utility>
+
+#include "orchestrator/simulate.h"
+#include "reports/plot_svg.h"
 
 namespace assay {
+
+namespace {
+
+/// Steps whose samples are drawn: those of requirements with few results. Conditions are printed of the first records only, so
+/// the records of all other steps never have to be in memory.
+std::set<std::string_view> steps_drawn(const Verdict& verdict) {
+  std::map<std::string_view, std::vector<std::string_view>> of_requirement;
+  for (const auto& result : verdict.results) {
+    if (result.value) of_requirement[result.requirement].push_back(result.step);
+  }
+  std::set<std::string_view> drawn;
+  for (const auto& [requirement, steps] : of_requirement) {
+    if (steps.size() <= kMostStripRows) drawn.insert(steps.begin(), steps.end());
+  }
+  return drawn;
+}
+
+}  // namespace
 
 const Requirement& ReportContent::requirement(const std::string& id) const {
   const Requirement* found = run.plan.requirement(id);
@@ -14,7 +39,10 @@ const Requirement& ReportContent::requirement(const std::string& id) const {
 std::vector<double> ReportContent::samples(const Result& result) const {
   std::vector<double> all;
   const auto step = records.find(result.step);
-  if (step == records.end()) return all;
+  if (step == records.end()) {
+    const auto range = ranges.find(static_cast<std::size_t>(&result - verdict.results.data()));
+    return range == ranges.end() ? all : range->second;
+  }
   const Requirement& judged = requirement(result.requirement);
   for (const auto& record : step->second) {
     for (const auto& measured : record.measurements) {
@@ -29,25 +57,46 @@ std::vector<double> ReportContent::samples(const Result& result) const {
 }
 
 ReportContent report_content(const Examined& examined, const EvidenceReader& evidence, const std::string& self_signed) {
-  ReportContent content{.run = examined.run,
-                        .verdict = examined.verdict,
-                        .verdict_sha256 = examined.verdict_sha256,
-                        .journal_sha256 = examined.journal_sha256,
+  return report_content(Examined(examined), evidence, self_signed);
+}
+
+ReportContent report_content(Examined&& examined, const EvidenceReader& given, const std::string& self_signed) {
+  ReportContent content{.run = std::move(examined.run),
+                        .verdict = std::move(examined.verdict),
+                        .verdict_sha256 = std::move(examined.verdict_sha256),
+                        .journal_sha256 = std::move(examined.journal_sha256),
                         .self_signed = self_signed,
                         .records = {},
                         .companions = {}};
   const Plan& plan = content.run.plan;
+  const EvidenceReader evidence = plan.simulation ? simulated_evidence(plan) : given;
+  const Machines machines(content.run.journal);
+  std::map<std::string_view, std::vector<const Attempt*>> attempts_of;
+  for (const auto& attempt : content.run.journal.attempts) attempts_of[attempt.step].push_back(&attempt);
+  const auto drawn = steps_drawn(content.verdict);
+  std::size_t printed = 0;
+  std::map<std::string_view, std::vector<std::size_t>> results_of;
+  for (std::size_t i = 0; i < content.verdict.results.size(); ++i) results_of[content.verdict.results[i].step].push_back(i);
   for (const auto& step : plan.steps) {
-    const auto attempts = content.run.journal.of(step.id);
-    content.records[step.id] = collect(plan, step, attempts, content.run.journal, evidence).records;
+    const auto& attempts = attempts_of[step.id];
+    content.records[step.id] = collect(plan, step, attempts, content.run.journal, machines, evidence).records;
     for (const Attempt* attempt : attempts) {
       for (const auto& name : step.companions) {
         for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-          auto record = record_of(plan, *attempt, evidence, static_cast<int>(rank), name);
+          auto record = record_of(plan, step, *attempt, evidence, static_cast<int>(rank), name);
           if (record) content.companions[step.id].push_back(std::move(*record));
         }
       }
     }
+    printed += content.records[step.id].size() + content.companions[step.id].size();
+    if (drawn.contains(step.id) || printed < kMostRecordedSteps) continue;
+    // What is drawn as a distribution needs the range of its samples alone.
+    for (const std::size_t i : results_of[step.id]) {
+      const auto samples = content.samples(content.verdict.results[i]);
+      if (!samples.empty()) content.ranges[i] = {std::ranges::min(samples), std::ranges::max(samples)};
+    }
+    content.records.erase(step.id);
+    content.companions.erase(step.id);
   }
   return content;
 }

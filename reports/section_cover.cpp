@@ -22,6 +22,10 @@ std::string banner(const char* word, const std::string& html) {
 
 std::string banners(const ReportContent& content) {
   std::string html;
+  if (content.run.plan.simulation) {
+    html += banner("SIMULATION", "Nothing was measured. Every record is made up from a seed and a list of faults; the page shows what a report would look "
+                                 "like, and accepts and rejects nothing.");
+  }
   if (content.run.plan.quick) {
     html += banner(
         "REHEARSAL",
@@ -67,13 +71,15 @@ std::string moment(const std::string& utc) {
 
 }  // namespace
 
+const char* report_title(const ReportContent& content) { return content.run.plan.simulation ? "SIMULATION of an acceptance test report" : "Acceptance test report"; }
+
 std::string cover_section(const ReportContent& content) {
   const Plan& plan = content.run.plan;
   const Journal& journal = content.run.journal;
   const std::string word = to_string(content.verdict.overall);
   std::string html =
       fmt::format("<div class=\"masthead\"><b>ASSAY</b><span>Report {}</span></div>\n", escape(journal.run_id));
-  html += "<h1>Acceptance test report</h1>\n";
+  html += fmt::format("<h1>{}</h1>\n", report_title(content));
   html += fmt::format("<p class=\"subtitle\">{} — {}</p>\n", escape(plan.site.name), escape(plan.profile.title));
   html += banners(content);
   html += fmt::format("<div class=\"verdict {}\"><div class=\"word\">{}</div><p>{}</p></div>\n", word, upper(word),

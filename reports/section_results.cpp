@@ -13,7 +13,6 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kWorstListed = 10;          // of a distribution that is too large to be listed
-constexpr std::size_t kMostRecordedSteps = 64;    // whose conditions are printed in full; the records have all
 constexpr std::size_t kMostConditionRows = 1000;  // of met conditions; unmet ones are always printed
 
 PlotRow plot_row(const ReportContent& content, const Result& result) {

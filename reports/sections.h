@@ -9,6 +9,8 @@
 
 namespace assay {
 
+/// What the page is: a report, or a simulation of one.
+const char* report_title(const ReportContent& content);
 /// Title, verdict, what was tested, when, by which plan, and who signs.
 std::string cover_section(const ReportContent& content);
 /// Every judged cell: target, acceptance limit, value, margin, risk, verdict.

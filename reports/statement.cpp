@@ -113,7 +113,7 @@ json decision_rule(const Profile& profile) {
 
 json run_part(const Run& run) {
   json part = {{"id", run.journal.run_id},
-               {"kind", "measured"},
+               {"kind", run.plan.simulation ? kSimulated : "measured"},
                {"startedAt", run.journal.begin},
                {"resumed", static_cast<std::uint64_t>(run.journal.resumed)},
                {"orchestrator", {{"name", "assay"}, {"version", run.plan.assay_version}}}};
@@ -238,7 +238,7 @@ std::expected<json, InputError> statement_of(const Claims& claims, const Run& ru
   return json{{"_type", kStatementType},
               {"subject", json::array({{{"name", "evidence/plan.json"}, {"digest", {{"sha256", run.plan_sha256}}}},
                                        {{"name", "evidence/verdict.json"}, {"digest", {{"sha256", verdict_sha256}}}}})},
-              {"predicateType", kPredicateType},
+              {"predicateType", run.plan.simulation ? kSimulationType : kPredicateType},
               {"predicate", std::move(predicate)}};
 }
 
@@ -246,6 +246,10 @@ std::expected<ReadStatement, InputError> read_statement(std::string_view payload
   auto document = read_canonical_json(payload, where, {.max_bytes = kLargestEnvelope});
   if (!document) return std::unexpected(document.error());
   if (!document->is_object()) return std::unexpected(InputError{where, "is not an object", ""});
+  if (document->value("predicateType", json()) == kSimulationType) {
+    return std::unexpected(InputError{fmt::format("{}: predicateType", where), "is a simulation, in which nothing was measured",
+                                      "a simulation accepts nothing; ask for the dossier of a measured run"});
+  }
   // Types first and exactly: a statement of another type is refused as such, not for its members.
   for (const auto& [member, expected] :
        {std::pair("_type", kStatementType), std::pair("predicateType", kPredicateType)}) {

@@ -16,6 +16,8 @@ namespace assay {
 
 /// Every URI of this project in signed documents begins with this; it must be a domain that the project keeps.
 inline constexpr std::string_view kPredicateType = "https://assay-suite.example/attestation/acceptance/v1";
+/// What says of itself that nothing was measured. No verifier of ours takes it for an acceptance.
+inline constexpr std::string_view kSimulationType = "https://assay-suite.example/attestation/simulation/v1";
 inline constexpr std::string_view kStatementType = "https://in-toto.io/Statement/v1";
 
 /// One who signs, and what the signature means.
@@ -60,7 +62,7 @@ std::vector<std::string> non_claims();
 /// SHA-256 of the canonical JSON of a resolved profile, which stands in the statement as targets.sha256.
 std::expected<std::string, InputError> digest_of_targets(const Profile& profile);
 
-/// The whole statement. Everything but `claims` follows from the evidence, so a verifier makes it again and compares.
+/// The whole statement; that of a simulated run has kSimulationType. Everything but `claims` follows from the evidence, so a verifier makes it again and compares.
 /// Values that decide are decimal strings (es6_number), counts are numbers. An error when the profile cannot be spelt
 /// in canonical JSON.
 std::expected<nlohmann::json, InputError> statement_of(const Claims& claims, const Run& run, const Verdict& verdict,
@@ -72,7 +74,7 @@ struct ReadStatement {
   Claims claims;
 };
 
-/// Reads the payload of an envelope. Refused: what is not canonical JSON, another statement or predicate type, a member
+/// Reads the payload of an envelope. Refused: what is not canonical JSON, another statement or predicate type, a simulation among them, a member
 /// that is missing, unknown or of another form than statement_of writes.
 std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where);
 

@@ -92,4 +92,10 @@ std::string style_sheet(std::string_view footer) {
          "sans-serif; color: #55606f; } }\n";
 }
 
+std::string_view watermark_style() {
+  return R"css(
+.watermark { position: fixed; top: 45%; left: 0; width: 100%; text-align: center; font-size: 84pt; font-weight: 700; letter-spacing: 0.08em; color: #9b1c1c; opacity: 0.16; transform: rotate(-32deg); pointer-events: none; z-index: 9; }
+)css";
+}
+
 }  // namespace assay

@@ -10,4 +10,7 @@ namespace assay {
 /// of letters, digits, blanks, dots, underscores and hyphens, because it stands in a CSS string.
 std::string style_sheet(std::string_view footer);
 
+/// What a page of which nothing was measured has beside it: the class watermark, across every page.
+std::string_view watermark_style();
+
 }  // namespace assay

@@ -15,7 +15,8 @@ namespace assay {
 
 using nlohmann::ordered_json;
 
-Recorder::Recorder(std::ostream& out, const ProbeSpec& spec, const Start& start) : out_(out), spec_(spec) {
+Recorder::Recorder(std::ostream& out, const ProbeSpec& spec, const Start& start, Clock clock)
+    : out_(out), spec_(spec), clock_(std::move(clock)) {
   host_name_ = std::get<std::string>(start.host.at("name"));
   write("start", {{"probe", start.probe},
                   {"revision", start.revision},
@@ -29,7 +30,7 @@ void Recorder::write(const char* kind, const ordered_json& body) {
   ordered_json line;
   if (sequence_ == 0) line["schema"] = kRecordSchema;
   line["sequence"] = sequence_++;
-  line["time"] = utc_text(std::chrono::system_clock::now());
+  line["time"] = utc_text(clock_());
   line[kind] = body;
   // Text from the machine (a model name, an error message) may be bad UTF-8; replaced bytes keep the line readable.
   out_ << line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << '\n' << std::flush;

@@ -1,6 +1,8 @@
 // recorder: writes a record line by line, each flushed at once, and refuses what the spec does not declare.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -16,8 +18,11 @@ namespace assay {
 /// a number that is not finite, throws std::logic_error and nothing is written.
 class Recorder {
  public:
-  /// Writes the start line at once. `out` must outlive the recorder.
-  Recorder(std::ostream& out, const ProbeSpec& spec, const Start& start);
+  /// Tells the time of a line.
+  using Clock = std::function<std::chrono::system_clock::time_point()>;
+
+  /// Writes the start line at once. `out` must outlive the recorder. A simulation has a clock of its own.
+  Recorder(std::ostream& out, const ProbeSpec& spec, const Start& start, Clock clock = std::chrono::system_clock::now);
 
   /// Records every sample of `metric`, in the metric's unit. An empty subject id means this node.
   void measurement(std::string_view metric, const Sampling& sampling, Subject subject = {}, Values at = {});
@@ -36,6 +41,7 @@ class Recorder {
 
   std::ostream& out_;
   const ProbeSpec& spec_;
+  Clock clock_;
   std::string host_name_;
   int sequence_ = 0;
 };

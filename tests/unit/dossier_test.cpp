@@ -211,10 +211,15 @@ TEST_F(DossierTest, another_payload_type_is_refused_though_signed) {
 }
 
 TEST_F(DossierTest, another_predicate_is_refused_though_signed) {
-  resign([](json& document) { document["predicateType"] = "https://assay-suite.example/attestation/simulation/v1"; });
+  resign([](json& document) { document["predicateType"] = "https://assay-suite.example/attestation/test-result/v1"; });
   EXPECT_EQ(
       verify(),
       "statement.dsse.json: payload: predicateType: is not 'https://assay-suite.example/attestation/acceptance/v1'");
+}
+
+TEST_F(DossierTest, a_simulation_is_refused_as_such_though_signed) {
+  resign([](json& document) { document["predicateType"] = "https://assay-suite.example/attestation/simulation/v1"; });
+  EXPECT_EQ(verify(), "statement.dsse.json: payload: predicateType: is a simulation, in which nothing was measured");
 }
 
 TEST_F(DossierTest, a_run_that_was_not_measured_is_refused_though_signed) {

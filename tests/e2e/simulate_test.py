@@ -1,0 +1,73 @@
+"""`assay simulate`: what it leaves is read by every other command, and none of them takes it for a measurement."""
+import json
+
+from harness import Bench, main, profile, requirement
+
+
+class Simulate(Bench):
+    def simulate(self, *more, faults=None):
+        arguments = ["simulate", "--profile", self.write("profile.json", profile(requirement("r"))), "--nodes", 20, "--seed", 7]
+        if faults is not None:
+            arguments += ["--faults", self.write("faults.json", dict(faults, schema="assay.faults/1"))]
+        return self.assay(*arguments, *more)
+
+    def test_the_summary_says_what_was_found(self):
+        done = self.simulate(faults={"bad_nodes": [{"node": "n00003", "factor": 0.5}], "dead": ["n00004"]})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("SIMULATION: nothing was measured\n"), done.stdout)
+        self.assertIn("2 found, 0 missed, 0 false alarms", done.stdout)
+        self.assertFalse(self.run_directory.exists())
+
+    def test_the_same_seed_leaves_the_same_bytes(self):
+        for name in ("a", "b"):
+            done = self.simulate("--out", self.scratch / name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        for file in ("plan.json", "journal.jsonl", "verdict.json", "simulation.json", "report.html"):
+            self.assertEqual((self.scratch / "a" / file).read_bytes(), (self.scratch / "b" / file).read_bytes(), file)
+
+    def test_judge_and_report_read_it_and_accept_nothing(self):
+        self.assertEqual(self.simulate("--out", self.run_directory, "--json").returncode, 0)
+        before = {file: (self.run_directory / file).read_bytes() for file in ("verdict.json", "report.html")}
+        judged = self.assay("judge", self.run_directory)
+        self.assertEqual(judged.returncode, 3, judged.stderr)
+        self.assertIn("SIMULATION: nothing was measured", judged.stdout)
+        self.assertIn("had it been measured, it would be accepted", judged.stdout)
+        reported = self.assay("report", self.run_directory)
+        self.assertEqual(reported.returncode, 0, reported.stderr)
+        for file, bytes_before in before.items():
+            self.assertEqual((self.run_directory / file).read_bytes(), bytes_before, file)
+
+    def test_its_dossier_is_refused_as_an_acceptance(self):
+        self.assertEqual(self.simulate("--out", self.run_directory).returncode, 0)
+        key = self.scratch / "lab.key"
+        self.assertEqual(self.assay("keygen", key).returncode, 0)
+        signed = self.assay("sign", self.run_directory, "--key", key)
+        self.assertEqual(signed.returncode, 0, signed.stderr)
+        verified = self.verify(key=self.scratch / "lab.key.pub")
+        self.assertEqual(verified.returncode, 4, verified.stdout)
+        self.assertIn("is a simulation, in which nothing was measured", verified.stderr)
+
+    def test_its_plan_is_not_run(self):
+        self.assertEqual(self.simulate("--out", self.run_directory).returncode, 0)
+        done = self.assay("run", self.run_directory / "plan.json", "--out", self.scratch / "real")
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("is the plan of a simulation, and nothing is measured by it", done.stderr)
+
+    def test_a_plan_without_the_word_is_refused(self):
+        self.assertEqual(self.simulate("--out", self.run_directory).returncode, 0)
+        path = self.run_directory / "plan.json"
+        plan = json.loads(path.read_text())
+        del plan["kind_of_run"]
+        path.write_text(json.dumps(plan, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+        judged = self.assay("judge", self.run_directory)
+        self.assertEqual(judged.returncode, 2, judged.stdout)
+
+    def test_a_node_that_the_fleet_has_not_is_named(self):
+        done = self.simulate(faults={"dead": ["n7"]})
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("there is no node 'n7'", done.stderr)
+        self.assertIn("the simulated nodes are n00000 to n00019", done.stderr)
+
+
+if __name__ == "__main__":
+    main()
