@@ -59,6 +59,11 @@ std::vector<Spot> groups(const Requirement& requirement, const Site& site) {
     }
     spots.push_back(std::move(spot));
   }
+  // A node that no group holds would be accepted without having been in any.
+  const auto left_out = std::ranges::find_if(site.nodes, [&](const Node& node) { return (by == "leaf" ? node.leaf : node.rack).empty(); });
+  if (!spots.empty() && left_out != site.nodes.end()) {
+    spots.push_back({.subject = {"cluster", site.name}, .label = "", .nodes = {}, .reason = fmt::format("the site names no {} of the node {}", by, left_out->name)});
+  }
   return spots.empty() ? impossible(site, fmt::format("the site names no {} of any node", by)) : spots;
 }
 

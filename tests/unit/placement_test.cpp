@@ -88,6 +88,16 @@ TEST(placement, a_group_of_one_and_a_site_without_leaves_are_not_measured_and_sa
   EXPECT_EQ(make_plan(profile({kWhole}), site(1), programs(), {})->coverage.at(0).reason, "the site has one node, and a cluster needs two");
 }
 
+TEST(placement, a_node_that_no_rack_holds_leaves_a_cell_that_is_not_measured) {
+  Site some = site(5);
+  some.nodes[4].rack.clear();
+  const auto plan = make_plan(profile({R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})"}), some, programs(), {});
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_EQ(plan->steps.size(), 2U);
+  EXPECT_EQ(plan->coverage.at(2).step, "");
+  EXPECT_EQ(plan->coverage.at(2).reason, "the site names no rack of the node n5");
+}
+
 TEST(placement, a_scope_that_does_not_go_with_the_probe_is_refused) {
   EXPECT_NE(error_of(R"({"scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})").find("requirements[0].scope: disk runs on one node, and the scope is cluster"),
             std::string::npos);
