@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <system_error>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -26,6 +27,8 @@ namespace assay {
 
 namespace asio = boost::asio;
 namespace process = boost::process::v2;
+
+using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -55,7 +58,21 @@ struct ChildProcess::Handle {
 };
 
 ChildProcess::ChildProcess(const asio::any_io_executor& executor) : in(executor), out(executor), err(executor) {}
-ChildProcess::~ChildProcess() = default;
+
+ChildProcess::~ChildProcess() {
+  if (!handle_) return;
+  for (auto* stream : {&in, &out, &err}) {
+    boost::system::error_code closed;
+    stream->close(closed);
+  }
+  boost::system::error_code error;
+  if (!handle_->child.running(error)) return;
+  handle_->child.request_exit(error);
+  constexpr auto kPatience = std::chrono::seconds(2);
+  constexpr auto kTick = std::chrono::milliseconds(5);
+  for (const auto end = Clock::now() + kPatience; handle_->child.running(error) && Clock::now() < end;) std::this_thread::sleep_for(kTick);
+  // ~process kills what is still there.
+}
 
 std::expected<std::unique_ptr<ChildProcess>, std::string> ChildProcess::start(const asio::any_io_executor& executor,
                                                                               const std::vector<std::string>& argv) {
@@ -82,10 +99,10 @@ std::expected<std::unique_ptr<ChildProcess>, std::string> ChildProcess::start(co
 
 asio::awaitable<std::optional<int>> ChildProcess::finish(Seconds patience) {
   asio::steady_timer timer(in.get_executor());
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience.count);
+  const auto end = Clock::now() + std::chrono::duration<double>(patience.count);
   boost::system::error_code error;
   // The handle's own async_wait cannot be given up without losing the exit code, so it is asked now and then instead.
-  while (handle_->child.running(error) && std::chrono::steady_clock::now() < end) {
+  while (handle_->child.running(error) && Clock::now() < end) {
     constexpr auto kTick = std::chrono::milliseconds(10);
     timer.expires_after(kTick);
     (void)co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));

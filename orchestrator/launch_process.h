@@ -16,7 +16,8 @@
 namespace assay {
 
 /// A child process in a session of its own: a terminal's Ctrl-C reaches assay only, and ssh finds no terminal to ask for
-/// a password. Destroying it kills it.
+/// a password. Destroying it asks it to end (closed streams, SIGTERM), so that an agent cleans up what it has begun, and
+/// kills it after 2 s.
 class ChildProcess {
  public:
   /// Starts argv[0] (looked up in PATH unless it has a slash) with argv and our environment. The error is a reason.
