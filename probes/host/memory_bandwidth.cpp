@@ -23,7 +23,7 @@ constexpr Bytes kUnknownCache = {std::uint64_t{128} << 20};
 constexpr std::size_t kLine = 8;  // doubles in a cache line; slices start and end on lines
 
 constexpr Parameter kParameters[] = {
-    {.name = "array", .unit = "B", .fallback = "0", .meaning = "size of each of the three arrays; 0 for four times all last-level caches"},
+    {.name = "array", .unit = "B", .fallback = "0", .quick = "256MiB", .meaning = "size of each of the three arrays; 0 for four times all last-level caches"},
     {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads, each pinned to a core of its own; 0 for one on every physical core"},
     {.name = "stores", .unit = "", .fallback = "non_temporal", .meaning = "whether results bypass the caches", .choices = "non_temporal regular"},
     {.name = "huge_pages", .unit = "", .fallback = "on", .meaning = "whether transparent huge pages are asked for", .choices = "on off"},
@@ -36,7 +36,7 @@ constexpr Metric kMetrics[] = {
     {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "elements of the three arrays that are not what the rounds must have made of them"},
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "isa", .meaning = "Instruction set of the kernels."},
+    {.name = "isa", .meaning = "Instruction set of the non-temporal kernels; `compiler` for the plain loops of regular stores."},
     {.name = "non_temporal_stores", .meaning = "Whether results bypassed the caches."},
     {.name = "array_bytes", .meaning = "Size of each array, in B."},
     {.name = "cache_multiple", .meaning = "Size of each array over the sum of last-level caches, where the kernel tells those."},
@@ -48,7 +48,7 @@ constexpr ConditionSpec kConditions[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "host_memory_bandwidth",
-    .revision = 1,
+    .revision = 2,
     .sampled = true,
     .measures = "Sustained bandwidth of the host's memory with all cores at once.",
     .method =

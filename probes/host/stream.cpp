@@ -1,5 +1,4 @@
-// stream: intrinsics for each instruction set, chosen at run time. A compiler would turn the plain loops into memcpy or
-// ordinary stores as it sees fit, and the number would depend on it.
+// stream: plain loops where STREAM's own are meant, intrinsics where stores must bypass the caches.
 #include "probes/host/stream.h"
 
 #include <algorithm>
@@ -29,91 +28,90 @@ Operands operands(StreamKernel kernel, const StreamArrays& arrays) {
   return {arrays.a.data(), arrays.b.data(), arrays.c.data()};
 }
 
-#if defined(__x86_64__)
-template <StreamKernel kernel, Stores stores>
-[[gnu::target("avx512f")]] void avx512(const Operands& at, std::size_t count) {
-  const __m512d scalar = _mm512_set1_pd(kStreamScalar);
-  for (std::size_t i = 0; i < count; i += 8) {
-    __m512d x = _mm512_load_pd(at.first + i);
-    if constexpr (kernel == StreamKernel::scale) x = _mm512_mul_pd(scalar, x);
-    if constexpr (kernel == StreamKernel::add) x = _mm512_add_pd(x, _mm512_load_pd(at.second + i));
-    if constexpr (kernel == StreamKernel::triad) x = _mm512_add_pd(x, _mm512_mul_pd(scalar, _mm512_load_pd(at.second + i)));
-    stores == Stores::non_temporal ? _mm512_stream_pd(at.target + i, x) : _mm512_store_pd(at.target + i, x);
-  }
-  if constexpr (stores == Stores::non_temporal) _mm_sfence();  // the pass ends when its stores are on their way
-}
-
-template <StreamKernel kernel, Stores stores>
-[[gnu::target("avx2")]] void avx2(const Operands& at, std::size_t count) {
-  const __m256d scalar = _mm256_set1_pd(kStreamScalar);
-  for (std::size_t i = 0; i < count; i += 4) {
-    __m256d x = _mm256_load_pd(at.first + i);
-    if constexpr (kernel == StreamKernel::scale) x = _mm256_mul_pd(scalar, x);
-    if constexpr (kernel == StreamKernel::add) x = _mm256_add_pd(x, _mm256_load_pd(at.second + i));
-    if constexpr (kernel == StreamKernel::triad) x = _mm256_add_pd(x, _mm256_mul_pd(scalar, _mm256_load_pd(at.second + i)));
-    stores == Stores::non_temporal ? _mm256_stream_pd(at.target + i, x) : _mm256_store_pd(at.target + i, x);
-  }
-  if constexpr (stores == Stores::non_temporal) _mm_sfence();
-}
-
-template <StreamKernel kernel, Stores stores>
-void sse2(const Operands& at, std::size_t count) {
-  const __m128d scalar = _mm_set1_pd(kStreamScalar);
-  for (std::size_t i = 0; i < count; i += 2) {
-    __m128d x = _mm_load_pd(at.first + i);
-    if constexpr (kernel == StreamKernel::scale) x = _mm_mul_pd(scalar, x);
-    if constexpr (kernel == StreamKernel::add) x = _mm_add_pd(x, _mm_load_pd(at.second + i));
-    if constexpr (kernel == StreamKernel::triad) x = _mm_add_pd(x, _mm_mul_pd(scalar, _mm_load_pd(at.second + i)));
-    stores == Stores::non_temporal ? _mm_stream_pd(at.target + i, x) : _mm_store_pd(at.target + i, x);
-  }
-  if constexpr (stores == Stores::non_temporal) _mm_sfence();
-}
-
-/// The instruction sets as something a template can take.
-struct Avx512 {
-  template <StreamKernel kernel, Stores stores>
-  static void run(const Operands& at, std::size_t count) { avx512<kernel, stores>(at, count); }
-};
-struct Avx2 {
-  template <StreamKernel kernel, Stores stores>
-  static void run(const Operands& at, std::size_t count) { avx2<kernel, stores>(at, count); }
-};
-struct Sse2 {
-  template <StreamKernel kernel, Stores stores>
-  static void run(const Operands& at, std::size_t count) { sse2<kernel, stores>(at, count); }
-};
-#else
-/// Plain loops where there are no intrinsics of ours.
-struct Portable {
-  template <StreamKernel kernel, Stores stores>
+/// Regular stores: the loops as STREAM has them, vectorised as the compiler sees fit (-O3, see CMakeLists.txt).
+struct Loop {
+  static constexpr std::string_view kIsa = "compiler";
+  template <StreamKernel kernel>
   static void run(const Operands& at, std::size_t count) {
+    double* const target = at.target;
+    const double* const first = at.first;
+    const double* const second = at.second;
+#pragma GCC ivdep
     for (std::size_t i = 0; i < count; ++i) {
-      double x = at.first[i];
-      if constexpr (kernel == StreamKernel::scale) x = kStreamScalar * x;
-      if constexpr (kernel == StreamKernel::add) x = x + at.second[i];
-      if constexpr (kernel == StreamKernel::triad) x = x + kStreamScalar * at.second[i];
-      at.target[i] = x;
+      if constexpr (kernel == StreamKernel::copy) target[i] = first[i];
+      if constexpr (kernel == StreamKernel::scale) target[i] = kStreamScalar * first[i];
+      if constexpr (kernel == StreamKernel::add) target[i] = first[i] + second[i];
+      if constexpr (kernel == StreamKernel::triad) target[i] = first[i] + kStreamScalar * second[i];
     }
+  }
+};
+
+#if defined(__x86_64__)
+/// Non-temporal stores, which a compiler never chooses by itself, for each instruction set.
+struct Avx512 {
+  static constexpr std::string_view kIsa = "avx512f";
+  template <StreamKernel kernel>
+  [[gnu::target("avx512f")]] static void run(const Operands& at, std::size_t count) {
+    const __m512d scalar = _mm512_set1_pd(kStreamScalar);
+    for (std::size_t i = 0; i < count; i += 8) {
+      __m512d x = _mm512_load_pd(at.first + i);
+      if constexpr (kernel == StreamKernel::scale) x = _mm512_mul_pd(scalar, x);
+      if constexpr (kernel == StreamKernel::add) x = _mm512_add_pd(x, _mm512_load_pd(at.second + i));
+      if constexpr (kernel == StreamKernel::triad) x = _mm512_add_pd(x, _mm512_mul_pd(scalar, _mm512_load_pd(at.second + i)));
+      _mm512_stream_pd(at.target + i, x);
+    }
+    _mm_sfence();  // the pass ends when its stores are on their way
+  }
+};
+
+struct Avx2 {
+  static constexpr std::string_view kIsa = "avx2";
+  template <StreamKernel kernel>
+  [[gnu::target("avx2")]] static void run(const Operands& at, std::size_t count) {
+    const __m256d scalar = _mm256_set1_pd(kStreamScalar);
+    for (std::size_t i = 0; i < count; i += 4) {
+      __m256d x = _mm256_load_pd(at.first + i);
+      if constexpr (kernel == StreamKernel::scale) x = _mm256_mul_pd(scalar, x);
+      if constexpr (kernel == StreamKernel::add) x = _mm256_add_pd(x, _mm256_load_pd(at.second + i));
+      if constexpr (kernel == StreamKernel::triad) x = _mm256_add_pd(x, _mm256_mul_pd(scalar, _mm256_load_pd(at.second + i)));
+      _mm256_stream_pd(at.target + i, x);
+    }
+    _mm_sfence();
+  }
+};
+
+struct Sse2 {
+  static constexpr std::string_view kIsa = "sse2";
+  template <StreamKernel kernel>
+  static void run(const Operands& at, std::size_t count) {
+    const __m128d scalar = _mm_set1_pd(kStreamScalar);
+    for (std::size_t i = 0; i < count; i += 2) {
+      __m128d x = _mm_load_pd(at.first + i);
+      if constexpr (kernel == StreamKernel::scale) x = _mm_mul_pd(scalar, x);
+      if constexpr (kernel == StreamKernel::add) x = _mm_add_pd(x, _mm_load_pd(at.second + i));
+      if constexpr (kernel == StreamKernel::triad) x = _mm_add_pd(x, _mm_mul_pd(scalar, _mm_load_pd(at.second + i)));
+      _mm_stream_pd(at.target + i, x);
+    }
+    _mm_sfence();
   }
 };
 #endif
 
-template <class Isa, Stores stores>
+template <class Isa>
 void pass(StreamKernel kernel, const StreamArrays& arrays) {
   const Operands at = operands(kernel, arrays);
   const std::size_t count = arrays.a.size();
   switch (kernel) {
-    case StreamKernel::copy: return Isa::template run<StreamKernel::copy, stores>(at, count);
-    case StreamKernel::scale: return Isa::template run<StreamKernel::scale, stores>(at, count);
-    case StreamKernel::add: return Isa::template run<StreamKernel::add, stores>(at, count);
-    case StreamKernel::triad: return Isa::template run<StreamKernel::triad, stores>(at, count);
+    case StreamKernel::copy: return Isa::template run<StreamKernel::copy>(at, count);
+    case StreamKernel::scale: return Isa::template run<StreamKernel::scale>(at, count);
+    case StreamKernel::add: return Isa::template run<StreamKernel::add>(at, count);
+    case StreamKernel::triad: return Isa::template run<StreamKernel::triad>(at, count);
   }
 }
 
 template <class Isa>
-StreamCode code(std::string_view isa, Stores stores) {
-  return {.isa = isa, .stores = stores,
-          .pass = stores == Stores::non_temporal ? pass<Isa, Stores::non_temporal> : pass<Isa, Stores::regular>};
+StreamCode code(Stores stores) {
+  return {.isa = Isa::kIsa, .stores = stores, .pass = pass<Isa>};
 }
 
 std::uint64_t wrong(std::span<const double> values, double expected) {
@@ -126,13 +124,15 @@ std::uint64_t wrong(std::span<const double> values, double expected) {
 
 StreamCode stream_code(Stores stores) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return code<Avx512>("avx512f", stores);
-  if (__builtin_cpu_supports("avx2")) return code<Avx2>("avx2", stores);
-  return code<Sse2>("sse2", stores);
+  if (stores == Stores::non_temporal) {
+    if (__builtin_cpu_supports("avx512f")) return code<Avx512>(stores);
+    if (__builtin_cpu_supports("avx2")) return code<Avx2>(stores);
+    return code<Sse2>(stores);
+  }
 #else
   (void)stores;  // there are none but regular ones here, and the result says so
-  return code<Portable>("portable", Stores::regular);
 #endif
+  return code<Loop>(Stores::regular);
 }
 
 void stream_fill(const StreamArrays& arrays) {

@@ -38,12 +38,13 @@ using StreamPass = void (*)(StreamKernel kernel, const StreamArrays& arrays);
 
 /// An implementation of the kernels.
 struct StreamCode {
-  std::string_view isa;  ///< "avx512f", "avx2", "sse2" or "portable"
+  std::string_view isa;  ///< of non-temporal stores "avx512f", "avx2" or "sse2"; "compiler" for plain loops
   Stores stores = Stores::regular;
   StreamPass pass = nullptr;
 };
 
-/// The widest implementation this processor has. Where it has no non-temporal stores the result says `regular`.
+/// Non-temporal: the widest implementation this processor has; where it has none the result says `regular`. Regular: plain
+/// loops, vectorised for the build's target.
 StreamCode stream_code(Stores stores);
 
 /// STREAM's starting values: a = 1, b = 2, c = 0.
