@@ -15,8 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kLargestDocument = 64 << 20;  // as JsonLimits
-
 std::expected<std::string, InputError> document(const EvidenceFiles& files, const std::string& name) {
   const auto found = files.kept.find(name);
   if (found == files.kept.end())

@@ -111,6 +111,7 @@ std::string nodes_section(const ReportContent& content) {
     titles.insert(titles.end(), differing.begin(), differing.end());
     std::vector<std::string> rows;
     for (const auto& [node, unused] : content.run.journal.node_facts) {
+      if (rows.size() == kMostListed) break;
       std::vector<std::string> cells = {escape(node)};
       for (const auto& name : differing) {
         const auto found = by_name.at(name).find(node);
@@ -119,6 +120,7 @@ std::string nodes_section(const ReportContent& content) {
       rows.push_back(row(cells));
     }
     html += "<h3>Different</h3>\n" + table("nodes", titles, rows);
+    if (rows.size() < nodes) html += fmt::format("<p>The first {} of {}; evidence/journal.jsonl has all.</p>\n", rows.size(), nodes);
   }
   for (const auto& event : content.run.journal.node_events) {
     html += fmt::format("<p>{}: node {}: {}</p>\n", escape(event.time), escape(event.node), escape(event.reason));
@@ -127,8 +129,11 @@ std::string nodes_section(const ReportContent& content) {
 }
 
 std::string attempts_section(const ReportContent& content) {
+  const auto& attempts = content.run.journal.attempts;
+  const bool all = attempts.size() <= kMostListed;
   std::vector<std::string> rows;
-  for (const auto& attempt : content.run.journal.attempts) {
+  for (const auto& attempt : attempts) {
+    if (!all && attempt.number == 1 && attempt.outcome == "exited") continue;
     rows.push_back(row({"<code>" + escape(attempt.step) + "</code>", fmt::format("{}", attempt.number),
                         escape(attempt.node), escape(attempt.begin), attempt.end.empty() ? "—" : escape(attempt.end),
                         escape(attempt.outcome), escape(attempt.reason)}));
@@ -137,7 +142,11 @@ std::string attempts_section(const ReportContent& content) {
       "<h2 class=\"page\">10 Attempts</h2>\n<p>Every attempt that was begun, with how it ended; “exited” means that "
       "the probe ran to its own "
       "end.</p>\n";
-  if (rows.empty()) return html + "<p>None.</p>\n";
+  if (attempts.empty()) return html + "<p>None.</p>\n";
+  if (!all) {
+    html += fmt::format("<p>{} first attempts that ran to their own end are left out here; evidence/journal.jsonl has them.</p>\n",
+                        attempts.size() - rows.size());
+  }
   return html + table("attempts", {"Step", "Attempt", "Node", "Begin (UTC)", "End (UTC)", "Outcome", "Reason"}, rows);
 }
 
@@ -145,12 +154,17 @@ std::string evidence_section(const ReportContent& content) {
   std::vector<std::string> rows = {row({"plan.json", "", digest_html(content.run.plan_sha256)}),
                                    row({"journal.jsonl", "", digest_html(content.journal_sha256)}),
                                    row({"verdict.json", "", digest_html(content.verdict_sha256)})};
+  std::size_t files = 0;
   for (const auto& attempt : content.run.journal.attempts) {
-    for (const auto& file : attempt.evidence)
-      rows.push_back(row({escape(file.path), fmt::format("{}", file.bytes), digest_html(file.sha256)}));
+    for (const auto& file : attempt.evidence) {
+      if (++files <= kMostListed) rows.push_back(row({escape(file.path), fmt::format("{}", file.bytes), digest_html(file.sha256)}));
+    }
   }
-  return "<h2>11 Evidence</h2>\n<p>Paths lie under <code>evidence/</code> in the dossier.</p>\n" +
-         table("evidence", {"File", "Bytes", "SHA-256"}, rows);
+  std::string html = "<h2>11 Evidence</h2>\n<p>Paths lie under <code>evidence/</code> in the dossier.</p>\n";
+  if (files > kMostListed) {
+    html += fmt::format("<p>The first {} of {} files; MANIFEST.sha256 lists each.</p>\n", kMostListed, files);
+  }
+  return html + table("evidence", {"File", "Bytes", "SHA-256"}, rows);
 }
 
 std::string non_claims_section() {

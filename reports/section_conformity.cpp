@@ -88,21 +88,24 @@ struct MatrixCell {
   std::size_t results = 0;
 };
 
-/// The rows of the matrix: every node, then pairs, groups and the whole where they were planned; of those only the ones
-/// that are open when they are too many for a page.
-std::vector<std::string> places_of(const ReportContent& content) {
-  constexpr std::size_t kMostPlaces = 200;
-  std::vector<std::string> places;
-  for (const auto& node : content.run.plan.site.nodes) places.push_back(node.name);
-  std::set<std::string> seen(places.begin(), places.end());
+/// The rows of the matrix: every node, then pairs, groups and the whole where they were planned. Of too many nodes, or too many
+/// of the others, only those that are open; `left_out` counts the rest.
+std::vector<std::string> places_of(const ReportContent& content, std::size_t& left_out) {
+  std::vector<std::string> nodes;
+  for (const auto& node : content.run.plan.site.nodes) nodes.push_back(node.name);
+  std::set<std::string> seen(nodes.begin(), nodes.end());
   std::vector<std::string> together;
   std::set<std::string> open;
   for (const auto& result : content.verdict.results) {
     if (result.outcome != Outcome::pass) open.insert(result.node);
     if (seen.insert(result.node).second) together.push_back(result.node);
   }
-  const bool all = together.size() <= kMostPlaces;
-  std::ranges::copy_if(together, std::back_inserter(places), [&](const std::string& place) { return all || open.contains(place); });
+  std::vector<std::string> places;
+  for (const auto* some : {&nodes, &together}) {
+    std::ranges::copy_if(*some, std::back_inserter(places),
+                         [&](const std::string& place) { return some->size() <= kMostListed || open.contains(place); });
+  }
+  left_out = nodes.size() + together.size() - places.size();
   return places;
 }
 
@@ -198,13 +201,15 @@ std::string coverage_section(const ReportContent& content) {
     cell.worst = cell.results == 0 ? result.outcome : std::max(cell.worst, result.outcome);
     ++cell.results;
   }
-  const auto places = places_of(content);
+  std::size_t left_out = 0;
+  const auto places = places_of(content, left_out);
   std::string html = "<h2>3 Coverage</h2>\n";
   html += fmt::format(
-      "<p>{} planned cells, {} results. Every planned cell is shown; a cell with several results (one for each device) "
-      "shows the worst of them. "
+      "<p>{} planned cells, {} results. {}; a cell with several results (one for each device) shows the worst of them. "
       "Letters are those of section 2.</p>\n",
-      content.run.plan.coverage.size(), content.verdict.results.size());
+      content.run.plan.coverage.size(), content.verdict.results.size(),
+      left_out == 0 ? "Every planned cell is shown"
+                    : fmt::format("{} places all of whose cells pass are left out here, evidence/verdict.json has them", left_out));
   for (std::size_t from = 0; from < content.run.plan.profile.requirements.size(); from += kColumnsOfMatrix)
     html += matrix_block(content, places, cells, from);
   return html;

@@ -9,6 +9,9 @@
 
 namespace assay {
 
+/// Places, attempts and files that are printed one by one; of more, those that need to be looked at, and where the others are.
+inline constexpr std::size_t kMostListed = 512;
+
 /// What the page is: a report, or a simulation of one.
 const char* report_title(const ReportContent& content);
 /// Title, verdict, what was tested, when, by which plan, and who signs.

@@ -22,9 +22,12 @@ struct InputError {
   [[nodiscard]] std::string text() const;
 };
 
+/// Bytes of the largest document that is read: of 10,000 nodes and 30 requirements the plan has 90 MB, the verdict 230 MB.
+inline constexpr std::size_t kLargestDocument = 256 << 20;
+
 /// Bounds on one JSON document.
 struct JsonLimits {
-  std::size_t max_bytes = 64 << 20;  ///< a plan of 10,000 nodes and 30 requirements is about 40 MB
+  std::size_t max_bytes = kLargestDocument;
   int max_depth = 32;                ///< the deepest document of ours has 9 levels
 };
 
@@ -34,7 +37,7 @@ std::expected<nlohmann::json, InputError> parse_json(std::string_view text, cons
                                                      const JsonLimits& limits = {});
 
 /// Reads a whole regular file of at most `max_bytes`. Errors name the path and the cause.
-std::expected<std::string, InputError> read_file(const std::string& path, std::size_t max_bytes = 64 << 20);
+std::expected<std::string, InputError> read_file(const std::string& path, std::size_t max_bytes = kLargestDocument);
 
 /// The JSON form of `value`.
 nlohmann::json to_json(const Value& value);

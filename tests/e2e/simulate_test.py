@@ -62,6 +62,17 @@ class Simulate(Bench):
         judged = self.assay("judge", self.run_directory)
         self.assertEqual(judged.returncode, 2, judged.stdout)
 
+    def test_the_report_of_a_large_fleet_shows_what_is_open_and_counts_the_rest(self):
+        faults = self.write("faults.json", {"schema": "assay.faults/1", "bad_nodes": [{"node": "n00003", "factor": 0.3}]})
+        done = self.assay("simulate", "--profile", self.write("profile.json", profile(requirement("r"))), "--nodes", 600, "--seed", 7,
+                          "--faults", faults, "--out", self.run_directory)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = (self.run_directory / "report.html").read_text()
+        self.assertIn("<tr><td>n00003</td><td", page)
+        self.assertNotIn("<tr><td>n00004</td><td", page)
+        self.assertIn("599 places all of whose cells pass are left out here", page)
+        self.assertIn("600 first attempts that ran to their own end are left out here", page)
+
     def test_a_node_that_the_fleet_has_not_is_named(self):
         done = self.simulate(faults={"dead": ["n7"]})
         self.assertEqual(done.returncode, 2)
