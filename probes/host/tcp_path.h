@@ -1,0 +1,72 @@
+// tcp_path: which way the streams between two ranks take, so that no loopback passes for a network.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+
+#include "probes/core/parameters.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
+#include "probes/core/units.h"
+#include "probes/host/tcp_streams.h"
+
+namespace assay {
+
+/// The parameter of every probe that measures between two ranks over TCP.
+inline constexpr Parameter kPathParameter = {
+    .name = "path", .fallback = "fabric", .meaning = "what is measured: the network between two machines, or one machine's own loopback", .choices = "fabric loopback"};
+
+/// The conditions that record_path() records.
+inline constexpr ConditionSpec kPathConditions[] = {
+    {.name = "path", .meaning = "What the payload went through: fabric, between two machines, or loopback."},
+    {.name = "address", .meaning = "This rank's address on the streams."},
+    {.name = "peer_address", .meaning = "The other rank's address on the streams."},
+    {.name = "interface", .meaning = "This rank's network port that has the address."},
+    {.name = "mtu", .meaning = "Largest packet of that port, in B."},
+    {.name = "link_speed", .meaning = "Rate of that port in B/s, where its driver tells it."},
+    {.name = "mss", .meaning = "Largest segment that this rank sends, in B."},
+    {.name = "congestion_control", .meaning = "Algorithm by which this rank decides how much may be under way."},
+};
+
+/// Those of the path, then a probe's own.
+template <std::size_t own_count>
+constexpr auto with_path_conditions(const ConditionSpec (&own)[own_count]) {
+  std::array<ConditionSpec, std::size(kPathConditions) + own_count> all{};
+  std::copy(std::begin(own), std::end(own), std::copy(std::begin(kPathConditions), std::end(kPathConditions), all.begin()));
+  return all;
+}
+
+/// What one end of a stream is.
+struct PathFacts {
+  std::string address, peer_address, interface, congestion_control;
+  std::int64_t mss = 0;
+  std::optional<std::int64_t> mtu = {};
+  std::optional<BytesPerSecond> link_speed = {};
+};
+
+/// The facts of a connected socket. Throws std::system_error when the kernel does not tell what every TCP socket has.
+PathFacts path_of(int socket);
+
+/// B/s from the text of /sys/class/net/*/speed, which is in Mbit/s; nothing for "-1" and other ways to say unknown.
+std::optional<BytesPerSecond> link_speed_in(const std::string& text);
+
+/// Why streams with these facts, between machines of these boots, are not what `wanted` (fabric or loopback) names; empty when they are.
+/// The boot is the kernel's own boot id, and empty where it tells none.
+std::string other_path(const std::string& wanted, const PathFacts& facts, const std::string& boot, const std::string& other_boot);
+
+/// Both ranks: throws Skip for one rank alone, std::runtime_error for more than two.
+void demand_pair(const Placement& placement);
+
+/// Both ranks: throws std::runtime_error when the streams do not take the path that `given` names; else records every condition.
+void record_path(const Parameters& given, Rendezvous& group, const Streams& streams, Recorder& record);
+
+/// The pair as a subject: both host names, rank 0's first. Both ranks call it.
+Subject pair_subject(Rendezvous& group);
+
+}  // namespace assay

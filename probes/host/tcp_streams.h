@@ -1,0 +1,39 @@
+// tcp_streams: TCP connections between the two ranks of a pair, which carry payload beside their rendezvous.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "probes/core/probe.h"
+#include "probes/core/rendezvous.h"
+#include "probes/core/rendezvous_link.h"
+
+namespace assay {
+
+using Streams = std::vector<rendezvous::Descriptor>;
+
+/// Opens `count` connections, rank 1 to rank 0, on the address and port of the rendezvous, so that a firewall which lets ranks meet
+/// lets them measure. Both ranks call it. A caller that does not know the token is turned away. Neighbouring small segments are
+/// not put together (TCP_NODELAY). Throws RendezvousError or std::runtime_error when they are not there within `patience`.
+Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t count, Seconds patience);
+
+/// Sends all of `bytes`; with `more` the kernel may wait for what follows. Throws when the peer has gone, takes nothing for 30 s, or
+/// `abandoned` turns true.
+void send_all(int socket, std::span<const std::byte> bytes, const std::atomic<bool>& abandoned, bool more = false);
+
+/// Receives exactly `bytes.size()` bytes and adds what comes to `counted` as it comes. Throws as send_all.
+void receive_all(int socket, std::span<std::byte> bytes, const std::atomic<bool>& abandoned, std::atomic<std::uint64_t>& counted);
+
+/// What the kernel counted on a connection since it was opened.
+struct TcpCounters {
+  std::uint64_t segments = 0;       ///< sent, those sent again among them
+  std::uint64_t retransmitted = 0;  ///< segments sent again
+};
+
+/// The sum over `streams` (TCP_INFO). Throws std::system_error when the kernel does not tell.
+TcpCounters counters_of(const Streams& streams);
+
+}  // namespace assay

@@ -1,0 +1,36 @@
+"""Many healthy nodes: 64 are accepted, and ten runs in a row raise no alarm."""
+from bench import ClusterBench, pair
+from harness import main, requirement
+from links_test import LINK, METRICS, against_the_fleet, exact
+
+FLEET = 64
+
+
+class Fleet(ClusterBench):
+    nodes = FLEET
+
+    def test_sixty_four_ssh_nodes_are_accepted(self):
+        processors = requirement("processors", probe="health_inventory", parameters={}, metric="cpus_online", limit={"at_least": 1, "unit": "1"},
+                                 statistic="min", repeat={"n": 1})
+        done = self.accept_on_cluster(requirement("r"), processors, pair("pair", rounds=2))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(sum(node.count("+") == 0 for _, node in self.outcomes()), 2 * FLEET)
+        self.assertEqual(sum(node.count("+") == 1 for _, node in self.outcomes()), 2 * FLEET // 2)
+        self.assertEqual(set(self.outcomes().values()), {"pass"})
+        self.check_aftermath()
+
+
+class Healthy(ClusterBench):
+    def test_a_healthy_cluster_run_ten_times_raises_no_alarm(self):
+        for node in self.cluster.nodes:
+            node.slow_link(LINK)
+        for run in range(10):
+            with self.subTest(run=run):
+                self.run_directory = self.scratch / f"run{run}"
+                done = self.accept_on_cluster(requirement("r"), pair("pair"), *map(against_the_fleet, METRICS), exact("exact"))
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.check_aftermath()
+
+
+if __name__ == "__main__":
+    main()

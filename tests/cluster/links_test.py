@@ -1,0 +1,77 @@
+"""Faults that only measuring shows: a slow pair, a lossy pair, a slow node. Rates of links are set by tc, so they are the same on any machine."""
+from bench import ClusterBench, pair
+from harness import main, requirement
+
+LINK = "200mbit"
+SLOW = "60mbit"
+LOSS = 0.001
+TCP = {"streams": 2, "block": "64KiB", "window": "50ms", "min_samples": 10, "max_samples": 20, "time_limit": "1s", "warmup_limit": "500ms"}
+METRICS = ["forward_bandwidth", "backward_bandwidth", "duplex_bandwidth"]
+
+
+def tcp(name, metric, limit, **more):
+    return pair(name, "host_tcp_bandwidth", TCP, metric, limit, **more)
+
+
+def against_the_fleet(metric):
+    return tcp(metric.split("_")[0], metric, {"at_least": 0.7, "unit": "B/s", "of": "fleet_median"}, conditions=[{"name": "path", "equals": "fabric"}])
+
+
+def exact(name, probe="host_tcp_bandwidth"):
+    return tcp(name, "mismatches", {"at_most": 0, "unit": "1"}, statistic="max", repeat={"n": 1})
+
+
+class Links(ClusterBench):
+    def shape(self):
+        for node in self.cluster.nodes:
+            node.slow_link(LINK)
+
+    def test_healthy_links_are_accepted_and_the_record_says_which_way_the_payload_went(self):
+        self.shape()
+        done = self.accept_on_cluster(*map(against_the_fleet, METRICS), exact("exact"))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        record = next((self.run_directory / "records").glob("*n01--n02/1/0.jsonl")).read_text()
+        for words in ('"name":"interface"', '"value":"eth0"', '"value":"10.77.1.2"', '"value":"10.77.1.3"', '"name":"mtu"', '"name":"link_speed"'):
+            self.assertIn(words, record)
+        self.check_aftermath()
+
+    def test_one_slow_pair_is_named_and_no_other(self):
+        self.shape()
+        self.cluster.slow_pair(self.cluster["n02"], self.cluster["n04"], SLOW)
+        done = self.accept_on_cluster(*map(against_the_fleet, METRICS), exact("exact"))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        failed = {cell for cell, outcome in self.outcomes().items() if outcome != "pass"}
+        self.assertEqual(failed, {(metric.split("_")[0], "n02+n04") for metric in METRICS}, self.reasons())
+        self.check_aftermath()
+
+    def test_a_link_slow_in_one_direction_shows_in_that_direction(self):
+        self.shape()
+        self.cluster["n03"].slow_towards(self.cluster["n01"], SLOW)
+        done = self.accept_on_cluster(*map(against_the_fleet, METRICS[:2]))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        failed = {cell for cell, outcome in self.outcomes().items() if outcome != "pass"}
+        self.assertEqual(failed, {("backward", "n01+n03")}, self.reasons())
+        self.check_aftermath()
+
+    def test_a_pair_that_loses_one_packet_in_a_thousand_is_named(self):
+        self.cluster["n01"].drop(LOSS, source=self.cluster["n02"])
+        self.cluster["n02"].drop(LOSS, source=self.cluster["n01"])
+        lossless = tcp("lossless", "retransmitted_share", {"at_most": 2e-4, "unit": "1"}, statistic="max", repeat={"n": 3})
+        done = self.accept_on_cluster(lossless, exact("exact"))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        failed = {cell for cell, outcome in self.outcomes().items() if outcome != "pass"}
+        self.assertEqual(failed, {("lossless", "n01+n02")}, self.reasons())
+        self.check_aftermath()
+
+    def test_a_throttled_node_is_named_by_its_wall_time(self):
+        self.cluster["n03"].throttle(0.05)
+        walk = {"size": "1MiB", "max_samples": 20, "time_limit": "1s", "warmup_limit": "500ms"}
+        done = self.accept_on_cluster(requirement("walk", probe="host_memory_latency", parameters=walk, metric="latency",
+                                                  limit={"at_most": 2.5, "unit": "s", "of": "fleet_median"}, at_least=None))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual(self.outcomes(), {("walk", "n01"): "pass", ("walk", "n02"): "pass", ("walk", "n03"): "fail", ("walk", "n04"): "pass"})
+        self.check_aftermath()
+
+
+if __name__ == "__main__":
+    main()

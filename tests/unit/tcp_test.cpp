@@ -1,0 +1,194 @@
+// Payload between two ranks: what is checked is really checked, and no loopback passes for a network.
+#include <cstring>
+#include <future>
+#include <string>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "probes/host/tcp_flow.h"
+#include "probes/host/tcp_path.h"
+#include "tests/unit/probe_process.h"
+
+namespace assay {
+namespace {
+
+constexpr Bytes kBlock = {4096};
+constexpr std::uint64_t kSeed = 1;
+constexpr std::uint64_t kEndMark = UINT64_MAX;
+
+/// Both ends of one stream within this process.
+struct Ends {
+  Streams here, there;
+  Ends() {
+    int both[2] = {};
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, both) != 0) throw std::runtime_error("socketpair failed");
+    here.emplace_back(both[0]);
+    there.emplace_back(both[1]);
+  }
+  /// Writes a block by hand: its number, then `payload`.
+  void write(std::uint64_t number, const std::vector<std::byte>& payload) const {
+    const std::atomic<bool> never = false;
+    std::array<std::byte, 8> head;
+    std::memcpy(head.data(), &number, sizeof number);
+    send_all(here[0].number(), head, never);
+    send_all(here[0].number(), payload, never);
+  }
+};
+
+/// The payload of stream 0 in the direction of kSeed.
+std::vector<std::byte> right_payload() { return block_payload(kBlock.count - 8, kSeed * 0x10001); }
+
+TEST(TcpFlow, what_is_sent_is_received_to_the_byte) {
+  const Ends ends;
+  Receiver receiver(ends.there, kBlock, kSeed);
+  Sender sender(ends.here, kBlock, kSeed);
+  while (receiver.received() < 100 * kBlock.count) std::this_thread::yield();
+  const auto sent = sender.finish();
+  const Received received = receiver.finish();
+  EXPECT_EQ(received.bytes, sent);
+  EXPECT_EQ(received.blocks, sent / kBlock.count);
+  EXPECT_EQ(received.checked, (received.blocks + kCheckEvery - 1) / kCheckEvery);
+  EXPECT_EQ(received.mismatches, 0U);
+}
+
+TEST(TcpFlow, a_changed_byte_in_a_compared_block_is_a_mismatch) {
+  const Ends ends;
+  Receiver receiver(ends.there, kBlock, kSeed);
+  auto payload = right_payload();
+  payload[1000] ^= std::byte{1};
+  ends.write(0, payload);
+  ends.write(kEndMark, {});
+  EXPECT_EQ(receiver.finish().mismatches, 1U);
+}
+
+TEST(TcpFlow, a_lost_block_is_a_mismatch) {
+  const Ends ends;
+  Receiver receiver(ends.there, kBlock, kSeed);
+  ends.write(0, right_payload());
+  ends.write(2, right_payload());
+  ends.write(kEndMark, {});
+  const Received received = receiver.finish();
+  EXPECT_EQ(received.blocks, 2U);
+  EXPECT_EQ(received.mismatches, 1U);
+}
+
+TEST(TcpFlow, the_payload_of_the_other_direction_is_a_mismatch) {
+  const Ends ends;
+  Receiver receiver(ends.there, kBlock, kSeed);
+  ends.write(0, block_payload(kBlock.count - 8, 2 * 0x10001));
+  ends.write(kEndMark, {});
+  EXPECT_EQ(receiver.finish().mismatches, 1U);
+}
+
+TEST(TcpFlow, a_stream_that_ends_without_its_mark_is_an_error) {
+  Ends ends;
+  Receiver receiver(ends.there, kBlock, kSeed);
+  ends.write(0, right_payload());
+  ends.here.clear();
+  EXPECT_THROW((void)receiver.finish(), std::runtime_error);
+}
+
+TEST(TcpPath, speeds_that_a_driver_does_not_know_are_absent) {
+  EXPECT_EQ(link_speed_in("10000")->count, 1.25e9);
+  for (const auto* unknown : {"-1", "4294967295", "0", "", "fast"}) EXPECT_FALSE(link_speed_in(unknown)) << unknown;
+}
+
+TEST(TcpPath, every_way_to_meet_oneself_is_told_from_a_network) {
+  const PathFacts apart{.address = "10.0.0.1", .peer_address = "10.0.0.2", .interface = "eth0", .congestion_control = "cubic"};
+  PathFacts same = apart, lo = apart;
+  same.peer_address = same.address;
+  lo.interface = "lo";
+  EXPECT_EQ(other_path("fabric", apart, "boot-1", "boot-2"), "");
+  EXPECT_EQ(other_path("fabric", apart, "", ""), "");
+  EXPECT_NE(other_path("fabric", apart, "boot-1", "boot-1").find("one machine (boot boot-1)"), std::string::npos);
+  EXPECT_NE(other_path("fabric", same, "boot-1", "boot-2").find("both ends of the streams have the address 10.0.0.1"), std::string::npos);
+  EXPECT_NE(other_path("fabric", lo, "boot-1", "boot-2").find("loopback interface"), std::string::npos);
+  EXPECT_EQ(other_path("loopback", lo, "boot-1", "boot-1"), "");
+  EXPECT_NE(other_path("loopback", apart, "boot-1", "boot-2").find("two machines"), std::string::npos);
+}
+
+/// A port of the loopback that was free a moment ago.
+int free_port() {
+  const rendezvous::Descriptor probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* plain = reinterpret_cast<sockaddr*>(&address);
+  if (bind(probe.number(), plain, length) != 0 || getsockname(probe.number(), plain, &length) != 0) throw std::runtime_error("no free port");
+  return ntohs(address.sin_port);
+}
+
+/// Both ranks of `probe` on this machine, by rank.
+std::vector<ProbeOutput> both_ranks(const std::string& probe, const std::vector<std::string>& more) {
+  const std::string at = fmt::format("--rendezvous=127.0.0.1:{}", free_port());
+  const auto rank = [&](int number) {
+    std::vector<std::string> words = {probe, "--quick", fmt::format("--rank={}", number), "--world=2", at, "--token=0123456789abcdef0123456789abcdef"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_probe(words);
+  };
+  auto second = std::async(std::launch::async, rank, 1);
+  auto first = rank(0);
+  return {first, second.get()};
+}
+
+Record read(const std::string& probe, const ProbeOutput& output) {
+  const auto description = read_description(run_probe({probe, "--describe"}).out, probe);
+  const auto record = read_record(output.out, *description);
+  if (!record) throw std::runtime_error(record.error().text());
+  return *record;
+}
+
+TEST(TcpProbes, a_loopback_has_metrics_of_its_own_and_each_rank_a_whole_record) {
+  for (const std::string probe : {HOST_TCP_BANDWIDTH, HOST_TCP_LATENCY}) {
+    const auto ranks = both_ranks(probe, {"--path=loopback"});
+    for (const auto& output : ranks) {
+      ASSERT_EQ(output.exit_code, 0) << output.out;
+      EXPECT_EQ(value_of(read(probe, output), "path", {"node", std::get<std::string>(read(probe, output).start.host.at("name"))}), Value(std::string("loopback")));
+    }
+    const Record record = read(probe, ranks[0]);
+    std::string metrics;
+    for (const auto& measured : record.measurements) metrics += measured.metric + " ";
+    EXPECT_EQ(samples_of(record, "mismatches", record.measurements.back().subject), std::vector<double>{0});
+    EXPECT_NE(metrics.find("loopback_"), std::string::npos) << metrics;
+    EXPECT_EQ(metrics.find("forward_bandwidth"), std::string::npos) << metrics;
+    EXPECT_EQ(metrics.find(" latency "), std::string::npos) << metrics;
+    EXPECT_TRUE(read(probe, ranks[1]).measurements.empty());
+  }
+}
+
+TEST(TcpProbes, two_ranks_on_one_machine_are_no_network) {
+  for (const std::string probe : {HOST_TCP_BANDWIDTH, HOST_TCP_LATENCY}) {
+    for (const auto& output : both_ranks(probe, {})) {
+      EXPECT_EQ(output.exit_code, 1);
+      const Record record = read(probe, output);
+      EXPECT_TRUE(record.measurements.empty());
+      EXPECT_NE(record.end.reason.find("that is no network"), std::string::npos) << record.end.reason;
+    }
+  }
+}
+
+TEST(TcpProbes, one_rank_alone_skips_and_says_why) {
+  for (const std::string probe : {HOST_TCP_BANDWIDTH, HOST_TCP_LATENCY}) {
+    const auto output = run_probe({probe, "--quick"});
+    EXPECT_EQ(output.exit_code, 77);
+    EXPECT_NE(read(probe, output).end.reason.find("use it with scope pair"), std::string::npos);
+  }
+}
+
+TEST(TcpProbes, parameters_that_measure_nothing_are_named) {
+  for (const auto& [flag, words] : {std::pair{"--streams=0", "streams: 0 is not from 1"}, {"--block=63", "block: 63 B"}, {"--window=1ms", "window: 0.001 s"}}) {
+    EXPECT_NE(read(HOST_TCP_BANDWIDTH, run_probe({HOST_TCP_BANDWIDTH, flag})).end.reason.find(words), std::string::npos) << flag;
+  }
+  for (const auto& [flag, words] : {std::pair{"--size=0", "size: 0 B"}, {"--count=0", "count: 0 is not from 1"}, {"--warmup=0", "warmup: 0 is not"}}) {
+    EXPECT_NE(read(HOST_TCP_LATENCY, run_probe({HOST_TCP_LATENCY, flag})).end.reason.find(words), std::string::npos) << flag;
+  }
+}
+
+}  // namespace
+}  // namespace assay
