@@ -6,6 +6,7 @@ from harness import Bench, processes, profile, requirement, wait_for
 
 # An agent that hears nothing for 60 s kills what it runs and goes; the rest is for a loaded machine.
 AGENT_PATIENCE_S = 120
+START_PATIENCE_S = 120  # agents are up within a second, on a loaded machine with others in a minute
 
 
 def pair(name, probe="fake_fabric", parameters=None, metric="number", limit=None, **more):

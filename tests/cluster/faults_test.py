@@ -1,7 +1,7 @@
 """One fault at a time on a cluster of real nodes: the culprit is named, everything else is judged, the evidence verifies, nothing stays."""
 import pathlib
 
-from bench import ClusterBench, pair
+from bench import START_PATIENCE_S, ClusterBench, pair
 from harness import main, requirement, wait_for
 
 LIAR = """#!/bin/sh
@@ -11,7 +11,7 @@ echo {sha256}  -
 EVIL_AGENT = """#!/bin/sh
 touch {marker}
 echo i am the agent, believe me
-exec sleep 3118
+exec cat >/dev/null
 """
 
 
@@ -23,7 +23,7 @@ def slow_steps(count=4):
 class Faults(ClusterBench):
     def test_a_killed_node_is_named_and_the_others_are_judged(self):
         process = self.start_on_cluster(*slow_steps(), pair("pair"))
-        wait_for(lambda: self.begun("fake_probe-n02"), "a step runs on n02")
+        wait_for(lambda: self.begun("fake_probe-n02"), "a step runs on n02", START_PATIENCE_S)
         self.cluster["n02"].kill()
         self.assertEqual(process.wait(120), 3)
         self.assert_only_culprit("n02")
@@ -37,7 +37,7 @@ class Faults(ClusterBench):
 
     def test_a_node_that_reboots_in_mid_step_goes_on_and_the_step_stands_as_lost(self):
         process = self.start_on_cluster(*slow_steps())
-        wait_for(lambda: self.begun("fake_probe-n03"), "a step runs on n03")
+        wait_for(lambda: self.begun("fake_probe-n03"), "a step runs on n03", START_PATIENCE_S)
         self.cluster["n03"].reboot()
         self.assertEqual(process.wait(120), 3)
         self.assert_only_culprit("n03")

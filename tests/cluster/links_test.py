@@ -54,6 +54,10 @@ class Links(ClusterBench):
         self.check_aftermath()
 
     def test_a_pair_that_loses_one_packet_in_a_thousand_is_named(self):
+        self.shape()
+        for node in self.cluster.nodes:
+            # Two streams cannot overflow the queue of a link then: whatever is sent again was lost on the way.
+            node.run("sysctl", "-qw", "net.ipv4.tcp_wmem=4096 16384 400000")
         self.cluster["n01"].drop(LOSS, source=self.cluster["n02"])
         self.cluster["n02"].drop(LOSS, source=self.cluster["n01"])
         lossless = tcp("lossless", "retransmitted_share", {"at_most": 2e-4, "unit": "1"}, statistic="max", repeat={"n": 3})
@@ -64,10 +68,10 @@ class Links(ClusterBench):
         self.check_aftermath()
 
     def test_a_throttled_node_is_named_by_its_wall_time(self):
-        self.cluster["n03"].throttle(0.05)
+        self.cluster["n03"].throttle(0.03)
         walk = {"size": "1MiB", "max_samples": 20, "time_limit": "1s", "warmup_limit": "500ms"}
         done = self.accept_on_cluster(requirement("walk", probe="host_memory_latency", parameters=walk, metric="latency",
-                                                  limit={"at_most": 2.5, "unit": "s", "of": "fleet_median"}, at_least=None))
+                                                  limit={"at_most": 4, "unit": "s", "of": "fleet_median"}, at_least=None))
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertEqual(self.outcomes(), {("walk", "n01"): "pass", ("walk", "n02"): "pass", ("walk", "n03"): "fail", ("walk", "n04"): "pass"})
         self.check_aftermath()

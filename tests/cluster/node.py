@@ -11,7 +11,7 @@ import unittest
 BOOT_PATIENCE_S = 60  # a node boots in 0.1 s; the rest is for a loaded machine with many of them
 STOP_ROUNDS = 200  # what forks while it is stopped needs another round
 CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")
-CPU_PERIOD_US = 100_000
+CPU_PERIOD_US = 50_000  # short against what a probe times at once, so that a throttled node is slow all the time and not now and then
 LINK_NAME = "eth0"
 
 
@@ -184,7 +184,7 @@ class Node:
             raise Unavailable(f"packets cannot be dropped here: {failure}") from failure
 
     def throttle(self, cpus):
-        """Gives the whole node `cpus` processors' time, 0.01 and up; wall time alone shows it."""
+        """Gives the whole node `cpus` processors' time, 0.02 and up; wall time alone shows it."""
         group = CPU_GROUPS / self.cluster.path.name / self.name
         try:
             group.mkdir(parents=True, exist_ok=True)

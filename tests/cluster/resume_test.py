@@ -3,7 +3,7 @@ import random
 import signal
 import time
 
-from bench import ClusterBench, pair
+from bench import AGENT_PATIENCE_S, ClusterBench, pair
 from harness import main, requirement, wait_for
 
 INSTANTS = 20
@@ -34,7 +34,7 @@ class Resume(ClusterBench):
                 process.wait(10)
                 finished = (self.run_directory / "verdict.json").exists()
                 interrupted += not finished
-                wait_for(lambda: not self.cluster.strangers(), "the nodes noticed that the head is gone")
+                wait_for(lambda: not self.cluster.strangers(), "the nodes noticed that the head is gone", AGENT_PATIENCE_S)
                 if not (self.run_directory / "plan.json").exists():
                     continue  # killed before there was anything to lose
                 self.resume_and_sign()

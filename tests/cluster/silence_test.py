@@ -1,5 +1,5 @@
 """Nodes that fall silent without a word: frozen, or cut off in mid-step. The head gives them a minute, and then goes on without them."""
-from bench import ClusterBench, pair
+from bench import START_PATIENCE_S, ClusterBench, pair
 from harness import main, requirement, wait_for
 
 HEAD_PATIENCE_S = 240  # a minute of silence, a minute for ssh to see a cut network, and reconnections
@@ -10,7 +10,7 @@ class Silence(ClusterBench):
 
     def fall_silent(self, silence, come_back):
         process = self.start_on_cluster(*(requirement(f"r{i}", "slow", value=100 + i) for i in range(3)), pair("pair"))
-        wait_for(lambda: self.begun("fake_probe-n02"), "a step runs on n02")
+        wait_for(lambda: self.begun("fake_probe-n02"), "a step runs on n02", START_PATIENCE_S)
         silence(self.cluster["n02"])
         self.assertEqual(process.wait(HEAD_PATIENCE_S), 3)
         self.assert_only_culprit("n02")
