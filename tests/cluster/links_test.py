@@ -1,6 +1,6 @@
 """Faults that only measuring shows: a slow pair, a lossy pair, a slow node. Rates of links are set by tc, so they are the same on any machine."""
 from bench import ClusterBench, pair
-from harness import main, requirement
+from harness import main, profile, requirement
 
 LINK = "200mbit"
 SLOW = "60mbit"
@@ -69,9 +69,12 @@ class Links(ClusterBench):
 
     def test_a_throttled_node_is_named_by_its_wall_time(self):
         self.cluster["n03"].throttle(0.03)
+        # Judged by the number alone: on a busy machine healthy nodes, which share its processors, spread into each other's guard bands.
+        decision = {"guard_factor": 0}
         walk = {"size": "1MiB", "max_samples": 20, "time_limit": "1s", "warmup_limit": "500ms"}
-        done = self.accept_on_cluster(requirement("walk", probe="host_memory_latency", parameters=walk, metric="latency",
-                                                  limit={"at_most": 4, "unit": "s", "of": "fleet_median"}, at_least=None))
+        slow = requirement("walk", probe="host_memory_latency", parameters=walk, metric="latency", limit={"at_most": 4, "unit": "s", "of": "fleet_median"})
+        wanted = self.write("profile.json", dict(profile(slow), decision=decision))
+        done = self.assay("accept", "--profile", wanted, "--site", self.cluster.site_file, "--out", self.run_directory)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertEqual(self.outcomes(), {("walk", "n01"): "pass", ("walk", "n02"): "pass", ("walk", "n03"): "fail", ("walk", "n04"): "pass"})
         self.check_aftermath()
