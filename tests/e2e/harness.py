@@ -53,6 +53,8 @@ def wait_for(condition, what, deadline_s=30):
 class Bench(unittest.TestCase):
     """A scratch directory, a state directory of its own, and shorthands for the commands."""
 
+    deadline_s = DEADLINE_S  # of one command
+
     def setUp(self):
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-e2e-", dir="/var/tmp"))
         self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
@@ -68,7 +70,7 @@ class Bench(unittest.TestCase):
 
     def assay(self, *arguments):
         return subprocess.run([*self.prefix, BIN / "assay", *map(str, arguments)], env=self.environment, capture_output=True, text=True,
-                              timeout=DEADLINE_S, stdin=subprocess.DEVNULL)
+                              timeout=self.deadline_s, stdin=subprocess.DEVNULL)
 
     def start(self, *arguments):
         """The same in the background, in a process group of its own."""
