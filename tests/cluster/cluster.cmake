@@ -2,11 +2,17 @@
 # An installation of its own, with made-up probes and real ones that are cheap or speak over the network.
 set(cluster_probes fake_probe fake_fabric host_tcp_bandwidth host_tcp_latency host_memory_latency health_inventory)
 set(cluster_installation ${CMAKE_BINARY_DIR}/cluster)
-list(TRANSFORM cluster_probes REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE cluster_probe_files)
+set(copy_stripped "")  # as an installed package is: with symbols, every node would be sent 100 MB and hold them in memory
+foreach(program assay assay-node assay-report)
+  list(APPEND copy_stripped COMMAND ${CMAKE_STRIP} -o ${cluster_installation}/bin/${program} $<TARGET_FILE:${program}>)
+endforeach()
+foreach(probe IN LISTS cluster_probes)
+  list(APPEND copy_stripped COMMAND ${CMAKE_STRIP} -o ${cluster_installation}/libexec/assay/probes/${probe} $<TARGET_FILE:${probe}>)
+endforeach()
 add_custom_command(OUTPUT ${cluster_installation}/stamp
+  COMMAND ${CMAKE_COMMAND} -E rm -rf ${cluster_installation}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${cluster_installation}/bin ${cluster_installation}/libexec/assay/probes
-  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:assay> $<TARGET_FILE:assay-node> $<TARGET_FILE:assay-report> ${cluster_installation}/bin
-  COMMAND ${CMAKE_COMMAND} -E copy_if_different ${cluster_probe_files} ${cluster_installation}/libexec/assay/probes
+  ${copy_stripped}
   COMMAND ${CMAKE_COMMAND} -E touch ${cluster_installation}/stamp
   DEPENDS assay assay-node assay-report ${cluster_probes})
 add_custom_target(cluster_installation ALL DEPENDS ${cluster_installation}/stamp)
