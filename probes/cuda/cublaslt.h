@@ -20,8 +20,8 @@ struct CublasLtFunctions;  // what the library exports; in cublaslt.cpp
 /// The library of this node. One for the process; its functions may be called from any thread.
 class CublasLt {
  public:
-  /// Opens libcublasLt of the major version this probe was built for and switches off the emulation of FP64 and FP32, which
-  /// a user's environment may have switched on. `folders` are searched first. Throws Skip when it is missing or of another
+  /// Opens libcublasLt of the major version this probe was built for and switches off the emulation of FP64 and FP32 and
+  /// lets TF32 be TF32, whatever a user's environment says. `folders` are searched first. Throws Skip when it is missing or of another
   /// version. Call before other threads run: it sets environment variables.
   explicit CublasLt(std::string_view folders);
   ~CublasLt();
@@ -60,7 +60,9 @@ class Matmul {
   [[nodiscard]] std::vector<Algorithm> algorithms(const OperandSet& set, std::size_t most);
   /// Enqueues one product. Throws std::runtime_error when the library refuses.
   void enqueue(const Algorithm& algorithm, const OperandSet& set, const Stream& stream);
-  /// "id 66, tile 20, stages 36, split_k 1, inner_shape 0, cluster 5, workspace 0 B" in the library's own numbers.
+  /// How many partial sums `algorithm` rounds to the type of the result before it adds them up; 1 where it does not.
+  [[nodiscard]] std::size_t stored_parts(const Algorithm& algorithm) const;
+  /// "id 66, tile 20, stages 36, split_k 1, reduction 0, inner_shape 0, cluster 5, workspace 0 B" in the library's own numbers.
   [[nodiscard]] std::string text(const Algorithm& algorithm) const;
 
  private:

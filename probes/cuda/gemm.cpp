@@ -72,7 +72,7 @@ constexpr ProbeSpec kSpec{
         "with the next one already in the queue. 2 m n k FLOPs are counted for each product, integer operations alike. FP64 and FP32 are never "
         "emulated by narrower types. After each sample the results of all sets are summed to 64 bits on the GPU and compared with the first "
         "ones; at the end 4096 elements of up to 8 sets, one in every tile of a 64 by 64 grid, are recomputed on the host from the operands as the GPU stores them, in FP64 or "
-        "wider, and compared within the accumulator's precision (FP8: 14 bits). Energy is the difference of the GPU's counter.",
+        "wider, and compared within the accumulator's precision (FP8: 14 bits) and, of algorithms that split k, that of the partial sums they store. Energy is the difference of the GPU's counter.",
     .source = "cuBLAS manual (cublasLtMatmul, block scaling layouts); OCP Microscaling 1.0; FP8 accumulation: arXiv 2412.19437, section 3.3.2.",
     .needs = "NVIDIA driver for CUDA 13, libcublasLt 13",
     .typical = {60},
@@ -135,10 +135,10 @@ Sampling measure_candidate(GemmSeries& series, const SamplingPlan& plan, GpuWatc
   return result;
 }
 
-std::uint64_t wrong(const std::vector<SampledProduct>& samples, const GemmType& type, std::int64_t& checked) {
+std::uint64_t wrong(const std::vector<SampledProduct>& samples, const GemmType& type, std::size_t parts, std::int64_t& checked) {
   std::uint64_t count = 0;
   for (const auto& product : samples) {
-    count += wrong_elements(product, type.exactness);
+    count += wrong_elements(product, type.exactness, parts);
     checked += static_cast<std::int64_t>(product.d.size());
   }
   return count;
@@ -170,7 +170,8 @@ Outcome measure_device(const Device& device, Meeting& meeting, const CublasLt& l
   meeting.finish();
   while (!meeting.all_finished()) series.next();  // company for those that are still measured
   series.drain();
-  outcome.mismatches = wrong(samples, plan.type, outcome.checked) + wrong(samples_first, plan.type, outcome.checked);
+  outcome.mismatches = wrong(samples, plan.type, bench.stored_parts(best), outcome.checked) +
+                       wrong(samples_first, plan.type, bench.stored_parts(0), outcome.checked);
   outcome.products = series.products();
   outcome.algorithms = bench.candidates().size();
   outcome.sets = bench.operands().sets();

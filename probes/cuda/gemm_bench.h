@@ -37,6 +37,8 @@ class GemmBench {
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
   /// The candidate in words.
   [[nodiscard]] std::string text(std::size_t candidate) const { return matmul_.text(candidates_[candidate].algorithm); }
+  /// See Matmul::stored_parts.
+  [[nodiscard]] std::size_t stored_parts(std::size_t candidate) const { return matmul_.stored_parts(candidates_[candidate].algorithm); }
   [[nodiscard]] const GemmOperands& operands() const { return operands_; }
   [[nodiscard]] const Stream& stream() const { return stream_; }
   [[nodiscard]] const GemmShape& shape() const { return shape_; }
