@@ -247,10 +247,12 @@ void Matmul::enqueue(const Algorithm& algorithm, const OperandSet& set, const St
   state.point_at(set);
   cublasLtMatmulAlgo_t algo;
   std::memcpy(&algo, algorithm.opaque.data(), sizeof algo);
-  state.demand(state.lt.matmul(state.handle, state.description, state.one.data(), set.a, state.a, set.b, state.b,
-                               state.zero.data(), set.d, state.d, set.d, state.d, &algo, state.workspace.data(),
-                               state.workspace.size().count, stream.get()),
-               "enqueueing a product");
+  const cublasStatus_t status =
+      state.lt.matmul(state.handle, state.description, state.one.data(), set.a, state.a, set.b, state.b, state.zero.data(), set.d,
+                      state.d, set.d, state.d, &algo, state.workspace.data(), state.workspace.size().count, stream.get());
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    throw AlgorithmRefused(fmt::format("{}: enqueueing a product ({}): {}", kTitle, text(algorithm), state.lt.status_string(status)));
+  }
 }
 
 std::size_t Matmul::stored_parts(const Algorithm& algorithm) const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,12 @@ struct Algorithm {
   friend bool operator==(const Algorithm&, const Algorithm&) = default;
 };
 
+/// The library does not run an algorithm on this machine, though it proposed it: one that it compiles at run time, for
+/// instance, where the compiler's library is missing.
+struct AlgorithmRefused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Memory that algorithms may use beside the operands: 32 MiB, NVIDIA's advice for Hopper and later (cuBLAS manual,
 /// cublasSetWorkspace).
 inline constexpr Bytes kGemmWorkspace = {std::uint64_t{32} << 20};
@@ -58,7 +65,7 @@ class Matmul {
   /// What the library's heuristic proposes, its favourite first, at most `most`; algorithms that its own check refuses and
   /// such as emulate a wider type by narrower ones are left out. `set` is one that will be multiplied. Empty when it has none for this device.
   [[nodiscard]] std::vector<Algorithm> algorithms(const OperandSet& set, std::size_t most);
-  /// Enqueues one product. Throws std::runtime_error when the library refuses.
+  /// Enqueues one product. Throws AlgorithmRefused when the library does.
   void enqueue(const Algorithm& algorithm, const OperandSet& set, const Stream& stream);
   /// How many partial sums `algorithm` rounds to the type of the result before it adds them up; 1 where it does not.
   [[nodiscard]] std::size_t stored_parts(const Algorithm& algorithm) const;

@@ -49,7 +49,8 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "library_version", .meaning = "Version of cuBLASLt."},
     {.name = "library_path", .meaning = "File of cuBLASLt."},
     {.name = "algorithm", .meaning = "The fastest algorithm, in the library's numbers."},
-    {.name = "algorithm_first", .meaning = "The library's favourite algorithm, in the same numbers."},
+    {.name = "algorithm_first", .meaning = "The library's favourite of the algorithms that it runs, in the same numbers."},
+    {.name = "algorithms_refused", .meaning = "Algorithms that the library proposed and then did not run."},
     {.name = "algorithms_timed", .meaning = "Algorithms that the library proposed and the trials timed."},
     {.name = "operand_sets", .meaning = "Sets of matrices used in turn."},
     {.name = "operand_bytes", .meaning = "Size of all sets together, in B."},
@@ -60,7 +61,7 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_gemm",
-    .revision = 1,
+    .revision = 2,
     .sampled = true,
     .measures = "Sustained rate of an NVIDIA GPU on dense matrix products of one element type.",
     .method =
@@ -87,7 +88,7 @@ struct Outcome {
   Sampling throughput, first;
   std::uint64_t mismatches = 0, changes = 0;
   std::int64_t checked = 0;
-  std::size_t products = 0, algorithms = 0, sets = 0;
+  std::size_t products = 0, algorithms = 0, refused = 0, sets = 0;
   Bytes operands;
   std::string algorithm, algorithm_first;
   std::optional<double> efficiency, energy_window_s;
@@ -174,6 +175,7 @@ Outcome measure_device(const Device& device, Meeting& meeting, const CublasLt& l
                        wrong(samples_first, plan.type, bench.stored_parts(0), outcome.checked);
   outcome.products = series.products();
   outcome.algorithms = bench.candidates().size();
+  outcome.refused = bench.refused();
   outcome.sets = bench.operands().sets();
   outcome.operands = bench.operands().size();
   outcome.algorithm = bench.text(best);
@@ -196,6 +198,7 @@ void record_outcome(Recorder& record, const Device& device, const Outcome& outco
   record.condition("algorithm", outcome.algorithm, subject);
   record.condition("algorithm_first", outcome.algorithm_first, subject);
   record.condition("algorithms_timed", static_cast<std::int64_t>(outcome.algorithms), subject);
+  record.condition("algorithms_refused", static_cast<std::int64_t>(outcome.refused), subject);
   record.condition("operand_sets", static_cast<std::int64_t>(outcome.sets), subject);
   record.condition("operand_bytes", static_cast<std::int64_t>(outcome.operands.count), subject);
   record.condition("products_per_sample", static_cast<std::int64_t>(outcome.products), subject);
