@@ -93,6 +93,8 @@ cudaDataType factor_type(Format operand) {
 }  // namespace
 
 CublasLt::CublasLt(std::string_view folders) {
+  // 0 would run TF32 on the slower units of FP32 (cuBLAS manual, "Tensor Core Usage"), and a healthy GPU would look slow.
+  if (unsetenv("NVIDIA_TF32_OVERRIDE") != 0) throw std::runtime_error("removing NVIDIA_TF32_OVERRIDE failed");
   // Emulation by narrower types may report more than the hardware's own rate (cuBLAS manual, "Floating Point Emulation").
   for (const char* variable : {"CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_EMULATE_SINGLE_PRECISION"}) {
     if (setenv(variable, "0", 1) != 0) throw std::runtime_error(fmt::format("setting {} failed", variable));
@@ -134,6 +136,15 @@ struct Matmul::State {
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) const {
     demand(lt.description_set(description, attribute, static_cast<const void*>(&value), sizeof value), fmt::format("setting attribute {}", int{attribute}));
+  }
+  /// What `algorithm` has for `attribute`, whose type is that of `value`.
+  template <class T>
+  T configured(const Algorithm& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute, T value) const {
+    cublasLtMatmulAlgo_t algo;
+    std::memcpy(&algo, algorithm.opaque.data(), sizeof algo);
+    std::size_t written = 0;
+    demand(lt.configuration(&algo, attribute, &value, sizeof value, &written), "reading an algorithm");
+    return value;
   }
   /// The library reads the scales' places when a product is enqueued, so they may change from one to the next.
   void point_at(const OperandSet& operands) const {
@@ -236,24 +247,28 @@ void Matmul::enqueue(const Algorithm& algorithm, const OperandSet& set, const St
   state.point_at(set);
   cublasLtMatmulAlgo_t algo;
   std::memcpy(&algo, algorithm.opaque.data(), sizeof algo);
-  state.demand(state.lt.matmul(state.handle, state.description, state.one.data(), set.a, state.a, set.b, state.b,
-                               state.zero.data(), set.d, state.d, set.d, state.d, &algo, state.workspace.data(),
-                               state.workspace.size().count, stream.get()),
-               "enqueueing a product");
+  const cublasStatus_t status =
+      state.lt.matmul(state.handle, state.description, state.one.data(), set.a, state.a, set.b, state.b, state.zero.data(), set.d,
+                      state.d, set.d, state.d, &algo, state.workspace.data(), state.workspace.size().count, stream.get());
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    throw AlgorithmRefused(fmt::format("{}: enqueueing a product ({}): {}", kTitle, text(algorithm), state.lt.status_string(status)));
+  }
+}
+
+std::size_t Matmul::stored_parts(const Algorithm& algorithm) const {
+  const auto parts = state_->configured(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{});
+  const auto reduction = state_->configured(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, std::uint32_t{});
+  const bool stored = reduction == CUBLASLT_REDUCTION_SCHEME_INPLACE || reduction == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  return stored && parts > 1 ? static_cast<std::size_t>(parts) : 1;
 }
 
 std::string Matmul::text(const Algorithm& algorithm) const {
-  cublasLtMatmulAlgo_t algo;
-  std::memcpy(&algo, algorithm.opaque.data(), sizeof algo);
-  const auto number = [&](cublasLtMatmulAlgoConfigAttributes_t attribute, auto value) {
-    std::size_t written = 0;
-    state_->demand(state_->lt.configuration(&algo, attribute, &value, sizeof value, &written), "reading an algorithm");
-    return std::int64_t{value};
-  };
-  return fmt::format("id {}, tile {}, stages {}, split_k {}, inner_shape {}, cluster {}, workspace {} B",
+  const auto number = [&](auto attribute, auto value) { return std::int64_t{state_->configured(algorithm, attribute, value)}; };
+  return fmt::format("id {}, tile {}, stages {}, split_k {}, reduction {}, inner_shape {}, cluster {}, workspace {} B",
                      number(CUBLASLT_ALGO_CONFIG_ID, std::int32_t{}), number(CUBLASLT_ALGO_CONFIG_TILE_ID, std::uint32_t{}),
                      number(CUBLASLT_ALGO_CONFIG_STAGES_ID, std::uint32_t{}),
                      number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{}),
+                     number(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, std::uint32_t{}),
                      number(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, std::uint16_t{}),
                      number(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, std::uint16_t{}), algorithm.workspace.count);
 }

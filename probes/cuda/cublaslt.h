@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,8 @@ struct CublasLtFunctions;  // what the library exports; in cublaslt.cpp
 /// The library of this node. One for the process; its functions may be called from any thread.
 class CublasLt {
  public:
-  /// Opens libcublasLt of the major version this probe was built for and switches off the emulation of FP64 and FP32, which
-  /// a user's environment may have switched on. `folders` are searched first. Throws Skip when it is missing or of another
+  /// Opens libcublasLt of the major version this probe was built for and switches off the emulation of FP64 and FP32 and
+  /// lets TF32 be TF32, whatever a user's environment says. `folders` are searched first. Throws Skip when it is missing or of another
   /// version. Call before other threads run: it sets environment variables.
   explicit CublasLt(std::string_view folders);
   ~CublasLt();
@@ -44,6 +45,12 @@ struct Algorithm {
   friend bool operator==(const Algorithm&, const Algorithm&) = default;
 };
 
+/// The library does not run an algorithm on this machine, though it proposed it: one that it compiles at run time, for
+/// instance, where the compiler's library is missing.
+struct AlgorithmRefused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Memory that algorithms may use beside the operands: 32 MiB, NVIDIA's advice for Hopper and later (cuBLAS manual,
 /// cublasSetWorkspace).
 inline constexpr Bytes kGemmWorkspace = {std::uint64_t{32} << 20};
@@ -58,9 +65,11 @@ class Matmul {
   /// What the library's heuristic proposes, its favourite first, at most `most`; algorithms that its own check refuses and
   /// such as emulate a wider type by narrower ones are left out. `set` is one that will be multiplied. Empty when it has none for this device.
   [[nodiscard]] std::vector<Algorithm> algorithms(const OperandSet& set, std::size_t most);
-  /// Enqueues one product. Throws std::runtime_error when the library refuses.
+  /// Enqueues one product. Throws AlgorithmRefused when the library does.
   void enqueue(const Algorithm& algorithm, const OperandSet& set, const Stream& stream);
-  /// "id 66, tile 20, stages 36, split_k 1, inner_shape 0, cluster 5, workspace 0 B" in the library's own numbers.
+  /// How many partial sums `algorithm` rounds to the type of the result before it adds them up; 1 where it does not.
+  [[nodiscard]] std::size_t stored_parts(const Algorithm& algorithm) const;
+  /// "id 66, tile 20, stages 36, split_k 1, reduction 0, inner_shape 0, cluster 5, workspace 0 B" in the library's own numbers.
   [[nodiscard]] std::string text(const Algorithm& algorithm) const;
 
  private:

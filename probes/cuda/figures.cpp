@@ -44,6 +44,10 @@ double overlap_share(std::span<const Seconds> times) {
   return overlap_share(intervals);
 }
 
+bool all_ran_at(Seconds moment, std::span<const Seconds> times) {
+  return !times.empty() && std::ranges::all_of(times, [&](Seconds time) { return moment.count < time.count; });
+}
+
 std::size_t copies_for(Seconds one, Seconds wanted, std::size_t cap) {
   if (!(one.count > 0)) return cap;
   const double copies = std::ceil(wanted.count / one.count);

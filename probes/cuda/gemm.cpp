@@ -49,7 +49,8 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "library_version", .meaning = "Version of cuBLASLt."},
     {.name = "library_path", .meaning = "File of cuBLASLt."},
     {.name = "algorithm", .meaning = "The fastest algorithm, in the library's numbers."},
-    {.name = "algorithm_first", .meaning = "The library's favourite algorithm, in the same numbers."},
+    {.name = "algorithm_first", .meaning = "The library's favourite of the algorithms that it runs, in the same numbers."},
+    {.name = "algorithms_refused", .meaning = "Algorithms that the library proposed and then did not run."},
     {.name = "algorithms_timed", .meaning = "Algorithms that the library proposed and the trials timed."},
     {.name = "operand_sets", .meaning = "Sets of matrices used in turn."},
     {.name = "operand_bytes", .meaning = "Size of all sets together, in B."},
@@ -60,7 +61,7 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_gemm",
-    .revision = 1,
+    .revision = 2,
     .sampled = true,
     .measures = "Sustained rate of an NVIDIA GPU on dense matrix products of one element type.",
     .method =
@@ -72,7 +73,7 @@ constexpr ProbeSpec kSpec{
         "with the next one already in the queue. 2 m n k FLOPs are counted for each product, integer operations alike. FP64 and FP32 are never "
         "emulated by narrower types. After each sample the results of all sets are summed to 64 bits on the GPU and compared with the first "
         "ones; at the end 4096 elements of up to 8 sets, one in every tile of a 64 by 64 grid, are recomputed on the host from the operands as the GPU stores them, in FP64 or "
-        "wider, and compared within the accumulator's precision (FP8: 14 bits). Energy is the difference of the GPU's counter.",
+        "wider, and compared within the accumulator's precision (FP8: 14 bits) and, of algorithms that split k, that of the partial sums they store. Energy is the difference of the GPU's counter.",
     .source = "cuBLAS manual (cublasLtMatmul, block scaling layouts); OCP Microscaling 1.0; FP8 accumulation: arXiv 2412.19437, section 3.3.2.",
     .needs = "NVIDIA driver for CUDA 13, libcublasLt 13",
     .typical = {60},
@@ -87,7 +88,7 @@ struct Outcome {
   Sampling throughput, first;
   std::uint64_t mismatches = 0, changes = 0;
   std::int64_t checked = 0;
-  std::size_t products = 0, algorithms = 0, sets = 0;
+  std::size_t products = 0, algorithms = 0, refused = 0, sets = 0;
   Bytes operands;
   std::string algorithm, algorithm_first;
   std::optional<double> efficiency, energy_window_s;
@@ -135,10 +136,10 @@ Sampling measure_candidate(GemmSeries& series, const SamplingPlan& plan, GpuWatc
   return result;
 }
 
-std::uint64_t wrong(const std::vector<SampledProduct>& samples, const GemmType& type, std::int64_t& checked) {
+std::uint64_t wrong(const std::vector<SampledProduct>& samples, const GemmType& type, std::size_t parts, std::int64_t& checked) {
   std::uint64_t count = 0;
   for (const auto& product : samples) {
-    count += wrong_elements(product, type.exactness);
+    count += wrong_elements(product, type.exactness, parts);
     checked += static_cast<std::int64_t>(product.d.size());
   }
   return count;
@@ -170,9 +171,11 @@ Outcome measure_device(const Device& device, Meeting& meeting, const CublasLt& l
   meeting.finish();
   while (!meeting.all_finished()) series.next();  // company for those that are still measured
   series.drain();
-  outcome.mismatches = wrong(samples, plan.type, outcome.checked) + wrong(samples_first, plan.type, outcome.checked);
+  outcome.mismatches = wrong(samples, plan.type, bench.stored_parts(best), outcome.checked) +
+                       wrong(samples_first, plan.type, bench.stored_parts(0), outcome.checked);
   outcome.products = series.products();
   outcome.algorithms = bench.candidates().size();
+  outcome.refused = bench.refused();
   outcome.sets = bench.operands().sets();
   outcome.operands = bench.operands().size();
   outcome.algorithm = bench.text(best);
@@ -195,6 +198,7 @@ void record_outcome(Recorder& record, const Device& device, const Outcome& outco
   record.condition("algorithm", outcome.algorithm, subject);
   record.condition("algorithm_first", outcome.algorithm_first, subject);
   record.condition("algorithms_timed", static_cast<std::int64_t>(outcome.algorithms), subject);
+  record.condition("algorithms_refused", static_cast<std::int64_t>(outcome.refused), subject);
   record.condition("operand_sets", static_cast<std::int64_t>(outcome.sets), subject);
   record.condition("operand_bytes", static_cast<std::int64_t>(outcome.operands.count), subject);
   record.condition("products_per_sample", static_cast<std::int64_t>(outcome.products), subject);

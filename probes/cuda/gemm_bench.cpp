@@ -2,6 +2,7 @@
 #include "probes/cuda/gemm_bench.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -37,6 +38,22 @@ GemmBench::GemmBench(const Device& device, const CublasLt& library, const GemmTy
                            library.version(), type.name, shape.m, shape.n, shape.k, device.uuid, device.name,
                            device.compute_capability()));
   }
+  drop_refused();
+}
+
+void GemmBench::drop_refused() {
+  std::optional<AlgorithmRefused> first;
+  refused_ = std::erase_if(candidates_, [&](const Candidate& candidate) {
+    try {
+      matmul_.enqueue(candidate.algorithm, operands_.set(0), stream_);
+      return false;
+    } catch (const AlgorithmRefused& refusal) {
+      if (!first) first = refusal;
+      return true;
+    }
+  });
+  wait(stream_);
+  if (candidates_.empty()) throw *first;
 }
 
 void GemmBench::enqueue_turns(std::size_t candidate, std::size_t products) {

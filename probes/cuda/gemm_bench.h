@@ -24,8 +24,9 @@ struct Candidate {
 /// Operands, library and candidates for one type and shape on one device.
 class GemmBench {
  public:
-  /// Makes the operands and asks for algorithms, on the current device, which is `device`. Throws Skip naming type and
-  /// device when the library has no algorithm for them.
+  /// Makes the operands and asks for algorithms, on the current device, which is `device`; leaves out those that the library
+  /// then refuses to run. Throws Skip naming type and device when the library has no algorithm for them, AlgorithmRefused
+  /// when it runs none.
   GemmBench(const Device& device, const CublasLt& library, const GemmType& type, const GemmShape& shape, Pattern pattern,
             bool fast_accumulation);
 
@@ -33,10 +34,14 @@ class GemmBench {
   /// each, then longer ones in turn of those near the fastest. Returns the index of the fastest.
   std::size_t try_all();
 
-  /// In the library's order: the first is its favourite.
+  /// In the library's order: the first is its favourite of those that it runs.
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
+  /// How many algorithms the library proposed and refused to run.
+  [[nodiscard]] std::size_t refused() const { return refused_; }
   /// The candidate in words.
   [[nodiscard]] std::string text(std::size_t candidate) const { return matmul_.text(candidates_[candidate].algorithm); }
+  /// See Matmul::stored_parts.
+  [[nodiscard]] std::size_t stored_parts(std::size_t candidate) const { return matmul_.stored_parts(candidates_[candidate].algorithm); }
   [[nodiscard]] const GemmOperands& operands() const { return operands_; }
   [[nodiscard]] const Stream& stream() const { return stream_; }
   [[nodiscard]] const GemmShape& shape() const { return shape_; }
@@ -47,6 +52,7 @@ class GemmBench {
   [[nodiscard]] Seconds product_time(std::size_t candidate) const;
 
  private:
+  void drop_refused();
   void enqueue_turns(std::size_t candidate, std::size_t products);
   double time_of(const Graph& graph, std::size_t launches);
 
@@ -56,6 +62,7 @@ class GemmBench {
   GemmOperands operands_;
   Matmul matmul_;
   std::vector<Candidate> candidates_;
+  std::size_t refused_ = 0;
 };
 
 /// Samples of one candidate without a pause between them: while one is waited for, the next is in the queue.

@@ -82,15 +82,17 @@ void apply_block_scales(std::span<double> values, std::span<const std::size_t> l
   }
 }
 
-double largest_error(const Exactness& exactness, std::size_t k, double sum, double sum_of_squares) {
+double largest_error(const Exactness& exactness, std::size_t k, double sum, double sum_of_squares, std::size_t parts) {
   constexpr double kDeviations = 4;
   constexpr double kFewestSteps = 8;  // in short sums single products are as large as the partial sums
   const double steps = static_cast<double>(k) / static_cast<double>(exactness.per_step) + kFewestSteps;
-  const double accumulated = steps * exactness.accumulator * (kDeviations * std::sqrt(sum_of_squares) + std::abs(sum));
-  return accumulated + exactness.output * (std::abs(sum) + accumulated);
+  const double largest_partial = kDeviations * std::sqrt(sum_of_squares) + std::abs(sum);
+  const double accumulated = steps * exactness.accumulator * largest_partial;
+  const double split = parts > 1 ? static_cast<double>(parts) * exactness.output * largest_partial : 0;
+  return accumulated + exactness.output * (std::abs(sum) + accumulated) + split;
 }
 
-std::uint64_t wrong_elements(const SampledProduct& product, const Exactness& exactness) {
+std::uint64_t wrong_elements(const SampledProduct& product, const Exactness& exactness, std::size_t parts) {
   const std::size_t k = product.k, lines = product.a.size() / k, columns = product.b.size() / k;
   std::uint64_t wrong = 0;
   for (std::size_t i = 0; i < lines; ++i) {
@@ -106,7 +108,7 @@ std::uint64_t wrong_elements(const SampledProduct& product, const Exactness& exa
       }
       const auto error = static_cast<double>(std::abs(product.d[i * columns + j] - sum));
       // Written so that a result that is not a number is wrong.
-      if (!(error <= largest_error(exactness, k, static_cast<double>(sum), squares))) ++wrong;
+      if (!(error <= largest_error(exactness, k, static_cast<double>(sum), squares, parts))) ++wrong;
     }
   }
   return wrong;

@@ -31,15 +31,20 @@ struct SampledProduct {
 };
 
 /// Largest error of a right result, for the products p of one element that add up to `sum`:
-///   steps * accumulator * (4 sqrt(sum of p^2) + |sum|) + output * (|sum| + the former), steps = k / per_step + 8.
+///   accumulated + output * (|sum| + accumulated) + split, where
+///   accumulated = steps * accumulator * (4 sqrt(sum of p^2) + |sum|), steps = k / per_step + 8, and
+///   split = parts * output * (4 sqrt(sum of p^2) + |sum|) for more than one of `parts`, else 0.
 /// Partial sums of products with random signs stay within four times the root of their squares, but for less than one in
 /// 10^4, and those of products with one sign within |sum|; each step errs by a share of the partial sum. It is an estimate
 /// that holds for operands like ours, not a bound for all; a result that belongs to another line or column is far beyond.
-double largest_error(const Exactness& exactness, std::size_t k, double sum, double sum_of_squares);
+///
+/// `parts` says how many partial sums are rounded to the type of the result before they are added up (1: none is). Partial
+/// sums may be far larger than a sum in which they cancel, and so may what rounding them costs.
+double largest_error(const Exactness& exactness, std::size_t k, double sum, double sum_of_squares, std::size_t parts = 1);
 
 /// How many of the results differ from the reference (long double, terms in order) by more than largest_error or are not
-/// finite.
-std::uint64_t wrong_elements(const SampledProduct& product, const Exactness& exactness);
+/// finite. `parts` as there.
+std::uint64_t wrong_elements(const SampledProduct& product, const Exactness& exactness, std::size_t parts = 1);
 
 /// The index of the smallest median among `times` (one list of at least one for each candidate; the first of equals).
 std::size_t fastest(std::span<const std::vector<double>> times);

@@ -1,7 +1,9 @@
 // cuda_host_link: what goes between host memory and a GPU, both ways, by copy engine and by multiprocessors.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -27,8 +29,9 @@ constexpr double kLatencyInstrument = 1e-3;   // the launch of a kernel, some us
 constexpr double kPageableInstrument = 5e-3;  // waiting polls every 50 us; a copy takes 10 ms or more
 constexpr std::size_t kCopies = 16;           // as nvbandwidth 0.8 has it
 constexpr std::uint64_t kSteps = 16384;       // of the chase in one sample: 8 ms or more
-constexpr Seconds kLoadTime = {0.5};          // of copies both ways while the link is read: five readings
-constexpr std::size_t kLoadCopies = 200;      // a stream takes about a thousand operations
+constexpr std::chrono::milliseconds kReading{450};  // four or five readings of a link, one every 100 ms
+constexpr Seconds kLoadTime = {3};            // of copies both ways meanwhile: NVML takes its time to open and close 16 watches
+constexpr std::size_t kLoadCopies = 800;      // a stream takes about a thousand operations
 constexpr Bytes kGranule = {1 << 20};
 constexpr std::size_t kHostBuffers = 3;  // each way one that is pinned, and a pageable one
 constexpr std::array kUp = {Direction::h2d}, kDown = {Direction::d2h};
@@ -72,10 +75,11 @@ constexpr Metric kMetrics[] = {
      .instrument = kPageableInstrument},
     {.name = "pcie_generation",
      .unit = "1",
-     .meaning = "lowest PCIe generation of the link while copies ran both ways, where NVML tells it"},
+     .meaning = "lowest PCIe generation of the link while copies ran both ways, where NVML tells it and the copies "
+                "lasted"},
     {.name = "pcie_width",
      .unit = "1",
-     .meaning = "fewest PCIe lanes of the link while copies ran both ways, where NVML tells them"},
+     .meaning = "fewest PCIe lanes of the link while copies ran both ways, where NVML tells them and the copies lasted"},
     {.name = "pcie_replays",
      .unit = "1",
      .better = Better::lower,
@@ -98,6 +102,7 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_host_link",
+    .revision = 2,
     .sampled = true,
     .measures = "Bandwidth and latency between host memory and each GPU, one by one or all at once.",
     .method =
@@ -110,7 +115,7 @@ constexpr ProbeSpec kSpec{
         "and what its last copy left is compared word by word. The latency is that of a random cycle of pointers, one "
         "in each 128 B of 16 MiB, past "
         "the GPU's caches. PCIe generation and width are read while copies run both ways, because a link at rest may "
-        "lower both; the watch's "
+        "lower both, and left out where copies ended before the last reading; the watch's "
         "conditions span the whole measurement.",
     .source =
         "NVIDIA nvbandwidth 0.8, README and testcases, for size, number of copies and gate; it times one direction of "
@@ -215,7 +220,8 @@ void measure_pageable(const SamplingPlan& plan, Group& group, Recorder& record) 
   }
 }
 
-/// Reads generation and width of every link while copies run both ways on all of them.
+/// Reads generation and width of every link while copies run both ways on all of them. Where the copies ended before the
+/// last reading nothing is recorded: it may be of a link at rest.
 void measure_link(Group& group, Recorder& record) {
   const std::vector<Device>& devices = group.lanes.devices();
   const auto once = group.lanes.run(copy_lanes(group, kBoth, Engine::copy_engine, 1));
@@ -223,13 +229,20 @@ void measure_link(Group& group, Recorder& record) {
   std::vector<GpuWatch> watches = watches_for(devices);
   std::vector<Lane> lanes = copy_lanes(group, kBoth, Engine::copy_engine, copies_for(pass, kLoadTime, kLoadCopies));
   // Nothing waits for a gate here: when the last lane is enqueued, all links are busy.
+  const auto begin = std::chrono::steady_clock::now();  // before the copies begin, which errs to the safe side
+  Seconds read{};
   lanes.back().enqueue = [&, last = lanes.back().enqueue](const Stream& stream) {
     last(stream);
     for (GpuWatch& watch : watches) watch.start();
+    std::this_thread::sleep_for(kReading);
+    for (GpuWatch& watch : watches) watch.stop();
+    read = {std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   };
-  (void)group.lanes.run(lanes, Begin::as_it_comes);  // the load is the point, not its time
+  if (!all_ran_at(read, group.lanes.run(lanes, Begin::as_it_comes))) {
+    record.note("the PCIe links were not read: copies ended before the last reading; hint: choose a larger --size");
+    return;
+  }
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    watches[i].stop();
     if (const auto generation = watches[i].pcie_generation_min())
       record.measurement("pcie_generation", *generation, devices[i].subject());
     if (const auto width = watches[i].pcie_width_min()) record.measurement("pcie_width", *width, devices[i].subject());

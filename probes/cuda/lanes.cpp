@@ -8,8 +8,18 @@
 #include <stdlib.h>  // setenv is POSIX
 
 namespace assay {
+namespace {
 
-Lanes::Lanes(std::vector<Device> devices, std::size_t per_device) : devices_(std::move(devices)) {
+/// Pinned memory makes a context on the current GPU, which must be one of those that were chosen.
+Gate gate_of(const std::vector<Device>& devices) {
+  use(devices.front());
+  return {};
+}
+
+}  // namespace
+
+Lanes::Lanes(std::vector<Device> devices, std::size_t per_device)
+    : devices_(std::move(devices)), gate_(gate_of(devices_)) {
   for (const Device& device : devices_) {
     use(device);
     OneDevice part{.gate = make_stream(), .begin = make_event(), .lanes = {}};

@@ -24,7 +24,7 @@ enum class Begin { gated, as_it_comes };
 /// Streams, events and the gate for lanes on some devices.
 class Lanes {
  public:
-  /// Up to `per_device` lanes at once on each of `devices`.
+  /// Up to `per_device` lanes at once on each of `devices`, which are not none.
   Lanes(std::vector<Device> devices, std::size_t per_device);
 
   /// Runs all lanes at once; returns for each the time on its device from the common start to its own end. Behind a

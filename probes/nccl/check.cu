@@ -33,7 +33,7 @@ __global__ void count_kernel(const Number* buffer, std::uint64_t count, Pattern 
     // Compared as double, into which every type goes exactly; NaN matches nothing.
     if (!(static_cast<double>(buffer[i]) == static_cast<double>(received(pattern, i)))) ++wrong;
   }
-  if (wrong != 0) atomicAdd_system(mismatches, wrong);
+  if (wrong != 0) atomicAdd(mismatches, wrong);
 }
 
 /// Calls `work` with a null pointer of the element's type, which carries nothing but the type.
@@ -59,6 +59,10 @@ void fill(std::byte* buffer, std::uint64_t count, Element element, const Pattern
 void overwrite(std::byte* buffer, std::size_t bytes, const Stream& stream) {
   constexpr int kAllOnes = 0xff;
   check(cudaMemsetAsync(buffer, kAllOnes, bytes, stream.get()), "overwriting a receive buffer");
+}
+
+void clear(std::uint64_t* counter, const Stream& stream) {
+  check(cudaMemsetAsync(counter, 0, sizeof *counter, stream.get()), "clearing a counter");
 }
 
 void count_mismatches(const std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern,

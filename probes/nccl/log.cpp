@@ -115,7 +115,7 @@ std::optional<std::string> read_transport(std::string_view message) {
   if (!(scan.literal(" : ") && scan.peer() && scan.literal(" -> ") && scan.peer())) return std::nullopt;
   if (scan.literal(" [send] via NET/") || scan.literal(" [receive] via NET/")) return read_net("NET/", scan.rest());
   if (scan.literal(" via P2P/")) return read_p2p(scan.rest());
-  if (scan.literal(" via SHM/") && one_of(scan.rest(), {"direct/direct", "CE/direct", "direct/CE", "CE/CE"})) return "SHM";
+  if (scan.literal(" via SHM/") && one_of(scan.rest(), {"direct/direct", "CE/direct", "direct/CE", "CE/CE", "direct"})) return "SHM";
   return std::nullopt;
 }
 

@@ -91,7 +91,7 @@ class Session {
   json allocate(const json& request) {
     source_ = CollectiveBuffer(nccl_, {request.at("sent").get<std::uint64_t>()});
     target_ = CollectiveBuffer(nccl_, {request.at("received").get<std::uint64_t>()});
-    mismatches_ = PinnedBuffer({sizeof(std::uint64_t)});
+    mismatches_ = DeviceBuffer({sizeof(std::uint64_t)});
     return {{"source", source_.source()}};
   }
 
@@ -121,13 +121,15 @@ class Session {
                           .chunk = now.chunk, .seed = number, .modulus = sum_modulus(ranks, exact_limit(element_)),
                           .sparse = sum_is_sparse(ranks, exact_limit(element_))};
     const Places at = places(now, number);
-    *mismatches_.as<std::uint64_t>() = 0;
+    clear(mismatches_.as<std::uint64_t>(), stream_);
     fill(at.source, now.sent, element_, pattern, stream_);
     overwrite(at.target, now.received * size_of(element_), stream_);  // what the collective does not write cannot pass
     communicator_->enqueue(operation_, element_, now.chunk, at.source, at.target, stream_);
     count_mismatches(at.target, now.received, element_, pattern, mismatches_.as<std::uint64_t>(), stream_);
     communicator_->finish(stream_, kBatchLimit);
-    return {{"mismatches", *mismatches_.as<std::uint64_t>()}};
+    std::uint64_t found = 0;
+    copy_to_host(std::as_writable_bytes(std::span(&found, 1)), mismatches_.data());
+    return {{"mismatches", found}};
   }
 
   json time(const json& request) {
@@ -186,7 +188,7 @@ class Session {
   Gate gate_;
   bool gated_ = true;
   CollectiveBuffer source_, target_;  // before the communicator, which is aborted first and may still use them
-  PinnedBuffer mismatches_;
+  DeviceBuffer mismatches_;
   std::unique_ptr<Communicator> communicator_;
 };
 

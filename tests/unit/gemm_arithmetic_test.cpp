@@ -184,6 +184,28 @@ TEST(gemm_check, bf16_products_that_keep_14_bits_are_wrong) {
   EXPECT_GT(wrong_elements(computed(kBf16, 16, 14), gemm_type("tf32").exactness), 32U);
 }
 
+TEST(gemm_check, partial_sums_that_were_stored_in_the_type_of_the_result_are_right_where_they_are_expected) {
+  constexpr std::size_t kParts = 4;
+  SampledProduct product = computed(kBf16, 16, 24);
+  for (std::size_t i = 0; i < kLines; ++i) {
+    for (std::size_t j = 0; j < kLines; ++j) {
+      double sum = 0;
+      for (std::size_t part = 0; part < kParts; ++part) {
+        double partial = 0;
+        for (std::size_t t = part * kTerms / kParts; t < (part + 1) * kTerms / kParts; ++t) {
+          partial += product.a[i * kTerms + t] * product.b[j * kTerms + t];
+        }
+        sum = cut(sum + cut(partial, 8), 8);
+      }
+      product.d[i * kLines + j] = sum;
+    }
+  }
+  EXPECT_GT(wrong_elements(product, gemm_type("bf16").exactness), 0U);
+  EXPECT_EQ(wrong_elements(product, gemm_type("bf16").exactness, kParts), 0U);
+  std::ranges::rotate(product.d, product.d.begin() + kLines);
+  EXPECT_GT(wrong_elements(product, gemm_type("bf16").exactness, kParts), kLines * kLines * 9 / 10);
+}
+
 TEST(gemm_check, results_that_belong_to_another_line_are_nearly_all_wrong_even_for_fp8) {
   SampledProduct product = computed(kE4m3, 32, 24);
   std::ranges::rotate(product.d, product.d.begin() + kLines);

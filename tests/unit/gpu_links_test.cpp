@@ -52,6 +52,14 @@ TEST(overlap, of_a_common_start_is_the_shortest_time_over_the_longest) {
   EXPECT_DOUBLE_EQ(overlap_share(times), 0.5);
 }
 
+TEST(all_ran_at, a_moment_before_the_first_end_and_at_no_other) {
+  const std::vector<Seconds> times = {{2}, {4}, {3}};
+  EXPECT_TRUE(all_ran_at({1.9}, times));
+  EXPECT_FALSE(all_ran_at({2}, times));
+  EXPECT_FALSE(all_ran_at({3.5}, times));
+  EXPECT_FALSE(all_ran_at({0}, {}));
+}
+
 TEST(copies, fill_the_time_that_is_wanted_and_stop_at_the_cap) {
   EXPECT_EQ(copies_for({0.010}, {0.05}, 16), 5U);
   EXPECT_EQ(copies_for({0.011}, {0.05}, 16), 5U);

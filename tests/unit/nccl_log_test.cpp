@@ -69,6 +69,10 @@ TEST(nccl_log, of_other_versions_tells_whether_there_is_multicast) {
   EXPECT_EQ(read_nccl_log("n01:1:1 [0] NCCL INFO NVLS multicast support is available on dev 3\n").multicast, true);  // 2.26, 2.30
 }
 
+TEST(nccl_log, of_other_versions_tells_that_memory_of_the_host_is_between_ranks) {
+  EXPECT_EQ(read_nccl_log("n01:1:1 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct\n").transports, (Words{"SHM"}));  // 2.30
+}
+
 TEST(nccl_variables, are_told_without_those_for_logging_and_without_any_others) {
   const char* const environment[] = {"PATH=/bin", "NCCL_IB_HCA=mlx5_0", "NCCL_DEBUG=WARN", "NCCL_DEBUG_FILE=/tmp/x", "AWS_SECRET=s",
                                      "NCCL_ALGO=Ring", "NCCLX=1", nullptr};
