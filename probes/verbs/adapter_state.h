@@ -1,7 +1,9 @@
 // adapter_state: what the files that call libibverbs share; not for others.
 #pragma once
 
+#include <cerrno>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -74,6 +76,7 @@ class Mapping {
 };
 
 struct RegisteredMemory::State {
+  explicit State(std::size_t size) : mapping(size) {}
   Mapping mapping;
   VerbsHandle<ibv_mr> region;
   bool relaxed = false;

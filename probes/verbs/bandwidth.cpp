@@ -140,7 +140,7 @@ class Passage {
  public:
   Passage(Session& session, const RegisteredMemory& memory, const Wanted& wanted, const SamplingPlan& sampling, const MessagePlan& plan,
           Direction direction, std::uint64_t number)
-      : session_(session), memory_(memory), wanted_(wanted), sampling_(sampling), plan_(plan), layout_(layout_for(memory_area(plan))),
+      : session_(session), memory_(memory), wanted_(wanted), sampling_(sampling), plan_(plan), layout_(layout_for(plan.area())),
         direction_(direction), number_(number), sends_(has_payload_from(session.rank())), receives_(has_payload_from(1 - session.rank())),
         posts_(wanted.operation == VerbsOperation::read ? receives_ : sends_) {}
 
@@ -160,9 +160,6 @@ class Passage {
     if (receives_) seen.mismatches = count_mismatches(area(layout_.target), plan_, stamp_of(1 - session_.rank()));
     return seen;
   }
-
-  /// Bytes of one area; all sizes share the layout of the largest.
-  static std::size_t memory_area(const MessagePlan& plan) { return plan.area(); }
 
  private:
   [[nodiscard]] bool has_payload_from(int rank) const {

@@ -33,11 +33,11 @@ constexpr std::string_view kPauses[] = {"port_xmit_wait", "net.rx_pause*", "net.
 constexpr std::string_view kCongestionMarks[] = {"np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled", "rp_cnp_ignored",
                                                  "port_xmit_ecn*", "rx_ecn_marked_pkts", "rx_cnp_pkts", "tx_cnp_pkts"};
 constexpr CounterGroup kGroups[] = {
-    {.name = "retransmits", .meaning = "", .members = kRetransmits},
-    {.name = "link_errors", .meaning = "", .members = kLinkErrors},
-    {.name = "discards", .meaning = "", .members = kDiscards},
-    {.name = "pauses", .meaning = "", .members = kPauses},
-    {.name = "congestion_marks", .meaning = "", .members = kCongestionMarks},
+    {.name = "retransmits", .members = kRetransmits},
+    {.name = "link_errors", .members = kLinkErrors},
+    {.name = "discards", .members = kDiscards},
+    {.name = "pauses", .members = kPauses},
+    {.name = "congestion_marks", .members = kCongestionMarks},
 };
 
 /// Whether `name` is `pattern`, in which each '*' stands for any text.

@@ -32,7 +32,6 @@ Counters change_of(const Counters& before, const Counters& after);
 /// What a group of counters stands for.
 struct CounterGroup {
   std::string_view name;     ///< of the condition
-  std::string_view meaning;  ///< of the condition
   std::span<const std::string_view> members;  ///< names; each `*` stands for any text
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "probes/core/record.h"
 #include "probes/verbs/adapter.h"
 #include "probes/verbs/endpoint.h"
 #include "probes/verbs/port_facts.h"

@@ -121,9 +121,15 @@ void record_times(Recorder& record, const Session& session, const Timed& timed, 
   record.measurement("latency_max", largest, session.subject(), at);
 }
 
-/// One size: fills, plays, compares. `inlined` gets what the device granted.
-Timed measure_size(Session& session, const RegisteredMemory& memory, const Wanted& wanted, Bytes size, std::uint64_t number, std::uint64_t& mismatches,
-                   std::uint32_t& inlined) {
+/// One size as this rank saw it.
+struct Played {
+  Timed timed;
+  std::uint64_t mismatches = 0;
+  std::uint32_t inlined = 0;  ///< what the device granted, B
+};
+
+/// One size: fills, plays, compares. `number` tells its pattern from that of other sizes.
+Played play(Session& session, const RegisteredMemory& memory, const Wanted& wanted, Bytes size, std::uint64_t number) {
   const MessagePlan plan = plan_messages(size, 1, 2, {0});  // one slot
   const AreaLayout layout = layout_for(plan.area());
   const auto source = memory.bytes().subspan(layout.source, plan.area()), target = memory.bytes().subspan(layout.target, plan.area());
@@ -134,14 +140,13 @@ Timed measure_size(Session& session, const RegisteredMemory& memory, const Wante
   VerbsEndpoint endpoint(session.adapter(), memory, {.queue_pairs = 1, .sends = PingPong::kSends, .receives = PingPong::kReceives, .inlined = kInlined});
   PingPong game(endpoint, memory, layout, size, wanted.operation, session.stall_limit());
   session.connect(endpoint);
-  const Timed timed = exchange(game, wanted, session.rank() == 0);
+  Played played{.timed = exchange(game, wanted, session.rank() == 0), .mismatches = 0, .inlined = endpoint.inlined()};
   session.barrier();
   // The counting byte at the end was looked at with every message; the pattern of a message that is one byte shorter is the same.
   MessagePlan compared = plan;
   if (!reads) compared.size.count -= 1;
-  if (!reads || session.rank() == 0) mismatches += count_mismatches(target, compared, other);
-  inlined = endpoint.inlined();
-  return timed;
+  if (!reads || session.rank() == 0) played.mismatches = count_mismatches(target, compared, other);
+  return played;
 }
 
 void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group, Recorder* record) {
@@ -152,12 +157,12 @@ void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group,
   std::uint64_t number = 0;
   std::uint32_t inlined = 0;
   for (const Bytes size : wanted.sizes) {
-    std::uint64_t mismatches = 0;
-    const Timed timed = measure_size(session, memory, wanted, size, ++number, mismatches, inlined);
-    mismatches += std::stoull(session.swap(std::to_string(mismatches)));
+    const Played played = play(session, memory, wanted, size, ++number);
+    const std::uint64_t mismatches = played.mismatches + std::stoull(session.swap(std::to_string(played.mismatches)));
+    inlined = played.inlined;
     if (record == nullptr || session.rank() != 0) continue;
     const Values at{{"size", static_cast<std::int64_t>(size.count)}};
-    record_times(*record, session, timed, at);
+    record_times(*record, session, played.timed, at);
     record->measurement("mismatches", static_cast<double>(mismatches), session.subject(), at);
   }
   if (record == nullptr) return;

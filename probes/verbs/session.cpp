@@ -46,8 +46,9 @@ std::string fresh_token() {
 
 /// Both ranks of a loopback in this process.
 void run_loopback(Recorder& record, const std::function<void(Rendezvous&, Recorder*)>& part, const RendezvousLimits& limits) {
-  RendezvousListener listener({.host = "127.0.0.1", .port = 0});
-  const Endpoint at{.host = "127.0.0.1", .port = listener.port()};
+  Endpoint at{.host = "127.0.0.1", .port = 0};
+  RendezvousListener listener(at);
+  at.port = listener.port();
   const std::string token = fresh_token();
   std::exception_ptr trouble;
   std::thread other([&] {
