@@ -1,20 +1,13 @@
-// sizes: the message sizes of a run, and which of them fit.
+// sizes: which message sizes of a run fit.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
+#include "probes/core/sizes.h"
 #include "probes/core/units.h"
 #include "probes/nccl/operation.h"
 
 namespace assay {
-
-/// Most sizes in one run; 8 B to 16 GiB by doubling are 32.
-inline constexpr std::size_t kMaxSizes = 64;
-
-/// Reads "8,64KiB,1MiB..16GiB": sizes and ranges, separated by commas; a range doubles from its first size up to its
-/// last. Ascending, each once. Throws BadParameter with the part that cannot be read.
-std::vector<Bytes> parse_sizes(std::string_view text);
 
 /// Which sizes can be measured.
 struct FittingSizes {

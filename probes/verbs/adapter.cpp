@@ -1,0 +1,140 @@
+// adapter: opening, asking, registering.
+#include "probes/verbs/adapter.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+
+#include <sys/mman.h>
+
+#include <fmt/format.h>
+
+#include "probes/core/probe.h"
+#include "probes/verbs/adapter_state.h"
+
+namespace assay {
+namespace {
+
+constexpr std::uint32_t kMaxUint8 = 255;
+
+std::uint8_t as_byte(int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, static_cast<int>(kMaxUint8))); }
+
+/// Size of an MTU code in bytes (InfiniBand Architecture Specification, vol. 1, 9.2: 1 is 256 B, each further one doubles).
+int mtu_bytes(ibv_mtu code) { return 128 << static_cast<int>(code); }
+
+ibv_port_attr port_of(const VerbsFunctions& verbs, ibv_context* context, int number) {
+  ibv_port_attr attributes = {};
+  const auto port = static_cast<std::uint8_t>(number);
+  // As verbs.h does it: the extended call fills the whole structure, the old function the part that it knows.
+  if (auto* const extended = verbs_get_ctx_op(context, query_port)) {
+    demand_verbs(extended->query_port(context, port, &attributes, sizeof attributes), "ibv_query_port");
+  } else {
+    demand_verbs(verbs.query_port(context, port, reinterpret_cast<_compat_ibv_port_attr*>(&attributes)), "ibv_query_port");
+  }
+  return attributes;
+}
+
+bool stamps_completions(ibv_context* context) {
+  auto* const extended = verbs_get_ctx_op(context, query_device_ex);
+  ibv_device_attr_ex attributes = {};
+  if (extended == nullptr || extended->query_device_ex(context, nullptr, &attributes, sizeof attributes) != 0) return false;
+  return attributes.completion_timestamp_mask != 0;
+}
+
+AdapterLimits limits_of(const VerbsFunctions& verbs, ibv_context* context, int number) {
+  ibv_device_attr device = {};
+  demand_verbs(verbs.query_device(context, &device), "ibv_query_device");
+  const ibv_port_attr port = port_of(verbs, context, number);
+  return {.mtu = mtu_bytes(port.active_mtu),
+          .lid = port.lid,
+          .work_requests = static_cast<std::uint32_t>(std::max(device.max_qp_wr, 0)),
+          .completions = static_cast<std::uint32_t>(std::max(device.max_cqe, 0)),
+          .reads_as_initiator = as_byte(device.max_qp_init_rd_atom),
+          .reads_as_responder = as_byte(device.max_qp_rd_atom),
+          .largest_message = port.max_msg_sz,
+          .completion_timestamps = stamps_completions(context)};
+}
+
+VerbsHandle<ibv_context> open_named(const VerbsFunctions& verbs, const std::string& name) {
+  int count = 0;
+  ibv_device** const list = verbs.get_device_list(&count);
+  if (list == nullptr) throw Skip(fmt::format("libibverbs lists no devices: {}; is ib_uverbs loaded?", std::generic_category().message(errno)));
+  const auto release = [&](ibv_device** all) { verbs.free_device_list(all); };
+  const std::unique_ptr<ibv_device*, decltype(release)> devices(list, release);
+  for (int i = 0; i < count; ++i) {
+    if (name != verbs.get_device_name(list[i])) continue;
+    errno = 0;
+    ibv_context* const context = verbs.open_device(list[i]);
+    if (context != nullptr) return {context, VerbsDeleter<ibv_context>{verbs.close_device}};
+    if (errno == EACCES || errno == EPERM) throw Skip(fmt::format("{} may not be opened: no access to /dev/infiniband/uverbs*", name));
+    demand_verbs(errno == 0 ? EIO : errno, "ibv_open_device " + name);
+  }
+  throw Skip(fmt::format("the kernel has {}, but libibverbs at {} does not list it: its provider library or /dev/infiniband/uverbs* is missing", name,
+                         verbs.library.path()));
+}
+
+}  // namespace
+
+void demand_verbs(int code, std::string_view what) {
+  if (code != 0) throw std::runtime_error(fmt::format("{}: {}", what, std::generic_category().message(code < 0 ? -code : code)));
+}
+
+Mapping::Mapping(std::size_t size) : size_(size) {
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), fmt::format("mapping {} B", size));
+  data_ = static_cast<std::byte*>(memory);
+  (void)madvise(data_, size_, MADV_HUGEPAGE);  // fewer entries in the adapter's translation table; only a wish
+  std::memset(data_, 0, size_);                // from the CPUs beside the adapter, so that the memory is there, too
+}
+
+Mapping::~Mapping() { (void)munmap(data_, size_); }  // cannot fail: it is a mapping of ours
+
+RegisteredMemory::RegisteredMemory(std::unique_ptr<State> state) : state_(std::move(state)) {}
+RegisteredMemory::RegisteredMemory(RegisteredMemory&&) noexcept = default;
+RegisteredMemory::~RegisteredMemory() = default;
+std::span<std::byte> RegisteredMemory::bytes() const { return state_->mapping.bytes(); }
+std::uint64_t RegisteredMemory::address() const { return reinterpret_cast<std::uint64_t>(state_->mapping.bytes().data()); }
+std::uint32_t RegisteredMemory::remote_key() const { return state_->region->rkey; }
+bool RegisteredMemory::relaxed() const { return state_->relaxed; }
+
+Adapter::Adapter(const PortFacts& port) : state_(std::make_unique<State>()) {
+  auto& verbs = state_->verbs;
+  try {
+    verbs.reg_mr_iova2 = verbs.library.symbol<decltype(&::ibv_reg_mr_iova2)>("ibv_reg_mr_iova2");
+  } catch (const Skip&) {
+    verbs.reg_mr_iova2 = nullptr;  // an older library has strict ordering alone, and the record says so
+  }
+  state_->port = port;
+  state_->context = open_named(verbs, port.device);
+  state_->limits = limits_of(verbs, state_->context.get(), port.port);
+  state_->domain = owned(verbs.alloc_pd(state_->context.get()), verbs.dealloc_pd, "ibv_alloc_pd");
+}
+
+Adapter::Adapter(Adapter&&) noexcept = default;
+Adapter::~Adapter() = default;
+const PortFacts& Adapter::port() const { return state_->port; }
+const AdapterLimits& Adapter::limits() const { return state_->limits; }
+const std::string& Adapter::library() const { return state_->verbs.library.path(); }
+
+RegisteredMemory Adapter::memory(std::size_t size, Ordering ordering) const {
+  constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  const auto& verbs = state_->verbs;
+  const bool relaxed = ordering == Ordering::relaxed && verbs.reg_mr_iova2 != nullptr;
+  auto state = std::make_unique<RegisteredMemory::State>(size);
+  std::byte* const data = state->mapping.bytes().data();
+  errno = 0;
+  ibv_mr* const region = relaxed ? verbs.reg_mr_iova2(state_->domain.get(), data, size, reinterpret_cast<std::uint64_t>(data),
+                                                      static_cast<unsigned>(kAccess) | IBV_ACCESS_RELAXED_ORDERING)
+                                 : verbs.reg_mr(state_->domain.get(), data, size, kAccess);
+  if (region == nullptr && errno == ENOMEM) {
+    throw std::runtime_error(fmt::format("ibv_reg_mr of {} B: not enough lockable memory; hint: raise the limit (ulimit -l, or memlock in limits.conf)", size));
+  }
+  state->region = owned(region, verbs.dereg_mr, fmt::format("ibv_reg_mr of {} B", size));
+  state->relaxed = relaxed;
+  return RegisteredMemory(std::move(state));
+}
+
+}  // namespace assay

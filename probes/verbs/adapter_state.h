@@ -1,0 +1,91 @@
+// adapter_state: what the files that call libibverbs share; not for others.
+#pragma once
+
+#include <cerrno>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <infiniband/verbs.h>
+
+#include "probes/core/library.h"
+#include "probes/verbs/adapter.h"
+
+namespace assay {
+
+/// The functions of libibverbs. Posting and polling go through the device's context and need none.
+struct VerbsFunctions {
+  Library library = Library::open("libibverbs.so.1", "libibverbs (rdma-core)");
+  decltype(&::ibv_get_device_list) get_device_list = library.symbol<decltype(&::ibv_get_device_list)>("ibv_get_device_list");
+  decltype(&::ibv_free_device_list) free_device_list = library.symbol<decltype(&::ibv_free_device_list)>("ibv_free_device_list");
+  decltype(&::ibv_get_device_name) get_device_name = library.symbol<decltype(&::ibv_get_device_name)>("ibv_get_device_name");
+  decltype(&::ibv_open_device) open_device = library.symbol<decltype(&::ibv_open_device)>("ibv_open_device");
+  decltype(&::ibv_close_device) close_device = library.symbol<decltype(&::ibv_close_device)>("ibv_close_device");
+  decltype(&::ibv_query_device) query_device = library.symbol<decltype(&::ibv_query_device)>("ibv_query_device");
+  decltype(&::ibv_query_port) query_port = library.symbol<decltype(&::ibv_query_port)>("ibv_query_port");
+  decltype(&::ibv_alloc_pd) alloc_pd = library.symbol<decltype(&::ibv_alloc_pd)>("ibv_alloc_pd");
+  decltype(&::ibv_dealloc_pd) dealloc_pd = library.symbol<decltype(&::ibv_dealloc_pd)>("ibv_dealloc_pd");
+  decltype(&::ibv_reg_mr) reg_mr = library.symbol<decltype(&::ibv_reg_mr)>("ibv_reg_mr");
+  decltype(&::ibv_dereg_mr) dereg_mr = library.symbol<decltype(&::ibv_dereg_mr)>("ibv_dereg_mr");
+  decltype(&::ibv_create_cq) create_cq = library.symbol<decltype(&::ibv_create_cq)>("ibv_create_cq");
+  decltype(&::ibv_destroy_cq) destroy_cq = library.symbol<decltype(&::ibv_destroy_cq)>("ibv_destroy_cq");
+  decltype(&::ibv_create_qp) create_qp = library.symbol<decltype(&::ibv_create_qp)>("ibv_create_qp");
+  decltype(&::ibv_modify_qp) modify_qp = library.symbol<decltype(&::ibv_modify_qp)>("ibv_modify_qp");
+  decltype(&::ibv_destroy_qp) destroy_qp = library.symbol<decltype(&::ibv_destroy_qp)>("ibv_destroy_qp");
+  decltype(&::ibv_wc_status_str) wc_status_str = library.symbol<decltype(&::ibv_wc_status_str)>("ibv_wc_status_str");
+  decltype(&::ibv_reg_mr_iova2) reg_mr_iova2 = nullptr;  ///< since rdma-core 27; passes optional access flags on
+};
+
+/// Frees a handle of libibverbs by the function that the library gave for it.
+template <class Handle>
+struct VerbsDeleter {
+  int (*function)(Handle*) = nullptr;
+  void operator()(Handle* handle) const { (void)function(handle); }  // at the end of the process nothing can be done about it
+};
+template <class Handle>
+using VerbsHandle = std::unique_ptr<Handle, VerbsDeleter<Handle>>;
+
+/// Takes a handle that the call `what` returned; null throws std::runtime_error with errno's words.
+template <class Handle>
+VerbsHandle<Handle> owned(Handle* handle, int (*free)(Handle*), std::string_view what);
+
+/// Throws std::runtime_error "what: words of code" when a call returned `code` other than 0.
+void demand_verbs(int code, std::string_view what);
+
+struct Adapter::State {
+  VerbsFunctions verbs;
+  PortFacts port;
+  AdapterLimits limits;
+  VerbsHandle<ibv_context> context;
+  VerbsHandle<ibv_pd> domain;
+};
+
+/// Page-aligned memory of its own mapping.
+class Mapping {
+ public:
+  explicit Mapping(std::size_t size);
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping();
+  [[nodiscard]] std::span<std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+struct RegisteredMemory::State {
+  explicit State(std::size_t size) : mapping(size) {}
+  Mapping mapping;
+  VerbsHandle<ibv_mr> region;
+  bool relaxed = false;
+};
+
+template <class Handle>
+VerbsHandle<Handle> owned(Handle* handle, int (*free)(Handle*), std::string_view what) {
+  if (handle == nullptr) demand_verbs(errno == 0 ? EIO : errno, what);
+  return VerbsHandle<Handle>(handle, VerbsDeleter<Handle>{free});
+}
+
+}  // namespace assay

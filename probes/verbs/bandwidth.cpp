@@ -1,0 +1,286 @@
+// verbs_bandwidth: payload rate between two RDMA ports, each direction alone and both at once, every slot verified.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <future>
+#include <optional>
+#include <span>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "probes/core/join.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/sampling.h"
+#include "probes/core/sizes.h"
+#include "probes/verbs/session.h"
+#include "probes/verbs/stream.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr Parameter kOwnParameters[] = {
+    {.name = "sizes", .fallback = "64KiB,8MiB", .quick = "64KiB", .meaning = "message sizes, separated by commas; first..last doubles; 2 B to 64 MiB"},
+    {.name = "qps", .unit = "1", .fallback = "4", .meaning = "queue pairs, 1 to 16"},
+    {.name = "depth", .unit = "1", .fallback = "128", .meaning = "messages in flight on each queue pair, 2 to 1024"},
+    {.name = "directions", .fallback = "all", .meaning = "which directions to measure", .choices = "all forward backward both"},
+    {.name = "window", .unit = "s", .fallback = "200ms", .quick = "50ms", .meaning = "time of one sample, cut out of a stream that does not pause"},
+    {.name = "buffer", .unit = "B", .fallback = "64MiB", .meaning = "memory for messages at each end; one slot for each queue pair may take more"},
+};
+constexpr auto kParameters = join(kVerbsParameters, kOwnParameters);
+// Two readings of the clock, 0.1 us together, in a window of 50 ms or more.
+constexpr double kInstrument = 2e-6;
+constexpr Metric kMetrics[] = {
+    {.name = "bandwidth_forward", .unit = "B/s", .meaning = "payload from rank 0 to rank 1, nothing the other way, where the path is fabric", .instrument = kInstrument},
+    {.name = "bandwidth_backward", .unit = "B/s", .meaning = "payload from rank 1 to rank 0, nothing the other way, where the path is fabric", .instrument = kInstrument},
+    {.name = "bandwidth_both", .unit = "B/s", .meaning = "sum of both directions at once, where the path is fabric", .instrument = kInstrument},
+    {.name = "bandwidth_both_slower", .unit = "B/s", .meaning = "the slower direction while both are at work, where the path is fabric", .instrument = kInstrument},
+    {.name = "loopback_bandwidth", .unit = "B/s", .meaning = "payload from a port to itself, where the path is loopback; says nothing of cables and switches", .instrument = kInstrument},
+    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "bytes, of all slots and directions, that are not what was sent"},
+};
+constexpr ConditionSpec kOwnConditions[] = {
+    {.name = "slots", .meaning = "message slots of each queue pair that were verified, at the largest size, where this is rank 0"},
+};
+constexpr auto kConditions = join(kVerbsConditions, kCounterConditions, kOwnConditions);
+constexpr ProbeSpec kSpec{
+    .name = "verbs_bandwidth",
+    .scope = Scope::group,  // of two ranks; one rank alone is a loopback
+    .sampled = true,
+    .measures = "Payload bandwidth between two RDMA ports by write, read or send, each direction alone and both at once.",
+    .method =
+        "Reliable connections over libibverbs; addresses go over TCP between the ranks. The posting side keeps `depth` messages in flight on "
+        "each queue pair; small ones are posted in batches of which the last tells its completion. The stream does not pause from the first "
+        "message to the last: samples are windows of it, the bytes completed over the host's time between the last completions of two windows, "
+        "so start-up and draining are in none. A direction is that of the payload, whoever posts. With both directions at once each rank "
+        "measures its own for the same number of windows after the same warm-up and goes on until the other has measured; the sum and the "
+        "minimum pair the windows by number. Before a direction the target is filled with other bytes; afterwards every byte of every slot is "
+        "compared with what was sent: what the last pass over the slots left is verified, not each pass. A fabric is two kernels: two ranks "
+        "with one boot id are an error. Counters of both ports are read before and after.",
+    .source = "linux-rdma/perftest 24.07 for the definitions (RC, one direction per figure); InfiniBand Architecture Specification, vol. 1.",
+    .needs = "RDMA adapters with active ports (InfiniBand, RoCE) on two nodes, rdma-core's libibverbs.so.1",
+    .typical = {60},
+    .deadline = {900},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
+
+constexpr std::int64_t kMaxDepth = 1024;
+
+enum class Direction { forward, backward, both };
+
+/// The parameters that shape the messages, checked.
+struct Wanted {
+  VerbsOperation operation = VerbsOperation::write;
+  std::vector<Bytes> sizes;
+  std::int64_t pairs = 1, depth = 128;
+  Seconds window;
+  Bytes buffer;
+  std::vector<Direction> directions;
+};
+
+std::vector<Direction> directions_of(const std::string& word, bool loopback) {
+  if (loopback || word == "forward") return {Direction::forward};
+  if (word == "backward") return {Direction::backward};
+  if (word == "both") return {Direction::both};
+  return {Direction::forward, Direction::backward, Direction::both};
+}
+
+Wanted wanted_of(const Parameters& given) {
+  Wanted wanted{.operation = verbs_operation(given.text("operation")),
+                .sizes = parse_sizes(given.text("sizes")),
+                .pairs = given.count("qps"),
+                .depth = given.count("depth"),
+                .window = given.seconds("window"),
+                .buffer = given.bytes("buffer"),
+                .directions = directions_of(given.text("directions"), given.text("path") == "loopback")};
+  if (wanted.pairs < 1 || wanted.pairs > kMaxQueuePairs) throw BadParameter(fmt::format("qps: {} is not from 1 to {}", wanted.pairs, kMaxQueuePairs));
+  if (wanted.depth < 2 || wanted.depth > kMaxDepth) throw BadParameter(fmt::format("depth: {} is not from 2 to {}", wanted.depth, kMaxDepth));
+  if (!(wanted.window.count > 0)) throw BadParameter("window: 0 s hold no message; give at least 1ms");
+  if (wanted.sizes.front().count < 2 || wanted.sizes.back() > kMaxMessage) {
+    throw BadParameter(fmt::format("sizes: {} and {} B are not all from 2 B to 64 MiB", wanted.sizes.front().count, wanted.sizes.back().count));
+  }
+  return wanted;
+}
+
+/// A barrier that a second thread waits in while the first goes on moving messages.
+class Arrival {
+ public:
+  explicit Arrival(Session& session)
+      : waiting_(std::async(std::launch::async, [this, &session] {
+          const Mark mark{here_};
+          session.barrier();
+        })) {}
+  /// Whether the other rank has come, or will not come any more.
+  [[nodiscard]] bool here() const { return here_.load(std::memory_order_acquire); }
+  /// Throws what the barrier threw.
+  void get() { waiting_.get(); }
+
+ private:
+  struct Mark {
+    std::atomic<bool>& flag;
+    ~Mark() { flag.store(true, std::memory_order_release); }
+  };
+  std::atomic<bool> here_ = false;
+  std::future<void> waiting_;
+};
+
+/// What one rank saw of one direction.
+struct Seen {
+  Sampling sampling;  ///< empty where this rank did not post
+  std::uint64_t mismatches = 0;
+};
+
+/// One size in one direction, as one rank takes part in it.
+class Passage {
+ public:
+  Passage(Session& session, const RegisteredMemory& memory, const Wanted& wanted, const SamplingPlan& sampling, const MessagePlan& plan,
+          Direction direction, std::uint64_t number)
+      : session_(session), memory_(memory), wanted_(wanted), sampling_(sampling), plan_(plan), layout_(layout_for(plan.area())),
+        direction_(direction), number_(number), sends_(has_payload_from(session.rank())), receives_(has_payload_from(1 - session.rank())),
+        posts_(wanted.operation == VerbsOperation::read ? receives_ : sends_) {}
+
+  Seen run() {
+    if (sends_) fill_messages(area(layout_.source), plan_, stamp_of(session_.rank()));
+    if (receives_) poison_messages(area(layout_.target), plan_, stamp_of(1 - session_.rank()));
+    const bool by_send = wanted_.operation == VerbsOperation::send;
+    VerbsEndpoint endpoint(session_.adapter(), memory_,
+                           {.queue_pairs = plan_.queue_pairs, .sends = plan_.depth, .receives = by_send ? Receiver::room(plan_) : 1});
+    std::optional<Receiver> receiver;
+    if (by_send && receives_) receiver.emplace(endpoint, plan_, layout_);
+    session_.connect(endpoint);
+    Seen seen = posts_ ? measure(endpoint, receiver) : Seen{};
+    if (!posts_) wait_for_other(receiver);
+    // Whoever posts has seen all of its messages complete before it came here, so nothing is on the way any more.
+    session_.barrier();
+    if (receives_) seen.mismatches = count_mismatches(area(layout_.target), plan_, stamp_of(1 - session_.rank()));
+    return seen;
+  }
+
+ private:
+  [[nodiscard]] bool has_payload_from(int rank) const {
+    if (direction_ == Direction::both) return true;
+    return (direction_ == Direction::forward) == (rank == 0);
+  }
+  [[nodiscard]] std::span<std::byte> area(std::size_t begin) const { return memory_.bytes().subspan(begin, plan_.area()); }
+  [[nodiscard]] Stamp stamp_of(int source) const { return {.seed = number_ * 2 + static_cast<std::uint64_t>(source)}; }
+
+  /// Takes sends in until the other rank has come to the end, which it says over TCP.
+  void wait_for_other(std::optional<Receiver>& receiver) {
+    if (!receiver) return session_.barrier();
+    Arrival other(session_);
+    while (!other.here()) receiver->pump();
+    other.get();
+  }
+
+  Seen measure(VerbsEndpoint& endpoint, std::optional<Receiver>& receiver) {
+    const auto meanwhile = [&] {
+      if (receiver) receiver->pump();
+    };
+    Stream stream(endpoint, plan_, layout_, wanted_.operation, session_.stall_limit());
+    Windows windows(stream, plan_.size, wanted_.window, meanwhile);
+    Seen seen;
+    if (direction_ != Direction::both) {
+      seen.sampling = sample(sampling_, [&] { return windows.next(); });
+      stream.finish(meanwhile);
+      session_.barrier();
+      return seen;
+    }
+    const auto warm = static_cast<std::size_t>(std::ceil(sampling_.warmup_limit.count / wanted_.window.count));
+    seen.sampling.warmup = sample_fixed(warm + 1, [&] { return windows.next(); }).samples;
+    seen.sampling.samples = sample_fixed(sampling_.min_samples, [&] { return windows.next(); }).samples;
+    seen.sampling.stopped = "fixed";
+    Arrival other(session_);
+    while (!other.here()) {
+      (void)stream.pump();  // load for the other rank, which still measures
+      meanwhile();
+    }
+    other.get();
+    stream.finish(meanwhile);
+    wait_for_other(receiver);
+    return seen;
+  }
+
+  Session& session_;
+  const RegisteredMemory& memory_;
+  const Wanted& wanted_;
+  const SamplingPlan& sampling_;
+  MessagePlan plan_;
+  AreaLayout layout_;
+  Direction direction_;
+  std::uint64_t number_;
+  bool sends_, receives_, posts_;
+};
+
+std::string packed(const Seen& seen) {
+  return json{{"samples", seen.sampling.samples}, {"warmup", seen.sampling.warmup}, {"stopped", seen.sampling.stopped}, {"mismatches", seen.mismatches}}.dump();
+}
+
+Seen unpacked_seen(const std::string& bytes) {
+  const json from = json::parse(bytes);
+  return {.sampling = {.samples = from.at("samples").get<std::vector<double>>(), .warmup = from.at("warmup").get<std::vector<double>>(), .stopped = from.at("stopped")},
+          .mismatches = from.at("mismatches")};
+}
+
+/// The windows of both ranks, one with the other.
+template <class Combine>
+Sampling paired(const Sampling& a, const Sampling& b, const Combine& combine) {
+  Sampling result{.samples = {}, .warmup = {}, .stopped = "fixed"};
+  for (std::size_t i = 0; i < std::min(a.samples.size(), b.samples.size()); ++i) result.samples.push_back(combine(a.samples[i], b.samples[i]));
+  for (std::size_t i = 0; i < std::min(a.warmup.size(), b.warmup.size()); ++i) result.warmup.push_back(combine(a.warmup[i], b.warmup[i]));
+  return result;
+}
+
+void record_direction(Recorder& record, const Session& session, Direction direction, const Seen& first, const Seen& second, const Values& at) {
+  const Sampling& posted = first.sampling.samples.empty() ? second.sampling : first.sampling;
+  if (session.loopback()) return record.measurement("loopback_bandwidth", posted, session.subject(), at);
+  if (direction == Direction::forward) return record.measurement("bandwidth_forward", posted, session.subject(), at);
+  if (direction == Direction::backward) return record.measurement("bandwidth_backward", posted, session.subject(), at);
+  record.measurement("bandwidth_both", paired(first.sampling, second.sampling, std::plus<>()), session.subject(), at);
+  record.measurement("bandwidth_both_slower", paired(first.sampling, second.sampling, [](double a, double b) { return std::min(a, b); }), session.subject(), at);
+}
+
+void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group, Recorder* record) {
+  Session session(given, group);
+  std::vector<MessagePlan> plans;
+  std::size_t area = 0;
+  for (const Bytes size : wanted.sizes) {
+    plans.push_back(plan_messages(size, wanted.pairs, wanted.depth, wanted.buffer));
+    area = std::max(area, plans.back().area());
+  }
+  const RegisteredMemory memory = session.adapter().memory(layout_for(area).size, Ordering::relaxed);
+  const SamplingPlan sampling = sampling_plan(given);
+  std::uint64_t number = 0;
+  for (const MessagePlan& plan : plans) {
+    const Values at{{"size", static_cast<std::int64_t>(plan.size.count)}};
+    std::uint64_t mismatches = 0;
+    for (const Direction direction : wanted.directions) {
+      const Seen mine = Passage(session, memory, wanted, sampling, plan, direction, ++number).run();
+      const Seen other = unpacked_seen(session.swap(packed(mine)));
+      mismatches += mine.mismatches + other.mismatches;
+      if (record != nullptr && session.rank() == 0) record_direction(*record, session, direction, mine, other, at);
+    }
+    if (record != nullptr && session.rank() == 0) record->measurement("mismatches", static_cast<double>(mismatches), session.subject(), at);
+  }
+  if (record == nullptr) return;
+  if (session.rank() == 0) record->condition("slots", static_cast<std::int64_t>(plans.back().slots));
+  session.record_conditions(*record, memory);
+}
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  const Wanted wanted = wanted_of(given);
+  const SamplingPlan plan = sampling_plan(given);
+  constexpr double kSlack = 60;  // s; for connecting, filling and comparing on a slow machine
+  // One rank waits in an exchange while the other samples; a slow link takes longer than its limits for the least samples.
+  const Seconds exchange{3 * (plan.warmup_limit.count + plan.time_limit.count) + given.seconds("stall_limit").count + kSlack};
+  run_pair(given, placement, record, [&](Rendezvous& group, Recorder* mine) { take_part(given, wanted, group, mine); }, exchange);
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }

@@ -1,0 +1,139 @@
+// introduction: JSON between the ranks, and the rules of the path.
+#include "probes/verbs/introduction.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "probes/verbs/port_choice.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kSubnetPrefix = 19;  // characters of the upper half of a GID, "fe80:0000:0000:0000"
+
+/// Calls `read` on parsed bytes and words what does not fit.
+template <class Read>
+auto read_json(std::string_view bytes, std::string_view what, const Read& read) {
+  try {
+    return read(json::parse(bytes));
+  } catch (const json::exception& error) {
+    throw std::runtime_error(fmt::format("the other rank's {} cannot be read ({}): is it the same version of this probe?", what, error.what()));
+  }
+}
+
+}  // namespace
+
+std::string packed(const Introduction& introduction) {
+  return json{{"host", introduction.host},
+              {"boot", introduction.boot},
+              {"parameters", introduction.parameters},
+              {"port", introduction.port},
+              {"node_guid", introduction.node_guid},
+              {"link_layer", introduction.link_layer},
+              {"gid", introduction.gid},
+              {"gid_type", introduction.gid_type},
+              {"gid_index", introduction.gid_index},
+              {"lid", introduction.lid},
+              {"mtu", introduction.mtu},
+              {"reads_as_initiator", introduction.reads_as_initiator},
+              {"reads_as_responder", introduction.reads_as_responder}}
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Introduction unpacked_introduction(std::string_view bytes) {
+  return read_json(bytes, "introduction", [](const json& from) {
+    return Introduction{.host = from.at("host"),
+                        .boot = from.at("boot"),
+                        .parameters = from.at("parameters"),
+                        .port = from.at("port"),
+                        .node_guid = from.at("node_guid"),
+                        .link_layer = from.at("link_layer"),
+                        .gid = from.at("gid"),
+                        .gid_type = from.at("gid_type"),
+                        .gid_index = from.at("gid_index"),
+                        .lid = from.at("lid"),
+                        .mtu = from.at("mtu"),
+                        .reads_as_initiator = from.at("reads_as_initiator"),
+                        .reads_as_responder = from.at("reads_as_responder")};
+  });
+}
+
+std::string packed(const EndpointAddress& address) {
+  return json{{"queue_pairs", address.queue_pairs},
+              {"packet_sequence", address.packet_sequence},
+              {"memory", address.memory},
+              {"remote_key", address.remote_key}}
+      .dump();
+}
+
+EndpointAddress unpacked_address(std::string_view bytes) {
+  return read_json(bytes, "address", [](const json& from) {
+    return EndpointAddress{.queue_pairs = from.at("queue_pairs").get<std::vector<std::uint32_t>>(),
+                           .packet_sequence = from.at("packet_sequence"),
+                           .memory = from.at("memory"),
+                           .remote_key = from.at("remote_key")};
+  });
+}
+
+bool one_machine(const Introduction& a, const Introduction& b) { return !a.boot.empty() && a.boot == b.boot; }
+
+void check_pair(const Introduction& mine, const Introduction& other, std::string_view path) {
+  if (mine.parameters != other.parameters) throw std::runtime_error("the two ranks were given different parameters");
+  const bool same_port = one_machine(mine, other) && mine.port == other.port;
+  if (path == "loopback") {
+    if (same_port) return;
+    throw std::runtime_error(fmt::format("path loopback is one port of one machine, and the ranks are {} {} and {} {}", mine.host, mine.port, other.host, other.port));
+  }
+  if (mine.boot.empty() || other.boot.empty()) {
+    throw std::runtime_error("a rank does not tell its kernel's boot id, so the two cannot be told from one machine");
+  }
+  if (one_machine(mine, other)) {
+    throw std::runtime_error(fmt::format("both ranks are on one machine (boot {}, {} {} and {} {}): that is no fabric; hint: --path loopback measures one port as such",
+                                         mine.boot, mine.host, mine.port, other.host, other.port));
+  }
+  if (mine.link_layer != other.link_layer) {
+    throw std::runtime_error(fmt::format("{} {} is {}, {} {} is {}", mine.host, mine.port, mine.link_layer, other.host, other.port, other.link_layer));
+  }
+  if (mine.gid == other.gid) {
+    throw std::runtime_error(fmt::format("{} and {} have the same GID {}: two machines with one address, or one machine twice", mine.host, other.host, gid_words(mine.gid)));
+  }
+  if (mine.gid_type != other.gid_type || holds_ipv4(mine.gid) != holds_ipv4(other.gid)) {
+    throw std::runtime_error(fmt::format("{} has GID {} {} ({}), {} has GID {} {} ({}): give gid_index entries of one type and address family", mine.host,
+                                         mine.gid_index, gid_words(mine.gid), mine.gid_type, other.host, other.gid_index, gid_words(other.gid), other.gid_type));
+  }
+}
+
+PathChoice path_between(const Introduction& mine, const Introduction& other, const PathWish& wish) {
+  const auto as_byte = [](int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); };
+  const bool another_subnet = mine.gid.substr(0, kSubnetPrefix) != other.gid.substr(0, kSubnetPrefix);
+  return {.mtu = choose_mtu(mine.mtu, other.mtu, wish.mtu),
+          .global = mine.link_layer == "Ethernet" || another_subnet,
+          .gid_index = mine.gid_index,
+          .target_gid = other.gid,
+          .target_lid = other.lid,
+          .traffic_class = wish.traffic_class,
+          .service_level = wish.service_level,
+          .reads_as_initiator = as_byte(std::min(mine.reads_as_initiator, other.reads_as_responder)),
+          .reads_as_responder = as_byte(std::min(mine.reads_as_responder, other.reads_as_initiator))};
+}
+
+std::string transport_of(const Introduction& side) {
+  if (side.link_layer != "Ethernet") return "InfiniBand";
+  return side.gid_type == "RoCE v2" ? "RoCE v2" : "RoCE v1";
+}
+
+std::string address_words(const Introduction& side, bool global) {
+  return fmt::format("{} {} {}", side.host, side.port, global ? gid_words(side.gid) : fmt::format("LID {}", side.lid));
+}
+
+Subject subject_of(const Introduction& first, const Introduction& second) {
+  if (one_machine(first, second) && first.port == second.port) return {.kind = "nic", .id = first.port};
+  return {.kind = "pair", .id = first.host + "+" + second.host};
+}
+
+}  // namespace assay

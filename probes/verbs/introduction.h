@@ -1,0 +1,65 @@
+// introduction: what two ranks tell each other before they connect, and what path follows from it. No verbs in here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "probes/core/record.h"
+#include "probes/verbs/adapter.h"
+#include "probes/verbs/endpoint.h"
+#include "probes/verbs/port_facts.h"
+
+namespace assay {
+
+/// One rank's side of a pair.
+struct Introduction {
+  std::string host;        ///< host name
+  std::string boot;        ///< the kernel's boot id; empty where it is not told
+  std::string parameters;  ///< of the probe, as JSON; both ranks must have the same
+  std::string port;        ///< "mlx5_0/1"
+  std::string node_guid;   ///< of the device
+  std::string link_layer;  ///< "Ethernet", "InfiniBand"
+  std::string gid, gid_type;
+  int gid_index = 0;
+  int lid = 0;
+  int mtu = 0;             ///< active, B
+  int reads_as_initiator = 0, reads_as_responder = 0;
+};
+
+/// As bytes for the rendezvous.
+std::string packed(const Introduction& introduction);
+/// What packed() made. Throws std::runtime_error for anything else.
+Introduction unpacked_introduction(std::string_view bytes);
+
+/// The same for the address of an endpoint.
+std::string packed(const EndpointAddress& address);
+EndpointAddress unpacked_address(std::string_view bytes);
+
+/// Whether the two sides are one machine: they share the kernel's boot id.
+bool one_machine(const Introduction& a, const Introduction& b);
+
+/// Throws std::runtime_error unless the pair is what `path` ("fabric" or "loopback") asks for: two machines, or one port of one
+/// machine; and when both were not given the same parameters, have different link layers or types of GID, or one GID twice.
+void check_pair(const Introduction& mine, const Introduction& other, std::string_view path);
+
+/// What of the parameters bears on the path.
+struct PathWish {
+  std::string mtu = "auto";
+  int traffic_class = 0;
+  int service_level = 0;
+};
+
+/// The path from `mine` to `other`: by LID within an InfiniBand subnet, by GID else. Throws as choose_mtu() does.
+PathChoice path_between(const Introduction& mine, const Introduction& other, const PathWish& wish);
+
+/// "RoCE v2", "RoCE v1" or "InfiniBand".
+std::string transport_of(const Introduction& side);
+
+/// "n01 mlx5_0/1 10.9.0.1" or "n01 mlx5_0/1 LID 12".
+std::string address_words(const Introduction& side, bool global);
+
+/// "pair" n01+n02, or the one port of a loopback.
+Subject subject_of(const Introduction& first, const Introduction& second);
+
+}  // namespace assay

@@ -1,0 +1,182 @@
+// verbs_latency: one message at a time between two RDMA ports, every sample kept, the largest too.
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "probes/core/join.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/sizes.h"
+#include "probes/verbs/pingpong.h"
+#include "probes/verbs/session.h"
+
+namespace assay {
+namespace {
+
+constexpr Parameter kOwnParameters[] = {
+    {.name = "sizes", .fallback = "2,8,4KiB,64KiB", .quick = "8", .meaning = "message sizes, separated by commas; first..last doubles; 2 B to 64 MiB"},
+    {.name = "messages", .unit = "1", .fallback = "10000", .quick = "1000", .meaning = "messages in one batch"},
+    {.name = "batches", .unit = "1", .fallback = "10", .meaning = "batches of each size; batches times messages at most 200,000"},
+    {.name = "warmup", .unit = "1", .fallback = "1000", .quick = "100", .meaning = "messages before the first batch, kept apart"},
+};
+constexpr auto kParameters = join(kVerbsParameters, kOwnParameters);
+// Two readings of the clock, some 50 ns together, in 1 us or more; half of that in half of a round trip.
+constexpr double kInstrument = 0.03;
+constexpr Metric kMetrics[] = {
+    {.name = "latency", .unit = "s", .better = Better::lower, .meaning = "every message: half of the round trip with write and send, the whole with read", .instrument = kInstrument},
+    {.name = "latency_p50", .unit = "s", .better = Better::lower, .meaning = "median of each batch", .instrument = kInstrument},
+    {.name = "latency_p99", .unit = "s", .better = Better::lower, .meaning = "99th percentile of each batch", .instrument = kInstrument},
+    {.name = "latency_p999", .unit = "s", .better = Better::lower, .meaning = "99.9th percentile of each batch", .instrument = kInstrument},
+    {.name = "latency_max", .unit = "s", .better = Better::lower, .meaning = "largest sample of each batch, none left out", .instrument = kInstrument},
+    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "bytes, at both ends, that are not what was sent"},
+};
+constexpr ConditionSpec kOwnConditions[] = {
+    {.name = "inlined", .meaning = "largest message that is copied into the work request, B"},
+};
+constexpr auto kConditions = join(kVerbsConditions, kCounterConditions, kOwnConditions);
+constexpr ProbeSpec kSpec{
+    .name = "verbs_latency",
+    .scope = Scope::group,  // of two ranks; one rank alone is a loopback
+    .measures = "Latency of one message between two RDMA ports by write, read or send, as every single sample.",
+    .method =
+        "One reliable connection over libibverbs, one message in flight. Write and send: rank 0 sends, rank 1 answers with a message of the same "
+        "size, and a sample is half of the host's time from posting to the arrival of the answer; with write both look at the last byte in "
+        "memory, with send at the completion of the receive. Read: a sample is the time from posting to the completion, the whole round trip. "
+        "Small messages are inlined where the device does that. The last byte counts the messages, so that each is seen to arrive once and in "
+        "turn; the other bytes are compared at both ends after the last message, over a target that held other bytes before. Samples come in "
+        "batches; percentiles (type 7) and the largest sample are those of each batch, and no sample is left out.",
+    .source = "linux-rdma/perftest 24.07 for the definitions; it leaves the two largest samples out and this probe does not.",
+    .needs = "RDMA adapters with active ports (InfiniBand, RoCE) on two nodes, rdma-core's libibverbs.so.1",
+    .typical = {20},
+    .deadline = {900},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
+
+constexpr std::int64_t kMaxSamples = 200'000;  // of one size: one line of the record, which has a limit
+constexpr std::uint32_t kInlined = 220;        // B; what mlx5 grants with one piece, and perftest's default
+
+struct Wanted {
+  VerbsOperation operation = VerbsOperation::write;
+  std::vector<Bytes> sizes;
+  std::size_t messages = 0, batches = 0, warmup = 0;
+};
+
+Wanted wanted_of(const Parameters& given) {
+  const std::int64_t messages = given.count("messages"), batches = given.count("batches"), warmup = given.count("warmup");
+  const auto sizes = parse_sizes(given.text("sizes"));
+  if (messages < 1 || batches < 1 || messages > kMaxSamples || batches > kMaxSamples / messages) {
+    throw BadParameter(fmt::format("messages: {} in {} batches are not from 1 to {} samples", messages, batches, kMaxSamples));
+  }
+  if (warmup < 1 || warmup > kMaxSamples) throw BadParameter(fmt::format("warmup: {} is not from 1 to {}", warmup, kMaxSamples));
+  if (sizes.front().count < 2 || sizes.back() > kMaxMessage) {
+    throw BadParameter(fmt::format("sizes: {} and {} B are not all from 2 B to 64 MiB", sizes.front().count, sizes.back().count));
+  }
+  return {.operation = verbs_operation(given.text("operation")), .sizes = sizes, .messages = static_cast<std::size_t>(messages),
+          .batches = static_cast<std::size_t>(batches), .warmup = static_cast<std::size_t>(warmup)};
+}
+
+/// The samples of one size on rank 0, batch by batch.
+struct Timed {
+  std::vector<double> warmup;
+  std::vector<std::vector<double>> batches;
+};
+
+/// Leads or follows through warm-up and batches.
+Timed exchange(PingPong& game, const Wanted& wanted, bool leads) {
+  Timed timed;
+  // A round trip of write and send holds two messages.
+  const double share = wanted.operation == VerbsOperation::read ? 1 : 0.5;
+  const auto lead = [&](std::size_t count) {
+    auto times = game.lead(count);
+    for (double& time : times) time *= share;
+    return times;
+  };
+  if (!leads) {
+    game.follow(wanted.warmup + wanted.messages * wanted.batches);
+    return timed;
+  }
+  timed.warmup = lead(wanted.warmup);
+  for (std::size_t i = 0; i < wanted.batches; ++i) timed.batches.push_back(lead(wanted.messages));
+  return timed;
+}
+
+void record_times(Recorder& record, const Session& session, const Timed& timed, const Values& at) {
+  Sampling raw{.samples = {}, .warmup = timed.warmup, .stopped = "fixed"};
+  Sampling p50{.samples = {}, .warmup = {}, .stopped = "fixed"}, p99 = p50, p999 = p50, largest = p50;
+  for (const auto& batch : timed.batches) {
+    raw.samples.insert(raw.samples.end(), batch.begin(), batch.end());
+    const LatencySummary summary = summary_of(batch);
+    p50.samples.push_back(summary.p50);
+    p99.samples.push_back(summary.p99);
+    p999.samples.push_back(summary.p999);
+    largest.samples.push_back(summary.largest);
+  }
+  record.measurement("latency", raw, session.subject(), at);
+  record.measurement("latency_p50", p50, session.subject(), at);
+  record.measurement("latency_p99", p99, session.subject(), at);
+  record.measurement("latency_p999", p999, session.subject(), at);
+  record.measurement("latency_max", largest, session.subject(), at);
+}
+
+/// One size as this rank saw it.
+struct Played {
+  Timed timed;
+  std::uint64_t mismatches = 0;
+  std::uint32_t inlined = 0;  ///< what the device granted, B
+};
+
+/// One size: fills, plays, compares. `number` tells its pattern from that of other sizes.
+Played play(Session& session, const RegisteredMemory& memory, const Wanted& wanted, Bytes size, std::uint64_t number) {
+  const MessagePlan plan = plan_messages(size, 1, 2, {0});  // one slot
+  const AreaLayout layout = layout_for(plan.area());
+  const auto source = memory.bytes().subspan(layout.source, plan.area()), target = memory.bytes().subspan(layout.target, plan.area());
+  const Stamp mine{.seed = number * 2 + static_cast<std::uint64_t>(session.rank())}, other{.seed = number * 2 + static_cast<std::uint64_t>(1 - session.rank())};
+  const bool reads = wanted.operation == VerbsOperation::read;
+  fill_messages(source, plan, mine);
+  poison_messages(target, plan, other);
+  VerbsEndpoint endpoint(session.adapter(), memory, {.queue_pairs = 1, .sends = PingPong::kSends, .receives = PingPong::kReceives, .inlined = kInlined});
+  PingPong game(endpoint, memory, layout, size, wanted.operation, session.stall_limit());
+  session.connect(endpoint);
+  Played played{.timed = exchange(game, wanted, session.rank() == 0), .mismatches = 0, .inlined = endpoint.inlined()};
+  session.barrier();
+  // The counting byte at the end was looked at with every message; the pattern of a message that is one byte shorter is the same.
+  MessagePlan compared = plan;
+  if (!reads) compared.size.count -= 1;
+  if (!reads || session.rank() == 0) played.mismatches = count_mismatches(target, compared, other);
+  return played;
+}
+
+void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group, Recorder* record) {
+  Session session(given, group);
+  const MessagePlan largest = plan_messages(wanted.sizes.back(), 1, 2, {0});
+  // Whoever looks at the last byte to see a message arrive must not see it before the others.
+  const RegisteredMemory memory = session.adapter().memory(layout_for(largest.area()).size, Ordering::strict);
+  std::uint64_t number = 0;
+  std::uint32_t inlined = 0;
+  for (const Bytes size : wanted.sizes) {
+    const Played played = play(session, memory, wanted, size, ++number);
+    const std::uint64_t mismatches = played.mismatches + std::stoull(session.swap(std::to_string(played.mismatches)));
+    inlined = played.inlined;
+    if (record == nullptr || session.rank() != 0) continue;
+    const Values at{{"size", static_cast<std::int64_t>(size.count)}};
+    record_times(*record, session, played.timed, at);
+    record->measurement("mismatches", static_cast<double>(mismatches), session.subject(), at);
+  }
+  if (record == nullptr) return;
+  record->condition("inlined", std::int64_t{inlined});
+  session.record_conditions(*record, memory);
+}
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  const Wanted wanted = wanted_of(given);
+  // With read rank 1 waits in an exchange while rank 0 times everything; the probe's own deadline ends what takes longer.
+  run_pair(given, placement, record, [&](Rendezvous& group, Recorder* mine) { take_part(given, wanted, group, mine); }, kSpec.deadline);
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }

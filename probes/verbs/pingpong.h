@@ -1,0 +1,60 @@
+// pingpong: one message there and one back, timed one by one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "probes/core/units.h"
+#include "probes/verbs/endpoint.h"
+#include "probes/verbs/messages.h"
+#include "probes/verbs/stream.h"
+
+namespace assay {
+
+/// Two ranks that throw one message to and fro. The last byte of a message counts the throws, so that a rank sees each one
+/// arrive and no old one is taken for a new one.
+class PingPong {
+ public:
+  /// How large the queues must be.
+  static constexpr std::uint32_t kSends = 64, kReceives = 64;
+
+  /// Messages of `size` (2 B at least) over the first queue pair of `endpoint`, which outlives this. Made before the endpoint is
+  /// connected: it clears the counting byte of the target and with send posts the first receives.
+  PingPong(VerbsEndpoint& endpoint, const RegisteredMemory& memory, const AreaLayout& layout, Bytes size, VerbsOperation operation, Seconds stall);
+
+  /// Rank 0: throws `count` times and catches what comes back; seconds from each post to the arrival of the answer, or with
+  /// read to the completion. Throws std::runtime_error when nothing comes for the stall limit.
+  std::vector<double> lead(std::size_t count);
+  /// Rank 1: answers `count` times; with read there is nothing to do.
+  void follow(std::size_t count);
+
+ private:
+  void throw_message();
+  void await_message();
+  void await_memory();
+  void await_receive();
+  void reclaim();
+
+  VerbsEndpoint& endpoint_;
+  std::byte* source_last_;  ///< last byte of the message to throw
+  std::byte* target_last_;  ///< last byte of the message to catch
+  Transfer message_;        ///< as it is posted
+  Transfer room_;           ///< as it is received
+  VerbsOperation operation_;
+  Seconds stall_;
+  std::array<Completed, kSends> taken_;
+  std::uint32_t posted_ = 0;  ///< not yet reclaimed
+  std::uint8_t thrown_ = 0, caught_ = 0;
+};
+
+/// Percentiles of one batch of samples, s.
+struct LatencySummary {
+  double p50 = 0, p99 = 0, p999 = 0, largest = 0;
+};
+
+/// Type 7 percentiles, and the largest sample itself; nothing is left out. Not empty.
+LatencySummary summary_of(const std::vector<double>& samples);
+
+}  // namespace assay

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""The RDMA probes on real verbs: two emulated machines with soft-RoCE, reached over ssh, through `assay accept`.
+
+Run by `ctest --preset dev -L softroce`. It builds its image once (see soft_roce) and boots two guests under TCG, which takes minutes, so it
+stands outside of the default suite. Absolute speeds mean nothing there: the limits are far below what it does, and what is held to
+account are paths, verified data, records and counters.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import harness  # noqa: E402
+
+BED = pathlib.Path(__file__).with_name("soft_roce")
+SKIPPED = 77
+UP_S = 1800  # the first time it builds an image on a slow machine
+ACCEPT_S = 1200
+FAST = {"window": 0.1, "min_samples": 10, "max_samples": 20, "time_limit": 2.0, "warmup_limit": 0.5, "stall_limit": 30.0}
+
+
+def bandwidth(name, metric, size, **parameters):
+    return requirement(name, "verbs_bandwidth", metric, size, {"at_least": 1e5, "unit": "B/s"}, {"sizes": str(size), **FAST, **parameters})
+
+
+def latency(name, metric, size, **parameters):
+    return requirement(name, "verbs_latency", metric, size, {"at_most": 1.0, "unit": "s"},
+                       {"sizes": str(size), "messages": 100, "batches": 10, "warmup": 20, "stall_limit": 30.0, **parameters})
+
+
+def requirement(name, probe, metric, size, limit, parameters, **more):
+    return {"id": name, "title": name, "probe": probe, "parameters": parameters, "metric": metric, "at": {"size": size}, "scope": "pair", "limit": limit,
+            "conditions": [{"name": "path", "equals": "fabric"}, {"name": "transport", "equals": "RoCE v2"}, {"name": "link_errors", "at_most": 0}],
+            "source": {"document": "the test", "status": "sourced"}, **more}
+
+
+def clean(name, probe, size, parameters):
+    """No wrong byte: judged by a single sample, which a maximum allows."""
+    return requirement(name, probe, "mismatches", size, {"at_most": 0, "unit": "1"}, parameters, statistic="max", repeat={"n": 1})
+
+
+class SoftRoce(harness.Bench):
+    @classmethod
+    def setUpClass(cls):
+        cls.bed = pathlib.Path(f"/var/tmp/assay-soft-roce-{os.getpid()}")
+        up = subprocess.run([BED, "up", cls.bed], capture_output=True, text=True, timeout=UP_S)
+        if up.returncode == SKIPPED:
+            raise unittest.SkipTest(up.stderr)
+        if up.returncode != 0:
+            raise AssertionError(up.stderr)
+        cls.namespace = up.stdout.strip().splitlines()[-1]
+        cls.addClassCleanup(subprocess.run, [BED, "down", cls.bed], timeout=60)
+
+    def accept_on_bed(self, *requirements):
+        profile = self.write("profile.json", harness.profile(*requirements))
+        return subprocess.run(["ip", "netns", "exec", self.namespace, harness.BIN / "assay", "accept", "--profile", profile, "--site", self.bed / "site.json",
+                               "--out", self.run_directory], env=self.environment, capture_output=True, text=True, timeout=ACCEPT_S, stdin=subprocess.DEVNULL)
+
+    def records(self, probe):
+        """Every record of `probe`, as lists of lines, by rank."""
+        found = []
+        for path in sorted((self.run_directory / "records").rglob("*.jsonl")):
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            if lines[0]["start"]["probe"] == probe:
+                found.append((int(path.stem), lines))
+        return found
+
+    def conditions(self, lines):
+        return {line["condition"]["name"]: line["condition"]["value"] for line in lines if "condition" in line}
+
+    def measured(self, lines, metric):
+        return [line["measurement"] for line in lines if line.get("measurement", {}).get("metric") == metric]
+
+    def test_write_read_and_send_are_measured_verified_and_accepted(self):
+        wanted = []
+        for operation in ("write", "read", "send"):
+            size = 65536
+            for direction in ("forward", "backward", "both"):
+                wanted.append(bandwidth(f"{operation}-{direction}", f"bandwidth_{direction}", size, operation=operation, qps=2))
+            wanted.append(clean(f"{operation}-data", "verbs_bandwidth", size, {"sizes": str(size), **FAST, "operation": operation, "qps": 2}))
+            for statistic in ("p50", "p999", "max"):
+                wanted.append(latency(f"{operation}-{statistic}", f"latency_{statistic}", 8, operation=operation))
+            wanted.append(clean(f"{operation}-latency-data", "verbs_latency", 8,
+                                {"sizes": "8", "messages": 100, "batches": 10, "warmup": 20, "stall_limit": 30.0, "operation": operation}))
+        done = self.accept_on_bed(*wanted)
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout + json.dumps(list(self.reasons().items()), indent=1))
+        self.assertEqual(set(self.outcomes().values()), {"pass"})
+        self.assertEqual({node for _, node in self.outcomes()}, {"n01+n02"})
+        for rank, lines in self.records("verbs_bandwidth"):
+            seen = self.conditions(lines)
+            self.assertEqual(seen["path"], "fabric")
+            self.assertEqual(seen["transport"], "RoCE v2")
+            self.assertEqual(seen["gid"], f"10.9.0.{rank + 1}")
+            self.assertTrue(seen["peer"].endswith(f"10.9.0.{2 - rank}"), seen["peer"])
+            self.assertEqual(seen["mtu"], 4096)
+            self.assertGreater(seen["counters_read"], 0)
+            self.assertIn("sent_pkts=", seen["counters_changed"])
+            self.assertIn("retransmits", seen)
+            self.assertNotIn("congestion_marks", seen)  # soft-RoCE has no such counter, and absence is no zero
+        for rank, lines in self.records("verbs_latency"):
+            if rank == 0:
+                self.assertEqual(len(self.measured(lines, "latency")[0]["samples"]), 1000)
+                self.assertEqual(max(self.measured(lines, "latency")[0]["samples"]), max(self.measured(lines, "latency_max")[0]["samples"]))
+        self.assertEqual(self.verify().returncode, 0)
+
+    def test_lost_packets_show_in_the_counters_and_are_not_accepted(self):
+        for number in ("1", "2"):
+            subprocess.run([BED, "run", self.bed, number, "modprobe sch_netem && tc qdisc replace dev eth0 root netem loss 0.5%"], check=True, timeout=60)
+            self.addCleanup(subprocess.run, [BED, "run", self.bed, number, "tc qdisc del dev eth0 root"], timeout=60)
+        lossless = bandwidth("lossless", "bandwidth_forward", 65536, directions="forward", qps=2)
+        lossless["conditions"].append({"name": "retransmits", "at_most": 0})
+        done = self.accept_on_bed(lossless)
+        self.assertEqual(done.returncode, 3, done.stderr + done.stdout)
+        self.assertEqual(self.outcomes(), {("lossless", "n01+n02"): "inconclusive"})
+        self.assertIn("retransmits", self.reasons()[("lossless", "n01+n02")])
+
+    def test_a_port_that_goes_down_is_named_by_its_node(self):
+        subprocess.run([BED, "run", self.bed, "2", "ip link set eth0 mtu 4200; rdma link delete rxe0"], check=True, timeout=60)
+        self.addCleanup(subprocess.run, [BED, "run", self.bed, "2", "rdma link add rxe0 type rxe netdev eth0"], timeout=60)
+        done = self.accept_on_bed(bandwidth("fabric", "bandwidth_forward", 65536))
+        self.assertEqual(done.returncode, 3, done.stderr + done.stdout)
+        self.assertEqual(self.outcomes(), {("fabric", "n01+n02"): "not_measured"})
+        self.assertIn("rank 1 on n02", self.reasons()[("fabric", "n01+n02")])
+        self.assertIn("no RDMA device", self.reasons()[("fabric", "n01+n02")])
+
+
+if __name__ == "__main__":
+    harness.main()

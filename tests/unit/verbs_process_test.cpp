@@ -1,0 +1,214 @@
+// The verbs probes as processes on a made-up machine with a fake libibverbs: both ranks of a loopback, and what is refused.
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/probe_process.h"
+#include "tests/unit/verbs_tree.h"
+
+namespace assay {
+namespace {
+
+/// A machine with one port of the fake library.
+class verbs_process : public testing::Test {
+ protected:
+  verbs_process() {
+    add_port(tree_, {.device = "fake0"});
+    tree_.file("sys/class/infiniband/fake0/ports/1/hw_counters/out_of_sequence", "2\n");
+    setenv("ASSAY_LIBRARY_PATH", ASSAY_FAKE_VERBS_FOLDER, 1);
+    unsetenv("ASSAY_FAKE_VERBS");
+  }
+  static void fault(const std::string& name) { setenv("ASSAY_FAKE_VERBS", name.c_str(), 1); }
+  [[nodiscard]] std::vector<std::string> with(std::vector<std::string> more) const {
+    more.insert(more.begin(), {"--root", tree_.path()});
+    return more;
+  }
+  [[nodiscard]] Record bandwidth(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"--path", "loopback", "--sizes", "2,4KiB,64KiB", "--window", "2ms", "--warmup-limit", "10ms", "--time-limit", "50ms", "--qps", "3",
+                               "--stall-limit", "300ms"});
+    return record_of(VERBS_BANDWIDTH, with(more));
+  }
+  [[nodiscard]] Record latency(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"--path", "loopback", "--sizes", "2,8,4KiB", "--messages", "200", "--batches", "10", "--warmup", "20", "--stall-limit", "300ms"});
+    return record_of(VERBS_LATENCY, with(more));
+  }
+
+  FakeTree tree_;
+  const Subject port_{"nic", "fake0/1"};
+};
+
+double sum_of(const Record& record, const std::string& metric) {
+  double sum = 0;
+  for (const auto& measurement : record.measurements) {
+    for (const double sample : measurement.samples) sum += measurement.metric == metric ? sample : 0;
+  }
+  return sum;
+}
+
+std::size_t count_of(const Record& record, const std::string& metric) {
+  std::size_t count = 0;
+  for (const auto& measurement : record.measurements) count += measurement.metric == metric ? 1 : 0;
+  return count;
+}
+
+Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }
+
+}  // namespace
+
+TEST_F(verbs_process, a_loopback_is_a_metric_of_its_own_and_verified) {
+  for (const std::string operation : {"write", "read", "send"}) {
+    const Record record = bandwidth({"--operation", operation});
+    ASSERT_EQ(record.end.status, Status::complete) << operation << ": " << record.end.reason;
+    EXPECT_EQ(count_of(record, "loopback_bandwidth"), 3U);
+    EXPECT_EQ(count_of(record, "bandwidth_forward"), 0U);
+    EXPECT_GT(sum_of(record, "loopback_bandwidth"), 0);
+    EXPECT_EQ(count_of(record, "mismatches"), 3U);
+    EXPECT_EQ(sum_of(record, "mismatches"), 0) << operation;
+  }
+}
+
+TEST_F(verbs_process, the_record_tells_path_port_and_counters) {
+  const Record record = bandwidth({"--traffic-class", "106"});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  const Subject node = node_of(record);
+  EXPECT_EQ(value_of(record, "path", node), Value{std::string("loopback")});
+  EXPECT_EQ(value_of(record, "transport", node), Value{std::string("RoCE v2")});
+  EXPECT_EQ(value_of(record, "gid", node), Value{std::string("10.9.0.1")});
+  EXPECT_EQ(value_of(record, "gid_index", node), Value{std::int64_t{3}});
+  EXPECT_EQ(value_of(record, "mtu", node), Value{std::int64_t{4096}});
+  EXPECT_EQ(value_of(record, "traffic_class", node), Value{std::int64_t{106}});
+  EXPECT_EQ(value_of(record, "port_rate", node), Value{5e10});
+  EXPECT_EQ(value_of(record, "peer", node), Value{node.id + " fake0/1 10.9.0.1"});
+  EXPECT_EQ(value_of(record, "retransmits", node), Value{std::int64_t{0}});
+  EXPECT_EQ(value_of(record, "counters_before", node), Value{std::string("out_of_sequence=2")});
+  EXPECT_EQ(value_of(record, "counters_changed", node), Value{std::string("none")});
+  EXPECT_FALSE(value_of(record, "discards", node)) << "a counter that the port does not have became a number";
+  EXPECT_EQ(value_of(record, "port_unchanged", node), Value{true});
+  EXPECT_EQ(value_of(record, "completion_timestamps", node), Value{false});
+}
+
+TEST_F(verbs_process, a_corrupt_byte_is_a_mismatch_and_no_error) {
+  fault("corrupt");
+  for (const Record& record : {bandwidth({"--operation", "send"}), latency()}) {
+    ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+    EXPECT_GT(sum_of(record, "mismatches"), 0);
+  }
+}
+
+TEST_F(verbs_process, every_sample_of_every_message_is_kept_and_the_largest_is_among_them) {
+  for (const std::string operation : {"write", "read", "send"}) {
+    const Record record = latency({"--operation", operation});
+    ASSERT_EQ(record.end.status, Status::complete) << operation << ": " << record.end.reason;
+    EXPECT_EQ(sum_of(record, "mismatches"), 0) << operation;
+    const auto samples = samples_of(record, "latency", port_);
+    const auto largest = samples_of(record, "latency_max", port_);
+    ASSERT_EQ(samples.size(), 2000U);
+    ASSERT_EQ(largest.size(), 10U);
+    EXPECT_EQ(*std::ranges::max_element(samples), *std::ranges::max_element(largest));
+    EXPECT_EQ(samples_of(record, "latency_p999", port_).size(), 10U);
+  }
+}
+
+TEST_F(verbs_process, messages_that_never_complete_end_at_the_stall_limit) {
+  fault("lose");
+  const Record stream = bandwidth();
+  EXPECT_EQ(stream.end.status, Status::error);
+  EXPECT_NE(stream.end.reason.find("no message was completed for 0.3 s"), std::string::npos) << stream.end.reason;
+  const Record single = latency();
+  EXPECT_EQ(single.end.status, Status::error);
+  EXPECT_NE(single.end.reason.find("did not arrive within 0.3 s"), std::string::npos) << single.end.reason;
+}
+
+TEST_F(verbs_process, a_message_that_ends_in_an_error_is_told_with_its_queue_pair) {
+  fault("fail");
+  const Record record = bandwidth();
+  EXPECT_EQ(record.end.status, Status::error);
+  EXPECT_NE(record.end.reason.find("fake0/1: a message on queue pair"), std::string::npos) << record.end.reason;
+  EXPECT_NE(record.end.reason.find("transport retry counter exceeded"), std::string::npos) << record.end.reason;
+}
+
+TEST_F(verbs_process, queues_that_the_device_does_not_have_are_an_error_with_a_hint) {
+  fault("small");
+  const Record record = bandwidth();
+  EXPECT_EQ(record.end.status, Status::error);
+  EXPECT_NE(record.end.reason.find("lower depth"), std::string::npos) << record.end.reason;
+}
+
+TEST_F(verbs_process, a_device_that_may_not_be_opened_is_a_skip) {
+  fault("locked");
+  EXPECT_EQ(bandwidth().end.status, Status::skip);
+}
+
+TEST_F(verbs_process, too_little_lockable_memory_is_an_error_with_a_hint) {
+  fault("locked_memory");
+  EXPECT_NE(bandwidth().end.reason.find("ulimit -l"), std::string::npos);
+}
+
+TEST_F(verbs_process, a_device_that_the_library_does_not_list_is_a_skip) {
+  const FakeTree other;
+  add_port(other, {.device = "mlx5_0"});
+  const Record record = record_of(VERBS_BANDWIDTH, {"--root", other.path(), "--path", "loopback"});
+  EXPECT_EQ(record.end.status, Status::skip);
+  EXPECT_NE(record.end.reason.find("does not list it"), std::string::npos) << record.end.reason;
+}
+
+TEST_F(verbs_process, one_rank_alone_measures_no_fabric) {
+  const Record record = record_of(VERBS_BANDWIDTH, with({}));
+  EXPECT_EQ(record.end.status, Status::skip);
+  EXPECT_NE(record.end.reason.find("between two machines"), std::string::npos) << record.end.reason;
+}
+
+TEST_F(verbs_process, two_ranks_on_one_machine_are_an_error) {
+  const std::string token = "00112233445566778899aabbccddeeff";
+  const std::string at = "127.0.0.1:" + std::to_string(20000 + getpid() % 10000);
+  const auto rank = [&](const std::string& number) {
+    return record_of(VERBS_BANDWIDTH, with({"--rank", number, "--world", "2", "--rendezvous", at, "--token", token}));
+  };
+  Record second;
+  std::thread other([&] { second = rank("1"); });
+  const Record first = rank("0");
+  other.join();
+  for (const Record* record : {&first, &second}) {
+    EXPECT_EQ(record->end.status, Status::error);
+    EXPECT_NE(record->end.reason.find("both ranks are on one machine"), std::string::npos) << record->end.reason;
+    EXPECT_TRUE(record->measurements.empty());
+  }
+}
+
+TEST_F(verbs_process, without_an_adapter_every_probe_skips_with_the_reason) {
+  const FakeTree bare;
+  for (const std::string probe : {VERBS_BANDWIDTH, VERBS_LATENCY, VERBS_PORT}) {
+    const ProbeOutput output = run_probe({probe, "--root", bare.path()});
+    EXPECT_EQ(output.exit_code, 77);
+    EXPECT_NE(output.out.find("no RDMA device"), std::string::npos);
+  }
+}
+
+TEST_F(verbs_process, a_library_that_lacks_a_function_is_a_skip_that_names_it) {
+  setenv("ASSAY_LIBRARY_PATH", ASSAY_OLD_VERBS_FOLDER, 1);
+  const Record record = bandwidth();
+  EXPECT_EQ(record.end.status, Status::skip);
+  EXPECT_NE(record.end.reason.find("has no function ibv_"), std::string::npos) << record.end.reason;
+}
+
+TEST_F(verbs_process, parameters_out_of_range_are_usage_errors) {
+  EXPECT_EQ(run_probe({VERBS_BANDWIDTH, "--qps", "17"}).exit_code, 2);
+  EXPECT_EQ(run_probe({VERBS_BANDWIDTH, "--depth", "1"}).exit_code, 2);
+  EXPECT_EQ(run_probe({VERBS_BANDWIDTH, "--sizes", "1"}).exit_code, 2);
+  EXPECT_EQ(run_probe({VERBS_LATENCY, "--messages", "0"}).exit_code, 2);
+}
+
+TEST_F(verbs_process, a_node_tells_its_ports) {
+  const Record record = record_of(VERBS_PORT, with({}));
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_EQ(samples_of(record, "ports_active", node_of(record)), std::vector<double>{1});
+  EXPECT_EQ(samples_of(record, "port_rate", port_), std::vector<double>{5e10});
+  EXPECT_EQ(samples_of(record, "counter", port_), std::vector<double>{2});
+  EXPECT_EQ(value_of(record, "port_state", port_), Value{std::string("ACTIVE")});
+}
+
+}  // namespace assay
