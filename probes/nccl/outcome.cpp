@@ -59,6 +59,8 @@ void record_facts(Recorder& record, const std::vector<json>& facts) {
     available = available && one.value("multicast", false);
   }
   if (!transports.empty()) record.condition("transport", fmt::format("{}", fmt::join(transports, " ")));
+  std::erase_if(transports, [](const std::string& way) { return !way.starts_with("NET/") && !way.starts_with("COLLNET/"); });
+  if (!transports.empty()) record.condition("fabric", fmt::format("{}", fmt::join(transports, " ")));
   if (first.contains("network")) record.condition("network", first.at("network").get<std::string>());
   if (told) record.condition("nvls", available);
   record_choices(record, first.at("choices"));

@@ -21,6 +21,7 @@ inline constexpr ConditionSpec kFactConditions[] = {
     {.name = "transport",
      .meaning = "ways between ranks that NCCL reports of all ranks, such as NET/IB/GDRDMA, NET/Socket, P2P/CUMEM, SHM, NVLS, "
                 "sorted; where it reports any"},
+    {.name = "fabric", .meaning = "those of them that cross a network, such as NET/IB/GDRDMA or NET/Socket, where it reports any"},
     {.name = "network", .meaning = "network that NCCL uses between nodes, where it names one"},
     {.name = "nvls", .meaning = "whether NVLink multicast is available on every GPU, where NCCL says so"},
     {.name = "algorithm", .meaning = "algorithms of the sizes measured, smallest size first, where NCCL names them (not for "

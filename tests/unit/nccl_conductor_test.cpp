@@ -26,6 +26,7 @@ constexpr Metric kMetrics[] = {{.name = "time", .unit = "s", .better = Better::l
                                {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "mismatches"}};
 constexpr ConditionSpec kConditions[] = {{.name = "nccl_version", .meaning = ""}, {.name = "nccl_library", .meaning = ""},
                                          {.name = "environment", .meaning = ""},  {.name = "transport", .meaning = ""},
+                                         {.name = "fabric", .meaning = ""},
                                          {.name = "network", .meaning = ""},      {.name = "nvls", .meaning = ""},
                                          {.name = "algorithm", .meaning = ""},    {.name = "protocol", .meaning = ""},
                                          {.name = "channels", .meaning = ""},     {.name = "buffers", .meaning = ""},
@@ -155,6 +156,7 @@ TEST(conductor, names_the_sizes_that_do_not_fit) {
 TEST(conductor, joins_what_the_ranks_report) {
   const auto record = conducted({{.transports = {"P2P/CUMEM"}}, {.transports = {"NET/Socket", "SHM"}, .multicast = false, .gated = false}}, {{1024}, {1 << 20}});
   EXPECT_EQ(condition(record, "transport"), "NET/Socket P2P/CUMEM SHM");
+  EXPECT_EQ(condition(record, "fabric"), "NET/Socket");
   EXPECT_EQ(condition(record, "nvls"), "false");
   EXPECT_EQ(condition(record, "algorithm"), "TREE RING");
   EXPECT_EQ(condition(record, "protocol"), "LL SIMPLE");
@@ -171,7 +173,7 @@ TEST(conductor, records_nothing_that_NCCL_does_not_say) {
   record_facts(record, {bare, bare});
   record.end({.status = Status::complete, .reason = ""});
   const auto read = read_back(out.str());
-  for (const char* name : {"transport", "network", "nvls", "algorithm", "protocol", "channels"}) EXPECT_EQ(condition(read, name), "absent") << name;
+  for (const char* name : {"transport", "fabric", "network", "nvls", "algorithm", "protocol", "channels"}) EXPECT_EQ(condition(read, name), "absent") << name;
   EXPECT_EQ(read.notes, std::vector<std::string>{"NCCL warns: a cable is loose"});
 }
 
