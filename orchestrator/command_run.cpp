@@ -97,8 +97,8 @@ std::expected<void, InputError> open_directory(const std::string& directory, con
   return {};
 }
 
-int run_then_judge(const std::string& directory, const std::vector<Program>& programs, bool resume, bool json) {
-  const auto end = carry_out(directory, programs, resume, json);
+int run_then_judge(const std::string& directory, const std::vector<Program>& programs, bool resume, bool json, int fan_out) {
+  const auto end = carry_out(directory, programs, resume, json, fan_out);
   if (!end) return report_error(end.error());
   const int code = finish(directory, json);
   if (*end == RunEnd::interrupted) std::cerr << fmt::format("interrupted; go on with: assay run --resume {}\n", directory);
@@ -119,13 +119,13 @@ int command_accept(const PlanRequest& request, std::string out, const std::strin
   }
   if (!key.empty() && !fs::exists(key)) return report_error({"--key", fmt::format("there is no file {}", key), "make one with `assay-report keygen FILE`"});
   if (auto opened = open_directory(out, plan_text(prepared->plan)); !opened) return report_error(opened.error());
-  const int code = run_then_judge(out, prepared->programs, false, request.json);
+  const int code = run_then_judge(out, prepared->programs, false, request.json, request.fan_out);
   if (code == kExitBadInput) return code;
   if (auto written = report_and_sign(out, key); !written) return report_error(written.error());
   return code;
 }
 
-int command_run(const std::string& plan_file, const std::string& out, bool json) {
+int command_run(const std::string& plan_file, const std::string& out, bool json, int fan_out) {
   const auto text = read_file(plan_file);
   if (!text) return report_error(text.error());
   if (const auto plan = read_plan(*text, plan_file); !plan) return report_error(plan.error());
@@ -133,13 +133,13 @@ int command_run(const std::string& plan_file, const std::string& out, bool json)
   if (!programs) return report_error(programs.error());
   const std::string directory = out.empty() ? fresh_directory_name() : out;
   if (auto opened = open_directory(directory, *text); !opened) return report_error(opened.error());
-  return run_then_judge(directory, *programs, false, json);
+  return run_then_judge(directory, *programs, false, json, fan_out);
 }
 
-int command_resume(const std::string& directory, bool json) {
+int command_resume(const std::string& directory, bool json, int fan_out) {
   const auto programs = find_programs(installation().probes);
   if (!programs) return report_error(programs.error());
-  return run_then_judge(directory, *programs, true, json);
+  return run_then_judge(directory, *programs, true, json, fan_out);
 }
 
 int command_judge(const std::string& directory, bool json) {

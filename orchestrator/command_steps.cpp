@@ -58,13 +58,13 @@ std::string plan_summary(const Plan& plan) {
   return text;
 }
 
-std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, bool json) {
+std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, bool json, int fan_out) {
   const auto bytes = read_file(directory + "/plan.json");
   if (!bytes) return std::unexpected(bytes.error());
   const auto plan = read_plan(*bytes, directory + "/plan.json");
   if (!plan) return std::unexpected(plan.error());
   Progress progress(*plan, Progress::mode_for(json));
-  return run(*plan, sha256(*bytes), programs, {.directory = directory, .agent = installation().binaries + "/assay-node", .resume = resume}, progress);
+  return run(*plan, sha256(*bytes), programs, {.directory = directory, .agent = installation().binaries + "/assay-node", .resume = resume, .starts_at_once = fan_out}, progress);
 }
 
 std::expected<Verdict, InputError> judge_directory(const std::string& directory) {

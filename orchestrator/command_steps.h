@@ -25,7 +25,7 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request);
 std::string plan_summary(const Plan& plan);
 
 /// Carries the plan of `directory` out, or goes on with it.
-std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, bool json);
+std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, bool json, int fan_out);
 
 /// Judges the run in `directory` and writes verdict.json.
 std::expected<Verdict, InputError> judge_directory(const std::string& directory);

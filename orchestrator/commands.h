@@ -11,6 +11,9 @@ struct BundleRequest;
 /// Exit codes of every command: accepted, rejected, bad usage or input, incomplete, verification refused.
 inline constexpr int kExitAccepted = 0, kExitRejected = 1, kExitBadInput = 2, kExitIncomplete = 3;
 
+/// Agents that are started at the same time: an ssh session costs about 0.2 s of CPU; and the most that may be asked for.
+inline constexpr int kFanOut = 32, kMostFanOut = 1024;
+
 /// What the planning commands share.
 struct PlanRequest {
   std::string profile = "host";  ///< name of an embedded profile, or a file
@@ -20,6 +23,7 @@ struct PlanRequest {
   bool quick = false;
   bool json = false;
   bool dry_run = false;
+  int fan_out = kFanOut;
 };
 
 /// Writes the plan to `out`, or to stdout when it is empty.
@@ -29,10 +33,10 @@ int command_plan(const PlanRequest& request, const std::string& out);
 int command_accept(const PlanRequest& request, std::string out, const std::string& key);
 
 /// Runs `plan_file` into the fresh directory `out`.
-int command_run(const std::string& plan_file, const std::string& out, bool json);
+int command_run(const std::string& plan_file, const std::string& out, bool json, int fan_out);
 
 /// Goes on with the interrupted run in `directory`.
-int command_resume(const std::string& directory, bool json);
+int command_resume(const std::string& directory, bool json, int fan_out);
 
 /// Judges the run in `directory`, writes verdict.json, prints the table or, with `json`, the document.
 int command_judge(const std::string& directory, bool json);

@@ -4,9 +4,7 @@
 #include <utility>
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 
 namespace assay {
 
@@ -16,8 +14,8 @@ namespace {
 constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
 }
 
-FrameQueue::FrameQueue(asio::posix::stream_descriptor& stream)
-    : stream_(stream), changed_(stream.get_executor(), asio::steady_timer::time_point::max()) {}
+FrameQueue::FrameQueue(Stream& stream)
+    : stream_(stream), changed_(stream.executor(), asio::steady_timer::time_point::max()) {}
 
 void FrameQueue::push(std::string bytes) {
   if (closed_ || finishing_) return;
@@ -42,7 +40,7 @@ asio::awaitable<void> FrameQueue::write_all() {
     }
     const std::string bytes = std::move(waiting_.front());
     waiting_.pop_front();
-    const auto [error, size] = co_await asio::async_write(stream_, asio::buffer(bytes), kQuietly);
+    const auto error = co_await stream_.write(bytes);
     if (error || closed_) break;
     waiting_bytes_ -= bytes.size();
     changed_.cancel();

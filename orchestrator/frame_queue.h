@@ -5,8 +5,9 @@
 #include <string>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+
+#include "orchestrator/stream.h"
 
 namespace assay {
 
@@ -18,7 +19,7 @@ class FrameQueue {
   static constexpr std::size_t kRoom = 1 << 20;
 
   /// Writes to `stream`, which must outlive the queue.
-  explicit FrameQueue(boost::asio::posix::stream_descriptor& stream);
+  explicit FrameQueue(Stream& stream);
 
   /// Appends without waiting: for small frames whose number is bounded by the caller. Dropped when closed.
   void push(std::string bytes);
@@ -33,7 +34,7 @@ class FrameQueue {
   void close();
 
  private:
-  boost::asio::posix::stream_descriptor& stream_;
+  Stream& stream_;
   boost::asio::steady_timer changed_;  // never expires; cancelled at every change
   std::deque<std::string> waiting_;
   std::size_t waiting_bytes_ = 0;

@@ -15,7 +15,11 @@
 
 namespace assay {
 
+class ChildProcess;
 class Connection;
+class SlurmLauncher;
+class Stream;
+struct ConnectionOptions;
 
 /// Why an agent is not there, or not there any more. kind:
 /// unreachable: nobody answers. host_key: who answers is not the node that the site pins. refused: the node answers and does
@@ -30,6 +34,8 @@ struct LaunchOptions {
   std::string agent;              ///< path of our own assay-node
   std::string ssh = "ssh";        ///< OpenSSH client; looked up in PATH unless it is a path
   Seconds connect_timeout{10};    ///< until ssh is connected; storing the agent and its hello come on top
+  std::string kubectl = "kubectl";  ///< as ssh
+  SlurmLauncher* slurm = nullptr;   ///< for nodes of launcher slurm, which are started together; not owned
 };
 
 /// What a run may use; over it the run is killed and the outcome says so. Every figure is positive.
@@ -75,7 +81,7 @@ class Agent {
 
   /// host_facts of the node as the agent told them: an object of scalars.
   [[nodiscard]] const nlohmann::json& facts() const { return facts_; }
-  /// Whether the ssh launcher had to store the agent on the node first; false for a local one.
+  /// Whether the ssh or kubernetes launcher had to store the agent on the node first; false for others.
   [[nodiscard]] bool was_stored() const { return stored_; }
 
   /// Brings the program at `path` to the agent; does nothing when the agent has it. Fails with kind refused when the bytes
@@ -94,6 +100,9 @@ class Agent {
  private:
   friend class Connection;
   Agent() = default;
+  static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> start_by_slurm(Node node, LaunchOptions options);
+  static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> connect(Stream stream, std::unique_ptr<ChildProcess> child,
+                                                                                            ConnectionOptions options, Seconds patience);
 
   Connection* connection_ = nullptr;  // owned by its own coroutine; it clears this when it ends
   LaunchError gone_{.kind = "lost", .reason = "the agent was closed"};  // why connection_ is null

@@ -62,9 +62,9 @@ struct Connection::Visit {
   Connection& connection;
 };
 
-Connection::Connection(std::unique_ptr<ChildProcess> child, ConnectionOptions options, Agent& agent)
-    : child_(std::move(child)), options_(std::move(options)), agent_(&agent), queue_(child_->in), heart_(child_->in.get_executor()),
-      heard_(Clock::now()), greeted_(child_->in.get_executor()), closed_(child_->in.get_executor()) {
+Connection::Connection(Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Agent& agent)
+    : child_(std::move(child)), stream_(std::move(stream)), options_(std::move(options)), agent_(&agent), queue_(stream_),
+      heart_(stream_.executor()), heard_(Clock::now()), greeted_(stream_.executor()), closed_(stream_.executor()) {
   agent.connection_ = this;
 }
 
@@ -77,18 +77,19 @@ Connection::~Connection() {
 asio::awaitable<void> Connection::serve() {
   using namespace asio::experimental::awaitable_operators;
   co_await (read_all() && queue_.write_all() && read_log() && heartbeat());
-  const std::optional<int> exit_code = co_await child_->finish(kExitPatience);
+  std::optional<int> exit_code;
+  if (child_) exit_code = co_await child_->finish(kExitPatience);
   if (!reason_) {
     const std::string line = last_line(log_);
     reason_ = welcome_ ? LaunchError{.kind = "lost", .reason = line.empty() ? "the connection to the agent ended" : "the connection to the agent ended: " + line}
-                       : ssh_failure(log_, exit_code);
+                       : options_.explain(log_, exit_code);
   }
   co_await wake_everybody();
 }
 
 /// Nobody may be inside when the connection goes.
 asio::awaitable<void> Connection::wake_everybody() {
-  asio::steady_timer timer(child_->in.get_executor());
+  asio::steady_timer timer(stream_.executor());
   while (true) {
     greeted_.wake(reason_);
     closed_.wake();
@@ -105,8 +106,7 @@ asio::awaitable<void> Connection::wake_everybody() {
 void Connection::abandon(LaunchError reason) {
   if (!reason_) reason_ = std::move(reason);
   over_ = true;
-  boost::system::error_code ignored;  // cancelling what is not there is no failure
-  (void)child_->out.cancel(ignored);
+  stream_.cancel_reading();
   shut_streams();
 }
 
@@ -114,8 +114,7 @@ void Connection::abandon(LaunchError reason) {
 void Connection::shut_streams() {
   over_ = true;
   queue_.close();
-  boost::system::error_code ignored;  // the stream is given up, whatever close says
-  (void)child_->in.close(ignored);
+  stream_.close_writing();
   heart_.cancel();
 }
 
@@ -126,7 +125,7 @@ asio::awaitable<void> Connection::read_all() {
     reader_.feed(early_);
     if (const auto problem = take_frames()) abandon(protocol_error(*problem));
     while (!over_) {
-      const auto [error, size] = co_await child_->out.async_read_some(asio::buffer(buffer), kQuietly);
+      const auto [error, size] = co_await stream_.read_some(buffer);
       if (error) break;
       heard_ = Clock::now();
       reader_.feed({buffer.data(), size});
@@ -136,7 +135,7 @@ asio::awaitable<void> Connection::read_all() {
   shut_streams();
 }
 
-/// ssh only: the node says whether it has the agent, and gets it when it has not. False when the stream ended.
+/// ssh and kubernetes: the node says whether it has the agent, and gets it when it has not. False when the stream ended.
 asio::awaitable<bool> Connection::bootstrap() {
   if (!options_.agent_image) co_return true;
   const auto answer = co_await read_until_line(kBootstrapHave, kBootstrapNeed);
@@ -165,7 +164,7 @@ asio::awaitable<std::optional<std::string>> Connection::read_until_line(std::str
       abandon({.kind = "protocol", .reason = "login scripts on the node print without end: " + printable(early_, 80)});
       co_return std::nullopt;
     }
-    const auto [error, size] = co_await child_->out.async_read_some(asio::buffer(buffer), kQuietly);
+    const auto [error, size] = co_await stream_.read_some(buffer);
     if (error || over_) co_return std::nullopt;
     early_.append(buffer.data(), size);
   }
@@ -173,7 +172,7 @@ asio::awaitable<std::optional<std::string>> Connection::read_until_line(std::str
 
 asio::awaitable<void> Connection::read_log() {
   std::array<char, 4096> buffer;
-  while (true) {
+  while (child_) {
     const auto [error, size] = co_await child_->err.async_read_some(asio::buffer(buffer), kQuietly);
     if (error) break;
     log_.append(buffer.data(), size);
@@ -205,7 +204,7 @@ asio::awaitable<void> Connection::heartbeat() {
 asio::awaitable<std::expected<void, LaunchError>> Connection::greet(Seconds patience) {
   const Visit visit(*this);
   if (!co_await greeted_.wait(patience)) {
-    LaunchError error = ssh_failure(log_, std::nullopt);
+    LaunchError error = options_.explain(log_, std::nullopt);
     error.reason = fmt::format("no agent answered within {} s: {}", patience.count, error.reason);
     abandon(error);
     co_return std::unexpected(error);
@@ -217,7 +216,7 @@ asio::awaitable<std::expected<void, LaunchError>> Connection::greet(Seconds pati
 asio::awaitable<std::expected<void, LaunchError>> Connection::deliver(std::string sha256, std::string path) {
   const Visit visit(*this);
   if (delivered_.contains(sha256)) co_return std::expected<void, LaunchError>();
-  Waiter waiter(child_->in.get_executor());
+  Waiter waiter(stream_.executor());
   auto& waiters = deliveries_[sha256];
   waiters.push_back(&waiter);
   Seconds patience = kStorePatience;
@@ -264,7 +263,7 @@ asio::awaitable<std::expected<void, LaunchError>> Connection::send_program(const
 
 asio::awaitable<RunResult> Connection::run(const RunRequest& request) {
   const Visit visit(*this);
-  PendingRun pending{.request = request, .waiter = Waiter(child_->in.get_executor()), .result = {}};
+  PendingRun pending{.request = request, .waiter = Waiter(stream_.executor()), .result = {}};
   if (runs_.contains(request.id) || !is_run_id(request.id)) {
     pending.result.outcome = "refused";
     pending.result.reason = fmt::format("'{}' is no id for a run, or one that is active", printable(request.id));

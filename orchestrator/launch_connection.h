@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "orchestrator/launch.h"
 #include "orchestrator/launch_process.h"
 #include "orchestrator/protocol.h"
+#include "orchestrator/stream.h"
 
 namespace assay {
 
@@ -48,15 +50,18 @@ struct PendingRun {
 /// What an agent's stream is made of.
 struct ConnectionOptions {
   std::string agent_sha256;               ///< the agent must be this one
-  std::optional<std::string> agent_image; ///< ssh: the agent's bytes, should the node need them
+  std::optional<std::string> agent_image; ///< ssh, kubernetes: the agent's bytes, should the node need them
   Descriptor known_hosts;                 ///< ssh: a memory file that ssh reads by its number; empty when the site has a file
+  /// What it means that the stream ended before the hello: from the child's stderr and its exit code, if it ended by itself.
+  std::function<LaunchError(std::string_view log, std::optional<int> exit_code)> explain;
 };
 
 /// The stream. Owned by the coroutine that serves it; Agent and Connection know each other until either ends. While a
 /// coroutine is inside one of the awaitable members, serve does not return.
 class Connection {
  public:
-  Connection(std::unique_ptr<ChildProcess> child, ConnectionOptions options, Agent& agent);
+  /// Speaks over `stream`; `child` is the process that carries it, and null when the agent has dialled in.
+  Connection(Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Agent& agent);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -93,7 +98,8 @@ class Connection {
   std::optional<std::string> take(const wire::Pong&) { return std::nullopt; }
   void shut_streams();
 
-  std::unique_ptr<ChildProcess> child_;
+  std::unique_ptr<ChildProcess> child_;  // goes after the stream that leads to it
+  Stream stream_;
   ConnectionOptions options_;
   Agent* agent_;
   FrameQueue queue_;

@@ -4,10 +4,12 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <system_error>
 #include <thread>
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,9 +36,11 @@ namespace {
 
 /// Runs in the child between fork and exec.
 struct OwnSession {
+  pid_t parent = getpid();
   template <class Launcher>
   boost::system::error_code on_exec_setup(Launcher&, const process::filesystem::path&, const char* const*) {
-    if (setsid() < 0) return {errno, boost::system::system_category()};
+    if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return {errno, boost::system::system_category()};
+    if (getppid() != parent) return {ESRCH, boost::system::system_category()};  // killed before the kernel knew
     return {};
   }
 };
@@ -97,14 +101,18 @@ std::expected<std::unique_ptr<ChildProcess>, std::string> ChildProcess::start(co
   }
 }
 
-asio::awaitable<std::optional<int>> ChildProcess::finish(Seconds patience) {
-  asio::steady_timer timer(in.get_executor());
+void ChildProcess::ask_to_end() {
+  boost::system::error_code error;
+  if (handle_->child.running(error)) handle_->child.request_exit(error);
+}
+
+asio::awaitable<std::optional<int>> ChildProcess::finish(Seconds patience, std::chrono::milliseconds tick) {
+  asio::steady_timer timer(err.get_executor());  // the other two may have been moved away
   const auto end = Clock::now() + std::chrono::duration<double>(patience.count);
   boost::system::error_code error;
   // The handle's own async_wait cannot be given up without losing the exit code, so it is asked now and then instead.
   while (handle_->child.running(error) && Clock::now() < end) {
-    constexpr auto kTick = std::chrono::milliseconds(10);
-    timer.expires_after(kTick);
+    timer.expires_after(tick);
     (void)co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
   }
   if (error) co_return std::nullopt;

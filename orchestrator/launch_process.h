@@ -1,6 +1,7 @@
 // launch_process: a child process with pipes to its three streams.
 #pragma once
 
+#include <chrono>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -16,7 +17,7 @@
 namespace assay {
 
 /// A child process in a session of its own: a terminal's Ctrl-C reaches assay only, and ssh finds no terminal to ask for
-/// a password. Destroying it asks it to end (closed streams, SIGTERM), so that an agent cleans up what it has begun, and
+/// a password. It gets SIGTERM when we are killed, because an srun in Slurm's queue would not notice. Destroying it asks it to end (closed streams, SIGTERM), so that an agent cleans up what it has begun, and
 /// kills it after 2 s.
 class ChildProcess {
  public:
@@ -27,12 +28,14 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  boost::asio::posix::stream_descriptor in;   ///< write here
-  boost::asio::posix::stream_descriptor out;  ///< read here
+  boost::asio::posix::stream_descriptor in;   ///< write here; may be moved away
+  boost::asio::posix::stream_descriptor out;  ///< read here; may be moved away
   boost::asio::posix::stream_descriptor err;  ///< and here
 
-  /// Waits for its end, at most `patience`, and kills it then. Its exit code; nothing when it was killed.
-  boost::asio::awaitable<std::optional<int>> finish(Seconds patience);
+  /// SIGTERM; harmless when it has ended.
+  void ask_to_end();
+  /// Waits for its end, at most `patience`, and kills it then; looks every `tick`. Its exit code; nothing when it was killed.
+  boost::asio::awaitable<std::optional<int>> finish(Seconds patience, std::chrono::milliseconds tick = std::chrono::milliseconds(10));
 
  private:
   struct Handle;  // Boost.Process stays in one source file

@@ -30,74 +30,113 @@ bool is_plain_path(std::string_view text) { return all_of(text, "/._-+@:,=") && 
 }  // namespace
 
 std::expected<std::string, std::string> bootstrap_command(const std::string& directory, const std::string& sha256, std::uint64_t size) {
+  const auto script = bootstrap_script(directory, sha256, size);
+  if (!script) return script;
+  return "exec /bin/sh -c '" + *script + "'";
+}
+
+std::expected<std::string, std::string> bootstrap_script(const std::string& directory, const std::string& sha256, std::uint64_t size) {
   if (!is_directory(directory)) return std::unexpected(fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(directory)));
   if (!is_sha256(sha256)) return std::unexpected("the agent's SHA-256 is malformed");
   // No single quote and no exclamation mark inside: csh as a login shell reads both even in quotes. `test -O .` after
   // `cd`: what lies in a directory of somebody else must not be executed, and . cannot be swapped any more.
   return fmt::format(
-      "exec /bin/sh -c 'umask 077; mkdir -p {0} && cd {0} && test -O . && chmod 700 . && mkdir -p agents || "
+      "umask 077; mkdir -p {0} && cd {0} && test -O . && chmod 700 . && mkdir -p agents || "
       "{{ echo assay: directory {0} cannot be used or is not ours >&2; exit 73; }}; "
       "have() {{ test \"$(sha256sum < $1 2>/dev/null | cut -c 1-64)\" = {1}; }}; "
       "if test -f agents/{1} && have agents/{1}; then echo assay-bootstrap/1 have; else "
       "echo assay-bootstrap/1 need; t=agents/.{1}.$$; head -c {2} > $t && have $t && chmod 500 $t && mv -f $t agents/{1} || "
       "{{ rm -f $t; echo assay: the agent did not arrive whole >&2; exit 74; }}; "
       "echo assay-bootstrap/1 stored; fi; "
-      "exec ./agents/{1} --directory {0}'",
+      "exec ./agents/{1} --directory {0}",
       directory, sha256, size);
 }
 
-std::expected<std::string, std::string> known_hosts_line(const Node& node) {
-  const auto blank = node.host_key.find(' ');
-  if (blank == std::string::npos || !all_of(node.host_key.substr(0, blank), "@.-") || !all_of(node.host_key.substr(blank + 1), "+/=")) {
-    return std::unexpected("host_key is not of the form 'ssh-ed25519 AAAA...'");
-  }
-  return fmt::format("{} {}\n", kHostKeyAlias, node.host_key);
+std::expected<std::string, std::string> known_hosts_lines(const Node& node) {
+  const auto line = [](const char* alias, const std::string& key) -> std::expected<std::string, std::string> {
+    if (key.empty()) return std::string();
+    const auto blank = key.find(' ');
+    if (blank == std::string::npos || !all_of(key.substr(0, blank), "@.-") || !all_of(key.substr(blank + 1), "+/=")) {
+      return std::unexpected("host_key is not of the form 'ssh-ed25519 AAAA...'");
+    }
+    return fmt::format("{} {}\n", alias, key);
+  };
+  auto lines = line(kHostKeyAlias, node.host_key);
+  if (!lines || !node.jump) return lines;
+  const auto of_jump = line(kJumpKeyAlias, node.jump->host_key);
+  if (!of_jump) return std::unexpected("the jump host's " + of_jump.error());
+  return *lines + *of_jump;
 }
 
-std::expected<std::vector<std::string>, std::string> ssh_arguments(const Node& node, const LaunchOptions& options,
-                                                                   const std::string& known_hosts, const std::string& command) {
-  if (!is_address(node.address)) return std::unexpected(fmt::format("address '{}' is no host name or address", printable(node.address)));
-  if (!node.user.empty() && !is_user(node.user)) return std::unexpected(fmt::format("user '{}' is no user name", printable(node.user)));
-  if (!is_plain_path(known_hosts)) return std::unexpected(fmt::format("known_hosts '{}' has a character that ssh would expand", printable(known_hosts)));
+namespace {
+
+/// One of the machines on the way.
+struct Hop {
+  std::string address;
+  int port;
+  std::string user, identity_file;
+  std::string known_hosts;
+  std::string alias;  // of its pinned key; empty: the file has it by its address
+};
+
+/// The words that lead to `hop`, all but the last: argv[0], options, port and login.
+std::expected<std::vector<std::string>, std::string> hop_arguments(const Hop& hop, const LaunchOptions& options) {
+  if (!is_address(hop.address)) return std::unexpected(fmt::format("address '{}' is no host name or address", printable(hop.address)));
+  if (!hop.user.empty() && !is_user(hop.user)) return std::unexpected(fmt::format("user '{}' is no user name", printable(hop.user)));
+  if (!is_plain_path(hop.known_hosts)) return std::unexpected(fmt::format("known_hosts '{}' has a character that ssh would expand", printable(hop.known_hosts)));
   constexpr int kMaxPort = 65535;
-  if (node.port < 1 || node.port > kMaxPort) return std::unexpected(fmt::format("port {} is none", node.port));
+  if (hop.port < 1 || hop.port > kMaxPort) return std::unexpected(fmt::format("port {} is none", hop.port));
 
   std::vector<std::string> argv = {options.ssh, "-F", "none", "-T", "-a", "-x"};
   const auto option = [&argv](std::string text) {
     argv.emplace_back("-o");
     argv.push_back(std::move(text));
   };
-  option("BatchMode=yes");
-  option("StrictHostKeyChecking=yes");
-  option("UserKnownHostsFile=" + known_hosts);
-  option("GlobalKnownHostsFile=/dev/null");
-  option("UpdateHostKeys=no");
-  option("VerifyHostKeyDNS=no");
-  option("PasswordAuthentication=no");
-  option("KbdInteractiveAuthentication=no");
-  option("ForwardAgent=no");
-  option("ForwardX11=no");
-  option("ClearAllForwardings=yes");
-  option("PermitLocalCommand=no");
-  option("ControlMaster=no");
-  option("ControlPath=none");
-  option("EscapeChar=none");
-  option("LogLevel=ERROR");
-  option("ConnectionAttempts=1");
+  for (const char* text : {"BatchMode=yes", "StrictHostKeyChecking=yes", "GlobalKnownHostsFile=/dev/null", "UpdateHostKeys=no", "VerifyHostKeyDNS=no",
+                           "PasswordAuthentication=no", "KbdInteractiveAuthentication=no", "ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "PermitLocalCommand=no",
+                           "ControlMaster=no", "ControlPath=none", "EscapeChar=none", "LogLevel=ERROR", "ConnectionAttempts=1"}) {
+    option(text);
+  }
+  option("UserKnownHostsFile=" + hop.known_hosts);
   option(fmt::format("ConnectTimeout={}", static_cast<int>(std::clamp(std::ceil(options.connect_timeout.count), 1.0, 3600.0))));
   option("ServerAliveInterval=15");  // with the four below a cut network is seen after a minute, as by the agent
   option("ServerAliveCountMax=4");
-  if (!node.host_key.empty()) option(fmt::format("HostKeyAlias={}", kHostKeyAlias));
-  if (!node.identity_file.empty()) {
-    if (!is_plain_path(node.identity_file)) {
-      return std::unexpected(fmt::format("identity_file '{}' has a character that ssh would expand", printable(node.identity_file)));
+  if (!hop.alias.empty()) option("HostKeyAlias=" + hop.alias);
+  if (!hop.identity_file.empty()) {
+    if (!is_plain_path(hop.identity_file)) {
+      return std::unexpected(fmt::format("identity_file '{}' has a character that ssh would expand", printable(hop.identity_file)));
     }
     option("IdentitiesOnly=yes");
-    argv.insert(argv.end(), {"-i", node.identity_file});
+    argv.insert(argv.end(), {"-i", hop.identity_file});
   }
-  argv.insert(argv.end(), {"-p", std::to_string(node.port)});
-  if (!node.user.empty()) argv.insert(argv.end(), {"-l", node.user});
-  argv.insert(argv.end(), {"--", node.address, command});
+  argv.insert(argv.end(), {"-p", std::to_string(hop.port)});
+  if (!hop.user.empty()) argv.insert(argv.end(), {"-l", hop.user});
+  return argv;
+}
+
+}  // namespace
+
+std::expected<std::vector<std::string>, std::string> ssh_arguments(const Node& node, const LaunchOptions& options,
+                                                                   const KnownHosts& known_hosts, const std::string& command) {
+  auto argv = hop_arguments({.address = node.address, .port = node.port, .user = node.user, .identity_file = node.identity_file,
+                             .known_hosts = known_hosts.node, .alias = node.host_key.empty() ? "" : kHostKeyAlias},
+                            options);
+  if (!argv) return argv;
+  if (node.jump) {
+    // -J would start a second ssh that knows none of these options. A ProxyCommand goes through a shell, so each of its
+    // words is of the alphabets above, and options.ssh must be as well.
+    const auto words = hop_arguments({.address = node.jump->address, .port = node.jump->port, .user = node.jump->user,
+                                      .identity_file = node.jump->identity_file, .known_hosts = known_hosts.jump,
+                                      .alias = node.jump->host_key.empty() ? "" : kJumpKeyAlias},
+                                     options);
+    if (!words) return std::unexpected("jump: " + words.error());
+    if (!is_plain_path(options.ssh)) return std::unexpected("the path of ssh has a character that a shell would expand");
+    std::string proxy = "ProxyCommand=exec";
+    for (const auto& word : *words) proxy += " " + word;
+    proxy += node.address.find(':') == std::string::npos ? fmt::format(" -W {}:{}", node.address, node.port) : fmt::format(" -W [{}]:{}", node.address, node.port);
+    argv->insert(argv->end(), {"-o", proxy + " -- " + node.jump->address});
+  }
+  argv->insert(argv->end(), {"--", node.address, command});
   return argv;
 }
 

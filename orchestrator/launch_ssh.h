@@ -25,15 +25,26 @@ inline constexpr std::string_view kBootstrapStored = "assay-bootstrap/1 stored\n
 /// (exactly `size` bytes from stdin, checked with sha256sum, renamed), then becomes it. Safe in any login shell: nothing
 /// in it but letters, digits and fixed punctuation. The error is a reason: a directory of another alphabet.
 std::expected<std::string, std::string> bootstrap_command(const std::string& directory, const std::string& sha256, std::uint64_t size);
+/// The script in it, for `sh -c`.
+std::expected<std::string, std::string> bootstrap_script(const std::string& directory, const std::string& sha256, std::uint64_t size);
 
-/// The content of a known_hosts file that holds the pinned key of `node` under the alias kHostKeyAlias; or a reason.
-std::expected<std::string, std::string> known_hosts_line(const Node& node);
+/// The content of a known_hosts file that holds the pinned keys of `node` under the alias kHostKeyAlias and of its jump
+/// host under kJumpKeyAlias, as far as the site has them; or a reason.
+std::expected<std::string, std::string> known_hosts_lines(const Node& node);
 inline constexpr const char* kHostKeyAlias = "assay-pinned-node";
+inline constexpr const char* kJumpKeyAlias = "assay-pinned-jump";
 
-/// The words of ssh: argv[0] = options.ssh, no configuration file, nothing forwarded, nobody asked, only pinned host keys
-/// (from the file `known_hosts`), `command` on the node. Or a reason: a part of the site is of another alphabet.
+/// The files with host keys for the two hops.
+struct KnownHosts {
+  std::string node;
+  std::string jump = {};  ///< read only when the node has a jump host
+};
+
+/// The words of ssh: argv[0] = options.ssh, no configuration file, nothing forwarded, nobody asked, only pinned host keys,
+/// `command` on the node; through the jump host when it has one, by the same rules. Or a reason: a part of the site is of
+/// another alphabet.
 std::expected<std::vector<std::string>, std::string> ssh_arguments(const Node& node, const LaunchOptions& options,
-                                                                   const std::string& known_hosts, const std::string& command);
+                                                                   const KnownHosts& known_hosts, const std::string& command);
 
 /// What it means that ssh, or the command on the node, ended with `exit_code` before the agent said hello; `log` is its
 /// stderr. Nothing for exit_code: it had to be killed.

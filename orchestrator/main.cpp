@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/bundle.h"
+#include "orchestrator/command_site.h"
 #include "orchestrator/commands.h"
 #include "orchestrator/command_steps.h"
 #include "orchestrator/programs.h"
@@ -35,6 +36,57 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
   command.add_option("--only", request.only, "only these requirements; a part is never accepted");
   command.add_flag("--quick", request.quick, "a rehearsal with short measurements; it accepts nothing");
   command.add_flag("--dry-run", request.dry_run, "say what would be done and do nothing");
+}
+
+/// `assay site`: what it was asked for.
+struct SiteRequest {
+  SiteSource source;
+  std::string site, profile = "host", image, directory = "/var/tmp/assay";
+  int fan_out = kFanOut;
+  bool json = false;
+};
+
+void add_fan_out(CLI::App& command, int& fan_out) {
+  command.add_option("--fan-out", fan_out, fmt::format("agents that are started at the same time [{}]", kFanOut))->check(CLI::Range(1, kMostFanOut));
+}
+
+CLI::App* add_site(CLI::App& app, SiteRequest& request) {
+  auto* site = app.add_subcommand("site", "make a site file, or say what differs between its nodes");
+  auto* from = site->add_option("--from", request.source.from, "what to make it from: hostfile, ssh-config, slurm, kubectl")
+                   ->check(CLI::IsMember({"hostfile", "ssh-config", "slurm", "kubectl"}));
+  site->add_option("file", request.source.file, "of hostfile or ssh-config")->needs(from);
+  site->add_option("--name", request.source.options.name, "of the site [site]")->needs(from);
+  site->add_option("--known-hosts", request.source.options.known_hosts, "file with host keys, for nodes over ssh")->needs(from);
+  site->add_option("--partition", request.source.options.partition, "of Slurm: only its nodes [all]")->needs(from);
+  site->add_option("--namespace", request.source.kube_namespace, "of Kubernetes [that of its context]");
+  site->add_option("--selector", request.source.selector, "of Kubernetes: the labels of agent pods [app=assay]")->needs(from);
+  site->require_subcommand(0, 1);
+  site->footer("Exit codes of check: 0 all alike, 1 something differs, 3 not all could be asked.\n"
+               "Example: assay site --from hostfile hosts --known-hosts known_hosts > site.json; assay site check --site site.json");
+  auto* check = site->add_subcommand("check", "reach every node and say what differs: driver, firmware, kernel, GPUs, links, clock");
+  check->add_option("--site", request.site, "nodes and how to reach them [this machine]");
+  add_fan_out(*check, request.fan_out);
+  check->add_flag("--json", request.json, "one JSON object");
+  check->footer("Example: assay site check --site site.json");
+  auto* sbatch = site->add_subcommand("sbatch", "print a batch script for Slurm");
+  sbatch->add_option("--site", request.site, "with nodes of launcher slurm")->required();
+  sbatch->add_option("--profile", request.profile, "design targets: a name or a file [host]");
+  sbatch->footer("Example: assay site sbatch --site site.json > accept.sbatch");
+  auto* manifest = site->add_subcommand("manifest", "print a Kubernetes DaemonSet of agent pods");
+  manifest->add_option("--image", request.image, "container image with sh and coreutils; what the probes need besides is theirs to say")->required();
+  manifest->add_option("--namespace", request.source.kube_namespace, "where the pods run [default]");
+  manifest->add_option("--directory", request.directory, "of the nodes, on the storage under test [/var/tmp/assay]");
+  manifest->footer("Example: assay site manifest --image debian:12 | kubectl apply --filename -");
+  return site;
+}
+
+int run_site(const CLI::App& site, const SiteRequest& request) {
+  if (site.got_subcommand("check")) return command_site_check(request.site, request.fan_out, request.json);
+  if (site.got_subcommand("sbatch")) return command_site_sbatch(request.site, request.profile);
+  const std::string where = request.source.kube_namespace.empty() ? "default" : request.source.kube_namespace;
+  if (site.got_subcommand("manifest")) return command_site_manifest(request.image, where, request.directory);
+  if (request.source.from.empty()) return report_error({"assay site", "needs --from, check, sbatch or manifest", "`assay site --help` shows them"});
+  return command_site_from(request.source);
 }
 
 /// The names a person may have meant, for an unknown word.
@@ -82,6 +134,7 @@ int main(int argc, char** argv) {
   add_plan_options(*accept, request);
   accept->add_option("--out", out, "run directory [assay-run-<time>]");
   accept->add_option("--key", key, "private key that signs [this machine's own]");
+  add_fan_out(*accept, request.fan_out);
   accept->add_flag("--json", request.json, "events as JSON Lines on stdout");
   accept->footer("Example: assay accept --profile host --site site.json --out run --key lab.key");
 
@@ -94,6 +147,7 @@ int main(int argc, char** argv) {
   auto* plan_option = run->add_option("plan", plan_file, "plan.json");
   run->add_option("--resume", resume, "run directory to go on with")->excludes(plan_option);
   run->add_option("--out", out, "run directory [assay-run-<time>]");
+  add_fan_out(*run, request.fan_out);
   run->add_flag("--json", json, "events as JSON Lines on stdout");
   run->footer("Example: assay run plan.json --out run; assay run --resume run");
 
@@ -117,6 +171,9 @@ int main(int argc, char** argv) {
   describe->add_flag("--json", json, "the description as JSON");
   describe->footer("Example: assay describe host_gemm");
 
+  SiteRequest about_site;
+  const auto* const site = add_site(app, about_site);
+
   BundleRequest contents;
   auto* bundle = app.add_subcommand("bundle", "pack this installation for machines that have a driver and nothing else");
   bundle->add_option("--out", out, "folder, or FILE.tar; the same bytes every time")->required();
@@ -136,12 +193,13 @@ int main(int argc, char** argv) {
   try {
     if (*accept) return command_accept(request, out, key);
     if (*plan) return command_plan(request, out);
-    if (*run && !resume.empty()) return command_resume(resume, json);
+    if (*run && !resume.empty()) return command_resume(resume, json, request.fan_out);
     if (*run && plan_file.empty()) return report_error({"assay run", "needs a plan or --resume", "assay run plan.json --out run"});
-    if (*run) return command_run(plan_file, out, json);
+    if (*run) return command_run(plan_file, out, json, request.fan_out);
     if (*judge) return command_judge(directory, json);
     if (*status) return command_status(directory, json);
     if (*list) return command_list(markdown ? ListForm::markdown : json ? ListForm::json : ListForm::text);
+    if (*site) return run_site(*site, about_site);
     if (*bundle) return command_bundle(contents, out, request.dry_run);
     return command_describe(probe, json);
   } catch (const std::exception& error) {

@@ -1,6 +1,8 @@
 // assay-node: the agent on a node. One static file; runs probes for an orchestrator on the other end of stdin and stdout.
+#include <filesystem>
 #include <iostream>
 #include <string>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 
@@ -16,6 +18,11 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--programs", programs, "where programs lie: memfd (sealed), or file where a policy refuses that [memfd]")
       ->check(CLI::IsMember({"memfd", "file"}));
+  bool remove_self = false;
+  auto* dial = app.add_option("--dial", options.dial.homes, "ADDRESS:PORT of assay, to report there instead; the token comes on stdin");
+  app.add_option("--pin", options.dial.pin, "SHA-256 of the certificate that assay holds there")->needs(dial);
+  app.add_option("--patience", options.dial.patience.count, "seconds until assay has taken the call [120]")->needs(dial)->check(CLI::Range(1.0, 86400.0));
+  app.add_flag("--remove-self", remove_self, "remove this file once it runs: it was copied here for one run");
   app.set_version_flag("--version", "assay-node " ASSAY_VERSION);
   app.footer("Example: assay-node --directory /var/tmp/assay");
   try {
@@ -25,6 +32,12 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   if (programs == "file") options.programs = assay::ProgramPlace::file;
+  if (remove_self) {
+    std::error_code error;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+    if (!error) std::filesystem::remove(self, error);
+    if (error) std::cerr << "assay-node: cannot remove itself: " << error.message() << '\n';
+  }
   if (const auto claimed = assay::claim_directory(options.directory); !claimed) {
     std::cerr << "assay-node: " << claimed.error() << '\n';
     return 1;

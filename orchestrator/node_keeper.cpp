@@ -54,14 +54,18 @@ void limit(__rlimit_resource resource, rlim_t soft, rlim_t hard) {
   (void)setrlimit(resource, &wanted);  // fails only above the limit that already holds, which is then the stricter one
 }
 
-/// The folder of libraries that came with this agent in a bundle: a program that runs from memory has no place of its own from
-/// which it could find them. Empty when there is none.
-std::string bundled_libraries() {
+/// The folder of libraries that came with this agent in a bundle, or that lies in its directory: a program that runs from
+/// memory has no place of its own from which it could find them. Empty when there is none.
+std::string bundled_libraries(const Scratch& scratch) {
   std::error_code error;
   const auto agent = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return {};
-  auto folder = agent.parent_path().parent_path() / "lib/assay";
-  return std::filesystem::is_directory(folder, error) ? folder.string() : std::string();
+  const auto directory = std::filesystem::path(scratch.path).parent_path().parent_path();
+  for (const auto& base : {agent.parent_path().parent_path(), directory}) {
+    const auto folder = base / "lib/assay";
+    // A copy in /tmp has / above it, whose lib is the system's.
+    if (base.has_relative_path() && std::filesystem::is_directory(folder, error)) return folder.string();
+  }
+  return {};
 }
 
 /// Becomes the program. Returns errno; the caller reports it and exits.
@@ -89,7 +93,7 @@ int become_program(const Launch& launch) {
   argv.push_back(nullptr);
   std::vector<std::string> variables = {kPath, "HOME=" + launch.scratch.path, "LANG=C"};
   if (!launch.task.token.empty()) variables.push_back("ASSAY_TOKEN=" + launch.task.token);
-  if (const std::string libraries = bundled_libraries(); !libraries.empty()) variables.push_back("ASSAY_LIBRARY_PATH=" + libraries);
+  if (const std::string libraries = bundled_libraries(launch.scratch); !libraries.empty()) variables.push_back("ASSAY_LIBRARY_PATH=" + libraries);
   std::vector<char*> environment;
   for (auto& variable : variables) environment.push_back(variable.data());
   environment.push_back(nullptr);

@@ -54,7 +54,8 @@ struct Keeper {
 ///
 /// The program gets a session of its own, /dev/null as stdin, no core dumps, RLIMIT_CPU, and the first place in the
 /// kernel's choice when memory runs out. Its environment is PATH, HOME (the scratch directory), LANG=C and, where the agent lies
-/// in a bundle with libraries, ASSAY_LIBRARY_PATH with their folder (../lib/assay beside the agent's own), and nothing else.
+/// in a bundle with libraries or its directory has some, ASSAY_LIBRARY_PATH with their folder (../lib/assay beside the agent's
+/// own, or lib/assay in the directory), and nothing else.
 /// The memory limit holds for the summed resident set of the tree, looked at once a second: a cgroup would be exact
 /// but needs delegation that few sites give, and RLIMIT_AS breaks CUDA, which reserves more address space than exists.
 /// At the deadline the tree gets SIGTERM, and SIGKILL two seconds later.

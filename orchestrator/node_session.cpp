@@ -59,9 +59,9 @@ struct ActiveRun {
 
 class Session {
  public:
-  Session(asio::io_context& context, const NodeOptions& options)
-      : context_(context), options_(options), store_(options.directory, options.programs), in_(context, STDIN_FILENO),
-        out_(context, STDOUT_FILENO), signals_(context, SIGTERM, SIGINT, SIGHUP), children_(context, SIGCHLD), queue_(out_) {}
+  Session(asio::io_context& context, const NodeOptions& options, Stream stream)
+      : context_(context), options_(options), store_(options.directory, options.programs), stream_(std::move(stream)),
+        signals_(context, SIGTERM, SIGINT, SIGHUP), children_(context, SIGCHLD), queue_(stream_) {}
 
   int serve() {
     asio::co_spawn(context_, read_frames(), asio::detached);
@@ -78,7 +78,7 @@ class Session {
   asio::awaitable<void> read_frames() {
     std::array<char, kMaxChunk> buffer;
     while (ending_.empty()) {
-      const auto [error, size] = co_await in_.async_read_some(asio::buffer(buffer), kQuietly);
+      const auto [error, size] = co_await stream_.read_some(buffer);
       if (error) {
         end(error == asio::error::eof ? "the stream is closed" : "the stream is broken: " + error.message(), error == asio::error::eof);
         break;
@@ -286,7 +286,7 @@ class Session {
     if (!ending_.empty()) return;
     ending_ = reason;
     orderly_ = orderly;
-    in_.cancel();
+    stream_.cancel_reading();
     asio::co_spawn(context_, shut_down(), asio::detached);
   }
 
@@ -299,7 +299,7 @@ class Session {
     while ((!runs_.empty() || !written_) && Clock::now() < begin + kShutdownPatience) {
       if (Clock::now() > begin + kLastWords) {
         queue_.close();
-        out_.cancel();
+        stream_.close_writing();
       }
       constexpr auto kShutdownTick = 10ms;
       timer.expires_after(kShutdownTick);
@@ -311,7 +311,7 @@ class Session {
   asio::io_context& context_;
   const NodeOptions& options_;
   ProgramStore store_;
-  asio::posix::stream_descriptor in_, out_;
+  Stream stream_;
   asio::signal_set signals_, children_;
   FrameQueue queue_;
   FrameReader reader_;
@@ -334,7 +334,18 @@ int serve_node(const NodeOptions& options) {
   }
   try {
     asio::io_context context(1);
-    Session session(context, options);
+    std::expected<Stream, std::string> stream = std::unexpected("");
+    if (options.dial.homes.empty()) {
+      stream = Stream(asio::posix::stream_descriptor(context, STDIN_FILENO), asio::posix::stream_descriptor(context, STDOUT_FILENO));
+    } else {
+      stream = dial_home(context, options.dial);
+    }
+    if (!stream) {
+      constexpr int kNobodyHome = 3;
+      std::cerr << "assay-node: " << stream.error() << '\n';
+      return kNobodyHome;
+    }
+    Session session(context, options, std::move(*stream));
     return session.serve();
   } catch (const boost::system::system_error& error) {
     std::cerr << "assay-node: stdin and stdout must be pipes or sockets: " << error.what() << "\nhint: assay starts the agent; it is not for people\n";

@@ -25,6 +25,7 @@
 
 #include "orchestrator/attempt.h"
 #include "orchestrator/judge.h"
+#include "orchestrator/launch_srun.h"
 #include "probes/core/utc_time.h"
 
 namespace assay {
@@ -71,6 +72,7 @@ class Runner {
         progress_.step_kept(step);
       }
     }
+    prepare_slurm();
     open_lanes_ = lanes_.size();
     for (auto& lane : lanes_) lane.queue.empty() ? leave(lane) : begin(lane);
     if (open_lanes_ > 0) {
@@ -86,6 +88,18 @@ class Runner {
 
  private:
   Lane& lane_of(const std::string& node) { return lanes_[index_.at(node)]; }
+
+  /// The nodes of launcher slurm that have something to do are started together.
+  void prepare_slurm() {
+    std::vector<std::string> nodes;
+    for (const auto& lane : lanes_) {
+      if (lane.node->launcher == Launcher::slurm && !lane.queue.empty()) nodes.push_back(lane.node->name);
+    }
+    if (nodes.empty()) return;
+    SlurmTools tools{.agent = options_.agent};
+    slurm_ = std::make_unique<SlurmLauncher>(io_.get_executor(), plan_.site, std::move(nodes), std::move(tools),
+                                             [this](const std::string& who, const std::string& what) { progress_.node(who, what); });
+  }
 
   void spawn(asio::awaitable<void> work) {
     asio::co_spawn(io_, std::move(work), [this](const std::exception_ptr& failure) {
@@ -141,7 +155,7 @@ class Runner {
     if (!stopping_) {
       progress_.node(lane.node->name, "starting the agent");
       // g++ 12 destroys a braced temporary in a co_await twice; delete the name with g++ 13.
-      const LaunchOptions launch{.agent = options_.agent};
+      const LaunchOptions launch{.agent = options_.agent, .slurm = slurm_.get()};
       auto agent = co_await Agent::start(*lane.node, plan_.site, launch);
       if (agent) {
         lane.agent = std::move(*agent);
@@ -237,7 +251,9 @@ class Runner {
   asio::awaitable<void> close(Lane& lane) {
     if (lane.agent) co_await lane.agent->close();
     lane.agent.reset();
-    if (--open_lanes_ == 0) io_.stop();
+    if (--open_lanes_ > 0) co_return;
+    if (slurm_) co_await slurm_->close();
+    io_.stop();
   }
 
   void node_down(const std::string& node, const std::string& reason) {
@@ -256,6 +272,7 @@ class Runner {
   std::map<std::string, std::size_t> index_;                  ///< of each node's lane
   asio::io_context io_{1};
   std::vector<Lane> lanes_;
+  std::unique_ptr<SlurmLauncher> slurm_;  ///< null when no node of the plan needs it
   std::set<const Step*> dropped_;  ///< steps that lost a node before they began
   Tokens tokens_;                  ///< one is held while an agent is being started
   asio::signal_set signals_;

@@ -199,6 +199,25 @@ TEST_F(SshTest, without_an_ssh_client_there_is_a_plain_reason) {
   EXPECT_EQ(error.reason, "ssh-that-nobody-installed is not installed");
 }
 
+TEST_F(SshTest, a_node_behind_a_jump_host_is_reached_and_both_keys_are_pinned) {
+  const Node& jump = site_.nodes[1];
+  site_.nodes[0].jump = JumpHost{.address = jump.address, .port = jump.port, .user = jump.user, .identity_file = jump.identity_file, .host_key = jump.host_key};
+  complete([&]() -> asio::awaitable<void> {
+    const auto agent = co_await ready_agent(0);
+    const RunResult result = co_await agent->run(request("step", UNRULY, words("say", "hello", "0", place_.path())));
+    EXPECT_EQ(result.output, "hello");
+    co_await agent->close();
+  });
+  Node node = site_.nodes[0];
+  node.jump->host_key = node.host_key;  // of another machine
+  EXPECT_EQ(failure(node).kind, "host_key");
+  node.jump->host_key.clear();
+  EXPECT_EQ(failure(node).reason, "the site pins no host key for its jump host and names no known_hosts file");
+  node = site_.nodes[0];
+  node.host_key = jump.host_key;
+  EXPECT_EQ(failure(node).kind, "host_key");
+}
+
 /// Kills what sshd of the first node started for the session, as when a node falls out of the network at once.
 TEST_F(SshTest, a_node_that_drops_in_the_middle_of_a_run_is_lost) {
   const pid_t sshd = std::stoi(read_file(nodes_ + "/n01/sshd.pid").value());

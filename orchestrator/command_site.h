@@ -1,0 +1,32 @@
+// command_site: what `assay site` was asked for.
+#pragma once
+
+#include <string>
+
+#include "orchestrator/site_sources.h"
+
+namespace assay {
+
+/// Where a site document is made from.
+struct SiteSource {
+  std::string from;            ///< hostfile | ssh-config | slurm | kubectl
+  std::string file;            ///< of the first two
+  SourceOptions options;
+  std::string kube_namespace;  ///< of kubectl; empty: that of its context
+  std::string selector = "app=assay";  ///< of kubectl: which pods
+};
+
+/// Prints a site document; nothing is reached, but Slurm or Kubernetes is asked what it has.
+int command_site_from(const SiteSource& source);
+
+/// Reaches every node of `site` (a file; empty: this machine), at most `fan_out` at once, and prints what differs between them. Exit code 0: all
+/// reached and alike; 1: something differs; 3: nothing does among those reached, and some were not.
+int command_site_check(const std::string& site, int fan_out, bool json);
+
+/// Prints a batch script that accepts `site`, a file with nodes of launcher slurm, against `profile`.
+int command_site_sbatch(const std::string& site, const std::string& profile);
+
+/// Prints a Kubernetes DaemonSet of agent pods.
+int command_site_manifest(const std::string& image, const std::string& kube_namespace, const std::string& directory);
+
+}  // namespace assay
