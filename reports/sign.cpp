@@ -131,6 +131,7 @@ std::expected<void, InputError> make_dossier(const SignRequest& request, const P
   }
   const auto files = read_evidence_files(request.run_directory);
   if (!files) return std::unexpected(files.error());
+  if (auto problem = refuse_imported(*files)) return std::unexpected(*problem);
   const auto examined = examine(*files);
   if (!examined) return std::unexpected(examined.error());
   const PublicKey public_key = key.public_key();
