@@ -91,15 +91,9 @@ class Imports(Bench):
 
     def test_a_dossier_with_an_import_does_not_verify(self):
         self.assertEqual(self.accept(requirement("r")).returncode, 0)
-        dossier = self.run_directory / "dossier"
         self.assertEqual(self.verify().returncode, 0)
-        stray = self.place(dossier / "evidence")
-        manifest = dossier / "MANIFEST.sha256"
-        entries = manifest.read_text().splitlines()
-        entries.append(f"{hashlib.sha256(stray.read_bytes()).hexdigest()}  evidence/{stray.name}")
-        manifest.write_text("\n".join(sorted(entries, key=lambda entry: entry.split("  ", 1)[1])) + "\n")
-        refused = self.verify()
-        self.assertEqual(refused.returncode, 4, refused.stdout)
+        self.place(self.run_directory / "dossier" / "evidence")
+        self.assertEqual(self.verify().returncode, 4)
 
     def test_what_fio_prints_here_is_imported(self):
         if shutil.which("fio") is None:
