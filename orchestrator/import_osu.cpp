@@ -44,6 +44,7 @@ class Reader {
     if (line.text.empty()) return;
     if (!line.text.starts_with('#')) return row(line);
     const auto body = trimmed(line.text.substr(1));
+    if (body.empty()) return;
     if (body.starts_with("OSU ")) return title(line, body);
     if (test_.empty()) throw ImportRefusal{line.from(), "stands before the title '# OSU …'", "save the output from its beginning"};
     constexpr std::array<std::string_view, 7> kSettings = {"Datatype:", "[ pairs:", "Window creation:", "Synchronization:", "Send Buffer on", "Rank 0 Memory on", "Number of"};

@@ -78,6 +78,10 @@ TEST(ImportRefusal, an_output_without_a_figure_is_refused) {
   EXPECT_NE(refusal("perftest", "\n").find("has no table of results"), std::string::npos);
 }
 
+TEST(ImportRefusal, a_remark_without_words_is_no_head) {
+  EXPECT_NE(refusal("osu", "# OSU MPI Bandwidth Test v7.5\n#\n1   2.00\n").find("line 3: is no line of an OSU benchmark"), std::string::npos);
+}
+
 TEST(ImportRefusal, a_form_or_tool_that_is_not_known_gets_a_hint) {
   EXPECT_NE(refusal("fio", "t: (g=0): rw=read\n").find("--output-format=json+"), std::string::npos);
   EXPECT_NE(refusal("nvbandwidth", "nvbandwidth Version: v0.8\n").find("--json"), std::string::npos);
