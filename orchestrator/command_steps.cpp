@@ -9,6 +9,7 @@
 
 #include "orchestrator/digest.h"
 #include "orchestrator/durable.h"
+#include "orchestrator/foreign.h"
 #include "orchestrator/judge.h"
 #include "orchestrator/programs.h"
 #include "orchestrator/simulate.h"
@@ -70,6 +71,7 @@ std::expected<RunEnd, InputError> carry_out(const std::string& directory, const 
 std::expected<Verdict, InputError> judge_directory(const std::string& directory) {
   const auto read = read_run(directory);
   if (!read) return std::unexpected(read.error());
+  if (auto problem = find_foreign(directory, read->journal)) return std::unexpected(*problem);
   const EvidenceReader evidence = read->plan.simulation ? simulated_evidence(read->plan) : evidence_in(directory);
   Verdict verdict = judge(read->plan, read->plan_sha256, read->journal, evidence);
   try {

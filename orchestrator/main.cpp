@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/bundle.h"
+#include "orchestrator/command_import.h"
 #include "orchestrator/command_site.h"
 #include "orchestrator/commands.h"
 #include "orchestrator/command_steps.h"
@@ -183,6 +184,14 @@ int main(int argc, char** argv) {
   bundle->add_flag("--dry-run", request.dry_run, "say what would be packed and do nothing");
   bundle->footer("Example: assay bundle --out assay.tar --with-libraries");
 
+  ImportArguments outputs;
+  auto* import = app.add_subcommand("import", "read another tool's output, to lay it beside ours; it is never judged");
+  import->add_option("tool", outputs.tool, "nccl-tests, perftest, nvbandwidth, fio or osu")->required();
+  import->add_option("files", outputs.files, "what the tool printed, one run a file")->required();
+  import->add_option("--out", outputs.out, "file that does not exist yet [stdout]");
+  import->add_option("--command", outputs.command, "what was run, where the output does not tell");
+  import->footer("Example: assay import perftest bw.json --command 'ib_write_bw --report_gbits' --out vendor.jsonl");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {
@@ -201,6 +210,7 @@ int main(int argc, char** argv) {
     if (*list) return command_list(markdown ? ListForm::markdown : json ? ListForm::json : ListForm::text);
     if (*site) return run_site(*site, about_site);
     if (*bundle) return command_bundle(contents, out, request.dry_run);
+    if (*import) return command_import(outputs);
     return command_describe(probe, json);
   } catch (const std::exception& error) {
     return report_error({"", error.what(), "this should have been a clearer message: please report it"});

@@ -92,7 +92,11 @@ class Reader {
   void line(const json& document) {
     if (ended_) throw Refusal{"stands after 'end'", "'end' is always the last line"};
     Members members(document, "line");
-    if (expected_sequence_ == 0 && members.text("schema") != kRecordSchema) {
+    const std::string schema = expected_sequence_ == 0 ? members.text("schema") : kRecordSchema;
+    if (schema.starts_with("assay.imported/")) {
+      throw Refusal{"was imported from another tool's output", "an imported figure is never a measurement of ours"};
+    }
+    if (schema != kRecordSchema) {
       throw Refusal{fmt::format("the schema is not {}", kRecordSchema), "the probe is of another version"};
     }
     if (const int sequence = members.whole("sequence"); sequence != expected_sequence_) {

@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr const char* kImported = "{\"schema\":\"assay.imported/1\",\"sequence\":0,\"source\":{\"tool\":\"fio\"}}\n";
 constexpr const char* kIssued = "2026-01-05T08:00:00.000Z";
 
 PrivateKey key_of(char filling) { return PrivateKey::from_seed(std::string(32, filling)).value(); }
@@ -283,6 +284,20 @@ TEST_F(DossierTest, a_record_that_was_edited_and_signed_again_is_refused_by_the_
   ASSERT_NE(record, manifest.end());
   replace_and_resign(record->first, fixture::read(path(record->first)) + "\n");
   EXPECT_EQ(verify(), record->first + ": is not the file that was journalled");
+}
+
+TEST_F(DossierTest, an_import_of_another_tool_is_refused_though_signed) {
+  const std::string name = "evidence/records/vendor.jsonl";
+  fixture::write(path(name), "");
+  replace_and_resign(name, kImported);
+  EXPECT_EQ(verify(), name + ": was imported from another tool's output");
+}
+
+TEST_F(DossierTest, a_run_that_holds_an_import_is_not_signed) {
+  fs::remove_all(dossier_);
+  fixture::write(run_ + "/records/vendor.jsonl", kImported);
+  EXPECT_EQ(said(make_dossier(request(), vendor_)), "records/vendor.jsonl: was imported from another tool's output");
+  EXPECT_FALSE(fs::exists(dossier_));
 }
 
 TEST_F(DossierTest, a_report_with_other_figures_is_refused_though_signed) {

@@ -1,0 +1,64 @@
+// command_import: every file is understood whole before anything is written.
+#include "orchestrator/command_import.h"
+
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "orchestrator/command_steps.h"
+#include "orchestrator/durable.h"
+#include "orchestrator/import.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The run directory that `path` would lie in, or nothing.
+std::optional<std::string> run_around(const std::string& path) {
+  std::error_code unknown;  // a folder that cannot be looked into is none of ours
+  for (fs::path folder = fs::weakly_canonical(fs::absolute(path, unknown), unknown).parent_path(); !folder.empty(); folder = folder.parent_path()) {
+    if (fs::exists(folder / "plan.json", unknown) && fs::exists(folder / "journal.jsonl", unknown)) return folder.string();
+    if (folder == folder.root_path()) break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int command_import(const ImportArguments& given) {
+  if (!given.out.empty()) {
+    if (const auto run = run_around(given.out)) {
+      return report_error({"--out", fmt::format("{} lies in the run {}", given.out, *run), "an imported figure is never evidence of a run: write it elsewhere"});
+    }
+  }
+  std::string text;
+  std::size_t figures = 0;
+  std::size_t left_out = 0;
+  for (const auto& file : given.files) {
+    const auto bytes = read_file(file);
+    if (!bytes) return report_error(bytes.error());
+    const auto import = import_output({.tool = given.tool, .bytes = *bytes, .path = file, .command = given.command});
+    if (!import) return report_error(import.error());
+    text += import_text(*import);
+    figures += import->figures.size();
+    left_out += import->left_out.size();
+  }
+  if (given.out.empty()) {
+    std::cout << text << std::flush;
+  } else {
+    try {
+      write_new_durably(given.out, text);
+    } catch (const std::system_error& error) {
+      return report_error({"--out", fmt::format("cannot be written: {}", error.what()), "an import is never written over a file"});
+    }
+  }
+  std::cerr << fmt::format("{} figures of {} imported, {} things left out; imported figures are never judged\n", figures, given.tool, left_out);
+  if (!std::cout) return report_error({"stdout", "could not be written whole", "check the disk"});
+  return kExitAccepted;
+}
+
+}  // namespace assay

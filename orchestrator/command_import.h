@@ -1,0 +1,20 @@
+// command_import: what `assay import` was asked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace assay {
+
+struct ImportArguments {
+  std::string tool;
+  std::vector<std::string> files;
+  std::string out;      ///< file; empty: stdout
+  std::string command;  ///< what was run, where the output does not tell
+};
+
+/// Writes the figures of another tool's outputs as JSON Lines; nothing is written unless every file is understood whole.
+/// Returns the process's exit code.
+int command_import(const ImportArguments& given);
+
+}  // namespace assay

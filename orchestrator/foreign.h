@@ -1,0 +1,15 @@
+// foreign: what somebody laid into a run directory that is no evidence of it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "orchestrator/journal.h"
+
+namespace assay {
+
+/// An error when `directory` holds an import of another tool's output that the journal does not vouch for. One that it does
+/// vouch for came from a node; the reader of records refuses it, and the attempt is an error.
+std::optional<InputError> find_foreign(const std::string& directory, const Journal& journal);
+
+}  // namespace assay

@@ -1,0 +1,67 @@
+// imported: figures of another tool, read from its own output. Laid beside ours, never counted as ours.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "probes/core/json_io.h"
+#include "probes/core/record.h"
+
+namespace assay {
+
+/// The schema name in the first line of every import. It is not a record's, so no reader of records takes one.
+inline constexpr const char* kImportedSchema = "assay.imported/1";
+
+/// Where the figures come from.
+struct ImportSource {
+  std::string tool;     ///< "nccl-tests", "perftest", "nvbandwidth", "fio" or "osu"
+  std::string form;     ///< "text" or "json"
+  std::string version;  ///< as the output says; empty where it does not
+  std::string command;  ///< as the output says, or as the person who imports says; empty where neither does
+  std::string file;     ///< name without its folder
+  std::size_t bytes = 0;
+  std::string sha256;   ///< of the whole file as it was given
+  Values facts;         ///< what else the output says of how it was measured, in the tool's own words
+};
+
+/// One figure. It is what the tool printed of many samples, never a sample, so it has a value and a statistic.
+struct Figure {
+  std::string metric;
+  std::string unit;       ///< a base unit
+  std::string statistic;  ///< mean, min, max, p50, p99, peak, count, …
+  Values at;              ///< coordinates that tell figures of one metric apart: size, operation, row, column, …
+  double value = 0;       ///< finite, in `unit`
+  std::string from;       ///< where it stands: "line 12", "results[3].in_place"
+};
+
+/// Something in the output that is no figure, and why.
+struct LeftOut {
+  std::string from;
+  std::string what;
+  std::string why;
+};
+
+/// Everything taken from one file.
+struct Import {
+  ImportSource source;
+  std::vector<Figure> figures;
+  std::vector<LeftOut> left_out;
+};
+
+/// The import as JSON Lines: source, imported…, left_out…, end. The same bytes for the same import.
+std::string import_text(const Import& import);
+
+/// True when `bytes` begin with an import's first line; `bytes` may be the beginning of a file only.
+bool is_imported(std::string_view bytes);
+
+/// What is said wherever an import stands where a measurement of ours is due.
+InputError imported_refusal(const std::string& where);
+
+/// The refusal of the first of `files`, contents by path, that is an import; nothing when none is.
+std::optional<InputError> refuse_imported(const std::map<std::string, std::string>& files);
+
+}  // namespace assay

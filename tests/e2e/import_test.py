@@ -1,0 +1,112 @@
+"""`assay import`: what other tools printed, laid beside a run and never counted as part of it."""
+import hashlib
+import json
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+from harness import DEADLINE_S, Bench, main, requirement
+
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "imports"
+
+
+class Imports(Bench):
+    def imported(self, *arguments):
+        done = self.assay("import", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def refused(self, words, *arguments):
+        done = self.assay("import", *arguments)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertIn(words, done.stderr)
+        self.assertIn("hint: ", done.stderr)
+
+    def place(self, folder, name="vendor.jsonl"):
+        """An import in `folder`, laid there by hand."""
+        kept = self.scratch / "kept.jsonl"
+        if not kept.exists():
+            self.imported("osu", GOLDEN / "osu_bw_7.5.txt", "--out", kept)
+        shutil.copy(kept, folder / name)
+        return folder / name
+
+    def test_figures_come_with_tool_version_file_and_digest(self):
+        source = GOLDEN / "nccl_tests_2.18.txt"
+        lines = [json.loads(line) for line in self.imported("nccl-tests", source).stdout.splitlines()]
+        self.assertEqual(lines[0]["schema"], "assay.imported/1")
+        self.assertEqual(lines[0]["source"]["sha256"], hashlib.sha256(source.read_bytes()).hexdigest())
+        self.assertEqual((lines[0]["source"]["tool"], lines[0]["source"]["file"]), ("nccl-tests", source.name))
+        self.assertIn("2.18.0", lines[0]["source"]["version"])
+        self.assertEqual([line["sequence"] for line in lines], list(range(len(lines))))
+        self.assertTrue(all({"source", "imported", "left_out", "end"} & set(line) for line in lines))
+        self.assertIn("never judged", self.imported("nccl-tests", source).stderr)
+
+    def test_several_files_are_imported_together_or_not_at_all(self):
+        out = self.scratch / "out.jsonl"
+        self.refused("cut off", "osu", GOLDEN / "osu_bw_7.5.txt", self.write("cut.txt", "# OSU MPI Bandwidth Test v7.5"), "--out", out)
+        self.assertFalse(out.exists())
+        self.imported("osu", GOLDEN / "osu_bw_7.5.txt", GOLDEN / "osu_barrier.txt", "--out", out)
+        self.assertEqual(out.read_text().count('"schema":"assay.imported/1"'), 2)
+
+    def test_every_refusal_says_where_and_what_would_help(self):
+        taken = self.write("taken.jsonl", "mine")
+        self.refused("taken.jsonl", "osu", GOLDEN / "osu_barrier.txt", "--out", taken)
+        self.assertEqual(pathlib.Path(taken).read_text(), "mine")
+        self.refused("did you mean 'perftest'?", "perftets", GOLDEN / "perftest_lat.txt")
+        self.refused("nowhere.txt", "osu", self.scratch / "nowhere.txt")
+        self.refused("perftest_bw.json: results.BW_average: has no unit", "perftest", GOLDEN / "perftest_bw.json")
+        self.imported("perftest", GOLDEN / "perftest_bw.json", "--command", "ib_write_bw --report_gbits")
+
+    def test_an_import_in_a_run_is_refused_by_judge_and_sign(self):
+        self.assertEqual(self.accept(requirement("r")).returncode, 0)
+        self.refused("lies in the run", "osu", GOLDEN / "osu_barrier.txt", "--out", self.run_directory / "records" / "vendor.jsonl")
+        records = next((self.run_directory / "records").glob("*/1"))
+        for folder in (self.run_directory, records):
+            stray = self.place(folder)
+            judged = self.assay("judge", self.run_directory)
+            self.assertEqual(judged.returncode, 2, judged.stdout)
+            self.assertIn(f"{stray}: was imported from another tool's output", judged.stderr)
+            stray.unlink()
+        self.place(records)
+        signed = self.assay("sign", self.run_directory, "--key", self.scratch / "state/assay/machine.key", "--self-signed", "--out", self.scratch / "dossier")
+        self.assertNotEqual(signed.returncode, 0)
+        self.assertIn("vendor.jsonl: was imported from another tool's output", signed.stderr)
+        self.assertFalse((self.scratch / "dossier").exists())
+
+    def test_an_import_in_the_place_of_a_record_accepts_nothing(self):
+        self.assertEqual(self.accept(requirement("r")).returncode, 0)
+        record = next((self.run_directory / "records").glob("*/1/0.jsonl"))
+        before = hashlib.sha256(record.read_bytes()).hexdigest(), record.stat().st_size
+        record.unlink()
+        self.place(record.parent, record.name)
+        self.assertEqual(self.assay("judge", self.run_directory).returncode, 3)
+        # The same with a journal that vouches for it: the record itself is refused.
+        journal = self.run_directory / "journal.jsonl"
+        after = hashlib.sha256(record.read_bytes()).hexdigest(), record.stat().st_size
+        journal.write_text(journal.read_text().replace(before[0], after[0]).replace(f'"bytes":{before[1]}', f'"bytes":{after[1]}'))
+        self.assertEqual(self.assay("judge", self.run_directory).returncode, 3)
+        self.assertEqual(set(self.outcomes().values()), {"error"})
+        self.assertIn("was imported from another tool's output", next(iter(self.reasons().values())))
+
+    def test_a_dossier_with_an_import_does_not_verify(self):
+        self.assertEqual(self.accept(requirement("r")).returncode, 0)
+        self.assertEqual(self.verify().returncode, 0)
+        self.place(self.run_directory / "dossier" / "evidence")
+        self.assertEqual(self.verify().returncode, 4)
+
+    def test_what_fio_prints_here_is_imported(self):
+        if shutil.which("fio") is None:
+            self.skipTest("fio is not installed")
+        out = self.scratch / "fio.json"
+        subprocess.run(["fio", "--name=tiny", f"--filename={self.scratch / 'data'}", "--size=1M", "--bs=64k", "--rw=randrw", "--ioengine=psync",
+                        "--output-format=json+", f"--output={out}"], check=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        said = json.loads(out.read_text()[out.read_text().index("{"):])["jobs"][0]
+        lines = [json.loads(line) for line in self.imported("fio", out).stdout.splitlines()]
+        bandwidths = {line["imported"]["at"]["direction"]: line["imported"]["value"] for line in lines
+                      if line.get("imported", {}).get("metric") == "bandwidth"}
+        self.assertEqual(bandwidths, {"read": said["read"]["bw_bytes"], "write": said["write"]["bw_bytes"]})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+// The importers on hostile bytes: every tool's reader sees every input; what is imported is finite, in base units, and is
+// no record.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+#include "orchestrator/import.h"
+#include "probes/core/units.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace assay;
+  for (const auto tool : kImportTools) {
+    const auto import = import_output({.tool = std::string(tool), .bytes = {reinterpret_cast<const char*>(bytes), size}, .path = "fuzz", .command = "ib_write_bw"});
+    if (!import) {
+      if (import.error().what.empty() || !import.error().where.starts_with("fuzz")) std::abort();
+      continue;
+    }
+    if (import->figures.empty()) std::abort();
+    for (const auto& figure : import->figures) {
+      if (!std::isfinite(figure.value) || !is_base_unit(figure.unit)) std::abort();
+      if (figure.value < 0 || (figure.value == 0 && figure.statistic != "count")) std::abort();
+    }
+    if (!is_imported(import_text(*import))) std::abort();
+  }
+  return 0;
+}
