@@ -1,5 +1,4 @@
 // host_memory_latency: time of one dependent load that no cache holds.
-#include <algorithm>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -22,7 +21,6 @@ constexpr std::uint64_t kCacheMultiple = 8;  // at four times, a cache with rand
 constexpr Bytes kUnknownCache = {std::uint64_t{128} << 20};
 constexpr Bytes kMost = {std::uint64_t{4} << 30};  // building a larger cycle takes longer than measuring it
 constexpr std::uint64_t kSeed = 1;
-constexpr int kCalibrationCalls = 3;
 
 constexpr Parameter kParameters[] = {
     {.name = "size", .unit = "B", .fallback = "0", .meaning = "memory that the cycle runs through; 0 for eight times all last-level caches, at most 4 GiB"},
@@ -43,13 +41,13 @@ constexpr ConditionSpec kConditions[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "host_memory_latency",
-    .revision = 2,
+    .revision = 1,
     .sampled = true,
     .measures = "Latency of the host's memory as one core sees it.",
     .method =
         "One pinned thread walks a random Hamiltonian cycle (Sattolo's shuffle) with one pointer in every 64-byte line of memory that it "
         "touched first, eight times the sum of last-level caches, so that each load depends on the one before and neither caches "
-        "nor prefetchers help. A sample is the wall time of a chunk of about 50 ms, by the fastest of three calls, over its loads; the next chunk goes on where "
+        "nor prefetchers help. A sample is the wall time of a chunk of about 50 ms over its loads; the next chunk goes on where "
         "the last ended. Transparent huge pages are asked for by default, so that address translation hardly counts.",
     .source = "McVoy & Staelin 1996, lmbench (lat_mem_rd), made random against prefetchers; Sattolo 1986.",
     .typical = {3},
@@ -85,14 +83,7 @@ void measure(const Parameters& given, Recorder& record) {
       keep(at);
     });
   };
-  // One stalled call would make a chunk so short that most of them fit between the stalls of a throttled machine, and
-  // their median would call it healthy.
-  const auto fastest = [&](std::uint64_t steps) {
-    Seconds least = walk_on(steps);
-    for (int i = 1; i < kCalibrationCalls; ++i) least.count = std::min(least.count, walk_on(steps).count);
-    return least;
-  };
-  const std::uint64_t steps = rounds_for(kChunk, fastest);
+  const std::uint64_t steps = rounds_for(kChunk, walk_on);
   record.measurement("latency", sample(sampling_plan(given), [&] { return walk_on(steps).count / static_cast<double>(steps); }));
   record.condition("size_bytes", static_cast<std::int64_t>(size.count));
   if (cache) record.condition("cache_multiple", static_cast<double>(size.count) / static_cast<double>(cache->count));
