@@ -34,7 +34,14 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
   command.add_option("--directory", request.directory, "without --site: where probes work, on the storage under test [/var/tmp/assay]");
   command.add_option("--only", request.only, "only these requirements; a part is never accepted");
   command.add_flag("--quick", request.quick, "a rehearsal with short measurements; it accepts nothing");
+  command.add_flag("!--no-localise", request.localise, "no extra tests that say who is at fault where groups fall short");
   command.add_flag("--dry-run", request.dry_run, "say what would be done and do nothing");
+}
+
+void add_run_options(CLI::App& command, RunWish& wish) {
+  command.add_option("--deadline", wish.deadline, "start no step that is not over by then: 2h, 90min, 600s");
+  command.add_flag("--stop-on-fail", wish.stop_on_fail, "start no step after the first required failure");
+  command.add_flag("--json", wish.json, "events as JSON Lines on stdout");
 }
 
 /// The names a person may have meant, for an unknown word.
@@ -74,6 +81,7 @@ int main(int argc, char** argv) {
              "Exit codes: 0 accepted, 1 rejected, 2 bad usage or input, 3 incomplete, 4 verification refused.\n"
              "Example: assay accept --profile host --out run");
   PlanRequest request;
+  RunWish wish;
   std::string out, key, directory, plan_file, resume, probe;
   bool json = false;
   bool markdown = false;
@@ -82,7 +90,7 @@ int main(int argc, char** argv) {
   add_plan_options(*accept, request);
   accept->add_option("--out", out, "run directory [assay-run-<time>]");
   accept->add_option("--key", key, "private key that signs [this machine's own]");
-  accept->add_flag("--json", request.json, "events as JSON Lines on stdout");
+  add_run_options(*accept, wish);
   accept->footer("Example: assay accept --profile host --site site.json --out run --key lab.key");
 
   auto* plan = app.add_subcommand("plan", "freeze every step of a run");
@@ -94,7 +102,7 @@ int main(int argc, char** argv) {
   auto* plan_option = run->add_option("plan", plan_file, "plan.json");
   run->add_option("--resume", resume, "run directory to go on with")->excludes(plan_option);
   run->add_option("--out", out, "run directory [assay-run-<time>]");
-  run->add_flag("--json", json, "events as JSON Lines on stdout");
+  add_run_options(*run, wish);
   run->footer("Example: assay run plan.json --out run; assay run --resume run");
 
   auto* judge = app.add_subcommand("judge", "judge a run again from its evidence");
@@ -134,11 +142,11 @@ int main(int argc, char** argv) {
     return refuse(app, error, argc, argv);
   }
   try {
-    if (*accept) return command_accept(request, out, key);
+    if (*accept) return command_accept(request, wish, out, key);
     if (*plan) return command_plan(request, out);
-    if (*run && !resume.empty()) return command_resume(resume, json);
+    if (*run && !resume.empty()) return command_resume(resume, wish);
     if (*run && plan_file.empty()) return report_error({"assay run", "needs a plan or --resume", "assay run plan.json --out run"});
-    if (*run) return command_run(plan_file, out, json);
+    if (*run) return command_run(plan_file, out, wish);
     if (*judge) return command_judge(directory, json);
     if (*status) return command_status(directory, json);
     if (*list) return command_list(markdown ? ListForm::markdown : json ? ListForm::json : ListForm::text);

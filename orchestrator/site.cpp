@@ -58,6 +58,7 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
   if (!document) return std::unexpected(document.error());
   if (auto problem = check_schema(*document, "site.schema", where)) return std::unexpected(*problem);
   Site site{.name = document->at("name"), .known_hosts = document->value("known_hosts", ""), .nodes = {}};
+  if (document->contains("power_cap_w")) site.power_cap_w = document->at("power_cap_w").get<double>();
   std::set<std::string> names;
   std::set<std::string> machines;
   for (std::size_t i = 0; i < document->at("nodes").size(); ++i) {
@@ -93,7 +94,9 @@ json to_json(const Site& site) {
                      {"leaf", node.leaf},
                      {"rendezvous", node.rendezvous}});
   }
-  return {{"schema", kSchema}, {"name", site.name}, {"known_hosts", site.known_hosts}, {"nodes", std::move(nodes)}};
+  json object = {{"schema", kSchema}, {"name", site.name}, {"known_hosts", site.known_hosts}, {"nodes", std::move(nodes)}};
+  if (site.power_cap_w) object["power_cap_w"] = *site.power_cap_w;
+  return object;
 }
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,7 @@ struct Site {
   std::string name;
   std::string known_hosts;  ///< file with pinned host keys for nodes without host_key; empty: none
   std::vector<Node> nodes;
+  std::optional<double> power_cap_w;  ///< the design power of all steps that run at a time stays at or below it; nothing: no cap
 
   /// The node of this name, or nullptr.
   [[nodiscard]] const Node* node(std::string_view node_name) const;
