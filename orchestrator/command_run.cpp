@@ -3,6 +3,8 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -97,17 +99,19 @@ std::expected<void, InputError> open_directory(const std::string& directory, con
   return {};
 }
 
-int run_then_judge(const std::string& directory, const std::vector<Program>& programs, bool resume, bool json, int fan_out) {
-  const auto end = carry_out(directory, programs, resume, json, fan_out);
+int run_then_judge(const std::string& directory, const std::vector<Program>& programs, bool resume, const RunWish& wish) {
+  const auto end = carry_out(directory, programs, resume, wish);
   if (!end) return report_error(end.error());
-  const int code = finish(directory, json);
-  if (*end == RunEnd::interrupted) std::cerr << fmt::format("interrupted; go on with: assay run --resume {}\n", directory);
+  const int code = finish(directory, wish.json);
+  if (*end != RunEnd::finished) {
+    std::cerr << fmt::format("{}; go on with: assay run --resume {}\n", *end == RunEnd::interrupted ? "interrupted" : "stopped before its end", directory);
+  }
   return code;
 }
 
 }  // namespace
 
-int command_accept(const PlanRequest& request, std::string out, const std::string& key) {
+int command_accept(const PlanRequest& request, const RunWish& wish, std::string out, const std::string& key) {
   const auto prepared = prepare(request);
   if (!prepared) return report_error(prepared.error());
   if (out.empty()) out = fresh_directory_name();
@@ -118,14 +122,16 @@ int command_accept(const PlanRequest& request, std::string out, const std::strin
     return kExitAccepted;
   }
   if (!key.empty() && !fs::exists(key)) return report_error({"--key", fmt::format("there is no file {}", key), "make one with `assay-report keygen FILE`"});
+  if (const auto deadline = deadline_of(wish); !deadline) return report_error(deadline.error());
   if (auto opened = open_directory(out, plan_text(prepared->plan)); !opened) return report_error(opened.error());
-  const int code = run_then_judge(out, prepared->programs, false, request.json, request.fan_out);
+  const int code = run_then_judge(out, prepared->programs, false, wish);
   if (code == kExitBadInput) return code;
   if (auto written = report_and_sign(out, key); !written) return report_error(written.error());
   return code;
 }
 
-int command_run(const std::string& plan_file, const std::string& out, bool json, int fan_out) {
+int command_run(const std::string& plan_file, const std::string& out, const RunWish& wish) {
+  if (const auto deadline = deadline_of(wish); !deadline) return report_error(deadline.error());
   const auto text = read_file(plan_file);
   if (!text) return report_error(text.error());
   if (const auto plan = read_plan(*text, plan_file); !plan) return report_error(plan.error());
@@ -133,13 +139,13 @@ int command_run(const std::string& plan_file, const std::string& out, bool json,
   if (!programs) return report_error(programs.error());
   const std::string directory = out.empty() ? fresh_directory_name() : out;
   if (auto opened = open_directory(directory, *text); !opened) return report_error(opened.error());
-  return run_then_judge(directory, *programs, false, json, fan_out);
+  return run_then_judge(directory, *programs, false, wish);
 }
 
-int command_resume(const std::string& directory, bool json, int fan_out) {
+int command_resume(const std::string& directory, const RunWish& wish) {
   const auto programs = find_programs(installation().probes);
   if (!programs) return report_error(programs.error());
-  return run_then_judge(directory, *programs, true, json, fan_out);
+  return run_then_judge(directory, *programs, true, wish);
 }
 
 int command_judge(const std::string& directory, bool json) {
@@ -154,16 +160,21 @@ int command_status(const std::string& directory, bool json) {
   if (!run) return report_error(run.error());
   std::map<std::string, std::size_t> outcomes;
   std::map<std::string_view, const Attempt*> last;
-  for (const auto& attempt : run->journal.attempts) last[attempt.step] = &attempt;
+  std::set<std::string_view> tests;
+  for (const auto& attempt : run->journal.attempts) {
+    if (attempt.is_extra()) tests.insert(attempt.step);
+    else last[attempt.step] = &attempt;
+  }
   const auto ended = std::ranges::count_if(last, [](const auto& one) { return one.second->outcome != "interrupted"; });
   for (const auto& attempt : run->journal.attempts) ++outcomes[attempt.outcome];
   if (json) {
     std::cout << nlohmann::ordered_json{{"run_id", run->journal.run_id}, {"finished", run->journal.finished}, {"steps", run->plan.steps.size()},
-                                        {"ended", ended}, {"attempts", outcomes}, {"resumed", run->journal.resumed}}.dump() << '\n';
+                                        {"ended", ended}, {"extra_tests", tests.size()}, {"attempts", outcomes}, {"resumed", run->journal.resumed}}.dump() << '\n';
     return kExitAccepted;
   }
   std::cout << fmt::format("run {} of plan {}\n{} of {} steps ended, {}\n", run->journal.run_id, run->plan_sha256, ended, run->plan.steps.size(),
                            run->journal.finished ? "the run is finished" : "the run is not finished");
+  if (!tests.empty()) std::cout << fmt::format("{} extra tests of searches for who is at fault\n", tests.size());
   for (const auto& [outcome, count] : outcomes) std::cout << fmt::format("  {:<14} {}\n", outcome, count);
   for (const auto& event : run->journal.node_events) std::cout << fmt::format("  node {}: {}\n", event.node, event.reason);
   return kExitAccepted;

@@ -10,8 +10,8 @@
 #include "orchestrator/digest.h"
 #include "orchestrator/durable.h"
 #include "orchestrator/foreign.h"
-#include "orchestrator/judge.h"
 #include "orchestrator/programs.h"
+#include "orchestrator/searches.h"
 #include "orchestrator/simulate.h"
 
 namespace assay {
@@ -37,20 +37,18 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
   if (!site) return std::unexpected(site.error());
   auto programs = find_programs(installation().probes);
   if (!programs) return std::unexpected(programs.error());
-  auto plan = make_plan(*profile, *site, *programs, {.quick = request.quick, .only = request.only});
+  auto plan = make_plan(*profile, *site, *programs, {.quick = request.quick, .only = request.only, .localise = request.localise});
   if (!plan) return std::unexpected(plan.error());
   return Prepared{.plan = std::move(*plan), .programs = std::move(*programs)};
 }
 
 std::string plan_summary(const Plan& plan) {
-  std::map<std::string, double> time_of_node;
-  for (const auto& step : plan.steps) {
-    for (const auto& node : step.nodes) time_of_node[node] += step.typical_s;
-  }
-  double longest = 0;
-  for (const auto& [node, time] : time_of_node) longest = std::max(longest, time);
+  const double longest = Forecast(plan).remaining_s(0);
   std::string text = fmt::format("{} steps on {} nodes, {} cells, about {}:{:02}\n", plan.steps.size(), plan.site.nodes.size(),
                                  plan.coverage.size(), static_cast<int>(longest) / 60, static_cast<int>(longest) % 60);
+  std::size_t tests = 0;
+  for (const auto& search : plan.searches) tests += search.budget;
+  if (tests > 0) text += fmt::format("where groups fall short, {} extra tests at most say who is at fault\n", tests);
   std::map<std::string, std::size_t> reasons;
   for (const auto& cell : plan.coverage) {
     if (cell.step.empty()) ++reasons[fmt::format("{}: {}", cell.requirement, cell.reason)];
@@ -59,13 +57,27 @@ std::string plan_summary(const Plan& plan) {
   return text;
 }
 
-std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, bool json, int fan_out) {
+std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, const RunWish& wish) {
+  const auto deadline = deadline_of(wish);
+  if (!deadline) return std::unexpected(deadline.error());
   const auto bytes = read_file(directory + "/plan.json");
   if (!bytes) return std::unexpected(bytes.error());
   const auto plan = read_plan(*bytes, directory + "/plan.json");
   if (!plan) return std::unexpected(plan.error());
-  Progress progress(*plan, Progress::mode_for(json));
-  return run(*plan, sha256(*bytes), programs, {.directory = directory, .agent = installation().binaries + "/assay-node", .resume = resume, .starts_at_once = fan_out}, progress);
+  Progress progress(*plan, Progress::mode_for(wish.json));
+  return run(*plan, sha256(*bytes), programs, {.directory = directory, .agent = installation().binaries + "/assay-node", .resume = resume, .starts_at_once = wish.fan_out, .deadline = *deadline, .stop_on_fail = wish.stop_on_fail}, progress);
+}
+
+std::expected<std::optional<Seconds>, InputError> deadline_of(const RunWish& wish) {
+  if (wish.deadline.empty()) return std::nullopt;
+  constexpr double kSecondsOfHour = 3600;
+  std::optional<Seconds> deadline = parse_seconds(wish.deadline);
+  if (wish.deadline.ends_with('h')) {
+    deadline = parse_seconds(wish.deadline.substr(0, wish.deadline.size() - 1) + "s");
+    if (deadline) deadline->count *= kSecondsOfHour;
+  }
+  if (!deadline || deadline->count <= 0) return std::unexpected(InputError{"--deadline", fmt::format("'{}' is no duration", wish.deadline), "write 2h, 90min or 600s"});
+  return deadline;
 }
 
 std::expected<Verdict, InputError> judge_directory(const std::string& directory) {
@@ -73,9 +85,13 @@ std::expected<Verdict, InputError> judge_directory(const std::string& directory)
   if (!read) return std::unexpected(read.error());
   if (auto problem = find_foreign(directory, read->journal)) return std::unexpected(*problem);
   const EvidenceReader evidence = read->plan.simulation ? simulated_evidence(read->plan) : evidence_in(directory);
-  Verdict verdict = judge(read->plan, read->plan_sha256, read->journal, evidence);
+  auto verdict = judge_run(read->plan, read->plan_sha256, read->journal, evidence);
+  if (!verdict) {
+    verdict.error().where = directory + "/" + verdict.error().where;
+    return verdict;
+  }
   try {
-    write_durably(directory + "/verdict.json", verdict_text(verdict));
+    write_durably(directory + "/verdict.json", verdict_text(*verdict));
   } catch (const std::system_error& error) {
     return std::unexpected(InputError{directory, fmt::format("the verdict cannot be written: {}", error.what()), "free space or permissions, then `assay judge`"});
   }

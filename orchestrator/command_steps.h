@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,13 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request);
 std::string plan_summary(const Plan& plan);
 
 /// Carries the plan of `directory` out, or goes on with it.
-std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, bool json, int fan_out);
+std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, const RunWish& wish);
 
 /// Judges the run in `directory` and writes verdict.json.
 std::expected<Verdict, InputError> judge_directory(const std::string& directory);
+
+/// The deadline that `wish` asks for, nothing when it asks for none; an error that names --deadline.
+std::expected<std::optional<Seconds>, InputError> deadline_of(const RunWish& wish);
 
 /// Prints the error on stderr; returns kExitBadInput.
 int report_error(const InputError& error);

@@ -21,22 +21,29 @@ struct PlanRequest {
   std::string directory;         ///< on this machine's own node: where agents work; empty: the default
   std::vector<std::string> only;
   bool quick = false;
-  bool json = false;
+  bool localise = true;
   bool dry_run = false;
-  int fan_out = kFanOut;
+};
+
+/// How a plan is carried out, beside where.
+struct RunWish {
+  bool json = false;
+  std::string deadline;       ///< as people write durations: "2h", "90min", "600s"; empty: none
+  bool stop_on_fail = false;  ///< no step starts any more once a required cell has failed
+  int fan_out = kFanOut;      ///< agents that are started at the same time
 };
 
 /// Writes the plan to `out`, or to stdout when it is empty.
 int command_plan(const PlanRequest& request, const std::string& out);
 
 /// Plan, run, judge, report and sign into `out`, with `key` or this machine's own key.
-int command_accept(const PlanRequest& request, std::string out, const std::string& key);
+int command_accept(const PlanRequest& request, const RunWish& wish, std::string out, const std::string& key);
 
 /// Runs `plan_file` into the fresh directory `out`.
-int command_run(const std::string& plan_file, const std::string& out, bool json, int fan_out);
+int command_run(const std::string& plan_file, const std::string& out, const RunWish& wish);
 
 /// Goes on with the interrupted run in `directory`.
-int command_resume(const std::string& directory, bool json, int fan_out);
+int command_resume(const std::string& directory, const RunWish& wish);
 
 /// Judges the run in `directory`, writes verdict.json, prints the table or, with `json`, the document.
 int command_judge(const std::string& directory, bool json);

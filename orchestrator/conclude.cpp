@@ -1,6 +1,10 @@
 // conclude: the rule of the whole, and what a reader must know beside it.
 #include "orchestrator/conclude.h"
 
+#include <algorithm>
+#include <map>
+#include <string_view>
+
 #include <fmt/format.h>
 
 namespace assay {
@@ -14,6 +18,12 @@ std::vector<Deviation> deviations(const Plan& plan, const Journal& journal) {
   if (!journal.finished) all.push_back({.what = "The run did not come to its end.", .step = ""});
   for (const auto& name : plan.profile.companions) {
     if (!plan.probes.contains(name)) all.push_back({.what = fmt::format("The companion {} is not part of this build.", name), .step = ""});
+  }
+  std::map<std::string_view, std::size_t> left_out;
+  for (const auto& [step, reason] : journal.left_out) ++left_out[reason];
+  for (const auto& [reason, steps] : left_out) all.push_back({.what = fmt::format("{} steps did not start: {}", steps, reason), .step = ""});
+  for (const auto& jump : journal.clock_jumps) {
+    all.push_back({.what = fmt::format("The clock of the machine that ran assay jumped by {:+.1f} s; times before {} are of the clock before.", jump.by_s, jump.time), .step = ""});
   }
   for (const auto& event : journal.node_events) all.push_back({.what = fmt::format("Node {}: {}", event.node, event.reason), .step = ""});
   for (const auto& attempt : journal.attempts) {
@@ -66,6 +76,23 @@ void conclude(const Plan& plan, bool finished, Verdict& verdict) {
     verdict.simulated = true;
     verdict.overall = Overall::incomplete;
   }
+}
+
+void name_culprits(Verdict& verdict) {
+  constexpr std::size_t kMost = 5;
+  std::vector<std::string> all;
+  for (const auto& one : verdict.localised) {
+    for (const auto& culprit : one.culprits) {
+      std::string name = culprit.fault == "leaf" ? "leaf " + culprit.leaf : culprit.fault + " " + culprit.nodes.front();
+      if (culprit.fault == "pair") name += " and " + culprit.nodes.back();
+      if (std::ranges::find(all, name) == all.end()) all.push_back(std::move(name));
+    }
+  }
+  if (all.empty()) return;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(all.size(), kMost); ++i) text += (i == 0 ? "" : "; ") + all[i];
+  if (all.size() > kMost) text += fmt::format("; and {} more", all.size() - kMost);
+  verdict.reason += fmt::format(" At fault: {}.", text);
 }
 
 }  // namespace assay

@@ -18,4 +18,7 @@ std::vector<Deviation> deviations(const Plan& plan, const Journal& journal);
 /// incomplete, and its reason says what it would have been.
 void conclude(const Plan& plan, bool finished, Verdict& verdict);
 
+/// Adds to the reason of the whole who was found at fault, when anybody was.
+void name_culprits(Verdict& verdict);
+
 }  // namespace assay

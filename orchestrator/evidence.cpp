@@ -15,7 +15,10 @@ namespace {
 /// A run killed more often than that in one step is no accident of the head node, but retesting until something passes.
 constexpr int kMostInterruptions = 3;
 
-std::string last_event(const Journal& journal, const std::vector<std::string>& nodes) {
+/// Why a step has no attempt.
+std::string why_never(const Journal& journal, const Step& step) {
+  const auto& nodes = step.nodes;
+  if (const auto left_out = journal.left_out.find(step.id); left_out != journal.left_out.end()) return left_out->second;
   for (auto event = journal.node_events.rbegin(); event != journal.node_events.rend(); ++event) {
     if (std::ranges::find(nodes, event->node) != nodes.end()) return fmt::format("Node {}: {}", event->node, event->reason);
   }
@@ -139,7 +142,7 @@ std::expected<Run, InputError> read_run(const std::string& directory) {
   std::set<std::string_view> steps;
   for (const auto& step : run.plan.steps) steps.insert(step.id);
   for (const auto& attempt : run.journal.attempts) {
-    if (steps.contains(attempt.step)) continue;
+    if (attempt.is_extra() || steps.contains(attempt.step)) continue;  // judging says whether an extra test was to be made
     return std::unexpected(InputError{directory + "/journal.jsonl", fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step), ""});
   }
   return run;
@@ -186,7 +189,7 @@ bool is_judged(const Measurement& measured, const Requirement& requirement) {
 StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const Attempt*>& attempts,
                      const Journal& journal, const Machines& machines, const EvidenceReader& evidence) {
   StepEvidence found;
-  found.reason = last_event(journal, step.nodes);
+  found.reason = why_never(journal, step);
   int number = 0;
   for (const Attempt* attempt : attempts) {
     if (attempt->number != ++number) {

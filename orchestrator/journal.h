@@ -1,8 +1,10 @@
 // journal: the append-only, fsynced account of a run, from which it resumes.
 #pragma once
 
+#include <chrono>
 #include <expected>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,11 +31,22 @@ struct Attempt {
   std::string reason;      ///< for people; empty when exited
   std::string begin, end;  ///< UTC; end is empty when interrupted
   std::vector<EvidenceFile> evidence;
+  std::vector<std::string> nodes = {};  ///< of an extra test of a search: on which nodes, rank 0 first; empty for a step
+  std::string purpose = {};             ///< of an extra test: what the search wants it for
+
+  /// Whether a search asked for it, so that no step of the plan has it.
+  [[nodiscard]] bool is_extra() const { return !purpose.empty(); }
 };
 
 /// A node that could not be reached or was lost, as often as it happened.
 struct NodeEvent {
   std::string node, time, reason;
+};
+
+/// The wall clock of the machine that runs assay went another way than its monotonic one.
+struct ClockJump {
+  std::string time;  ///< UTC after the jump
+  double by_s = 0;   ///< forward, or backward when negative
 };
 
 /// A journal as read: what happened, in order.
@@ -46,8 +59,12 @@ struct Journal {
   bool finished = false;
   int resumed = 0;          ///< how often the run was resumed
   bool torn = false;        ///< the last line was cut off and passed over
+  std::string by;           ///< who wrote last: "process 4711 on head1"; empty when not told
+  bool localising = false;  ///< the plan's steps are over, and searches for who is at fault began
+  std::map<std::string, std::string> left_out;  ///< steps that were not to start any more, and why, by id
+  std::vector<ClockJump> clock_jumps;
   std::vector<Attempt> attempts;
-  std::vector<NodeEvent> node_events;
+  std::vector<NodeEvent> node_events;  ///< a node that was rebooted between two starts of its agent is among them
   std::map<std::string, nlohmann::json> node_facts;  ///< what each agent said of its node, by node name
 
   /// All attempts of one step, in order.
@@ -66,16 +83,27 @@ class JournalLines {
   /// `fresh`: the next line is the journal's first.
   explicit JournalLines(bool fresh) : fresh_(fresh) {}
 
+  /// Whether the next line is the journal's first.
+  [[nodiscard]] bool is_fresh() const { return fresh_; }
+
   /// A run begins; `simulated` says in its first line that nothing is measured in it.
-  std::string run_begin(const std::string& time, const std::string& run_id, const std::string& plan_sha256, bool simulated);
+  std::string run_begin(const std::string& time, const std::string& run_id, const std::string& plan_sha256, bool simulated, const std::string& by = "");
   /// A killed run goes on.
-  std::string run_resume(const std::string& time);
+  std::string run_resume(const std::string& time, const std::string& by = "");
   /// An agent answered and said `facts` of its node.
   std::string node_up(const std::string& time, const std::string& node, const nlohmann::json& facts);
   /// A node could not be reached, or was lost.
   std::string node_down(const std::string& time, const std::string& node, const std::string& reason);
   /// An attempt is about to start.
   std::string attempt_begin(const std::string& time, const std::string& step, int number, const std::string& node);
+  /// An extra test of a search is about to start.
+  std::string test_begin(const std::string& time, const Attempt& test);
+  /// The plan's steps are over; what follows are extra tests of searches.
+  std::string localise_begin(const std::string& time);
+  /// These steps do not start any more.
+  std::string steps_left_out(const std::string& time, const std::string& reason, const std::vector<std::string>& steps);
+  /// The wall clock jumped.
+  std::string clock_jump(const std::string& time, double by_s);
   /// An attempt ended.
   std::string attempt_end(const std::string& time, const Attempt& attempt);
   /// Every step was tried.
@@ -86,35 +114,60 @@ class JournalLines {
   bool fresh_;
 };
 
+/// Two clocks of the machine that runs assay; tests give others.
+struct Clocks {
+  std::chrono::system_clock::time_point (*wall)() = std::chrono::system_clock::now;
+  std::chrono::steady_clock::time_point (*steady)() = std::chrono::steady_clock::now;
+};
+
+/// Thrown when another process writes to the same journal.
+struct JournalInUse : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// The journal being written. Every call appends one line and fsyncs before it returns; a write that fails throws
-/// std::system_error, because a run without its account must stop.
+/// std::system_error, because a run without its account must stop. A wall clock that went another way than the monotonic one
+/// by more than a second since the line before gets a line of its own.
 class JournalWriter {
  public:
-  /// Opens `path` for appending, creates it when missing, cuts a torn last line off.
-  explicit JournalWriter(const std::string& path);
+  /// Opens `path` for appending, creates it when missing, locks it, cuts a torn last line off. Throws JournalInUse, with who it
+  /// is in the words of the journal.
+  explicit JournalWriter(const std::string& path, Clocks clocks = {});
   ~JournalWriter();
+  JournalWriter(JournalWriter&& other) noexcept;
   JournalWriter(const JournalWriter&) = delete;
   JournalWriter& operator=(const JournalWriter&) = delete;
+  JournalWriter& operator=(JournalWriter&&) = delete;
 
-  /// A fresh run begins.
-  void run_begin(const std::string& run_id, const std::string& plan_sha256);
+  /// A fresh run begins; `by` says who runs it.
+  void run_begin(const std::string& run_id, const std::string& plan_sha256, const std::string& by = "");
   /// A killed run goes on.
-  void run_resume();
+  void run_resume(const std::string& by = "");
   /// An agent answered and said `facts` of its node.
   void node_up(const std::string& node, const nlohmann::json& facts);
   /// A node could not be reached, or was lost.
   void node_down(const std::string& node, const std::string& reason);
   /// An attempt is about to start.
   void attempt_begin(const std::string& step, int number, const std::string& node);
+  /// An extra test of a search is about to start.
+  void test_begin(const Attempt& test);
+  /// The plan's steps are over; what follows are extra tests of searches.
+  void localise_begin();
+  /// These steps do not start any more, for `reason`.
+  void steps_left_out(const std::string& reason, const std::vector<std::string>& steps);
   /// An attempt ended and its evidence is on disk.
   void attempt_end(const Attempt& attempt);
   /// Every step was tried.
   void run_end();
 
  private:
+  std::string now();
   void append(const std::string& line);
   JournalLines lines_{true};
   int file_ = -1;
+  Clocks clocks_;
+  std::chrono::system_clock::time_point wall_;
+  std::chrono::steady_clock::time_point steady_;
 };
 
 }  // namespace assay

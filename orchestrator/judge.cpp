@@ -34,14 +34,13 @@ class Judge {
     for (const auto& attempt : journal.attempts) attempts_[attempt.step].push_back(&attempt);
   }
 
-  /// Results of every cell of the plan, or of one step's when it is named. Goes step by step, so that one step's evidence is
-  /// in memory at a time, whatever the size of the fleet.
-  std::vector<Result> results(std::string_view only_step = "") {
+  /// Results of every cell of the plan. Goes step by step, so that one step's evidence is in memory at a time, whatever the
+  /// size of the fleet.
+  std::vector<Result> results() {
     std::vector<std::vector<Result>> of_cell(plan_.coverage.size());
     std::unordered_map<std::string_view, std::vector<std::size_t>> cells;
     for (std::size_t i = 0; i < plan_.coverage.size(); ++i) {
       const Cell& cell = plan_.coverage[i];
-      if (!only_step.empty() && cell.step != only_step) continue;
       if (cell.step.empty()) of_cell[i] = {blank(cell, *requirements_.at(cell.requirement))};
       else cells[cell.step].push_back(i);
     }
@@ -54,6 +53,14 @@ class Judge {
     }
     std::vector<Result> all;
     for (auto& results : of_cell) std::ranges::move(results, std::back_inserter(all));
+    return all;
+  }
+
+  /// Results of these cells of one step, without the fleet.
+  std::vector<Result> results_of(const Step& step, const std::vector<Cell>& cells) {
+    const StepEvidence found = evidence_of(step);
+    std::vector<Result> all;
+    for (const auto& cell : cells) std::ranges::move(judge_cell(cell, *requirements_.at(cell.requirement), step, found), std::back_inserter(all));
     return all;
   }
 
@@ -255,17 +262,19 @@ class Judge {
 Verdict judge(const Plan& plan, const std::string& plan_sha256, const Journal& journal, const EvidenceReader& evidence) {
   Verdict verdict{.plan_sha256 = plan_sha256, .run_id = journal.run_id, .profile = plan.profile.name,
                   .site = plan.site.name, .simulated = plan.simulation.has_value() || journal.simulated, .overall = Overall::incomplete, .reason = "",
-                  .results = Judge(plan, journal, evidence).results(), .counts = {}, .deviations = deviations(plan, journal)};
+                  .results = Judge(plan, journal, evidence).results(), .localised = {}, .counts = {}, .deviations = deviations(plan, journal)};
   conclude(plan, journal.finished, verdict);
   return verdict;
 }
 
-bool another_look_decides(const Plan& plan, const Step& step, const Journal& journal, const EvidenceReader& evidence) {
-  const auto results = Judge(plan, journal, evidence).results(step.id);
-  const auto within_guard_band = [](const Result& result) {
+std::vector<Result> judge_step(const Plan& plan, const Step& step, const std::vector<Cell>& cells, const Journal& part, const EvidenceReader& evidence) {
+  return Judge(plan, part, evidence).results_of(step, cells);
+}
+
+bool another_look_decides(const std::vector<Result>& results) {
+  return std::ranges::any_of(results, [](const Result& result) {
     return result.outcome == Outcome::conditional_pass || result.outcome == Outcome::conditional_fail;
-  };
-  return std::ranges::any_of(results, within_guard_band);
+  });
 }
 
 }  // namespace assay

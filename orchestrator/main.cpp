@@ -36,6 +36,7 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
   command.add_option("--directory", request.directory, "without --site: where probes work, on the storage under test [/var/tmp/assay]");
   command.add_option("--only", request.only, "only these requirements; a part is never accepted");
   command.add_flag("--quick", request.quick, "a rehearsal with short measurements; it accepts nothing");
+  command.add_flag("!--no-localise", request.localise, "no extra tests that say who is at fault where groups fall short");
   command.add_flag("--dry-run", request.dry_run, "say what would be done and do nothing");
 }
 
@@ -90,6 +91,12 @@ int run_site(const CLI::App& site, const SiteRequest& request) {
   return command_site_from(request.source);
 }
 
+void add_run_options(CLI::App& command, RunWish& wish) {
+  command.add_option("--deadline", wish.deadline, "start no step that is not over by then: 2h, 90min, 600s");
+  command.add_flag("--stop-on-fail", wish.stop_on_fail, "start no step after the first required failure");
+  command.add_flag("--json", wish.json, "events as JSON Lines on stdout");
+}
+
 /// The names a person may have meant, for an unknown word.
 std::vector<std::string> names_in(const CLI::App& app) {
   std::vector<std::string> names;
@@ -127,6 +134,7 @@ int main(int argc, char** argv) {
              "Exit codes: 0 accepted, 1 rejected, 2 bad usage or input, 3 incomplete, 4 verification refused.\n"
              "Example: assay accept --profile host --out run");
   PlanRequest request;
+  RunWish wish;
   std::string out, key, directory, plan_file, resume, probe;
   bool json = false;
   bool markdown = false;
@@ -135,8 +143,8 @@ int main(int argc, char** argv) {
   add_plan_options(*accept, request);
   accept->add_option("--out", out, "run directory [assay-run-<time>]");
   accept->add_option("--key", key, "private key that signs [this machine's own]");
-  add_fan_out(*accept, request.fan_out);
-  accept->add_flag("--json", request.json, "events as JSON Lines on stdout");
+  add_fan_out(*accept, wish.fan_out);
+  add_run_options(*accept, wish);
   accept->footer("Example: assay accept --profile host --site site.json --out run --key lab.key");
 
   auto* plan = app.add_subcommand("plan", "freeze every step of a run");
@@ -148,8 +156,8 @@ int main(int argc, char** argv) {
   auto* plan_option = run->add_option("plan", plan_file, "plan.json");
   run->add_option("--resume", resume, "run directory to go on with")->excludes(plan_option);
   run->add_option("--out", out, "run directory [assay-run-<time>]");
-  add_fan_out(*run, request.fan_out);
-  run->add_flag("--json", json, "events as JSON Lines on stdout");
+  add_fan_out(*run, wish.fan_out);
+  add_run_options(*run, wish);
   run->footer("Example: assay run plan.json --out run; assay run --resume run");
 
   auto* judge = app.add_subcommand("judge", "judge a run again from its evidence");
@@ -200,11 +208,11 @@ int main(int argc, char** argv) {
     return refuse(app, error, argc, argv);
   }
   try {
-    if (*accept) return command_accept(request, out, key);
+    if (*accept) return command_accept(request, wish, out, key);
     if (*plan) return command_plan(request, out);
-    if (*run && !resume.empty()) return command_resume(resume, json, request.fan_out);
+    if (*run && !resume.empty()) return command_resume(resume, wish);
     if (*run && plan_file.empty()) return report_error({"assay run", "needs a plan or --resume", "assay run plan.json --out run"});
-    if (*run) return command_run(plan_file, out, json, request.fan_out);
+    if (*run) return command_run(plan_file, out, wish);
     if (*judge) return command_judge(directory, json);
     if (*status) return command_status(directory, json);
     if (*list) return command_list(markdown ? ListForm::markdown : json ? ListForm::json : ListForm::text);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/localise.h"
 #include "orchestrator/placement.h"
 #include "probes/core/suggest.h"
 
@@ -65,6 +66,7 @@ class Planner {
       : programs_(programs), options_(options) {
     plan_.assay_version = ASSAY_VERSION;
     plan_.quick = options.quick;
+    plan_.localise = options.localise;
     plan_.profile = profile;
     plan_.site = site;
   }
@@ -85,6 +87,8 @@ class Planner {
     // A node that is bad alone would spoil every pair and group, and short steps tell the most for their time.
     std::ranges::stable_sort(tasks_, {}, [](const Task& task) { return std::pair(task.width(), task.program->description.typical_s); });
     write_steps();
+    if (auto problem = check_power()) return std::unexpected(*problem);
+    if (plan_.localise && !plan_.quick) plan_searches();
     return std::move(plan_);
   }
 
@@ -169,10 +173,11 @@ class Planner {
         Step step{.id = fmt::format("{:04}-{}-{}", number + 1, probe.name, spot.label), .probe = probe.name,
                   .parameters = task.parameters, .nodes = spot.nodes, .requirements = {},
                   .companions = probe.companion ? std::vector<std::string>{} : companions_,
-                  .deadline_s = probe.deadline_s, .typical_s = probe.typical_s, .looks = 1};
+                  .deadline_s = probe.deadline_s, .typical_s = probe.typical_s, .looks = 1, .power_w = 0};
         for (const auto* requirement : task.requirements) {
           step.requirements.push_back(requirement->id);
           step.looks = std::max(step.looks, requirement->looks);
+          step.power_w = std::max(step.power_w, static_cast<double>(spot.nodes.size()) * requirement->power_w.value_or(plan_.profile.power_w.value_or(0)));
           add_cell(*requirement, spot, spot.nodes.empty() ? "" : step.id);
         }
         if (spot.nodes.empty()) continue;
@@ -181,6 +186,42 @@ class Planner {
       }
     }
     order_coverage();
+  }
+
+  /// Every step must fit under the site's cap by itself, or it could never run.
+  [[nodiscard]] std::optional<InputError> check_power() const {
+    if (!plan_.site.power_cap_w) return std::nullopt;
+    const double cap = *plan_.site.power_cap_w;
+    for (const auto& step : plan_.steps) {
+      if (step.power_w == 0) {
+        return InputError{fmt::format("profile {}: power_w", plan_.profile.name), fmt::format("is missing, and the site {} has a power cap of {} W", plan_.site.name, cap),
+                          "say what one node of this design draws under load, or take power_cap_w out of the site"};
+      }
+      if (step.power_w > cap) {
+        return InputError{fmt::format("site {}: power_cap_w", plan_.site.name),
+                          fmt::format("{} W, but the step {} alone draws {} W on {} nodes by design", cap, step.id, step.power_w, step.nodes.size()),
+                          "raise the cap, or leave its requirement out with --only"};
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// A search for each step of a group or of the whole, with its budget frozen.
+  void plan_searches() {
+    for (const auto& step : plan_.steps) {
+      PlannedSearch search{.step = step.id, .requirements = {}, .budget = 0, .reason = ""};
+      for (const auto& id : step.requirements) {
+        const std::string& scope = plan_.requirement(id)->scope;
+        if (step.nodes.size() > 1 && (scope == "group" || scope == "cluster")) search.requirements.push_back(id);
+      }
+      if (search.requirements.empty()) continue;
+      if (step.nodes.size() == 2) {
+        search.reason = "of two nodes alone nobody can tell which it is";
+      } else {
+        search.budget = test_budget(step.nodes.size());
+      }
+      plan_.searches.push_back(std::move(search));
+    }
   }
 
   /// The ledger runs in the profile's order of requirements; within one, cells stand in the order of their places.

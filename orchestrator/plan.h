@@ -34,6 +34,15 @@ struct Step {
   double deadline_s = 0;                   ///< the probe is killed after this
   double typical_s = 0;                    ///< for the ETA
   int looks = 1;                           ///< the largest number of looks of its requirements
+  double power_w = 0;                      ///< design power of all its nodes while it runs; 0 where the profile tells none
+};
+
+/// The search for who is at fault that is allowed when a step of several nodes falls short.
+struct PlannedSearch {
+  std::string step;
+  std::vector<std::string> requirements;  ///< ids of the step's requirements that it may be made for
+  std::size_t budget = 0;                 ///< extra tests at most; 0: none is made, and `reason` says why
+  std::string reason;
 };
 
 /// One planned (requirement, subject) cell. `step` is empty when nothing can measure it; then `reason` says why.
@@ -53,7 +62,7 @@ struct PlannedProbe {
 
 /// Rises when the planner would make other steps or cells of the same inputs. A plan is derived again whenever it is read,
 /// so one of another revision is for another version of assay.
-inline constexpr int kPlannerRevision = 1;
+inline constexpr int kPlannerRevision = 2;
 
 /// The whole plan.
 struct Plan {
@@ -61,11 +70,13 @@ struct Plan {
   bool quick = false;    ///< quick parameters: a rehearsal, which accepts nothing
   std::vector<std::string> only;  ///< requirement ids planned, in the profile's order; empty: all. The others get cells
                                   ///< without a step, so the whole cannot be accepted
+  bool localise = true;  ///< whether groups that fall short are searched for who is at fault
   Profile profile;
   Site site;
   std::map<std::string, PlannedProbe> probes;
   std::vector<Step> steps;
   std::vector<Cell> coverage;
+  std::vector<PlannedSearch> searches;   ///< in the order of their steps; none for a rehearsal
   std::optional<Simulation> simulation;  ///< what its records are made up from; a plan that has it measures nothing
 
   /// The step of this id, or nullptr.
@@ -78,11 +89,13 @@ struct Plan {
 struct PlanOptions {
   bool quick = false;
   std::vector<std::string> only;  ///< requirement ids; empty: all
+  bool localise = true;           ///< plan searches for who is at fault where groups may fall short
 };
 
 /// The plan for `profile` on `site` with `programs` at hand: a pure function. Requirements that share probe and
 /// parameters and place share a step; steps of one node come first, then those of more, cheap ones before others; a requirement whose probe is not at hand gets cells
-/// without a step, and so does one that --only leaves out. Errors: a parameter, metric, condition or unit that the probe does not have; an unknown --only id.
+/// without a step, and so does one that --only leaves out. Errors: a parameter, metric, condition or unit that the probe does not have; an unknown --only id;
+/// a step that is over the site's power cap by itself, or a cap where the profile tells no design power.
 std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site, const std::vector<Program>& programs,
                                           const PlanOptions& options);
 

@@ -25,14 +25,16 @@ json to_json(const Step& step) {
           {"companions", step.companions},
           {"deadline_s", step.deadline_s},
           {"typical_s", step.typical_s},
-          {"looks", step.looks}};
+          {"looks", step.looks},
+          {"power_w", step.power_w}};
 }
 
 Step step_from(const json& object) {
   return {.id = object.at("id"), .probe = object.at("probe"),
           .parameters = values_from(object.at("parameters")).value(), .nodes = object.at("nodes"),
           .requirements = object.at("requirements"), .companions = object.at("companions"),
-          .deadline_s = object.at("deadline_s"), .typical_s = object.at("typical_s"), .looks = object.at("looks")};
+          .deadline_s = object.at("deadline_s"), .typical_s = object.at("typical_s"), .looks = object.at("looks"),
+          .power_w = object.at("power_w")};
 }
 
 json to_json(const Cell& cell) {
@@ -42,6 +44,14 @@ json to_json(const Cell& cell) {
 Cell cell_from(const json& object) {
   return {.requirement = object.at("requirement"), .subject = subject_from(object.at("subject")).value(),
           .step = object.at("step"), .reason = object.at("reason")};
+}
+
+json to_json(const PlannedSearch& search) {
+  return {{"step", search.step}, {"requirements", search.requirements}, {"budget", search.budget}, {"reason", search.reason}};
+}
+
+PlannedSearch search_from(const json& object) {
+  return {.step = object.at("step"), .requirements = object.at("requirements"), .budget = object.at("budget"), .reason = object.at("reason")};
 }
 
 bool is_step_id(const std::string& id) {
@@ -85,7 +95,7 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
   for (const auto& [name, probe] : plan.probes) {
     programs.push_back({.name = name, .sha256 = probe.sha256, .path = "", .description = probe.description});
   }
-  auto again = make_plan(plan.profile, plan.site, programs, {.quick = plan.quick, .only = plan.only});
+  auto again = make_plan(plan.profile, plan.site, programs, {.quick = plan.quick, .only = plan.only, .localise = plan.localise});
   if (!again) return again.error();
   again->assay_version = plan.assay_version;
   again->simulation = plan.simulation;
@@ -103,6 +113,8 @@ std::string plan_text(const Plan& plan) {
               {"planner", kPlannerRevision},
               {"quick", plan.quick},
               {"only", plan.only},
+              {"localise", plan.localise},
+              {"searches", nullptr},
               {"profile", assay::to_json(plan.profile)},
               {"site", assay::to_json(plan.site)},
               {"probes", std::move(probes)},
@@ -113,6 +125,7 @@ std::string plan_text(const Plan& plan) {
     document["simulation"] = assay::to_json(*plan.simulation);
   }
   std::string text = with_array(document.dump(1), "coverage", plan.coverage.size(), [&](std::size_t i) { return to_json(plan.coverage[i]); });
+  text = with_array(std::move(text), "searches", plan.searches.size(), [&](std::size_t i) { return to_json(plan.searches[i]); });
   return with_array(std::move(text), "steps", plan.steps.size(), [&](std::size_t i) { return to_json(plan.steps[i]); }) + "\n";
 }
 
@@ -132,8 +145,8 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
     auto site = read_site(document->at("site").dump(), where + ": site");
     if (!site) return std::unexpected(site.error());
     Plan plan{.assay_version = version, .quick = document->at("quick"),
-              .only = document->at("only"), .profile = std::move(*profile), .site = std::move(*site),
-              .probes = {}, .steps = {}, .coverage = {}, .simulation = std::nullopt};
+              .only = document->at("only"), .localise = document->at("localise"), .profile = std::move(*profile), .site = std::move(*site),
+              .probes = {}, .steps = {}, .coverage = {}, .searches = {}, .simulation = std::nullopt};
     if (document->contains("simulation")) {
       auto simulation = simulation_from(document->at("simulation"), where + ": simulation");
       if (!simulation) return std::unexpected(simulation.error());
@@ -146,6 +159,7 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
     }
     for (const auto& step : document->at("steps")) plan.steps.push_back(step_from(step));
     for (const auto& cell : document->at("coverage")) plan.coverage.push_back(cell_from(cell));
+    for (const auto& search : document->at("searches")) plan.searches.push_back(search_from(search));
     if (auto problem = check_references(plan, where)) return std::unexpected(*problem);
     // One check against everything else: what was read must write the same bytes.
     if (plan_text(plan) != text) return std::unexpected(InputError{where, "is not byte for byte what assay writes", hint});

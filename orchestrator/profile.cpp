@@ -69,7 +69,7 @@ Requirement requirement_from(const json& entry) {
                      .scope = entry.at("scope"), .by = entry.value("by", ""), .rounds = entry.value("rounds", 0),
                      .statistic = entry.value("statistic", "median"),
                      .limit = limit_from(entry.at("limit")), .conditions = {}, .repeat_n = 10, .looks = 1,
-                     .required = entry.value("severity", "required") == "required",
+                     .power_w = number(entry, "power_w"), .required = entry.value("severity", "required") == "required",
                      .source = source_from(entry.at("source"))};
   for (const auto& demand : entry.value("conditions", json::array())) {
     result.conditions.push_back({.name = demand.at("name"),
@@ -108,6 +108,7 @@ json to_json(const Requirement& requirement) {
           {"source", to_json(requirement.source)}};
   if (!requirement.by.empty()) object["by"] = requirement.by;
   if (requirement.rounds > 0) object["rounds"] = requirement.rounds;
+  if (requirement.power_w) object["power_w"] = *requirement.power_w;
   return object;
 }
 
@@ -195,6 +196,7 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
   if (const auto list = document->find("companions"); list != document->end()) profile.companions = *list;
   const json per_node = document->value("node", json::object());
   for (const auto& [kind, count] : per_node.items()) profile.per_node[kind] = count;
+  if (const auto power = number(*document, "power_w")) profile.power_w = power;
   const json peaks = document->value("peaks", json::object());
   for (const auto& [name, peak] : peaks.items()) {
     profile.peaks[name] = {.value = peak.at("value"), .unit = peak.at("unit"), .source = source_from(peak.at("source"))};
@@ -242,7 +244,7 @@ json to_json(const Profile& profile) {
   }
   json requirements = json::array();
   for (const auto& requirement : profile.requirements) requirements.push_back(to_json(requirement));
-  return {{"schema", kSchema},
+  json object = {{"schema", kSchema},
           {"name", profile.name},
           {"title", profile.title},
           {"revision", profile.revision},
@@ -251,6 +253,8 @@ json to_json(const Profile& profile) {
           {"node", profile.per_node},
           {"peaks", std::move(peaks)},
           {"requirements", std::move(requirements)}};
+  if (profile.power_w) object["power_w"] = *profile.power_w;
+  return object;
 }
 
 const std::map<std::string, std::string_view>& embedded_profiles() {

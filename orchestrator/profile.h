@@ -62,6 +62,7 @@ struct Requirement {
   std::vector<Demand> conditions;
   int repeat_n = 10;  ///< fewer samples are inconclusive
   int looks = 1;      ///< attempts at most, pooled, the risk split among them; 1 to 3
+  std::optional<double> power_w;  ///< design power of each node while it is measured; the profile's when not given
   bool required = true;   ///< severity `required`; else `advisory`: it warns and never accepts or rejects
   Source source;
 };
@@ -81,6 +82,7 @@ struct Profile {
   double confidence = 0.95;     ///< of the interval of the judged statistic
   std::vector<std::string> companions;
   std::map<std::string, int> per_node;  ///< how many subjects of a kind a node of this design has: {"gpu": 8}
+  std::optional<double> power_w;        ///< design power of a node under load; nothing where it is not told
   std::map<std::string, Peak> peaks;
   std::vector<Requirement> requirements;
 };

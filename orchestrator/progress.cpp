@@ -15,6 +15,7 @@ namespace assay {
 namespace {
 
 constexpr int kShownNodes = 16;      // more lines than that do not fit beside a shell prompt
+constexpr double kForecastAge_s = 1;
 constexpr std::size_t kWidth = 100;  // longer lines would wrap and spoil the redrawing
 
 std::string clock_text(double seconds) {
@@ -35,26 +36,27 @@ Progress::Mode Progress::mode_for(bool json) {
   return ::isatty(STDERR_FILENO) == 1 ? Mode::terminal : Mode::plain;
 }
 
-Progress::Progress(const Plan& plan, Mode mode) : mode_(mode), total_(plan.steps.size()) {
+Progress::Progress(const Plan& plan, Mode mode) : mode_(mode), total_(plan.steps.size()), forecast_(plan) {
   for (const auto& node : plan.site.nodes) lanes_[node.name].state = "waiting";
   for (const auto& step : plan.steps) {
-    for (const auto& node : step.nodes) {
-      Lane& lane = lanes_[node];
-      lane.typical_left_s += step.typical_s;
-      ++lane.total;
-    }
+    planned_.insert(step.id);
+    for (const auto& node : step.nodes) ++lanes_[node].total;
+  }
+  for (const auto& search : plan.searches) {
+    if (const Step* step = plan.step(search.step); search.budget > 0) longest_test_s_ = std::max(longest_test_s_, step->typical_s);
   }
 }
 
 Progress::~Progress() { erase(); }
 
-double Progress::remaining_s() const {
-  double longest = 0;  // nodes work side by side, so the slowest one decides
-  for (const auto& [name, lane] : lanes_) {
-    const double ran = lane.running_s > 0 ? std::chrono::duration<double>(Clock::now() - lane.begin).count() : 0;
-    longest = std::max(longest, lane.typical_left_s - std::min(ran, lane.running_s));
-  }
-  return longest;
+/// Worked out once a second: playing a plan of 300,000 steps forward takes as long as some of them.
+double Progress::remaining_s() {
+  const auto now = Clock::now();
+  const double since_s = std::chrono::duration<double>(now - forecast_at_).count();
+  if (forecast_at_ != Clock::time_point{} && since_s < kForecastAge_s) return std::max(0.0, remaining_s_ - since_s);
+  remaining_s_ = forecast_.remaining_s(std::chrono::duration<double>(now - begin_).count());
+  forecast_at_ = Clock::now();
+  return remaining_s_;
 }
 
 void Progress::event(const char* kind, const nlohmann::ordered_json& body) {
@@ -88,6 +90,7 @@ void Progress::step_begin(const Step& step, int attempt) {
     lane.begin = Clock::now();
     lane.running_s = step.typical_s;
   }
+  forecast_.begin(step, std::chrono::duration<double>(Clock::now() - begin_).count());
   event("step_begin", {{"step", step.id}, {"attempt", attempt}});
   if (mode_ == Mode::plain) line(fmt::format("[{:>3}/{}] {} begins, {} left", done_, total_, step.id, clock_text(remaining_s())));
   tick();
@@ -95,27 +98,36 @@ void Progress::step_begin(const Step& step, int attempt) {
 
 void Progress::step_end(const Step& step, int attempt, const std::string& outcome, const std::string& reason) {
   const double took = std::chrono::duration<double>(Clock::now() - lanes_[step.nodes.front()].begin).count();
+  const bool planned = is_planned(step);
   for (const auto& node : step.nodes) {
     Lane& lane = lanes_[node];
     lane.running_s = 0;
     lane.state = "between steps";
-    if (attempt > 1) continue;
-    lane.typical_left_s -= step.typical_s;
-    ++lane.done;
+    if (attempt == 1 && planned) ++lane.done;
   }
-  if (attempt == 1) ++done_;
+  forecast_.end(step.id);
+  if (attempt == 1) ++(planned ? done_ : tests_done_);
   event("step_end", {{"step", step.id}, {"attempt", attempt}, {"outcome", outcome}, {"reason", reason}, {"took_s", took}});
   line(fmt::format("[{:>3}/{}] {} {} after {:.1f} s{}{}", done_, total_, step.id, outcome, took, reason.empty() ? "" : ": ", reason));
 }
 
 void Progress::step_kept(const Step& step) {
-  for (const auto& node : step.nodes) {
-    Lane& lane = lanes_[node];
-    lane.typical_left_s -= step.typical_s;
-    ++lane.done;
-  }
+  for (const auto& node : step.nodes) ++lanes_[node].done;
   ++done_;
+  forecast_.end(step.id);
   event("step_kept", {{"step", step.id}});
+}
+
+void Progress::step_dropped(const Step& step) {
+  forecast_.end(step.id);
+  event("step_dropped", {{"step", step.id}});
+}
+
+void Progress::tests_left(std::size_t tests) {
+  tests_left_ = tests;
+  forecast_.tests_left(tests, longest_test_s_);
+  forecast_at_ = {};
+  event("localise", {{"tests_done", tests_done_}, {"tests_left_at_most", tests}});
 }
 
 void Progress::tick() {
@@ -145,7 +157,9 @@ void Progress::draw() {
     ++drawn_;
   }
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
-  block += fmt::format("  {} of {} steps, {} elapsed, about {} left\n", done_, total_, clock_text(elapsed), clock_text(remaining_s()));
+  const std::string tests = tests_done_ + tests_left_ == 0 ? "" : fmt::format(" and {} tests of searches", tests_done_);
+  block += fmt::format("  {} of {} steps{}, {} elapsed, {} {} left\n", done_, total_, tests, clock_text(elapsed), tests_left_ > 0 ? "at most" : "about",
+                       clock_text(remaining_s()));
   ++drawn_;
   std::cerr << block << std::flush;
 }

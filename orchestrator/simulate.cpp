@@ -27,7 +27,7 @@ std::string moment(double after_s) {
 /// of a step are free is known when its turn comes.
 class VirtualRun {
  public:
-  VirtualRun(const Plan& plan, const std::string& plan_sha256) : plan_(plan), model_(plan), lines_(true) {
+  VirtualRun(const Plan& plan, const std::string& plan_sha256) : plan_(plan), model_(plan), evidence_(simulated_evidence(plan)), lines_(true) {
     run_.journal.run_id = fmt::format("simulated-{}", plan.simulation->seed);
     run_.journal.plan_sha256 = plan_sha256;
     run_.journal.simulated = true;
@@ -87,19 +87,20 @@ class VirtualRun {
     return attempt;
   }
 
-  /// What the runner asks the judge, of a plan with this step alone, so that it costs the same in a large fleet.
+  /// What the runner asks the judge.
   bool another_look(const Step& step, const std::vector<Attempt>& attempts) {
-    Plan one{.profile = plan_.profile, .site = {}, .probes = plan_.probes, .steps = {step}, .coverage = {}, .simulation = plan_.simulation};
-    for (const std::size_t i : cells_of_[step.id]) one.coverage.push_back(plan_.coverage[i]);
-    Journal journal;
-    journal.simulated = true;
-    journal.attempts = attempts;
-    for (const auto& node : step.nodes) journal.node_facts[node] = run_.journal.node_facts.at(node);
-    return another_look_decides(one, one.steps.front(), journal, simulated_evidence(one));
+    Journal part;
+    part.simulated = true;
+    part.attempts = attempts;
+    for (const auto& node : step.nodes) part.node_facts[node] = run_.journal.node_facts.at(node);
+    std::vector<Cell> cells;
+    for (const std::size_t i : cells_of_[step.id]) cells.push_back(plan_.coverage[i]);
+    return another_look_decides(judge_step(plan_, step, cells, part, evidence_));
   }
 
   const Plan& plan_;
   FleetModel model_;
+  EvidenceReader evidence_;
   JournalLines lines_;
   SimulatedRun run_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> cells_of_;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/fleet_model.h"
+#include "orchestrator/searches.h"
 #include "orchestrator/simulate.h"
 
 namespace assay {
@@ -13,18 +14,6 @@ namespace {
 using nlohmann::json;
 
 bool is_bad(const Result& result) { return result.outcome == Outcome::fail || result.outcome == Outcome::conditional_fail || result.outcome == Outcome::error; }
-
-/// Nodes with a cell of their own, or of a part of theirs, that is bad or was planned and never measured.
-std::set<std::string> bad_alone(const Plan& plan, const Verdict& verdict) {
-  std::set<std::string> nodes;
-  for (const auto& node : plan.site.nodes) nodes.insert(node.name);
-  std::set<std::string> bad;
-  for (const auto& result : verdict.results) {
-    const bool silent = result.outcome == Outcome::not_measured && !result.step.empty();
-    if ((is_bad(result) || silent) && nodes.contains(result.node)) bad.insert(result.node);
-  }
-  return bad;
-}
 
 /// Puts one search through, with the model as the fleet.
 void search(const FleetModel& model, const Step& step, const Requirement& requirement, Localisation& localisation) {
@@ -62,7 +51,7 @@ struct Accused {
 };
 
 Accused accused_by(const Plan& plan, const Verdict& verdict, const std::vector<Localisation>& searches) {
-  Accused all{.nodes = bad_alone(plan, verdict), .pairs = {}};
+  Accused all{.nodes = bad_alone(plan, verdict.results), .pairs = {}};
   for (const auto& result : verdict.results) {
     if (result.subject.kind != "pair" || !is_bad(result)) continue;
     const auto plus = result.subject.id.find('+');
@@ -91,7 +80,7 @@ std::vector<Localisation> localise_failures(const Plan& plan, const Verdict& ver
   const FleetModel model(plan);
   std::map<std::string, std::string> leaves;
   for (const auto& node : plan.site.nodes) leaves[node.name] = node.leaf;
-  std::set<std::string> known = bad_alone(plan, verdict);
+  std::set<std::string> known = bad_alone(plan, verdict.results);
   std::vector<Localisation> all;
   for (const auto& result : verdict.results) {
     if ((result.subject.kind != "group" && result.subject.kind != "cluster") || !is_bad(result)) continue;

@@ -133,6 +133,7 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
   if (auto problem = check_schema(*document, "site.schema", where)) return std::unexpected(*problem);
   Site site{.name = document->at("name"), .known_hosts = document->value("known_hosts", ""), .nodes = {},
             .slurm = slurm_from(document->value("slurm", json::object()))};
+  if (document->contains("power_cap_w")) site.power_cap_w = document->at("power_cap_w").get<double>();
   std::set<std::string> names;
   std::set<std::string> machines;
   for (std::size_t i = 0; i < document->at("nodes").size(); ++i) {
@@ -172,6 +173,7 @@ json to_json(const Site& site) {
   }
   json document = {{"schema", kSchema}, {"name", site.name}, {"known_hosts", site.known_hosts}, {"nodes", std::move(nodes)}};
   if (by_slurm) document["slurm"] = to_json(site.slurm);
+  if (site.power_cap_w) document["power_cap_w"] = *site.power_cap_w;
   return document;
 }
 

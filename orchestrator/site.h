@@ -69,6 +69,7 @@ struct Site {
   std::string known_hosts;  ///< file with pinned host keys for nodes without host_key; empty: none
   std::vector<Node> nodes;
   SlurmOptions slurm = {};  ///< for nodes of launcher slurm
+  std::optional<double> power_cap_w;  ///< the design power of all steps that run at a time stays at or below it; nothing: no cap
 
   /// The node of this name, or nullptr.
   [[nodiscard]] const Node* node(std::string_view node_name) const;

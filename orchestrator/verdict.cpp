@@ -86,6 +86,31 @@ Result result_from(const json& object) {
   return result;
 }
 
+json to_json(const Localised& one) {
+  json culprits = json::array();
+  for (const auto& culprit : one.culprits) {
+    culprits.push_back({{"fault", culprit.fault}, {"nodes", culprit.nodes}, {"leaf", culprit.leaf}, {"unsteady", culprit.unsteady},
+                        {"tests", culprit.tests}, {"words", culprit.words}});
+  }
+  json tests = json::array();
+  for (const auto& test : one.tests) tests.push_back({{"id", test.id}, {"purpose", test.purpose}, {"outcome", test.outcome}, {"nodes", test.nodes}});
+  return {{"requirements", one.requirements}, {"step", one.step}, {"state", one.state}, {"reason", one.reason}, {"budget", one.budget},
+          {"excluded", one.excluded}, {"undecided", one.undecided}, {"culprits", std::move(culprits)}, {"tests", std::move(tests)}};
+}
+
+Localised localised_from(const json& object) {
+  Localised one{.requirements = object.at("requirements"), .step = object.at("step"), .state = object.at("state"), .reason = object.at("reason"),
+                .budget = object.at("budget"), .excluded = object.at("excluded"), .undecided = object.at("undecided"), .culprits = {}, .tests = {}};
+  for (const auto& culprit : object.at("culprits")) {
+    one.culprits.push_back({.fault = culprit.at("fault"), .nodes = culprit.at("nodes"), .leaf = culprit.at("leaf"), .unsteady = culprit.at("unsteady"),
+                            .tests = culprit.at("tests"), .words = culprit.at("words")});
+  }
+  for (const auto& test : object.at("tests")) {
+    one.tests.push_back({.id = test.at("id"), .purpose = test.at("purpose"), .outcome = test.at("outcome"), .nodes = test.at("nodes")});
+  }
+  return one;
+}
+
 }  // namespace
 
 const char* to_string(Outcome outcome) {
@@ -122,6 +147,8 @@ int exit_code(Overall overall) {
 std::string verdict_text(const Verdict& verdict) {
   json deviations = json::array();
   for (const auto& deviation : verdict.deviations) deviations.push_back({{"what", deviation.what}, {"step", deviation.step}});
+  json localised = json::array();
+  for (const auto& one : verdict.localised) localised.push_back(to_json(one));
   json document{{"schema", kSchema},
               {"plan_sha256", verdict.plan_sha256},
               {"run_id", verdict.run_id},
@@ -130,6 +157,7 @@ std::string verdict_text(const Verdict& verdict) {
               {"overall", to_string(verdict.overall)},
               {"reason", verdict.reason},
               {"results", nullptr},
+              {"localised", std::move(localised)},
               {"counts", verdict.counts},
               {"deviations", std::move(deviations)}};
   if (verdict.simulated) document["kind_of_run"] = kSimulated;
@@ -146,7 +174,8 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
     Verdict verdict{.plan_sha256 = document->at("plan_sha256"), .run_id = document->at("run_id"),
                     .profile = document->at("profile"), .site = document->at("site"),
                     .simulated = document->contains("kind_of_run"), .overall = word(document->at("overall"), kOveralls), .reason = document->at("reason"),
-                    .results = {}, .counts = document->at("counts"), .deviations = {}};
+                    .results = {}, .localised = {}, .counts = document->at("counts"), .deviations = {}};
+    for (const auto& one : document->at("localised")) verdict.localised.push_back(localised_from(one));
     for (const auto& result : document->at("results")) verdict.results.push_back(result_from(result));
     for (const auto& deviation : document->at("deviations")) {
       verdict.deviations.push_back({.what = deviation.at("what"), .step = deviation.at("step")});

@@ -66,6 +66,35 @@ struct Deviation {
   std::string step;  ///< empty: of the whole run
 };
 
+/// Who is at fault where nodes that work together fell short, in the words of localise.h.
+struct Culprit {
+  std::string fault;                ///< node | pair | leaf
+  std::vector<std::string> nodes;   ///< one, two, or all of the leaf
+  std::string leaf;                 ///< fault leaf: its name
+  bool unsteady = false;            ///< some of the tests that should have shown it were good
+  std::vector<std::string> tests;   ///< ids of the extra tests or steps that show it
+  std::string words;                ///< one sentence, with where to look
+};
+
+/// An extra test that a search made.
+struct MadeTest {
+  std::string id, purpose, outcome;  ///< outcome: good | short | broken
+  std::size_t nodes = 0;
+};
+
+/// What is known of who is at fault in one step that fell short, or among the pairs of one requirement. It changes no outcome.
+struct Localised {
+  std::vector<std::string> requirements;
+  std::string step;                    ///< empty: seen from the planned pairs themselves
+  std::string state;                   ///< found | clear | undecided | open | not_searched
+  std::string reason;                  ///< one sentence
+  std::size_t budget = 0;              ///< extra tests at most, as planned
+  std::vector<std::string> excluded;   ///< nodes that were known to be bad before, and left out
+  std::vector<std::string> undecided;  ///< nodes neither accused nor seen to work together with the others
+  std::vector<Culprit> culprits;
+  std::vector<MadeTest> tests;         ///< in the order asked
+};
+
 /// The verdict of one run.
 struct Verdict {
   std::string plan_sha256, run_id;
@@ -74,6 +103,7 @@ struct Verdict {
   Overall overall = Overall::incomplete;
   std::string reason;  ///< one sentence
   std::vector<Result> results;              ///< in plan order, then subject order
+  std::vector<Localised> localised;         ///< pairs first, then groups, each in plan order
   std::map<std::string, std::size_t> counts;  ///< outcome word to number of results, all outcomes present
   std::vector<Deviation> deviations;
 };

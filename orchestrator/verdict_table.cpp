@@ -23,6 +23,17 @@ std::string subject_of(const Result& result) {
   return result.subject.kind == "node" || result.subject.id == result.node ? result.node : fmt::format("{} {} {}", result.node, result.subject.kind, result.subject.id);
 }
 
+/// Who is at fault where nodes that work together fell short, with the tests that show it.
+std::string localised_text(const Verdict& verdict) {
+  std::string text;
+  for (const auto& one : verdict.localised) {
+    text += fmt::format("  {}{}: {}\n", fmt::join(one.requirements, ", "), one.step.empty() ? "" : " in " + one.step, one.reason);
+    for (const auto& culprit : one.culprits) text += fmt::format("    {} (shown by {})\n", culprit.words, fmt::join(culprit.tests, ", "));
+    if (!one.undecided.empty()) text += fmt::format("    undecided: {}\n", fmt::join(one.undecided, ", "));
+  }
+  return text.empty() ? "" : "\nwho falls short:\n" + text;
+}
+
 }  // namespace
 
 std::string verdict_table(const Verdict& verdict) {
@@ -36,6 +47,7 @@ std::string verdict_table(const Verdict& verdict) {
     if (result.outcome != Outcome::pass) reasons += fmt::format("  {} on {}: {}\n", result.requirement, subject_of(result), result.reason);
   }
   if (!reasons.empty()) text += "\nnot passed:\n" + reasons;
+  text += localised_text(verdict);
   for (const auto& deviation : verdict.deviations) text += fmt::format("deviation: {}\n", deviation.what);
   std::string overall = to_string(verdict.overall);
   std::ranges::transform(overall, overall.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });

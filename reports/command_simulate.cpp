@@ -7,8 +7,8 @@
 
 #include "orchestrator/digest.h"
 #include "orchestrator/durable.h"
-#include "orchestrator/judge.h"
 #include "orchestrator/programs.h"
+#include "orchestrator/searches.h"
 #include "orchestrator/simulate.h"
 #include "reports/commands.h"
 #include "reports/render_html.h"
@@ -37,7 +37,7 @@ std::expected<Plan, InputError> simulated_plan(const SimulateArguments& given) {
   }
   const auto programs = find_programs(installation().probes);
   if (!programs) return std::unexpected(programs.error());
-  auto plan = make_plan(*profile, site, *programs, {});
+  auto plan = make_plan(*profile, site, *programs, {.localise = false});  // the searches of a simulation are put to the model
   if (plan) plan->simulation = std::move(simulation);
   return plan;
 }
@@ -69,7 +69,9 @@ int run_simulate(const SimulateArguments& given) {
   const std::string text = plan_text(*plan);
   const std::string digest = sha256(text);
   SimulatedRun run = simulate(*plan, digest);
-  Verdict verdict = judge(*plan, digest, run.journal, simulated_evidence(*plan));
+  auto judged = judge_run(*plan, digest, run.journal, simulated_evidence(*plan));
+  if (!judged) return bad_input(judged.error());
+  Verdict verdict = std::move(*judged);
   const auto searches = localise_failures(*plan, verdict);
   const auto summary = summarise(*plan, run, verdict, searches);
   if (!given.out.empty()) {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/digest.h"
-#include "orchestrator/judge.h"
+#include "orchestrator/searches.h"
 #include "orchestrator/simulate.h"
 #include "reports/tree.h"
 
@@ -105,7 +105,9 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
   if (!plan->simulation) {
     if (auto problem = check_journalled(*journal, files)) return std::unexpected(*problem);
   }
-  const std::string again = verdict_text(judge(*plan, plan_sha256, *journal, reader_for(*plan, files)));
+  const auto judged = judge_run(*plan, plan_sha256, *journal, reader_for(*plan, files));
+  if (!judged) return std::unexpected(judged.error());
+  const std::string again = verdict_text(*judged);
   if (again != *verdict_bytes) {
     const auto given = parse_json(*verdict_bytes, "verdict.json");
     if (!given) return std::unexpected(given.error());

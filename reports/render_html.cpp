@@ -24,7 +24,7 @@ std::string render_html(const ReportContent& content) {
   if (simulated) html += "<div class=\"watermark\">SIMULATION</div>\n";
   html += cover_section(content) + conformity_section(content) + decision_section(content) + coverage_section(content);
   html +=
-      results_section(content) + conditions_section(content) + deviations_section(content) + methods_section(content);
+      results_section(content) + localised_section(content) + conditions_section(content) + deviations_section(content) + methods_section(content);
   html += instruments_section(content) + nodes_section(content) + attempts_section(content) + evidence_section(content);
   html += non_claims_section() + verification_section(content);
   return html + "<p class=\"end\">— end of report —</p>\n</body>\n</html>\n";

@@ -24,6 +24,8 @@ std::string decision_section(const ReportContent& content);
 std::string coverage_section(const ReportContent& content);
 /// For each requirement: target and its source, figure, uncertainty.
 std::string results_section(const ReportContent& content);
+/// Who is at fault where nodes that work together fell short; empty where none did.
+std::string localised_section(const ReportContent& content);
 /// What was demanded beside the numbers, and everything else that was recorded with them.
 std::string conditions_section(const ReportContent& content);
 /// Departures from the method.

@@ -206,10 +206,36 @@ TEST(judge, an_unfinished_run_is_never_accepted) {
   EXPECT_EQ(judged(run).overall, Overall::incomplete);
 }
 
+TEST(judge, one_step_is_judged_from_its_own_attempts_alone) {
+  MemoryRun run({R"({"limit": {"at_least": 109, "unit": "B/s"}, "repeat": {"looks": 3}})", R"({"limit": {"at_least": 0.9, "of": "fleet_median", "unit": "B/s"}})"}, 3);
+  for (std::size_t i = 0; i < 3; ++i) run.attempt(i, "exited", run.record("n" + std::to_string(i + 1), kSpread110));
+  Journal part;
+  part.attempts = {run.journal.attempts[1]};
+  part.node_facts["n2"] = run.journal.node_facts["n2"];
+  const std::vector<Cell> cells = {run.plan.coverage[1], run.plan.coverage[4]};
+  const auto results = judge_step(run.plan, run.plan.steps[1], cells, part, run.reader());
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].outcome, Outcome::conditional_pass);
+  EXPECT_EQ(results[0].node, "n2");
+  EXPECT_TRUE(another_look_decides(results));
+  EXPECT_EQ(results[1].outcome, Outcome::inconclusive);  // the fleet is not in the part
+  EXPECT_EQ(judged(run).results[4].outcome, Outcome::pass);
+}
+
+TEST(judge, what_was_left_out_and_a_clock_that_jumped_are_told) {
+  MemoryRun run({kAtLeast100});
+  run.journal.left_out[run.plan.steps[0].id] = "the run's deadline was too near for it";
+  run.journal.clock_jumps.push_back({.time = "2026-01-05T06:00:00.000Z", .by_s = -3600});
+  EXPECT_EQ(only(run).outcome, Outcome::not_measured);
+  EXPECT_EQ(only(run).reason, "the run's deadline was too near for it");
+  EXPECT_EQ(judged(run).deviations.at(0).what, "1 steps did not start: the run's deadline was too near for it");
+  EXPECT_NE(judged(run).deviations.at(1).what.find("jumped by -3600.0 s"), std::string::npos);
+}
+
 TEST(judge, looks_are_pooled_and_share_the_risk) {
   MemoryRun run({R"({"limit": {"at_least": 109, "unit": "B/s"}, "repeat": {"looks": 3}})"});
   run.attempt(0, "exited", run.record("n1", kSpread110));
-  EXPECT_TRUE(another_look_decides(run.plan, run.plan.steps[0], run.journal, run.reader()));
+  EXPECT_TRUE(another_look_decides(judged(run).results));
   run.attempt(0, "exited", run.record("n1", kSteady110));
   EXPECT_EQ(only(run).samples, 20U);
   EXPECT_EQ(only(run).attempts, 2);

@@ -1,0 +1,97 @@
+"""When steps start and when they do not: a deadline, the first failure, a power cap."""
+import json
+import pathlib
+import subprocess
+import unittest
+
+from harness import Bench, main, requirement
+
+SSH_NODES = pathlib.Path(__file__).parent.parent / "cluster/ssh_nodes"
+
+
+class Schedule(Bench):
+    def test_no_step_starts_that_cannot_end_before_the_deadline_and_the_rest_can_follow(self):
+        done = self.accept(requirement("r"), requirement("s", value=200), more=["--deadline", "1ms"])
+        self.assertEqual(done.returncode, 3, done.stderr + done.stdout)
+        self.assertEqual(set(self.outcomes().values()), {"not_measured"})
+        self.assertEqual(set(self.reasons().values()), {"the run's deadline was too near for it"})
+        self.assertFalse([line for line in self.journal() if line["kind"] == "attempt_begin"])
+        self.assertIn("2 steps did not start", done.stdout)
+        self.assertIn("--resume", done.stderr)
+        resumed = self.assay("run", "--resume", self.run_directory)
+        self.assertEqual(resumed.returncode, 0, resumed.stderr + resumed.stdout)
+        self.assertEqual(set(self.outcomes().values()), {"pass"})
+
+    def test_a_deadline_that_is_no_duration_is_refused(self):
+        done = self.accept(requirement("r"), more=["--deadline", "soon"])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--deadline: 'soon' is no duration", done.stderr)
+        self.assertFalse(self.run_directory.exists())
+
+    def test_nothing_starts_after_the_first_required_failure(self):
+        done = self.accept(requirement("a", value=1, severity="advisory"), requirement("b", value=2), requirement("c", value=3, at_least=1), more=["--stop-on-fail"])
+        self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
+        node = self.node()
+        self.assertEqual(self.outcomes(), {("a", node): "fail", ("b", node): "fail", ("c", node): "not_measured"})
+        self.assertEqual(self.reasons()[("c", node)], f"b on {node} failed, and the run was to stop at the first failure")
+        resumed = self.assay("run", "--resume", self.run_directory)
+        self.assertEqual(resumed.returncode, 1, resumed.stderr)
+        self.assertEqual(self.outcomes()[("c", node)], "pass")
+
+    def test_without_that_wish_the_others_go_on(self):
+        done = self.accept(requirement("b", value=2), requirement("c", value=3, at_least=1))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(sorted(self.outcomes().values()), ["fail", "pass"])
+
+
+class PowerCap(Bench):
+    def setUp(self):
+        super().setUp()
+        if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
+            raise unittest.SkipTest("no host names of their own for the nodes here, and without them they are one machine")
+        self.cluster = self.scratch / "cluster"
+        up = subprocess.run([SSH_NODES, "up", "3", self.cluster], capture_output=True, text=True, timeout=60)
+        if up.returncode == 77:
+            raise unittest.SkipTest(up.stderr)
+        self.assertEqual(up.returncode, 0, up.stderr)
+        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=60)
+        self.site = json.loads((self.cluster / "site.json").read_text())
+
+    def accept_with(self, cap_w, power_w, *requirements):
+        self.site["power_cap_w"] = cap_w
+        document = {"schema": "assay.profile/1", "name": "test", "title": "T", "revision": 1, "requirements": list(requirements)}
+        if power_w:
+            document["power_w"] = power_w
+        return self.assay("accept", "--profile", self.write("profile.json", document), "--site", self.write("site.json", self.site), "--out", self.run_directory)
+
+    def most_at_once(self):
+        running = most = 0
+        for line in self.journal():
+            running += {"attempt_begin": 1, "attempt_end": -1}.get(line["kind"], 0)
+            most = max(most, running)
+        return most
+
+    def test_running_steps_stay_below_the_cap_and_all_of_them_run(self):
+        done = self.accept_with(1500, 700, *(requirement(f"r{i}", "slow", value=100 + i) for i in range(2)))
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        self.assertEqual(len(self.outcomes()), 6)
+        self.assertLessEqual(self.most_at_once(), 2)
+
+    def test_a_requirement_may_draw_more_than_the_others(self):
+        done = self.accept_with(1500, 700, requirement("r", "slow", power_w=1400))
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        self.assertEqual(self.most_at_once(), 1)
+
+    def test_a_step_over_the_cap_by_itself_is_refused_when_planning(self):
+        done = self.accept_with(600, 700, requirement("r"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("600 W, but the step 0001-fake_probe-n01 alone draws 700 W", done.stderr)
+
+    def test_a_cap_without_a_design_power_is_refused(self):
+        done = self.accept_with(600, None, requirement("r"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("power_w: is missing, and the site loopback has a power cap of 600 W", done.stderr)
+
+
+if __name__ == "__main__":
+    main()
