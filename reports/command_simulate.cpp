@@ -75,10 +75,10 @@ int run_simulate(const SimulateArguments& given) {
   const auto searches = localise_failures(*plan, verdict);
   const auto summary = summarise(*plan, run, verdict, searches);
   if (!given.out.empty()) {
-    const std::string judged = verdict_text(verdict);
+    const std::string document = verdict_text(verdict);
     Examined examined{.run = {.plan = std::move(*plan), .plan_sha256 = digest, .journal = std::move(run.journal)}, .verdict = std::move(verdict),
-                      .verdict_sha256 = sha256(judged), .journal_sha256 = sha256(run.journal_text)};
-    if (const auto problem = write_all(given.out, text, judged, summary, run.journal_text, std::move(examined))) return bad_input(*problem);
+                      .verdict_sha256 = sha256(document), .journal_sha256 = sha256(run.journal_text)};
+    if (const auto problem = write_all(given.out, text, document, summary, run.journal_text, std::move(examined))) return bad_input(*problem);
   }
   std::cout << (given.json ? to_json(summary).dump(1) + "\n" : summary_text(summary));
   return kExitVerified;
