@@ -52,6 +52,13 @@ bool fits(std::string_view pattern, std::string_view name) {
   return false;
 }
 
+/// Whether a counter of a network interface says something of the link. Drivers keep thousands for each queue that do not.
+bool tells_of_link(std::string_view name) {
+  constexpr std::string_view kWords[] = {"err", "drop", "discard", "pause", "ecn", "cnp", "fec", "symbol", "crc", "phy", "missed", "carrier", "out_of_buffer"};
+  if (name.find("queue_") != std::string_view::npos) return false;
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+}
+
 void add_directory(const MachineTree& tree, const std::string& directory, std::string_view prefix, Counters& counters) {
   for (const auto& name : tree.names(directory)) {
     if (name == "lifespan") continue;  // how long the kernel caches the others, ms
@@ -73,6 +80,7 @@ Counters read_counters(const MachineTree& tree, const PortFacts& port) {
     for (const auto& [name, value] : ethtool_counters(port.interface)) counters.emplace("net." + name, value);
   }
   add_directory(tree, fmt::format("sys/class/net/{}/statistics", port.interface), "net.", counters);
+  std::erase_if(counters, [](const auto& counter) { return counter.first.starts_with("net.") && !tells_of_link(counter.first); });
   return counters;
 }
 

@@ -19,7 +19,7 @@ struct PortFacts;
 
 /// Counters by name, sorted. One that the port does not have, or does not tell, is not in it; it is never 0 for that.
 /// Names are those of the kernel: "symbol_error" and "out_of_sequence" from the port's counters and hw_counters, with
-/// "net." before those of its network interface (ethtool's and the interface's own).
+/// "net." before those of its network interface (ethtool's and the interface's own) that tell of the link, not of one queue.
 using Counters = std::map<std::string, std::int64_t>;
 
 /// Everything the port counts now. Counters of the network interface's driver (ETHTOOL_GSTATS) are asked of the kernel only

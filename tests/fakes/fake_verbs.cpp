@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -74,8 +75,11 @@ void deliver(FakePair& pair) {
   }
 }
 
-void carry_out(FakePair& pair, const ibv_send_wr& request) {
-  FakePair* const peer = world.pairs.at(pair.peer);
+/// Whether the peer was there to take it.
+bool carry_out(FakePair& pair, const ibv_send_wr& request) {
+  const auto found = world.pairs.find(pair.peer);
+  if (found == world.pairs.end()) return false;
+  FakePair* const peer = found->second;
   const ibv_sge& piece = *request.sg_list;
   void* const here = reinterpret_cast<void*>(piece.addr);
   if (request.opcode == IBV_WR_RDMA_WRITE) move(reinterpret_cast<void*>(request.wr.rdma.remote_addr), here, piece.length);
@@ -85,6 +89,7 @@ void carry_out(FakePair& pair, const ibv_send_wr& request) {
     peer->waiting.emplace_back(bytes, bytes + piece.length);
     deliver(*peer);
   }
+  return true;
 }
 
 int post_send(ibv_qp* queue_pair, ibv_send_wr* request, ibv_send_wr** refused) {
@@ -93,8 +98,7 @@ int post_send(ibv_qp* queue_pair, ibv_send_wr* request, ibv_send_wr** refused) {
   *refused = nullptr;
   for (; request != nullptr; request = request->next) {
     if (fault("lose")) continue;
-    const bool fails = fault("fail");
-    if (!fails) carry_out(pair, *request);
+    const bool fails = fault("fail") || !carry_out(pair, *request);
     if (fails || (request->send_flags & IBV_SEND_SIGNALED) != 0) complete(pair.send_cq, request->wr_id, fails ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
   }
   return 0;

@@ -147,6 +147,14 @@ TEST(counters, a_counter_that_is_absent_is_missing_and_not_zero) {
   EXPECT_EQ(read_counters(machine, read_ports(machine).front()), (Counters{{"out_of_sequence", 7}, {"symbol_error", 3}}));
 }
 
+TEST(counters, of_a_network_interface_only_what_tells_of_the_link_is_kept) {
+  const FakeTree tree;
+  add_port(tree, {});
+  for (const std::string name : {"rx_crc_errors", "tx_dropped", "rx_bytes", "rx_queue_0_drops"}) tree.file("sys/class/net/eth0/statistics/" + name, "1\n");
+  const MachineTree machine(tree.path());
+  EXPECT_EQ(read_counters(machine, read_ports(machine).front()), (Counters{{"net.rx_crc_errors", 1}, {"net.tx_dropped", 1}}));
+}
+
 TEST(counters, a_change_is_told_only_of_what_was_there_before_and_after) {
   const Counters change = change_of({{"a", 3}, {"b", 5}}, {{"b", 9}, {"c", 1}});
   EXPECT_EQ(change, (Counters{{"b", 4}}));
