@@ -69,7 +69,7 @@ class Simulate(Bench):
         self.assertEqual(done.returncode, 0, done.stderr)
         page = (self.run_directory / "report.html").read_text()
         self.assertIn("<tr><td>n00003</td><td", page)
-        self.assertNotIn("<tr><td>n00004</td><td", page)
+        self.assertLess(page.count("<tr><td>n0"), 40)  # one in the matrix, ten of the smallest margins
         self.assertIn("599 places all of whose cells pass are left out here", page)
         self.assertIn("600 first attempts that ran to their own end are left out here", page)
 
