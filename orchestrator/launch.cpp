@@ -126,6 +126,7 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
   if (options.slurm == nullptr) co_return refused("nodes of launcher slurm are started together, and nobody does it here");
   const auto agent_sha256 = sha256_of_file(options.agent);
   if (!agent_sha256) co_return refused(fmt::format("{} {}", agent_sha256.error().where, agent_sha256.error().what));
+  std::string earlier;
   while (true) {
     std::expected<std::unique_ptr<Agent>, LaunchError> agent;
     auto stream = co_await options.slurm->start(node);
@@ -138,7 +139,12 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
     } else {
       agent = std::unexpected(stream.error());
     }
-    if (agent || !options.slurm->can_start_alone(node.name)) co_return std::move(agent);
+    if (agent) co_return std::move(agent);
+    if (!options.slurm->can_start_alone(node.name)) {
+      if (!earlier.empty()) agent.error().reason += "; before that: " + earlier;
+      co_return std::move(agent);
+    }
+    earlier = agent.error().reason;
   }
 }
 

@@ -52,8 +52,11 @@ struct Reader {
   }
 
   std::optional<InputError> take(const std::string& text, std::size_t line) {
+    // "User bench", "User=bench" and "User = bench" are the same.
     std::string spaced = text;
-    if (const auto equals = spaced.find('='); equals != std::string::npos && equals == spaced.find_first_of("= \t")) spaced[equals] = ' ';
+    const auto begin = spaced.find_first_not_of(" \t");
+    const auto after = begin == std::string::npos ? begin : spaced.find_first_of(" \t=", begin);
+    if (const auto sign = after == std::string::npos ? after : spaced.find_first_not_of(" \t", after); sign != std::string::npos && spaced[sign] == '=') spaced[sign] = ' ';
     std::istringstream stream(spaced);
     std::string keyword;
     std::vector<std::string> values;

@@ -142,7 +142,7 @@ TEST_F(DialTest, an_agent_that_never_dials_is_named_and_the_others_work) {
 }
 
 TEST_F(DialTest, a_job_that_stays_in_the_queue_says_so) {
-  site_.slurm.wait = kPatienceForNobody;
+  site_.slurm.wait = {2 * kPatienceForNobody.count};  // srun must have come so far as to say it
   auto outcomes = start_all("pending");
   for (const auto& [name, outcome] : outcomes) {
     EXPECT_EQ(outcome.error.kind, "unreachable");
