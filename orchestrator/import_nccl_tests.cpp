@@ -1,5 +1,5 @@
-// import_nccl_tests: the table that nccl-tests and rccl-tests print. Columns are found by their heads, for they differ
-// between versions and options.
+// import_nccl_tests: the table that nccl-tests prints. Columns are found by their heads, for they differ between versions
+// and options.
 #include <algorithm>
 #include <array>
 #include <utility>
