@@ -104,7 +104,7 @@ class SshNodes(Bench):
         for node in self.site["nodes"]:
             scratch = pathlib.Path(node["directory"]) / "scratch"
             self.assertEqual(list(scratch.iterdir()) if scratch.exists() else [], [])
-        wait_for(lambda: not processes("assay-node --"), "agents are gone")
+        wait_for(lambda: not [agent for agent in processes("assay-node --") if str(self.scratch) in agent], "agents are gone")
         wait_for(lambda: not processes("sleep 3117"), "daemonised children are gone")
 
 

@@ -128,7 +128,7 @@ class ComesBack(Bench):
         self.assertEqual(sorted(outcomes[(f"r{i}", "n02")] for i in range(3)), ["error", "pass", "pass"])
         self.assertEqual(sum(line["kind"] == "node_up" and line["node"] == "n02" for line in self.journal()), 2)
         self.assertTrue(any("n02" in line["what"] and "connection was lost" in line["what"] for line in self.verdict()["deviations"]))
-        wait_for(lambda: not processes("assay-node --"), "agents are gone")
+        wait_for(lambda: not [agent for agent in processes("assay-node --") if str(self.scratch) in agent], "agents are gone")
 
 
 if __name__ == "__main__":
