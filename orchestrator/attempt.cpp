@@ -190,7 +190,12 @@ std::vector<std::string> arguments_of(const Values& parameters) {
     } else {
       text = to_json(value).dump();
     }
-    arguments.push_back(fmt::format("--{}={}", flag, text));
+    // "--flag=" with nothing behind it would take the next word for its value.
+    if (text.empty()) {
+      arguments.insert(arguments.end(), {"--" + flag, ""});
+    } else {
+      arguments.push_back(fmt::format("--{}={}", flag, text));
+    }
   }
   return arguments;
 }

@@ -12,7 +12,7 @@
 
 namespace assay {
 
-/// The flags that give a probe `parameters`: "--size=4096".
+/// The flags that give a probe `parameters`: "--size=4096"; an empty text is a word of its own behind its flag.
 std::vector<std::string> arguments_of(const Values& parameters);
 
 /// An attempt as it belongs into the journal, and the nodes whose agents went away in it.

@@ -122,7 +122,7 @@ int command_accept(const PlanRequest& request, const RunWish& wish, std::string 
     return kExitAccepted;
   }
   if (!key.empty() && !fs::exists(key)) return report_error({"--key", fmt::format("there is no file {}", key), "make one with `assay-report keygen FILE`"});
-  if (const auto deadline = deadline_of(wish); !deadline) return report_error(deadline.error());
+  if (const auto times = times_of(wish); !times) return report_error(times.error());
   if (auto opened = open_directory(out, plan_text(prepared->plan)); !opened) return report_error(opened.error());
   const int code = run_then_judge(out, prepared->programs, false, wish);
   if (code == kExitBadInput) return code;
@@ -131,7 +131,7 @@ int command_accept(const PlanRequest& request, const RunWish& wish, std::string 
 }
 
 int command_run(const std::string& plan_file, const std::string& out, const RunWish& wish) {
-  if (const auto deadline = deadline_of(wish); !deadline) return report_error(deadline.error());
+  if (const auto times = times_of(wish); !times) return report_error(times.error());
   const auto text = read_file(plan_file);
   if (!text) return report_error(text.error());
   if (const auto plan = read_plan(*text, plan_file); !plan) return report_error(plan.error());

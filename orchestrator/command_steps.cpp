@@ -28,6 +28,19 @@ std::expected<Site, InputError> site_for(const PlanRequest& request) {
   return read_site(*text, request.site);
 }
 
+/// The duration in `text`, which is that of `option`: what parse_seconds reads, or hours. Nothing when it is empty.
+std::expected<std::optional<Seconds>, InputError> duration_of(const char* option, const std::string& text) {
+  constexpr double kSecondsOfHour = 3600;
+  if (text.empty()) return std::nullopt;
+  std::optional<Seconds> duration = parse_seconds(text);
+  if (text.ends_with('h')) {
+    duration = parse_seconds(text.substr(0, text.size() - 1) + "s");
+    if (duration) duration->count *= kSecondsOfHour;
+  }
+  if (!duration || duration->count <= 0) return std::unexpected(InputError{option, fmt::format("'{}' is no duration", text), "write 2h, 90min or 600s"});
+  return duration;
+}
+
 }  // namespace
 
 std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
@@ -58,26 +71,25 @@ std::string plan_summary(const Plan& plan) {
 }
 
 std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, const RunWish& wish) {
-  const auto deadline = deadline_of(wish);
-  if (!deadline) return std::unexpected(deadline.error());
+  const auto times = times_of(wish);
+  if (!times) return std::unexpected(times.error());
   const auto bytes = read_file(directory + "/plan.json");
   if (!bytes) return std::unexpected(bytes.error());
   const auto plan = read_plan(*bytes, directory + "/plan.json");
   if (!plan) return std::unexpected(plan.error());
   Progress progress(*plan, Progress::mode_for(wish.json));
-  return run(*plan, sha256(*bytes), programs, {.directory = directory, .agent = installation().binaries + "/assay-node", .resume = resume, .starts_at_once = wish.fan_out, .deadline = *deadline, .stop_on_fail = wish.stop_on_fail}, progress);
+  RunOptions options{.directory = directory, .agent = installation().binaries + "/assay-node", .resume = resume, .starts_at_once = wish.fan_out,
+                     .deadline = times->deadline, .stop_on_fail = wish.stop_on_fail};
+  if (times->patience) options.patience = *times->patience;
+  return run(*plan, sha256(*bytes), programs, options, progress);
 }
 
-std::expected<std::optional<Seconds>, InputError> deadline_of(const RunWish& wish) {
-  if (wish.deadline.empty()) return std::nullopt;
-  constexpr double kSecondsOfHour = 3600;
-  std::optional<Seconds> deadline = parse_seconds(wish.deadline);
-  if (wish.deadline.ends_with('h')) {
-    deadline = parse_seconds(wish.deadline.substr(0, wish.deadline.size() - 1) + "s");
-    if (deadline) deadline->count *= kSecondsOfHour;
-  }
-  if (!deadline || deadline->count <= 0) return std::unexpected(InputError{"--deadline", fmt::format("'{}' is no duration", wish.deadline), "write 2h, 90min or 600s"});
-  return deadline;
+std::expected<RunTimes, InputError> times_of(const RunWish& wish) {
+  const auto deadline = duration_of("--deadline", wish.deadline);
+  if (!deadline) return std::unexpected(deadline.error());
+  const auto patience = duration_of("--patience", wish.patience);
+  if (!patience) return std::unexpected(patience.error());
+  return RunTimes{.deadline = *deadline, .patience = *patience};
 }
 
 std::expected<Verdict, InputError> judge_directory(const std::string& directory) {

@@ -31,8 +31,13 @@ std::expected<RunEnd, InputError> carry_out(const std::string& directory, const 
 /// Judges the run in `directory` and writes verdict.json.
 std::expected<Verdict, InputError> judge_directory(const std::string& directory);
 
-/// The deadline that `wish` asks for, nothing when it asks for none; an error that names --deadline.
-std::expected<std::optional<Seconds>, InputError> deadline_of(const RunWish& wish);
+/// The durations that a wish names; nothing for those that it does not.
+struct RunTimes {
+  std::optional<Seconds> deadline, patience;
+};
+
+/// The durations of `wish`; an error that names the option.
+std::expected<RunTimes, InputError> times_of(const RunWish& wish);
 
 /// Prints the error on stderr; returns kExitBadInput.
 int report_error(const InputError& error);

@@ -31,6 +31,7 @@ struct RunWish {
   std::string deadline;       ///< as people write durations: "2h", "90min", "600s"; empty: none
   bool stop_on_fail = false;  ///< no step starts any more once a required cell has failed
   int fan_out = kFanOut;      ///< agents that are started at the same time
+  std::string patience;       ///< how long a lost node is tried again; empty: RunOptions' own
 };
 
 /// Writes the plan to `out`, or to stdout when it is empty.

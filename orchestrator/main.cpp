@@ -93,6 +93,7 @@ int run_site(const CLI::App& site, const SiteRequest& request) {
 
 void add_run_options(CLI::App& command, RunWish& wish) {
   command.add_option("--deadline", wish.deadline, "start no step that is not over by then: 2h, 90min, 600s");
+  command.add_option("--patience", wish.patience, "how long a node that was lost is tried again [30s]");
   command.add_flag("--stop-on-fail", wish.stop_on_fail, "start no step after the first required failure");
   command.add_flag("--json", wish.json, "events as JSON Lines on stdout");
 }

@@ -34,7 +34,7 @@ class Localise(Bench):
     def accept_on_site(self, *requirements, more=()):
         return self.accept(*requirements, more=["--site", self.write("site.json", self.site), *more])
 
-    def tests_made(self):
+    def made(self):
         return [line for line in self.journal() if line["kind"] == "attempt_begin" and "purpose" in line]
 
     def test_a_slow_node_is_named_with_evidence_and_the_dossier_verifies(self):
@@ -45,13 +45,13 @@ class Localise(Bench):
         self.assertEqual(found["state"], "found")
         self.assertIn("node n03: short with every peer", done.stdout)
         self.assertIn("At fault: node n03.", done.stdout)
-        made = self.tests_made()
-        self.assertEqual([line["step"] for line in made], [test["id"] for test in found["tests"]])
-        self.assertLessEqual(len(made), found["budget"])
-        for line in made:
+        tests = self.made()
+        self.assertEqual([line["step"] for line in tests], [test["id"] for test in found["tests"]])
+        self.assertLessEqual(len(tests), found["budget"])
+        for line in tests:
             for rank, _ in enumerate(line["nodes"]):
                 self.assertTrue((self.run_directory / f"records/{line['step']}/1/{rank}.jsonl").exists(), line)
-        self.assertTrue(set(found["culprits"][0]["tests"]) <= {line["step"] for line in made})
+        self.assertTrue(set(found["culprits"][0]["tests"]) <= {line["step"] for line in tests})
         self.assertIn("Who falls short", (self.run_directory / "report.html").read_text())
         verified = self.verify()
         self.assertEqual(verified.returncode, 0, verified.stderr)
@@ -68,19 +68,19 @@ class Localise(Bench):
         self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
         (found,) = self.verdict()["localised"]
         self.assertEqual([culprit["nodes"] for culprit in found["culprits"]], [["n04"]])
-        self.assertEqual(self.tests_made(), [])
+        self.assertEqual(self.made(), [])
 
     def test_a_healthy_site_has_no_extra_test_and_accuses_nobody(self):
         done = self.accept_on_site(whole("fabric", ""))
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         self.assertEqual(self.verdict()["localised"], [])
-        self.assertEqual(self.tests_made(), [])
+        self.assertEqual(self.made(), [])
 
     def test_a_killed_search_goes_on_where_it_was(self):
         profile = self.write("profile.json", {"schema": "assay.profile/1", "name": "test", "title": "T", "revision": 1,
                                               "requirements": [whole("fabric", "n06:40", parameters={"pause": "300ms"})]})
         process = self.start("accept", "--profile", profile, "--site", self.write("site.json", self.site), "--out", self.run_directory)
-        wait_for(lambda: len(self.tests_made()) >= 3, "the search has begun its third test", 120)
+        wait_for(lambda: len(self.made()) >= 3, "the search has begun its third test", 120)
         process.send_signal(signal.SIGKILL)
         process.wait(10)
         judged = self.assay("judge", self.run_directory)
@@ -105,12 +105,12 @@ class Localise(Bench):
     def test_who_wants_no_extra_tests_gets_none(self):
         done = self.accept_on_site(whole("fabric", "n03:40"), more=["--no-localise"])
         self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
-        self.assertEqual(self.tests_made(), [])
+        self.assertEqual(self.made(), [])
         self.assertEqual(self.verdict()["localised"], [])
 
     def test_a_journal_with_a_test_taken_out_is_refused(self):
         self.accept_on_site(whole("fabric", "n03:40"))
-        first = self.tests_made()[0]["step"]
+        first = self.made()[0]["step"]
         path = self.run_directory / "journal.jsonl"
         path.write_text("".join(line + "\n" for line in path.read_text().split("\n")[:-1] if json.loads(line).get("step") != first))
         judged = self.assay("judge", self.run_directory)

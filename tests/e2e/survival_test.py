@@ -7,6 +7,8 @@ import unittest
 
 from harness import Bench, main, processes, requirement, wait_for
 
+PAGE = 4096  # what a file on tmpfs takes at least
+PATIENCE_S = 120  # for two nodes on a loaded machine
 SSH_NODES = pathlib.Path(__file__).parent.parent / "cluster/ssh_nodes"
 
 
@@ -19,13 +21,14 @@ class FullDisk(Bench):
         self.addCleanup(subprocess.run, ["umount", "-l", path])
 
     def test_a_full_disk_on_the_head_stops_the_run_and_what_was_finished_is_kept(self):
-        disk = self.scratch / "head"
-        self.small_disk(disk, "96k")
-        self.run_directory = disk / "run"
         steps = [requirement(f"r{i:02}", value=100 + i) for i in range(12)]
         profile = self.write("profile.json", {"schema": "assay.profile/1", "name": "test", "title": "T", "revision": 1, "requirements": steps})
         plan = self.scratch / "plan.json"
         self.assertEqual(self.assay("plan", "--profile", profile, "--directory", self.work, "--out", plan).returncode, 0)
+        # Room for the plan, the journal, and the records of some of the steps.
+        disk = self.scratch / "head"
+        self.small_disk(disk, (plan.stat().st_size // PAGE + 7) * PAGE)
+        self.run_directory = disk / "run"
         done = self.assay("run", plan, "--out", self.run_directory)
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertIn("evidence cannot be written", done.stderr)
@@ -48,13 +51,9 @@ class FullDisk(Bench):
 
     def test_a_full_disk_on_a_node_is_named_and_nothing_passes(self):
         self.small_disk(self.work, "64k")
-        with open(self.work / "filler", "wb") as filler:
-            try:
-                while True:
-                    filler.write(b"x" * 4096)
-                    filler.flush()
-            except OSError:
-                pass
+        with open(self.work / "filler", "wb", buffering=0) as filler, self.assertRaises(OSError):
+            while True:
+                filler.write(b"x" * PAGE)
         done = self.accept(requirement("r"))
         self.assertEqual(done.returncode, 3, done.stderr + done.stdout)
         self.assertNotIn("pass", self.outcomes().values())
@@ -114,15 +113,15 @@ class ComesBack(Bench):
     def test_a_node_that_is_away_for_a_while_goes_on_with_its_steps_and_its_absence_is_on_record(self):
         profile = self.write("profile.json", {"schema": "assay.profile/1", "name": "test", "title": "T", "revision": 1,
                                               "requirements": [requirement(f"r{i}", "slow", value=100 + i) for i in range(3)]})
-        process = self.start("accept", "--profile", profile, "--site", self.cluster / "site.json", "--out", self.run_directory)
-        wait_for(lambda: any(line["kind"] == "attempt_begin" and line["node"] == "n02" for line in self.journal()), "n02 measures")
+        process = self.start("accept", "--profile", profile, "--site", self.cluster / "site.json", "--out", self.run_directory, "--patience", "2min")
+        wait_for(lambda: any(line["kind"] == "attempt_begin" and line["node"] == "n02" for line in self.journal()), "n02 measures", PATIENCE_S)
         sshd = self.end("n02")
-        wait_for(lambda: any(line["kind"] == "node_down" for line in self.journal()), "n02 is missed")
+        wait_for(lambda: any(line["kind"] == "node_down" for line in self.journal()), "n02 is missed", PATIENCE_S)
         again = subprocess.Popen(["unshare", "--uts", "sh", "-c", 'hostname n02 && exec "$0" -D -e -f "$1"', sshd, self.cluster / "n02/sshd_config"],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(again.wait, 10)
         self.addCleanup(again.kill)
-        self.assertEqual(process.wait(100), 3)
+        self.assertEqual(process.wait(2 * PATIENCE_S), 3)
         outcomes = self.outcomes()
         self.assertEqual({outcomes[(f"r{i}", "n01")] for i in range(3)}, {"pass"})
         self.assertEqual(sorted(outcomes[(f"r{i}", "n02")] for i in range(3)), ["error", "pass", "pass"])
