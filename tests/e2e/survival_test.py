@@ -50,7 +50,7 @@ class FullDisk(Bench):
                 self.assertEqual((self.run_directory / file["path"]).stat().st_size, file["bytes"])
 
     def test_a_full_disk_on_a_node_is_named_and_nothing_passes(self):
-        self.small_disk(self.work, "64k")
+        self.small_disk(self.work, "64k,nr_inodes=2")  # one for its root, one for the filler: a directory needs no block of a tmpfs
         with open(self.work / "filler", "wb", buffering=0) as filler, self.assertRaises(OSError):
             while True:
                 filler.write(b"x" * PAGE)
