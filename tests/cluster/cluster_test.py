@@ -29,7 +29,7 @@ class TestCluster(unittest.TestCase):
         self.assertEqual(names, ["n01", "n02", "n03"])
         self.assertEqual(len({node.run("cat", "/proc/sys/kernel/random/boot_id") for node in self.cluster.nodes}), 3)
         self.assertEqual(self.cluster["n01"].run("ls", "/sys/class/net").split(), ["eth0", "lo"])
-        self.assertEqual(self.cluster.strangers(), [])
+        wait_for(lambda: self.cluster.strangers() == [], "only sshd runs on the nodes")
         sleeper = self.cluster["n02"].start("sleep", "600")
         self.addCleanup(sleeper.wait)
         self.addCleanup(sleeper.kill)
@@ -106,7 +106,7 @@ class TestCluster(unittest.TestCase):
         node.throttle(0.1)
         group = CPU_GROUPS / self.cluster.path.name / "n01"
         busy = subprocess.Popen([*self.cluster.head, "ssh", "-F", "none", "-i", self.cluster.path / "client_key", "-o", "StrictHostKeyChecking=no",
-                                 "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", f"root@{node.address}", "timeout 60 sh -c 'while :; do :; done'"])
+                                 "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", f"root@{node.address}", "timeout 15 sh -c 'while :; do :; done'"])
         self.addCleanup(busy.wait)
         self.addCleanup(busy.kill)
         throttled = lambda: int((group / "cpu.stat").read_text().split("nr_throttled ")[1].split()[0])
