@@ -4,10 +4,38 @@
 #include <string>
 #include <system_error>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 
+#include "orchestrator/digest.h"
 #include "orchestrator/node_scratch.h"
 #include "orchestrator/node_session.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Removes the file that this program was started from, and beside it the copies of an srun that failed before it could start
+/// them: Slurm's name, our user, our bytes. Should another srun be about to start one, it fails and is tried again.
+void remove_copies() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const auto bytes = assay::sha256_of_file("/proc/self/exe");
+  if (error || !bytes) return;
+  for (fs::directory_iterator entry(self.parent_path(), error), end; !error && entry != end; entry.increment(error)) {
+    struct stat info = {};
+    if (!entry->path().filename().string().starts_with("slurm_bcast_") || lstat(entry->path().c_str(), &info) != 0) continue;
+    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || assay::sha256_of_file(entry->path()).value_or("") != *bytes) continue;
+    std::error_code ignored;  // what cannot be removed is found by whoever looks into the directory
+    fs::remove(entry->path(), ignored);
+  }
+  fs::remove(self, error);
+  if (error) std::cerr << "assay-node: cannot remove itself: " << error.message() << '\n';
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Runs probes on this node for assay, which starts it and speaks to it on stdin and stdout.", "assay-node");
@@ -32,12 +60,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   if (programs == "file") options.programs = assay::ProgramPlace::file;
-  if (remove_self) {
-    std::error_code error;
-    const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-    if (!error) std::filesystem::remove(self, error);
-    if (error) std::cerr << "assay-node: cannot remove itself: " << error.message() << '\n';
-  }
+  if (remove_self) remove_copies();
   if (const auto claimed = assay::claim_directory(options.directory); !claimed) {
     std::cerr << "assay-node: " << claimed.error() << '\n';
     return 1;
