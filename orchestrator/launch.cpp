@@ -141,7 +141,7 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
     }
     if (agent) co_return std::move(agent);
     if (!options.slurm->can_start_alone(node.name)) {
-      if (!earlier.empty()) agent.error().reason += "; before that: " + earlier;
+      if (!earlier.empty() && earlier != agent.error().reason) agent.error().reason += "; before that: " + earlier;
       co_return std::move(agent);
     }
     earlier = agent.error().reason;
