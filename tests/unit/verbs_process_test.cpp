@@ -198,7 +198,7 @@ TEST_F(verbs_process, parameters_out_of_range_are_errors_that_say_the_range) {
   EXPECT_EQ(bandwidth({"--qps", "17"}).end.reason, "qps: 17 is not from 1 to 16");
   EXPECT_EQ(bandwidth({"--depth", "1"}).end.reason, "depth: 1 is not from 2 to 1024");
   EXPECT_EQ(bandwidth({"--traffic-class", "256"}).end.reason, "traffic_class: 256 is not from 0 to 255");
-  EXPECT_EQ(latency({"--messages", "0"}).end.reason, "messages: 0 in 10 batches are not from 1 to 200000 samples");
+  EXPECT_EQ(record_of(VERBS_LATENCY, {"--messages", "0"}).end.reason, "messages: 0 in 10 batches are not from 1 to 200000 samples");
   EXPECT_NE(record_of(VERBS_BANDWIDTH, {"--sizes", "1"}).end.reason.find("2 B to 64 MiB"), std::string::npos);
 }
 
