@@ -4,7 +4,7 @@ import signal
 import time
 
 from bench import AGENT_PATIENCE_S, ClusterBench, pair
-from harness import main, requirement, wait_for
+from harness import main, processes, requirement, wait_for
 
 INSTANTS = 20
 SEED = 4
@@ -47,6 +47,7 @@ class Resume(ClusterBench):
 
     def resume_and_sign(self):
         """Goes on to the end, and signs what a killed `accept` had no time to sign. Returns the key that the dossier is signed with."""
+        wait_for(lambda: not processes(str(self.run_directory)), "a report that was being written when the head was killed is done")
         signed = (self.run_directory / "dossier").exists()  # it is put in place whole or not at all
         signing = [["report", self.run_directory], ["sign", self.run_directory, "--key", self.key]]
         for command in [["run", "--resume", self.run_directory], *([] if signed else signing)]:
