@@ -131,8 +131,8 @@ std::expected<std::vector<std::string>, std::string> ssh_arguments(const Node& n
                                      options);
     if (!words) return std::unexpected("jump: " + words.error());
     if (!is_plain_path(options.ssh)) return std::unexpected("the path of ssh has a character that a shell would expand");
-    std::string proxy = "ProxyCommand=exec";
-    for (const auto& word : *words) proxy += " " + word;
+    std::string proxy = "ProxyCommand=";  // before which ssh says exec
+    for (const auto& word : *words) proxy += (proxy.ends_with('=') ? "" : " ") + word;
     proxy += node.address.find(':') == std::string::npos ? fmt::format(" -W {}:{}", node.address, node.port) : fmt::format(" -W [{}]:{}", node.address, node.port);
     argv->insert(argv->end(), {"-o", proxy + " -- " + node.jump->address});
   }

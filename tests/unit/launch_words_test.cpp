@@ -156,7 +156,7 @@ TEST(LaunchSsh, a_jump_host_is_pinned_and_asked_by_the_same_rules) {
   const auto argv = ssh_arguments(node, LaunchOptions{.agent = ""}, {.node = "/k", .jump = "/j"}, "true").value();
   const auto proxy = std::ranges::find_if(argv, [](const std::string& word) { return word.starts_with("ProxyCommand="); });
   ASSERT_NE(proxy, argv.end());
-  EXPECT_TRUE(proxy->starts_with("ProxyCommand=exec ssh -F none -T -a -x -o BatchMode=yes -o StrictHostKeyChecking=yes ")) << *proxy;
+  EXPECT_TRUE(proxy->starts_with("ProxyCommand=ssh -F none -T -a -x -o BatchMode=yes -o StrictHostKeyChecking=yes ")) << *proxy;
   EXPECT_TRUE(proxy->ends_with(" -o HostKeyAlias=assay-pinned-jump -o IdentitiesOnly=yes -i /keys/jump -p 22 -l bench -W 10.0.0.1:2222 -- login.lab")) << *proxy;
   EXPECT_NE(proxy->find(" -o UserKnownHostsFile=/j "), std::string::npos) << *proxy;
   EXPECT_EQ(proxy->find_first_of("$`;|&'\"\\%~"), std::string::npos) << *proxy;  // it goes through a shell
