@@ -1,12 +1,14 @@
 // crew: pinned threads over three barriers.
 #include "probes/host/crew.h"
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <utility>
 
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 #include <fmt/format.h>
 
@@ -35,6 +37,7 @@ bool is_pinned_to(int cpu) {
 
 Crew::Crew(std::vector<int> cpus)
     : cpus_(std::move(cpus)),
+      spent_(cpus_.size()),
       gate_(static_cast<std::ptrdiff_t>(cpus_.size() + 1)),
       ready_(static_cast<std::ptrdiff_t>(cpus_.size()), Stamp{&begin_}),
       done_(static_cast<std::ptrdiff_t>(cpus_.size()), Stamp{&end_}) {
@@ -60,6 +63,7 @@ Seconds Crew::run(const std::function<void(std::size_t)>& work) {
   failure_ = nullptr;
   gate_.arrive_and_wait();
   gate_.arrive_and_wait();
+  cpu_time_ = {std::ranges::max(spent_, {}, &Spent::last_cpu_s).last_cpu_s};
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   return {std::chrono::duration<double>(end_ - begin_).count()};
 }
@@ -77,19 +81,42 @@ void Crew::live(std::size_t thread) {
     gate_.arrive_and_wait();
     if (work_ == nullptr) return;
     ready_.arrive_and_wait();
-    try {
-      (*work_)(thread);
-    } catch (...) {
-      note_failure();
-    }
+    work_on(thread);
     done_.arrive_and_wait();
     gate_.arrive_and_wait();
   }
 }
 
+void Crew::work_on(std::size_t thread) {
+  const auto begin = Clock::now();
+  const Seconds begin_cpu = thread_cpu_time();
+  try {
+    (*work_)(thread);
+  } catch (...) {
+    note_failure();
+  }
+  spent_[thread].last_cpu_s = thread_cpu_time().count - begin_cpu.count;
+  spent_[thread].cpu_s += spent_[thread].last_cpu_s;
+  spent_[thread].wall_s += std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double Crew::off_cpu_share() const {
+  double largest = 0;
+  for (const Spent& spent : spent_) {
+    if (spent.wall_s > 0) largest = std::max(largest, 1 - spent.cpu_s / spent.wall_s);
+  }
+  return largest;
+}
+
 void Crew::note_failure() {
   const std::scoped_lock lock(failure_mutex_);
   if (!failure_) failure_ = std::current_exception();
+}
+
+Seconds thread_cpu_time() {
+  timespec time{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) throw std::runtime_error("the kernel does not tell a thread its CPU time");
+  return {static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9};
 }
 
 std::vector<int> cpus_for(std::int64_t threads) {

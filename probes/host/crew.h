@@ -36,18 +36,30 @@ class Crew {
   [[nodiscard]] const std::vector<int>& cpus() const { return cpus_; }
   /// Whether the kernel says, asked by every thread itself, that each may run on its own CPU only and is there.
   [[nodiscard]] bool pinned();
+  /// Share of its working time, 0..1, in which a thread did not run, of the thread for which it is largest: what a CPU
+  /// quota (cgroup cpu.max), a hypervisor or other processes took. Over all calls of run() so far.
+  [[nodiscard]] double off_cpu_share() const;
+  /// CPU time of the last run(), of the thread that used most: what the work took while it ran, whoever held it up.
+  [[nodiscard]] Seconds cpu_time() const { return cpu_time_; }
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// What one thread spent on work.
+  struct Spent {
+    double wall_s = 0, cpu_s = 0, last_cpu_s = 0;
+  };
   struct Stamp {
     Clock::time_point* moment;
     void operator()() noexcept { *moment = Clock::now(); }
   };
 
   void live(std::size_t thread);
+  void work_on(std::size_t thread);
   void note_failure();
 
   std::vector<int> cpus_;
+  Seconds cpu_time_ = {};
+  std::vector<Spent> spent_;     ///< each thread writes its own between ready_ and done_
   Clock::time_point begin_, end_;
   std::barrier<> gate_;          ///< the crew and its owner: work is there, work is done
   std::barrier<Stamp> ready_;    ///< the crew: stamps begin_ before it lets anyone go
@@ -57,6 +69,9 @@ class Crew {
   std::exception_ptr failure_;
   std::vector<std::jthread> threads_;
 };
+
+/// CPU time of the calling thread since it started.
+Seconds thread_cpu_time();
 
 /// One CPU for each of `threads` threads, on cores of their own; 0 asks for every physical core this process may use.
 /// Throws std::runtime_error when there are fewer cores than threads.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -130,17 +129,17 @@ FmaPeak::FmaPeak(Crew& crew, bool is_double) : crew_(crew), kernel_(fma_kernel(i
 double FmaPeak::burst() { return fma_rate(kernel_, crew_.size(), rounds_, run(rounds_)); }
 
 Seconds FmaPeak::run(std::uint64_t rounds) {
-  return crew_.run([&](std::size_t) { kernel_.run(rounds); });
+  crew_.run([&](std::size_t) { kernel_.run(rounds); });
+  return crew_.cpu_time();
 }
 
 double clock_seen(Crew& crew) {
   constexpr std::uint64_t kAdditions = 60'000'000;  // 20 ms at 3 GHz
   std::vector<double> hz(crew.size());
   crew.run([&](std::size_t thread) {
-    const auto begin = std::chrono::steady_clock::now();
+    const Seconds begin = thread_cpu_time();
     dependent_additions(kAdditions);
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    hz[thread] = static_cast<double>(kAdditions) / time.count();
+    hz[thread] = static_cast<double>(kAdditions) / (thread_cpu_time().count - begin.count);
   });
   return *std::ranges::min_element(hz);
 }

@@ -32,12 +32,13 @@ constexpr double flop_per_cycle(double rate, std::size_t threads, double clock_h
 static_assert(flop_per_cycle(96e9, 2, 3e9) == 16);  // AVX2: 2 pipes x 4 doubles x 2, as Zen 4 does with AVX-512 too
 static_assert(flop_per_cycle(192e9, 2, 3e9) == 32);  // AVX-512 with two 512-bit pipes: Intel server parts, Zen 5
 
-/// The attainable peak of a crew, measured in short bursts on all its threads at once.
+/// The attainable peak of a crew, measured in short bursts on all its threads at once, in CPU time: whatever holds a
+/// thread off its CPU does not make the peak look lower, and the work that is compared with it better.
 class FmaPeak {
  public:
   /// Chooses the kernel and calibrates a burst.
   FmaPeak(Crew& crew, bool is_double);
-  /// FLOP/s of one burst, about 20 ms of wall time.
+  /// FLOP/s of one burst, about 20 ms of CPU time.
   double burst();
   /// The instruction set in use.
   [[nodiscard]] std::string_view isa() const { return kernel_.isa; }
@@ -49,7 +50,7 @@ class FmaPeak {
   std::uint64_t rounds_ = 1;
 };
 
-/// The core clock in Hz as every thread of `crew` sees it at once, lowest of all: a chain of dependent integer
+/// The core clock in Hz as every thread of `crew` sees it at once while it runs, lowest of all: a chain of dependent integer
 /// additions, one cycle each on every current core. Takes about 20 ms.
 double clock_seen(Crew& crew);
 

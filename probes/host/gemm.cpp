@@ -42,6 +42,7 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "threads", .meaning = "Threads that computed."},
     {.name = "pinned", .meaning = "Whether every thread was bound to one CPU, read back from the kernel."},
     {.name = "cpu_list", .meaning = "The CPUs of the threads."},
+    {.name = "off_cpu_share", .meaning = "Largest share, over the threads, of working time in which a thread did not run: CPU quota, hypervisor or other processes."},
     {.name = "library", .meaning = "Version and build options of the library in use."},
     {.name = "blas_core", .meaning = "Processor core that the library chose its kernels for."},
     {.name = "data_pattern", .meaning = "Distribution of the operands."},
@@ -51,7 +52,7 @@ constexpr ConditionSpec kConditions[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "host_gemm",
-    .revision = 1,
+    .revision = 2,
     .sampled = true,
     .measures = "Sustained floating-point rate of the host processor on dense matrix products.",
     .method =
@@ -59,7 +60,8 @@ constexpr ProbeSpec kSpec{
         "thread count allows; each thread is pinned to a physical core of its own and computes its tile by one single-threaded OpenBLAS "
         "call. The window runs from the moment all threads are ready until the last is done, in wall time; 2 n^3 FLOPs are counted. Sets of "
         "operands that together pass twice the last-level cache are used in turn. Between the products a register-only multiply-add loop "
-        "of the widest instruction set runs on the same threads for 20 ms; the better of the two bursts around a product is the peak of its "
+        "of the widest instruction set runs on the same threads for 20 ms of CPU time, so that what holds a thread off its CPU lowers the "
+        "product's rate and not the peak; the better of the two bursts around a product is the peak of its "
         "efficiency: both see the same clock, and a disturbance can only lower a burst. Outside the window every result is compared bit by bit with earlier ones of the same "
         "operands, and at the end 4096 elements of every set are recomputed in long double and the whole is put to Freivalds' check.",
     .source = "OpenBLAS cblas_dgemm and cblas_sgemm; rounding bounds of Higham & Mary 2019, SIAM J. Sci. Comput. 41(5); Freivalds 1979.",
@@ -174,6 +176,7 @@ void measure_type(const Parameters& given, Recorder& record) {
   record.condition("threads", static_cast<std::int64_t>(crew.size()));
   record.condition("pinned", crew.pinned());
   record.condition("cpu_list", cpu_list(crew.cpus()));
+  record.condition("off_cpu_share", crew.off_cpu_share());
   record.condition("library", std::string(openblas_get_config()));
   record.condition("blas_core", std::string(openblas_get_corename()));
   record.condition("data_pattern", std::string("gaussian"));

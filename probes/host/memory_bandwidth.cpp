@@ -44,11 +44,12 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "threads", .meaning = "Threads that moved data."},
     {.name = "pinned", .meaning = "Whether every thread was bound to one CPU, read back from the kernel."},
     {.name = "cpu_list", .meaning = "The CPUs of the threads."},
+    {.name = "off_cpu_share", .meaning = "Largest share, over the threads, of working time in which a thread did not run: CPU quota, hypervisor or other processes."},
     {.name = "huge_page_share", .meaning = "Share of the arrays which huge pages backed."},
 };
 constexpr ProbeSpec kSpec{
     .name = "host_memory_bandwidth",
-    .revision = 2,
+    .revision = 3,
     .sampled = true,
     .measures = "Sustained bandwidth of the host's memory with all cores at once.",
     .method =
@@ -140,6 +141,7 @@ void measure(const Parameters& given, Recorder& record) {
   record.condition("threads", static_cast<std::int64_t>(crew.size()));
   record.condition("pinned", crew.pinned());
   record.condition("cpu_list", cpu_list(crew.cpus()));
+  record.condition("off_cpu_share", crew.off_cpu_share());
   record.condition("huge_page_share", arrays.huge_share());
 }
 

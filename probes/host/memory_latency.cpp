@@ -28,7 +28,7 @@ constexpr Parameter kParameters[] = {
     {.name = "huge_pages", .unit = "", .fallback = "on", .meaning = "whether transparent huge pages are asked for", .choices = "on off"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "latency", .unit = "s", .better = Better::lower, .meaning = "mean wall time of one dependent load over a chunk of about 50 ms", .instrument = kInstrument},
+    {.name = "latency", .unit = "s", .better = Better::lower, .meaning = "mean wall time of one dependent load over a chunk of about 50 ms of CPU time", .instrument = kInstrument},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "size_bytes", .meaning = "Memory that the cycle runs through, in B."},
@@ -38,16 +38,18 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "huge_page_share", .meaning = "Share of the memory which huge pages backed; without them a load pays for a page walk too."},
     {.name = "pinned", .meaning = "Whether the thread was bound to one CPU, read back from the kernel."},
     {.name = "cpu_list", .meaning = "The CPU of the thread."},
+    {.name = "off_cpu_share", .meaning = "Share of its working time in which the thread did not run: CPU quota, hypervisor or other processes."},
 };
 constexpr ProbeSpec kSpec{
     .name = "host_memory_latency",
-    .revision = 1,
+    .revision = 2,
     .sampled = true,
     .measures = "Latency of the host's memory as one core sees it.",
     .method =
         "One pinned thread walks a random Hamiltonian cycle (Sattolo's shuffle) with one pointer in every 64-byte line of memory that it "
         "touched first, eight times the sum of last-level caches, so that each load depends on the one before and neither caches "
-        "nor prefetchers help. A sample is the wall time of a chunk of about 50 ms over its loads; the next chunk goes on where "
+        "nor prefetchers help. A sample is the wall time of a chunk over its loads; a chunk is as many loads as take about 50 ms of CPU "
+        "time, so that a thread that is held off its CPU waits inside the samples and not between them; the next chunk goes on where "
         "the last ended. Transparent huge pages are asked for by default, so that address translation hardly counts.",
     .source = "McVoy & Staelin 1996, lmbench (lat_mem_rd), made random against prefetchers; Sattolo 1986.",
     .typical = {3},
@@ -83,7 +85,10 @@ void measure(const Parameters& given, Recorder& record) {
       keep(at);
     });
   };
-  const std::uint64_t steps = rounds_for(kChunk, walk_on);
+  const std::uint64_t steps = rounds_for(kChunk, [&](std::uint64_t tried) {
+    walk_on(tried);
+    return crew.cpu_time();
+  });
   record.measurement("latency", sample(sampling_plan(given), [&] { return walk_on(steps).count / static_cast<double>(steps); }));
   record.condition("size_bytes", static_cast<std::int64_t>(size.count));
   if (cache) record.condition("cache_multiple", static_cast<double>(size.count) / static_cast<double>(cache->count));
@@ -92,6 +97,7 @@ void measure(const Parameters& given, Recorder& record) {
   record.condition("huge_page_share", memory.huge_share());
   record.condition("pinned", crew.pinned());
   record.condition("cpu_list", cpu_list(crew.cpus()));
+  record.condition("off_cpu_share", crew.off_cpu_share());
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ inline void keep(const T& value) {
 }
 
 /// How many rounds take about `goal`: doubles the rounds until one timed call takes a tenth of the goal, then scales.
-/// `run(rounds)` returns the wall time it took. At least 1; stops doubling at 2^40 rounds.
+/// `run(rounds)` returns the time it took, wall or CPU. At least 1; stops doubling at 2^40 rounds.
 std::uint64_t rounds_for(Seconds goal, const std::function<Seconds(std::uint64_t)>& run);
 
 }  // namespace assay

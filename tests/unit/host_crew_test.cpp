@@ -1,6 +1,8 @@
 // Pinned threads, calibration, and how work is shared out.
+#include <chrono>
 #include <set>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -50,6 +52,14 @@ TEST(crew, more_threads_than_cores_are_refused_with_the_number_there_is) {
 }
 
 TEST(crew, zero_threads_mean_every_physical_core) { EXPECT_EQ(cpus_for(0), one_cpu_per_core()); }
+
+TEST(crew, time_in_which_a_thread_did_not_run_is_told) {
+  Crew crew(cpus_for(1));
+  EXPECT_GE(crew.off_cpu_share(), 0);
+  crew.run([](std::size_t) { std::this_thread::sleep_for(std::chrono::milliseconds(200)); });
+  EXPECT_GT(crew.off_cpu_share(), 0.5);  // asleep is off the CPU, whatever else this machine does
+  EXPECT_LE(crew.off_cpu_share(), 1);
+}
 
 TEST(crew, cpu_lists_read_as_the_kernel_writes_them) {
   EXPECT_EQ(cpu_list({0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
