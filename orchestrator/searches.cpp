@@ -319,7 +319,9 @@ std::expected<Verdict, InputError> judge_run(const Plan& plan, const std::string
   }
   const auto part_of = [&](const ExtraTest& test) {
     Journal part;
-    for (const Attempt* attempt : extra[test.step.id]) part.attempts.push_back(*attempt);
+    if (const auto made = extra.find(test.step.id); made != extra.end()) {
+      for (const Attempt* attempt : made->second) part.attempts.push_back(*attempt);
+    }
     for (const auto& node : test.step.nodes) {
       if (const auto facts = journal.node_facts.find(node); facts != journal.node_facts.end()) part.node_facts.insert(*facts);
     }
