@@ -67,8 +67,10 @@ class Conductor {
     const auto moved = static_cast<double>(shape_of(operation_, size.count, size_of(element_), ranks_).moved);
     record_.measurement(rules_.prefix + "time", times, subject_, at);
     record_.measurement(rules_.prefix + "algbw", per_second(times, moved), subject_, at);
-    record_.measurement(rules_.prefix + "busbw", per_second(times, moved * busbw_factor(operation_, ranks_)), subject_, at);
+    const Sampling busbw = per_second(times, moved * busbw_factor(operation_, ranks_));
+    record_.measurement(rules_.prefix + "busbw", busbw, subject_, at);
     record_.measurement("mismatches", mismatches, subject_, at);
+    if (rules_.measured) rules_.measured(busbw, subject_, at);
   }
 
   double check(Bytes size) {

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/parameters.h"
+#include "probes/core/record.h"
+#include "probes/core/sampling.h"
 #include "probes/core/units.h"
 
 namespace assay {
@@ -22,6 +24,7 @@ struct LibraryRules {
   std::string prefix;                             ///< of the names of time, algbw and busbw
   std::function<Bytes(const Answers&)> admit;     ///< after "hello": what a rank may take for both of its buffers, in B
   std::function<void(const Answers&)> entered;    ///< after "enter", or null
+  std::function<void(const Sampling& busbw, const Subject&, const Values& at)> measured;  ///< after each size, or null
   std::function<void(const Answers&)> finished;   ///< after "facts", the last request
 };
 

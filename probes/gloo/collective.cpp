@@ -49,6 +49,10 @@ constexpr Metric kMetrics[] = {
     {.name = "time", .unit = "s", .better = Better::lower, .meaning = "time of one collective, the longest of all ranks, where path is fabric"},
     {.name = "algbw", .unit = "B/s", .meaning = "size over time, the size counted as nccl-tests does, where path is fabric"},
     {.name = "busbw", .unit = "B/s", .meaning = "algbw times the operation's factor for this number of ranks, where path is fabric"},
+    {.name = "wire_share",
+     .unit = "1",
+     .meaning = "busbw over the rate of the slowest network port that carried it, where path is fabric, ranks_per_node is 1 and the drivers of "
+                "all ports tell their rate"},
     {.name = "loopback_time", .unit = "s", .better = Better::lower, .meaning = "time between processes of one machine, where path is loopback"},
     {.name = "loopback_algbw", .unit = "B/s", .meaning = "algbw between processes of one machine, where path is loopback"},
     {.name = "loopback_busbw", .unit = "B/s", .meaning = "busbw between processes of one machine, where path is loopback"},
@@ -82,9 +86,10 @@ constexpr ProbeSpec kSpec{
         "the one before), is made of its messages. Buffers are used out of place, and their place moves on with each iteration. Each "
         "iteration begins with a barrier, which is not in its time; its time is that of the rank that takes longest, by its own wall "
         "clock. algbw is size over time, size being the whole buffer as nccl-tests counts it; busbw is algbw times 2(n-1)/n for "
-        "all_reduce, (n-1)/n for all_gather, reduce_scatter, all_to_all and scatter, 1 for broadcast and send_recv. Before and after the "
-        "timing of each size one collective runs on whole numbers whose sums are exact in the type, and every received element is "
-        "compared. Addresses, ports and retransmissions are those of the connections themselves, as the kernel tells them. Ranks of two "
+        "all_reduce, (n-1)/n for all_gather, reduce_scatter, all_to_all and scatter, 1 for broadcast and send_recv. With one rank on a node "
+        "every port carries busbw each way in these algorithms; but the root of broadcast sends more than once, and that of scatter alone "
+        "sends. Before and after the timing of each size one collective runs on whole numbers whose sums are exact in the type, and every "
+        "received element is compared. Addresses, ports and retransmissions are those of the connections themselves, as the kernel tells them. Ranks of two "
         "nodes that are one machine are an error unless path=loopback, which has metrics of its own.",
     .source = "NVIDIA nccl-tests, doc/PERFORMANCE.md, for the quantities; Gloo, docs/algorithms.md, for the algorithms.",
     .needs = "Two or more nodes that reach each other on the rendezvous port and on ephemeral ports, libgloo.so.0 (libgloo0)",
@@ -135,6 +140,14 @@ Bytes admitted(const std::vector<json>& hellos, std::int64_t ranks_per_node) {
   return {least / 2 / static_cast<std::uint64_t>(ranks_per_node)};
 }
 
+/// Rates as shares of `whole`, in the same unit.
+Sampling share_of(Sampling rates, double whole) {
+  for (auto* values : {&rates.samples, &rates.warmup}) {
+    for (double& value : *values) value /= whole;
+  }
+  return rates;
+}
+
 void demand_path(const std::string& path, const std::vector<json>& entered, std::int64_t ranks_per_node) {
   std::vector<Presence> ranks;
   for (const auto& one : entered) ranks.push_back({.boot = one.at("boot"), .within = one.at("within"), .beyond = one.at("beyond")});
@@ -145,6 +158,14 @@ void conduct_all(Fleet& fleet, const Parameters& given, const std::vector<Bytes>
   const std::int64_t here = given.count("ranks_per_node");
   Subject subject;
   if (fleet.nodes().size() > 1) subject = {.kind = "group", .id = fmt::format("{}", fmt::join(fleet.nodes(), ","))};
+  std::optional<double> wire;  // B/s
+  const auto entered = [&](const std::vector<json>& ranks) {
+    demand_path(given.text("path"), ranks, here);
+    if (given.text("path") == "fabric" && here == 1) wire = slowest_port(ranks);
+  };
+  const auto measured = [&](const Sampling& busbw, const Subject& ranks, const Values& at) {
+    if (wire) record.measurement("wire_share", share_of(busbw, *wire), ranks, at);
+  };
   const auto finished = [&](const std::vector<json>& facts) {
     record.measurement("retransmitted_share", retransmitted_share(facts), subject);
     record_facts(record, {facts.begin(), facts.begin() + here});
@@ -152,7 +173,8 @@ void conduct_all(Fleet& fleet, const Parameters& given, const std::vector<Bytes>
   conduct(fleet, given, sizes,
           {.prefix = given.text("path") == "loopback" ? "loopback_" : "",
            .admit = [&](const auto& hellos) { return admitted(hellos, here); },
-           .entered = [&](const auto& entered) { demand_path(given.text("path"), entered, here); },
+           .entered = entered,
+           .measured = measured,
            .finished = finished},
           record);
   fleet.release();

@@ -1,6 +1,7 @@
 // outcome: joining what ranks report without adding to it.
 #include "probes/gloo/outcome.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <stdexcept>
@@ -66,6 +67,16 @@ void record_facts(Recorder& record, const std::vector<json>& facts) {
   }
   if (const auto speeds = all_of_paths<double>(facts, "link_speed"); !speeds.empty()) record.condition("link_speed", *speeds.begin());
   record.condition("segments_retransmitted", static_cast<std::int64_t>(total(facts, "retransmitted")));
+}
+
+std::optional<double> slowest_port(const std::vector<json>& entered) {
+  std::optional<double> slowest;
+  for (const auto& rank : entered) {
+    const auto told = rank.find("link_speed");
+    if (told == rank.end()) return std::nullopt;
+    slowest = std::min(slowest.value_or(told->get<double>()), told->get<double>());
+  }
+  return slowest;
 }
 
 double retransmitted_share(const std::vector<json>& facts) {

@@ -47,6 +47,9 @@ inline constexpr ConditionSpec kFactConditions[] = {
 /// Records kFactConditions from the answers to "facts" of this node's ranks.
 void record_facts(Recorder& record, const std::vector<nlohmann::json>& facts);
 
+/// The rate of the slowest network port, in B/s, from the answers of all ranks to "enter"; nothing when one does not tell.
+std::optional<double> slowest_port(const std::vector<nlohmann::json>& entered);
+
 /// Segments sent again over segments sent, of all ranks that answered `facts`. Throws std::runtime_error when none was sent.
 double retransmitted_share(const std::vector<nlohmann::json>& facts);
 

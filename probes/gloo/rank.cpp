@@ -71,7 +71,9 @@ class Session {
       throw std::runtime_error(fmt::format("the way to {} leaves from {} ({}), not from {}, which the ranks were told to use", path.peer_address,
                                            path.address, path.interface.empty() ? "no port's" : path.interface, place_.address));
     }
-    return {{"boot", read_fact("/proc/sys/kernel/random/boot_id").value_or("")}, {"within", now.within}, {"beyond", now.beyond}};
+    json answer = {{"boot", read_fact("/proc/sys/kernel/random/boot_id").value_or("")}, {"within", now.within}, {"beyond", now.beyond}};
+    if (now.paths.front().link_speed) answer["link_speed"] = now.paths.front().link_speed->count;  // all leave from one address
+    return answer;
   }
 
   json allocate(const json& request) {

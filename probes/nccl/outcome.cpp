@@ -76,7 +76,7 @@ LibraryRules nccl_rules(Recorder& record) {
     }
     return memory_for_buffers(least);
   };
-  return {.prefix = "", .admit = admit, .entered = nullptr, .finished = [&record](const auto& facts) { record_facts(record, facts); }};
+  return {.prefix = "", .admit = admit, .entered = nullptr, .measured = nullptr, .finished = [&record](const auto& facts) { record_facts(record, facts); }};
 }
 
 Bytes memory_for_buffers(Bytes free) {

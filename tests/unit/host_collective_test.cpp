@@ -147,6 +147,11 @@ TEST(CollectiveFacts, of_a_nodes_ranks_are_joined_and_what_none_tells_is_absent)
   EXPECT_EQ(value_of(*read, "link_speed", node), std::nullopt);
 }
 
+TEST(CollectiveFacts, tell_the_slowest_port_only_when_all_tell_theirs) {
+  EXPECT_EQ(slowest_port({{{"link_speed", 1.25e9}}, {{"link_speed", 1.25e8}}}), 1.25e8);
+  EXPECT_EQ(slowest_port({{{"link_speed", 1.25e9}}, json::object()}), std::nullopt);
+}
+
 TEST(CollectiveFacts, give_the_share_of_all_ranks_together) {
   EXPECT_DOUBLE_EQ(retransmitted_share({facts("a", 1, 100, 1), facts("b", 1, 300, 3)}), 0.01);
   EXPECT_NE(failure([] { (void)retransmitted_share({facts("a", 1, 0, 0)}); }).find("counted no segment"), std::string::npos);
