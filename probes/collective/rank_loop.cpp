@@ -16,10 +16,12 @@ namespace {
 
 using nlohmann::json;
 
-/// Answers go to what was standard output; whatever else prints there, such as a plug-in of a library, goes to standard error.
+/// Answers go to what was standard output; whatever else prints there, such as a plug-in of a library, goes to standard
+/// error.
 int take_answers_away() {
   const int answers = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (answers < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) throw std::system_error(errno, std::generic_category(), "dup");
+  if (answers < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    throw std::system_error(errno, std::generic_category(), "dup");
   return answers;
 }
 

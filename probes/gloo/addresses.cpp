@@ -14,7 +14,8 @@ namespace {
 
 std::string bytes_of(const json& packed, const char* name) {
   const auto found = packed.find(name);
-  if (found == packed.end() || !found->is_string()) throw std::runtime_error(std::string("a rank's addresses lack ") + name);
+  if (found == packed.end() || !found->is_string())
+    throw std::runtime_error(std::string("a rank's addresses lack ") + name);
   auto bytes = from_hexadecimal(found->get<std::string>());
   if (!bytes) throw std::runtime_error(std::string("a rank's addresses have no hexadecimal digits in ") + name);
   return std::move(*bytes);
@@ -42,7 +43,8 @@ std::string unpack_address(const json& packed, std::size_t index) {
   std::string address = bytes_of(packed, "first");
   const std::string bytes = bytes_of(packed, "bytes");
   const auto places = packed.at("places").get<std::vector<std::size_t>>();
-  if (!places.empty() && bytes.size() < (index + 1) * places.size()) throw std::runtime_error("a rank has no address for every other");
+  if (!places.empty() && bytes.size() < (index + 1) * places.size())
+    throw std::runtime_error("a rank has no address for every other");
   for (std::size_t i = 0; i < places.size(); ++i) address.at(places[i]) = bytes[index * places.size() + i];
   return address;
 }

@@ -1,4 +1,5 @@
-// addresses: the many ends that one rank listens on, in a few bytes each, so that the words of a large group fit into one message.
+// addresses: the many ends that one rank listens on, in a few bytes each, so that the words of a large group fit into
+// one message.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,8 @@ namespace assay {
 /// Byte strings of one length, nearly alike: the first one, where any other differs, and what each has there.
 nlohmann::json pack_addresses(const std::vector<std::string>& addresses);
 
-/// The string at `index` of what pack_addresses() made. Throws std::runtime_error for anything else, or an index out of range.
+/// The string at `index` of what pack_addresses() made. Throws std::runtime_error for anything else, or an index out of
+/// range.
 std::string unpack_address(const nlohmann::json& packed, std::size_t index);
 
 /// Where rank `of` has its end towards rank `to`: ranks have none towards themselves.

@@ -21,7 +21,8 @@ std::vector<int> connected_sockets() {
     if (getsockopt(number, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 || protocol != IPPROTO_TCP) continue;
     sockaddr_storage peer = {};
     socklen_t length = sizeof peer;
-    if (getpeername(number, reinterpret_cast<sockaddr*>(&peer), &length) == 0) sockets.push_back(number);  // a listener has no peer
+    if (getpeername(number, reinterpret_cast<sockaddr*>(&peer), &length) == 0)
+      sockets.push_back(number);  // a listener has no peer
   }
   return sockets;
 }

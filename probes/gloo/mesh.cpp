@@ -1,4 +1,5 @@
-// mesh: the only file that knows Gloo. Out of place; a root sends from its send buffer and has its share in its receive buffer, too.
+// mesh: the only file that knows Gloo. Out of place; a root sends from its send buffer and has its share in its receive
+// buffer, too.
 #include "probes/gloo/mesh.h"
 
 #include <algorithm>
@@ -33,22 +34,29 @@ using Milliseconds = std::chrono::milliseconds;
 using gloo::transport::UnboundBuffer;
 
 constexpr Milliseconds kOperationLimit(static_cast<std::int64_t>(kBatchLimit.count * 1000));
-// Gloo 0.5 waits five times its timeout for a connection (tcp::Pair::waitUntil); a rank enters within kEnterLimit all the same.
+// Gloo 0.5 waits five times its timeout for a connection (tcp::Pair::waitUntil); a rank enters within kEnterLimit all
+// the same.
 constexpr Milliseconds kConnectLimit(static_cast<std::int64_t>(kEnterLimit.count * 1000 / 5));
 // Gloo's own collectives use slots with a prefix in the highest byte; these have none.
 constexpr std::uint64_t kReduceScatterSlot = 1, kSendReceiveSlot = 2;
 
 /// Gloo takes buffers to send from as writable and does not write to them.
 template <class Number>
-Number* writable(const std::byte* source) { return const_cast<Number*>(reinterpret_cast<const Number*>(source)); }
+Number* writable(const std::byte* source) {
+  return const_cast<Number*>(reinterpret_cast<const Number*>(source));
+}
 template <class Number>
-Number* writable(std::byte* target) { return reinterpret_cast<Number*>(target); }
+Number* writable(std::byte* target) {
+  return reinterpret_cast<Number*>(target);
+}
 
-/// The pieces of one rank's share in a ring: at least two, so that one is on its way while another is added up, and none over
-/// 1 MiB, which stays in a cache: both as in gloo::allreduce.
+/// The pieces of one rank's share in a ring: at least two, so that one is on its way while another is added up, and
+/// none over 1 MiB, which stays in a cache: both as in gloo::allreduce.
 struct Pieces {
   Pieces(std::size_t chunk, std::size_t element_size)
-      : elements(chunk), count(std::max<std::size_t>(2, (chunk * element_size + kMost - 1) / kMost)), each((chunk + count - 1) / count) {}
+      : elements(chunk),
+        count(std::max<std::size_t>(2, (chunk * element_size + kMost - 1) / kMost)),
+        each((chunk + count - 1) / count) {}
   [[nodiscard]] std::size_t begin(std::size_t piece) const { return std::min(elements, piece * each); }
   [[nodiscard]] std::size_t size(std::size_t piece) const { return begin(piece + 1) - begin(piece); }
 
@@ -138,16 +146,17 @@ struct Call {
     const int next = (context->rank + 1) % context->size, before = (context->rank + context->size - 1) % context->size;
     to->recv(before, kSendReceiveSlot);
     from->send(next, kSendReceiveSlot);
-    (void)to->waitRecv(kOperationLimit);   // false only after an abort, which nobody asks for
+    (void)to->waitRecv(kOperationLimit);  // false only after an abort, which nobody asks for
     (void)from->waitSend(kOperationLimit);
   }
 
-  /// The first half of a ring all-reduce (Patarasu & Yuan 2009): the sum of a share goes round once, each rank adding its own. The
-  /// share that a rank gets in the last step is its own.
+  /// The first half of a ring all-reduce (Patarasu & Yuan 2009): the sum of a share goes round once, each rank adding
+  /// its own. The share that a rank gets in the last step is its own.
   void reduce_scatter() const {
     const Pieces pieces(chunk, sizeof(Number));
     std::vector<Number> sums(2 * chunk);  // the share being received and the one being sent, in turn
-    const auto from = buffer(source, chunk * ranks()), through = context->createUnboundBuffer(sums.data(), sums.size() * sizeof(Number));
+    const auto from = buffer(source, chunk * ranks()),
+               through = context->createUnboundBuffer(sums.data(), sums.size() * sizeof(Number));
     const std::size_t rank = static_cast<std::size_t>(context->rank), n = ranks(), all = (n - 1) * pieces.count;
     const int next = static_cast<int>((rank + 1) % n), before = static_cast<int>((rank + n - 1) % n);
     const auto place = [&](std::size_t step, std::size_t piece) { return step % 2 * chunk + pieces.begin(piece); };
@@ -159,7 +168,8 @@ struct Call {
           (void)through->waitRecv(kOperationLimit);  // false only after an abort, as below
           Number* const sum = sums.data() + place(step, piece);
           Number* const into = step == n - 2 ? writable<Number>(target) + pieces.begin(piece) : sum;
-          gloo::sum<Number>(into, sum, writable<Number>(source) + share_received(step) * chunk + pieces.begin(piece), pieces.size(piece));
+          gloo::sum<Number>(into, sum, writable<Number>(source) + share_received(step) * chunk + pieces.begin(piece),
+                            pieces.size(piece));
           (void)(step == 0 ? from : through)->waitSend(kOperationLimit);
         }
       }
@@ -167,20 +177,30 @@ struct Call {
       const std::size_t step = i / pieces.count, piece = i % pieces.count, bytes = pieces.size(piece) * sizeof(Number);
       if (bytes == 0) continue;
       through->recv(before, kReduceScatterSlot, place(step, piece) * sizeof(Number), bytes);
-      if (step == 0) from->send(next, kReduceScatterSlot, ((rank + n - 1) % n * chunk + pieces.begin(piece)) * sizeof(Number), bytes);
-      else through->send(next, kReduceScatterSlot, place(step - 1, piece) * sizeof(Number), bytes);
+      if (step == 0)
+        from->send(next, kReduceScatterSlot, ((rank + n - 1) % n * chunk + pieces.begin(piece)) * sizeof(Number),
+                   bytes);
+      else
+        through->send(next, kReduceScatterSlot, place(step - 1, piece) * sizeof(Number), bytes);
     }
   }
 
   void run(Operation operation) const {
     switch (operation) {
-      case Operation::all_reduce: return all_reduce();
-      case Operation::all_gather: return all_gather();
-      case Operation::reduce_scatter: return reduce_scatter();
-      case Operation::all_to_all: return all_to_all();
-      case Operation::broadcast: return broadcast();
-      case Operation::scatter: return scatter();
-      case Operation::send_recv: return send_recv();
+      case Operation::all_reduce:
+        return all_reduce();
+      case Operation::all_gather:
+        return all_gather();
+      case Operation::reduce_scatter:
+        return reduce_scatter();
+      case Operation::all_to_all:
+        return all_to_all();
+      case Operation::broadcast:
+        return broadcast();
+      case Operation::scatter:
+        return scatter();
+      case Operation::send_recv:
+        return send_recv();
     }
   }
 };
@@ -190,17 +210,24 @@ struct Call {
 std::string_view algorithm_of(Operation operation) {
   switch (operation) {
     case Operation::all_reduce:
-    case Operation::all_gather: return "gloo_ring";
-    case Operation::all_to_all: return "gloo_direct";
-    case Operation::broadcast: return "gloo_binomial_tree";
-    case Operation::scatter: return "gloo_root_to_each";
-    case Operation::reduce_scatter: return "own_ring";
-    case Operation::send_recv: return "own_point_to_point";
+    case Operation::all_gather:
+      return "gloo_ring";
+    case Operation::all_to_all:
+      return "gloo_direct";
+    case Operation::broadcast:
+      return "gloo_binomial_tree";
+    case Operation::scatter:
+      return "gloo_root_to_each";
+    case Operation::reduce_scatter:
+      return "own_ring";
+    case Operation::send_recv:
+      return "own_point_to_point";
   }
   throw std::logic_error("an operation has no algorithm");
 }
 
-Mesh::Mesh(const std::string& address, int rank, int ranks) : context_(std::make_shared<Context>(address, rank, ranks)) {}
+Mesh::Mesh(const std::string& address, int rank, int ranks)
+    : context_(std::make_shared<Context>(address, rank, ranks)) {}
 Mesh::~Mesh() = default;
 
 std::vector<std::string> Mesh::ends() const {
@@ -237,7 +264,8 @@ void Mesh::run(Operation operation, Element element, std::size_t chunk, const st
 std::string gloo_library() {
   Dl_info found = {};
   void (*const inside)(gloo::BarrierOptions&) = &gloo::barrier;
-  if (dladdr(reinterpret_cast<void*>(inside), &found) == 0 || found.dli_fname == nullptr) throw std::runtime_error("the loader does not tell where Gloo is");
+  if (dladdr(reinterpret_cast<void*>(inside), &found) == 0 || found.dli_fname == nullptr)
+    throw std::runtime_error("the loader does not tell where Gloo is");
   return found.dli_fname;
 }
 

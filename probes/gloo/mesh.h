@@ -11,12 +11,12 @@
 
 namespace assay {
 
-/// How `operation` is done: Gloo's own function and its algorithm where this version of Gloo has one; what it lacks is made of its
-/// point-to-point messages here. One word, "gloo_ring" or "own_ring".
+/// How `operation` is done: Gloo's own function and its algorithm where this version of Gloo has one; what it lacks is
+/// made of its point-to-point messages here. One word, "gloo_ring" or "own_ring".
 std::string_view algorithm_of(Operation operation);
 
-/// One rank's connections. Every call but the constructor is made by all ranks in the same order, and throws what Gloo throws when a
-/// peer is gone or a wait is over its limit.
+/// One rank's connections. Every call but the constructor is made by all ranks in the same order, and throws what Gloo
+/// throws when a peer is gone or a wait is over its limit.
 class Mesh {
  public:
   /// Listens for every other rank at `address`, which is numeric. Throws when no network port has it.
@@ -31,8 +31,8 @@ class Mesh {
   void connect(const std::vector<std::string>& theirs);
   /// Returns when all ranks have called it.
   void barrier();
-  /// Runs `operation` on `chunk` elements (Shape::chunk), out of place; returns when this rank's part is done and its buffers may be
-  /// used again. Only fp32 and fp64.
+  /// Runs `operation` on `chunk` elements (Shape::chunk), out of place; returns when this rank's part is done and its
+  /// buffers may be used again. Only fp32 and fp64.
   void run(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target);
 
  private:

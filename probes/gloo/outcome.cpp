@@ -40,16 +40,24 @@ std::uint64_t total(const std::vector<json>& facts, const char* name) {
 }  // namespace
 
 std::vector<std::string> rank_arguments(const RankPlace& place) {
-  return {"host_collective_rank", std::to_string(getpid()), std::to_string(place.rank), std::to_string(place.ranks),
-          place.operation, place.type, place.address};
+  return {"host_collective_rank",
+          std::to_string(getpid()),
+          std::to_string(place.rank),
+          std::to_string(place.ranks),
+          place.operation,
+          place.type,
+          place.address};
 }
 
 std::optional<RankPlace> rank_place(const std::vector<std::string>& arguments) {
   constexpr std::size_t kCount = 7;
   if (arguments.size() != kCount) return std::nullopt;
   try {
-    return RankPlace{.rank = std::stoi(arguments[2]), .ranks = std::stoi(arguments[3]), .operation = arguments[4],
-                     .type = arguments[5], .address = arguments[6]};
+    return RankPlace{.rank = std::stoi(arguments[2]),
+                     .ranks = std::stoi(arguments[3]),
+                     .operation = arguments[4],
+                     .type = arguments[5],
+                     .address = arguments[6]};
   } catch (const std::exception&) {  // no number where one belongs
     return std::nullopt;
   }
@@ -63,9 +71,11 @@ void record_facts(Recorder& record, const std::vector<json>& facts) {
     record.condition(name, fmt::format("{}", fmt::join(all_of_paths<std::string>(facts, name), " ")));
   }
   for (const char* name : {"mtu", "mss"}) {
-    if (const auto values = all_of_paths<std::int64_t>(facts, name); !values.empty()) record.condition(name, *values.begin());
+    if (const auto values = all_of_paths<std::int64_t>(facts, name); !values.empty())
+      record.condition(name, *values.begin());
   }
-  if (const auto speeds = all_of_paths<double>(facts, "link_speed"); !speeds.empty()) record.condition("link_speed", *speeds.begin());
+  if (const auto speeds = all_of_paths<double>(facts, "link_speed"); !speeds.empty())
+    record.condition("link_speed", *speeds.begin());
   record.condition("segments_retransmitted", static_cast<std::int64_t>(total(facts, "retransmitted")));
 }
 

@@ -1,4 +1,5 @@
-// host_collective_rank: one rank of host_collective, linked to Gloo. The leader of the node starts it and asks; it answers.
+// host_collective_rank: one rank of host_collective, linked to Gloo. The leader of the node starts it and asks; it
+// answers.
 #include <chrono>
 #include <cstring>
 #include <iostream>
@@ -61,18 +62,23 @@ class Session {
   json enter(const json& words) {
     std::vector<std::string> theirs;
     for (int other = 0; other < place_.ranks; ++other) {
-      if (other != place_.rank) theirs.push_back(unpack_address(words.at(static_cast<std::size_t>(other)), end_towards(other, place_.rank)));
+      if (other != place_.rank)
+        theirs.push_back(unpack_address(words.at(static_cast<std::size_t>(other)), end_towards(other, place_.rank)));
     }
     mesh_->connect(theirs);
     mesh_->barrier();
     const Connections now = own_connections();
     for (const auto& path : now.paths) {
       if (path.address == place_.address) continue;
-      throw std::runtime_error(fmt::format("the way to {} leaves from {} ({}), not from {}, which the ranks were told to use", path.peer_address,
-                                           path.address, path.interface.empty() ? "no port's" : path.interface, place_.address));
+      throw std::runtime_error(fmt::format(
+          "the way to {} leaves from {} ({}), not from {}, which the ranks were told to use", path.peer_address,
+          path.address, path.interface.empty() ? "no port's" : path.interface, place_.address));
     }
-    json answer = {{"boot", read_fact("/proc/sys/kernel/random/boot_id").value_or("")}, {"within", now.within}, {"beyond", now.beyond}};
-    if (now.paths.front().link_speed) answer["link_speed"] = now.paths.front().link_speed->count;  // all leave from one address
+    json answer = {{"boot", read_fact("/proc/sys/kernel/random/boot_id").value_or("")},
+                   {"within", now.within},
+                   {"beyond", now.beyond}};
+    if (now.paths.front().link_speed)
+      answer["link_speed"] = now.paths.front().link_speed->count;  // all leave from one address
     return answer;
   }
 
@@ -80,14 +86,16 @@ class Session {
     for (auto [name, buffer] : {std::pair{"sent", &source_}, {"received", &target_}}) {
       const Bytes size{request.at(name).get<std::uint64_t>()};
       buffer->emplace(size, Pages::base);
-      std::memset((*buffer)->as<std::byte>().data(), 0, size.count);  // so that no page is missing while a time is taken
+      std::memset((*buffer)->as<std::byte>().data(), 0,
+                  size.count);  // so that no page is missing while a time is taken
     }
     return json::object();
   }
 
   [[nodiscard]] Shape shape(const json& request) const {
     const Shape shape = shape_of(operation_, request.at("size").get<std::size_t>(), size_of(element_), place_.ranks);
-    if (shape.sent * size_of(element_) > source_->as<std::byte>().size() || shape.received * size_of(element_) > target_->as<std::byte>().size()) {
+    if (shape.sent * size_of(element_) > source_->as<std::byte>().size() ||
+        shape.received * size_of(element_) > target_->as<std::byte>().size()) {
       throw std::logic_error("a size is larger than the buffers");
     }
     return shape;
@@ -109,12 +117,17 @@ class Session {
     const Shape now = shape(request);
     const auto number = request.at("number").get<std::uint64_t>();
     const auto ranks = static_cast<std::uint32_t>(place_.ranks);
-    const Pattern pattern{.operation = operation_, .rank = static_cast<std::uint32_t>(place_.rank), .ranks = ranks,
-                          .chunk = now.chunk, .seed = number, .modulus = sum_modulus(ranks, exact_limit(element_)),
+    const Pattern pattern{.operation = operation_,
+                          .rank = static_cast<std::uint32_t>(place_.rank),
+                          .ranks = ranks,
+                          .chunk = now.chunk,
+                          .seed = number,
+                          .modulus = sum_modulus(ranks, exact_limit(element_)),
                           .sparse = sum_is_sparse(ranks, exact_limit(element_))};
     const Places at = places(now, number);
     fill(at.source, now.sent, element_, pattern);
-    std::memset(at.target, kAllOnes, now.received * size_of(element_));  // what the collective does not write cannot pass
+    std::memset(at.target, kAllOnes,
+                now.received * size_of(element_));  // what the collective does not write cannot pass
     mesh_->run(operation_, element_, now.chunk, at.source, at.target);
     return {{"mismatches", count_mismatches(at.target, now.received, element_, pattern)}};
   }
@@ -139,13 +152,19 @@ class Session {
     const Connections now = own_connections();
     json paths = json::array();
     for (const auto& path : now.paths) {
-      json one = {{"address", path.address}, {"interface", path.interface}, {"mss", path.mss}, {"congestion_control", path.congestion_control}};
+      json one = {{"address", path.address},
+                  {"interface", path.interface},
+                  {"mss", path.mss},
+                  {"congestion_control", path.congestion_control}};
       if (path.mtu) one["mtu"] = *path.mtu;
       if (path.link_speed) one["link_speed"] = path.link_speed->count;
       paths.push_back(std::move(one));
     }
-    return {{"paths", paths}, {"segments", now.counters.segments}, {"retransmitted", now.counters.retransmitted},
-            {"library", gloo_library()}, {"algorithm", algorithm_of(operation_)}};
+    return {{"paths", paths},
+            {"segments", now.counters.segments},
+            {"retransmitted", now.counters.retransmitted},
+            {"library", gloo_library()},
+            {"algorithm", algorithm_of(operation_)}};
   }
 
   RankPlace place_;

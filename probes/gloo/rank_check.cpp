@@ -19,7 +19,8 @@ auto with_type(Element element, Work work) {
 void fill(std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern) {
   with_type(element, [&]<class Number>(Number*) {
     auto* const numbers = reinterpret_cast<Number*>(buffer);
-    for (std::uint64_t i = 0; i < count; ++i) numbers[i] = static_cast<Number>(sent(pattern, i));  // exact: see exact_limit
+    for (std::uint64_t i = 0; i < count; ++i)
+      numbers[i] = static_cast<Number>(sent(pattern, i));  // exact: see exact_limit
   });
 }
 

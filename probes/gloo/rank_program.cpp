@@ -1,4 +1,5 @@
-// rank_program: carried as bytes, because a probe is one file and its ranks need a library that the probe must be able to miss.
+// rank_program: carried as bytes, because a probe is one file and its ranks need a library that the probe must be able
+// to miss.
 #include "probes/gloo/rank_program.h"
 
 #include <cerrno>
@@ -14,7 +15,8 @@
 asm(".section .rodata\n"
     ".global assay_rank_program_begin, assay_rank_program_end\n"
     "assay_rank_program_begin:\n"
-    ".incbin \"" ASSAY_RANK_PROGRAM "\"\n"
+    ".incbin \"" ASSAY_RANK_PROGRAM
+    "\"\n"
     "assay_rank_program_end:\n"
     ".byte 0\n"
     ".previous\n");
@@ -31,7 +33,8 @@ RankFile::RankFile() : file_(memfd_create("host_collective_rank", MFD_CLOEXEC | 
     if (written < 0 && errno != EINTR) break;
     if (written > 0) done += static_cast<std::size_t>(written);
   }
-  if (done < program.size() || fcntl(file_.number(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+  if (done < program.size() ||
+      fcntl(file_.number(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     throw std::system_error(errno, std::generic_category(), "the ranks' program cannot be put into memory");
   }
 }

@@ -30,14 +30,17 @@ std::string text_of(const sockaddr* address, socklen_t length) {
 
 bool beyond_link(const sockaddr* address) {
   return address->sa_family == AF_INET ||
-         (address->sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr));
+         (address->sa_family == AF_INET6 &&
+          !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr));
 }
 
 /// Why the ranks are not all on one machine; empty when they are.
 std::string beyond_loopback(const std::vector<Presence>& ranks) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank].beyond == 0 && ranks[rank].boot == ranks[0].boot) continue;
-    const std::string how = ranks[rank].beyond > 0 ? fmt::format("has {} connections to other machines", ranks[rank].beyond) : "runs on another machine than rank 0";
+    const std::string how = ranks[rank].beyond > 0
+                                ? fmt::format("has {} connections to other machines", ranks[rank].beyond)
+                                : "runs on another machine than rank 0";
     return fmt::format("path: rank {} {}, and a loopback was asked for", rank, how);
   }
   return "";
@@ -49,7 +52,9 @@ std::string shared_machine(const std::vector<Presence>& ranks, std::size_t here)
   for (std::size_t rank = 0; rank < ranks.size(); rank += here) {
     if (ranks[rank].boot.empty()) continue;
     const auto [other, is_new] = first_with.try_emplace(ranks[rank].boot, rank);
-    if (!is_new) return fmt::format("ranks {} and {} of two nodes run on one machine (boot {})", other->second, rank, ranks[rank].boot);
+    if (!is_new)
+      return fmt::format("ranks {} and {} of two nodes run on one machine (boot {})", other->second, rank,
+                         ranks[rank].boot);
   }
   return "";
 }
@@ -59,8 +64,10 @@ std::string kept_within(const std::vector<Presence>& ranks, int here) {
   const int others = static_cast<int>(ranks.size()) - here;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank].within == here - 1 && ranks[rank].beyond == others) continue;
-    return fmt::format("rank {} has {} connections within its own machine and {} to others, where {} of its peers are on it and {} on others",
-                       rank, ranks[rank].within, ranks[rank].beyond, here - 1, others);
+    return fmt::format(
+        "rank {} has {} connections within its own machine and {} to others, where {} of its peers are on it and {} on "
+        "others",
+        rank, ranks[rank].within, ranks[rank].beyond, here - 1, others);
   }
   return "";
 }
@@ -79,7 +86,8 @@ std::string address_towards(const Endpoint& peer) {
   sockaddr_storage own = {};
   socklen_t length = sizeof own;
   auto* plain = reinterpret_cast<sockaddr*>(&own);  // the socket interface is made of such casts
-  if (asked.number() < 0 || connect(asked.number(), list->ai_addr, list->ai_addrlen) != 0 || getsockname(asked.number(), plain, &length) != 0) {
+  if (asked.number() < 0 || connect(asked.number(), list->ai_addr, list->ai_addrlen) != 0 ||
+      getsockname(asked.number(), plain, &length) != 0) {
     throw std::system_error(errno, std::generic_category(), fmt::format("no way to {}", peer.host));
   }
   return text_of(plain, length);
@@ -87,7 +95,8 @@ std::string address_towards(const Endpoint& peer) {
 
 std::string address_of_port(const std::string& name) {
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) throw std::system_error(errno, std::generic_category(), "the network ports cannot be listed");
+  if (getifaddrs(&list) != 0)
+    throw std::system_error(errno, std::generic_category(), "the network ports cannot be listed");
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, freeifaddrs);
   std::map<int, std::string> found;  // AF_INET is less than AF_INET6
   std::set<std::string> names;
@@ -99,7 +108,8 @@ std::string address_of_port(const std::string& name) {
   }
   if (found.empty()) {
     throw std::runtime_error(fmt::format("interface: {} {} here; there are {}", name,
-                                         names.contains(name) ? "has no address" : "is no network port", fmt::join(names, ", ")));
+                                         names.contains(name) ? "has no address" : "is no network port",
+                                         fmt::join(names, ", ")));
   }
   return found.begin()->second;
 }
@@ -108,7 +118,9 @@ std::string off_the_way(const std::string& wanted, const std::vector<Presence>& 
   if (wanted == "loopback") return beyond_loopback(ranks);
   std::string problem = shared_machine(ranks, static_cast<std::size_t>(ranks_per_node));
   if (problem.empty()) problem = kept_within(ranks, ranks_per_node);
-  return problem.empty() ? "" : problem + "; that is no network. Give every node an address and a machine of its own, or path=loopback";
+  return problem.empty()
+             ? ""
+             : problem + "; that is no network. Give every node an address and a machine of its own, or path=loopback";
 }
 
 }  // namespace assay

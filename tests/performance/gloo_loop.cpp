@@ -1,5 +1,5 @@
-// gloo_loop: a plain loop on Gloo's API, as Gloo's own benchmark times it: iterations back to back after one barrier, each by the wall
-// clock of this rank. The yardstick of host_collective; shares no code with it.
+// gloo_loop: a plain loop on Gloo's API, as Gloo's own benchmark times it: iterations back to back after one barrier,
+// each by the wall clock of this rank. The yardstick of host_collective; shares no code with it.
 //   gloo_loop RANK RANKS ADDRESS FOLDER OPERATION SIZE WARMUP COUNT
 // FOLDER is empty and seen by all ranks. Rank 0 prints the seconds of each iteration, one a line.
 #include <chrono>
@@ -20,7 +20,8 @@
 
 namespace {
 
-void once(const std::string& operation, const std::shared_ptr<gloo::Context>& context, std::vector<float>& source, std::vector<float>& target) {
+void once(const std::string& operation, const std::shared_ptr<gloo::Context>& context, std::vector<float>& source,
+          std::vector<float>& target) {
   const auto ranks = static_cast<std::size_t>(context->size);
   if (operation == "all_reduce") {
     gloo::AllreduceOptions options(context);
