@@ -1,6 +1,7 @@
 // host_collective_rank: one rank of host_collective, linked to Gloo. The leader of the node starts it and asks; it
 // answers.
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <iostream>
 #include <optional>
@@ -184,6 +185,9 @@ int main(int argc, char** argv) {
     std::cerr << "host_collective_rank: host_collective starts this program; it is of no use by itself\n";
     return 1;
   }
+  // Gloo 0.5 writes to connections that a peer has closed without MSG_NOSIGNAL; the rank would die of it and be blamed
+  // for its peer.
+  if (std::signal(SIGPIPE, SIG_IGN) == SIG_ERR) return 1;
   try {
     assay::Session session(*place);
     assay::answer_leader([&](const nlohmann::json& request) { return session.answer(request); });
