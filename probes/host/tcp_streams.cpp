@@ -194,15 +194,20 @@ void receive_all(int socket, std::span<std::byte> bytes, const std::atomic<bool>
   }
 }
 
+TcpCounters counters_of(int socket) {
+  tcp_info told = {};
+  socklen_t size = sizeof told;
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &told, &size) != 0) throw failure("TCP_INFO cannot be read");
+  if (size < offsetof(tcp_info, tcpi_segs_out) + sizeof told.tcpi_segs_out) throw std::runtime_error("this kernel does not count segments (Linux 4.2 does)");
+  return {.segments = told.tcpi_segs_out, .retransmitted = told.tcpi_total_retrans};
+}
+
 TcpCounters counters_of(const Streams& streams) {
   TcpCounters sum;
   for (const auto& stream : streams) {
-    tcp_info told = {};
-    socklen_t size = sizeof told;
-    if (getsockopt(stream.number(), IPPROTO_TCP, TCP_INFO, &told, &size) != 0) throw failure("TCP_INFO cannot be read");
-    if (size < offsetof(tcp_info, tcpi_segs_out) + sizeof told.tcpi_segs_out) throw std::runtime_error("this kernel does not count segments (Linux 4.2 does)");
-    sum.segments += told.tcpi_segs_out;
-    sum.retransmitted += told.tcpi_total_retrans;
+    const TcpCounters one = counters_of(stream.number());
+    sum.segments += one.segments;
+    sum.retransmitted += one.retransmitted;
   }
   return sum;
 }

@@ -33,7 +33,9 @@ struct TcpCounters {
   std::uint64_t retransmitted = 0;  ///< segments sent again
 };
 
-/// The sum over `streams` (TCP_INFO). Throws std::system_error when the kernel does not tell.
+/// Of one connected socket (TCP_INFO). Throws std::system_error when the kernel does not tell.
+TcpCounters counters_of(int socket);
+/// The sum over `streams`. Throws std::system_error when the kernel does not tell.
 TcpCounters counters_of(const Streams& streams);
 
 }  // namespace assay

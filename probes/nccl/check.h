@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "probes/cuda/device.h"
-#include "probes/nccl/pattern.h"
+#include "probes/collective/pattern.h"
 
 namespace assay {
 

@@ -12,14 +12,14 @@
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_record.h"
 #include "probes/nccl/communicator.h"
-#include "probes/nccl/conductor.h"
+#include "probes/collective/conductor.h"
 #include "probes/nccl/environment.h"
-#include "probes/nccl/fleet.h"
-#include "probes/nccl/limits.h"
-#include "probes/nccl/local_ranks.h"
+#include "probes/collective/fleet.h"
+#include "probes/collective/limits.h"
+#include "probes/collective/local_ranks.h"
 #include "probes/nccl/outcome.h"
 #include "probes/nccl/rank_process.h"
-#include "probes/nccl/sizes.h"
+#include "probes/core/sizes.h"
 
 namespace assay {
 namespace {
@@ -55,11 +55,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "nodes", .meaning = "nodes that took part"},
     {.name = "gpus_per_node", .meaning = "GPUs that took part on each node"},
     {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
-    {.name = "buffers", .meaning = "where buffers come from, ncclMemAlloc or cudaMalloc, where this is rank 0"},
     {.name = "sizes_left_out", .meaning = "sizes in B that were asked for and do not fit, or none, where this is rank 0"},
-    {.name = "launch_excluded",
-     .meaning = "whether all work of a batch was enqueued before it began on each GPU, so that no launch is in a time, where this "
-                "is rank 0"},
 };
 constexpr auto kConditions = join_conditions(kDeviceConditions, kFactConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
@@ -127,7 +123,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   Fleet fleet(ask, titles_of(devices), std::get<std::string>(host_facts().at("name")), group ? &*group : nullptr);
   record_placement(record, fleet, devices);
   if (placement.rank == 0) {
-    conduct(fleet, given, sizes, record);
+    conduct(fleet, given, sizes, nccl_rules(record), record);
     fleet.release();
   } else {
     const auto answers = fleet.follow();

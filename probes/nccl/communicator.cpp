@@ -12,7 +12,7 @@
 #include <nccl.h>
 
 #include "probes/core/probe.h"
-#include "probes/nccl/hexadecimal.h"
+#include "probes/collective/hexadecimal.h"
 
 namespace assay {
 namespace {

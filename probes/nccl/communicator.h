@@ -9,7 +9,7 @@
 #include "probes/core/library.h"
 #include "probes/core/units.h"
 #include "probes/cuda/device.h"
-#include "probes/nccl/operation.h"
+#include "probes/collective/operation.h"
 
 struct ncclComm;  // what ncclComm_t points to
 

@@ -2,7 +2,9 @@
 #include "probes/nccl/outcome.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
+#include <stdexcept>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -36,13 +38,6 @@ void record_choices(Recorder& record, const json& reported) {
   record.condition("channels", choices.back().at("channels").get<std::int64_t>());
 }
 
-std::string bytes_list(const std::vector<Bytes>& sizes) {
-  std::vector<std::uint64_t> counts;
-  counts.reserve(sizes.size());
-  for (const auto size : sizes) counts.push_back(size.count);
-  return fmt::format("{}", fmt::join(counts, ","));
-}
-
 }  // namespace
 
 void record_facts(Recorder& record, const std::vector<json>& facts) {
@@ -63,15 +58,31 @@ void record_facts(Recorder& record, const std::vector<json>& facts) {
   if (!transports.empty()) record.condition("fabric", fmt::format("{}", fmt::join(transports, " ")));
   if (first.contains("network")) record.condition("network", first.at("network").get<std::string>());
   if (told) record.condition("nvls", available);
+  record.condition("buffers", first.at("buffers").get<std::string>());
+  record.condition("launch_excluded", std::ranges::all_of(facts, [](const json& one) { return one.at("launch_excluded").get<bool>(); }));
   record_choices(record, first.at("choices"));
   for (const auto& warning : warnings) record.note("NCCL warns: " + warning);
 }
 
-std::string left_out(const FittingSizes& sizes) {
-  std::string text;
-  if (!sizes.too_large.empty()) text += "too_large=" + bytes_list(sizes.too_large);
-  if (!sizes.too_small.empty()) text += (text.empty() ? "too_small=" : " too_small=") + bytes_list(sizes.too_small);
-  return text.empty() ? "none" : text;
+LibraryRules nccl_rules(Recorder& record) {
+  const auto admit = [](const std::vector<json>& hellos) {
+    Bytes least{UINT64_MAX};
+    for (const auto& hello : hellos) {
+      least = std::min(least, Bytes{hello.at("free").get<std::uint64_t>()});
+      if (hello.at("version") != hellos.front().at("version")) {
+        throw std::runtime_error(fmt::format("NCCL {} and {} on different nodes; install the same version on all",
+                                             hellos.front().at("version").get<std::string>(), hello.at("version").get<std::string>()));
+      }
+    }
+    return memory_for_buffers(least);
+  };
+  return {.prefix = "", .admit = admit, .entered = nullptr, .measured = nullptr, .finished = [&record](const auto& facts) { record_facts(record, facts); }};
+}
+
+Bytes memory_for_buffers(Bytes free) {
+  // Inferred, generous: 32 channels with 16 MiB for each of 7 peers are 3.5 GiB; a small GPU gives half of what it has.
+  constexpr std::uint64_t kReserve = std::uint64_t{4} << 30;
+  return {free.count > 2 * kReserve ? free.count - kReserve : free.count / 2};
 }
 
 }  // namespace assay

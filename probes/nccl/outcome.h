@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/probe.h"
-#include "probes/nccl/sizes.h"
+#include "probes/collective/conductor.h"
 
 namespace assay {
 
@@ -28,13 +28,20 @@ inline constexpr ConditionSpec kFactConditions[] = {
                                      "operations made of send and receive)"},
     {.name = "protocol", .meaning = "protocols of the sizes measured, where NCCL names them"},
     {.name = "channels", .meaning = "channels of the largest size, where NCCL names them"},
+    {.name = "buffers", .meaning = "where buffers come from, ncclMemAlloc or cudaMalloc"},
+    {.name = "launch_excluded",
+     .meaning = "whether all work of a batch was enqueued before it began on each GPU, so that no launch is in a time"},
 };
 
 /// Records kFactConditions from the ranks' answers to "facts", and notes on the choice of each size and on warnings.
 /// What no rank reports is absent.
 void record_facts(Recorder& record, const std::vector<nlohmann::json>& facts);
 
-/// The sizes left out and why, in B: "too_large=17179869184 too_small=8", or "none".
-std::string left_out(const FittingSizes& sizes);
+/// NCCL's part of a measurement: every rank has the same version, and at the end record_facts() of all ranks. `record`
+/// outlives what is returned.
+LibraryRules nccl_rules(Recorder& record);
+
+/// What is left of `free` device memory for buffers: NCCL's channels, its NVLS buffers and the kernels need the rest.
+Bytes memory_for_buffers(Bytes free);
 
 }  // namespace assay

@@ -3,28 +3,26 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <span>
 #include <stdexcept>
 #include <system_error>
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "probes/collective/limits.h"
+#include "probes/collective/rank_loop.h"
 #include "probes/core/rendezvous_link.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/gate.h"
 #include "probes/nccl/check.h"
 #include "probes/nccl/communicator.h"
 #include "probes/nccl/environment.h"
-#include "probes/nccl/limits.h"
 #include "probes/nccl/log.h"
 
 namespace assay {
@@ -73,8 +71,8 @@ class Session {
   json answer(const json& request) {
     const std::string what = request.at("do");
     if (what == "hello") return {{"free", free_memory().count}, {"version", nccl_.version()}};
-    if (what == "id") return place_.rank == 0 ? json{{"id", nccl_.unique_id()}} : json::object();
-    if (what == "enter") return enter(request.at("id"));
+    if (what == "introduce") return {{"word", place_.rank == 0 ? nccl_.unique_id() : ""}};
+    if (what == "enter") return enter(request.at("words").at(0));
     if (what == "allocate") return allocate(request);
     if (what == "check") return check_once(request);
     if (what == "time") return time(request);
@@ -92,7 +90,7 @@ class Session {
     source_ = CollectiveBuffer(nccl_, {request.at("sent").get<std::uint64_t>()});
     target_ = CollectiveBuffer(nccl_, {request.at("received").get<std::uint64_t>()});
     mismatches_ = DeviceBuffer({sizeof(std::uint64_t)});
-    return {{"source", source_.source()}};
+    return json::object();
   }
 
   [[nodiscard]] Shape shape(const json& request) const {
@@ -152,7 +150,7 @@ class Session {
     std::vector<double> times;
     times.reserve(marks.size());
     for (const auto& [begin, end] : marks) times.push_back(elapsed(begin, end).count);
-    return {{"times", times}, {"launch_excluded", gated_}};
+    return {{"times", times}};
   }
 
   /// A gate that opened by itself means that enqueueing waits for the device: then it is done without, and said so.
@@ -167,7 +165,7 @@ class Session {
   [[nodiscard]] json facts() const {
     const NcclLog log = read_nccl_log(log_.text());
     json result = {{"transports", log.transports}, {"warnings", log.warnings}, {"environment", words(nccl_variables(environ))},
-                   {"library", nccl_.path()}, {"version", nccl_.version()}};
+                   {"library", nccl_.path()}, {"version", nccl_.version()}, {"buffers", source_.source()}, {"launch_excluded", gated_}};
     if (log.network) result["network"] = *log.network;
     if (log.multicast) result["multicast"] = *log.multicast;
     auto& choices = result["choices"] = json::array();
@@ -192,36 +190,12 @@ class Session {
   std::unique_ptr<Communicator> communicator_;
 };
 
-/// Answers go to what was standard output; whatever else prints there, such as a plug-in of NCCL, goes to standard error.
-int take_answers_away() {
-  const int answers = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (answers < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) throw std::system_error(errno, std::generic_category(), "dup");
-  return answers;
-}
-
-void say(int answers, const json& answer) {
-  const std::string line = answer.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
-  for (std::size_t done = 0; done < line.size();) {
-    const ssize_t written = write(answers, line.data() + done, line.size() - done);
-    if (written < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "the leader is gone");
-    if (written > 0) done += static_cast<std::size_t>(written);
-  }
-}
-
-int run(const RankPlace& place) {
-  const int answers = take_answers_away();
-  std::optional<Session> session;
-  for (std::string line; std::getline(std::cin, line);) {
-    json answer;
-    try {
-      if (!session) session.emplace(place);
-      answer = session->answer(json::parse(line));
-    } catch (const std::exception& error) {
-      answer = {{"error", error.what()}};
-    }
-    say(answers, answer);
-  }
-  return 0;
+void run(const RankPlace& place) {
+  std::optional<Session> session;  // made by the first request, so that what fails in it is an answer
+  answer_leader([&](const json& request) {
+    if (!session) session.emplace(place);
+    return session->answer(request);
+  });
 }
 
 }  // namespace
@@ -230,10 +204,11 @@ std::optional<int> rank_main(int argc, char** argv) {
   const std::span arguments(argv, static_cast<std::size_t>(argc));
   if (arguments.size() != 8 || std::string_view(arguments[1]) != "--local-rank") return std::nullopt;
   // The leader may be killed at any time, and no rank may go on spinning on a GPU after it.
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || std::to_string(getppid()) != arguments[2]) return 1;
+  if (!tie_to_leader(arguments[2])) return 1;
   try {
-    return run({.rank = std::stoi(arguments[3]), .ranks = std::stoi(arguments[4]), .gpu = arguments[5],
-                .operation = arguments[6], .type = arguments[7]});
+    run({.rank = std::stoi(arguments[3]), .ranks = std::stoi(arguments[4]), .gpu = arguments[5],
+         .operation = arguments[6], .type = arguments[7]});
+    return 0;
   } catch (const std::exception& error) {
     std::cerr << "nccl_collective rank " << arguments[3] << ": " << error.what() << '\n';
     return 1;

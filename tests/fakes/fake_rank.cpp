@@ -9,6 +9,7 @@
 int main(int argc, char** argv) {
   const std::string behaviour = argc > 1 ? argv[1] : "echo";
   const char* const told = std::getenv("FAKE_RANK");
+  if (behaviour == "deaf") ::pause();
   for (std::string line; std::getline(std::cin, line);) {
     if (behaviour == "exit") return 3;
     if (behaviour == "crash") std::raise(SIGKILL);

@@ -2,7 +2,7 @@ add_executable(fake_rank fakes/fake_rank.cpp)
 target_link_libraries(fake_rank PRIVATE assay_flags)
 
 add_executable(unit_nccl unit/nccl_arithmetic_test.cpp unit/nccl_log_test.cpp unit/nccl_ranks_test.cpp unit/nccl_conductor_test.cpp)
-target_link_libraries(unit_nccl PRIVATE assay_collective GTest::gtest_main)
+target_link_libraries(unit_nccl PRIVATE assay_nccl GTest::gtest_main)
 target_compile_definitions(unit_nccl PRIVATE ASSAY_GOLDEN="${CMAKE_CURRENT_SOURCE_DIR}/golden" ASSAY_FAKE_RANK="$<TARGET_FILE:fake_rank>")
 add_dependencies(unit_nccl fake_rank)
 gtest_discover_tests(unit_nccl PROPERTIES LABELS unit)

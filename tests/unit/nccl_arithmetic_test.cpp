@@ -5,10 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "probes/core/parameters.h"
-#include "probes/nccl/batches.h"
-#include "probes/nccl/hexadecimal.h"
-#include "probes/nccl/pattern.h"
-#include "probes/nccl/sizes.h"
+#include "probes/collective/batches.h"
+#include "probes/collective/hexadecimal.h"
+#include "probes/collective/pattern.h"
+#include "probes/collective/sizes.h"
+#include "probes/nccl/outcome.h"
 
 namespace assay {
 namespace {

@@ -11,8 +11,8 @@
 #include "probes/core/record_reader.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
-#include "probes/nccl/conductor.h"
-#include "probes/nccl/fleet.h"
+#include "probes/collective/conductor.h"
+#include "probes/collective/fleet.h"
 #include "probes/nccl/outcome.h"
 
 namespace assay {
@@ -56,15 +56,16 @@ struct PlayedRank {
     const std::string what = request.at("do");
     if (what == broken_at) return {{"error", "the GPU has fallen off the bus"}};
     if (what == "hello") return {{"free", free}, {"version", version}};
-    if (what == "id") return {{"id", "00ff"}};
-    if (what == "enter") return request.at("id") == "00ff" ? json::object() : json{{"error", "another id"}};
-    if (what == "allocate") return {{"source", "ncclMemAlloc"}};
+    if (what == "introduce") return {{"word", "00ff"}};
+    if (what == "enter") return request.at("words").at(0) == "00ff" ? json::object() : json{{"error", "another id"}};
+    if (what == "allocate") return json::object();
     if (what == "check") return {{"mismatches", mismatches}};
     if (what == "time") {
-      return {{"times", std::vector<double>(request.at("counted").get<std::size_t>(), time_s)}, {"launch_excluded", gated}};
+      return {{"times", std::vector<double>(request.at("counted").get<std::size_t>(), time_s)}};
     }
     if (what == "facts") {
       return {{"version", version}, {"library", "/lib/libnccl.so.2"}, {"environment", "none"}, {"transports", transports},
+              {"buffers", "ncclMemAlloc"}, {"launch_excluded", gated},
               {"warnings", json::array()}, {"network", "IB"}, {"multicast", multicast},
               {"choices", {{{"function", "AllReduce"}, {"bytes", 1 << 20}, {"algorithm", "RING"}, {"protocol", "SIMPLE"}, {"channels", 24}},
                            {{"function", "AllReduce"}, {"bytes", 1024}, {"algorithm", "TREE"}, {"protocol", "LL"}, {"channels", 2}}}}};
@@ -95,7 +96,7 @@ Record conducted(const std::vector<PlayedRank>& ranks, const std::vector<Bytes>&
   std::ostringstream out;
   Recorder record(out, kSpec, start_here());
   Fleet fleet(play(ranks), std::vector<std::string>(ranks.size(), "GPU"), "n01", nullptr);
-  conduct(fleet, parameters(operation), sizes, record);
+  conduct(fleet, parameters(operation), sizes, nccl_rules(record), record);
   record.end({.status = Status::complete, .reason = ""});
   return read_back(out.str());
 }
@@ -168,7 +169,7 @@ TEST(conductor, joins_what_the_ranks_report) {
 TEST(conductor, records_nothing_that_NCCL_does_not_say) {
   std::ostringstream out;
   Recorder record(out, kSpec, start_here());
-  const json bare = {{"version", "2.18.0"}, {"library", "/l"}, {"environment", "none"}, {"transports", json::array()},
+  const json bare = {{"version", "2.18.0"}, {"library", "/l"}, {"environment", "none"}, {"transports", json::array()}, {"buffers", "cudaMalloc"}, {"launch_excluded", true},
                      {"warnings", {"a cable is loose"}}, {"choices", json::array()}};
   record_facts(record, {bare, bare});
   record.end({.status = Status::complete, .reason = ""});
@@ -203,7 +204,7 @@ std::vector<std::string> conducted_over(const std::vector<std::vector<PlayedRank
       Recorder record(out, kSpec, start_here());
       Fleet fleet(play(ranks), std::vector<std::string>(ranks.size(), "GPU"), fmt::format("n{:02}", node + 1), &group);
       if (node == 0) {
-        conduct(fleet, parameters(), {{1 << 20}}, record);
+        conduct(fleet, parameters(), {{1 << 20}}, nccl_rules(record), record);
         fleet.release();
         record.end({.status = Status::complete, .reason = ""});
         text = out.str();
@@ -247,7 +248,7 @@ TEST(conductor, ends_on_every_node_when_a_rank_of_one_fails) {
 TEST(conductor, refuses_nodes_with_different_numbers_of_GPUs) {
   std::string text;
   const auto failures = conducted_over({{{}, {}}, {{}}}, text);
-  EXPECT_NE(failures[0].find("n02 has 1 GPUs and n01 has 2"), std::string::npos) << failures[0];
+  EXPECT_NE(failures[0].find("n02 has 1 ranks and n01 has 2"), std::string::npos) << failures[0];
   EXPECT_NE(failures[1].find("the same number on each"), std::string::npos) << failures[1];
 }
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "probes/nccl/local_ranks.h"
+#include "probes/collective/local_ranks.h"
 #include "probes/nccl/rank_process.h"
 
 namespace assay {
@@ -37,6 +37,22 @@ TEST(local_ranks, answer_each_for_itself_and_again) {
   EXPECT_EQ(ranks.ask("two", kPatient).at(2), "two from 2");
   ranks.finish(kPatient);
   EXPECT_TRUE(childless());
+}
+
+TEST(local_ranks, are_told_what_is_longer_than_a_pipe_holds) {
+  LocalRanks ranks({rank("echo", "0"), rank("echo", "1")});
+  const std::string request(900'000, 'x');
+  EXPECT_EQ(ranks.ask(request, kPatient).at(1), request + " from 1");
+}
+
+TEST(local_ranks, that_do_not_listen_to_a_long_request_are_named) {
+  LocalRanks ranks({rank("deaf", "0")});
+  try {
+    (void)ranks.ask(std::string(900'000, 'x'), {0.2});
+    FAIL() << "it answered";
+  } catch (const RankLost& lost) {
+    EXPECT_STREQ(lost.what(), "rank 0 said nothing for 0.2 s");
+  }
 }
 
 TEST(local_ranks, see_no_environment_but_theirs) {

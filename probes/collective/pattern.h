@@ -1,10 +1,10 @@
 // pattern: what every rank sends in a check, and what it must then have received. Whole numbers so small that every sum
-// is exact in the type, in whatever order NCCL adds. The same functions run in the kernels and in the tests.
+// is exact in the type, in whatever order a library adds. The same functions run in kernels, on hosts and in the tests.
 #pragma once
 
 #include <cstdint>
 
-#include "probes/nccl/operation.h"
+#include "probes/collective/operation.h"
 
 namespace assay {
 

@@ -1,5 +1,5 @@
 // hexadecimal: the two directions.
-#include "probes/nccl/hexadecimal.h"
+#include "probes/collective/hexadecimal.h"
 
 namespace assay {
 namespace {

@@ -1,5 +1,5 @@
 // operation: words to enumerators.
-#include "probes/nccl/operation.h"
+#include "probes/collective/operation.h"
 
 #include <ranges>
 #include <stdexcept>

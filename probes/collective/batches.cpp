@@ -1,5 +1,5 @@
 // batches: feeding a rule that asks for one value at a time from batches.
-#include "probes/nccl/batches.h"
+#include "probes/collective/batches.h"
 
 #include <algorithm>
 #include <cmath>

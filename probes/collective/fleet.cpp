@@ -1,5 +1,5 @@
 // fleet: passing requests down and answers up.
-#include "probes/nccl/fleet.h"
+#include "probes/collective/fleet.h"
 
 #include <stdexcept>
 #include <utility>
@@ -31,7 +31,7 @@ Fleet::Fleet(AskLocal ask, std::vector<std::string> titles, std::string node, Re
     nodes_.push_back(one.at("node"));
     const auto there = one.at("ranks").get<std::vector<std::string>>();
     if (there.size() != titles.size()) {
-      throw std::runtime_error(fmt::format("{} has {} GPUs and {} has {}; a collective over several nodes needs the same number on each",
+      throw std::runtime_error(fmt::format("{} has {} ranks and {} has {}; a collective over several nodes needs the same number on each",
                                            nodes_.back(), there.size(), node, titles.size()));
     }
     for (const auto& title : there) titles_.push_back(fmt::format("rank {} ({} {})", titles_.size(), nodes_.back(), title));

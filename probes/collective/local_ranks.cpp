@@ -1,5 +1,5 @@
 // local_ranks: posix_spawn, pipes and deadlines. Nothing of this process is shared with a child but standard error.
-#include "probes/nccl/local_ranks.h"
+#include "probes/collective/local_ranks.h"
 
 #include <algorithm>
 #include <array>
@@ -73,7 +73,10 @@ LocalRanks::LocalRanks(const std::vector<RankProgram>& programs) {
       auto [ours_in, theirs_out] = make_pipe();
       const pid_t process = start(program, theirs_in.number(), theirs_out.number());
       ranks_.push_back({.process = process, .input = std::move(ours_out), .output = std::move(ours_in), .title = program.title});
-      (void)fcntl(ranks_.back().output.number(), F_SETFL, O_NONBLOCK);  // reads follow poll; this is a second lock
+      // Nothing waits but poll: a request may be longer than a pipe holds, and a rank may have nothing to say.
+      if (fcntl(ranks_.back().output.number(), F_SETFL, O_NONBLOCK) != 0 || fcntl(ranks_.back().input.number(), F_SETFL, O_NONBLOCK) != 0) {
+        throw std::system_error(errno, std::generic_category(), "the pipes to " + program.title);
+      }
     }
   } catch (...) {
     kill_all();
@@ -118,17 +121,20 @@ void LocalRanks::hear(Rank& rank) {
   }
 }
 
+/// Hands the rank's pipe as much of the request as it takes. A rank that is gone gives EPIPE here, and end of file in hear(),
+/// which knows how it ended.
+void LocalRanks::tell(Rank& rank) {
+  struct sigaction ignore = {}, before = {};
+  ignore.sa_handler = SIG_IGN;
+  (void)sigaction(SIGPIPE, &ignore, &before);  // with these arguments it cannot fail
+  const ssize_t taken = write(rank.input.number(), rank.unsent.data(), rank.unsent.size());
+  if (taken > 0) rank.unsent.erase(0, static_cast<std::size_t>(taken));
+  else if (errno != EAGAIN && errno != EINTR) rank.unsent.clear();
+  (void)sigaction(SIGPIPE, &before, nullptr);
+}
+
 std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit) {
-  const std::string line = std::string(request) + "\n";
-  for (auto& rank : ranks_) {
-    // A request is shorter than a pipe holds, and a rank that has answered the last one has emptied it. A rank that is
-    // gone gives EPIPE here, or end of file below, which knows how it ended.
-    struct sigaction ignore = {}, before = {};
-    ignore.sa_handler = SIG_IGN;
-    (void)sigaction(SIGPIPE, &ignore, &before);
-    (void)!write(rank.input.number(), line.data(), line.size());
-    (void)sigaction(SIGPIPE, &before, nullptr);
-  }
+  for (auto& rank : ranks_) rank.unsent = std::string(request) + "\n";
   const auto until = after(limit);
   std::vector<std::string> answers(ranks_.size());
   std::vector<bool> here(ranks_.size(), false);
@@ -137,6 +143,7 @@ std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit
     std::vector<Rank*> waiting;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       Rank& rank = ranks_[i];
+      if (!rank.unsent.empty()) tell(rank);
       if (const auto end = rank.heard.find('\n'); !here[i] && end != std::string::npos) {
         answers[i] = rank.heard.substr(0, end);
         rank.heard.erase(0, end + 1);
@@ -144,15 +151,15 @@ std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit
       }
       if (here[i]) continue;
       polled.push_back({.fd = rank.output.number(), .events = POLLIN, .revents = 0});
+      if (!rank.unsent.empty()) polled.push_back({.fd = rank.input.number(), .events = POLLOUT, .revents = 0});
       waiting.push_back(&rank);
     }
     if (waiting.empty()) return answers;
     if (Clock::now() >= until) lose(*waiting.front(), fmt::format("said nothing for {:g} s", limit.count));
     const int ready = poll(polled.data(), polled.size(), static_cast<int>(kSlice.count()));
     if (stop_requested()) throw std::runtime_error("stopped by a signal while ranks were at work");
-    for (std::size_t i = 0; ready > 0 && i < polled.size(); ++i) {
-      if (polled[i].revents != 0) hear(*waiting[i]);
-    }
+    if (ready <= 0) continue;
+    for (Rank* rank : waiting) hear(*rank);
   }
 }
 

@@ -42,7 +42,7 @@ class LocalRanks {
   /// Number of ranks.
   [[nodiscard]] std::size_t count() const { return ranks_.size(); }
   /// Sends `request`, a line without its end, to every rank, and waits for a line of each. Throws RankLost when one ends,
-  /// says nothing within `limit` or says too much: then all are killed. Throws std::runtime_error when this process was
+  /// has not answered within `limit` or says too much: then all are killed. Throws std::runtime_error when this process was
   /// told to stop.
   std::vector<std::string> ask(std::string_view request, Seconds limit);
   /// Closes the ranks' input, on which they end, and waits for that at most `limit`; those that are left are killed.
@@ -53,9 +53,11 @@ class LocalRanks {
     pid_t process = -1;
     rendezvous::Descriptor input, output;
     std::string title, heard;
+    std::string unsent = {};  ///< what of the request its pipe has not taken yet
     bool ended = false;
     int status = 0;
   };
+  static void tell(Rank& rank);
   void hear(Rank& rank);
   void kill_all() noexcept;
   [[noreturn]] void lose(Rank& rank, const std::string& how);

@@ -7,8 +7,8 @@
 
 namespace assay {
 
-/// A collective; the word in parameters and documents is the enumerator's. `all_to_all`, `scatter` and `send_recv` are
-/// grouped ncclSend and ncclRecv, which is what NCCL itself makes of them. In `send_recv` every rank sends to the next
+/// A collective; the word in parameters and documents is the enumerator's. In NCCL `all_to_all`, `scatter` and `send_recv`
+/// are grouped ncclSend and ncclRecv, which is what NCCL itself makes of them. In `send_recv` every rank sends to the next
 /// one and receives from the one before. The root of `broadcast` and `scatter` is rank 0.
 enum class Operation { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, scatter, send_recv };
 
@@ -18,7 +18,7 @@ inline constexpr std::string_view kOperations = "all_reduce all_gather reduce_sc
 /// The operation of this word. Throws std::logic_error for another word: parameters are checked before.
 Operation operation_named(std::string_view word);
 
-/// The floating-point types that are moved and summed; the words are those of the other GPU probes.
+/// The floating-point types that are moved and summed; the words are those of the other probes.
 enum class Element { fp32, fp64, fp16, bf16 };
 
 /// Every element's word, in the order of the enumerators.
@@ -67,7 +67,7 @@ static_assert(busbw_factor(Operation::send_recv, 8) == 1);
 /// Elements of one rank's buffers for one size. `size` is S of algbw = S / t: the whole of what the operation works on,
 /// as nccl-tests counts it.
 struct Shape {
-  std::size_t chunk = 0;      ///< elements: the count argument of NCCL; the share of one rank where the buffer is divided
+  std::size_t chunk = 0;      ///< elements: the count argument of a library; the share of one rank where the buffer is divided
   std::size_t sent = 0;       ///< elements in the send buffer (on a root where only that sends)
   std::size_t received = 0;   ///< elements in the receive buffer
   std::size_t moved = 0;      ///< B that algbw counts; below `size` when that does not divide

@@ -1,0 +1,24 @@
+// connections: what this process' own TCP connections are, read from its descriptors: the ways the payload really
+// takes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "probes/host/tcp_path.h"
+#include "probes/host/tcp_streams.h"
+
+namespace assay {
+
+/// All connected TCP sockets of this process.
+struct Connections {
+  int within = 0;                ///< to this machine's own address, or through its loopback
+  int beyond = 0;                ///< to other machines
+  std::vector<PathFacts> paths;  ///< of those beyond; where there is none, of those within
+  TcpCounters counters;          ///< of all of them, since they were opened
+};
+
+/// Reads /proc/self/fd. Throws std::system_error when the kernel does not tell what every TCP socket has.
+Connections own_connections();
+
+}  // namespace assay

@@ -1,0 +1,46 @@
+// mesh: one rank of a Gloo context over TCP, connected to every other, and the collectives on it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "probes/collective/operation.h"
+#include "probes/core/units.h"
+
+namespace assay {
+
+/// How `operation` is done: Gloo's own function and its algorithm where this version of Gloo has one; what it lacks is
+/// made of its point-to-point messages here. One word, "gloo_ring" or "own_ring".
+std::string_view algorithm_of(Operation operation);
+
+/// One rank's connections. Every call but the constructor is made by all ranks in the same order, and throws what Gloo
+/// throws when a peer is gone or a wait is over its limit.
+class Mesh {
+ public:
+  /// Listens for every other rank at `address`, which is numeric. Throws when no network port has it.
+  Mesh(const std::string& address, int rank, int ranks);
+  ~Mesh();
+  Mesh(const Mesh&) = delete;
+  Mesh& operator=(const Mesh&) = delete;
+
+  /// Where each other rank finds this one, in order of ranks, as bytes that only Gloo reads.
+  [[nodiscard]] std::vector<std::string> ends() const;
+  /// Connects to every other rank. `theirs` are their ends towards this rank, in order of ranks.
+  void connect(const std::vector<std::string>& theirs);
+  /// Returns when all ranks have called it.
+  void barrier();
+  /// Runs `operation` on `chunk` elements (Shape::chunk), out of place; returns when this rank's part is done and its
+  /// buffers may be used again. Only fp32 and fp64.
+  void run(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target);
+
+ private:
+  class Context;
+  std::shared_ptr<Context> context_;
+};
+
+/// The file that Gloo was loaded from.
+std::string gloo_library();
+
+}  // namespace assay

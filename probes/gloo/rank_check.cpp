@@ -1,0 +1,38 @@
+// rank_check: all arithmetic is in pattern.h.
+#include "probes/gloo/rank_check.h"
+
+#include <stdexcept>
+
+namespace assay {
+namespace {
+
+/// Calls `work` with a null pointer of the element's type, which carries nothing but the type.
+template <class Work>
+auto with_type(Element element, Work work) {
+  if (element == Element::fp32) return work(static_cast<float*>(nullptr));
+  if (element == Element::fp64) return work(static_cast<double*>(nullptr));
+  throw std::logic_error("hosts sum fp32 and fp64 only");
+}
+
+}  // namespace
+
+void fill(std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern) {
+  with_type(element, [&]<class Number>(Number*) {
+    auto* const numbers = reinterpret_cast<Number*>(buffer);
+    for (std::uint64_t i = 0; i < count; ++i)
+      numbers[i] = static_cast<Number>(sent(pattern, i));  // exact: see exact_limit
+  });
+}
+
+std::uint64_t count_mismatches(const std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern) {
+  return with_type(element, [&]<class Number>(Number*) {
+    const auto* const numbers = reinterpret_cast<const Number*>(buffer);
+    std::uint64_t wrong = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (!(static_cast<double>(numbers[i]) == static_cast<double>(received(pattern, i)))) ++wrong;
+    }
+    return wrong;
+  });
+}
+
+}  // namespace assay

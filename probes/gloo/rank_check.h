@@ -1,0 +1,17 @@
+// rank_check: fills send buffers with a pattern and counts what does not match it in receive buffers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "probes/collective/pattern.h"
+
+namespace assay {
+
+/// Writes sent() into the `count` elements at `buffer`. Elements are fp32 or fp64.
+void fill(std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern);
+
+/// How many of the `count` elements at `buffer` are not received(). NaN matches nothing.
+std::uint64_t count_mismatches(const std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern);
+
+}  // namespace assay

@@ -1,0 +1,126 @@
+// way: addresses before the ranks meet, and what came of them after.
+#include "probes/gloo/way.h"
+
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <system_error>
+
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "probes/core/rendezvous_link.h"
+
+namespace assay {
+namespace {
+
+std::string text_of(const sockaddr* address, socklen_t length) {
+  char host[NI_MAXHOST] = {};
+  const int failed = getnameinfo(address, length, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
+  if (failed != 0) throw std::runtime_error(fmt::format("an address cannot be read: {}", gai_strerror(failed)));
+  return host;
+}
+
+bool beyond_link(const sockaddr* address) {
+  return address->sa_family == AF_INET ||
+         (address->sa_family == AF_INET6 &&
+          !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr));
+}
+
+/// Why the ranks are not all on one machine; empty when they are.
+std::string beyond_loopback(const std::vector<Presence>& ranks) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].beyond == 0 && ranks[rank].boot == ranks[0].boot) continue;
+    const std::string how = ranks[rank].beyond > 0
+                                ? fmt::format("has {} connections to other machines", ranks[rank].beyond)
+                                : "runs on another machine than rank 0";
+    return fmt::format("path: rank {} {}, and a loopback was asked for", rank, how);
+  }
+  return "";
+}
+
+/// Two nodes that are one machine, in words; empty when there are none.
+std::string shared_machine(const std::vector<Presence>& ranks, std::size_t here) {
+  std::map<std::string, std::size_t> first_with;  // boot to the first rank of its node
+  for (std::size_t rank = 0; rank < ranks.size(); rank += here) {
+    if (ranks[rank].boot.empty()) continue;
+    const auto [other, is_new] = first_with.try_emplace(ranks[rank].boot, rank);
+    if (!is_new)
+      return fmt::format("ranks {} and {} of two nodes run on one machine (boot {})", other->second, rank,
+                         ranks[rank].boot);
+  }
+  return "";
+}
+
+/// A rank whose connections do not leave its machine as they must, in words; empty when there is none.
+std::string kept_within(const std::vector<Presence>& ranks, int here) {
+  const int others = static_cast<int>(ranks.size()) - here;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].within == here - 1 && ranks[rank].beyond == others) continue;
+    return fmt::format(
+        "rank {} has {} connections within its own machine and {} to others, where {} of its peers are on it and {} on "
+        "others",
+        rank, ranks[rank].within, ranks[rank].beyond, here - 1, others);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string address_towards(const Endpoint& peer) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_DGRAM;  // connecting one sends nothing; it only asks for the route
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  const int failed = getaddrinfo(peer.host.c_str(), std::to_string(peer.port).c_str(), &hints, &list);
+  if (failed != 0) throw std::runtime_error(fmt::format("{}: {}", peer.host, gai_strerror(failed)));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, freeaddrinfo);
+  const rendezvous::Descriptor asked(socket(list->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage own = {};
+  socklen_t length = sizeof own;
+  auto* plain = reinterpret_cast<sockaddr*>(&own);  // the socket interface is made of such casts
+  if (asked.number() < 0 || connect(asked.number(), list->ai_addr, list->ai_addrlen) != 0 ||
+      getsockname(asked.number(), plain, &length) != 0) {
+    throw std::system_error(errno, std::generic_category(), fmt::format("no way to {}", peer.host));
+  }
+  return text_of(plain, length);
+}
+
+std::string address_of_port(const std::string& name) {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0)
+    throw std::system_error(errno, std::generic_category(), "the network ports cannot be listed");
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, freeifaddrs);
+  std::map<int, std::string> found;  // AF_INET is less than AF_INET6
+  std::set<std::string> names;
+  for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
+    names.insert(one->ifa_name);
+    if (one->ifa_addr == nullptr || name != one->ifa_name || !beyond_link(one->ifa_addr)) continue;
+    const int family = one->ifa_addr->sa_family;
+    found.try_emplace(family, text_of(one->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6)));
+  }
+  if (found.empty()) {
+    throw std::runtime_error(fmt::format("interface: {} {} here; there are {}", name,
+                                         names.contains(name) ? "has no address" : "is no network port",
+                                         fmt::join(names, ", ")));
+  }
+  return found.begin()->second;
+}
+
+std::string off_the_way(const std::string& wanted, const std::vector<Presence>& ranks, int ranks_per_node) {
+  if (wanted == "loopback") return beyond_loopback(ranks);
+  std::string problem = shared_machine(ranks, static_cast<std::size_t>(ranks_per_node));
+  if (problem.empty()) problem = kept_within(ranks, ranks_per_node);
+  return problem.empty()
+             ? ""
+             : problem + "; that is no network. Give every node an address and a machine of its own, or path=loopback";
+}
+
+}  // namespace assay
