@@ -67,7 +67,7 @@ std::byte* reach(std::uint32_t key, std::uint64_t address, std::size_t length) {
 }
 
 /// The last byte last, as adapters write without relaxed ordering, and as one access that a reader may race with.
-void move(void* target, const void* source, std::size_t bytes) {
+void bring(void* target, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   auto* const to = static_cast<std::byte*>(target);
   const auto* const from = static_cast<const std::byte*>(source);
@@ -90,7 +90,7 @@ void deliver(FakePair& pair) {
     const auto& payload = pair.waiting.front();
     const ibv_sge& room = pair.room_pieces.front();
     std::byte* const to = reach(room.lkey, room.addr, payload.size());
-    if (to != nullptr) move(to, payload.data(), payload.size());
+    if (to != nullptr) bring(to, payload.data(), payload.size());
     complete(pair.recv_cq, pair.rooms.front().wr_id, to == nullptr ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS);
     pair.waiting.pop_front();
     pair.rooms.pop_front();
@@ -114,8 +114,8 @@ bool carry_out(FakePair& pair, const ibv_send_wr& request) {
   }
   std::byte* const there = reach(request.wr.rdma.rkey, request.wr.rdma.remote_addr, piece.length);
   if (there == nullptr) return false;
-  if (request.opcode == IBV_WR_RDMA_WRITE) move(there, here, piece.length);
-  if (request.opcode == IBV_WR_RDMA_READ) move(here, there, piece.length);
+  if (request.opcode == IBV_WR_RDMA_WRITE) bring(there, here, piece.length);
+  if (request.opcode == IBV_WR_RDMA_READ) bring(here, there, piece.length);
   return true;
 }
 

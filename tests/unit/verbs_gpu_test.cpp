@@ -26,16 +26,14 @@ class verbs_gpu : public testing::Test {
     unsetenv("ASSAY_FAKE_VERBS");
     unsetenv("ASSAY_FAKE_CUDA");
   }
-  [[nodiscard]] Record run(const std::string& probe, std::vector<std::string> more, const std::vector<std::string>& last) const {
-    more.insert(more.begin(), {"--root", tree_.path(), "--path", "loopback", "--memory", "gpu"});
-    more.insert(more.end(), last.begin(), last.end());
-    return record_of(probe, more);
+  [[nodiscard]] Record bandwidth(std::vector<std::string> more = {}, const std::string& memory = "gpu") const {
+    more.insert(more.begin(), {"--root", tree_.path(), "--path", "loopback", "--memory", memory, "--sizes", "2,64KiB", "--buffer", "1MiB"});
+    more.insert(more.end(), {"--min-samples", "6", "--window", "2ms", "--warmup-limit", "10ms", "--time-limit", "50ms"});
+    return record_of(VERBS_BANDWIDTH, more);
   }
-  [[nodiscard]] Record bandwidth(const std::vector<std::string>& more = {}) const {
-    return run(VERBS_BANDWIDTH, {"--sizes", "2,64KiB", "--min-samples", "6", "--window", "2ms", "--warmup-limit", "10ms", "--time-limit", "50ms", "--buffer", "1MiB"}, more);
-  }
-  [[nodiscard]] Record latency(const std::vector<std::string>& more = {}) const {
-    return run(VERBS_LATENCY, {"--operation", "send", "--sizes", "2,4KiB", "--messages", "20", "--batches", "10", "--warmup", "5"}, more);
+  [[nodiscard]] Record latency(const std::string& operation = "send") const {
+    return record_of(VERBS_LATENCY, {"--root", tree_.path(), "--path", "loopback", "--memory", "gpu", "--operation", operation, "--sizes", "2,4KiB", "--messages", "20",
+                                     "--batches", "10", "--warmup", "5"});
   }
 
   FakeTree tree_;
@@ -77,7 +75,7 @@ TEST_F(verbs_gpu, every_byte_goes_from_one_gpu_memory_to_another_and_is_compared
 
 TEST_F(verbs_gpu, latency_by_send_and_read_is_measured_and_compared_to_the_last_byte) {
   for (const std::string operation : {"send", "read"}) {
-    const Record record = latency({"--operation", operation});
+    const Record record = latency(operation);
     ASSERT_EQ(record.end.status, Status::complete) << operation << ": " << record.end.reason;
     EXPECT_EQ(count_of(record, "latency"), 2U);
     EXPECT_EQ(count_of(record, "mismatches"), 2U);
@@ -94,7 +92,7 @@ TEST_F(verbs_gpu, nothing_is_inlined_from_a_gpu_even_where_the_device_would) {
 }
 
 TEST_F(verbs_gpu, latency_by_write_is_refused_with_a_hint) {
-  const Record record = latency({"--operation", "write"});
+  const Record record = latency("write");
   EXPECT_EQ(record.end.status, Status::error);
   EXPECT_NE(record.end.reason.find("hint: --operation send, or read"), std::string::npos) << record.end.reason;
 }
@@ -210,11 +208,11 @@ TEST_F(verbs_gpu, a_driver_that_fails_is_an_error_in_its_words) {
 }
 
 TEST_F(verbs_gpu, a_gpu_for_host_memory_is_refused) {
-  EXPECT_EQ(bandwidth({"--memory", "host", "--gpu", kNear}).end.reason, "gpu: the memory is the host's; hint: --memory gpu");
+  EXPECT_EQ(bandwidth({"--gpu", kNear}, "host").end.reason, "gpu: the memory is the host's; hint: --memory gpu");
 }
 
 TEST_F(verbs_gpu, host_memory_is_on_record_as_such) {
-  const Record record = bandwidth({"--memory", "host"});
+  const Record record = bandwidth({}, "host");
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(text_of(record, "memory"), "host");
   EXPECT_EQ(text_of(record, "registration"), "host");
