@@ -112,7 +112,7 @@ TEST_F(verbs_gpu, the_record_tells_the_gpu_and_how_near_it_is) {
 }
 
 TEST_F(verbs_gpu, a_gpu_is_taken_by_uuid_or_address_however_far_it_is) {
-  for (const std::string name : {kFar, std::string("00000000:1B:00.0")}) {
+  for (const std::string& name : {kFar, std::string("00000000:1B:00.0")}) {
     const Record record = bandwidth({"--gpu", name});
     ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
     EXPECT_EQ(text_of(record, "gpu"), kFar);
