@@ -33,6 +33,11 @@ class Library {
   [[nodiscard]] Function symbol(const char* name) const {
     return reinterpret_cast<Function>(address(name));
   }
+  /// The same, and null when this version of the library lacks it.
+  template <class Function>
+  [[nodiscard]] Function optional_symbol(const char* name) const {
+    return reinterpret_cast<Function>(address_or_null(name));
+  }
   /// Where the library was found: the path the loader resolved.
   [[nodiscard]] const std::string& path() const { return path_; }
   /// What people call it.
@@ -44,6 +49,7 @@ class Library {
  private:
   Library(void* handle, std::string title, std::string path);
   [[nodiscard]] void* address(const char* name) const;
+  [[nodiscard]] void* address_or_null(const char* name) const;
   void* handle_;
   std::string title_, path_;
 };

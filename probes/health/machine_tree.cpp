@@ -96,15 +96,27 @@ std::optional<std::string> MachineTree::target_name(const std::string& path) con
   return target.filename().string();
 }
 
-std::optional<std::string> MachineTree::pci_address(const std::string& path) const {
+std::vector<std::string> MachineTree::pci_route(const std::string& path) const {
   std::error_code error;
   const fs::path target = fs::canonical(full(path), error);
-  if (error) return std::nullopt;
-  std::optional<std::string> found;
+  std::vector<std::string> route;
+  if (error) return route;
+  std::string before;
   for (const auto& component : target) {
-    if (is_pci_address(component.string())) found = component.string();
+    if (!is_pci_address(component.string())) {
+      if (route.empty()) before = component.string();
+      continue;
+    }
+    if (route.empty() && before.starts_with("pci")) route.push_back(before);
+    route.push_back(component.string());
   }
-  return found;
+  return route;
+}
+
+std::optional<std::string> MachineTree::pci_address(const std::string& path) const {
+  const auto route = pci_route(path);
+  if (route.empty()) return std::nullopt;
+  return route.back();
 }
 
 std::optional<std::string> told(std::string_view text) {

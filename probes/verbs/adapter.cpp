@@ -1,14 +1,11 @@
-// adapter: opening, asking, registering.
+// adapter: opening and asking.
 #include "probes/verbs/adapter.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
-
-#include <sys/mman.h>
 
 #include <fmt/format.h>
 
@@ -82,31 +79,8 @@ void demand_verbs(int code, std::string_view what) {
   if (code != 0) throw std::runtime_error(fmt::format("{}: {}", what, std::generic_category().message(code < 0 ? -code : code)));
 }
 
-Mapping::Mapping(std::size_t size) : size_(size) {
-  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), fmt::format("mapping {} B", size));
-  data_ = static_cast<std::byte*>(memory);
-  (void)madvise(data_, size_, MADV_HUGEPAGE);  // fewer entries in the adapter's translation table; only a wish
-  std::memset(data_, 0, size_);                // from the CPUs beside the adapter, so that the memory is there, too
-}
-
-Mapping::~Mapping() { (void)munmap(data_, size_); }  // cannot fail: it is a mapping of ours
-
-RegisteredMemory::RegisteredMemory(std::unique_ptr<State> state) : state_(std::move(state)) {}
-RegisteredMemory::RegisteredMemory(RegisteredMemory&&) noexcept = default;
-RegisteredMemory::~RegisteredMemory() = default;
-std::span<std::byte> RegisteredMemory::bytes() const { return state_->mapping.bytes(); }
-std::uint64_t RegisteredMemory::address() const { return reinterpret_cast<std::uint64_t>(state_->mapping.bytes().data()); }
-std::uint32_t RegisteredMemory::remote_key() const { return state_->region->rkey; }
-bool RegisteredMemory::relaxed() const { return state_->relaxed; }
-
 Adapter::Adapter(const PortFacts& port) : state_(std::make_unique<State>()) {
-  auto& verbs = state_->verbs;
-  try {
-    verbs.reg_mr_iova2 = verbs.library.symbol<decltype(&::ibv_reg_mr_iova2)>("ibv_reg_mr_iova2");
-  } catch (const Skip&) {
-    verbs.reg_mr_iova2 = nullptr;  // an older library has strict ordering alone, and the record says so
-  }
+  const auto& verbs = state_->verbs;
   state_->port = port;
   state_->context = open_named(verbs, port.device);
   state_->limits = limits_of(verbs, state_->context.get(), port.port);
@@ -118,23 +92,5 @@ Adapter::~Adapter() = default;
 const PortFacts& Adapter::port() const { return state_->port; }
 const AdapterLimits& Adapter::limits() const { return state_->limits; }
 const std::string& Adapter::library() const { return state_->verbs.library.path(); }
-
-RegisteredMemory Adapter::memory(std::size_t size, Ordering ordering) const {
-  constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-  const auto& verbs = state_->verbs;
-  const bool relaxed = ordering == Ordering::relaxed && verbs.reg_mr_iova2 != nullptr;
-  auto state = std::make_unique<RegisteredMemory::State>(size);
-  std::byte* const data = state->mapping.bytes().data();
-  errno = 0;
-  ibv_mr* const region = relaxed ? verbs.reg_mr_iova2(state_->domain.get(), data, size, reinterpret_cast<std::uint64_t>(data),
-                                                      static_cast<unsigned>(kAccess) | IBV_ACCESS_RELAXED_ORDERING)
-                                 : verbs.reg_mr(state_->domain.get(), data, size, kAccess);
-  if (region == nullptr && errno == ENOMEM) {
-    throw std::runtime_error(fmt::format("ibv_reg_mr of {} B: not enough lockable memory; hint: raise the limit (ulimit -l, or memlock in limits.conf)", size));
-  }
-  state->region = owned(region, verbs.dereg_mr, fmt::format("ibv_reg_mr of {} B", size));
-  state->relaxed = relaxed;
-  return RegisteredMemory(std::move(state));
-}
 
 }  // namespace assay

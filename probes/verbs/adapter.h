@@ -1,45 +1,18 @@
-// adapter: an RDMA device opened through the node's own libibverbs, and memory that it may reach.
+// adapter: an RDMA device opened through the node's own libibverbs.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 
 #include "probes/core/units.h"
 #include "probes/verbs/port_facts.h"
+#include "probes/verbs/registered_memory.h"
 
 namespace assay {
 
 class VerbsEndpoint;
-
-/// Whether the device may reorder its writes to memory (PCIe relaxed ordering). Faster on many hosts; not for code that looks
-/// at the last byte of a message to learn that the rest is there.
-enum class Ordering { relaxed, strict };
-
-/// Memory of this process that the adapter reads and writes, page-aligned and touched.
-class RegisteredMemory {
- public:
-  RegisteredMemory(RegisteredMemory&&) noexcept;
-  RegisteredMemory& operator=(RegisteredMemory&&) = delete;
-  ~RegisteredMemory();
-  /// All of it.
-  [[nodiscard]] std::span<std::byte> bytes() const;
-  /// Where it begins, as a peer addresses it.
-  [[nodiscard]] std::uint64_t address() const;
-  /// The key with which a peer reaches it.
-  [[nodiscard]] std::uint32_t remote_key() const;
-  /// Whether relaxed ordering was asked for and the library passes it on.
-  [[nodiscard]] bool relaxed() const;
-
- private:
-  friend class Adapter;
-  friend class VerbsEndpoint;
-  struct State;
-  explicit RegisteredMemory(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
-};
 
 /// What the port and the device can do.
 struct AdapterLimits {
@@ -67,10 +40,15 @@ class Adapter {
   [[nodiscard]] const std::string& library() const;
   /// `size` bytes that the peer may read and write. Throws std::runtime_error, with a hint about the limit of locked memory.
   [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering) const;
+  /// The memory of a GPU for the same: as a dma-buf, and where library, driver or kernel refuse that, through nvidia-peermem; the
+  /// result says which, and why not the first. Throws Skip when the GPU can do neither, std::runtime_error with both reasons when
+  /// both are refused.
+  [[nodiscard]] RegisteredMemory memory(GpuMemory of, Ordering ordering) const;
+
+  struct State;
 
  private:
   friend class VerbsEndpoint;
-  struct State;
   std::unique_ptr<State> state_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <infiniband/verbs.h>
 
 #include "probes/core/library.h"
+#include "probes/cuda/gpu_memory.h"
 #include "probes/verbs/adapter.h"
 
 namespace assay {
@@ -34,7 +36,10 @@ struct VerbsFunctions {
   decltype(&::ibv_modify_qp) modify_qp = library.symbol<decltype(&::ibv_modify_qp)>("ibv_modify_qp");
   decltype(&::ibv_destroy_qp) destroy_qp = library.symbol<decltype(&::ibv_destroy_qp)>("ibv_destroy_qp");
   decltype(&::ibv_wc_status_str) wc_status_str = library.symbol<decltype(&::ibv_wc_status_str)>("ibv_wc_status_str");
-  decltype(&::ibv_reg_mr_iova2) reg_mr_iova2 = nullptr;  ///< since rdma-core 27; passes optional access flags on
+  /// Since rdma-core 27; passes optional access flags on. Null in an older library: it has strict ordering alone.
+  decltype(&::ibv_reg_mr_iova2) reg_mr_iova2 = library.optional_symbol<decltype(&::ibv_reg_mr_iova2)>("ibv_reg_mr_iova2");
+  /// Since rdma-core 34; null in an older library.
+  decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr = library.optional_symbol<decltype(&::ibv_reg_dmabuf_mr)>("ibv_reg_dmabuf_mr");
 };
 
 /// Frees a handle of libibverbs by the function that the library gave for it.
@@ -76,10 +81,13 @@ class Mapping {
 };
 
 struct RegisteredMemory::State {
-  explicit State(std::size_t size) : mapping(size) {}
-  Mapping mapping;
-  VerbsHandle<ibv_mr> region;
+  std::optional<Mapping> mapping;  ///< of the host, or
+  std::optional<GpuMemory> gpu;    ///< of a GPU
+  VerbsHandle<ibv_mr> region;      ///< after the memory: it is given back before it
+  std::uint64_t address = 0;
   bool relaxed = false;
+  Registration registration = Registration::host;
+  std::string dma_buf_refused;
 };
 
 template <class Handle>

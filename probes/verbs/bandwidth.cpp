@@ -32,7 +32,7 @@ constexpr Parameter kOwnParameters[] = {
     {.name = "window", .unit = "s", .fallback = "200ms", .quick = "50ms", .meaning = "time of one sample, cut out of a stream that does not pause"},
     {.name = "buffer", .unit = "B", .fallback = "64MiB", .meaning = "memory for messages at each end; one slot for each queue pair may take more"},
 };
-constexpr auto kParameters = join(kVerbsParameters, kOwnParameters);
+constexpr auto kParameters = join(kVerbsParameters, kPlaceParameters, kOwnParameters);
 // Two readings of the clock, 0.1 us together, in a window of 50 ms or more.
 constexpr double kInstrument = 2e-6;
 constexpr Metric kMetrics[] = {
@@ -46,7 +46,7 @@ constexpr Metric kMetrics[] = {
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "slots", .meaning = "message slots of each queue pair that were verified, at the largest size, where this is rank 0"},
 };
-constexpr auto kConditions = join(kVerbsConditions, kCounterConditions, kOwnConditions);
+constexpr auto kConditions = join(kVerbsConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "verbs_bandwidth",
     .scope = Scope::group,  // of two ranks; one rank alone is a loopback
@@ -59,10 +59,12 @@ constexpr ProbeSpec kSpec{
         "so start-up and draining are in none. A direction is that of the payload, whoever posts. With both directions at once each rank "
         "measures its own for the same number of windows after the same warm-up and goes on until the other has measured; the sum and the "
         "minimum pair the windows by number. Before a direction the target is filled with other bytes; afterwards every byte of every slot is "
-        "compared with what was sent: what the last pass over the slots left is verified, not each pass. A fabric is two kernels: two ranks "
+        "compared with what was sent: what the last pass over the slots left is verified, not each pass. A GPU's memory is filled and fetched "
+        "back through the CUDA driver; the adapter is given it as a dma-buf, or where that is refused through nvidia-peermem, and the record "
+        "says which; it never falls back to host memory. A fabric is two kernels: two ranks "
         "with one boot id are an error. Counters of both ports are read before and after.",
     .source = "linux-rdma/perftest 24.07 for the definitions (RC, one direction per figure); InfiniBand Architecture Specification, vol. 1.",
-    .needs = "RDMA adapters with active ports (InfiniBand, RoCE) on two nodes, rdma-core's libibverbs.so.1",
+    .needs = "RDMA adapters with active ports (InfiniBand, RoCE) on two nodes, rdma-core's libibverbs.so.1; for GPU memory NVIDIA's driver",
     .typical = {60},
     .deadline = {900},
     .parameters = kParameters,
@@ -145,8 +147,10 @@ class Passage {
         posts_(wanted.operation == VerbsOperation::read ? receives_ : sends_) {}
 
   Seen run() {
-    if (sends_) fill_messages(area(layout_.source), plan_, stamp_of(session_.rank()));
-    if (receives_) poison_messages(area(layout_.target), plan_, stamp_of(1 - session_.rank()));
+    const std::size_t area = plan_.area();
+    const Stamp mine = stamp_of(session_.rank()), other = stamp_of(1 - session_.rank());
+    if (sends_) memory_.write(layout_.source, area, [&](std::span<std::byte> bytes) { fill_messages(bytes, plan_, mine); });
+    if (receives_) memory_.write(layout_.target, area, [&](std::span<std::byte> bytes) { poison_messages(bytes, plan_, other); });
     const bool by_send = wanted_.operation == VerbsOperation::send;
     VerbsEndpoint endpoint(session_.adapter(), memory_,
                            {.queue_pairs = plan_.queue_pairs, .sends = plan_.depth, .receives = by_send ? Receiver::room(plan_) : 1});
@@ -157,7 +161,8 @@ class Passage {
     if (!posts_) wait_for_other(receiver);
     // Whoever posts has seen all of its messages complete before it came here, so nothing is on the way any more.
     session_.barrier();
-    if (receives_) seen.mismatches = count_mismatches(area(layout_.target), plan_, stamp_of(1 - session_.rank()));
+    const auto count = [&](std::span<const std::byte> bytes) { return count_mismatches(bytes, plan_, other); };
+    if (receives_) seen.mismatches = memory_.read(layout_.target, area, count);
     return seen;
   }
 
@@ -166,7 +171,6 @@ class Passage {
     if (direction_ == Direction::both) return true;
     return (direction_ == Direction::forward) == (rank == 0);
   }
-  [[nodiscard]] std::span<std::byte> area(std::size_t begin) const { return memory_.bytes().subspan(begin, plan_.area()); }
   [[nodiscard]] Stamp stamp_of(int source) const { return {.seed = number_ * 2 + static_cast<std::uint64_t>(source)}; }
 
   /// Takes sends in until the other rank has come to the end, which it says over TCP.
@@ -252,7 +256,7 @@ void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group,
     plans.push_back(plan_messages(size, wanted.pairs, wanted.depth, wanted.buffer));
     area = std::max(area, plans.back().area());
   }
-  const RegisteredMemory memory = session.adapter().memory(layout_for(area).size, Ordering::relaxed);
+  const RegisteredMemory memory = session.memory(layout_for(area).size, Ordering::relaxed);
   const SamplingPlan sampling = sampling_plan(given);
   std::uint64_t number = 0;
   for (const MessagePlan& plan : plans) {

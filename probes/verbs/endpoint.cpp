@@ -134,7 +134,7 @@ VerbsEndpoint::~VerbsEndpoint() {
 
 EndpointAddress VerbsEndpoint::address() const {
   EndpointAddress address{.queue_pairs = {}, .packet_sequence = state_->sequence,
-                          .memory = reinterpret_cast<std::uint64_t>(state_->memory->mapping.bytes().data()),
+                          .memory = state_->memory->address,
                           .remote_key = state_->memory->region->rkey};
   for (const auto& pair : state_->pairs) address.queue_pairs.push_back(pair->qp_num);
   return address;
@@ -186,7 +186,7 @@ void VerbsEndpoint::connect(const EndpointAddress& peer, const PathChoice& path)
 
 void VerbsEndpoint::post(VerbsOperation operation, std::uint32_t pair, std::span<const Transfer> transfers) {
   auto& state = *state_;
-  const auto base = reinterpret_cast<std::uint64_t>(state.memory->mapping.bytes().data());
+  const std::uint64_t base = state.memory->address;
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     const bool last = i + 1 == transfers.size();
     const bool inlines = operation != VerbsOperation::read && transfers[i].size <= state.inlined;
@@ -208,7 +208,7 @@ void VerbsEndpoint::post(VerbsOperation operation, std::uint32_t pair, std::span
 
 void VerbsEndpoint::post_receives(std::uint32_t pair, std::span<const Transfer> transfers) {
   auto& state = *state_;
-  const auto base = reinterpret_cast<std::uint64_t>(state.memory->mapping.bytes().data());
+  const std::uint64_t base = state.memory->address;
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     state.pieces[i] = {.addr = base + transfers[i].here, .length = transfers[i].size, .lkey = state.memory->region->lkey};
     state.receive_requests[i] = {.wr_id = std::uint64_t{pair} << 32 | 1,

@@ -1,6 +1,7 @@
 // verbs_latency: one message at a time between two RDMA ports, every sample kept, the largest too.
 #include <algorithm>
 #include <array>
+#include <span>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ constexpr Parameter kOwnParameters[] = {
     {.name = "batches", .unit = "1", .fallback = "10", .meaning = "batches of each size; batches times messages at most 200,000"},
     {.name = "warmup", .unit = "1", .fallback = "1000", .quick = "100", .meaning = "messages before the first batch, kept apart"},
 };
-constexpr auto kParameters = join(kVerbsParameters, kOwnParameters);
+constexpr auto kParameters = join(kVerbsParameters, kPlaceParameters, kOwnParameters);
 // Two readings of the clock, some 50 ns together, in 1 us or more; half of that in half of a round trip.
 constexpr double kInstrument = 0.03;
 constexpr Metric kMetrics[] = {
@@ -35,7 +36,7 @@ constexpr Metric kMetrics[] = {
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "inlined", .meaning = "largest message that is copied into the work request, B"},
 };
-constexpr auto kConditions = join(kVerbsConditions, kCounterConditions, kOwnConditions);
+constexpr auto kConditions = join(kVerbsConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "verbs_latency",
     .scope = Scope::group,  // of two ranks; one rank alone is a loopback
@@ -45,10 +46,12 @@ constexpr ProbeSpec kSpec{
         "size, and a sample is half of the host's time from posting to the arrival of the answer; with write both look at the last byte in "
         "memory, with send at the completion of the receive. Read: a sample is the time from posting to the completion, the whole round trip. "
         "Small messages are inlined where the device does that. The last byte counts the messages, so that each is seen to arrive once and in "
-        "turn; the other bytes are compared at both ends after the last message, over a target that held other bytes before. Samples come in "
+        "turn; the other bytes are compared at both ends after the last message, over a target that held other bytes before. In a GPU's memory, "
+        "where processors cannot look, nothing is counted or inlined, write is refused, and every byte is compared, the last one too; it is "
+        "filled and fetched back through the CUDA driver, and is reached as verbs_bandwidth reaches it. Samples come in "
         "batches; percentiles (type 7) and the largest sample are those of each batch, and no sample is left out.",
     .source = "linux-rdma/perftest 24.07 for the definitions; it leaves the two largest samples out and this probe does not.",
-    .needs = "RDMA adapters with active ports (InfiniBand, RoCE) on two nodes, rdma-core's libibverbs.so.1",
+    .needs = "RDMA adapters with active ports (InfiniBand, RoCE) on two nodes, rdma-core's libibverbs.so.1; for GPU memory NVIDIA's driver",
     .typical = {20},
     .deadline = {900},
     .parameters = kParameters,
@@ -74,7 +77,11 @@ Wanted wanted_of(const Parameters& given) {
   if (sizes.front().count < 2 || sizes.back() > kMaxMessage) {
     throw BadParameter(fmt::format("sizes: {} and {} B are not all from 2 B to 64 MiB", sizes.front().count, sizes.back().count));
   }
-  return {.operation = verbs_operation(given.text("operation")), .sizes = sizes, .messages = static_cast<std::size_t>(messages),
+  const VerbsOperation operation = verbs_operation(given.text("operation"));
+  if (given.text("memory") == "gpu" && operation == VerbsOperation::write) {
+    throw BadParameter("memory: the processors cannot see a write arrive in a GPU's memory; hint: --operation send, or read");
+  }
+  return {.operation = operation, .sizes = sizes, .messages = static_cast<std::size_t>(messages),
           .batches = static_cast<std::size_t>(batches), .warmup = static_cast<std::size_t>(warmup)};
 }
 
@@ -132,20 +139,22 @@ struct Played {
 Played play(Session& session, const RegisteredMemory& memory, const Wanted& wanted, Bytes size, std::uint64_t number) {
   const MessagePlan plan = plan_messages(size, 1, 2, {0});  // one slot
   const AreaLayout layout = layout_for(plan.area());
-  const auto source = memory.bytes().subspan(layout.source, plan.area()), target = memory.bytes().subspan(layout.target, plan.area());
   const Stamp mine{.seed = number * 2 + static_cast<std::uint64_t>(session.rank())}, other{.seed = number * 2 + static_cast<std::uint64_t>(1 - session.rank())};
-  const bool reads = wanted.operation == VerbsOperation::read;
-  fill_messages(source, plan, mine);
-  poison_messages(target, plan, other);
-  VerbsEndpoint endpoint(session.adapter(), memory, {.queue_pairs = 1, .sends = PingPong::kSends, .receives = PingPong::kReceives, .inlined = kInlined});
+  const bool reads = wanted.operation == VerbsOperation::read, visible = !memory.bytes().empty();
+  memory.write(layout.source, plan.area(), [&](std::span<std::byte> area) { fill_messages(area, plan, mine); });
+  memory.write(layout.target, plan.area(), [&](std::span<std::byte> area) { poison_messages(area, plan, other); });
+  // To inline is to have the processor copy the message, which it cannot from a GPU's memory.
+  VerbsEndpoint endpoint(session.adapter(), memory,
+                         {.queue_pairs = 1, .sends = PingPong::kSends, .receives = PingPong::kReceives, .inlined = visible ? kInlined : 0});
   PingPong game(endpoint, memory, layout, size, wanted.operation, session.stall_limit());
   session.connect(endpoint);
   Played played{.timed = exchange(game, wanted, session.rank() == 0), .mismatches = 0, .inlined = endpoint.inlined()};
   session.barrier();
   // The counting byte at the end was looked at with every message; the pattern of a message that is one byte shorter is the same.
   MessagePlan compared = plan;
-  if (!reads) compared.size.count -= 1;
-  if (!reads || session.rank() == 0) played.mismatches = count_mismatches(target, compared, other);
+  if (!reads && visible) compared.size.count -= 1;
+  const auto count = [&](std::span<const std::byte> area) { return count_mismatches(area, compared, other); };
+  if (!reads || session.rank() == 0) played.mismatches = memory.read(layout.target, plan.area(), count);
   return played;
 }
 
@@ -153,7 +162,7 @@ void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group,
   Session session(given, group);
   const MessagePlan largest = plan_messages(wanted.sizes.back(), 1, 2, {0});
   // Whoever looks at the last byte to see a message arrive must not see it before the others.
-  const RegisteredMemory memory = session.adapter().memory(layout_for(largest.area()).size, Ordering::strict);
+  const RegisteredMemory memory = session.memory(layout_for(largest.area()).size, Ordering::strict);
   std::uint64_t number = 0;
   std::uint32_t inlined = 0;
   for (const Bytes size : wanted.sizes) {

@@ -46,18 +46,23 @@ class Patience {
 }  // namespace
 
 PingPong::PingPong(VerbsEndpoint& endpoint, const RegisteredMemory& memory, const AreaLayout& layout, Bytes size, VerbsOperation operation, Seconds stall)
-    : endpoint_(endpoint), source_last_(memory.bytes().data() + layout.source + size.count - 1),
-      target_last_(memory.bytes().data() + layout.target + size.count - 1), operation_(operation), stall_(stall) {
+    : endpoint_(endpoint), operation_(operation), stall_(stall) {
   const bool reads = operation == VerbsOperation::read;
   const auto bytes = static_cast<std::uint32_t>(size.count);
   message_ = {.here = reads ? layout.target : layout.source, .there = reads ? layout.source : layout.target, .size = bytes};
   room_ = {.here = layout.target, .there = 0, .size = bytes};
-  if (!reads) *target_last_ = std::byte{0};
+  if (!memory.bytes().empty()) {
+    source_last_ = memory.bytes().data() + layout.source + size.count - 1;
+    target_last_ = memory.bytes().data() + layout.target + size.count - 1;
+  } else if (operation == VerbsOperation::write) {
+    throw std::logic_error("a write into memory that cannot be seen is never seen to arrive");
+  }
+  if (!reads && target_last_ != nullptr) *target_last_ = std::byte{0};
   if (operation == VerbsOperation::send) endpoint_.post_receives(0, std::vector<Transfer>(kReceives, room_));
 }
 
 void PingPong::throw_message() {
-  if (operation_ != VerbsOperation::read) *source_last_ = static_cast<std::byte>(++thrown_);
+  if (operation_ != VerbsOperation::read && source_last_ != nullptr) *source_last_ = static_cast<std::byte>(++thrown_);
   endpoint_.post(operation_, 0, {&message_, 1});
   ++posted_;
 }
@@ -83,7 +88,7 @@ void PingPong::await_receive() {
     if (patience.look()) reclaim();
   }
   const auto awaited = static_cast<std::uint8_t>(caught_ + 1);
-  if (look_at(target_last_) != awaited) throw std::runtime_error("a message arrived out of turn");
+  if (target_last_ != nullptr && look_at(target_last_) != awaited) throw std::runtime_error("a message arrived out of turn");
   caught_ = awaited;
   endpoint_.post_receives(0, {&room_, 1});
 }

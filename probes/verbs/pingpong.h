@@ -14,7 +14,8 @@
 namespace assay {
 
 /// Two ranks that throw one message to and fro. The last byte of a message counts the throws, so that a rank sees each one
-/// arrive and no old one is taken for a new one.
+/// arrive and no old one is taken for a new one. In memory that the processors cannot see nothing is counted: read and send alone
+/// are played there, and each completion, in the order that a reliable connection keeps, is one message.
 class PingPong {
  public:
   /// How large the queues must be.
@@ -38,8 +39,8 @@ class PingPong {
   void reclaim();
 
   VerbsEndpoint& endpoint_;
-  std::byte* source_last_;  ///< last byte of the message to throw
-  std::byte* target_last_;  ///< last byte of the message to catch
+  std::byte* source_last_ = nullptr;  ///< last byte of the message to throw; null where it cannot be seen
+  std::byte* target_last_ = nullptr;  ///< last byte of the message to catch; the same
   Transfer message_;        ///< as it is posted
   Transfer room_;           ///< as it is received
   VerbsOperation operation_;

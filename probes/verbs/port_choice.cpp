@@ -20,9 +20,21 @@ std::optional<int> whole(std::string_view text) {
   return value;
 }
 
+/// The NUMA node of "numa:1"; nothing for other text.
+std::optional<int> node_of(std::string_view wanted) {
+  constexpr std::string_view kPrefix = "numa:";
+  if (!wanted.starts_with(kPrefix)) return std::nullopt;
+  const auto node = whole(wanted.substr(kPrefix.size()));
+  if (!node || *node < 0) throw BadParameter(fmt::format("device: '{}' is not numa: and the number of a NUMA node", wanted));
+  return node;
+}
+
 std::string listed(const std::vector<PortFacts>& ports) {
   std::vector<std::string> words;
-  for (const auto& port : ports) words.push_back(fmt::format("{} {}", port.name(), port.state.empty() ? "without a state" : port.state));
+  for (const auto& port : ports) {
+    const std::string node = port.numa_node ? fmt::format(" on NUMA node {}", *port.numa_node) : "";
+    words.push_back(fmt::format("{} {}{}", port.name(), port.state.empty() ? "without a state" : port.state, node));
+  }
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -41,21 +53,25 @@ int rank_of(const Gid& gid) {
 
 }  // namespace
 
-const PortFacts& choose_port(const std::vector<PortFacts>& ports, std::string_view wanted) {
+std::vector<PortFacts> candidate_ports(const std::vector<PortFacts>& ports, std::string_view wanted) {
   if (ports.empty()) throw Skip("no RDMA device under /sys/class/infiniband: no adapter, or its driver is not loaded");
-  if (wanted != "auto") {
+  const auto node = node_of(wanted);
+  if (wanted != "auto" && !node) {
     const auto named = std::ranges::find_if(ports, [&](const PortFacts& port) { return port.name() == wanted || port.device == wanted; });
     if (named == ports.end()) throw std::runtime_error(fmt::format("device: '{}' is not here; there is {}", wanted, listed(ports)));
     if (!named->active()) throw std::runtime_error(fmt::format("device: {} is not active; there is {}", named->name(), listed(ports)));
-    return *named;
+    return {*named};
   }
-  const PortFacts* best = nullptr;
+  const auto rate = [](const PortFacts& of) { return of.rate ? of.rate->count : 0; };
+  std::vector<PortFacts> fastest;
   for (const auto& port : ports) {
-    const auto rate = [](const PortFacts& of) { return of.rate ? of.rate->count : 0; };
-    if (port.active() && (best == nullptr || rate(port) > rate(*best))) best = &port;
+    if (!port.active() || (node && port.numa_node != node)) continue;
+    if (!fastest.empty() && rate(port) > rate(fastest.front())) fastest.clear();
+    if (fastest.empty() || rate(port) == rate(fastest.front())) fastest.push_back(port);
   }
-  if (best == nullptr) throw Skip(fmt::format("no RDMA port is active; there is {}", listed(ports)));
-  return *best;
+  if (fastest.empty() && node) throw std::runtime_error(fmt::format("device: no port of NUMA node {} is active; there is {}", *node, listed(ports)));
+  if (fastest.empty()) throw Skip(fmt::format("no RDMA port is active; there is {}", listed(ports)));
+  return fastest;
 }
 
 const Gid& choose_gid(const PortFacts& port, std::string_view wanted) {

@@ -11,10 +11,11 @@
 
 namespace assay {
 
-/// The port that `wanted` names: "auto", a device ("mlx5_0": its first port) or a port ("mlx5_0/2"). "auto" takes the fastest
-/// active port, among equals the first by name. Throws Skip when there is no port at all, or with "auto" none is active;
-/// std::runtime_error with what there is when a named one is not there or not active.
-const PortFacts& choose_port(const std::vector<PortFacts>& ports, std::string_view wanted);
+/// The ports that `wanted` names, by name and never none: "auto": the fastest active ones; "numa:1": the fastest active ones on
+/// that NUMA node; a device ("mlx5_0": its first port) or a port ("mlx5_0/2"): that one. Throws Skip when there is no port at
+/// all, or with "auto" none is active; std::runtime_error with what there is when the named one is not there or not active, or no
+/// port of the NUMA node is.
+std::vector<PortFacts> candidate_ports(const std::vector<PortFacts>& ports, std::string_view wanted);
 
 /// The GID that `wanted` names: an index, or "auto": on Ethernet RoCE v2 with an IPv4 address, then RoCE v2 with another address
 /// that is not link-local, then any RoCE v2, then RoCE v1; on InfiniBand the first. Throws BadParameter for text that is

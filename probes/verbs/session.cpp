@@ -88,8 +88,8 @@ Session::Session(const Parameters& given, Rendezvous& group) : group_(group), st
                       .traffic_class = static_cast<int>(in_range(given, "traffic_class", kMaxTrafficClass)),
                       .service_level = static_cast<int>(in_range(given, "service_level", kMaxServiceLevel))};
   const MachineTree tree(root_);
-  const auto ports = read_ports(tree);
-  const PortFacts& chosen = choose_port(ports, given.text("device"));
+  place_.emplace(given, tree, group.rank());
+  const PortFacts& chosen = place_->port();
   const Gid gid = choose_gid(chosen, given.text("gid_index"));
   binding_ = std::make_unique<CpuBinding>(local_cpus(tree, chosen.device));
   adapter_.emplace(chosen);
@@ -155,8 +155,8 @@ void Session::record_conditions(Recorder& record, const RegisteredMemory& memory
   record.condition("completion_timestamps", adapter_->limits().completion_timestamps);
   if (port().numa_node) record.condition("numa_node", std::int64_t{*port().numa_node});
   record.condition("cpus_bound", binding_->bound());
-  record.condition("memory", std::string("host"));
   record.condition("library", adapter_->library());
+  place_->record(record, tree, memory);
   record_counters(record, before_, read_counters(tree, port()));
   for (const auto& now : read_ports(tree)) {
     if (now.name() != mine_.port) continue;
@@ -168,13 +168,14 @@ void Session::record_conditions(Recorder& record, const RegisteredMemory& memory
 
 void run_pair(const Parameters& given, const Placement& placement, Recorder& record,
               const std::function<void(Rendezvous&, Recorder*)>& part, Seconds exchange) {
+  check_place(given);
   const RendezvousLimits limits{.exchange = exchange};
   const bool loopback = given.text("path") == "loopback";
   if (placement.world > 2) throw std::runtime_error(fmt::format("{} ranks: a pair has two; hint: scope pair", placement.world));
   if (placement.world == 1 && loopback) return run_loopback(record, part, limits);
   if (placement.world == 1) {
     const MachineTree tree(given.text("root"));
-    (void)choose_port(read_ports(tree), given.text("device"));  // the lack of an adapter is the better reason
+    (void)candidate_ports(read_ports(tree), given.text("device"));  // the lack of an adapter is the better reason
     throw Skip("one rank: a fabric is measured between two machines; hint: --path loopback measures one port as such");
   }
   Rendezvous group = meet(placement, limits);

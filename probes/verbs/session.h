@@ -17,17 +17,20 @@
 #include "probes/verbs/counters.h"
 #include "probes/verbs/endpoint.h"
 #include "probes/verbs/introduction.h"
+#include "probes/verbs/payload_place.h"
 
 namespace assay {
 
-/// The parameters that both verbs probes have.
+/// The parameters of both verbs probes, besides those of the payload's place.
 inline constexpr Parameter kVerbsParameters[] = {
     {.name = "operation", .fallback = "write", .meaning = "RDMA write, RDMA read, or send and receive", .choices = kVerbsOperations},
     {.name = "path",
      .fallback = "fabric",
      .meaning = "fabric: from one machine to another; loopback: one port of this machine, which is no test of cables and switches",
      .choices = "fabric loopback"},
-    {.name = "device", .fallback = "auto", .meaning = "RDMA device (mlx5_0) or port (mlx5_0/2); auto: the fastest active port"},
+    {.name = "device",
+     .fallback = "auto",
+     .meaning = "RDMA device (mlx5_0) or port (mlx5_0/2); auto: the fastest active port, numa:1: that of a NUMA node; with memory gpu the nearest of equals"},
     {.name = "gid_index", .fallback = "auto", .meaning = "entry of the GID table; auto: RoCE v2 over IPv4 before others"},
     {.name = "mtu", .fallback = "auto", .meaning = "path MTU in B; auto: the smaller of both ports' active MTUs", .choices = "auto 256 512 1024 2048 4096"},
     {.name = "traffic_class", .unit = "1", .fallback = "0", .meaning = "of the global route header, 0 to 255; its upper six bits are the DSCP of RoCE v2"},
@@ -36,7 +39,7 @@ inline constexpr Parameter kVerbsParameters[] = {
     {.name = "root", .fallback = "/", .meaning = "where /sys and /proc of the machine are; for tests"},
 };
 
-/// The conditions that a session records, besides those of counters.
+/// The conditions that a session records, besides those of place and counters.
 inline constexpr ConditionSpec kVerbsConditions[] = {
     {.name = "path", .meaning = "fabric: two machines; loopback: one port"},
     {.name = "local", .meaning = "this rank's host, port and address"},
@@ -65,7 +68,6 @@ inline constexpr ConditionSpec kVerbsConditions[] = {
     {.name = "completion_timestamps", .meaning = "whether the device has a clock for completions; times here are the host's in any case"},
     {.name = "numa_node", .meaning = "NUMA node of the device, where the kernel tells"},
     {.name = "cpus_bound", .meaning = "whether the measuring thread, and with it the memory, stays on the CPUs of that node"},
-    {.name = "memory", .meaning = "where the payload lies: host"},
     {.name = "library", .meaning = "path of libibverbs"},
 };
 
@@ -77,6 +79,8 @@ class Session {
   Session(const Parameters& given, Rendezvous& group);
 
   [[nodiscard]] Adapter& adapter() { return *adapter_; }
+  /// `size` bytes for messages, where the parameters want them; they must be gone before the session is.
+  [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering) const { return place_->make(*adapter_, size, ordering); }
   [[nodiscard]] int rank() const { return group_.rank(); }
   [[nodiscard]] Seconds stall_limit() const { return stall_limit_; }
   /// What is measured: a pair, or one port.
@@ -99,6 +103,7 @@ class Session {
   Seconds stall_limit_;
   bool loopback_ = false;
   std::string root_;
+  std::optional<PayloadPlace> place_;
   std::optional<Adapter> adapter_;
   std::unique_ptr<CpuBinding> binding_;
   Introduction mine_, other_;

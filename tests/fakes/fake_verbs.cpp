@@ -1,5 +1,7 @@
 // fake_verbs: a libibverbs for tests. Queue pairs of one process move memory at once, so that both ranks of a loopback can be
-// played without an adapter. ASSAY_FAKE_VERBS names one fault: corrupt, lose, fail, small, locked, locked_memory.
+// played without an adapter. Memory is reached through regions alone; a GPU's is that of fake_cuda, as a dma-buf (a file that is
+// mapped) or through what stands for nvidia-peermem. ASSAY_FAKE_VERBS names one fault: corrupt, lose, fail, small, locked,
+// locked_memory, inlines, no_dmabuf, no_peermem, no_gpu_memory.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -14,6 +16,9 @@
 #include <string_view>
 #include <vector>
 
+#include <dlfcn.h>
+#include <sys/mman.h>
+
 #include <infiniband/verbs.h>
 
 #undef ibv_get_device_list
@@ -26,6 +31,12 @@ bool fault(std::string_view name) {
   const char* const wanted = std::getenv("ASSAY_FAKE_VERBS");
   return wanted != nullptr && name == wanted;
 }
+
+/// A registered region: addresses as requests have them, and where the bytes are.
+struct FakeRegion : ibv_mr {
+  std::byte* content = nullptr;
+  bool mapped = false;  // of a dma-buf
+};
 
 struct FakeQueue : ibv_cq {
   std::deque<ibv_wc> done;
@@ -41,12 +52,22 @@ struct FakePair : ibv_qp {
 struct World {
   std::mutex lock;
   std::map<std::uint32_t, FakePair*> pairs;
-  std::uint32_t next_pair = 17;
+  std::map<std::uint32_t, FakeRegion*> regions;
+  std::uint32_t next_pair = 17, next_key = 7;
 };
 World world;  // what a machine has one of
 
+/// The `length` bytes at `address` of the region with this key; null outside of it.
+std::byte* reach(std::uint32_t key, std::uint64_t address, std::size_t length) {
+  const auto found = world.regions.find(key);
+  if (found == world.regions.end()) return nullptr;
+  const auto begin = reinterpret_cast<std::uint64_t>(found->second->addr);
+  if (address < begin || address + length > begin + found->second->length) return nullptr;
+  return found->second->content + (address - begin);
+}
+
 /// The last byte last, as adapters write without relaxed ordering, and as one access that a reader may race with.
-void move(void* target, const void* source, std::size_t bytes) {
+void bring(void* target, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   auto* const to = static_cast<std::byte*>(target);
   const auto* const from = static_cast<const std::byte*>(source);
@@ -67,28 +88,34 @@ void complete(ibv_cq* queue, std::uint64_t id, ibv_wc_status status) {
 void deliver(FakePair& pair) {
   while (!pair.waiting.empty() && !pair.rooms.empty()) {
     const auto& payload = pair.waiting.front();
-    move(reinterpret_cast<void*>(pair.room_pieces.front().addr), payload.data(), payload.size());
-    complete(pair.recv_cq, pair.rooms.front().wr_id, IBV_WC_SUCCESS);
+    const ibv_sge& room = pair.room_pieces.front();
+    std::byte* const to = reach(room.lkey, room.addr, payload.size());
+    if (to != nullptr) bring(to, payload.data(), payload.size());
+    complete(pair.recv_cq, pair.rooms.front().wr_id, to == nullptr ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS);
     pair.waiting.pop_front();
     pair.rooms.pop_front();
     pair.room_pieces.pop_front();
   }
 }
 
-/// Whether the peer was there to take it.
+/// Whether the peer was there to take it, and the memory of both.
 bool carry_out(FakePair& pair, const ibv_send_wr& request) {
   const auto found = world.pairs.find(pair.peer);
   if (found == world.pairs.end()) return false;
   FakePair* const peer = found->second;
   const ibv_sge& piece = *request.sg_list;
-  void* const here = reinterpret_cast<void*>(piece.addr);
-  if (request.opcode == IBV_WR_RDMA_WRITE) move(reinterpret_cast<void*>(request.wr.rdma.remote_addr), here, piece.length);
-  if (request.opcode == IBV_WR_RDMA_READ) move(here, reinterpret_cast<const void*>(request.wr.rdma.remote_addr), piece.length);
+  const bool inlined = (request.send_flags & IBV_SEND_INLINE) != 0;  // then the processor reads it, whatever the key
+  std::byte* const here = inlined ? reinterpret_cast<std::byte*>(piece.addr) : reach(piece.lkey, piece.addr, piece.length);
+  if (here == nullptr) return false;
   if (request.opcode == IBV_WR_SEND) {
-    const auto* const bytes = static_cast<const std::byte*>(here);
-    peer->waiting.emplace_back(bytes, bytes + piece.length);
+    peer->waiting.emplace_back(here, here + piece.length);
     deliver(*peer);
+    return true;
   }
+  std::byte* const there = reach(request.wr.rdma.rkey, request.wr.rdma.remote_addr, piece.length);
+  if (there == nullptr) return false;
+  if (request.opcode == IBV_WR_RDMA_WRITE) bring(there, here, piece.length);
+  if (request.opcode == IBV_WR_RDMA_READ) bring(here, there, piece.length);
   return true;
 }
 
@@ -125,6 +152,28 @@ int poll_cq(ibv_cq* queue, int most, ibv_wc* taken) {
     done.pop_front();
   }
   return count;
+}
+
+/// The bytes of a GPU's memory behind `address`, by the fake driver that is loaded beside this; null where there are none.
+void* behind_peermem(void* address, std::size_t length) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (driver == nullptr) return nullptr;
+  const auto find = reinterpret_cast<void* (*)(unsigned long long, std::size_t)>(dlsym(driver, "fake_cuda_peermem"));
+  return find == nullptr ? nullptr : find(reinterpret_cast<unsigned long long>(address), length);
+}
+
+ibv_mr* region_at(ibv_pd* domain, void* address, std::size_t length, std::byte* content, bool mapped) {
+  const std::lock_guard guard(world.lock);
+  auto region = std::make_unique<FakeRegion>();
+  region->context = domain->context;
+  region->pd = domain;
+  region->addr = address;
+  region->length = length;
+  region->lkey = region->rkey = world.next_key++;
+  region->content = content;
+  region->mapped = mapped;
+  world.regions[region->rkey] = region.get();
+  return region.release();
 }
 
 ibv_device device = {};
@@ -185,17 +234,34 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t length, int) {
     errno = ENOMEM;
     return nullptr;
   }
-  auto region = std::make_unique<ibv_mr>();
-  region->context = domain->context;
-  region->pd = domain;
-  region->addr = address;
-  region->length = length;
-  region->lkey = region->rkey = 7;
-  return region.release();
+  void* const of_gpu = behind_peermem(address, length);
+  if (of_gpu != nullptr && (fault("no_peermem") || fault("no_gpu_memory"))) {
+    errno = EFAULT;  // as the kernel, which finds no page there
+    return nullptr;
+  }
+  return region_at(domain, address, length, static_cast<std::byte*>(of_gpu != nullptr ? of_gpu : address), false);
 }
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* domain, void* address, std::size_t length, std::uint64_t, unsigned) { return ibv_reg_mr(domain, address, length, 0); }
+#ifndef ASSAY_WITHOUT_DMABUF
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t length, std::uint64_t address, int file, int) {
+  if (fault("no_dmabuf") || fault("no_gpu_memory")) {
+    errno = EOPNOTSUPP;
+    return nullptr;
+  }
+  if (offset != 0) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  void* const content = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (content == MAP_FAILED) return nullptr;
+  return region_at(domain, reinterpret_cast<void*>(address), length, static_cast<std::byte*>(content), true);
+}
+#endif
 int ibv_dereg_mr(ibv_mr* region) {
-  const std::unique_ptr<ibv_mr> owned(region);
+  const std::lock_guard guard(world.lock);
+  const std::unique_ptr<FakeRegion> owned(static_cast<FakeRegion*>(region));
+  if (owned->mapped) munmap(owned->content, owned->length);
+  world.regions.erase(region->rkey);
   return 0;
 }
 
@@ -210,7 +276,7 @@ int ibv_destroy_cq(ibv_cq* queue) {
 }
 
 ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
-  if (wanted->cap.max_inline_data > 64) {  // as a device that inlines less: it says no to the whole
+  if (wanted->cap.max_inline_data > 64 && !fault("inlines")) {  // as a device that inlines less: it says no to the whole
     errno = EINVAL;
     return nullptr;
   }

@@ -92,19 +92,19 @@ TEST(port_choice, auto_takes_the_fastest_active_port) {
   add_port(tree, {.device = "mlx5_1"});
   add_port(tree, {.device = "mlx5_2", .state = "1: DOWN", .rate = "800 Gb/sec (8X NDR)"});
   const auto ports = read_ports(MachineTree(tree.path()));
-  EXPECT_EQ(choose_port(ports, "auto").name(), "mlx5_1/1");
-  EXPECT_EQ(choose_port(ports, "mlx5_0").name(), "mlx5_0/1");
-  EXPECT_EQ(choose_port(ports, "mlx5_0/1").name(), "mlx5_0/1");
+  EXPECT_EQ(candidate_ports(ports, "auto").front().name(), "mlx5_1/1");
+  EXPECT_EQ(candidate_ports(ports, "mlx5_0").front().name(), "mlx5_0/1");
+  EXPECT_EQ(candidate_ports(ports, "mlx5_0/1").front().name(), "mlx5_0/1");
 }
 
 TEST(port_choice, a_port_that_is_not_there_or_down_is_named_with_what_there_is) {
   const FakeTree tree;
   add_port(tree, {.device = "mlx5_2", .state = "1: DOWN"});
   const auto ports = read_ports(MachineTree(tree.path()));
-  EXPECT_EQ(words_of([&] { (void)choose_port(ports, "mlx5_7"); }), "device: 'mlx5_7' is not here; there is mlx5_2/1 DOWN");
-  EXPECT_EQ(words_of([&] { (void)choose_port(ports, "mlx5_2"); }), "device: mlx5_2/1 is not active; there is mlx5_2/1 DOWN");
-  EXPECT_THROW((void)choose_port(ports, "auto"), Skip);
-  EXPECT_THROW((void)choose_port({}, "auto"), Skip);
+  EXPECT_EQ(words_of([&] { (void)candidate_ports(ports, "mlx5_7"); }), "device: 'mlx5_7' is not here; there is mlx5_2/1 DOWN");
+  EXPECT_EQ(words_of([&] { (void)candidate_ports(ports, "mlx5_2"); }), "device: mlx5_2/1 is not active; there is mlx5_2/1 DOWN");
+  EXPECT_THROW((void)candidate_ports(ports, "auto"), Skip);
+  EXPECT_THROW((void)candidate_ports({}, "auto"), Skip);
 }
 
 TEST(port_choice, auto_prefers_roce_v2_over_ipv4) {

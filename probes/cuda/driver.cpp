@@ -1,0 +1,137 @@
+// driver: functions by name, GPUs by UUID.
+#include "probes/cuda/driver.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "probes/core/library.h"
+#include "probes/core/probe.h"
+#include "probes/cuda/choice.h"
+
+namespace assay {
+
+namespace api = cuda_api;
+namespace {
+
+constexpr int kTextSize = 96;  // an address takes 13 characters with its zero; the longest names some 40
+
+template <class Function>
+void need(const Library& library, Function& function, const char* name) {
+  function = library.symbol<Function>(name);
+}
+
+api::Functions functions_of(const Library& library) {
+  api::Functions f;
+  need(library, f.init, "cuInit");
+  need(library, f.driver_version, "cuDriverGetVersion");
+  need(library, f.error_string, "cuGetErrorString");
+  need(library, f.count, "cuDeviceGetCount");
+  need(library, f.device, "cuDeviceGet");
+  need(library, f.name, "cuDeviceGetName");
+  need(library, f.pci_bus_id, "cuDeviceGetPCIBusId");
+  need(library, f.uuid, "cuDeviceGetUuid_v2");
+  need(library, f.attribute, "cuDeviceGetAttribute");
+  need(library, f.retain_context, "cuDevicePrimaryCtxRetain");
+  need(library, f.release_context, "cuDevicePrimaryCtxRelease_v2");
+  need(library, f.use_context, "cuCtxSetCurrent");
+  need(library, f.synchronize, "cuCtxSynchronize");
+  need(library, f.allocate, "cuMemAlloc_v2");
+  need(library, f.free, "cuMemFree_v2");
+  need(library, f.set_bytes, "cuMemsetD8_v2");
+  need(library, f.copy_in, "cuMemcpyHtoD_v2");
+  need(library, f.copy_out, "cuMemcpyDtoH_v2");
+  need(library, f.pointer_attribute, "cuPointerSetAttribute");
+  f.range_handle = library.optional_symbol<decltype(f.range_handle)>("cuMemGetHandleForAddressRange");
+  f.flush_writes = library.optional_symbol<decltype(f.flush_writes)>("cuFlushGPUDirectRDMAWrites");
+  return f;
+}
+
+bool same_letters(std::string_view a, std::string_view b) {
+  const auto low = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  return std::ranges::equal(a, b, {}, low, low);
+}
+
+}  // namespace
+
+struct CudaDriver::State {
+  Library library = Library::open(api::kLibrary, "the CUDA driver's library");
+  api::Functions functions = functions_of(library);
+};
+
+CudaDriver::CudaDriver() : state_(std::make_unique<State>()) {
+  const api::Result code = functions().init(0);
+  if (code == api::kNoDevice) throw Skip(fmt::format("the CUDA driver at {} shows no GPU to this process", path()));
+  if (code == api::kStubLibrary) throw Skip(fmt::format("{} is the Toolkit's stub and no driver", path()));
+  demand(code, "cuInit");
+}
+
+CudaDriver::CudaDriver(CudaDriver&&) noexcept = default;
+CudaDriver::~CudaDriver() = default;
+const std::string& CudaDriver::path() const { return state_->library.path(); }
+const api::Functions& CudaDriver::functions() const { return state_->functions; }
+
+std::string CudaDriver::words(api::Result code) const {
+  const char* text = nullptr;
+  const bool known = functions().error_string(code, &text) == api::kSuccess && text != nullptr;
+  return fmt::format("{} (CUDA error {})", known ? text : "an error without a name", code);
+}
+
+void CudaDriver::demand(api::Result code, std::string_view what) const {
+  if (code != api::kSuccess) throw std::runtime_error(fmt::format("{}: {}", what, words(code)));
+}
+
+std::string CudaDriver::version() const {
+  constexpr int kMajor = 1000, kMinor = 10;  // 13.0 is 13000, 11.7 is 11070 (cuDriverGetVersion)
+  int version = 0;
+  demand(functions().driver_version(&version), "cuDriverGetVersion");
+  return fmt::format("{}.{}", version / kMajor, version % kMajor / kMinor);
+}
+
+std::vector<DriverGpu> CudaDriver::gpus() const {
+  const auto& f = functions();
+  int count = 0;
+  demand(f.count(&count), "cuDeviceGetCount");
+  std::vector<DriverGpu> gpus;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    api::Device device = 0;
+    std::array<char, kTextSize> name = {}, address = {};
+    api::Uuid uuid = {};
+    demand(f.device(&device, ordinal), "cuDeviceGet");
+    demand(f.name(name.data(), kTextSize - 1, device), "cuDeviceGetName");
+    demand(f.pci_bus_id(address.data(), kTextSize - 1, device), "cuDeviceGetPCIBusId");
+    demand(f.uuid(&uuid, device), "cuDeviceGetUuid");
+    const auto attribute = [&](int which) {
+      int value = 0;
+      // A driver that is older than an attribute does not know it, and then the GPU cannot do it.
+      return f.attribute(&value, which, device) == api::kSuccess ? value : 0;
+    };
+    gpus.push_back({.ordinal = device,
+                    .uuid = uuid_text(uuid.bytes),
+                    .pci_bus_id = pci_bus_id_text(address.data()),
+                    .name = name.data(),
+                    .dma_buf = attribute(api::kAttributeDmaBuf) != 0,
+                    .peermem = attribute(api::kAttributeRdma) != 0,
+                    .flushes = (attribute(api::kAttributeFlush) & api::kFlushByHost) != 0});
+  }
+  if (gpus.empty()) throw Skip(fmt::format("the CUDA driver at {} shows no GPU to this process", path()));
+  std::ranges::sort(gpus, {}, &DriverGpu::pci_bus_id);
+  return gpus;
+}
+
+const DriverGpu& gpu_named(const std::vector<DriverGpu>& gpus, std::string_view wanted) {
+  const auto found = std::ranges::find_if(gpus, [&](const DriverGpu& gpu) {
+    return same_letters(gpu.uuid, wanted) || gpu.pci_bus_id == pci_bus_id_text(wanted);
+  });
+  if (found != gpus.end()) return *found;
+  std::vector<std::string> there;
+  for (const auto& gpu : gpus) there.push_back(fmt::format("{} at {}", gpu.uuid, gpu.pci_bus_id));
+  throw Skip(fmt::format("gpu: this node has no GPU '{}'; it has {}; hint: give a UUID, a PCI bus id, or affine",
+                         wanted, fmt::join(there, ", ")));
+}
+
+}  // namespace assay

@@ -1,0 +1,55 @@
+// driver: the GPUs of a node as NVIDIA's CUDA driver shows them. Opened at run time; needs no CUDA Toolkit to build.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "probes/cuda/driver_api.h"
+
+namespace assay {
+
+/// One GPU as the driver shows it to this process.
+struct DriverGpu {
+  int ordinal = 0;         ///< the driver's number, for its calls alone; never recorded
+  std::string uuid;        ///< "GPU-8f2…"
+  std::string pci_bus_id;  ///< "0000:1b:00.0", as under /sys/bus/pci/devices
+  std::string name;        ///< "NVIDIA H200"
+  bool dma_buf = false;    ///< whether its memory can be shared as a dma-buf
+  bool peermem = false;    ///< whether nvidia-peermem could reach its memory (GPUDirect RDMA)
+  bool flushes = false;    ///< whether writes from outside are flushed by a call
+};
+
+/// The CUDA driver, initialised for this process.
+class CudaDriver {
+ public:
+  /// Opens libcuda.so.1 (see Library::open) and initialises it. Throws Skip when the library is missing, is a stub,
+  /// lacks a function, or shows no GPU; std::runtime_error with its words when it fails otherwise.
+  CudaDriver();
+  CudaDriver(CudaDriver&&) noexcept;
+  ~CudaDriver();
+
+  /// Every GPU that the driver shows to this process, by PCI bus id.
+  [[nodiscard]] std::vector<DriverGpu> gpus() const;
+  /// The CUDA version that the driver supports at most, "13.0".
+  [[nodiscard]] std::string version() const;
+  /// Where the library was found.
+  [[nodiscard]] const std::string& path() const;
+  /// The functions, for GpuMemory.
+  [[nodiscard]] const cuda_api::Functions& functions() const;
+  /// The driver's words for a result.
+  [[nodiscard]] std::string words(cuda_api::Result code) const;
+  /// Throws std::runtime_error "what: words of code" when a call returned `code` other than success.
+  void demand(cuda_api::Result code, std::string_view what) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The GPU of `gpus` whose UUID or PCI bus id is `wanted`, in any spelling. Throws Skip with the GPUs there are when
+/// none is named so; a number alone names none, because drivers count GPUs in orders of their own.
+const DriverGpu& gpu_named(const std::vector<DriverGpu>& gpus, std::string_view wanted);
+
+}  // namespace assay

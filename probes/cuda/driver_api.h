@@ -1,0 +1,67 @@
+// driver_api: the part of NVIDIA's CUDA driver API that is used here: names, numbers and layouts of its public cuda.h
+// (CUDA 13.0), declared so that neither building nor starting needs the Toolkit or the driver.
+#pragma once
+
+#include <cstddef>
+
+namespace assay::cuda_api {
+
+/// The file name of the library that every NVIDIA driver installs.
+inline constexpr const char* kLibrary = "libcuda.so.1";
+
+/// Result of every call (CUresult).
+using Result = int;
+inline constexpr Result kSuccess = 0, kStubLibrary = 34, kNoDevice = 100;
+
+/// One GPU (CUdevice): its number among those that the driver shows to this process.
+using Device = int;
+/// An address in a GPU's memory (CUdeviceptr).
+using Address = unsigned long long;
+/// A context; the library alone knows what it points to.
+struct ContextTag;
+using Context = ContextTag*;
+
+/// 16 bytes that name a GPU (CUuuid).
+struct Uuid {
+  std::byte bytes[16];
+};
+static_assert(sizeof(Uuid) == 16);
+
+/// Attributes of cuDeviceGetAttribute: whether nvidia-peermem and dma-buf may reach the memory, and a bit mask of how
+/// writes from outside are flushed, of which bit 0 stands for cuFlushGPUDirectRDMAWrites.
+inline constexpr int kAttributeRdma = 116, kAttributeFlush = 117, kAttributeDmaBuf = 124;
+inline constexpr int kFlushByHost = 1;
+/// CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.
+inline constexpr int kPointerSyncMemops = 6, kHandleDmaBuf = 1;
+/// Target and scope of cuFlushGPUDirectRDMAWrites: the current context, visible to the owner of the memory.
+inline constexpr int kFlushCurrent = 0, kFlushToOwner = 100;
+
+template <class... Arguments>
+using Call = Result (*)(Arguments...);
+
+/// The functions, as the library exports them; the optional ones are null where this version of it has none.
+struct Functions {
+  Call<unsigned> init = nullptr;
+  Call<int*> driver_version = nullptr;
+  Call<Result, const char**> error_string = nullptr;
+  Call<int*> count = nullptr;
+  Call<Device*, int> device = nullptr;
+  Call<char*, int, Device> name = nullptr;
+  Call<char*, int, Device> pci_bus_id = nullptr;
+  Call<Uuid*, Device> uuid = nullptr;
+  Call<int*, int, Device> attribute = nullptr;
+  Call<Context*, Device> retain_context = nullptr;
+  Call<Device> release_context = nullptr;
+  Call<Context> use_context = nullptr;
+  Call<> synchronize = nullptr;
+  Call<Address*, std::size_t> allocate = nullptr;
+  Call<Address> free = nullptr;
+  Call<Address, unsigned char, std::size_t> set_bytes = nullptr;
+  Call<Address, const void*, std::size_t> copy_in = nullptr;
+  Call<void*, Address, std::size_t> copy_out = nullptr;
+  Call<const void*, int, Address> pointer_attribute = nullptr;
+  Call<void*, Address, std::size_t, int, unsigned long long> range_handle = nullptr;  ///< optional: since CUDA 11.7
+  Call<int, int> flush_writes = nullptr;                                              ///< optional: since CUDA 11.3
+};
+
+}  // namespace assay::cuda_api

@@ -1,0 +1,104 @@
+// gpu_memory: cuMemAlloc to cuMemGetHandleForAddressRange.
+#include "probes/cuda/gpu_memory.h"
+
+#include <stdexcept>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace assay {
+
+namespace api = cuda_api;
+namespace {
+
+constexpr std::size_t kGpuPage = std::size_t{2} << 20;  // the largest page that drivers map plain allocations with
+
+/// A file descriptor that is closed at the end of its block.
+struct Lent {
+  int number = -1;
+  ~Lent() {
+    if (number >= 0) (void)close(number);  // whoever mapped it holds the memory by itself
+  }
+};
+
+}  // namespace
+
+struct GpuMemory::State {
+  State(const CudaDriver& of, const DriverGpu& on, std::size_t bytes) : driver(of), gpu(on), size(bytes) {
+    const auto& f = driver.functions();
+    driver.demand(f.retain_context(&context, gpu.ordinal), fmt::format("cuDevicePrimaryCtxRetain of {}", gpu.uuid));
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    const auto& f = driver.functions();
+    // At the end nothing can be done about a call that fails; the driver takes all back with the process.
+    if (address != 0 && f.use_context(context) == api::kSuccess) (void)f.free(address);
+    (void)f.release_context(gpu.ordinal);  // as above
+  }
+
+  /// The functions, with the context current on this thread.
+  [[nodiscard]] const api::Functions& current() const {
+    driver.demand(driver.functions().use_context(context), "cuCtxSetCurrent");
+    return driver.functions();
+  }
+
+  const CudaDriver& driver;
+  DriverGpu gpu;
+  std::size_t size;
+  api::Context context = nullptr;
+  api::Address address = 0;
+};
+
+GpuMemory::GpuMemory(const CudaDriver& driver, const DriverGpu& gpu, Bytes size)
+    : state_(std::make_unique<State>(driver, gpu, static_cast<std::size_t>(size.count))) {
+  const std::size_t whole = (state_->size + kGpuPage - 1) / kGpuPage * kGpuPage;
+  const auto& f = state_->current();
+  driver.demand(f.allocate(&state_->address, whole), fmt::format("cuMemAlloc of {} B on {}", whole, gpu.uuid));
+  // Copies then return when they are done, which other devices cannot order themselves (GPUDirect RDMA, 2.6).
+  const unsigned on = 1;
+  driver.demand(f.pointer_attribute(&on, api::kPointerSyncMemops, state_->address),
+                "cuPointerSetAttribute SYNC_MEMOPS");
+  driver.demand(f.set_bytes(state_->address, 0, whole), "cuMemsetD8");
+  driver.demand(f.synchronize(), "cuCtxSynchronize");
+}
+
+GpuMemory::GpuMemory(GpuMemory&&) noexcept = default;
+GpuMemory::~GpuMemory() = default;
+std::uint64_t GpuMemory::address() const { return state_->address; }
+std::size_t GpuMemory::size() const { return state_->size; }
+const DriverGpu& GpuMemory::gpu() const { return state_->gpu; }
+
+void GpuMemory::write(std::size_t begin, std::span<const std::byte> bytes) const {
+  const auto& f = state_->current();
+  state_->driver.demand(f.copy_in(state_->address + begin, bytes.data(), bytes.size()), "cuMemcpyHtoD");
+  state_->driver.demand(f.synchronize(), "cuCtxSynchronize");
+}
+
+void GpuMemory::read(std::size_t begin, std::span<std::byte> bytes) const {
+  const auto& f = state_->current();
+  if (f.flush_writes != nullptr && state_->gpu.flushes) {
+    state_->driver.demand(f.flush_writes(api::kFlushCurrent, api::kFlushToOwner), "cuFlushGPUDirectRDMAWrites");
+  }
+  state_->driver.demand(f.copy_out(bytes.data(), state_->address + begin, bytes.size()), "cuMemcpyDtoH");
+}
+
+std::string GpuMemory::lend_dma_buf(const std::function<void(int, std::uint64_t)>& use) const {
+  const auto& f = state_->current();
+  if (f.range_handle == nullptr) {
+    return fmt::format("the driver at {} has no cuMemGetHandleForAddressRange (CUDA 11.7)", state_->driver.path());
+  }
+  if (!state_->gpu.dma_buf) return fmt::format("the driver does not share memory of {} as a dma-buf", state_->gpu.uuid);
+  // The range must begin and end on pages of the host, which may be larger than the alignment of an allocation.
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t offset = state_->address % page;
+  const std::size_t length = (offset + state_->size + page - 1) / page * page;
+  Lent lent;
+  const auto code = f.range_handle(&lent.number, state_->address - offset, length, api::kHandleDmaBuf, 0);
+  if (code != api::kSuccess) return fmt::format("cuMemGetHandleForAddressRange: {}", state_->driver.words(code));
+  use(lent.number, offset);
+  return "";
+}
+
+}  // namespace assay

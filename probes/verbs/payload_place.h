@@ -1,0 +1,73 @@
+// payload_place: where a rank's payload lies, in this host's memory or in a GPU's, and the port beside it.
+#pragma once
+
+#include <optional>
+
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/cuda/driver.h"
+#include "probes/verbs/adapter.h"
+#include "probes/verbs/affinity.h"
+
+namespace assay {
+
+class MachineTree;
+
+/// The parameters that say so, besides `device`.
+inline constexpr Parameter kPlaceParameters[] = {
+    {.name = "memory",
+     .fallback = "host",
+     .meaning = "where the payload lies; gpu: in the memory of an NVIDIA GPU, never of the host in its place",
+     .choices = "host gpu"},
+    {.name = "gpu",
+     .fallback = "affine",
+     .meaning = "with memory gpu: affine (the one nearest to the port), a UUID or a PCI bus id; two, separated by a "
+                "comma: of rank 0 and of rank 1"},
+};
+
+/// The conditions that record() records.
+inline constexpr ConditionSpec kPlaceConditions[] = {
+    {.name = "memory", .meaning = "where this rank's payload lies: host or gpu"},
+    {.name = "registration",
+     .meaning = "how the adapter came to that memory: host; dma_buf (ibv_reg_dmabuf_mr); peermem (ibv_reg_mr of the "
+                "GPU's address)"},
+    {.name = "dma_buf_refused",
+     .meaning = "why the GPU's memory was not registered as a dma-buf, with registration peermem"},
+    {.name = "gpu", .meaning = "UUID of the GPU that holds the payload, with memory gpu"},
+    {.name = "gpu_pci_bus_id", .meaning = "of that GPU"},
+    {.name = "gpu_name", .meaning = "model of that GPU"},
+    {.name = "gpu_numa_node", .meaning = "NUMA node of that GPU, where the kernel tells"},
+    {.name = "gpu_nic_path",
+     .meaning =
+         "how near GPU and port are: same_switch, same_root (host bridge), same_numa_node, other_numa_node or unknown"},
+    {.name = "gpu_nic_bridges", .meaning = "PCI bridges between GPU and port, where their path is known"},
+    {.name = "cuda_driver", .meaning = "CUDA version that the driver supports at most, with memory gpu"},
+    {.name = "thread_numa_node", .meaning = "NUMA node that the measuring thread ran on at the end"},
+    {.name = "memory_numa_share",
+     .meaning = "share of the host memory's pages on the port's NUMA node, where the kernel tells"},
+};
+
+/// Throws BadParameter when `gpu` is given and memory is host.
+void check_place(const Parameters& given);
+
+/// One rank's port and, with memory gpu, its GPU.
+class PayloadPlace {
+ public:
+  /// Chooses them as the parameters device, memory and gpu say. Throws Skip when port, driver or GPU are not here, and
+  /// what choose_port_and_gpu() throws. Memory that make() returns must be gone before this is.
+  PayloadPlace(const Parameters& given, const MachineTree& tree, int rank);
+  PayloadPlace(const PayloadPlace&) = delete;
+  PayloadPlace& operator=(const PayloadPlace&) = delete;
+
+  [[nodiscard]] const PortFacts& port() const { return chosen_.port; }
+  /// `size` bytes at this place that `adapter` and peers reach.
+  [[nodiscard]] RegisteredMemory make(const Adapter& adapter, std::size_t size, Ordering ordering) const;
+  /// Records kPlaceConditions of `memory`, from the thread that measured.
+  void record(Recorder& record, const MachineTree& tree, const RegisteredMemory& memory) const;
+
+ private:
+  std::optional<CudaDriver> driver_;
+  PortAndGpu chosen_;
+};
+
+}  // namespace assay
