@@ -26,7 +26,8 @@ std::string outcome_counts(std::span<const Result* const> results) {
   std::map<Outcome, std::size_t> counts;
   for (const Result* one : results) ++counts[one->outcome];
   std::string words;
-  for (const auto& [outcome, count] : counts) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, outcome_words(outcome));
+  for (const auto& [outcome, count] : counts)
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, outcome_words(outcome));
   return words;
 }
 
@@ -35,7 +36,8 @@ std::vector<const Result*> worst_of(std::span<const Result* const> results, std:
   for (const Result* one : results) {
     if (worst.size() == most && (most == 0 || !is_worse(*one, *worst.back()))) continue;
     if (worst.size() == most) worst.pop_back();
-    worst.insert(std::ranges::upper_bound(worst, one, [](const Result* a, const Result* b) { return is_worse(*a, *b); }), one);
+    worst.insert(
+        std::ranges::upper_bound(worst, one, [](const Result* a, const Result* b) { return is_worse(*a, *b); }), one);
   }
   return worst;
 }
@@ -44,18 +46,23 @@ std::string worst_words(std::span<const Result* const> results) {
   constexpr std::size_t kNamed = 3;
   std::string words;
   for (const Result* one : worst_of(results, kNamed)) {
-    words += fmt::format("{}{} ({}{})", words.empty() ? "Worst: " : ", ", escape(subject_words(*one)), outcome_words(one->outcome),
-                         one->value ? ", " + escape(result_scale(*one).text(*one->value)) : "");
+    words +=
+        fmt::format("{}{} ({}{})", words.empty() ? "Worst: " : ", ", escape(subject_words(*one)),
+                    outcome_words(one->outcome), one->value ? ", " + escape(result_scale(*one).text(*one->value)) : "");
   }
   return words.empty() ? words : words + ".";
 }
 
+std::string line_of(std::string_view name, const Result& result) {
+  return fmt::format("{} {}", name,
+                     result.value ? for_people(*result.value, result.unit) : outcome_words(result.outcome));
+}
+
 std::vector<std::string> worst_lines(std::span<const Result* const> results) {
-  constexpr std::size_t kLines = 5;
   std::vector<std::string> lines;
-  for (const Result* one : worst_of(results, kLines)) {
-    if (lines.empty()) lines.emplace_back("The worst:");
-    lines.push_back(fmt::format("{} {}", one->subject.id, one->value ? for_people(*one->value, one->unit) : outcome_words(one->outcome)));
+  for (const Result* one : worst_of(results, kWorstLines)) {
+    if (lines.empty()) lines.emplace_back(kWorstHeading);
+    lines.push_back(line_of(one->subject.id, *one));
   }
   return lines;
 }
@@ -68,10 +75,13 @@ std::string setting_words(const Requirement& requirement) {
       const auto* text = std::get_if<std::string>(&value);
       const auto* whole = std::get_if<std::int64_t>(&value);
       const bool size = name == "size" && whole != nullptr;
-      words += fmt::format("{} {} {}", words.empty() ? "" : ",", name, size ? size_words(static_cast<double>(*whole)) : text != nullptr ? *text : to_json(value).dump());
+      words += fmt::format(", {} {}", name,
+                           size              ? size_words(static_cast<double>(*whole))
+                           : text != nullptr ? *text
+                                             : to_json(value).dump());
     }
   }
-  return words.empty() ? words : " at" + words;
+  return words;
 }
 
 Scale cell_scale(std::span<const Result* const> results, std::string_view unit) {

@@ -19,16 +19,23 @@ constexpr double kRight = 600;
 constexpr double kTop = 44;
 constexpr double kBottom = 264;
 constexpr double kHeight = 312;
-constexpr double kRoom = 46;  // between the labels of two sizes
+constexpr double kInset = 18;  // of the first and the last size
+constexpr double kRoom = 46;   // between the labels of two sizes
 
 /// From sizes and values to places.
 struct Frame {
   double x_low = 1, x_high = 2, y_low = 0, y_high = 1;
   bool logarithmic = false;
 
-  [[nodiscard]] double x(double size) const { return kLeft + (std::log2(size) - std::log2(x_low)) / (std::log2(x_high) - std::log2(x_low)) * (kRight - kLeft); }
+  [[nodiscard]] double x(double size) const {
+    return kLeft + kInset +
+           (std::log2(size) - std::log2(x_low)) / (std::log2(x_high) - std::log2(x_low)) *
+               (kRight - kLeft - 2 * kInset);
+  }
   [[nodiscard]] double y(double value) const {
-    const double share = logarithmic ? (std::log10(value) - std::log10(y_low)) / (std::log10(y_high) - std::log10(y_low)) : (value - y_low) / (y_high - y_low);
+    const double share = logarithmic
+                             ? (std::log10(value) - std::log10(y_low)) / (std::log10(y_high) - std::log10(y_low))
+                             : (value - y_low) / (y_high - y_low);
     return kBottom - share * (kBottom - kTop);
   }
 };
@@ -72,12 +79,14 @@ std::vector<double> logarithmic_marks(double low, double high) {
 }
 
 std::string draw_axes(const Curve& curve, const Frame& frame) {
-  const auto marks = frame.logarithmic ? logarithmic_marks(frame.y_low, frame.y_high) : axis_marks(frame.y_low, frame.y_high);
+  const auto marks =
+      frame.logarithmic ? logarithmic_marks(frame.y_low, frame.y_high) : axis_marks(frame.y_low, frame.y_high);
   const Scale scale = scale_for_marks(marks, curve.unit);
   std::string svg = svg_line(kLeft, kTop, kLeft, kBottom, "axis") + svg_line(kLeft, kBottom, kRight, kBottom, "axis");
   for (const double mark : marks) {
     svg += svg_line(kLeft, frame.y(mark), kRight, frame.y(mark), "grid") +
-           svg_text(kLeft - 8, frame.y(mark) + 4, "end", "mark", frame.logarithmic ? for_people(mark, curve.unit) : scale.number(mark));
+           svg_text(kLeft - 8, frame.y(mark) + 4, "end", "mark",
+                    frame.logarithmic ? for_people(mark, curve.unit) : scale.number(mark));
   }
   const std::string unit = frame.logarithmic ? " (logarithmic)" : scale.unit.empty() ? "" : " in " + scale.unit;
   svg += svg_text(0, kTop - 10, "start", "mark", curve.y_name + unit);
@@ -112,8 +121,11 @@ std::string draw_band(const Curve& curve, const Frame& frame) {
     std::size_t to = from;
     while (to < curve.points.size() && curve.points[to].low && curve.points[to].high) ++to;
     std::string path;
-    for (std::size_t i = from; i < to; ++i) path += fmt::format("{}{:.2f} {:.2f}", i == from ? "M" : "L", frame.x(curve.points[i].x), frame.y(*curve.points[i].low));
-    for (std::size_t i = to; i > from; --i) path += fmt::format("L{:.2f} {:.2f}", frame.x(curve.points[i - 1].x), frame.y(*curve.points[i - 1].high));
+    for (std::size_t i = from; i < to; ++i)
+      path += fmt::format("{}{:.2f} {:.2f}", i == from ? "M" : "L", frame.x(curve.points[i].x),
+                          frame.y(*curve.points[i].low));
+    for (std::size_t i = to; i > from; --i)
+      path += fmt::format("L{:.2f} {:.2f}", frame.x(curve.points[i - 1].x), frame.y(*curve.points[i - 1].high));
     if (to > from) svg += fmt::format("<path class=\"band\" d=\"{}z\"/>\n", path);
     from = to + 1;
   }
@@ -127,10 +139,12 @@ std::string draw_point(const CurvePoint& point, const Frame& frame) {
   if (point.interval) {
     const double low = frame.y(point.interval->low);
     const double high = frame.y(point.interval->high);
-    svg += svg_line(x, low, x, high, "interval") + svg_line(x - 3, low, x + 3, low, "interval") + svg_line(x - 3, high, x + 3, high, "interval");
+    svg += svg_line(x, low, x, high, "interval") + svg_line(x - 3, low, x + 3, low, "interval") +
+           svg_line(x - 3, high, x + 3, high, "interval");
   }
   const double y = frame.y(*point.value);
-  if (!point.passes) return svg + svg_line(x - 4, y - 4, x + 4, y + 4, "cross") + svg_line(x - 4, y + 4, x + 4, y - 4, "cross");
+  if (!point.passes)
+    return svg + svg_line(x - 4, y - 4, x + 4, y + 4, "cross") + svg_line(x - 4, y + 4, x + 4, y - 4, "cross");
   return svg + fmt::format("<circle class=\"dot\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"3\"/>\n", x, y);
 }
 
@@ -142,7 +156,8 @@ std::string draw_ends(const Curve& curve, const Frame& frame) {
   };
   std::vector<Word> words;
   for (const auto& line : curve.lines) words.push_back({frame.y(line.value), line.words, "mark"});
-  const auto last_limit = std::ranges::find_if(curve.points.rbegin(), curve.points.rend(), [](const CurvePoint& point) { return point.limit.has_value(); });
+  const auto last_limit = std::ranges::find_if(curve.points.rbegin(), curve.points.rend(),
+                                               [](const CurvePoint& point) { return point.limit.has_value(); });
   if (last_limit != curve.points.rend()) words.push_back({frame.y(*last_limit->limit), "limit", "limit-label"});
   std::ranges::sort(words, {}, &Word::y);
   std::string svg;
@@ -160,9 +175,11 @@ std::string draw_ends(const Curve& curve, const Frame& frame) {
 std::string curve_svg(const Curve& curve) {
   const Frame frame = frame_of(curve);
   const bool several = std::ranges::any_of(curve.points, [](const CurvePoint& point) { return point.subjects > 1; });
-  std::string svg = svg_open(curve.title, curve.description, kHeight) + svg_text(0, 14, "start", "heading", curve.title) + draw_axes(curve, frame);
+  std::string svg = svg_open(curve.title, curve.description, kHeight) +
+                    svg_text(0, 14, "start", "heading", curve.title) + draw_axes(curve, frame);
   if (several) svg += draw_band(curve, frame);
-  for (const auto& line : curve.lines) svg += svg_line(kLeft, frame.y(line.value), kRight, frame.y(line.value), line.css_class);
+  for (const auto& line : curve.lines)
+    svg += svg_line(kLeft, frame.y(line.value), kRight, frame.y(line.value), line.css_class);
   svg += draw_path(curve, frame, "limit-path", [](const CurvePoint& point) { return point.limit; });
   svg += draw_path(curve, frame, "acceptance-path", [](const CurvePoint& point) { return point.acceptance; });
   svg += draw_path(curve, frame, "curve", [](const CurvePoint& point) { return point.value; });

@@ -14,15 +14,15 @@ namespace {
 
 // All lengths are in the units of a view box that is kFigureWidth wide.
 constexpr double kTop = 30;
-constexpr double kWidest = 450;      // of a matrix
+constexpr double kWidest = 450;  // of a matrix
 constexpr double kLargestCell = 44;
 constexpr double kTallestCell = 26;  // of a matrix that is not square
 constexpr double kLegendWidth = 160;
 constexpr double kLegendRow = 19;
-constexpr double kLabelPitch = 11;   // labels closer than that would touch
+constexpr double kLabelPitch = 11;  // labels closer than that would touch
 constexpr std::size_t kLongestLabel = 22;
 constexpr double kGap = 6;
-constexpr double kLine = 14;            // of words below the legend
+constexpr double kLine = 14;  // of words below the legend
 constexpr std::size_t kLongestLine = 32;
 
 /// Where the cells of a matrix lie.
@@ -33,10 +33,13 @@ struct Place {
 /// The strokes that set cells without a figure apart.
 const char* strokes_of(Shade shade) {
   switch (shade) {
-    case Shade::not_measured: return "m0 1l1-1";
+    case Shade::not_measured:
+      return "m0 1l1-1";
     case Shade::inconclusive:
-    case Shade::error: return "l1 1m0-1l-1 1";
-    default: return nullptr;
+    case Shade::error:
+      return "l1 1m0-1l-1 1";
+    default:
+      return nullptr;
   }
 }
 
@@ -46,16 +49,21 @@ std::string draw_cells(const HeatMap& map, const Place& place) {
   std::map<Shade, std::string> fills, strokes;
   for (const auto& cell : map.cells) {
     fills[cell.shade] += fmt::format("M{} {}h1v1h-1z", cell.column, cell.row);
-    if (const char* stroke = strokes_of(cell.shade)) strokes[cell.shade] += fmt::format("M{} {}{}", cell.column, cell.row, stroke);
+    if (const char* stroke = strokes_of(cell.shade))
+      strokes[cell.shade] += fmt::format("M{} {}{}", cell.column, cell.row, stroke);
   }
-  std::string svg = fmt::format("<g transform=\"translate({:.2f} {:.2f}) scale({:.3f} {:.3f})\">\n", place.x, place.y, place.width, place.height);
-  for (const auto& [shade, path] : fills) svg += fmt::format("<path class=\"cell {}\" d=\"{}\"/>\n", shade_class(shade), path);
-  for (const auto& [shade, path] : strokes) svg += fmt::format("<path class=\"stroke {}\" d=\"{}\"/>\n", shade_class(shade), path);
+  std::string svg = fmt::format("<g transform=\"translate({:.2f} {:.2f}) scale({:.3f} {:.3f})\">\n", place.x, place.y,
+                                place.width, place.height);
+  for (const auto& [shade, path] : fills)
+    svg += fmt::format("<path class=\"cell {}\" d=\"{}\"/>\n", shade_class(shade), path);
+  for (const auto& [shade, path] : strokes)
+    svg += fmt::format("<path class=\"stroke {}\" d=\"{}\"/>\n", shade_class(shade), path);
   svg += "</g>\n";
   for (const auto& cell : map.cells) {
     if (cell.text.empty()) continue;
-    svg += svg_text(place.x + (static_cast<double>(cell.column) + 0.5) * place.width, place.y + (static_cast<double>(cell.row) + 0.5) * place.height + 3.5,
-                    "middle", is_dark(cell.shade) ? "in-dark" : "in-light", cell.text);
+    svg += svg_text(place.x + (static_cast<double>(cell.column) + 0.5) * place.width,
+                    place.y + (static_cast<double>(cell.row) + 0.5) * place.height + 3.5, "middle",
+                    is_dark(cell.shade) ? "in-dark" : "in-light", cell.text);
   }
   return svg;
 }
@@ -68,17 +76,20 @@ std::string draw_frame(const HeatMap& map, const Place& place) {
   std::size_t at = 0;
   for (std::size_t i = 0; i + 1 < map.columns.bands.size(); ++i) {
     at += map.columns.bands[i].count;
-    svg += svg_line(place.x + place.width * static_cast<double>(at), place.y, place.x + place.width * static_cast<double>(at), bottom, "between");
+    svg += svg_line(place.x + place.width * static_cast<double>(at), place.y,
+                    place.x + place.width * static_cast<double>(at), bottom, "between");
   }
   at = 0;
   for (std::size_t i = 0; i + 1 < map.rows.bands.size(); ++i) {
     at += map.rows.bands[i].count;
-    svg += svg_line(place.x, place.y + place.height * static_cast<double>(at), right, place.y + place.height * static_cast<double>(at), "between");
+    svg += svg_line(place.x, place.y + place.height * static_cast<double>(at), right,
+                    place.y + place.height * static_cast<double>(at), "between");
   }
   return svg;
 }
 
-/// The words beside an axis, each with its middle counted in cells: every label where there is room, else the bands, else some labels.
+/// The words beside an axis, each with its middle counted in cells: every label where there is room, else the bands,
+/// else some labels.
 struct Words {
   std::string words;
   double middle = 0;
@@ -100,7 +111,8 @@ std::vector<Words> words_beside(const HeatAxis& axis, double pitch) {
   }
   std::size_t step = 1;
   while (static_cast<double>(step) * pitch < kLabelPitch) ++step;
-  for (std::size_t i = 0; i < axis.labels.size(); i += step) all.push_back({end_of(axis.labels[i], kLongestLabel), static_cast<double>(i) + 0.5});
+  for (std::size_t i = 0; i < axis.labels.size(); i += step)
+    all.push_back({end_of(axis.labels[i], kLongestLabel), static_cast<double>(i) + 0.5});
   return all;
 }
 
@@ -118,8 +130,14 @@ std::string draw_legend(const std::set<Shade>& shades, bool margins, double x, d
   double at = y + kLegendRow;
   for (const Shade shade : kShades) {
     if (!shades.contains(shade)) continue;
-    const HeatMap one{.title = "", .description = "", .rows = {}, .columns = {}, .cells = {{.row = 0, .column = 0, .shade = shade, .text = ""}}, .beside = {}};
-    svg += draw_cells(one, {.x = x, .y = at, .width = 13, .height = 13}) + svg_text(x + 19, at + 10, "start", "label", shade_words(shade, margins));
+    const HeatMap one{.title = "",
+                      .description = "",
+                      .rows = {},
+                      .columns = {},
+                      .cells = {{.row = 0, .column = 0, .shade = shade, .text = ""}},
+                      .beside = {}};
+    svg += draw_cells(one, {.x = x, .y = at, .width = 13, .height = 13}) +
+           svg_text(x + 19, at + 10, "start", "label", shade_words(shade, margins));
     at += kLegendRow;
   }
   return svg + svg_rect(x, at, 13, 13, "frame") + svg_text(x + 19, at + 10, "start", "label", "not planned");
@@ -136,18 +154,23 @@ Place cells_of(const HeatMap& map) {
   const auto rows = static_cast<double>(map.rows.labels.size());
   const auto columns = static_cast<double>(map.columns.labels.size());
   const bool square = rows == columns;
-  return {.x = 0, .y = 0, .width = std::min(kLargestCell, kWidest / columns), .height = std::min(square ? kLargestCell : kTallestCell, kWidest / rows)};
+  return {.x = 0,
+          .y = 0,
+          .width = std::min(kLargestCell, kWidest / columns),
+          .height = std::min(square ? kLargestCell : kTallestCell, kWidest / rows)};
 }
 
 /// Names below the columns: straight where all of them have room, else slanted. `bottom` becomes what is below them.
 std::string draw_column_words(const std::vector<Words>& words, const Place& place, double& bottom) {
   double room = kWidest;
-  for (std::size_t i = 1; i < words.size(); ++i) room = std::min(room, (words[i].middle - words[i - 1].middle) * place.width);
+  for (std::size_t i = 1; i < words.size(); ++i)
+    room = std::min(room, (words[i].middle - words[i - 1].middle) * place.width);
   const bool slanted = widest(words) > room - kGap;
   std::string svg;
   for (const auto& one : words) {
     const double x = place.x + one.middle * place.width;
-    svg += slanted ? svg_slanted_text(x + 4, bottom + 10, "mark", one.words) : svg_text(x, bottom + 13, "middle", "mark", one.words);
+    svg += slanted ? svg_slanted_text(x + 4, bottom + 10, "mark", one.words)
+                   : svg_text(x, bottom + 13, "middle", "mark", one.words);
   }
   constexpr double kDiagonal = 0.71;  // sin 45°
   bottom += slanted ? 12 + kDiagonal * widest(words) : 18;
@@ -164,8 +187,10 @@ std::string heat_map(const HeatMap& map) {
   place.y = kTop + kLegendRow;
   const double right = place.x + place.width * static_cast<double>(map.columns.labels.size());
   double bottom = place.y + place.height * static_cast<double>(map.rows.labels.size());
-  std::string svg = svg_text(0, 14, "start", "heading", map.title) + svg_text(place.x - kGap, kTop + kLegendRow - 7, "end", "mark", map.rows.name);
-  for (const auto& one : row_words) svg += svg_text(place.x - kGap, place.y + one.middle * place.height + 3.5, "end", "mark", one.words);
+  std::string svg = svg_text(0, 14, "start", "heading", map.title) +
+                    svg_text(place.x - kGap, kTop + kLegendRow - 7, "end", "mark", map.rows.name);
+  for (const auto& one : row_words)
+    svg += svg_text(place.x - kGap, place.y + one.middle * place.height + 3.5, "end", "mark", one.words);
   svg += draw_cells(map, place) + draw_frame(map, place) + draw_column_words(column_words, place, bottom);
   svg += svg_text((place.x + right) / 2, bottom + 12, "middle", "mark", map.columns.name);
   const auto shades = shades_of(map);
@@ -190,14 +215,20 @@ std::string heat_maps(const std::string& title, const std::string& description, 
     const HeatMap& map = maps[i];
     const double x = kPitch * static_cast<double>(i % kColumns);
     const double y = kTop + (kSide + 2 * kTitleHeight) * static_cast<double>(i / kColumns);
-    const Place place{.x = x, .y = y + kTitleHeight, .width = kSide / static_cast<double>(map.columns.labels.size()), .height = kSide / static_cast<double>(map.rows.labels.size())};
-    svg += svg_text(x, y + kTitleHeight - 5, "start", "mark", end_of(map.title, 14)) + draw_cells(map, place) + draw_frame(map, place);
+    const Place place{.x = x,
+                      .y = y + kTitleHeight,
+                      .width = kSide / static_cast<double>(map.columns.labels.size()),
+                      .height = kSide / static_cast<double>(map.rows.labels.size())};
+    svg += svg_text(x, y + kTitleHeight - 5, "start", "mark", end_of(map.title, 14)) + draw_cells(map, place) +
+           draw_frame(map, place);
     shades.merge(shades_of(map));
   }
   const bool margins = std::ranges::all_of(maps, &HeatMap::margins);
   const double rows = static_cast<double>((maps.size() + kColumns - 1) / kColumns);
   svg += draw_legend(shades, margins, kFigureWidth - kLegendWidth, kTop);
-  return svg_open(title, description, std::max(kTop + rows * (kSide + 2 * kTitleHeight), kTop + legend_height(shades.size()))) + svg + "</svg>\n";
+  return svg_open(title, description,
+                  std::max(kTop + rows * (kSide + 2 * kTitleHeight), kTop + legend_height(shades.size()))) +
+         svg + "</svg>\n";
 }
 
 }  // namespace assay

@@ -33,7 +33,7 @@ struct HeatAxis {
 struct HeatMap {
   std::string title, description;  ///< what it shows, and the same as its text alternative
   HeatAxis rows, columns;
-  std::vector<HeatCell> cells;  ///< at most one at a place
+  std::vector<HeatCell> cells;      ///< at most one at a place
   std::vector<std::string> beside;  ///< lines below the legend: the worst, named
   bool margins = true;              ///< whether the results have a distance to their limits
 };
@@ -47,7 +47,8 @@ inline constexpr std::size_t kMostNumberedPlaces = 12;
 /// One matrix with labels or bands at its sides, and a legend of the shades that occur.
 std::string heat_map(const HeatMap& map);
 
-/// Several small matrices of one kind side by side, each under its own title, with one legend; `title` and `description` are of all.
+/// Several small matrices of one kind side by side, each under its own title, with one legend; `title` and
+/// `description` are of all.
 std::string heat_maps(const std::string& title, const std::string& description, const std::vector<HeatMap>& maps);
 
 }  // namespace assay

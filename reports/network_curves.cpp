@@ -18,8 +18,8 @@ namespace {
 /// Results that stand over one size, by rising size.
 using Sizes = std::map<double, std::vector<const Result*>>;
 
-/// Requirements that may share a curve have one key: probe, metric, statistic, scope and by (of the sizes of messages alone), parameters,
-/// coordinates.
+/// Requirements that may share a curve have one key: probe, metric, statistic, scope and by (of the sizes of messages
+/// alone), parameters, coordinates.
 using Key = std::tuple<std::string, std::string, std::string, std::string, std::string, Values, Values>;
 
 struct Family {
@@ -78,7 +78,15 @@ bool is_drawn(const Family& family) {
 }
 
 CurvePoint point_of(double x, std::string label, const std::vector<const Result*>& results) {
-  CurvePoint point{.x = x, .label = std::move(label), .subjects = 0, .low = {}, .high = {}, .value = {}, .interval = {}, .limit = {}, .acceptance = {}};
+  CurvePoint point{.x = x,
+                   .label = std::move(label),
+                   .subjects = 0,
+                   .low = {},
+                   .high = {},
+                   .value = {},
+                   .interval = {},
+                   .limit = {},
+                   .acceptance = {}};
   for (const Result* one : results) {
     if (!one->value) continue;
     ++point.subjects;
@@ -109,17 +117,22 @@ std::vector<const Result*> all_of(const Sizes& sizes) {
 
 std::string line_words(const Curve& curve) {
   const bool several = std::ranges::any_of(curve.points, [](const CurvePoint& point) { return point.subjects > 1; });
-  return several ? "Band: the smallest to the largest judged value of all; line: the worst at each size, with its interval; dot: it passes, cross: it does "
-                   "not; “?”: the worst has no value. "
-                 : "Line: the judged value with its interval; dot: it passes, cross: it does not; “?”: there is no value. ";
+  return several
+             ? "Band: the smallest to the largest judged value of all; line: the worst at each size, with its "
+               "interval; dot: it passes, cross: it does "
+               "not; “?”: the worst has no value. "
+             : "Line: the judged value with its interval; dot: it passes, cross: it does not; “?”: there is no value. ";
 }
 
 std::string limit_words(const Curve& curve) {
-  return std::ranges::any_of(curve.points, [](const CurvePoint& point) { return point.limit.has_value(); }) ? "Solid: its limit; dashed: its acceptance limit. " : "";
+  return std::ranges::any_of(curve.points, [](const CurvePoint& point) { return point.limit.has_value(); })
+             ? "Solid: its limit; dashed: its acceptance limit. "
+             : "";
 }
 
 /// The slowest wire of all steps of `results`, as a line; nothing when one of those measured tells none.
-std::optional<CurveLine> wire_line(const CurveSources& sources, const Requirement& requirement, const std::vector<const Result*>& results) {
+std::optional<CurveLine> wire_line(const CurveSources& sources, const Requirement& requirement,
+                                   const std::vector<const Result*>& results) {
   std::optional<double> slowest;
   for (const Result* one : results) {
     if (!one->value) continue;
@@ -143,8 +156,9 @@ std::string worst_at(const Sizes& sizes, const std::vector<CurvePoint>& points) 
   constexpr std::size_t kNamed = 3;
   std::string words;
   for (const Result* one : worst_of(worst, kNamed)) {
-    words += fmt::format("{}{} at {} ({}{})", words.empty() ? "Worst: " : ", ", escape(subject_words(*one)), *label_of[one], outcome_words(one->outcome),
-                         one->value ? ", " + escape(result_scale(*one).text(*one->value)) : "");
+    words +=
+        fmt::format("{}{} at {} ({}{})", words.empty() ? "Worst: " : ", ", escape(subject_words(*one)), *label_of[one],
+                    outcome_words(one->outcome), one->value ? ", " + escape(result_scale(*one).text(*one->value)) : "");
   }
   return words + ".";
 }
@@ -157,15 +171,19 @@ NetworkCurve size_curve(const CurveSources& sources, const Family& family) {
   Requirement without = requirement;
   without.at = without_size(requirement.at);
   without.parameters = without_size(requirement.parameters);
-  curve.title = fmt::format("{} ({}) of each {} over the size of messages{}", requirement.metric, requirement.statistic, requirement.scope, setting_words(without));
+  curve.title = fmt::format("{} ({}) of each {} over the size of messages{}", requirement.metric, requirement.statistic,
+                            requirement.scope, setting_words(without));
   curve.x_name = "size of a message (logarithmic)";
   curve.y_name = requirement.metric;
   curve.unit = requirement.limit.unit;
   curve.points = points_of(family.sizes, size_words);
-  curve.description = fmt::format("{} sizes from {} to {}. {}.", curve.points.size(), curve.points.front().label, curve.points.back().label, outcome_counts(all));
+  curve.description = fmt::format("{} sizes from {} to {}. {}.", curve.points.size(), curve.points.front().label,
+                                  curve.points.back().label, outcome_counts(all));
   if (const auto wire = wire_line(sources, requirement, all)) curve.lines.push_back(*wire);
-  drawn.caption = fmt::format("{}Measured by {}. {}{}", kind_words(sources.plan), escape(requirement.probe), line_words(curve), limit_words(curve));
-  if (!curve.lines.empty()) drawn.caption += "Dotted: what the slowest port of all can carry in one direction, as recorded. ";
+  drawn.caption = fmt::format("{}Measured by {}. {}{}", kind_words(sources.plan), escape(requirement.probe),
+                              line_words(curve), limit_words(curve));
+  if (!curve.lines.empty())
+    drawn.caption += "Dotted: what the slowest port of all can carry in one direction, as recorded. ";
   drawn.caption += fmt::format("Results: {}. {}", outcome_counts(all), worst_at(family.sizes, curve.points));
   return drawn;
 }
@@ -175,16 +193,22 @@ NetworkCurve scaling_curve(const CurveSources& sources, const Family& family) {
   const auto all = all_of(family.sizes);
   NetworkCurve drawn;
   Curve& curve = drawn.curve;
-  curve.title = fmt::format("{} ({}) over the number of nodes{}", requirement.metric, requirement.statistic, setting_words(requirement));
+  curve.title = fmt::format("{} ({}) over the number of nodes{}", requirement.metric, requirement.statistic,
+                            setting_words(requirement));
   curve.x_name = "nodes that work together (logarithmic)";
   curve.y_name = requirement.metric;
   curve.unit = requirement.limit.unit;
   curve.points = points_of(family.sizes, [](double nodes) { return fmt::format("{:.0f}", nodes); });
-  curve.description = fmt::format("Groups of {} to {} nodes. {}.", curve.points.front().label, curve.points.back().label, outcome_counts(all));
-  drawn.caption = fmt::format("{}Measured by {}. {}{}", kind_words(sources.plan), escape(requirement.probe), line_words(curve), limit_words(curve));
+  curve.description = fmt::format("Groups of {} to {} nodes. {}.", curve.points.front().label,
+                                  curve.points.back().label, outcome_counts(all));
+  drawn.caption = fmt::format("{}Measured by {}. {}{}", kind_words(sources.plan), escape(requirement.probe),
+                              line_words(curve), limit_words(curve));
   if (const auto& reference = curve.points.front().value) {
-    curve.lines.push_back({.value = *reference, .words = fmt::format("as {} nodes", curve.points.front().label), .css_class = "reference"});
-    drawn.caption += fmt::format("Dotted: the worst value of {} nodes, the reference for the others. ", curve.points.front().label);
+    curve.lines.push_back({.value = *reference,
+                           .words = fmt::format("as {} nodes", curve.points.front().label),
+                           .css_class = "reference"});
+    drawn.caption +=
+        fmt::format("Dotted: the worst value of {} nodes, the reference for the others. ", curve.points.front().label);
   }
   drawn.caption += fmt::format("Results: {}. {}", outcome_counts(all), worst_at(family.sizes, curve.points));
   return drawn;
@@ -198,8 +222,9 @@ std::vector<NetworkCurve> size_curves(const CurveSources& sources) {
     const auto* probe = description_of(sources.plan, requirement);
     const auto results = sources.results.find(requirement.id);
     if (probe == nullptr || probe->scope == "node" || results == sources.results.end()) continue;
-    Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic, requirement.scope, requirement.by,
-                                                   without_size(requirement.parameters), without_size(requirement.at)});
+    Sizes& sizes = families.sizes_of(
+        requirement, {requirement.probe, requirement.metric, requirement.statistic, requirement.scope, requirement.by,
+                      without_size(requirement.parameters), without_size(requirement.at)});
     for (const Result* one : results->second) {
       if (const auto size = message_size(requirement, step_of(sources, *one))) sizes[*size].push_back(one);
     }
@@ -216,7 +241,8 @@ std::vector<NetworkCurve> scaling_curves(const CurveSources& sources) {
   for (const auto& requirement : sources.plan.profile.requirements) {
     const auto results = sources.results.find(requirement.id);
     if (results == sources.results.end()) continue;
-    Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic, "", "", requirement.parameters, requirement.at});
+    Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic, "", "",
+                                                   requirement.parameters, requirement.at});
     for (const Result* one : results->second) {
       const Step* step = step_of(sources, *one);
       if (step != nullptr && step->nodes.size() > 1) sizes[static_cast<double>(step->nodes.size())].push_back(one);

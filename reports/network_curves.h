@@ -28,12 +28,13 @@ struct NetworkCurve {
   std::string caption;
 };
 
-/// Over the size of messages: requirements on a probe of several nodes that agree in everything but that size, at two sizes or more.
-/// At each size the line has the worst result (is_worse), and no value where that has none.
+/// Over the size of messages: requirements on a probe of several nodes that agree in everything but that size, at two
+/// sizes or more. At each size the line has the worst result (is_worse), and no value where that has none.
 std::vector<NetworkCurve> size_curves(const CurveSources& sources);
 
-/// Over the number of nodes that work together: requirements that agree in probe, parameters, metric and coordinates, on groups of two or
-/// more sizes of at least two nodes. The smallest groups' worst value is the reference. One node alone uses no network and is left out.
+/// Over the number of nodes that work together: requirements that agree in probe, parameters, metric and coordinates,
+/// on groups of two or more sizes of at least two nodes. The smallest groups' worst value is the reference. One node
+/// alone uses no network and is left out.
 std::vector<NetworkCurve> scaling_curves(const CurveSources& sources);
 
 }  // namespace assay

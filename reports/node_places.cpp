@@ -61,7 +61,8 @@ NodePlaces node_places(const Site& site, std::size_t most) {
     for (std::size_t from = 0; from < members.size(); from += each) {
       const std::size_t to = std::min(from + each, members.size());
       for (std::size_t i = from; i < to; ++i) places.of_node.emplace(members[i]->name, places.axis.labels.size());
-      places.axis.labels.push_back(to - from == 1 ? members[from]->name : fmt::format("{} – {}", members[from]->name, members[to - 1]->name));
+      places.axis.labels.push_back(to - from == 1 ? members[from]->name
+                                                  : fmt::format("{} – {}", members[from]->name, members[to - 1]->name));
       places.largest = std::max(places.largest, to - from);
     }
     if (banded) places.axis.bands.push_back({.name = name, .count = (members.size() + each - 1) / each});

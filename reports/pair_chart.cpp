@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostSmallMaps = 24;  // four rows of six
 constexpr std::size_t kMostNodesNamed = 5;
-constexpr char kArrow = '>';                // between source and target of a pair within a node
+constexpr char kArrow = '>';  // between source and target of a pair within a node
 
 bool replace_word(std::string& text, std::string_view from, std::string_view to) {
   const auto at = text.find(from);
@@ -45,11 +45,15 @@ std::string nodes_words(const std::vector<PairResult>& pairs) {
     }
   }
   std::vector<std::pair<std::string_view, Count>> named;
-  std::ranges::copy_if(counts, std::back_inserter(named), [](const auto& one) { return one.second.open > 1 && 2 * one.second.open > one.second.all; });
-  std::ranges::stable_sort(named, std::greater<>(), [](const auto& one) { return static_cast<double>(one.second.open) / static_cast<double>(one.second.all); });
+  std::ranges::copy_if(counts, std::back_inserter(named),
+                       [](const auto& one) { return one.second.open > 1 && 2 * one.second.open > one.second.all; });
+  std::ranges::stable_sort(named, std::greater<>(), [](const auto& one) {
+    return static_cast<double>(one.second.open) / static_cast<double>(one.second.all);
+  });
   std::string words;
   for (std::size_t i = 0; i < std::min(named.size(), kMostNodesNamed); ++i)
-    words += fmt::format("{}{} ({} of {})", i == 0 ? "No pass in most of their cells: " : ", ", escape(named[i].first), named[i].second.open, named[i].second.all);
+    words += fmt::format("{}{} ({} of {})", i == 0 ? "No pass in most of their cells: " : ", ", escape(named[i].first),
+                         named[i].second.open, named[i].second.all);
   if (named.size() > kMostNodesNamed) words += fmt::format(" and {} more nodes", named.size() - kMostNodesNamed);
   return words.empty() ? words : words + ".";
 }
@@ -63,12 +67,26 @@ std::vector<PairResult> node_pairs(const StepIndex& steps, Direction direction,
     if (step == steps.end() || step->second->nodes.size() != 2) continue;
     const auto& nodes = step->second->nodes;
     const bool back = direction == Direction::backward;
-    pairs.push_back({.row = nodes[back ? 1 : 0], .column = nodes[back ? 0 : 1], .directed = direction != Direction::none, .result = result});
+    pairs.push_back({.row = nodes[back ? 1 : 0],
+                     .column = nodes[back ? 0 : 1],
+                     .directed = direction != Direction::none,
+                     .result = result});
   }
   return pairs;
 }
 
-Chart node_chart(const Plan& plan, const Requirement& requirement, const std::vector<PairResult>& pairs, std::size_t results) {
+/// worst_lines with the direction of each: a pair has two.
+std::vector<std::string> worst_directions(const std::vector<PairResult>& pairs) {
+  std::vector<std::string> lines = {kWorstHeading};
+  for (const Result* one : worst_of(results_of(pairs), kWorstLines)) {
+    const auto pair = std::ranges::find(pairs, one, &PairResult::result);
+    lines.push_back(line_of(fmt::format("{} to {}", pair->row, pair->column), *one));
+  }
+  return lines;
+}
+
+Chart node_chart(const Plan& plan, const Requirement& requirement, const std::vector<PairResult>& pairs,
+                 std::size_t results) {
   const NodePlaces places = node_places(plan.site);
   HeatMap map = pair_map(pairs, places);
   const bool directed = pairs.front().directed;
@@ -77,21 +95,31 @@ Chart node_chart(const Plan& plan, const Requirement& requirement, const std::ve
   const std::string metric = directed ? fmt::format("{}, every direction", requirement.metric) : requirement.metric;
   const auto all = results_of(pairs);
   const std::string unit = numbered ? cell_scale(all, requirement.limit.unit).unit : "";
-  map.title = fmt::format("{} ({}) between nodes{}{}{}", metric, requirement.statistic, setting_words(requirement), unit.empty() ? "" : " in ", unit);
+  map.title = fmt::format("{} ({}) between nodes{}{}{}", metric, requirement.statistic, setting_words(requirement),
+                          unit.empty() ? "" : ", in ", unit);
+  const std::string by = places.axis.bands.empty() ? "" : fmt::format(", by {}", band_kind(plan.site));
   map.rows.name = directed ? "sends" : "node";
-  map.columns.name = directed ? "receives" : places.largest > 1 ? "nodes" : "node";
-  map.beside = worst_lines(all);
+  map.columns.name = (directed ? "node that receives" : "node") + by;
+  map.beside = directed ? worst_directions(pairs) : worst_lines(all);
   std::set<std::pair<std::string_view, std::string_view>> planned;
   for (const auto& pair : pairs) planned.insert(std::minmax(pair.row, pair.column));
   map.description = fmt::format("A matrix of {} nodes. {}.", nodes, outcome_counts(all));
-  std::string caption = fmt::format("{}{} of {} pairs of {} nodes were planned{}. Cells: {}. ", kind_words(plan), planned.size(), nodes * (nodes - 1) / 2, nodes,
-                                    requirement.rounds > 0 ? fmt::format(" ({} rounds of a tournament)", requirement.rounds) : "", outcome_counts(all));
-  caption += directed ? "Row: the node that sends; column: the one that receives. " : "A pair stands at both of its places. ";
-  if (const auto kind = band_kind(plan.site); !places.axis.bands.empty()) caption += fmt::format("Lines stand between nodes of another {}. ", kind);
+  std::string caption =
+      fmt::format("{}{} of {} pairs of {} nodes were planned{}. Cells: {}. ", kind_words(plan), planned.size(),
+                  nodes * (nodes - 1) / 2, nodes,
+                  requirement.rounds > 0 ? fmt::format(" ({} rounds of a tournament)", requirement.rounds) : "",
+                  outcome_counts(all));
+  caption +=
+      directed ? "Row: the node that sends; column: the one that receives. " : "A pair stands at both of its places. ";
+  if (const auto kind = band_kind(plan.site); !places.axis.bands.empty())
+    caption += fmt::format("Lines part the nodes of one {} from those of the next. ", kind);
   if (places.largest > 1)
-    caption += fmt::format("Each square stands for up to {0} × {0} nodes and shows the worst cell among them, never a mean. ", places.largest);
+    caption +=
+        fmt::format("Each square stands for up to {0} × {0} nodes and shows the worst cell among them, never a mean. ",
+                    places.largest);
   if (numbered) caption += "Numbers are rounded; evidence/verdict.json has every digit. ";
-  if (all.size() < results) caption += fmt::format("{} results belong to no pair that could be planned. ", results - all.size());
+  if (all.size() < results)
+    caption += fmt::format("{} results belong to no pair that could be planned. ", results - all.size());
   return {.svg = heat_map(map), .caption = caption + nodes_words(pairs)};
 }
 
@@ -124,7 +152,7 @@ bool is_inner(const Result* result) { return result->subject.id.find(kArrow) != 
 Chart single_chart(HeatMap map, const std::string& title, const std::string& description, const std::string& caption,
                    const std::vector<const Result*>& results) {
   const std::string unit = cell_scale(results, results.front()->unit).unit;
-  map.title = unit.empty() ? title : fmt::format("{} in {}", title, unit);
+  map.title = unit.empty() ? title : fmt::format("{}, in {}", title, unit);
   map.description = description;
   map.rows.name = "source";
   map.columns.name = "target";
@@ -145,11 +173,20 @@ Chart inner_chart(const Plan& plan, const Requirement& requirement, const std::v
     if (maps.back().columns.labels.size() > kMostHeatPlaces) return {};
   }
   if (maps.empty()) return {};
-  const std::string title = fmt::format("{} ({}) within {}{}", requirement.metric, requirement.statistic, nodes == 1 ? "the node" : "each node", setting_words(requirement));
-  const std::string description = fmt::format("{} of {} nodes, each with a matrix of its own pairs. {}.", maps.size(), nodes, outcome_counts(results));
-  std::string caption = fmt::format("{}Row: source; column: target, in the order of their names. Cells of all nodes: {}. ", kind_words(plan), outcome_counts(results));
-  if (maps.size() < nodes) caption += fmt::format("Drawn are {} of {} nodes, those with the worst cells, the worst first. ", maps.size(), nodes);
-  if (!others.empty()) caption += fmt::format("Without a matrix, because no pair was seen there: {} ({}). ", others.size() == 1 ? "1 node" : fmt::format("{} nodes", others.size()), outcome_counts(others));
+  const std::string title = fmt::format("{} ({}) within {}{}", requirement.metric, requirement.statistic,
+                                        nodes == 1 ? "the node" : "each node", setting_words(requirement));
+  const std::string description = fmt::format("{} of {} nodes, each with a matrix of its own pairs. {}.", maps.size(),
+                                              nodes, outcome_counts(results));
+  std::string caption =
+      fmt::format("{}Row: source; column: target, in the order of their names. Cells of all nodes: {}. ",
+                  kind_words(plan), outcome_counts(results));
+  if (maps.size() < nodes)
+    caption +=
+        fmt::format("Drawn are {} of {} nodes, those with the worst cells, the worst first. ", maps.size(), nodes);
+  if (!others.empty())
+    caption +=
+        fmt::format("Without a matrix, because no pair was seen there: {} ({}). ",
+                    others.size() == 1 ? "1 node" : fmt::format("{} nodes", others.size()), outcome_counts(others));
   caption += worst_words(results);
   if (nodes == 1) return single_chart(std::move(maps.front()), title, description, caption, results);
   return {.svg = heat_maps(title, description, maps), .caption = caption};
@@ -166,8 +203,9 @@ const Requirement* other_direction(const Profile& profile, const Requirement& re
   std::string metric = requirement.metric;
   if (!replace_word(metric, "forward", "backward") && !replace_word(metric, "backward", "forward")) return nullptr;
   const auto found = std::ranges::find_if(profile.requirements, [&](const Requirement& one) {
-    return one.metric == metric && one.probe == requirement.probe && one.parameters == requirement.parameters && one.at == requirement.at &&
-           one.scope == requirement.scope && one.statistic == requirement.statistic && one.rounds == requirement.rounds;
+    return one.metric == metric && one.probe == requirement.probe && one.parameters == requirement.parameters &&
+           one.at == requirement.at && one.scope == requirement.scope && one.statistic == requirement.statistic &&
+           one.rounds == requirement.rounds;
   });
   return found == profile.requirements.end() ? nullptr : &*found;
 }
@@ -188,16 +226,21 @@ HeatMap pair_map(const std::vector<PairResult>& pairs, const NodePlaces& places)
   const bool numbered = places.largest == 1 && places.axis.labels.size() <= kMostNumberedPlaces;
   const Scale scale = cell_scale(results_of(pairs), pairs.empty() ? "1" : pairs.front().result->unit);
   for (const auto& [place, result] : worst)
-    map.cells.push_back({.row = place.first, .column = place.second, .shade = shade_of(*result), .text = numbered ? cell_text(*result, scale) : ""});
-  map.margins = std::ranges::any_of(pairs, [](const PairResult& pair) { return acceptance_margin(*pair.result).has_value(); });
+    map.cells.push_back({.row = place.first,
+                         .column = place.second,
+                         .shade = shade_of(*result),
+                         .text = numbered ? cell_text(*result, scale) : ""});
+  map.margins =
+      std::ranges::any_of(pairs, [](const PairResult& pair) { return acceptance_margin(*pair.result).has_value(); });
   return map;
 }
 
-Chart pair_chart(const Plan& plan, const StepIndex& steps, const Requirement& requirement, const std::vector<const Result*>& results,
-                 const std::vector<const Result*>& reverse) {
+Chart pair_chart(const Plan& plan, const StepIndex& steps, const Requirement& requirement,
+                 const std::vector<const Result*>& results, const std::vector<const Result*>& reverse) {
   const Direction direction = direction_of(requirement.metric);
   auto pairs = node_pairs(steps, direction, results);
-  const auto back = node_pairs(steps, direction == Direction::forward ? Direction::backward : Direction::forward, reverse);
+  const auto back =
+      node_pairs(steps, direction == Direction::forward ? Direction::backward : Direction::forward, reverse);
   pairs.insert(pairs.end(), back.begin(), back.end());
   if (!pairs.empty()) return node_chart(plan, requirement, pairs, results.size() + reverse.size());
   return inner_chart(plan, requirement, results);

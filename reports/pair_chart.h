@@ -33,14 +33,14 @@ struct PairResult {
   const Result* result = nullptr;
 };
 
-/// The matrix of `pairs` over `places`: where several results meet in a cell it shows the worst of them (is_worse). Numbers stand in
-/// it where each place is one node and there are at most kMostNumberedPlaces; they are rounded.
+/// The matrix of `pairs` over `places`: where several results meet in a cell it shows the worst of them (is_worse).
+/// Numbers stand in it where each place is one node and there are at most kMostNumberedPlaces; they are rounded.
 HeatMap pair_map(const std::vector<PairResult>& pairs, const NodePlaces& places);
 
-/// The chart of `requirement`, of scope pair, whose results are `results`; `reverse` are those of the other direction, drawn in the
-/// same matrix. Pairs of nodes are one matrix over all nodes; pairs within nodes ("GPU-a>GPU-b") one small matrix a node, of
-/// the worst 24 nodes where there are more.
-Chart pair_chart(const Plan& plan, const StepIndex& steps, const Requirement& requirement, const std::vector<const Result*>& results,
-                 const std::vector<const Result*>& reverse);
+/// The chart of `requirement`, of scope pair, whose results are `results`; `reverse` are those of the other direction,
+/// drawn in the same matrix. Pairs of nodes are one matrix over all nodes; pairs within nodes ("GPU-a>GPU-b") one small
+/// matrix a node, of the worst 24 nodes where there are more.
+Chart pair_chart(const Plan& plan, const StepIndex& steps, const Requirement& requirement,
+                 const std::vector<const Result*>& results, const std::vector<const Result*>& reverse);
 
 }  // namespace assay

@@ -39,7 +39,9 @@ Axis axis_of(const Plot& plot) {
   if (all.empty()) return {};
   const auto [low, high] = std::ranges::minmax(all);
   constexpr double kMargin = 0.05;
-  const double spread = high > low ? high - low : high != 0 ? std::abs(high) : 1;  // a single value stands in the middle
+  const double spread = high > low  ? high - low
+                        : high != 0 ? std::abs(high)
+                                    : 1;  // a single value stands in the middle
   const double margin = (high > low ? kMargin : 1) * spread;
   return {.low = low - margin, .high = high + margin};
 }
@@ -54,11 +56,12 @@ std::string draw_axis(const Plot& plot, const Axis& axis, double y) {
   std::string svg = svg_line(kLeft, y, kRight, y, "axis");
   for (const double mark : marks) {
     if (mark < axis.low || mark > axis.high) continue;
-    svg += svg_line(axis.x(mark), kTop, axis.x(mark), y, "grid") + svg_line(axis.x(mark), y, axis.x(mark), y + 5, "axis");
+    svg +=
+        svg_line(axis.x(mark), kTop, axis.x(mark), y, "grid") + svg_line(axis.x(mark), y, axis.x(mark), y + 5, "axis");
     svg += svg_text(axis.x(mark), y + 18, "middle", "mark", scale.number(mark));
   }
   return svg + svg_text((kLeft + kRight) / 2, y + 38, "middle", "title",
-                    scale.unit.empty() ? plot.title : fmt::format("{} in {}", plot.title, scale.unit));
+                        scale.unit.empty() ? plot.title : fmt::format("{} in {}", plot.title, scale.unit));
 }
 
 /// Limit, guard band and acceptance limit of one side between two heights.
@@ -134,7 +137,8 @@ std::string draw_row(const Axis& axis, const PlotRow& row, double top) {
   constexpr std::size_t kLongestLabel = 26;
   const std::string label = row.label.size() > kLongestLabel ? row.label.substr(0, kLongestLabel - 1) + "…" : row.label;
   svg += svg_text(kLeft - 10, middle + 4, "end", "label", label);
-  return svg + svg_text(kRight + 10, middle + 4, "start", row.passes ? "outcome-text" : "outcome-text open", row.outcome);
+  return svg +
+         svg_text(kRight + 10, middle + 4, "start", row.passes ? "outcome-text" : "outcome-text open", row.outcome);
 }
 
 }  // namespace

@@ -40,7 +40,9 @@ std::vector<std::string> rails_of(const std::vector<const Result*>& results) {
   for (const Result* one : results) {
     if (const auto rail = rail_of(*one); !rail.empty()) rails.emplace_back(rail);
   }
-  std::ranges::sort(rails, [](const std::string& a, const std::string& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
+  std::ranges::sort(rails, [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
   rails.erase(std::ranges::unique(rails).begin(), rails.end());
   return rails;
 }
@@ -62,10 +64,12 @@ std::vector<std::string> nodes_of(const StepIndex& steps, const Result& result) 
   return step == steps.end() ? std::vector<std::string>{result.node} : step->second->nodes;
 }
 
-/// The worst result of each rail (row) and leaf (column). What names no rail, because the node was not measured, is of every one.
+/// The worst result of each rail (row) and leaf (column). What names no rail, because the node was not measured, is of
+/// every one.
 using Worst = std::map<std::pair<std::size_t, std::size_t>, const Result*>;
 
-Worst worst_cells(const Site& site, const StepIndex& steps, const std::vector<const Result*>& results, const Places& rails, const Places& leaves) {
+Worst worst_cells(const Site& site, const StepIndex& steps, const std::vector<const Result*>& results,
+                  const Places& rails, const Places& leaves) {
   std::unordered_map<std::string_view, std::size_t> leaf_of;
   for (const auto& node : site.nodes) leaf_of.emplace(node.name, leaves.of_name.at(band_of(node, "leaf")));
   Worst worst;
@@ -94,7 +98,8 @@ std::string_view rail_of(const Result& result) {
   return at == std::string_view::npos ? std::string_view() : id.substr(at + 1);
 }
 
-Chart rail_chart(const Plan& plan, const StepIndex& steps, const Requirement& requirement, const std::vector<const Result*>& results) {
+Chart rail_chart(const Plan& plan, const StepIndex& steps, const Requirement& requirement,
+                 const std::vector<const Result*>& results) {
   const auto names = rails_of(results);
   if (names.empty() || band_kind(plan.site) != "leaf") return {};
   const auto leaf_names = leaves_of(plan.site);
@@ -105,13 +110,20 @@ Chart rail_chart(const Plan& plan, const StepIndex& steps, const Requirement& re
   const Scale scale = cell_scale(results, requirement.limit.unit);
   const bool numbered = std::max(leaves.axis.labels.size(), rails.axis.labels.size()) <= kMostNumberedPlaces;
   for (const auto& [place, one] : worst)
-    map.cells.push_back({.row = place.first, .column = place.second, .shade = shade_of(*one), .text = numbered ? cell_text(*one, scale) : ""});
+    map.cells.push_back({.row = place.first,
+                         .column = place.second,
+                         .shade = shade_of(*one),
+                         .text = numbered ? cell_text(*one, scale) : ""});
   map.beside = worst_lines(results);
   map.margins = std::ranges::any_of(results, [](const Result* one) { return acceptance_margin(*one).has_value(); });
-  map.title = fmt::format("{} ({}), the worst of each rail and leaf{}{}", requirement.metric, requirement.statistic, setting_words(requirement), numbered && !scale.unit.empty() ? " in " + scale.unit : "");
-  map.description = fmt::format("A matrix of {} rails and {} leaves. {}.", names.size(), leaf_names.size(), outcome_counts(results));
-  std::string caption = fmt::format("{}Each cell shows the worst result on a rail at one of the nodes of a leaf, never a mean; what was not measured on any rail counts for all. {}. ",
-                                    kind_words(plan), outcome_counts(results));
+  map.title = fmt::format("{} ({}), the worst of each rail and leaf{}{}", requirement.metric, requirement.statistic,
+                          setting_words(requirement), numbered && !scale.unit.empty() ? ", in " + scale.unit : "");
+  map.description =
+      fmt::format("A matrix of {} rails and {} leaves. {}.", names.size(), leaf_names.size(), outcome_counts(results));
+  std::string caption = fmt::format(
+      "{}Each cell shows the worst result on a rail at one of the nodes of a leaf, never a mean; what was not measured "
+      "on any rail counts for all. {}. ",
+      kind_words(plan), outcome_counts(results));
   if (leaves.each > 1) caption += fmt::format("Each column stands for up to {} leaves. ", leaves.each);
   if (rails.each > 1) caption += fmt::format("Each row stands for up to {} rails. ", rails.each);
   if (numbered) caption += "Numbers are rounded; evidence/verdict.json has every digit. ";

@@ -12,7 +12,8 @@ namespace assay {
 /// A base-unit number with every digit it has: "450000000000 B/s".
 std::string exact_text(double value, std::string_view unit);
 
-/// The scale for `marks` of an axis in base unit `unit`: round numbers, without the trailing zeros that all of them share.
+/// The scale for `marks` of an axis in base unit `unit`: round numbers, without the trailing zeros that all of them
+/// share.
 Scale scale_for_marks(std::span<const double> marks, std::string_view unit);
 
 /// A size of messages, exact: "8 B", "64 KiB", "1 GiB"; what is no whole number of those in bytes.

@@ -1,7 +1,10 @@
-// Charts: every cell where it belongs, the worst of many never hidden, bounded bytes, nothing that was not measured drawn as good.
-#include <gtest/gtest.h>
+// Charts: every cell where it belongs, the worst of many never hidden, bounded bytes, nothing that was not measured
+// drawn as good.
+#include <algorithm>
+#include <stdexcept>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "reports/network_curves.h"
 #include "reports/pair_chart.h"
@@ -83,14 +86,18 @@ struct Fleet {
   [[nodiscard]] std::vector<PairResult> pairs() const {
     std::vector<PairResult> all;
     for (std::size_t i = 0; i < results.size(); ++i)
-      all.push_back({.row = plan.steps[i].nodes[0], .column = plan.steps[i].nodes[1], .directed = false, .result = &results[i]});
+      all.push_back(
+          {.row = plan.steps[i].nodes[0], .column = plan.steps[i].nodes[1], .directed = false, .result = &results[i]});
     return all;
   }
-  [[nodiscard]] Chart chart() const { return pair_chart(plan, index_of_steps(plan), plan.profile.requirements.front(), pointers(), {}); }
+  [[nodiscard]] Chart chart() const {
+    return pair_chart(plan, index_of_steps(plan), plan.profile.requirements.front(), pointers(), {});
+  }
 };
 
 Shade shade_at(const HeatMap& map, std::size_t row, std::size_t column) {
-  const auto cell = std::ranges::find_if(map.cells, [&](const HeatCell& one) { return one.row == row && one.column == column; });
+  const auto cell =
+      std::ranges::find_if(map.cells, [&](const HeatCell& one) { return one.row == row && one.column == column; });
   if (cell == map.cells.end()) throw std::out_of_range("no cell there");
   return cell->shade;
 }
@@ -179,7 +186,8 @@ TEST(PairMap, one_bad_pair_of_130816_shows_in_its_square) {
 TEST(PairMap, a_directed_pair_stands_at_its_own_place_alone) {
   const Result slow = judged("n000+n001", Outcome::fail, 50);
   const Site site = site_of(2, 0);
-  const HeatMap map = pair_map({{.row = "n001", .column = "n000", .directed = true, .result = &slow}}, node_places(site));
+  const HeatMap map =
+      pair_map({{.row = "n001", .column = "n000", .directed = true, .result = &slow}}, node_places(site));
   ASSERT_EQ(map.cells.size(), 1U);
   EXPECT_EQ(map.cells[0].row, 1U);
   EXPECT_EQ(map.cells[0].column, 0U);
@@ -217,10 +225,12 @@ TEST(PairChart, forward_and_backward_are_one_matrix_from_sender_to_receiver) {
   EXPECT_EQ(other_direction(fleet.plan.profile, requirements[0]), &requirements[1]);
   EXPECT_EQ(other_direction(fleet.plan.profile, requirements[1]), &requirements[0]);
   const Result slow_back = judged("n000+n001", Outcome::fail, 50);
-  const Chart chart = pair_chart(fleet.plan, index_of_steps(fleet.plan), requirements[0], fleet.pointers(), {&slow_back});
+  const Chart chart =
+      pair_chart(fleet.plan, index_of_steps(fleet.plan), requirements[0], fleet.pointers(), {&slow_back});
   EXPECT_TRUE(contains(chart.svg, "s-fail_far\" d=\"M0 1h1v1h-1z\""));
   EXPECT_TRUE(contains(chart.svg, "s-pass_wide\" d=\"M1 0h1v1h-1z\""));
   EXPECT_TRUE(contains(chart.caption, "Row: the node that sends"));
+  EXPECT_TRUE(contains(chart.svg, ">n001 to n000 50 B/s<"));
 }
 
 TEST(PairChart, pairs_within_many_nodes_show_the_worst_nodes) {
@@ -272,7 +282,8 @@ TEST(RailChart, shows_the_worst_port_of_each_rail_and_leaf) {
 TEST(RailChart, a_node_that_was_not_measured_spoils_every_rail_of_its_leaf) {
   Plan plan;
   plan.site = site_of(2, 1);
-  std::vector<Result> results = {judged("mlx5_0", Outcome::pass, 150, "alone"), judged("n001", Outcome::not_measured, {}, "alone")};
+  std::vector<Result> results = {judged("mlx5_0", Outcome::pass, 150, "alone"),
+                                 judged("n001", Outcome::not_measured, {}, "alone")};
   results[0].subject.kind = "nic";
   results[0].node = "n000";
   results[1].subject.kind = "node";
@@ -309,7 +320,8 @@ struct SizeRun {
       requirement.at = {{"size", size}};
       plan.profile.requirements.push_back(requirement);
       results.push_back(judged("n000+n001", Outcome::pass, 150, "n000+n001"));
-      results.push_back(judged("n002+n003", size == 4096 ? Outcome::fail : Outcome::pass, size == 4096 ? 60 : 140, "n002+n003"));
+      results.push_back(
+          judged("n002+n003", size == 4096 ? Outcome::fail : Outcome::pass, size == 4096 ? 60 : 140, "n002+n003"));
       for (auto* one : {&results.back(), &results[results.size() - 2]}) one->requirement = requirement.id;
     }
   }
@@ -336,7 +348,8 @@ TEST(SizeCurve, has_the_worst_at_each_size_within_the_band_of_all) {
   EXPECT_EQ(points[1].high, 150);
   EXPECT_FALSE(points[1].passes);
   EXPECT_TRUE(points[2].passes);
-  EXPECT_TRUE(contains(curves[0].caption, "Worst: n002 · pair n002+n003 at 4 KiB (fail, 60.0 B/s)")) << curves[0].caption;
+  EXPECT_TRUE(contains(curves[0].caption, "Worst: n002 · pair n002+n003 at 4 KiB (fail, 60.0 B/s)"))
+      << curves[0].caption;
 }
 
 TEST(SizeCurve, has_the_slowest_wire_only_when_every_measured_step_tells_one) {
@@ -358,7 +371,8 @@ TEST(SizeCurve, a_size_whose_worst_was_not_measured_has_no_value) {
 
 TEST(SizeCurve, other_parameters_or_one_size_alone_make_no_curve) {
   SizeRun run;
-  for (std::size_t i = 0; i < 3; ++i) run.plan.profile.requirements[i].parameters = {{"operation", fmt::format("kind-{}", i)}};
+  for (std::size_t i = 0; i < 3; ++i)
+    run.plan.profile.requirements[i].parameters = {{"operation", fmt::format("kind-{}", i)}};
   EXPECT_TRUE(run.curves().empty());
 }
 
