@@ -62,7 +62,7 @@ std::vector<std::string> worst_lines(std::span<const Result* const> results) {
   std::vector<std::string> lines;
   for (const Result* one : worst_of(results, kWorstLines)) {
     if (lines.empty()) lines.emplace_back(kWorstHeading);
-    lines.push_back(line_of(one->subject.id, *one));
+    lines.push_back(line_of(one->subject.kind == "pair" ? one->subject.id : subject_words(*one), *one));
   }
   return lines;
 }

@@ -12,9 +12,10 @@
 
 namespace assay::fixture {
 
+/// Whether `part` stands in `text`.
 inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-/// A result against "at least 100 B/s" with a guard band of 1.
+/// A result against "at least 100 B/s" with a guard band of 1, on the step of the same name unless another is given.
 inline Result judged(const std::string& subject, Outcome outcome, std::optional<double> value,
                      const std::string& step = "") {
   Result result;
@@ -32,8 +33,10 @@ inline Result judged(const std::string& subject, Outcome outcome, std::optional<
   return result;
 }
 
+/// "n007": the name of a node by its number.
 inline std::string name(std::size_t node) { return fmt::format("n{:03}", node); }
 
+/// Nodes in a row, `per_leaf` of them on each leaf; 0: no leaf is told.
 inline Site site_of(std::size_t nodes, std::size_t per_leaf) {
   Site site{.name = "hall", .known_hosts = "", .nodes = {}};
   for (std::size_t i = 0; i < nodes; ++i) {
@@ -45,6 +48,7 @@ inline Site site_of(std::size_t nodes, std::size_t per_leaf) {
   return site;
 }
 
+/// At least 100 B/s of the median, of each pair.
 inline Requirement demanded(const std::string& id, const std::string& metric) {
   Requirement requirement;
   requirement.id = id;

@@ -237,6 +237,7 @@ TEST(RailChart, shows_the_worst_port_of_each_rail_and_leaf) {
   const Chart chart = rail_chart(plan, index_of_steps(plan), demanded("r", "port_rate"), pointers);
   EXPECT_TRUE(contains(chart.svg, "s-fail_far\" d=\"M1 1h1v1h-1z\""));  // mlx5_10 after mlx5_2; the second leaf
   EXPECT_TRUE(contains(chart.caption, "15 pass, 1 fail"));
+  EXPECT_TRUE(contains(chart.svg, ">n005 · nic mlx5_10 50 B/s<"));
   plan.site = site_of(8, 0);
   EXPECT_TRUE(rail_chart(plan, index_of_steps(plan), demanded("r", "port_rate"), pointers).svg.empty());
 }
