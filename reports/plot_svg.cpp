@@ -6,14 +6,13 @@
 
 #include <fmt/format.h>
 
-#include "reports/html.h"
 #include "reports/scale.h"
+#include "reports/svg.h"
 
 namespace assay {
 namespace {
 
-// All lengths are in the units of a view box that is 760 wide.
-constexpr double kWidth = 760;
+// All lengths are in the units of a view box that is kFigureWidth wide.
 constexpr double kLeft = 170;
 constexpr double kRight = 620;
 constexpr double kTop = 40;
@@ -40,47 +39,29 @@ Axis axis_of(const Plot& plot) {
   if (all.empty()) return {};
   const auto [low, high] = std::ranges::minmax(all);
   constexpr double kMargin = 0.05;
-  const double spread = high > low ? high - low : high != 0 ? std::abs(high) : 1;  // a single value stands in the middle
+  const double spread = high > low  ? high - low
+                        : high != 0 ? std::abs(high)
+                                    : 1;  // a single value stands in the middle
   const double margin = (high > low ? kMargin : 1) * spread;
   return {.low = low - margin, .high = high + margin};
 }
 
-std::string line(double x1, double y1, double x2, double y2, std::string_view css_class) {
-  return fmt::format("<line class=\"{}\" x1=\"{:.2f}\" y1=\"{:.2f}\" x2=\"{:.2f}\" y2=\"{:.2f}\"/>\n", css_class, x1,
-                     y1, x2, y2);
-}
-
-std::string text(double x, double y, std::string_view anchor, std::string_view css_class, std::string_view words) {
-  return fmt::format("<text class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"{}\">{}</text>\n", css_class, x, y,
-                     anchor, escape(words));
-}
-
 std::string open_svg(const Plot& plot, double height) {
-  return fmt::format("<svg class=\"plot\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
-                     height, escape(plot.title));
+  return svg_open(plot.title, fmt::format("{} subjects", plot.rows.size()), height);
 }
 
 std::string draw_axis(const Plot& plot, const Axis& axis, double y) {
   const auto marks = axis_marks(axis.low, axis.high);
-  Scale scale = scale_for(marks, plot.unit);
-  // Marks are round, so trailing zeros that all of them share say nothing.
-  const auto same_with_fewer = [&](int decimals) {
-    Scale fewer = scale;
-    fewer.decimals = decimals;
-    return std::ranges::all_of(marks, [&](double mark) {
-      return std::abs(std::stod(fewer.number(mark)) - mark / scale.factor) <
-             1e-9 * std::abs(mark / scale.factor) + 1e-15;
-    });
-  };
-  while (scale.decimals > 0 && same_with_fewer(scale.decimals - 1)) --scale.decimals;
-  std::string svg = line(kLeft, y, kRight, y, "axis");
+  const Scale scale = scale_for_marks(marks, plot.unit);
+  std::string svg = svg_line(kLeft, y, kRight, y, "axis");
   for (const double mark : marks) {
     if (mark < axis.low || mark > axis.high) continue;
-    svg += line(axis.x(mark), kTop, axis.x(mark), y, "grid") + line(axis.x(mark), y, axis.x(mark), y + 5, "axis");
-    svg += text(axis.x(mark), y + 18, "middle", "mark", scale.number(mark));
+    svg +=
+        svg_line(axis.x(mark), kTop, axis.x(mark), y, "grid") + svg_line(axis.x(mark), y, axis.x(mark), y + 5, "axis");
+    svg += svg_text(axis.x(mark), y + 18, "middle", "mark", scale.number(mark));
   }
-  return svg + text((kLeft + kRight) / 2, y + 38, "middle", "title",
-                    scale.unit.empty() ? plot.title : fmt::format("{} in {}", plot.title, scale.unit));
+  return svg + svg_text((kLeft + kRight) / 2, y + 38, "middle", "title",
+                        scale.unit.empty() ? plot.title : fmt::format("{} in {}", plot.title, scale.unit));
 }
 
 /// Limit, guard band and acceptance limit of one side between two heights.
@@ -91,11 +72,10 @@ std::string draw_side(const Axis& axis, const std::optional<double>& limit, cons
   if (acceptance && *acceptance != *limit) {
     const double left = std::min(axis.x(*limit), axis.x(*acceptance));
     const double right = std::max(axis.x(*limit), axis.x(*acceptance));
-    svg += fmt::format("<rect class=\"guard\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/>\n", left,
-                       y1, right - left, y2 - y1);
-    svg += line(axis.x(*acceptance), y1, axis.x(*acceptance), y2, "acceptance");
+    svg += svg_rect(left, y1, right - left, y2 - y1, "guard");
+    svg += svg_line(axis.x(*acceptance), y1, axis.x(*acceptance), y2, "acceptance");
   }
-  return svg + line(axis.x(*limit), y1, axis.x(*limit), y2, "limit");
+  return svg + svg_line(axis.x(*limit), y1, axis.x(*limit), y2, "limit");
 }
 
 std::string draw_limits(const Axis& axis, const PlotRow& row, double y1, double y2) {
@@ -112,7 +92,7 @@ std::string label_limits(const Plot& plot, const Axis& axis) {
   const PlotRow& first = plot.rows.front();
   const bool common = std::ranges::all_of(plot.rows, [&](const PlotRow& row) { return same_limits(row, first); });
   if (!common)
-    return text(kLeft, kTop - 8, "start", "limit-label", "limit of each row: solid line; guard band: shaded");
+    return svg_text(kLeft, kTop - 8, "start", "limit-label", "limit of each row: solid line; guard band: shaded");
   std::vector<double> shown;
   for (const auto& one : {first.limit_low, first.limit_high, first.value}) {
     if (one) shown.push_back(*one);
@@ -123,7 +103,7 @@ std::string label_limits(const Plot& plot, const Axis& axis) {
     const double x = axis.x(*limit);
     constexpr double kHalfLabel = 110;  // a label is about this long on each side
     const char* anchor = x < kLeft + kHalfLabel ? "start" : x > kRight - kHalfLabel ? "end" : "middle";
-    return text(x, y, anchor, "limit-label", fmt::format("{} {}", words, scale.text(*limit)));
+    return svg_text(x, y, anchor, "limit-label", fmt::format("{} {}", words, scale.text(*limit)));
   };
   const bool two = first.limit_low && first.limit_high;
   return label(first.limit_low, "limit: at least", two ? kTop - 22 : kTop - 8) +
@@ -150,14 +130,15 @@ std::string draw_row(const Axis& axis, const PlotRow& row, double top) {
     const double low = axis.x(row.interval->low);
     const double high = axis.x(row.interval->high);
     const double y = top + kRowHeight - 5;
-    svg += line(low, y, high, y, "interval") + line(low, y - 3, low, y + 3, "interval") +
-           line(high, y - 3, high, y + 3, "interval");
+    svg += svg_line(low, y, high, y, "interval") + svg_line(low, y - 3, low, y + 3, "interval") +
+           svg_line(high, y - 3, high, y + 3, "interval");
   }
-  if (row.value) svg += line(axis.x(*row.value), top + 4, axis.x(*row.value), top + kRowHeight - 4, "value");
+  if (row.value) svg += svg_line(axis.x(*row.value), top + 4, axis.x(*row.value), top + kRowHeight - 4, "value");
   constexpr std::size_t kLongestLabel = 26;
   const std::string label = row.label.size() > kLongestLabel ? row.label.substr(0, kLongestLabel - 1) + "…" : row.label;
-  svg += text(kLeft - 10, middle + 4, "end", "label", label);
-  return svg + text(kRight + 10, middle + 4, "start", row.passes ? "outcome-text" : "outcome-text open", row.outcome);
+  svg += svg_text(kLeft - 10, middle + 4, "end", "label", label);
+  return svg +
+         svg_text(kRight + 10, middle + 4, "start", row.passes ? "outcome-text" : "outcome-text open", row.outcome);
 }
 
 }  // namespace
@@ -191,8 +172,8 @@ std::string distribution_plot(const Plot& plot) {
   if (common) svg += draw_limits(axis, plot.rows.front(), kTop, bottom);
   for (const double share : {0.0, 0.5, 1.0}) {
     const double y = bottom - share * kDistributionHeight;
-    svg += line(kLeft, y, kRight, y, "grid") +
-           text(kLeft - 10, y + 4, "end", "mark", fmt::format("{:.0f} %", share * 100));
+    svg += svg_line(kLeft, y, kRight, y, "grid") +
+           svg_text(kLeft - 10, y + 4, "end", "mark", fmt::format("{:.0f} %", share * 100));
   }
   std::vector<const PlotRow*> rows;
   for (const auto& row : plot.rows) {
@@ -205,10 +186,10 @@ std::string distribution_plot(const Plot& plot) {
     if (rows[i]->passes) {
       svg += fmt::format("<circle class=\"sample\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"2.4\"/>\n", x, y);
     } else {
-      svg += line(x - 4, y - 4, x + 4, y + 4, "cross") + line(x - 4, y + 4, x + 4, y - 4, "cross");
+      svg += svg_line(x - 4, y - 4, x + 4, y + 4, "cross") + svg_line(x - 4, y + 4, x + 4, y - 4, "cross");
     }
   }
-  return svg + text(kLeft - 10, kTop - 12, "end", "mark", "share of subjects") + "</svg>\n";
+  return svg + svg_text(kLeft - 10, kTop - 12, "end", "mark", "share of subjects") + "</svg>\n";
 }
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -26,6 +27,23 @@ std::set<std::string_view> steps_drawn(const Verdict& verdict) {
     if (steps.size() <= kMostStripRows) drawn.insert(steps.begin(), steps.end());
   }
   return drawn;
+}
+
+/// The smallest of what the ranks' records say that their ports carry: payload where it is told, else the rate of the link.
+std::optional<double> wire_limit(const StepEvidence& step) {
+  std::optional<double> slowest;
+  const auto look = [&](const Record& record) {
+    for (const char* name : {"payload_limit", "port_rate", "link_speed"}) {
+      const auto found = std::ranges::find(record.conditions, name, &Condition::name);
+      if (found == record.conditions.end()) continue;
+      const auto* rate = std::get_if<double>(&found->value);
+      if (rate != nullptr && *rate > 0) slowest = std::min(slowest.value_or(*rate), *rate);
+      return;
+    }
+  };
+  for (const auto& record : step.records) look(record);
+  for (const auto& ranks : step.others) std::ranges::for_each(ranks, look);
+  return slowest;
 }
 
 }  // namespace
@@ -79,7 +97,11 @@ ReportContent report_content(Examined&& examined, const EvidenceReader& given, c
   for (std::size_t i = 0; i < content.verdict.results.size(); ++i) results_of[content.verdict.results[i].step].push_back(i);
   for (const auto& step : plan.steps) {
     const auto& attempts = attempts_of[step.id];
-    content.records[step.id] = collect(plan, step, attempts, content.run.journal, machines, evidence).records;
+    auto collected = collect(plan, step, attempts, content.run.journal, machines, evidence);
+    if (step.nodes.size() > 1) {
+      if (const auto wire = wire_limit(collected)) content.wire_limits[step.id] = *wire;
+    }
+    content.records[step.id] = std::move(collected.records);
     for (const Attempt* attempt : attempts) {
       for (const auto& name : step.companions) {
         for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {

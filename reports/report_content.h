@@ -25,6 +25,9 @@ struct ReportContent {
   std::map<std::size_t, std::vector<double>> ranges;  ///< of results, by their place in the verdict, whose records are not
                                                       ///< kept: the smallest and the largest sample
 
+  std::map<std::string, double> wire_limits;  ///< B/s by step of several nodes: what the slower of its ports carries in one direction,
+                                              ///< where a record tells it
+
   /// The requirement of this id; it must be one of the plan.
   [[nodiscard]] const Requirement& requirement(const std::string& id) const;
   /// Every sample that was pooled for `result`, which must be one of the verdict's, in the order taken; of many subjects, which

@@ -1,6 +1,7 @@
 // scale: numbers as the report shows them, beyond what every part of assay shows people.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,13 @@ namespace assay {
 
 /// A base-unit number with every digit it has: "450000000000 B/s".
 std::string exact_text(double value, std::string_view unit);
+
+/// The scale for `marks` of an axis in base unit `unit`: round numbers, without the trailing zeros that all of them
+/// share.
+Scale scale_for_marks(std::span<const double> marks, std::string_view unit);
+
+/// A size of messages, exact: "8 B", "64 KiB", "1 GiB"; what is no whole number of those in bytes.
+std::string size_words(double bytes);
 
 /// A probability or share for people: "2.1 %", "< 0.001 %", "0 %".
 std::string percent(double share);

@@ -1,10 +1,10 @@
 // section_results: each requirement with its figure, and the conditions under which it was measured.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <fmt/format.h>
 
+#include "reports/chart_words.h"
 #include "reports/html.h"
 #include "reports/plot_svg.h"
 #include "reports/sections.h"
@@ -28,16 +28,13 @@ PlotRow plot_row(const ReportContent& content, const Result& result) {
           .passes = result.outcome == Outcome::pass};
 }
 
-std::string worst_table(std::vector<const Result*> results) {
-  std::erase_if(results, [](const Result* one) { return !one->margin; });
-  std::ranges::stable_sort(results, {}, [](const Result* one) { return *one->margin; });
-  results.resize(std::min(results.size(), kWorstListed));
+std::string worst_table(const std::vector<const Result*>& results) {
   std::vector<std::string> rows;
-  for (const Result* one : results) {
-    rows.push_back(row({escape(subject_words(*one)), escape(result_scale(*one).text(*one->value)),
-                        percent(*one->margin), outcome_box(one->outcome)}));
+  for (const Result* one : worst_of(results, kWorstListed)) {
+    rows.push_back(row({escape(subject_words(*one)), one->value ? escape(result_scale(*one).text(*one->value)) : "—",
+                        one->margin ? percent(*one->margin) : "—", outcome_box(one->outcome)}));
   }
-  return table("worst", {"The smallest margins", "Value", "Margin", "Verdict"}, rows);
+  return table("worst", {"The worst", "Value", "Margin", "Verdict"}, rows);
 }
 
 std::string figure(const ReportContent& content, const Requirement& requirement,
@@ -155,11 +152,12 @@ std::string recorded_row(const std::string& step, const Record& record, std::siz
 }  // namespace
 
 std::string results_section(const ReportContent& content) {
-  std::map<std::string, std::vector<const Result*>> by_requirement;
-  for (const auto& result : content.verdict.results) by_requirement[result.requirement].push_back(&result);
+  ResultsOf results;
+  for (const auto& result : content.verdict.results) results[result.requirement].push_back(&result);
+  const StepIndex steps = index_of_steps(content.run.plan);
   std::string html = "<h2 class=\"page\">4 Results</h2>\n";
   for (const auto& requirement : content.run.plan.profile.requirements) {
-    const auto& results = by_requirement[requirement.id];
+    const auto& own = results[requirement.id];
     html += fmt::format("<section>\n<h3>{} {} <code>{}</code></h3>\n", requirement_number(content, requirement.id),
                         escape(requirement.title), escape(requirement.id));
     html +=
@@ -167,9 +165,10 @@ std::string results_section(const ReportContent& content) {
                     escape(requirement.statistic), escape(requirement.metric), escape(at_words(requirement.at)),
                     escape(requirement.scope), escape(requirement.probe), escape(target_words(content, requirement)),
                     source_words(requirement.source));
-    html += figure(content, requirement, results) + uncertainty_table(content, requirement, results) + "</section>\n";
+    html += figure(content, requirement, own) + requirement_charts(content, steps, requirement, results) +
+            uncertainty_table(content, requirement, own) + "</section>\n";
   }
-  return html;
+  return html + network_section(content, steps, results);
 }
 
 std::string conditions_section(const ReportContent& content) {

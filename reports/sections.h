@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/network_curves.h"
 #include "reports/report_content.h"
 #include "reports/scale.h"
 
@@ -24,6 +25,10 @@ std::string decision_section(const ReportContent& content);
 std::string coverage_section(const ReportContent& content);
 /// For each requirement: target and its source, figure, uncertainty.
 std::string results_section(const ReportContent& content);
+/// Matrices of one requirement: its pairs, and its rails by leaves; empty where it has neither.
+std::string requirement_charts(const ReportContent& content, const StepIndex& steps, const Requirement& requirement, const ResultsOf& results);
+/// Curves over sizes of messages and of groups; empty where no requirements make one.
+std::string network_section(const ReportContent& content, const StepIndex& steps, const ResultsOf& results);
 /// Who is at fault where nodes that work together fell short; empty where none did.
 std::string localised_section(const ReportContent& content);
 /// What was demanded beside the numbers, and everything else that was recorded with them.

@@ -70,6 +70,15 @@ svg .limit-label { fill: var(--bad); font-size: 10.5px; font-weight: 600; }
 svg .axis { stroke: var(--ink); stroke-width: 1; } svg .grid { stroke: var(--rule); stroke-width: 0.6; }
 svg .sample { fill: var(--blue); fill-opacity: 0.55; } svg .value { stroke: var(--ink); stroke-width: 2.4; } svg .interval { stroke: var(--ink); stroke-width: 1.3; }
 svg .limit { stroke: var(--bad); stroke-width: 1.8; } svg .acceptance { stroke: var(--bad); stroke-width: 1; stroke-dasharray: 4 2.5; } svg .guard { fill: #f0dfb4; } svg .cross { stroke: var(--bad); stroke-width: 1.8; }
+svg .heading { font-size: 12px; font-weight: 600; } svg .in-light, svg .in-dark { font-size: 10px; } svg .in-dark { fill: #fff; }
+svg .cell { stroke: #fff; stroke-width: 0.7; vector-effect: non-scaling-stroke; } svg .stroke { fill: none; stroke-width: 0.9; vector-effect: non-scaling-stroke; }
+svg .s-pass_wide { fill: #cfe3f3; } svg .s-pass_middle { fill: #a5cbe8; } svg .s-pass_narrow { fill: #78abd4; } svg .s-guard_band { fill: #d07a10; }
+svg .s-fail_near { fill: #a82a18; } svg .s-fail_far { fill: #4f0a0a; } svg .s-inconclusive, svg .s-not_measured { fill: #cfd3d8; } svg .s-error { fill: #101010; }
+svg .stroke.s-inconclusive, svg .stroke.s-not_measured { fill: none; stroke: #17202e; } svg .stroke.s-error { fill: none; stroke: #fff; }
+svg .frame { fill: none; stroke: var(--soft); stroke-width: 0.8; } svg .between { stroke: var(--soft); stroke-width: 0.7; }
+svg .band { fill: var(--blue); fill-opacity: 0.16; } svg .curve { fill: none; stroke: var(--blue); stroke-width: 1.8; } svg .dot { fill: var(--blue); }
+svg .limit-path { fill: none; stroke: var(--bad); stroke-width: 1.8; } svg .acceptance-path { fill: none; stroke: var(--bad); stroke-width: 1; stroke-dasharray: 4 2.5; }
+svg .wire, svg .reference { stroke: var(--ink); stroke-width: 1.2; stroke-dasharray: 1.5 2.5; }
 .legend { font-size: 8.4pt; color: var(--soft); }
 .end { text-align: center; margin-top: 10mm; color: var(--soft); letter-spacing: 0.1em; }
 @media print {

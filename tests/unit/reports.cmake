@@ -8,3 +8,6 @@ add_executable(unit_reports unit/canonical_json_test.cpp unit/dsse_test.cpp unit
 target_link_libraries(unit_reports PRIVATE assay_reports run_fixture GTest::gtest_main)
 target_compile_definitions(unit_reports PRIVATE ASSAY_GOLDEN="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 gtest_discover_tests(unit_reports PROPERTIES LABELS unit)
+add_executable(unit_charts unit/charts_test.cpp unit/network_curves_test.cpp)
+target_link_libraries(unit_charts PRIVATE assay_reports GTest::gtest_main)
+gtest_discover_tests(unit_charts PROPERTIES LABELS unit)
