@@ -115,7 +115,7 @@ asio::awaitable<void> prepare(const Errand& errand, Rank& rank) {
 }
 
 asio::awaitable<void> run_rank(const Errand& errand, Rank& rank, std::size_t number, std::size_t world) {
-  RunRequest request = request_for(*rank.agent, errand.program(), fmt::format("{}.{}", errand.step.id, errand.number), errand.step.parameters,
+  RunRequest request = request_for(*rank.agent, errand.program(), fmt::format("{}.{}", errand.step.id, errand.number), parameters_of(errand.plan.site, errand.step, number),
                                    {errand.step.deadline_s});
   if (world > 1) {
     for (auto& flag : {fmt::format("--rank={}", number), fmt::format("--world={}", world), "--rendezvous=" + errand.meeting}) request.arguments.push_back(flag);

@@ -21,6 +21,7 @@
 #include "orchestrator/programs.h"
 #include "orchestrator/side_by_side.h"
 #include "orchestrator/site_check.h"
+#include "orchestrator/topology.h"
 #include "probes/core/record_reader.h"
 #include "probes/core/utc_time.h"
 
@@ -68,6 +69,32 @@ std::expected<nlohmann::ordered_json, InputError> document_from(const SiteSource
   const auto printed = ask("kubectl", arguments);
   if (!printed) return std::unexpected(printed.error());
   return site_from_pods(*printed, "kubectl", source.options);
+}
+
+/// What `lldpctl -f json` printed on each node: the files NODE.json of a folder.
+std::expected<std::map<std::string, std::string>, InputError> texts_in(const std::string& folder) {
+  std::map<std::string, std::string> texts;
+  std::error_code failed;
+  std::filesystem::directory_iterator entry(folder, failed);
+  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+    if (entry->path().extension() != ".json") continue;
+    auto text = read_file(entry->path());
+    if (!text) return std::unexpected(text.error());
+    texts[entry->path().stem()] = std::move(*text);
+  }
+  if (failed) return std::unexpected(InputError{folder, failed.message(), "give a folder with a file NODE.json of every node"});
+  return texts;
+}
+
+std::expected<Topology, InputError> topology_from(const SiteSource& source, const Site& site) {
+  if (source.from == "lldp") {
+    const auto texts = texts_in(source.file);
+    if (!texts) return std::unexpected(texts.error());
+    return topology_from_lldp(*texts, source.file, site);
+  }
+  const auto text = read_file(source.file);
+  if (!text) return std::unexpected(text.error());
+  return topology_from_ibnetdiscover(*text, source.file, site);
 }
 
 /// When the first line of a record was written, in seconds since 1970, by the clock of the node. Nothing when it does not say.
@@ -184,6 +211,24 @@ int command_site_from(const SiteSource& source) {
   if (!document) return report_error(document.error());
   const std::string text = document->dump(1) + "\n";
   if (const auto site = read_site(text, source.from); !site) return report_error(site.error());
+  std::cout << text;
+  return kExitAccepted;
+}
+
+int command_site_cables(const SiteSource& source, const std::string& site_file) {
+  const std::string what = "--from " + source.from;
+  if (source.file.empty()) return report_error({what, "needs a file or folder", fmt::format("assay site --from {} {} --site site.json", source.from, source.from == "lldp" ? "FOLDER" : "FILE")});
+  if (site_file.empty()) return report_error({what, "needs --site", "it adds leaves and switch ports to a site that there is"});
+  const auto site = site_in(site_file);
+  if (!site) return report_error(site.error());
+  const auto topology = topology_from(source, *site);
+  if (!topology) return report_error(topology.error());
+  for (const auto& stranger : topology->strangers) std::cerr << fmt::format("assay: '{}' is in the fabric and not in the site\n", stranger);
+  const Cabled cabled = with_cables(*site, *topology, source.plane);
+  for (const auto& finding : cabled.findings) std::cerr << finding << '\n';
+  if (!cabled.findings.empty()) return kExitRejected;
+  const std::string text = to_json(cabled.site).dump(1) + "\n";
+  if (const auto again = read_site(text, source.from); !again) return report_error(again.error());
   std::cout << text;
   return kExitAccepted;
 }

@@ -33,7 +33,7 @@ std::optional<std::string> mismatch(const Record& record, const Plan& plan, cons
     return plan.simulation ? "the record was measured, and the run is a simulation" : "the record is made up by a simulation";
   }
   const std::string& node = step.nodes[rank];
-  if (record.start.parameters != step.parameters) return "the record's parameters are not those of the step";
+  if (record.start.parameters != parameters_of(plan.site, step, rank)) return "the record's parameters are not those of the step";
   if (record.start.rank != static_cast<int>(rank) || record.start.world != static_cast<int>(step.nodes.size())) {
     return "the record has another rank or world than the step";
   }

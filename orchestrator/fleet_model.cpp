@@ -37,7 +37,10 @@ Value meeting(const Demand& demand) {
   return demand.at_least ? *demand.at_least : *demand.at_most;
 }
 
-bool is_of_itself(const Limit& limit) { return limit.reference == Reference::fleet_median || limit.reference == Reference::best_sample; }
+bool is_of_itself(const Limit& limit) { return is_of_others(limit.reference) || limit.reference == Reference::best_sample; }
+
+/// What `nodes` healthy nodes show together.
+double centre_on(const Quantity& quantity, std::size_t nodes) { return quantity.by_nodes ? quantity.centre * static_cast<double>(nodes) : quantity.centre; }
 
 bool is_of(const Quantity& quantity, const std::string& metric, const Requirement& requirement) {
   return quantity.metric == metric && quantity.at == requirement.at && quantity.scope == requirement.scope;
@@ -76,6 +79,7 @@ FleetModel::Recipe FleetModel::recipe_of(const Step& step) const {
   for (const Requirement* requirement : requirements) {
     add_limits(recipe, *requirement);
     for (const auto& demand : requirement->conditions) {
+      if (!demand.site.empty()) continue;  // a made-up site has no planes, so no step of it comes here
       if (std::ranges::find(recipe.conditions, demand.name, &MetCondition::name) == recipe.conditions.end()) {
         recipe.conditions.push_back({.name = demand.name, .value = meeting(demand)});
       }
@@ -108,6 +112,7 @@ void FleetModel::add_limits(Recipe& recipe, const Requirement& requirement) cons
   }
   Quantity& quantity = quantity_of(requirement.metric);
   quantity.samples = std::max(quantity.samples, requirement.repeat_n);
+  quantity.by_nodes = quantity.by_nodes || limit.reference == Reference::smallest_group_by_nodes;
   // What is held against itself or its fleet has no place of its own, and leaves that to limits in units, if there are any.
   if (is_of_itself(limit)) return;
   if (limit.at_least) quantity.low = std::max(quantity.low.value_or(*limit.at_least * unit), *limit.at_least * unit);
@@ -146,7 +151,7 @@ std::string FleetModel::record(const Step& step, int attempt, std::size_t rank) 
   const std::string occasion = fmt::format("{}.{}", step.id, attempt);
   std::ostringstream out;
   Recorder recorder(out, instruments_.at(step.probe).spec,
-                    {.probe = step.probe, .revision = instruments_.at(step.probe).spec.revision, .parameters = step.parameters,
+                    {.probe = step.probe, .revision = instruments_.at(step.probe).spec.revision, .parameters = parameters_of(plan_.site, step, rank),
                      .rank = static_cast<int>(rank), .world = static_cast<int>(step.nodes.size()), .host = {{"name", node}, {kSimulated, true}}},
                     [] { return kNever; });
   for (const auto& quantity : recipe.quantities) {
@@ -158,7 +163,7 @@ std::string FleetModel::record(const Step& step, int attempt, std::size_t rank) 
       const std::string id = together ? step.id : quantity.scope == "node" ? node : fmt::format("{}-{}{}", node, quantity.scope, i);
       Dice own(simulation_.seed, {"spread", id, quantity.spread_key});
       Dice noise(simulation_.seed, {"noise", occasion, id, quantity.metric});
-      const double healthy = quantity.centre * (1 + quantity.spread * own.normal());
+      const double healthy = centre_on(quantity, step.nodes.size()) * (1 + quantity.spread * own.normal());
       const double value = value_of(quantity, together ? step.nodes : std::vector<std::string>{node}, occasion, healthy);
       Sampling sampling{.samples = {}, .warmup = {}, .stopped = "fixed"};
       for (int n = 0; n < quantity.samples; ++n) sampling.samples.push_back(value * (1 + kSampleSpread * noise.normal()));
@@ -174,10 +179,11 @@ bool FleetModel::falls_short(const Step& step, const Requirement& requirement, c
   const Recipe& recipe = recipes_.at(step.requirements.front());
   const auto quantity = std::ranges::find_if(recipe.quantities, [&](const Quantity& one) { return is_of(one, requirement.metric, requirement); });
   Dice noise(simulation_.seed, {"test", occasion, quantity->metric});
-  const double value = value_of(*quantity, nodes, occasion, quantity->centre * (1 + quantity->spread * noise.normal()));
+  const double centre = centre_on(*quantity, nodes.size());
+  const double value = value_of(*quantity, nodes, occasion, centre * (1 + quantity->spread * noise.normal()));
   const Limit& limit = requirement.limit;
   if (is_of_itself(limit)) {
-    return (limit.at_least && value < *limit.at_least * quantity->centre) || (limit.at_most && value > *limit.at_most * quantity->centre);
+    return (limit.at_least && value < *limit.at_least * centre) || (limit.at_most && value > *limit.at_most * centre);
   }
   return (quantity->low && value < *quantity->low) || (quantity->high && value > *quantity->high);
 }

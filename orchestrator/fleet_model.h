@@ -25,6 +25,7 @@ struct Quantity {
   double spread = 0;                ///< relative standard deviation between them
   std::string spread_key;           ///< metrics of one key are high or low together, so that their ratio is steady
   int samples = 1;
+  bool by_nodes = false;            ///< grows with the nodes that work together
 };
 
 /// A condition that was demanded, with a value that meets it.

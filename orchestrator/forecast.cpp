@@ -9,7 +9,7 @@ Forecast::Forecast(const Plan& plan) : plan_(plan) {
   for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, nodes_.size());
   for (const auto& step : plan.steps) {
     index_.emplace(step.id, tasks_.size());
-    Task task{.nodes = {}, .typical_s = step.typical_s, .power_w = step.power_w};
+    Task task{.nodes = {}, .typical_s = step.typical_s, .power_w = step.power_w, .open = true, .alone = step.alone};
     for (const auto& node : step.nodes) task.nodes.push_back(nodes_.at(node));
     tasks_.push_back(std::move(task));
   }
@@ -39,6 +39,10 @@ double Forecast::remaining_s(double now) const {
     if (!task.open) continue;
     double begins = now;
     for (const std::size_t node : task.nodes) begins = std::max(begins, free_at[node]);
+    if (task.alone) {
+      begins = std::max(begins, std::ranges::max(free_at));
+      std::ranges::fill(free_at, begins + task.typical_s);
+    }
     for (const std::size_t node : task.nodes) free_at[node] = begins + task.typical_s;
     last = std::max(last, begins + task.typical_s);
     energy_j += task.power_w * task.typical_s;

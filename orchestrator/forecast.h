@@ -31,6 +31,7 @@ class Forecast {
     std::vector<std::size_t> nodes;
     double typical_s = 0, power_w = 0;
     bool open = true;     ///< not begun
+    bool alone = false;   ///< nothing else runs meanwhile
   };
   struct Running {
     double ends = 0;      ///< typically

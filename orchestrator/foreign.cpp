@@ -26,13 +26,18 @@ bool begins_imported(const fs::path& path) {
   return is_imported({beginning.data(), static_cast<std::size_t>(file.gcount())});
 }
 
+std::set<std::string> vouched_for(const Journal& journal) {
+  std::set<std::string> paths;
+  for (const auto& attempt : journal.attempts) {
+    for (const auto& file : attempt.evidence) paths.insert(file.path);
+  }
+  return paths;
+}
+
 }  // namespace
 
 std::optional<InputError> find_foreign(const std::string& directory, const Journal& journal) {
-  std::set<std::string> known;
-  for (const auto& attempt : journal.attempts) {
-    for (const auto& file : attempt.evidence) known.insert(file.path);
-  }
+  const auto known = vouched_for(journal);
   std::error_code failed;
   fs::recursive_directory_iterator entry(directory, failed);
   for (; !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
@@ -44,6 +49,14 @@ std::optional<InputError> find_foreign(const std::string& directory, const Journ
     }
   }
   if (failed) return InputError{directory, fmt::format("cannot be looked through: {}", failed.message()), "check its permissions"};
+  return std::nullopt;
+}
+
+std::optional<InputError> find_foreign(const std::map<std::string, std::string>& files, const Journal& journal) {
+  const auto known = vouched_for(journal);
+  for (const auto& [path, bytes] : files) {
+    if (!known.contains(path) && is_imported(bytes)) return imported_refusal(path);
+  }
   return std::nullopt;
 }
 

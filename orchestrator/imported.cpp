@@ -59,11 +59,4 @@ InputError imported_refusal(const std::string& where) {
           "an imported figure is never a measurement of ours: keep the file outside the run, and lay the two side by side"};
 }
 
-std::optional<InputError> refuse_imported(const std::map<std::string, std::string>& files) {
-  for (const auto& [path, bytes] : files) {
-    if (is_imported(bytes)) return imported_refusal(path);
-  }
-  return std::nullopt;
-}
-
 }  // namespace assay

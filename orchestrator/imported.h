@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,8 +59,5 @@ bool is_imported(std::string_view bytes);
 
 /// What is said wherever an import stands where a measurement of ours is due.
 InputError imported_refusal(const std::string& where);
-
-/// The refusal of the first of `files`, contents by path, that is an import; nothing when none is.
-std::optional<InputError> refuse_imported(const std::map<std::string, std::string>& files);
 
 }  // namespace assay

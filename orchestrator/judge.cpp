@@ -45,6 +45,7 @@ class Judge {
       else cells[cell.step].push_back(i);
     }
     take_fleets();
+    take_smallest();
     for (const auto& step : plan_.steps) {
       const auto mine = cells.find(step.id);
       if (mine == cells.end()) continue;
@@ -95,7 +96,7 @@ class Judge {
     std::vector<Result> all;
     for (const auto& [subject, pool] : pools) {
       Result one = whole;
-      if (subject.kind != "node" && cell.subject.kind == "node") one.subject = subject;
+      if ((subject.kind != "node" && cell.subject.kind == "node") || pools.size() > 1) one.subject = subject;
       judge_pool(requirement, planned, subject, pool, one);
       if (pool.records.size() != step.records.size()) {
         one.outcome = Outcome::inconclusive;
@@ -146,7 +147,7 @@ class Judge {
       result.interval = value->interval;
       result.uncertainty = value->uncertainty;
     }
-    result.conditions = check_demands(requirement, subject, pool.records, pool.others);
+    result.conditions = check_demands(plan_.site, step, requirement, subject, pool.records, pool.others);
     if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) {
       return inconclusive(fmt::format("{} samples where {} are demanded.", pool.samples.size(), requirement.repeat_n));
     }
@@ -154,7 +155,7 @@ class Judge {
       return inconclusive(fmt::format("{} samples are too few for an interval of the {} at {:g} % confidence.", pool.samples.size(),
                                       requirement.statistic, plan_.profile.confidence * 100));
     }
-    const auto reference = reference_of(requirement, subject, pool);
+    const auto reference = reference_of(requirement, step, subject, pool);
     if (!reference) return inconclusive(reference.error());
     decide(requirement.limit, *value, *reference, guard_factor_for(plan_.profile.guard_factor, step.looks), result);
     if (!finite(result)) {
@@ -181,7 +182,7 @@ class Judge {
     result.interval.reset();
   }
 
-  std::expected<ReferenceValue, std::string> reference_of(const Requirement& requirement, const Subject& subject, const Pool& pool) {
+  std::expected<ReferenceValue, std::string> reference_of(const Requirement& requirement, const Step& step, const Subject& subject, const Pool& pool) {
     switch (requirement.limit.reference) {
       case Reference::none: return ReferenceValue{};
       case Reference::peak: return ReferenceValue{.value = plan_.profile.peaks.at(requirement.limit.name).value};
@@ -191,6 +192,8 @@ class Judge {
       }
       case Reference::metric: return metric_reference(requirement, subject, pool);
       case Reference::fleet_median: return fleet_reference(requirement);
+      case Reference::smallest_group:
+      case Reference::smallest_group_by_nodes: return smallest_reference(requirement, step);
     }
     return std::unexpected("The limit refers to nothing known.");
   }
@@ -222,16 +225,16 @@ class Judge {
       const StepEvidence found = evidence_of(step);
       if (found.broken) continue;
       for (const auto& id : step.requirements) {
-        if (wanted.contains(id)) take_medians(*requirements_.at(id), found);
+        if (wanted.contains(id)) take_medians(*requirements_.at(id), step, found);
       }
     }
   }
 
-  void take_medians(const Requirement& requirement, const StepEvidence& found) {
+  void take_medians(const Requirement& requirement, const Step& step, const StepEvidence& found) {
     for (const auto& [subject, pool] : pooled(found, requirement)) {
       // A number that is not fit to be judged is not fit to judge others by.
       if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) continue;
-      if (first_unmet(check_demands(requirement, subject, pool.records, pool.others)).empty()) medians_[requirement.id].push_back(median(pool.samples));
+      if (first_unmet(check_demands(plan_.site, step, requirement, subject, pool.records, pool.others)).empty()) medians_[requirement.id].push_back(median(pool.samples));
     }
   }
 
@@ -247,6 +250,47 @@ class Judge {
     return fleets_[requirement.id] = ReferenceValue{.value = median(medians), .uncertainty = error};
   }
 
+  /// What the smallest of growing groups reached, of each requirement that the others are held against it for and of each rail.
+  void take_smallest() {
+    std::map<SmallestKey, const Step*> smallest;
+    for (const auto& step : plan_.steps) {
+      for (const auto& id : step.requirements) {
+        if (!is_of_smallest(requirements_.at(id)->limit.reference)) continue;
+        const Step*& known = smallest[{id, step.rail}];
+        if (known == nullptr || step.nodes.size() < known->nodes.size()) known = &step;
+      }
+    }
+    for (const auto& [key, step] : smallest) {
+      const StepEvidence found = evidence_of(*step);
+      const Requirement& requirement = *requirements_.at(key.first);
+      const auto pools = pooled(found, requirement);
+      if (found.broken || pools.size() != 1) continue;
+      const auto& [subject, pool] = *pools.begin();
+      if (pool.records.size() != found.records.size() || pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) continue;
+      if (!first_unmet(check_demands(plan_.site, *step, requirement, subject, pool.records, pool.others)).empty()) continue;
+      const auto& metric = *plan_.probes.at(requirement.probe).description.metric(requirement.metric);
+      const auto value = estimate(pool.samples, requirement.statistic, plan_.profile.confidence, metric.instrument);
+      if (value) smallest_[key] = {.reference = {.value = value->value, .uncertainty = value->uncertainty}, .nodes = step->nodes.size()};
+    }
+  }
+
+  [[nodiscard]] std::expected<ReferenceValue, std::string> smallest_reference(const Requirement& requirement, const Step& step) const {
+    const auto known = smallest_.find({requirement.id, step.rail});
+    if (known == smallest_.end()) return std::unexpected("The smallest of the growing groups was not measured under the demanded conditions.");
+    ReferenceValue reference = known->second.reference;
+    if (requirement.limit.reference == Reference::smallest_group_by_nodes) {
+      const double times = static_cast<double>(step.nodes.size()) / static_cast<double>(known->second.nodes);
+      reference = {.value = reference.value * times, .uncertainty = reference.uncertainty * times};
+    }
+    return reference;
+  }
+
+  using SmallestKey = std::pair<std::string, std::string>;  ///< requirement and rail
+  struct Smallest {
+    ReferenceValue reference;
+    std::size_t nodes = 0;
+  };
+
   const Plan& plan_;
   const Journal& journal_;
   const EvidenceReader& evidence_;
@@ -255,6 +299,7 @@ class Judge {
   std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
   std::map<std::string, std::vector<double>> medians_;  ///< by requirement, in plan order
   std::map<std::string, ReferenceValue> fleets_;
+  std::map<SmallestKey, Smallest> smallest_;
 };
 
 }  // namespace

@@ -54,16 +54,19 @@ void add_fan_out(CLI::App& command, int& fan_out) {
 
 CLI::App* add_site(CLI::App& app, SiteRequest& request) {
   auto* site = app.add_subcommand("site", "make a site file, or say what differs between its nodes");
-  auto* from = site->add_option("--from", request.source.from, "what to make it from: hostfile, ssh-config, slurm, kubectl")
-                   ->check(CLI::IsMember({"hostfile", "ssh-config", "slurm", "kubectl"}));
-  site->add_option("file", request.source.file, "of hostfile or ssh-config")->needs(from);
+  auto* from = site->add_option("--from", request.source.from, "what to make it from: hostfile, ssh-config, slurm, kubectl; or what to add: lldp, ibnetdiscover")
+                   ->check(CLI::IsMember({"hostfile", "ssh-config", "slurm", "kubectl", "lldp", "ibnetdiscover"}));
+  site->add_option("file", request.source.file, "of hostfile, ssh-config or ibnetdiscover; of lldp a folder with NODE.json of every node")->needs(from);
+  site->add_option("--site", request.site, "of lldp and ibnetdiscover: the site to add leaves and switch ports to")->needs(from);
+  site->add_option("--plane", request.source.plane, "of those: where ports go that the site does not have [they are left out]")
+      ->needs(from)->check(CLI::IsMember(std::vector<std::string>(kPlanes.begin(), kPlanes.end())));
   site->add_option("--name", request.source.options.name, "of the site [site]")->needs(from);
   site->add_option("--known-hosts", request.source.options.known_hosts, "file with host keys, for nodes over ssh")->needs(from);
   site->add_option("--partition", request.source.options.partition, "of Slurm: only its nodes [all]")->needs(from);
   site->add_option("--namespace", request.source.kube_namespace, "of Kubernetes [that of its context]");
   site->add_option("--selector", request.source.selector, "of Kubernetes: the labels of agent pods [app=assay]")->needs(from);
   site->require_subcommand(0, 1);
-  site->footer("Exit codes of check: 0 all alike, 1 something differs, 3 not all could be asked.\n"
+  site->footer("Exit codes of check: 0 all alike, 1 something differs, 3 not all could be asked. lldp, ibnetdiscover: 1 the site says otherwise.\n"
                "Example: assay site --from hostfile hosts --known-hosts known_hosts > site.json; assay site check --site site.json");
   auto* check = site->add_subcommand("check", "reach every node and say what differs: driver, firmware, kernel, GPUs, links, clock");
   check->add_option("--site", request.site, "nodes and how to reach them [this machine]");
@@ -88,6 +91,7 @@ int run_site(const CLI::App& site, const SiteRequest& request) {
   const std::string where = request.source.kube_namespace.empty() ? "default" : request.source.kube_namespace;
   if (site.got_subcommand("manifest")) return command_site_manifest(request.image, where, request.directory);
   if (request.source.from.empty()) return report_error({"assay site", "needs --from, check, sbatch or manifest", "`assay site --help` shows them"});
+  if (request.source.from == "lldp" || request.source.from == "ibnetdiscover") return command_site_cables(request.source, request.site);
   return command_site_from(request.source);
 }
 

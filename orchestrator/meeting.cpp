@@ -12,7 +12,9 @@
 namespace assay {
 
 std::string meeting_place(const Plan& plan, const Step& step) {
-  const std::string& host = plan.site.node(step.nodes.front())->rendezvous;
+  const Node& first = *plan.site.node(step.nodes.front());
+  const Port* const lane = step.plane.empty() ? nullptr : port_of(first, step.plane, step.rail);
+  const std::string& host = lane == nullptr || lane->address.empty() ? first.rendezvous : lane->address;
   const auto ordinal = std::strtoul(step.id.c_str(), nullptr, 10);  // "0012-…": reads up to the hyphen
   const auto port = static_cast<unsigned long>(kFirstMeetingPort) + ordinal % kMeetingPorts;
   return fmt::format("{}:{}", host.find(':') == std::string::npos ? host : "[" + host + "]", port);

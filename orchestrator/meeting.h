@@ -11,7 +11,8 @@ namespace assay {
 /// enough that steps which run side by side on one machine do not meet.
 inline constexpr int kFirstMeetingPort = 28700, kMeetingPorts = 256;
 
-/// "host:port" where rank 0 of `step` listens: the rendezvous address of its first node, and a port that follows from the
+/// "host:port" where rank 0 of `step` listens: the rendezvous address of its first node, or that node's address in the step's
+/// plane where the site tells one, and a port that follows from the
 /// step's place in the plan.
 std::string meeting_place(const Plan& plan, const Step& step);
 

@@ -27,10 +27,11 @@ struct SeenPair {
   [[nodiscard]] bool has(std::size_t node) const { return node == a || node == b; }
 };
 
-/// The pairs of one requirement.
+/// The pairs of one requirement on one rail: another rail is other ports and cables.
 struct Matrix {
   std::vector<std::string> nodes;
   std::vector<SeenPair> pairs;
+  std::string rail = {};
   std::set<std::size_t> accused = {};
 
   [[nodiscard]] bool counts(const SeenPair& pair) const { return !accused.contains(pair.a) && !accused.contains(pair.b); }
@@ -107,7 +108,7 @@ Localised localise(const std::string& requirement, Matrix matrix) {
   }
   found.undecided.assign(open.begin(), open.end());
   if (!found.culprits.empty()) found.state = "found";
-  found.reason = fmt::format("{} of {} pairs fall short{}", bad_pairs, matrix.pairs.size(),
+  found.reason = fmt::format("{}{} of {} pairs fall short{}", matrix.rail.empty() ? "" : fmt::format("On rail {}: ", matrix.rail), bad_pairs, matrix.pairs.size(),
                              open.empty() ? "." : "; of some nodes too few pairs are good to tell which of two it is.");
   return found;
 }
@@ -115,11 +116,12 @@ Localised localise(const std::string& requirement, Matrix matrix) {
 }  // namespace
 
 std::vector<Localised> localise_pairs(const Plan& plan, const std::vector<Result>& results) {
-  std::map<std::string_view, Matrix> matrices;
+  std::set<std::string_view> wanted;
   for (const auto& requirement : plan.profile.requirements) {
-    if (requirement.scope == "pair") matrices[requirement.id];
+    if (requirement.scope == "pair") wanted.insert(requirement.id);
   }
-  if (matrices.empty()) return {};
+  if (wanted.empty()) return {};
+  std::map<std::string_view, std::map<std::string_view, Matrix>> matrices;  // by requirement, then by rail
   std::unordered_map<std::string_view, std::size_t> index;
   std::vector<std::string> names;
   for (const auto& node : plan.site.nodes) {
@@ -131,17 +133,18 @@ std::vector<Localised> localise_pairs(const Plan& plan, const std::vector<Result
     if (step.nodes.size() == 2) steps.emplace(step.id, &step);
   }
   for (const auto& result : results) {
-    const auto matrix = matrices.find(result.requirement);
     const auto step = steps.find(result.step);
-    if (matrix == matrices.end() || step == steps.end() || (!result.value && !is_short(result))) continue;
-    matrix->second.pairs.push_back({.a = index.at(step->second->nodes[0]), .b = index.at(step->second->nodes[1]), .bad = is_short(result), .step = step->first});
+    if (!wanted.contains(result.requirement) || step == steps.end() || (!result.value && !is_short(result))) continue;
+    matrices[result.requirement][step->second->rail].pairs.push_back({.a = index.at(step->second->nodes[0]), .b = index.at(step->second->nodes[1]), .bad = is_short(result), .step = step->first});
   }
   std::vector<Localised> all;
   for (const auto& requirement : plan.profile.requirements) {
-    const auto matrix = matrices.find(requirement.id);
-    if (matrix == matrices.end() || std::ranges::none_of(matrix->second.pairs, &SeenPair::bad)) continue;
-    matrix->second.nodes = names;
-    all.push_back(localise(requirement.id, std::move(matrix->second)));
+    for (auto& [rail, matrix] : matrices[requirement.id]) {
+      if (std::ranges::none_of(matrix.pairs, &SeenPair::bad)) continue;
+      matrix.nodes = names;
+      matrix.rail = rail;
+      all.push_back(localise(requirement.id, std::move(matrix)));
+    }
   }
   return all;
 }

@@ -24,14 +24,55 @@ std::vector<std::vector<Pair>> tournament(std::size_t nodes, std::size_t rounds)
   return all;
 }
 
-std::vector<Group> groups_of(const Site& site, GroupBy by) {
+std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, std::string_view choice, std::size_t partners) {
+  const auto wanted = [&](const Place& a, const Place& b) {
+    if (a.leaf.empty() || b.leaf.empty()) return false;
+    if (choice == "in_leaf") return a.leaf == b.leaf;
+    if (choice == "across_leaves") return a.leaf != b.leaf;
+    if (a.spines.empty() || b.spines.empty()) return false;
+    const bool shared = std::ranges::any_of(a.spines, [&](const std::string& spine) { return std::ranges::find(b.spines, spine) != b.spines.end(); });
+    return shared == (choice == "in_spine");
+  };
+  std::vector<std::size_t> met(places.size());
+  std::vector<std::vector<Pair>> rounds;
+  for (const auto& round : tournament(places.size(), rounds_for_all_pairs(places.size()))) {
+    std::vector<Pair> chosen;
+    for (const auto& [low, high] : round) {
+      if (!wanted(places[low], places[high]) || (partners > 0 && met[low] >= partners && met[high] >= partners)) continue;
+      ++met[low];
+      ++met[high];
+      chosen.emplace_back(low, high);
+    }
+    if (!chosen.empty()) rounds.push_back(std::move(chosen));
+  }
+  return rounds;
+}
+
+std::vector<Group> groups_of(const std::vector<Place>& places, std::string_view by) {
   std::vector<Group> groups;
-  for (std::size_t i = 0; i < site.nodes.size(); ++i) {
-    const std::string& name = by == GroupBy::rack ? site.nodes[i].rack : site.nodes[i].leaf;
-    if (name.empty()) continue;
+  const auto add = [&](const std::string& name, std::size_t member) {
+    if (name.empty()) return;
     auto group = std::ranges::find(groups, name, &Group::name);
     if (group == groups.end()) group = groups.insert(groups.end(), {.name = name, .members = {}});
-    group->members.push_back(i);
+    group->members.push_back(member);
+  };
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (by == "spine") {
+      for (const auto& spine : places[i].spines) add(spine, i);
+    } else {
+      add(by == "rack" ? places[i].rack : places[i].leaf, i);
+    }
+  }
+  return groups;
+}
+
+std::vector<Group> growing_groups(std::size_t nodes) {
+  std::vector<Group> groups;
+  for (std::size_t size = 2; nodes >= 2; size = std::min(2 * size, nodes)) {
+    Group group{.name = "first-" + std::to_string(size), .members = {}};
+    for (std::size_t i = 0; i < size; ++i) group.members.push_back(i);
+    groups.push_back(std::move(group));
+    if (size == nodes) break;
   }
   return groups;
 }

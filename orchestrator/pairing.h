@@ -3,10 +3,9 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
-
-#include "orchestrator/site.h"
 
 namespace assay {
 
@@ -22,16 +21,27 @@ std::vector<std::vector<Pair>> tournament(std::size_t nodes, std::size_t rounds)
 constexpr std::size_t rounds_for_all_pairs(std::size_t nodes) { return nodes < 2 ? 0 : nodes - 1 + nodes % 2; }
 static_assert(rounds_for_all_pairs(8) == 7 && rounds_for_all_pairs(7) == 7 && rounds_for_all_pairs(1) == 0);
 
-/// Nodes that work together, by index in the site's order.
+/// Where a node stands, as far as pairs and groups ask.
+struct Place {
+  std::string node, rack, leaf;
+  std::vector<std::string> spines;  ///< of its leaf, in the site's order; empty: not told
+};
+
+/// Those pairs of `places` that `choice` (in_leaf, across_leaves, in_spine: leaves that share a spine; across_spines: leaves that share none)
+/// names, in the order and rounds of the tournament, every node in one pair a round at most. With `partners` above 0 a pair is left out once
+/// both its nodes have that many. Pairs of nodes whose leaf (or spines, where they matter) nobody tells are in none.
+std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, std::string_view choice, std::size_t partners);
+
+/// Nodes that work together, by index in the order given.
 struct Group {
-  std::string name;  ///< of the rack or leaf
+  std::string name;  ///< of the rack, leaf or spine; "first-4" of growing groups
   std::vector<std::size_t> members;
 };
 
-/// What groups are made of.
-enum class GroupBy { rack, leaf };
+/// The groups of `places` by rack, leaf or spine, in the order in which those are first named. Whoever has none is in no group.
+std::vector<Group> groups_of(const std::vector<Place>& places, std::string_view by);
 
-/// The groups of `site`, in the order in which the site names them. Nodes without a rack or leaf are in none.
-std::vector<Group> groups_of(const Site& site, GroupBy by);
+/// The first 2, 4, 8, … of `nodes` nodes and then all of them; none for fewer than two.
+std::vector<Group> growing_groups(std::size_t nodes);
 
 }  // namespace assay

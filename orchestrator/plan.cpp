@@ -53,6 +53,8 @@ struct Task {
   Values parameters;
   std::vector<Spot> spots;
   std::vector<const Requirement*> requirements;
+  std::string plane;
+  bool alone = false;
 
   /// Nodes that work together in the largest of its steps.
   [[nodiscard]] std::size_t width() const {
@@ -134,12 +136,14 @@ class Planner {
     }
     add_probe(*program);
     const auto same = std::ranges::find_if(tasks_, [&](const Task& task) {
-      return task.program == program && task.parameters == *parameters && std::ranges::equal(task.spots, *spots, {}, &Spot::subject, &Spot::subject);
+      return task.program == program && task.parameters == *parameters && task.plane == requirement.plane && task.alone == requirement.alone &&
+             std::ranges::equal(task.spots, *spots, [](const Spot& a, const Spot& b) { return a.subject == b.subject && a.nodes == b.nodes; });
     });
     if (same != tasks_.end()) {
       same->requirements.push_back(&requirement);
     } else {
-      tasks_.push_back({.program = program, .parameters = std::move(*parameters), .spots = std::move(*spots), .requirements = {&requirement}});
+      tasks_.push_back({.program = program, .parameters = std::move(*parameters), .spots = std::move(*spots), .requirements = {&requirement},
+                        .plane = requirement.plane, .alone = requirement.alone});
     }
     return std::nullopt;
   }
@@ -173,11 +177,14 @@ class Planner {
         Step step{.id = fmt::format("{:04}-{}-{}", number + 1, probe.name, spot.label), .probe = probe.name,
                   .parameters = task.parameters, .nodes = spot.nodes, .requirements = {},
                   .companions = probe.companion ? std::vector<std::string>{} : companions_,
-                  .deadline_s = probe.deadline_s, .typical_s = probe.typical_s, .looks = 1, .power_w = 0};
+                  .deadline_s = probe.deadline_s, .typical_s = probe.typical_s, .looks = 1, .power_w = 0,
+                  .plane = task.plane, .rail = spot.rail, .alone = task.alone};
         for (const auto* requirement : task.requirements) {
           step.requirements.push_back(requirement->id);
           step.looks = std::max(step.looks, requirement->looks);
           step.power_w = std::max(step.power_w, static_cast<double>(spot.nodes.size()) * requirement->power_w.value_or(plan_.profile.power_w.value_or(0)));
+          // The smallest of growing groups is what the others are held against: held against itself it would always pass.
+          if (spot.smallest && is_of_smallest(requirement->limit.reference)) continue;
           add_cell(*requirement, spot, spot.nodes.empty() ? "" : step.id);
         }
         if (spot.nodes.empty()) continue;
@@ -248,6 +255,24 @@ const Step* Plan::step(std::string_view id) const {
 const Requirement* Plan::requirement(std::string_view id) const {
   const auto found = std::ranges::find(profile.requirements, id, &Requirement::id);
   return found == profile.requirements.end() ? nullptr : &*found;
+}
+
+Values parameters_of(const Site& site, const Step& step, std::size_t rank) {
+  Values parameters = step.parameters;
+  if (step.plane.empty()) return parameters;
+  const Node& node = *site.node(step.nodes[rank]);
+  for (const char* name : {"interface", "device"}) {
+    const auto parameter = parameters.find(name);
+    if (parameter == parameters.end()) continue;
+    std::string ports;
+    for (const auto& port : node.planes.at(step.plane)) {
+      const std::string text = port_text(node, port, name);
+      if (text.empty() || (step.nodes.size() > 1 && port.rail != step.rail)) continue;
+      ports += (ports.empty() ? "" : ",") + text;
+    }
+    if (!ports.empty()) parameter->second = ports;
+  }
+  return parameters;
 }
 
 std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site, const std::vector<Program>& programs,

@@ -35,6 +35,8 @@ struct Step {
   double typical_s = 0;                    ///< for the ETA
   int looks = 1;                           ///< the largest number of looks of its requirements
   double power_w = 0;                      ///< design power of all its nodes while it runs; 0 where the profile tells none
+  std::string plane = {}, rail = {};       ///< whose ports of the nodes it goes through; empty: the nodes' own choice. Of one node alone: all rails
+  bool alone = false;                      ///< nothing else of the plan runs meanwhile
 };
 
 /// The search for who is at fault that is allowed when a step of several nodes falls short.
@@ -62,7 +64,7 @@ struct PlannedProbe {
 
 /// Rises when the planner would make other steps or cells of the same inputs. A plan is derived again whenever it is read,
 /// so one of another revision is for another version of assay.
-inline constexpr int kPlannerRevision = 2;
+inline constexpr int kPlannerRevision = 3;
 
 /// The whole plan.
 struct Plan {
@@ -84,6 +86,10 @@ struct Plan {
   /// The requirement of this id, or nullptr.
   [[nodiscard]] const Requirement* requirement(std::string_view id) const;
 };
+
+/// The parameters of one rank of `step`: the step's, with the ports of its node in the step's plane as `interface` and `device`, where the probe has
+/// those; of one node alone all its ports in a row, with commas between them.
+Values parameters_of(const Site& site, const Step& step, std::size_t rank);
 
 /// What a plan is made from, beside profile and site.
 struct PlanOptions {

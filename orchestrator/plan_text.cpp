@@ -26,7 +26,10 @@ json to_json(const Step& step) {
           {"deadline_s", step.deadline_s},
           {"typical_s", step.typical_s},
           {"looks", step.looks},
-          {"power_w", step.power_w}};
+          {"power_w", step.power_w},
+          {"plane", step.plane},
+          {"rail", step.rail},
+          {"alone", step.alone}};
 }
 
 Step step_from(const json& object) {
@@ -34,7 +37,7 @@ Step step_from(const json& object) {
           .parameters = values_from(object.at("parameters")).value(), .nodes = object.at("nodes"),
           .requirements = object.at("requirements"), .companions = object.at("companions"),
           .deadline_s = object.at("deadline_s"), .typical_s = object.at("typical_s"), .looks = object.at("looks"),
-          .power_w = object.at("power_w")};
+          .power_w = object.at("power_w"), .plane = object.at("plane"), .rail = object.at("rail"), .alone = object.at("alone")};
 }
 
 json to_json(const Cell& cell) {

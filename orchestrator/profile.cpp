@@ -41,6 +41,8 @@ Limit limit_from(const json& object) {
   const std::string of = object.value("of", "");
   if (of == "best_sample") limit.reference = Reference::best_sample;
   if (of == "fleet_median") limit.reference = Reference::fleet_median;
+  if (of == "smallest_group") limit.reference = Reference::smallest_group;
+  if (of == "smallest_group_by_nodes") limit.reference = Reference::smallest_group_by_nodes;
   if (of.starts_with("peak:")) limit.reference = Reference::peak;
   if (of.starts_with("metric:")) limit.reference = Reference::metric;
   if (const auto colon = of.find(':'); colon != std::string::npos) limit.name = of.substr(colon + 1);
@@ -57,6 +59,8 @@ json to_json(const Limit& limit) {
     case Reference::metric: object["of"] = "metric:" + limit.name; break;
     case Reference::best_sample: object["of"] = "best_sample"; break;
     case Reference::fleet_median: object["of"] = "fleet_median"; break;
+    case Reference::smallest_group: object["of"] = "smallest_group"; break;
+    case Reference::smallest_group_by_nodes: object["of"] = "smallest_group_by_nodes"; break;
   }
   return object;
 }
@@ -66,7 +70,8 @@ Requirement requirement_from(const json& entry) {
                      .parameters = values_from(entry.value("parameters", json::object())).value_or(Values{}),
                      .metric = entry.at("metric"),
                      .at = values_from(entry.value("at", json::object())).value_or(Values{}),
-                     .scope = entry.at("scope"), .by = entry.value("by", ""), .rounds = entry.value("rounds", 0),
+                     .scope = entry.at("scope"), .by = entry.value("by", ""), .plane = entry.value("plane", ""),
+                     .pairs = entry.value("pairs", ""), .alone = entry.value("alone", false), .rounds = entry.value("rounds", 0),
                      .statistic = entry.value("statistic", "median"),
                      .limit = limit_from(entry.at("limit")), .conditions = {}, .repeat_n = 10, .looks = 1,
                      .power_w = number(entry, "power_w"), .required = entry.value("severity", "required") == "required",
@@ -75,7 +80,8 @@ Requirement requirement_from(const json& entry) {
     result.conditions.push_back({.name = demand.at("name"),
                                  .equals = demand.contains("equals") ? value_from(demand.at("equals")) : std::nullopt,
                                  .at_least = number(demand, "at_least"),
-                                 .at_most = number(demand, "at_most")});
+                                 .at_most = number(demand, "at_most"),
+                                 .site = demand.value("site", "")});
   }
   if (const auto repeat = entry.find("repeat"); repeat != entry.end()) {
     result.repeat_n = repeat->value("n", result.repeat_n);
@@ -91,6 +97,7 @@ json to_json(const Requirement& requirement) {
     if (demand.equals) object["equals"] = assay::to_json(*demand.equals);
     if (demand.at_least) object["at_least"] = *demand.at_least;
     if (demand.at_most) object["at_most"] = *demand.at_most;
+    if (!demand.site.empty()) object["site"] = demand.site;
     conditions.push_back(std::move(object));
   }
   json object = {{"id", requirement.id},
@@ -108,8 +115,28 @@ json to_json(const Requirement& requirement) {
           {"source", to_json(requirement.source)}};
   if (!requirement.by.empty()) object["by"] = requirement.by;
   if (requirement.rounds > 0) object["rounds"] = requirement.rounds;
+  if (!requirement.plane.empty()) object["plane"] = requirement.plane;
+  if (!requirement.pairs.empty()) object["pairs"] = requirement.pairs;
+  if (requirement.alone) object["alone"] = true;
   if (requirement.power_w) object["power_w"] = *requirement.power_w;
   return object;
+}
+
+/// What goes with one scope or with a plane alone.
+std::optional<InputError> check_placement(const Requirement& requirement, const std::string& here) {
+  const bool of_pairs = requirement.rounds > 0 || !requirement.pairs.empty() || requirement.alone;
+  if ((!requirement.by.empty() && requirement.scope != "group") || (of_pairs && requirement.scope != "pair")) {
+    const char* const field = !requirement.by.empty() ? "by" : requirement.rounds > 0 ? "rounds" : requirement.alone ? "alone" : "pairs";
+    return InputError{here, fmt::format("has `{}`, and its scope is {}", field, requirement.scope), "`by` goes with scope group; `rounds`, `pairs` and `alone` with scope pair"};
+  }
+  if (is_of_smallest(requirement.limit.reference) && requirement.by != "growing") {
+    return InputError{here + ".limit.of", "refers to the smallest of growing groups, and there are none", "give scope group and \"by\": \"growing\""};
+  }
+  for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
+    if (requirement.conditions[i].site.empty() || !requirement.plane.empty()) continue;
+    return InputError{fmt::format("{}.conditions[{}].site", here, i), "asks what the site says of a port, and the requirement names no plane", "give `plane`"};
+  }
+  return std::nullopt;
 }
 
 std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile, const std::string& here) {
@@ -124,10 +151,7 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
     return InputError{here + ".statistic", fmt::format("the {} of the samples against a limit on that side accepts by one lucky sample", requirement.statistic),
                       "use median, or the extreme on the other side"};
   }
-  if ((!requirement.by.empty() && requirement.scope != "group") || (requirement.rounds > 0 && requirement.scope != "pair")) {
-    return InputError{here, fmt::format("has `{}`, and its scope is {}", requirement.by.empty() ? "rounds" : "by", requirement.scope),
-                      "`by` goes with scope group, `rounds` with scope pair"};
-  }
+  if (auto problem = check_placement(requirement, here)) return problem;
   if (requirement.required && requirement.source.status == "unsourced") {
     return InputError{here + ".source.status", "a required limit is unsourced",
                       "name the source, or set severity to advisory: an unsourced limit can warn, never accept"};
@@ -145,9 +169,8 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   }
   for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
     const auto& demand = requirement.conditions[i];
-    if (demand.equals && (demand.at_least || demand.at_most)) {
-      return InputError{fmt::format("{}.conditions[{}]", here, i), "has both equals and a bound", "use one or the other"};
-    }
+    const int kinds = (demand.equals ? 1 : 0) + (demand.at_least || demand.at_most ? 1 : 0) + (demand.site.empty() ? 0 : 1);
+    if (kinds > 1) return InputError{fmt::format("{}.conditions[{}]", here, i), "has two of equals, a bound and site", "use one of them"};
   }
   return std::nullopt;
 }

@@ -28,6 +28,8 @@ enum class Reference {
   metric,        ///< of the median of the metric `name` in the same record
   best_sample,   ///< of the best sample of the same measurement
   fleet_median,  ///< of the median over all subjects of this requirement
+  smallest_group,           ///< of the same requirement on the smallest of its growing groups
+  smallest_group_by_nodes,  ///< of that, times how many times as many nodes this group has
 };
 
 /// A promise as a closed set of operators, never an expression.
@@ -39,12 +41,20 @@ struct Limit {
   std::string name;                ///< of the peak or metric referred to
 };
 
+/// Whether a limit's reference is what other steps measured, so that one step alone cannot be judged by it.
+constexpr bool is_of_others(Reference reference) {
+  return reference == Reference::fleet_median || reference == Reference::smallest_group || reference == Reference::smallest_group_by_nodes;
+}
+/// Whether it is the smallest of growing groups.
+constexpr bool is_of_smallest(Reference reference) { return reference == Reference::smallest_group || reference == Reference::smallest_group_by_nodes; }
+
 /// A circumstance that must be proved beside the number; absent or unmet makes the verdict inconclusive.
 struct Demand {
   std::string name;
   std::optional<Value> equals;
   std::optional<double> at_least;
   std::optional<double> at_most;
+  std::string site = {};  ///< what the site says of the port of this plane: interface, device, address, leaf, switch_port; empty: one of those above
 };
 
 /// One promised figure.
@@ -55,7 +65,10 @@ struct Requirement {
   Values at;          ///< coordinates of the measurement judged; empty: the one without coordinates
   std::string scope;  ///< subject kind judged; every subject of that kind in the record. With a probe for several nodes,
                       ///< also where it runs: node (each alone), pair, group, cluster
-  std::string by;     ///< scope group: rack | leaf; rack when not given
+  std::string by;     ///< scope group: rack | leaf | spine | growing (the first 2, 4, 8, … and all nodes); rack when not given
+  std::string plane;  ///< of the site: whose ports it is measured through, each rail by itself; empty: whichever the node uses
+  std::string pairs;  ///< scope pair over nodes: all | in_leaf | across_leaves | in_spine | across_spines; all when not given
+  bool alone = false; ///< scope pair over nodes: nothing else of the plan runs meanwhile; else pairs run side by side
   int rounds = 0;     ///< scope pair over nodes: rounds of the tournament; 0: all pairs
   std::string statistic;  ///< median | min | max | p01 | p05 | p95 | p99
   Limit limit;

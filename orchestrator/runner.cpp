@@ -227,12 +227,14 @@ void Runner::advance(Lane& lane) {
     Lane& other = lane_of(node);
     if (other.busy || other.resting || next_of(other) != step) return;
   }
-  if (!fits_power(*step)) {
-    waits_for_power_ = true;
+  if (!fits_power(*step) || !fits_others(*step)) {
+    waits_for_others_ = true;
     return;
   }
   for (const auto& node : step->nodes) lane_of(node).busy = true;
   power_w_ += step->power_w;
+  ++running_;
+  alone_ = step->alone;
   spawn(perform(*step));
 }
 
@@ -248,11 +250,13 @@ asio::awaitable<void> Runner::perform(const Step& step) {
     lost = co_await attempt(step, no_purpose);
   } while (!stopping_ && lost.empty() && wants_attempt(step) && fits_time(step));
   power_w_ -= step.power_w;
+  --running_;
+  alone_ = false;
   stop_at_failure(step);
   after(step, lost);
 }
 
-/// The step's nodes go on, and whoever waited for its power.
+/// The step's nodes go on, and whoever waited for its power or its end.
 void Runner::after(const Step& step, const std::vector<std::string>& lost) {
   for (const auto& node : step.nodes) {
     Lane& lane = lane_of(node);
@@ -275,7 +279,7 @@ void Runner::after(const Step& step, const std::vector<std::string>& lost) {
       give_up(lane);
     }
   }
-  if (std::exchange(waits_for_power_, false) || stopping_) advance_all();
+  if (std::exchange(waits_for_others_, false) || stopping_) advance_all();
 }
 
 /// One attempt, journalled; the nodes that were lost in it. An extra test has a purpose.
@@ -349,6 +353,9 @@ void Runner::node_down(const std::string& node, const std::string& reason) {
 bool Runner::fits_power(const Step& step) const {
   return !plan_.site.power_cap_w || power_w_ + step.power_w <= *plan_.site.power_cap_w * (1 + kPowerSlack);
 }
+
+/// Whether nothing runs that `step`, or its neighbour, must not share the network with.
+bool Runner::fits_others(const Step& step) const { return !alone_ && (!step.alone || running_ == 0); }
 
 bool Runner::fits_time(const Step& step) const {
   return end_ == Clock::time_point::max() || Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(step.typical_s)) <= end_;

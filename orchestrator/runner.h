@@ -85,6 +85,7 @@ class Runner {
   void node_down(const std::string& node, const std::string& reason);
 
   [[nodiscard]] bool fits_power(const Step& step) const;
+  [[nodiscard]] bool fits_others(const Step& step) const;
   [[nodiscard]] bool fits_time(const Step& step) const;
   void stop_at_failure(const Step& step);
   void leave_out();
@@ -113,7 +114,9 @@ class Runner {
   boost::asio::steady_timer clock_, change_;
   std::size_t open_lanes_ = 0, closing_ = 0, tests_running_ = 0;
   double power_w_ = 0;                 ///< of the running steps, by design
-  bool waits_for_power_ = false;
+  bool waits_for_others_ = false;      ///< for their power, or to be alone
+  std::size_t running_ = 0;            ///< steps of the plan
+  bool alone_ = false;                 ///< the one that runs is to be alone
   Clock::time_point end_ = Clock::time_point::max();
   bool stopping_ = false, interrupted_ = false;
   std::string failed_;                 ///< the required cell at which the run stopped, and why

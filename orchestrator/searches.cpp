@@ -36,7 +36,7 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
 }
 
-/// The limits that a test is held against: those of the step that fell short where they refer to the fleet, its own otherwise.
+/// The limits that a test is held against: those of the step that fell short where they refer to other steps, its own otherwise.
 struct Promise {
   const Requirement* requirement = nullptr;
   std::optional<double> fleet_low, fleet_high;
@@ -106,7 +106,7 @@ Searches::Searches(const Plan& plan, const std::vector<Result>& results, const J
     for (const Result* result : results_of[planned.step]) {
       if (std::ranges::find(planned.requirements, result->requirement) == planned.requirements.end()) continue;
       const Requirement* requirement = plan.requirement(result->requirement);
-      const bool of_fleet = requirement->limit.reference == Reference::fleet_median;
+      const bool of_fleet = is_of_others(requirement->limit.reference);
       if (!misses_limit(*result) && (!hung || of_fleet)) continue;
       inquiry->promises.push_back({.requirement = requirement, .fleet_low = of_fleet ? result->limit_low : std::nullopt, .fleet_high = of_fleet ? result->limit_high : std::nullopt});
     }
@@ -212,7 +212,7 @@ std::optional<TestShown> Searches::shown(const ExtraTest& test, const Journal& p
   for (std::size_t i = 0; i < results.size(); ++i) {
     Result result = results[i];
     const auto& promise = *std::ranges::find_if((*inquiry)->promises, [&](const Promise& one) { return one.requirement->id == result.requirement; });
-    if (promise.requirement->limit.reference == Reference::fleet_median) {
+    if (is_of_others(promise.requirement->limit.reference)) {
       result.limit_low = promise.fleet_low;
       result.limit_high = promise.fleet_high;
     }

@@ -64,11 +64,17 @@ class VirtualRun {
   void perform(const Step& step) {
     double time = 0;
     for (const auto& node : step.nodes) time = std::max(time, free_at_.at(node));
+    if (step.alone) {
+      for (const auto& [node, free_at] : free_at_) time = std::max(time, free_at);
+    }
     std::vector<Attempt> attempts;
     for (int number = 1; number <= step.looks; ++number) {
       attempts.push_back(attempt(step, number, time, time + step.typical_s));
       time += step.typical_s;
       if (number < step.looks && !another_look(step, attempts)) break;
+    }
+    for (auto& [node, free_at] : free_at_) {
+      if (step.alone) free_at = time;
     }
     for (const auto& node : step.nodes) free_at_.at(node) = time;
     run_.duration_s = std::max(run_.duration_s, time);

@@ -56,7 +56,8 @@ Node node_from(const json& entry) {
             .pod = entry.value("pod", ""),
             .kube_namespace = entry.value("namespace", ""),
             .container = entry.value("container", ""),
-            .context = entry.value("context", "")};
+            .context = entry.value("context", ""),
+            .planes = {}};
   if (entry.contains("jump")) node.jump = jump_from(entry.at("jump"));
   if (node.address.empty()) node.address = node.name;
   if (node.rendezvous.empty()) node.rendezvous = node.launcher == Launcher::local ? "127.0.0.1" : node.address;
@@ -87,6 +88,18 @@ std::string machine_of(const Node& node) {
     case Launcher::kubernetes: return fmt::format("pod {} of namespace '{}' of context '{}'", node.pod, node.kube_namespace, node.context);
     default: return fmt::format("{} port {}{}", node.address, node.port, node.jump ? " behind " + node.jump->address : "");
   }
+}
+
+/// Adds the addresses of the node's ports to `taken`, by who has them; what is wrong when another port has one.
+std::optional<InputError> take_addresses(const Node& node, const std::string& here, std::map<std::string, std::string>& taken) {
+  for (const auto& [plane, ports] : node.planes) {
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      if (ports[i].address.empty()) continue;
+      const auto [first, fresh] = taken.emplace(ports[i].address, fmt::format("node {}, plane {}", node.name, plane));
+      if (!fresh) return InputError{fmt::format("{}.planes.{}[{}].address", here, plane, i), fmt::format("'{}' is that of {}", ports[i].address, first->second), "every port has an address of its own"};
+    }
+  }
+  return std::nullopt;
 }
 
 /// What is wrong with an entry beyond its schema.
@@ -133,9 +146,11 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
   if (auto problem = check_schema(*document, "site.schema", where)) return std::unexpected(*problem);
   Site site{.name = document->at("name"), .known_hosts = document->value("known_hosts", ""), .nodes = {},
             .slurm = slurm_from(document->value("slurm", json::object()))};
+  if (const auto spines = document->find("spines"); spines != document->end()) site.spines = *spines;
   if (document->contains("power_cap_w")) site.power_cap_w = document->at("power_cap_w").get<double>();
   std::set<std::string> names;
   std::set<std::string> machines;
+  std::map<std::string, std::string> addresses;
   for (std::size_t i = 0; i < document->at("nodes").size(); ++i) {
     site.nodes.push_back(node_from(document->at("nodes")[i]));
     const Node& node = site.nodes.back();
@@ -148,6 +163,10 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
       return std::unexpected(InputError{here, fmt::format("{} stands twice, under two names", machine), "one machine measured twice would stand for two"});
     }
     if (auto problem = check_node(document->at("nodes")[i], node, here)) return std::unexpected(std::move(*problem));
+    auto planes = planes_from(document->at("nodes")[i].value("planes", json::object()), here);
+    if (!planes) return std::unexpected(planes.error());
+    site.nodes.back().planes = std::move(*planes);
+    if (auto problem = take_addresses(node, here, addresses)) return std::unexpected(std::move(*problem));
   }
   return site;
 }
@@ -161,6 +180,7 @@ json to_json(const Site& site) {
     if (node.launcher == Launcher::ssh || node.launcher == Launcher::local) {
       entry.update({{"port", node.port}, {"user", node.user}, {"identity_file", node.identity_file}, {"host_key", node.host_key}});
     }
+    if (!node.planes.empty()) entry["planes"] = to_json(node.planes);
     if (node.jump) {
       entry["jump"] = {{"address", node.jump->address}, {"port", node.jump->port}, {"user", node.jump->user},
                        {"identity_file", node.jump->identity_file}, {"host_key", node.jump->host_key}};
@@ -173,6 +193,7 @@ json to_json(const Site& site) {
   }
   json document = {{"schema", kSchema}, {"name", site.name}, {"known_hosts", site.known_hosts}, {"nodes", std::move(nodes)}};
   if (by_slurm) document["slurm"] = to_json(site.slurm);
+  if (!site.spines.empty()) document["spines"] = site.spines;
   if (site.power_cap_w) document["power_cap_w"] = *site.power_cap_w;
   return document;
 }

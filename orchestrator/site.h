@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "orchestrator/planes.h"
 #include "probes/core/json_io.h"
 #include "probes/core/units.h"
 
@@ -61,6 +63,7 @@ struct Node {
   std::string kube_namespace;      ///< kubernetes; empty: that of the context
   std::string container;           ///< kubernetes; empty: the pod's default
   std::string context;             ///< kubernetes: of kubectl's configuration; empty: its current one
+  Planes planes = {};              ///< its ports, by plane; empty when not told
 };
 
 /// All nodes, in the order of the file.
@@ -69,6 +72,7 @@ struct Site {
   std::string known_hosts;  ///< file with pinned host keys for nodes without host_key; empty: none
   std::vector<Node> nodes;
   SlurmOptions slurm = {};  ///< for nodes of launcher slurm
+  std::map<std::string, std::vector<std::string>> spines = {};  ///< of a leaf: the spine switches that it hangs on; empty when not told
   std::optional<double> power_cap_w;  ///< the design power of all steps that run at a time stays at or below it; nothing: no cap
 
   /// The node of this name, or nullptr.
@@ -82,7 +86,7 @@ inline constexpr const char* kDefaultDirectory = "/var/tmp/assay";
 Site this_machine();
 
 /// Reads and checks a site document; `where` names it in errors. Refused: what schema site.json refuses, two nodes of
-/// one name, one machine or pod under two names, a relative directory, a field of a launcher that the node does not have.
+/// one name, one machine or pod under two names, one address of a plane on two ports, what planes_from refuses, a relative directory, a field of a launcher that the node does not have.
 std::expected<Site, InputError> read_site(std::string_view text, const std::string& where);
 
 /// The document of `site` with every default filled in, the fields of other launchers left out; read_site takes it back

@@ -68,7 +68,8 @@ std::vector<std::string> worst_lines(std::span<const Result* const> results) {
 }
 
 std::string setting_words(const Requirement& requirement) {
-  std::string words;
+  std::string words = requirement.plane.empty() ? "" : fmt::format(", plane {}", requirement.plane);
+  if (!requirement.pairs.empty() && requirement.pairs != "all") words += fmt::format(", pairs {}", requirement.pairs);
   for (const auto* values : {&requirement.at, &requirement.parameters}) {
     for (const auto& [name, value] : *values) {
       if (name == "sizes") continue;  // all that were measured; the figure is of one

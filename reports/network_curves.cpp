@@ -18,8 +18,8 @@ namespace {
 /// Results that stand over one size, by rising size.
 using Sizes = std::map<double, std::vector<const Result*>>;
 
-/// Requirements that may share a curve have one key: probe, metric, statistic, scope and by (of the sizes of messages
-/// alone), parameters, coordinates.
+/// Requirements that may share a curve have one key: probe, metric, statistic, which nodes at once (of the sizes of
+/// messages alone), plane, parameters, coordinates.
 using Key = std::tuple<std::string, std::string, std::string, std::string, std::string, Values, Values>;
 
 struct Family {
@@ -223,7 +223,7 @@ std::vector<NetworkCurve> size_curves(const CurveSources& sources) {
     const auto results = sources.results.find(requirement.id);
     if (probe == nullptr || probe->scope == "node" || results == sources.results.end()) continue;
     Sizes& sizes = families.sizes_of(
-        requirement, {requirement.probe, requirement.metric, requirement.statistic, requirement.scope, requirement.by,
+        requirement, {requirement.probe, requirement.metric, requirement.statistic, requirement.scope + placement_words(requirement), requirement.plane,
                       without_size(requirement.parameters), without_size(requirement.at)});
     for (const Result* one : results->second) {
       if (const auto size = message_size(requirement, step_of(sources, *one))) sizes[*size].push_back(one);
@@ -241,7 +241,7 @@ std::vector<NetworkCurve> scaling_curves(const CurveSources& sources) {
   for (const auto& requirement : sources.plan.profile.requirements) {
     const auto results = sources.results.find(requirement.id);
     if (results == sources.results.end()) continue;
-    Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic, "", "",
+    Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic, "", requirement.plane,
                                                    requirement.parameters, requirement.at});
     for (const Result* one : results->second) {
       const Step* step = step_of(sources, *one);

@@ -117,6 +117,7 @@ Chart node_chart(const Plan& plan, const Requirement& requirement, const std::ve
     caption +=
         fmt::format("Each square stands for up to {0} × {0} nodes and shows the worst cell among them, never a mean. ",
                     places.largest);
+  if (!requirement.plane.empty()) caption += "A pair that has several rails shows its worst. ";
   if (numbered) caption += "Numbers are rounded; evidence/verdict.json has every digit. ";
   if (all.size() < results)
     caption += fmt::format("{} results belong to no pair that could be planned. ", results - all.size());
@@ -205,7 +206,8 @@ const Requirement* other_direction(const Profile& profile, const Requirement& re
   const auto found = std::ranges::find_if(profile.requirements, [&](const Requirement& one) {
     return one.metric == metric && one.probe == requirement.probe && one.parameters == requirement.parameters &&
            one.at == requirement.at && one.scope == requirement.scope && one.statistic == requirement.statistic &&
-           one.rounds == requirement.rounds;
+           one.rounds == requirement.rounds && one.plane == requirement.plane && one.pairs == requirement.pairs &&
+           one.alone == requirement.alone;
   });
   return found == profile.requirements.end() ? nullptr : &*found;
 }

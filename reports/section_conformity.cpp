@@ -39,13 +39,14 @@ std::string tag(const std::string& word, bool weak) {
 
 /// The row that names a requirement over its results.
 std::string requirement_row(const ReportContent& content, const Requirement& requirement) {
+  const std::string placed = placement_words(requirement);
   return fmt::format(
       "<tr class=\"requirement\"><td colspan=\"7\"><strong>{} {}</strong>{}{}<br><small>{} of {}: "
-      "{}</small></td></tr>\n",
+      "{}{}</small></td></tr>\n",
       requirement_number(content, requirement.id), escape(requirement.title),
       tag(requirement.source.status, requirement.source.status != "sourced"),
       requirement.required ? "" : tag("advisory", true), escape(requirement.statistic), escape(requirement.metric),
-      escape(target_words(content, requirement)));
+      escape(target_words(content, requirement)), placed.empty() ? "" : "; " + escape(placed));
 }
 
 /// Two rows: who and why, then the numbers.

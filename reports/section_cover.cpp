@@ -140,6 +140,19 @@ std::string requirement_number(const ReportContent& content, const std::string& 
   return fmt::format("R{}", std::ranges::find(all, id, &Requirement::id) - all.begin() + 1);
 }
 
+std::string placement_words(const Requirement& requirement) {
+  std::string words = requirement.plane.empty() ? "" : "through the plane " + requirement.plane;
+  const auto add = [&](const std::string& more) { words += (words.empty() ? "" : "; ") + more; };
+  if (requirement.scope == "pair") {
+    std::string which = requirement.pairs.empty() || requirement.pairs == "all" ? "" : " " + requirement.pairs;
+    std::ranges::replace(which, '_', ' ');
+    add(fmt::format("pairs{}, {}", which, requirement.alone ? "each alone" : "those of a round side by side"));
+  }
+  if (requirement.scope == "group") add("groups: " + (requirement.by.empty() ? "rack" : requirement.by));
+  if (requirement.scope == "cluster") add("all nodes at once");
+  return words;
+}
+
 std::string target_words(const ReportContent& content, const Requirement& requirement) {
   const Limit& limit = requirement.limit;
   const auto side = [&](double stated) -> std::string {
@@ -157,6 +170,10 @@ std::string target_words(const ReportContent& content, const Requirement& requir
         return share + "the best sample";
       case Reference::fleet_median:
         return share + "the fleet's median";
+      case Reference::smallest_group:
+        return share + "what the smallest group reached";
+      case Reference::smallest_group_by_nodes:
+        return share + "what the smallest group reached, for as many nodes";
     }
     return share;
   };

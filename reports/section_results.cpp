@@ -158,12 +158,13 @@ std::string results_section(const ReportContent& content) {
   std::string html = "<h2 class=\"page\">4 Results</h2>\n";
   for (const auto& requirement : content.run.plan.profile.requirements) {
     const auto& own = results[requirement.id];
+    const std::string placed = placement_words(requirement);
     html += fmt::format("<section>\n<h3>{} {} <code>{}</code></h3>\n", requirement_number(content, requirement.id),
                         escape(requirement.title), escape(requirement.id));
     html +=
-        fmt::format("<p>The {} of {}{} of each {}, measured by <code>{}</code>, is demanded to be {}. Source: {}</p>\n",
+        fmt::format("<p>The {} of {}{} of each {}, measured by <code>{}</code>{}, is demanded to be {}. Source: {}</p>\n",
                     escape(requirement.statistic), escape(requirement.metric), escape(at_words(requirement.at)),
-                    escape(requirement.scope), escape(requirement.probe), escape(target_words(content, requirement)),
+                    escape(requirement.scope), escape(requirement.probe), placed.empty() ? "" : " (" + escape(placed) + ")", escape(target_words(content, requirement)),
                     source_words(requirement.source));
     html += figure(content, requirement, own) + requirement_charts(content, steps, requirement, results) +
             uncertainty_table(content, requirement, own) + "</section>\n";

@@ -60,6 +60,9 @@ std::string outcome_letter(Outcome outcome);
 std::string requirement_number(const ReportContent& content, const std::string& id);
 /// The promise in words: "at least 0.9 × peak fp64 (1.2 TFLOP/s)", with absolute limits exact in base units.
 std::string target_words(const ReportContent& content, const Requirement& requirement);
+/// Through which plane, on which pairs or groups, and what ran meanwhile: "through the plane parameter; pairs across leaves, each alone". Empty for nodes by
+/// themselves on no plane.
+std::string placement_words(const Requirement& requirement);
 /// The scale on which value, limits and acceptance limits of `result` stand side by side.
 Scale result_scale(const Result& result);
 /// "n01", or "n01 · gpu GPU-8f2…" for finer subjects.

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/digest.h"
-#include "orchestrator/imported.h"
+#include "orchestrator/foreign.h"
 #include "reports/canonical_json.h"
 #include "reports/dsse.h"
 #include "reports/evidence_files.h"
@@ -132,9 +132,9 @@ std::expected<void, InputError> make_dossier(const SignRequest& request, const P
   }
   const auto files = read_evidence_files(request.run_directory);
   if (!files) return std::unexpected(files.error());
-  if (auto problem = refuse_imported(files->kept)) return std::unexpected(*problem);
   const auto examined = examine(*files);
   if (!examined) return std::unexpected(examined.error());
+  if (auto problem = find_foreign(files->kept, examined->run.journal)) return std::unexpected(*problem);
   const PublicKey public_key = key.public_key();
   if (auto problem = check_report(*files, *examined, request.self_signed ? public_key.fingerprint() : ""))
     return std::unexpected(*problem);

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/digest.h"
-#include "orchestrator/imported.h"
+#include "orchestrator/foreign.h"
 #include "reports/evidence_files.h"
 #include "reports/render_html.h"
 #include "reports/sign.h"
@@ -142,9 +142,9 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
   if (!manifest) return std::unexpected(manifest.error());
   const auto files = read_and_check_files(directory, *manifest, claims.evidence.total_bytes);
   if (!files) return std::unexpected(files.error());
-  if (auto problem = refuse_imported(files->kept)) return std::unexpected(in_evidence(*problem));
   auto examined = examine(*files);
   if (!examined) return std::unexpected(in_evidence(examined.error()));
+  if (auto problem = find_foreign(files->kept, examined->run.journal)) return std::unexpected(in_evidence(*problem));
   const auto again = statement_of(claims, examined->run, examined->verdict, examined->verdict_sha256);
   if (!again) return std::unexpected(again.error());
   if (*again != statement->document) {

@@ -30,6 +30,7 @@ constexpr std::uint64_t kForwardSeed = 1, kBackwardSeed = 2;
 
 constexpr Parameter kParameters[] = {
     kPathParameter,
+    kInterfaceParameter,
     {.name = "streams", .unit = "1", .fallback = "4", .meaning = "TCP connections that share the payload, with a thread at each end"},
     {.name = "block", .unit = "B", .fallback = "256KiB", .meaning = "payload that is numbered and sent as one"},
     {.name = "window", .unit = "s", .fallback = "100ms", .meaning = "time over which one sample is taken"},

@@ -28,6 +28,7 @@ constexpr std::uint64_t kMostSize = std::uint64_t{1} << 20;
 
 constexpr Parameter kParameters[] = {
     kPathParameter,
+    kInterfaceParameter,
     {.name = "size", .unit = "B", .fallback = "8B", .meaning = "payload of one message"},
     {.name = "count", .unit = "1", .fallback = "10000", .quick = "1000", .meaning = "round trips that are recorded"},
     {.name = "warmup", .unit = "1", .fallback = "200", .meaning = "round trips before them, at least 1"},

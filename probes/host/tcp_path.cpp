@@ -55,9 +55,9 @@ std::string interface_with(const std::string& address) {
   return "";
 }
 
-std::string boot_id() { return read_fact("/proc/sys/kernel/random/boot_id").value_or(""); }
-
 }  // namespace
+
+std::string boot_id() { return read_fact("/proc/sys/kernel/random/boot_id").value_or(""); }
 
 std::optional<BytesPerSecond> link_speed_in(const std::string& text) {
   std::int64_t megabits = 0;
@@ -103,11 +103,14 @@ void demand_pair(const Placement& placement) {
   if (placement.world != 2) throw std::runtime_error(fmt::format("{} ranks: this probe measures between two; use it with scope pair", placement.world));
 }
 
-void record_path(const Parameters& given, Rendezvous& group, const Streams& streams, Recorder& record) {
-  const PathFacts facts = path_of(streams.front().number());
-  const auto boots = group.all_gather(boot_id());
-  if (const auto problem = other_path(given.text("path"), facts, boots[0], boots[1]); !problem.empty()) throw std::runtime_error(problem);
-  record.condition("path", given.text("path"));
+std::string other_interface(const std::string& wanted, const PathFacts& facts) {
+  if (wanted == kRendezvousPort || wanted == facts.interface) return "";
+  return fmt::format("the streams from {} to {} go through {}, and {} was asked for", facts.address, facts.peer_address,
+                     facts.interface.empty() ? "no port of this node" : facts.interface, wanted);
+}
+
+void record_facts(const std::string& path, const PathFacts& facts, Recorder& record) {
+  record.condition("path", path);
   record.condition("address", facts.address);
   record.condition("peer_address", facts.peer_address);
   record.condition("interface", facts.interface);
@@ -115,6 +118,14 @@ void record_path(const Parameters& given, Rendezvous& group, const Streams& stre
   if (facts.link_speed) record.condition("link_speed", facts.link_speed->count);
   record.condition("mss", facts.mss);
   record.condition("congestion_control", facts.congestion_control);
+}
+
+void record_path(const Parameters& given, Rendezvous& group, const Streams& streams, Recorder& record) {
+  const PathFacts facts = path_of(streams.front().number());
+  const auto boots = group.all_gather(boot_id());
+  if (const auto problem = other_path(given.text("path"), facts, boots[0], boots[1]); !problem.empty()) throw std::runtime_error(problem);
+  if (const auto problem = other_interface(given.text("interface"), facts); !problem.empty()) throw std::runtime_error(problem);
+  record_facts(given.text("path"), facts, record);
 }
 
 Subject pair_subject(Rendezvous& group) {

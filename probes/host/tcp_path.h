@@ -22,6 +22,11 @@ namespace assay {
 inline constexpr Parameter kPathParameter = {
     .name = "path", .fallback = "fabric", .meaning = "what is measured: the network between two machines, or one machine's own loopback", .choices = "fabric loopback"};
 
+/// `interface` of those probes. What the parameter says is checked, not enforced: the route is the machine's own, and a wrong one is a finding.
+inline constexpr const char* kRendezvousPort = "rendezvous";
+inline constexpr Parameter kInterfaceParameter = {
+    .name = "interface", .fallback = kRendezvousPort, .meaning = "network port of this node that the payload must go through, such as eth1; rendezvous: the one on which the ranks meet"};
+
 /// The conditions that record_path() records.
 inline constexpr ConditionSpec kPathConditions[] = {
     {.name = "path", .meaning = "What the payload went through: fabric, between two machines, or loopback."},
@@ -60,10 +65,19 @@ std::optional<BytesPerSecond> link_speed_in(const std::string& text);
 /// The boot is the kernel's own boot id, and empty where it tells none.
 std::string other_path(const std::string& wanted, const PathFacts& facts, const std::string& boot, const std::string& other_boot);
 
+/// Why a stream with these facts does not go through the port `wanted` of this node; empty when it does, or any will do.
+std::string other_interface(const std::string& wanted, const PathFacts& facts);
+
+/// Records the conditions of one stream's path.
+void record_facts(const std::string& path, const PathFacts& facts, Recorder& record);
+
+/// The kernel's boot id; empty where it tells none.
+std::string boot_id();
+
 /// Both ranks: throws Skip for one rank alone, std::runtime_error for more than two.
 void demand_pair(const Placement& placement);
 
-/// Both ranks: throws std::runtime_error when the streams do not take the path that `given` names; else records every condition.
+/// Both ranks: throws std::runtime_error when the streams do not take the path or interface that `given` names; else records every condition.
 void record_path(const Parameters& given, Rendezvous& group, const Streams& streams, Recorder& record);
 
 /// The pair as a subject: both host names, rank 0's first. Both ranks call it.

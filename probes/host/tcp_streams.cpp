@@ -101,6 +101,39 @@ long heard(const Descriptor& caller, const std::string& token) {
   return rendezvous::u32_at(bytes, 0);
 }
 
+}  // namespace
+
+Descriptor listen_for_streams(const Endpoint& at) {
+  try {
+    return listen_at(at);
+  } catch (const std::system_error& taken) {
+    if (taken.code().value() != EADDRINUSE) throw;
+    return listen_at({.host = at.host, .port = 0});
+  }
+}
+
+std::uint16_t port_of(const Descriptor& listener) {
+  sockaddr_storage address = {};
+  socklen_t length = sizeof address;
+  if (getsockname(listener.number(), reinterpret_cast<sockaddr*>(&address), &length) != 0) throw failure("a listener has no address");
+  return ntohs(address.ss_family == AF_INET ? reinterpret_cast<const sockaddr_in*>(&address)->sin_port : reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
+}
+
+std::string address_towards(const Endpoint& at) {
+  const auto there = address_of(at);
+  const Descriptor socket(::socket(there->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));  // connecting a datagram socket asks for the route alone
+  sockaddr_storage address = {};
+  socklen_t length = sizeof address;
+  if (socket.number() < 0 || connect(socket.number(), there->ai_addr, there->ai_addrlen) != 0 ||
+      getsockname(socket.number(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    throw failure(fmt::format("there is no way to {}", at.host));
+  }
+  char host[NI_MAXHOST] = {};
+  const int failed = getnameinfo(reinterpret_cast<const sockaddr*>(&address), length, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
+  if (failed != 0) throw std::runtime_error(fmt::format("an address cannot be read: {}", gai_strerror(failed)));
+  return host;
+}
+
 Streams accept_streams(const Descriptor& listener, const std::string& token, std::size_t count, Clock::time_point until) {
   Streams streams(count);
   for (std::size_t have = 0; have < count;) {
@@ -135,6 +168,8 @@ Descriptor dial_stream(const Endpoint& at, const std::string& token, std::uint32
   send_all(stream.number(), std::as_bytes(std::span(hello)), never);
   return stream;
 }
+
+namespace {
 
 /// Passes over one slice in which nothing moved; throws when it was one too many.
 void pass_over(Clock::time_point since, const std::atomic<bool>& abandoned, const char* what) {

@@ -20,6 +20,22 @@ using Streams = std::vector<rendezvous::Descriptor>;
 /// not put together (TCP_NODELAY). Throws RendezvousError or std::runtime_error when they are not there within `patience`.
 Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t count, Seconds patience);
 
+/// A socket that listens for streams on the address of `at` and its port; where that port is taken (on one machine another rank has it)
+/// on a free one. Throws std::system_error.
+rendezvous::Descriptor listen_for_streams(const Endpoint& at);
+
+/// The port that it listens on.
+std::uint16_t port_of(const rendezvous::Descriptor& listener);
+
+/// The streams 0 to count - 1 that dial_stream() opens with this token. Throws std::runtime_error when they have not come by `until`.
+Streams accept_streams(const rendezvous::Descriptor& listener, const std::string& token, std::size_t count, rendezvous::Clock::time_point until);
+
+/// Opens stream `number` to who listens at `at`. Throws std::system_error.
+rendezvous::Descriptor dial_stream(const Endpoint& at, const std::string& token, std::uint32_t number, rendezvous::Clock::time_point until);
+
+/// This machine's address on its way to `at`, by the kernel's routes; nothing is sent. Throws std::system_error.
+std::string address_towards(const Endpoint& at);
+
 /// Sends all of `bytes`; with `more` the kernel may wait for what follows. Throws when the peer has gone, takes nothing for 30 s, or
 /// `abandoned` turns true.
 void send_all(int socket, std::span<const std::byte> bytes, const std::atomic<bool>& abandoned, bool more = false);

@@ -1,6 +1,7 @@
 # Tests on a cluster of namespaces. They need root; where that or anything else is missing they skip and say what it is.
 # An installation of its own, with made-up probes and real ones that are cheap or speak over the network.
-set(cluster_probes fake_probe fake_fabric host_collective host_tcp_bandwidth host_tcp_latency host_memory_latency health_inventory)
+set(cluster_probes fake_probe fake_fabric health_ports host_collective host_tcp_bandwidth host_tcp_latency host_tcp_traffic host_memory_latency
+  health_inventory)
 set(cluster_installation ${CMAKE_BINARY_DIR}/cluster)
 set(copy_stripped "")  # as an installed package is: with symbols, every node would be sent 100 MB and hold them in memory
 foreach(program assay assay-node assay-report)
@@ -18,7 +19,7 @@ add_custom_command(OUTPUT ${cluster_installation}/stamp
 add_custom_target(cluster_installation ALL DEPENDS ${cluster_installation}/stamp)
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
-foreach(area cluster collective faults fleet links resume silence)
+foreach(area cluster collective fabric faults fleet links resume silence)
   add_test(NAME cluster.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/${area}_test.py)
   set_tests_properties(cluster.${area} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 900
     ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")

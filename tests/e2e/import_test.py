@@ -89,6 +89,13 @@ class Imports(Bench):
         self.assertEqual(set(self.outcomes().values()), {"error"})
         self.assertIn("was imported from another tool's output", next(iter(self.reasons().values())))
 
+    def test_a_node_that_prints_an_import_spoils_its_own_cell_and_nothing_else(self):
+        done = self.accept(requirement("good"), requirement("hostile", behaviour="import"))
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertEqual({name: outcome for (name, _), outcome in self.outcomes().items()}, {"good": "pass", "hostile": "error"})
+        self.assertIn("was imported from another tool's output", next(reason for (name, _), reason in self.reasons().items() if name == "hostile"))
+        self.assertEqual(self.verify().returncode, 0)
+
     def test_a_dossier_with_an_import_does_not_verify(self):
         self.assertEqual(self.accept(requirement("r")).returncode, 0)
         self.assertEqual(self.verify().returncode, 0)

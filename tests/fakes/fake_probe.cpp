@@ -17,7 +17,7 @@ using namespace assay;
 
 constexpr Parameter kParameters[] = {
     {.name = "behaviour", .fallback = "measure", .meaning = "what it does",
-     .choices = "measure slow hang stubborn crash flood garbage truncate skip error daemon exit3"},
+     .choices = "measure slow hang stubborn crash flood garbage truncate skip error daemon exit3 import"},
     {.name = "value", .unit = "1", .fallback = "100", .meaning = "the number it says"},
 };
 constexpr Metric kMetrics[] = {{.name = "number", .unit = "1", .better = Better::higher, .meaning = "the parameter value, ten times"}};
@@ -39,6 +39,10 @@ void measure(const Parameters& given, Recorder& record) {
   if (behaviour == "skip") throw Skip("there is no such hardware here");
   if (behaviour == "error") throw std::runtime_error("the hardware answered with an error");
   if (behaviour == "garbage") std::puts("\x01\x02 not a record \xff");
+  if (behaviour == "import") {
+    std::puts(R"({"schema":"assay.imported/1","sequence":0,"source":{"tool":"osu"}})");
+    std::_Exit(0);
+  }
   if (behaviour == "flood") {
     const std::string line(65536, 'x');
     while (std::fputs(line.c_str(), stdout) >= 0) {}

@@ -1,4 +1,6 @@
 // Steps of several nodes: pairs by tournament, groups, the whole, and how what they measure is judged.
+#include <algorithm>
+#include <numeric>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -46,6 +48,44 @@ TEST(pairing, every_pair_meets_once_and_nobody_sits_at_two_tables) {
 TEST(pairing, fewer_rounds_still_seat_every_node_and_one_node_has_no_partner) {
   EXPECT_EQ(tournament(64, 3).size(), 3U);
   EXPECT_TRUE(tournament(1, 5).empty());
+}
+
+TEST(pairing, chosen_pairs_are_those_of_the_choice_and_no_others) {
+  const std::vector<Place> places = {{.node = "a", .rack = "", .leaf = "l1", .spines = {"s1"}}, {.node = "b", .rack = "", .leaf = "l1", .spines = {"s1"}},
+                                     {.node = "c", .rack = "", .leaf = "l2", .spines = {"s1"}}, {.node = "d", .rack = "", .leaf = "l3", .spines = {"s2"}},
+                                     {.node = "e", .rack = "", .leaf = "", .spines = {}}};
+  const auto chosen = [&](const char* choice) {
+    std::set<Pair> all;
+    for (const auto& round : chosen_pairs(places, choice, 0)) all.insert(round.begin(), round.end());
+    return all;
+  };
+  EXPECT_EQ(chosen("in_leaf"), (std::set<Pair>{{0, 1}}));
+  EXPECT_EQ(chosen("across_leaves"), (std::set<Pair>{{0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}));
+  EXPECT_EQ(chosen("in_spine"), (std::set<Pair>{{0, 1}, {0, 2}, {1, 2}}));
+  EXPECT_EQ(chosen("across_spines"), (std::set<Pair>{{0, 3}, {1, 3}, {2, 3}}));
+}
+
+TEST(pairing, with_few_rounds_every_node_still_has_as_many_partners_as_there_are_and_were_asked_for) {
+  std::vector<Place> places;
+  for (int i = 0; i < 12; ++i) places.push_back({.node = std::to_string(i), .rack = "", .leaf = i < 8 ? "l1" : "l2", .spines = {}});
+  std::vector<std::size_t> met(places.size());
+  for (const auto& round : chosen_pairs(places, "across_leaves", 2)) {
+    for (const auto& [low, high] : round) ++met[low], ++met[high];
+  }
+  EXPECT_TRUE(std::ranges::all_of(met, [](std::size_t count) { return count >= 2; }));
+  EXPECT_LT(std::accumulate(met.begin(), met.end(), std::size_t{0}), 2U * 8 * 4);
+}
+
+TEST(pairing, growing_groups_double_and_end_with_all) {
+  const auto sizes = [](std::size_t nodes) {
+    std::vector<std::size_t> all;
+    for (const auto& group : growing_groups(nodes)) all.push_back(group.members.size());
+    return all;
+  };
+  EXPECT_EQ(sizes(11), (std::vector<std::size_t>{2, 4, 8, 11}));
+  EXPECT_EQ(sizes(8), (std::vector<std::size_t>{2, 4, 8}));
+  EXPECT_EQ(sizes(2), (std::vector<std::size_t>{2}));
+  EXPECT_TRUE(sizes(1).empty());
 }
 
 TEST(placement, pairs_run_round_by_round_and_each_is_a_cell) {

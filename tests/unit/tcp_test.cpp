@@ -1,6 +1,7 @@
 // Payload between two ranks: what is checked is really checked, and no loopback passes for a network.
 #include <cstring>
 #include <future>
+#include <map>
 #include <string>
 
 #include <netinet/in.h>
@@ -12,6 +13,7 @@
 
 #include "probes/host/tcp_flow.h"
 #include "probes/host/tcp_path.h"
+#include "probes/host/tcp_pattern.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay {
@@ -188,6 +190,47 @@ TEST(TcpProbes, parameters_that_measure_nothing_are_named) {
   for (const auto& [flag, words] : {std::pair{"--size=0", "size: 0 B"}, {"--count=0", "count: 0 is not from 1"}, {"--warmup=0", "warmup: 0 is not"}}) {
     EXPECT_NE(read(HOST_TCP_LATENCY, run_probe({HOST_TCP_LATENCY, flag})).end.reason.find(words), std::string::npos) << flag;
   }
+}
+
+TEST(TcpPattern, every_rank_of_a_permutation_sends_once_and_receives_once) {
+  EXPECT_EQ(flows_of("permutation", 3, 1), (std::vector<Flow>{{0, 1}, {1, 2}, {2, 0}}));
+  EXPECT_EQ(flows_of("permutation", 4, 2), (std::vector<Flow>{{0, 2}, {1, 3}, {2, 0}, {3, 1}}));
+  EXPECT_THROW((void)flows_of("permutation", 3, 3), BadParameter);
+  EXPECT_THROW((void)flows_of("permutation", 3, 0), BadParameter);
+}
+
+TEST(TcpPattern, halves_send_to_each_other_and_all_send_to_rank_0) {
+  EXPECT_EQ(flows_of("bisection", 5, 1), (std::vector<Flow>{{0, 2}, {1, 3}, {2, 0}, {3, 1}}));
+  EXPECT_EQ(flows_of("incast", 4, 1), (std::vector<Flow>{{1, 0}, {2, 0}, {3, 0}}));
+  EXPECT_THROW((void)flows_of("incast", 1, 1), std::runtime_error);
+}
+
+TEST(TcpPath, streams_through_another_port_than_was_asked_for_are_named) {
+  const PathFacts facts{.address = "10.0.0.1", .peer_address = "10.0.0.2", .interface = "eth0", .congestion_control = "cubic"};
+  EXPECT_EQ(other_interface("rendezvous", facts), "");
+  EXPECT_EQ(other_interface("eth0", facts), "");
+  EXPECT_EQ(other_interface("eth1", facts), "the streams from 10.0.0.1 to 10.0.0.2 go through eth0, and eth1 was asked for");
+}
+
+TEST(TcpTraffic, every_flow_has_a_figure_alone_and_one_with_all_others_and_nothing_is_wrong) {
+  std::vector<std::future<ProbeOutput>> started;
+  const auto port = free_port();
+  for (int rank = 0; rank < 3; ++rank) {
+    started.push_back(std::async(std::launch::async, [&, rank] {
+      return run_probe({HOST_TCP_TRAFFIC, "--path=loopback", "--pattern=incast", "--block=4KiB", "--window=20ms", "--warmup=1", "--windows=3", fmt::format("--rank={}", rank), "--world=3",
+                        fmt::format("--rendezvous=127.0.0.1:{}", port), "--token=0123456789abcdef0123456789abcdef"});
+    }));
+  }
+  std::vector<ProbeOutput> ranks;
+  for (auto& one : started) ranks.push_back(one.get());
+  for (const auto& output : ranks) ASSERT_EQ(output.exit_code, 0) << output.out;
+  const Record record = read(HOST_TCP_TRAFFIC, ranks[0]);
+  std::map<std::string, int> counts;
+  for (const auto& measured : record.measurements) ++counts[measured.metric];
+  EXPECT_EQ(counts, (std::map<std::string, int>{{"alone_bandwidth", 2}, {"together_bandwidth", 2}, {"retransmitted_share", 2}, {"aggregate_bandwidth", 1}, {"alone_sum", 1},
+                                                {"alone_mean", 1}, {"mismatches", 1}}));
+  EXPECT_EQ(samples_of(record, "aggregate_bandwidth", {"group", "all flows"}).size(), 3U);
+  EXPECT_EQ(samples_of(record, "mismatches", {"group", "all flows"}), std::vector<double>{0});
 }
 
 }  // namespace

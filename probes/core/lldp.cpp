@@ -1,0 +1,82 @@
+// lldp: both JSON forms of lldpctl.
+#include "probes/core/lldp.h"
+
+#include <fmt/format.h>
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kHint = "give what `lldpctl -f json` printed, unchanged";
+
+/// A member of an object as a list: of one thing json has the thing itself, json0 an array.
+std::vector<json> list_of(const json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  if (found == object.end()) return {};
+  if (!found->is_array()) return {*found};
+  return {found->begin(), found->end()};
+}
+
+/// The text of a member: "descr": "swp7", or "descr": [{"value": "swp7"}].
+std::string text_of(const json& object, const char* name) {
+  const auto values = list_of(object, name);
+  if (values.empty()) return "";
+  const json& first = values.front();
+  if (first.is_string()) return first.get<std::string>();
+  return first.is_object() && first.contains("value") && first.at("value").is_string() ? first.at("value").get<std::string>() : "";
+}
+
+/// What is named by a key ("eth1": {…}) or by a member ("name": "eth1"), and the rest of it.
+std::vector<std::pair<std::string, json>> named(const json& object) {
+  if (object.contains("name")) return {{object.at("name").is_string() ? object.at("name").get<std::string>() : text_of(object, "name"), object}};
+  std::vector<std::pair<std::string, json>> all;
+  for (const auto& [name, body] : object.items()) all.emplace_back(name, body);
+  return all;
+}
+
+/// A chassis that tells no name is its own body: {"id": {…}}.
+std::string system_of(const json& interface) {
+  for (const auto& chassis : list_of(interface, "chassis")) {
+    if (!chassis.is_object()) continue;
+    if (chassis.contains("name")) return text_of(chassis, "name");
+    if (chassis.size() == 1 && !chassis.contains("id") && chassis.begin()->is_object()) return chassis.begin().key();
+  }
+  return "";
+}
+
+std::string port_of_system(const json& interface) {
+  for (const auto& port : list_of(interface, "port")) {
+    for (const auto& id : list_of(port, "id")) {
+      const std::string type = id.is_object() ? id.value("type", "") : "";
+      if (type == "ifname" || type == "local" || type == "ifalias") return text_of(id, "value");
+    }
+    return text_of(port, "descr");
+  }
+  return "";
+}
+
+}  // namespace
+
+std::expected<std::vector<Neighbour>, InputError> read_lldp(std::string_view text, const std::string& where) {
+  const auto document = parse_json(text, where);
+  if (!document) return std::unexpected(document.error());
+  if (!document->is_object() || !document->contains("lldp")) return std::unexpected(InputError{where, "has no member 'lldp'", kHint});
+  std::vector<Neighbour> neighbours;
+  for (const auto& part : list_of(*document, "lldp")) {
+    std::size_t number = 0;
+    for (const auto& entry : list_of(part, "interface")) {
+      const std::string here = fmt::format("{}: lldp.interface[{}]", where, number++);
+      if (!entry.is_object() || entry.empty()) return std::unexpected(InputError{here, "is no interface", kHint});
+      for (const auto& [name, body] : named(entry)) {
+        if (name.empty() || !body.is_object() || !body.contains("chassis") || !body.contains("port")) {
+          return std::unexpected(InputError{here, fmt::format("'{}' has no name, chassis or port", name), kHint});
+        }
+        neighbours.push_back({.interface = name, .system = system_of(body), .system_port = port_of_system(body)});
+      }
+    }
+  }
+  return neighbours;
+}
+
+}  // namespace assay

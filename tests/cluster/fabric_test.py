@@ -1,0 +1,162 @@
+"""Faults of a fabric that a plan through its plane must show: half a link in one direction, loss, a wrong rail, a lower rate, a way round over another
+network, leaves that converge. Rates of links are set by tc, so they are the same on any machine."""
+import json
+
+from bench import ClusterBench
+from fabric import Fabric
+from harness import main, requirement
+
+LINK = "160mbit"
+HALF = "80mbit"
+TCP = {"streams": 2, "block": "64KiB", "window": "50ms", "min_samples": 10, "max_samples": 16, "time_limit": "1s", "warmup_limit": "500ms"}
+TRAFFIC = {"streams": 2, "block": "64KiB", "window": "100ms", "warmup": 8, "windows": 12}
+ON_ITS_PORT = [{"name": "path", "equals": "fabric"}, {"name": "interface", "site": "interface"}, {"name": "address", "site": "address"}]
+
+
+def pairs(name, metric, limit, **more):
+    return requirement(name, probe="host_tcp_bandwidth", parameters=TCP, scope="pair", plane="parameter", metric=metric, limit=limit, conditions=ON_ITS_PORT, **more)
+
+
+def against_the_fleet(metric, **more):
+    return pairs(metric.split("_")[0], metric, {"at_least": 0.75, "unit": "B/s", "of": "fleet_median"}, **more)
+
+
+def traffic(name, pattern, metric, limit, **more):
+    return requirement(name, probe="host_tcp_traffic", parameters=dict(TRAFFIC, pattern=pattern), plane="parameter", metric=metric, limit=limit, **{"scope": "cluster", **more})
+
+
+class FabricFaults(ClusterBench):
+    rails = 1
+
+    def setUp(self):
+        super().setUp()
+        self.fabric = Fabric(self.cluster, self.rails)
+
+    def accept_fabric(self, *requirements, nic=None):
+        document = {"schema": "assay.profile/1", "name": "test", "title": "Test", "revision": 1, "requirements": list(requirements)}
+        if nic:
+            document["node"] = {"nic": nic}
+        site = self.write("site.json", self.fabric.site())
+        return self.assay("accept", "--profile", self.write("profile.json", document), "--site", site, "--out", self.run_directory)
+
+    def cells(self):
+        """Requirement and subject of everything that did not pass, with its outcome."""
+        return {(one["requirement"], one["node"], *one["subject"].values()): one["outcome"] for one in self.verdict()["results"] if one["outcome"] != "pass"}
+
+    def said(self):
+        return json.dumps([(one["requirement"], one["subject"], one["outcome"], one["reason"]) for one in self.verdict()["results"]], indent=1)
+
+
+class OneRail(FabricFaults):
+    def test_a_healthy_fabric_is_accepted_pair_by_pair_and_all_at_once_and_the_report_tells_them_apart(self):
+        self.fabric.rates(LINK)
+        done = self.accept_fabric(against_the_fleet("forward_bandwidth", pairs="across_leaves", alone=True), against_the_fleet("backward_bandwidth", pairs="in_leaf"),
+                                  traffic("bisection", "bisection", "together_bandwidth", {"at_least": 0.7, "unit": "B/s", "of": "metric:alone_bandwidth"}),
+                                  traffic("incast", "incast", "aggregate_bandwidth", {"at_least": 0.7, "unit": "B/s", "of": "metric:alone_mean"}),
+                                  traffic("exact", "permutation", "mismatches", {"at_most": 0, "unit": "1"}, statistic="max", repeat={"n": 1}))
+        # Two pairs are too few for a fleet's median; nothing else may be wrong.
+        self.assertEqual({cell: outcome for cell, outcome in self.cells().items() if cell[0] != "backward"}, {}, self.said())
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        plan = json.loads((self.run_directory / "plan.json").read_text())
+        kinds = {(step["probe"], step["alone"], len(step["nodes"])) for step in plan["steps"]}
+        self.assertEqual(kinds, {("host_tcp_bandwidth", True, 2), ("host_tcp_bandwidth", False, 2), ("host_tcp_traffic", False, 4)})
+        report = (self.run_directory / "report.html").read_text()
+        for words in ("through the plane parameter; pairs across leaves, each alone", "pairs in leaf, those of a round side by side", "all nodes at once"):
+            self.assertIn(words, report)
+        running = {}
+        for line in self.journal():
+            alone = [step["id"] for step in plan["steps"] if step["alone"]]
+            if line["kind"] == "attempt_begin":
+                running[line["step"]] = True
+                self.assertFalse(set(running) & set(alone) and len(running) > 1, running)
+            if line["kind"] == "attempt_end":
+                del running[line["step"]]
+        self.check_aftermath()
+
+    def test_a_link_at_half_its_rate_in_one_direction_shows_in_that_direction(self):
+        self.fabric.rates(LINK)
+        self.fabric.rate_from(self.cluster["n03"], HALF)
+        done = self.accept_fabric(against_the_fleet("forward_bandwidth"), against_the_fleet("backward_bandwidth"))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual({cell[:2]: outcome for cell, outcome in self.cells().items()},
+                         {("forward", "n03+n04"): "fail", ("backward", "n01+n03"): "fail", ("backward", "n02+n03"): "fail"}, self.said())
+        self.check_aftermath()
+
+    def test_a_pair_that_loses_one_packet_in_a_thousand_is_named(self):
+        self.fabric.rates(LINK)
+        for node in self.cluster.nodes:
+            # Two streams cannot overflow the queue of a link then: whatever is sent again was lost on the way.
+            node.run("sysctl", "-qw", "net.ipv4.tcp_wmem=4096 16384 200000")
+        one, two = self.cluster["n01"], self.cluster["n02"]
+        self.fabric.lose(one, 0.001, two)
+        self.fabric.lose(two, 0.001, one)
+        done = self.accept_fabric(pairs("lossless", "retransmitted_share", {"at_most": 2e-4, "unit": "1"}, statistic="max", repeat={"n": 3}))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual({cell[:2]: outcome for cell, outcome in self.cells().items()}, {("lossless", "n01+n02"): "fail"}, self.said())
+        self.check_aftermath()
+
+    def test_leaves_that_converge_fail_all_at_once_and_not_pair_by_pair(self):
+        self.fabric.rates(LINK)
+        self.fabric.uplink(LINK)  # two nodes on each leaf: one to two
+        done = self.accept_fabric(against_the_fleet("forward_bandwidth", pairs="across_leaves", alone=True),
+                                  traffic("converges", "bisection", "together_bandwidth", {"at_least": 0.75, "unit": "B/s", "of": "metric:alone_bandwidth"}))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        failed = {cell[2] for cell in self.cells()}
+        self.assertEqual(failed, {"n01>n03", "n03>n01", "n02>n04", "n04>n02"}, self.said())
+        self.check_aftermath()
+
+    def test_groups_that_do_not_grow_as_promised_fail_by_their_size(self):
+        self.fabric.rates(LINK)
+        self.fabric.rate_from(self.cluster["n04"], "40mbit")
+        done = self.accept_fabric(traffic("scaling", "permutation", "aggregate_bandwidth", {"at_least": 0.9, "unit": "B/s", "of": "smallest_group_by_nodes"}, scope="group", by="growing"))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual({cell[:2]: outcome for cell, outcome in self.cells().items()}, {("scaling", "first-4"): "fail"}, self.said())
+        self.check_aftermath()
+
+    def test_a_way_round_over_another_network_is_an_error_that_names_it(self):
+        node = self.cluster["n02"]
+        self.fabric.rates(LINK)
+        # The fabric's address answers, but on the management port: what a silent fall-back looks like.
+        node.run("ip", "addr", "del", f"{self.fabric.address(node, 0)}/24", "dev", "fab0")
+        node.run("ip", "addr", "add", f"{self.fabric.address(node, 0)}/32", "dev", "eth0")
+        for other in self.cluster.nodes:
+            if other is not node:
+                other.run("ip", "route", "add", f"{self.fabric.address(node, 0)}/32", "via", node.address, "dev", "eth0")
+                node.run("ip", "route", "add", f"{self.fabric.address(other, 0)}/32", "via", other.address, "dev", "eth0", "src", self.fabric.address(node, 0))
+        done = self.accept_fabric(pairs("forward", "forward_bandwidth", {"at_least": 1e3, "unit": "B/s"}))
+        self.assertNotEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual({cell[:2] for cell in self.cells()}, {("forward", pair) for pair in ("n01+n02", "n02+n03", "n02+n04")}, self.said())
+        self.assertIn("go through eth0, and fab0 was asked for", self.said())
+        self.check_aftermath()
+
+
+class TwoRails(FabricFaults):
+    rails = 2
+    nodes = 3
+
+    def ports(self, name, metric, limit, **more):
+        return requirement(name, probe="health_ports", parameters={"lldp": self.fabric.lldp_client()}, plane="parameter", scope="nic", metric=metric, limit=limit,
+                           statistic="min", repeat={"n": 1}, **more)
+
+    def test_a_node_on_the_wrong_rail_is_named_and_nothing_of_it_is_accepted(self):
+        self.fabric.swap(self.cluster["n03"])
+        up = self.ports("cabling", "link_up", {"at_least": 1, "unit": "1"},
+                        conditions=[{"name": "address", "site": "address"}, {"name": "switch", "site": "leaf"}])
+        done = self.accept_fabric(up, pairs("forward", "forward_bandwidth", {"at_least": 1e3, "unit": "B/s"}), nic=2)
+        self.assertNotEqual(done.returncode, 0, done.stdout + done.stderr)
+        wrong = {cell: outcome for cell, outcome in self.cells().items()}
+        self.assertEqual({(cell[1], cell[2]) for cell in wrong if cell[0] == "cabling"}, {("n03", "fab0"), ("n03", "fab1")}, self.said())
+        self.assertEqual({cell[1] for cell in wrong if cell[0] == "forward"}, {f"{one}+n03@{rail}" for one in ("n01", "n02") for rail in "01"}, self.said())
+        self.assertIn('was \\"10.78.1.3\\"', self.said())
+        self.check_aftermath()
+
+    def test_a_port_at_a_lower_rate_is_named(self):
+        self.fabric.tell_speed(self.cluster["n02"], 1000, rail=1)
+        done = self.accept_fabric(self.ports("rate", "link_rate", {"at_least": 1.25e9, "unit": "B/s"}, conditions=[{"name": "switch", "site": "leaf"}]), nic=2)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual(self.cells(), {("rate", "n02", "fab1"): "fail"}, self.said())
+        self.check_aftermath()
+
+
+if __name__ == "__main__":
+    main()
