@@ -31,7 +31,6 @@ using nlohmann::json;
 constexpr std::int64_t kMostRanksPerNode = 64;
 constexpr std::size_t kLongestMessage = 8 << 20;  // the addresses of all ranks for all others: 800 ranks
 
-constexpr const char* kRendezvousPort = "rendezvous";
 constexpr Parameter kParameters[] = {
     kPathParameter,
     {.name = "interface",

@@ -16,8 +16,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "probes/core/rendezvous_link.h"
-
 namespace assay {
 namespace {
 
@@ -73,25 +71,6 @@ std::string kept_within(const std::vector<Presence>& ranks, int here) {
 }
 
 }  // namespace
-
-std::string address_towards(const Endpoint& peer) {
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_DGRAM;  // connecting one sends nothing; it only asks for the route
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int failed = getaddrinfo(peer.host.c_str(), std::to_string(peer.port).c_str(), &hints, &list);
-  if (failed != 0) throw std::runtime_error(fmt::format("{}: {}", peer.host, gai_strerror(failed)));
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, freeaddrinfo);
-  const rendezvous::Descriptor asked(socket(list->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_storage own = {};
-  socklen_t length = sizeof own;
-  auto* plain = reinterpret_cast<sockaddr*>(&own);  // the socket interface is made of such casts
-  if (asked.number() < 0 || connect(asked.number(), list->ai_addr, list->ai_addrlen) != 0 ||
-      getsockname(asked.number(), plain, &length) != 0) {
-    throw std::system_error(errno, std::generic_category(), fmt::format("no way to {}", peer.host));
-  }
-  return text_of(plain, length);
-}
 
 std::string address_of_port(const std::string& name) {
   ifaddrs* list = nullptr;

@@ -4,13 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "probes/core/rendezvous.h"
-
 namespace assay {
-
-/// This machine's own address on the way to `peer`, as the kernel routes it; on the machine of `peer`, that address.
-/// Throws std::runtime_error or std::system_error with the address when it cannot be resolved or reached.
-std::string address_towards(const Endpoint& peer);
 
 /// The first address of the network port `name`, one that holds beyond its link; IPv4 comes first. Throws
 /// std::runtime_error with the names of the ports there are.

@@ -20,6 +20,7 @@
 #include "probes/gloo/outcome.h"
 #include "probes/gloo/rank_check.h"
 #include "probes/gloo/way.h"
+#include "probes/host/tcp_streams.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay {
@@ -111,7 +112,7 @@ TEST(CollectiveWay, begins_at_an_address_of_this_machine) {
   EXPECT_EQ(address_towards({.host = "127.0.0.1", .port = 1}), "127.0.0.1");
   EXPECT_EQ(address_towards({.host = "127.0.0.9", .port = 1}),
             "127.0.0.1");  // the loopback's own address is the source
-  EXPECT_NE(failure([] { (void)address_towards({.host = "no such host", .port = 1}); }).find("no such host: "),
+  EXPECT_NE(failure([] { (void)address_towards({.host = "no such host", .port = 1}); }).find("no such host"),
             std::string::npos);
 }
 
