@@ -39,10 +39,6 @@ void measure(const Parameters& given, Recorder& record) {
   if (behaviour == "skip") throw Skip("there is no such hardware here");
   if (behaviour == "error") throw std::runtime_error("the hardware answered with an error");
   if (behaviour == "garbage") std::puts("\x01\x02 not a record \xff");
-  if (behaviour == "import") {
-    std::puts(R"({"schema":"assay.imported/1","sequence":0,"source":{"tool":"osu"}})");
-    std::_Exit(0);
-  }
   if (behaviour == "flood") {
     const std::string line(65536, 'x');
     while (std::fputs(line.c_str(), stdout) >= 0) {}
@@ -59,4 +55,11 @@ void measure(const Parameters& given, Recorder& record) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, kSpec, measure); }
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string(argv[i]) != "--behaviour=import") continue;
+    std::puts(R"({"schema":"assay.imported/1","sequence":0,"source":{"tool":"osu"}})");  // in the place of a record, from its first byte
+    return 0;
+  }
+  return assay::probe_main(argc, argv, kSpec, measure);
+}
