@@ -157,6 +157,10 @@ class Judge {
     }
     const auto reference = reference_of(requirement, step, subject, pool);
     if (!reference) return inconclusive(reference.error());
+    if (requirement.limit.reference != Reference::none && !(reference->value > 0)) {
+      result.value = value->value;
+      return inconclusive("What the limit refers to is 0, and every share of it is met by nothing at all.");
+    }
     decide(requirement.limit, *value, *reference, guard_factor_for(plan_.profile.guard_factor, step.looks), result);
     if (!finite(result)) {
       clear_numbers(result);

@@ -120,8 +120,11 @@ std::expected<std::vector<Spot>, InputError> pairs(const Requirement& requiremen
       paired[low] = paired[high] = true;
     }
   }
-  for (std::size_t i = 0; i < nodes && !all_of_them; ++i) {
-    if (!paired[i]) spots.push_back(arena.missing("node", arena.places[i].node, unpaired(arena.places[i], requirement.pairs)));
+  for (std::size_t i = 0; i < nodes; ++i) {
+    if (paired[i]) continue;
+    const std::string reason = all_of_them ? fmt::format("the node {} pauses in the only round of an odd number of nodes; give 2 rounds or more", arena.places[i].node)
+                                           : unpaired(arena.places[i], requirement.pairs);
+    spots.push_back(arena.missing("node", arena.places[i].node, reason));
   }
   return spots;
 }

@@ -12,6 +12,7 @@
 #include "orchestrator/conclude.h"
 #include "orchestrator/judge.h"
 #include "orchestrator/pair_matrix.h"
+#include "orchestrator/planes.h"
 
 namespace assay {
 namespace {
@@ -82,7 +83,7 @@ bool misses_limit(const Result& result) {
 Searches::Searches(const Plan& plan, const std::vector<Result>& results, const Journal& journal)
     : plan_(plan), known_(plan.searches.empty() ? std::set<std::string>{} : bad_alone(plan, results)) {
   if (plan.searches.empty()) return;
-  for (const auto& node : plan.site.nodes) leaves_[node.name] = node.leaf;
+  for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, &node);
   for (const auto& pairs : localise_pairs(plan, results)) {
     for (const auto& culprit : pairs.culprits) {
       if (culprit.fault == "node") known_.insert(culprit.nodes.begin(), culprit.nodes.end());
@@ -108,6 +109,8 @@ Searches::Searches(const Plan& plan, const std::vector<Result>& results, const J
       const Requirement* requirement = plan.requirement(result->requirement);
       const bool of_fleet = is_of_others(requirement->limit.reference);
       if (!misses_limit(*result) && (!hung || of_fleet)) continue;
+      // One for all subjects of a step: what others give as a limit is the same for each.
+      if (std::ranges::find(inquiry->promises, requirement, &Promise::requirement) != inquiry->promises.end()) continue;
       inquiry->promises.push_back({.requirement = requirement, .fleet_low = of_fleet ? result->limit_low : std::nullopt, .fleet_high = of_fleet ? result->limit_high : std::nullopt});
     }
     if (inquiry->promises.empty()) continue;
@@ -134,7 +137,7 @@ void Searches::begin(Inquiry& inquiry) {
   inquiry.begun = true;
   for (const auto& node : inquiry.step->nodes) {
     if (known_.contains(node)) inquiry.excluded.push_back(node);
-    else inquiry.peers.push_back({.name = node, .leaf = leaves_.at(node)});
+    else inquiry.peers.push_back({.name = node, .leaf = leaf_of(*nodes_.at(node), inquiry.step->plane, inquiry.step->rail)});
   }
   if (inquiry.planned->budget == 0) {
     inquiry.stopped = inquiry.planned->reason;
@@ -213,8 +216,13 @@ std::optional<TestShown> Searches::shown(const ExtraTest& test, const Journal& p
     Result result = results[i];
     const auto& promise = *std::ranges::find_if((*inquiry)->promises, [&](const Promise& one) { return one.requirement->id == result.requirement; });
     if (is_of_others(promise.requirement->limit.reference)) {
-      result.limit_low = promise.fleet_low;
-      result.limit_high = promise.fleet_high;
+      // A sum over nodes is promised in proportion to them.
+      const double share = promise.requirement->limit.reference == Reference::smallest_group_by_nodes
+                               ? static_cast<double>(test.step.nodes.size()) / static_cast<double>((*inquiry)->step->nodes.size())
+                               : 1;
+      const auto scaled = [&](std::optional<double> limit) { return limit ? std::optional(*limit * share) : std::nullopt; };
+      result.limit_low = scaled(promise.fleet_low);
+      result.limit_high = scaled(promise.fleet_high);
     }
     if (misses_limit(result)) {
       shown.outcome = TestOutcome::short_of_limit;

@@ -76,7 +76,7 @@ class Searches {
   [[nodiscard]] Localised found_by(const Inquiry& inquiry) const;
 
   const Plan& plan_;
-  std::map<std::string, std::string> leaves_;    ///< by node
+  std::map<std::string, const Node*> nodes_;     ///< of the site, by name
   std::set<std::string> known_;                  ///< bad alone, or accused by a search that ended
   std::vector<std::unique_ptr<Inquiry>> inquiries_;
   std::map<std::string, std::pair<std::vector<std::string>, std::string>> asked_;  ///< nodes and purpose of each test by id

@@ -69,6 +69,7 @@ std::optional<BytesPerSecond> link_speed_in(const std::string& text) {
 PathFacts path_of(int socket) {
   PathFacts facts{.address = own_address(socket, getsockname), .peer_address = own_address(socket, getpeername), .interface = "", .congestion_control = ""};
   facts.interface = interface_with(facts.address);
+  facts.way_back = address_towards({.host = facts.peer_address, .port = 1});  // the port plays no part in a route
   char algorithm[64] = {};
   socklen_t size = sizeof algorithm - 1;
   int mss = 0;
@@ -104,7 +105,12 @@ void demand_pair(const Placement& placement) {
 }
 
 std::string other_interface(const std::string& wanted, const PathFacts& facts) {
-  if (wanted == kRendezvousPort || wanted == facts.interface) return "";
+  if (wanted == kRendezvousPort) return "";
+  if (wanted == facts.interface) {
+    if (facts.way_back.empty() || facts.way_back == facts.address) return "";
+    return fmt::format("this node's own way to {} begins at {} and not at {}, the address of {} which was asked for", facts.peer_address, facts.way_back,
+                       facts.address, wanted);
+  }
   return fmt::format("the streams from {} to {} go through {}, and {} was asked for", facts.address, facts.peer_address,
                      facts.interface.empty() ? "no port of this node" : facts.interface, wanted);
 }

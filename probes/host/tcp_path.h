@@ -53,6 +53,7 @@ struct PathFacts {
   std::int64_t mss = 0;
   std::optional<std::int64_t> mtu = {};
   std::optional<BytesPerSecond> link_speed = {};
+  std::string way_back = {};  ///< the address that this machine would send from on its own way to the peer; empty where there is none
 };
 
 /// The facts of a connected socket. Throws std::system_error when the kernel does not tell what every TCP socket has.
@@ -65,7 +66,8 @@ std::optional<BytesPerSecond> link_speed_in(const std::string& text);
 /// The boot is the kernel's own boot id, and empty where it tells none.
 std::string other_path(const std::string& wanted, const PathFacts& facts, const std::string& boot, const std::string& other_boot);
 
-/// Why a stream with these facts does not go through the port `wanted` of this node; empty when it does, or any will do.
+/// Why a stream with these facts does not go through the port `wanted` of this node; empty when it does, or any will do. The end that
+/// accepted has the address it was dialled at, wherever its packets leave: so its own way to the peer must begin there too.
 std::string other_interface(const std::string& wanted, const PathFacts& facts);
 
 /// Records the conditions of one stream's path.

@@ -21,6 +21,7 @@ constexpr double kInstrument = 1e-3;     // a window's ends are known to some 50
 constexpr Seconds kOpenPatience = {60};  // many dial one; a lossy network may lose a connection's first packets three times over
 constexpr Seconds kDrain = {60};         // beyond sampling: what is under way at its end, over a slow link
 constexpr std::int64_t kMostStreams = 64, kMostWindows = 10'000;
+constexpr std::int64_t kMostRanks = 1'000'000;  // far beyond any fleet; sums with a rank stay in an int
 constexpr std::uint64_t kMostBlock = std::uint64_t{64} << 20;
 
 constexpr Parameter kParameters[] = {
@@ -76,6 +77,7 @@ void check(const Parameters& given) {
   in_range("streams", 1, kMostStreams);
   in_range("warmup", 1, kMostWindows);
   in_range("windows", 1, kMostWindows);
+  in_range("shift", 1, kMostRanks);
   const auto block = given.bytes("block").count;
   if (block < 64 || block > kMostBlock || block % 8 != 0) throw BadParameter(fmt::format("block: {} B is not a multiple of 8 B from 64 B to 64 MiB", block));
   const double window = given.seconds("window").count;

@@ -19,6 +19,13 @@
 namespace assay {
 namespace {
 
+/// What both ranks must have been given alike: all but the device, whose name is each node's own.
+std::string shared_parameters(const Parameters& given) {
+  Values values = given.values();
+  values.erase("device");
+  return to_json(values).dump();
+}
+
 constexpr std::int64_t kMaxTrafficClass = 255, kMaxServiceLevel = 15;
 
 std::int64_t in_range(const Parameters& given, std::string_view name, std::int64_t most) {
@@ -96,7 +103,7 @@ Session::Session(const Parameters& given, Rendezvous& group) : group_(group), st
   const auto& limits = adapter_->limits();
   mine_ = {.host = std::get<std::string>(host_facts().at("name")),
            .boot = tree.text("proc/sys/kernel/random/boot_id").value_or(""),
-           .parameters = to_json(given.values()).dump(),
+           .parameters = shared_parameters(given),
            .port = chosen.name(),
            .node_guid = chosen.node_guid,
            .link_layer = chosen.link_layer,

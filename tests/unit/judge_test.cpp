@@ -258,6 +258,17 @@ TEST(judge, a_share_of_the_best_sample_judges_steadiness) {
   EXPECT_EQ(only(run).outcome, Outcome::pass);
 }
 
+TEST(judge, a_share_of_nothing_is_no_pass) {
+  for (const char* limit : {R"({"limit": {"at_least": 0.5, "unit": "B/s", "of": "best_sample"}})", R"({"limit": {"at_least": 0.9, "unit": "B/s", "of": "metric:raw_bandwidth"}})"}) {
+    MemoryRun run({limit});
+    const std::vector<double> nothing(10, 0.0);
+    run.attempt(0, "exited", run.record("n1", nothing, true, nothing));
+    EXPECT_EQ(only(run).outcome, Outcome::inconclusive) << limit;
+    EXPECT_NE(only(run).reason.find("is 0"), std::string::npos) << only(run).reason;
+    EXPECT_EQ(only(run).value, 0);
+  }
+}
+
 TEST(judge, a_fleet_of_two_has_no_median_to_refer_to) {
   MemoryRun run({R"({"limit": {"at_least": 0.5, "unit": "B/s", "of": "fleet_median"}})"}, 2);
   run.attempt(0, "exited", run.record("n1", kSteady110));

@@ -100,6 +100,16 @@ TEST(placement, pairs_run_round_by_round_and_each_is_a_cell) {
   EXPECT_TRUE(read_plan(plan_text(*plan), "p")) << read_plan(plan_text(*plan), "p").error().text();
 }
 
+TEST(placement, a_node_that_pauses_in_the_only_round_has_a_cell_that_is_not_measured) {
+  constexpr const char* kOneRound = R"({"probe": "fabric", "scope": "pair", "rounds": 1, "limit": {"at_least": 100, "unit": "B/s"}})";
+  const auto plan = make_plan(profile({kOneRound}), site(5), programs(), {});
+  ASSERT_TRUE(plan) << plan.error().text();
+  ASSERT_EQ(plan->coverage.size(), 3U);
+  EXPECT_EQ(plan->coverage[2].subject, (Subject{"node", "n1"}));
+  EXPECT_EQ(plan->coverage[2].step, "");
+  EXPECT_NE(plan->coverage[2].reason.find("pauses"), std::string::npos) << plan->coverage[2].reason;
+}
+
 TEST(placement, what_one_node_shows_comes_before_pairs_and_the_whole_comes_last) {
   const auto plan = make_plan(profile({kWhole, kPairs, R"({"limit": {"at_least": 100, "unit": "B/s"}})"}), site(2), programs(), {});
   ASSERT_TRUE(plan) << plan.error().text();

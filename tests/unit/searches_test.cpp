@@ -31,8 +31,10 @@ IsShort with_both(const std::string& a, const std::string& b) {
 /// A run in memory whose probes give 110 B/s, or 50 where `is_short` says so of their nodes.
 struct Fleet : fixture::MemoryRun {
   IsShort is_short;
+  bool sums;  ///< whether the figure is a sum over the nodes
 
-  Fleet(const std::vector<std::string>& requirements, int nodes, IsShort given) : MemoryRun(requirements, nodes), is_short(std::move(given)) {
+  Fleet(const std::vector<std::string>& requirements, int nodes, IsShort given, bool is_sum = false)
+      : MemoryRun(requirements, nodes), is_short(std::move(given)), sums(is_sum) {
     for (const auto& step : plan.steps) make(step, "");
   }
 
@@ -42,7 +44,8 @@ struct Fleet : fixture::MemoryRun {
     Recorder recorder(out, alone ? fixture::kSpec : fixture::kFabricSpec,
                       {.probe = step.probe, .revision = 1, .parameters = step.parameters, .rank = static_cast<int>(rank), .world = static_cast<int>(step.nodes.size()),
                        .host = {{"name", step.nodes[rank]}}});
-    const Sampling sampling{.samples = std::vector<double>(10, is_short(step.nodes) ? 50.0 : 110.0), .warmup = {}, .stopped = "stable"};
+    const double each = sums ? static_cast<double>(step.nodes.size()) : 1;
+    const Sampling sampling{.samples = std::vector<double>(10, each * (is_short(step.nodes) ? 50.0 : 110.0)), .warmup = {}, .stopped = "stable"};
     if (alone) recorder.measurement("bandwidth", sampling);
     else if (rank == 0) recorder.measurement("bandwidth", sampling, {"group", "all"});
     recorder.end({.status = Status::complete, .reason = ""});
@@ -171,6 +174,16 @@ TEST(searches, a_limit_of_the_fleet_is_held_against_the_tests_too) {
   const auto verdict = fleet.search().judged();
   ASSERT_EQ(verdict->localised.size(), 1U);
   EXPECT_EQ(verdict->localised[0].culprits.at(0).nodes, Names{"n3"});
+}
+
+TEST(searches, a_sum_over_nodes_is_promised_to_fewer_of_them_in_proportion) {
+  constexpr const char* kGrowing = R"({"probe": "fabric", "scope": "group", "by": "growing", "limit": {"at_least": 0.9, "unit": "B/s", "of": "smallest_group_by_nodes"}})";
+  const auto verdict = Fleet({kGrowing}, 8, with("n7"), true).search().judged();
+  ASSERT_TRUE(verdict) << verdict.error().text();
+  ASSERT_EQ(verdict->localised.size(), 1U);
+  EXPECT_EQ(verdict->localised[0].state, "found") << verdict->localised[0].reason;
+  ASSERT_EQ(verdict->localised[0].culprits.size(), 1U);
+  EXPECT_EQ(verdict->localised[0].culprits[0].nodes, Names{"n7"});
 }
 
 TEST(searches, a_killed_search_goes_on_where_it_was_and_ends_the_same) {

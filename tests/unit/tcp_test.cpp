@@ -210,6 +210,10 @@ TEST(TcpPath, streams_through_another_port_than_was_asked_for_are_named) {
   EXPECT_EQ(other_interface("rendezvous", facts), "");
   EXPECT_EQ(other_interface("eth0", facts), "");
   EXPECT_EQ(other_interface("eth1", facts), "the streams from 10.0.0.1 to 10.0.0.2 go through eth0, and eth1 was asked for");
+  PathFacts round_about = facts;
+  round_about.way_back = "10.9.0.1";
+  EXPECT_EQ(other_interface("rendezvous", round_about), "");
+  EXPECT_EQ(other_interface("eth0", round_about), "this node's own way to 10.0.0.2 begins at 10.9.0.1 and not at 10.0.0.1, the address of eth0 which was asked for");
 }
 
 TEST(TcpTraffic, every_flow_has_a_figure_alone_and_one_with_all_others_and_nothing_is_wrong) {
