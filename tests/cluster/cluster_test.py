@@ -24,6 +24,9 @@ class TestCluster(unittest.TestCase):
         scan = ["ssh-keyscan", "-T", "2", "-t", "ed25519", node.address]
         return subprocess.run([*(prefix or self.cluster.head), *scan], capture_output=True, text=True, timeout=30).stdout
 
+    def assert_answers(self, node, prefix=None):
+        wait_for(lambda: node.host_key in self.answers(node, prefix), f"{node.name} answers")
+
     def test_every_node_has_a_name_a_boot_and_processes_of_its_own(self):
         names = [node.run("hostname").strip() for node in self.cluster.nodes]
         self.assertEqual(names, ["n01", "n02", "n03"])
@@ -37,17 +40,17 @@ class TestCluster(unittest.TestCase):
 
     def test_a_node_that_is_cut_off_answers_again_once_it_rejoins(self):
         node = self.cluster["n01"]
-        self.assertIn(node.host_key, self.answers(node))
+        self.assert_answers(node)
         node.cut_off()
         self.assertEqual(self.answers(node), "")
         node.rejoin()
-        wait_for(lambda: node.host_key in self.answers(node), "the node answers")
+        self.assert_answers(node)
 
     def test_packets_are_dropped_from_one_source_alone(self):
         one, two, three = self.cluster.nodes
         one.drop(1.0, source=two)
         self.assertEqual(self.answers(one, two.inside()), "")
-        self.assertIn(one.host_key, self.answers(one, three.inside()))
+        self.assert_answers(one, three.inside())
         one.run("iptables", "-F", "INPUT")
 
     def test_a_link_is_held_in_both_directions_and_a_pair_alone_by_its_address(self):
@@ -68,7 +71,7 @@ class TestCluster(unittest.TestCase):
         self.assertEqual({node.state(pid) for pid in node.process_ids()}, {"T"})
         self.assertEqual(self.answers(node), "")
         node.thaw()
-        wait_for(lambda: node.host_key in self.answers(node), "the node answers")
+        self.assert_answers(node)
 
     def test_a_killed_node_takes_everything_with_it_and_boots_again(self):
         node = self.cluster["n01"]
@@ -81,14 +84,14 @@ class TestCluster(unittest.TestCase):
         node.boot()
         node.wait_until_up()
         self.assertNotEqual(node.run("cat", "/proc/sys/kernel/random/boot_id"), boot)
-        self.assertIn(node.host_key, self.answers(node))
+        self.assert_answers(node)
 
     def test_a_changed_host_key_is_shown_after_a_boot_and_the_site_keeps_the_old_one(self):
         node = self.cluster["n03"]
         before = node.host_key
         node.new_host_key()
         node.reboot()
-        self.assertIn(node.host_key, self.answers(node))
+        self.assert_answers(node)
         self.assertNotIn(before, self.answers(node))
         self.assertIn(before, self.cluster.site_file.read_text())
 
