@@ -133,7 +133,7 @@ void LocalRanks::tell(Rank& rank) {
   (void)sigaction(SIGPIPE, &before, nullptr);
 }
 
-std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit) {
+std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit, const std::function<void()>& meanwhile) {
   for (auto& rank : ranks_) rank.unsent = std::string(request) + "\n";
   const auto until = after(limit);
   std::vector<std::string> answers(ranks_.size());
@@ -158,6 +158,7 @@ std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit
     if (Clock::now() >= until) lose(*waiting.front(), fmt::format("said nothing for {:g} s", limit.count));
     const int ready = poll(polled.data(), polled.size(), static_cast<int>(kSlice.count()));
     if (stop_requested()) throw std::runtime_error("stopped by a signal while ranks were at work");
+    if (meanwhile) meanwhile();
     if (ready <= 0) continue;
     for (Rank* rank : waiting) hear(*rank);
   }

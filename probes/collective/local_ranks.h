@@ -1,6 +1,7 @@
 // local_ranks: one child process for each rank of this node, asked over pipes, one line at a time. Knows nothing of GPUs.
 #pragma once
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -43,8 +44,8 @@ class LocalRanks {
   [[nodiscard]] std::size_t count() const { return ranks_.size(); }
   /// Sends `request`, a line without its end, to every rank, and waits for a line of each. Throws RankLost when one ends,
   /// has not answered within `limit` or says too much: then all are killed. Throws std::runtime_error when this process was
-  /// told to stop.
-  std::vector<std::string> ask(std::string_view request, Seconds limit);
+  /// told to stop. `meanwhile`, where given, is called some ten times a second, and what it throws ends the waiting.
+  std::vector<std::string> ask(std::string_view request, Seconds limit, const std::function<void()>& meanwhile = {});
   /// Closes the ranks' input, on which they end, and waits for that at most `limit`; those that are left are killed.
   void finish(Seconds limit);
 

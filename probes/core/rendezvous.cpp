@@ -222,6 +222,14 @@ std::string Rendezvous::broadcast(std::string_view bytes) {
 
 void Rendezvous::barrier() { (void)all_gather(""); }  // all messages are empty
 
+void Rendezvous::check() {
+  if (!group_->broken.empty()) throw RendezvousError(group_->broken);
+  (void)rendezvous::wait_for(group_->open(), -1, Clock::now());  // reads what has come, whether anything has or not
+  for (std::size_t i = 0; i < group_->links.size(); ++i) {
+    if (group_->links[i]->closed()) group_->abandon(Group::departure(*group_->links[i], group_->rank == 0 ? static_cast<int>(i) + 1 : 0));
+  }
+}
+
 void Rendezvous::fail(std::string_view reason) noexcept {
   if (!group_) return;
   group_->part(group_->rank == 0 ? "rank 0: " + std::string(reason) : std::string(reason));

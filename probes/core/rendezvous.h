@@ -68,6 +68,9 @@ class Rendezvous {
   std::string broadcast(std::string_view bytes);
   /// Returns when every rank has called it.
   void barrier();
+  /// Throws RendezvousError when a rank has failed or vanished since the last exchange, as the next one would. For those who wait
+  /// for something else between two exchanges; returns at once.
+  void check();
   /// Tells all other ranks why this one gives up; their exchange throws "rank N: reason". Later exchanges throw.
   void fail(std::string_view reason) noexcept;
 

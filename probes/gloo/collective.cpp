@@ -234,7 +234,11 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   const RankFile file;
   const auto programs = rank_programs(given, placement, file, library);
   LocalRanks ranks(programs);
-  Fleet fleet([&](std::string_view request, Seconds limit) { return ranks.ask(request, limit); },
+  Fleet fleet([&](std::string_view request, Seconds limit) {
+    return ranks.ask(request, limit, [&] {  // a library may never tell its rank that a peer is gone
+      if (group) group->check();
+    });
+  },
               std::vector<std::string>(programs.size(), programs.front().arguments.back()),
               std::get<std::string>(host_facts().at("name")), group ? &*group : nullptr);
   record.condition("path", given.text("path"));

@@ -119,7 +119,11 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   (void)Nccl();  // a node without NCCL is a skip of the probe, not an error of a rank
   if (placement.world == 1 && devices.size() == 1) throw Skip("one GPU: a collective needs two ranks");
   LocalRanks ranks = start_ranks(given, devices, placement);
-  const auto ask = [&](std::string_view request, Seconds limit) { return ranks.ask(request, limit); };
+  const auto ask = [&](std::string_view request, Seconds limit) {
+    return ranks.ask(request, limit, [&] {  // a library may never tell its rank that a peer is gone
+      if (group) group->check();
+    });
+  };
   Fleet fleet(ask, titles_of(devices), std::get<std::string>(host_facts().at("name")), group ? &*group : nullptr);
   record_placement(record, fleet, devices);
   if (placement.rank == 0) {
