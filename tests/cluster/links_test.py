@@ -1,6 +1,6 @@
 """Faults that only measuring shows: a slow pair, a lossy pair, a slow node. Rates of links are set by tc, so they are the same on any machine."""
 from bench import ClusterBench, pair
-from harness import main, profile, requirement
+from harness import main, requirement
 
 LINK = "200mbit"
 SLOW = "60mbit"
@@ -67,17 +67,17 @@ class Links(ClusterBench):
         self.assertEqual(failed, {("lossless", "n01+n02")}, self.reasons())
         self.check_aftermath()
 
-    def test_a_throttled_node_is_named_by_its_wall_time(self):
+    def test_a_throttled_node_is_named_by_the_time_it_did_not_run(self):
         self.cluster["n03"].throttle(0.03)
-        # Judged by the number alone, against the fleet: the nodes share the machine's processors, so all are held off now and then.
-        chase = dict(probe="host_memory_latency", parameters={"size": "1MiB", "min_samples": 10, "max_samples": 10, "warmup_limit": "100ms"})
-        wanted = profile(requirement("keeps_up", metric="latency", scope="node", limit={"at_most": 5, "unit": "s", "of": "fleet_median"}, **chase),
-                         requirement("undisturbed", metric="latency", scope="node", limit={"at_most": 1, "unit": "s"},
-                                     conditions=[{"name": "off_cpu_share", "at_most": 0.9}], **chase))
-        done = self.assay("accept", "--profile", self.write("profile.json", wanted), "--site", self.cluster.site_file, "--out", self.run_directory)
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        # The nodes share the machine's processors, so all are held off now and then; a quota of 0.03 holds off for 0.97 of the time.
+        undisturbed = requirement("undisturbed", probe="host_memory_latency", metric="latency", scope="node", limit={"at_most": 1, "unit": "s"},
+                                  parameters={"size": "1MiB", "min_samples": 10, "max_samples": 10, "warmup_limit": "100ms"},
+                                  conditions=[{"name": "off_cpu_share", "at_most": 0.95}])
+        done = self.accept_on_cluster(undisturbed)
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         failed = {cell: outcome for cell, outcome in self.outcomes().items() if outcome != "pass"}
-        self.assertEqual(failed, {("keeps_up", "n03"): "fail", ("undisturbed", "n03"): "inconclusive"}, self.reasons())
+        self.assertEqual(failed, {("undisturbed", "n03"): "inconclusive"}, self.reasons())
+        self.assertIn("off_cpu_share", self.reasons()[("undisturbed", "n03")])
         self.check_aftermath()
 
 
