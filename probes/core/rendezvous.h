@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -101,5 +102,9 @@ class RendezvousListener {
 
 /// The group of `placement`: rank 0 listens at its rendezvous and gathers, the others dial.
 Rendezvous meet(const Placement& placement, const RendezvousLimits& limits = {});
+
+/// Meets the group of `placement` and calls `work` with it. What `work` throws is told to all other ranks, which then end at once and
+/// know why, and is thrown on.
+void work_together(const Placement& placement, const RendezvousLimits& limits, const std::function<void(Rendezvous&)>& work);
 
 }  // namespace assay

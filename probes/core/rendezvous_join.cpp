@@ -274,4 +274,14 @@ Rendezvous meet(const Placement& placement, const RendezvousLimits& limits) {
   return RendezvousListener(at).gather(placement.world, placement.token, limits);
 }
 
+void work_together(const Placement& placement, const RendezvousLimits& limits, const std::function<void(Rendezvous&)>& work) {
+  Rendezvous group = meet(placement, limits);
+  try {
+    work(group);
+  } catch (const std::exception& error) {
+    group.fail(error.what());
+    throw;
+  }
+}
+
 }  // namespace assay

@@ -228,7 +228,7 @@ void conduct_all(Fleet& fleet, const Parameters& given, const std::vector<Bytes>
 
 /// The part of this node.
 void take_part(const Parameters& given, const Placement& placement, Recorder& record,
-               std::optional<Rendezvous>& group) {
+               Rendezvous* group) {
   const auto sizes = parse_sizes(given.text("sizes"));
   const Library library = Library::open("libgloo.so.0", "Gloo");
   const RankFile file;
@@ -236,11 +236,11 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   LocalRanks ranks(programs);
   Fleet fleet([&](std::string_view request, Seconds limit) {
     return ranks.ask(request, limit, [&] {  // a library may never tell its rank that a peer is gone
-      if (group) group->check();
+      if (group != nullptr) group->check();
     });
   },
               std::vector<std::string>(programs.size(), programs.front().arguments.back()),
-              std::get<std::string>(host_facts().at("name")), group ? &*group : nullptr);
+              std::get<std::string>(host_facts().at("name")), group);
   record.condition("path", given.text("path"));
   record.condition("ranks", static_cast<std::int64_t>(fleet.ranks()));
   record.condition("nodes", static_cast<std::int64_t>(fleet.nodes().size()));
@@ -269,14 +269,8 @@ void check(const Parameters& given, const Placement& placement) {
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   check(given, placement);
-  std::optional<Rendezvous> group;
-  if (placement.world > 1) group = meet(placement, {.exchange = kExchangeLimit, .message = kLongestMessage});
-  try {
-    take_part(given, placement, record, group);
-  } catch (const std::exception& error) {
-    if (group) group->fail(error.what());  // the other nodes end at once and know why
-    throw;
-  }
+  if (placement.world == 1) return take_part(given, placement, record, nullptr);
+  work_together(placement, {.exchange = kExchangeLimit, .message = kLongestMessage}, [&](Rendezvous& group) { take_part(given, placement, record, &group); });
 }
 
 }  // namespace

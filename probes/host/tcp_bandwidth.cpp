@@ -218,13 +218,7 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
   demand_pair(placement);
   const SamplingPlan plan = sampling_plan(given);
   const double longest = plan.warmup_limit.count + plan.time_limit.count + static_cast<double>(plan.min_samples) * given.seconds("window").count;
-  Rendezvous group = meet(placement, {.exchange = {longest + kDrain.count}});
-  try {
-    converse(given, placement, group, record);
-  } catch (const std::exception& error) {
-    group.fail(error.what());  // the other rank ends at once and knows why
-    throw;
-  }
+  work_together(placement, {.exchange = {longest + kDrain.count}}, [&](Rendezvous& group) { converse(given, placement, group, record); });
 }
 
 }  // namespace

@@ -129,13 +129,7 @@ void exchange(const Parameters& given, const Placement& placement, Rendezvous& g
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   check(given);
   demand_pair(placement);
-  Rendezvous group = meet(placement, {.exchange = kExchange});
-  try {
-    exchange(given, placement, group, record);
-  } catch (const std::exception& error) {
-    group.fail(error.what());  // the other rank ends at once and knows why
-    throw;
-  }
+  work_together(placement, {.exchange = kExchange}, [&](Rendezvous& group) { exchange(given, placement, group, record); });
 }
 
 }  // namespace

@@ -158,13 +158,7 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
   check(given);
   if (placement.world == 1) throw Skip("one rank alone: this probe measures between nodes; use it with scope group or cluster");
   const double longest = static_cast<double>(given.count("warmup") + given.count("windows")) * given.seconds("window").count;
-  Rendezvous group = meet(placement, {.exchange = {longest + kDrain.count}});
-  try {
-    drive(given, placement, group, record);
-  } catch (const std::exception& error) {
-    group.fail(error.what());  // the others end at once and know why
-    throw;
-  }
+  work_together(placement, {.exchange = {longest + kDrain.count}}, [&](Rendezvous& group) { drive(given, placement, group, record); });
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ void record_placement(Recorder& record, const Fleet& fleet, const std::vector<De
 }
 
 /// The part of this node, with its GPUs at hand.
-void take_part(const Parameters& given, const Placement& placement, Recorder& record, std::optional<Rendezvous>& group) {
+void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
   const auto sizes = parse_sizes(given.text("sizes"));
   const auto devices = chosen_devices(given);
   (void)Nccl();  // a node without NCCL is a skip of the probe, not an error of a rank
@@ -121,10 +121,10 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   LocalRanks ranks = start_ranks(given, devices, placement);
   const auto ask = [&](std::string_view request, Seconds limit) {
     return ranks.ask(request, limit, [&] {  // a library may never tell its rank that a peer is gone
-      if (group) group->check();
+      if (group != nullptr) group->check();
     });
   };
-  Fleet fleet(ask, titles_of(devices), std::get<std::string>(host_facts().at("name")), group ? &*group : nullptr);
+  Fleet fleet(ask, titles_of(devices), std::get<std::string>(host_facts().at("name")), group);
   record_placement(record, fleet, devices);
   if (placement.rank == 0) {
     conduct(fleet, given, sizes, nccl_rules(record), record);
@@ -137,14 +137,8 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
-  std::optional<Rendezvous> group;
-  if (placement.world > 1) group = meet(placement, {.exchange = kExchangeLimit});
-  try {
-    take_part(given, placement, record, group);
-  } catch (const std::exception& error) {
-    if (group) group->fail(error.what());  // the other nodes end at once and know why
-    throw;
-  }
+  if (placement.world == 1) return take_part(given, placement, record, nullptr);
+  work_together(placement, {.exchange = kExchangeLimit}, [&](Rendezvous& group) { take_part(given, placement, record, &group); });
 }
 
 }  // namespace

@@ -185,13 +185,7 @@ void run_pair(const Parameters& given, const Placement& placement, Recorder& rec
     (void)candidate_ports(read_ports(tree), given.text("device"));  // the lack of an adapter is the better reason
     throw Skip("one rank: a fabric is measured between two machines; hint: --path loopback measures one port as such");
   }
-  Rendezvous group = meet(placement, limits);
-  try {
-    part(group, &record);
-  } catch (const std::exception& error) {
-    group.fail(error.what());  // the other rank ends at once and knows why
-    throw;
-  }
+  work_together(placement, limits, [&](Rendezvous& group) { part(group, &record); });
 }
 
 }  // namespace assay

@@ -12,6 +12,7 @@
 
 #include "probes/collective/operation.h"
 #include "probes/core/rendezvous_link.h"
+#include "tests/unit/free_port.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay {
@@ -84,19 +85,6 @@ TEST(HostCollective, records_what_its_connections_really_are) {
   EXPECT_EQ(value_of(record, "ranks", node), Value(std::int64_t{2}));
   EXPECT_NE(std::get<std::string>(value_of(record, "gloo_library", node).value()).find("libgloo.so.0"),
             std::string::npos);
-}
-
-/// A port of the loopback that was free a moment ago.
-int free_port() {
-  const rendezvous::Descriptor probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* plain = reinterpret_cast<sockaddr*>(&address);
-  if (bind(probe.number(), plain, length) != 0 || getsockname(probe.number(), plain, &length) != 0)
-    throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
 }
 
 /// Three nodes, each played by a process of this machine, by rank; rank 1 is told to stop after `stop_s`.

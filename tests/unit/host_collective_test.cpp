@@ -21,21 +21,13 @@
 #include "probes/gloo/rank_check.h"
 #include "probes/gloo/way.h"
 #include "probes/host/tcp_streams.h"
+#include "tests/unit/failure.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay {
 namespace {
 
 using nlohmann::json;
-
-std::string failure(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(GlooAddresses, come_out_as_they_went_in) {
   const std::vector<std::string> addresses = {std::string("\x02\x00\x1f\x40\xff", 5),

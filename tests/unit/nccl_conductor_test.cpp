@@ -7,13 +7,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "probes/collective/conductor.h"
+#include "probes/collective/fleet.h"
 #include "probes/core/description.h"
 #include "probes/core/record_reader.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
-#include "probes/collective/conductor.h"
-#include "probes/collective/fleet.h"
 #include "probes/nccl/outcome.h"
+#include "tests/unit/failure.h"
 
 namespace assay {
 namespace {
@@ -116,15 +117,6 @@ std::string condition(const Record& record, const std::string& name) {
     if (const auto* count = std::get_if<std::int64_t>(&one.value)) return std::to_string(*count);
   }
   return "absent";
-}
-
-std::string failure(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(conductor, takes_the_slowest_rank_and_the_factor_of_the_operation) {

@@ -82,4 +82,20 @@ inline std::optional<Value> value_of(const Record& record, const std::string& na
   return std::nullopt;
 }
 
+/// Sum of all samples of `metric`, of every subject and coordinate.
+inline double sum_of(const Record& record, const std::string& metric) {
+  double sum = 0;
+  for (const auto& measurement : record.measurements) {
+    for (const double sample : measurement.samples) sum += measurement.metric == metric ? sample : 0;
+  }
+  return sum;
+}
+
+/// How many measurements of `metric` there are.
+inline std::size_t count_of(const Record& record, const std::string& metric) {
+  std::size_t count = 0;
+  for (const auto& measurement : record.measurements) count += measurement.metric == metric ? 1 : 0;
+  return count;
+}
+
 }  // namespace assay

@@ -12,6 +12,7 @@
 
 #include "probes/core/rendezvous.h"
 #include "probes/core/rendezvous_link.h"
+#include "tests/unit/failure.h"
 
 namespace assay {
 namespace {
@@ -27,16 +28,6 @@ constexpr RendezvousLimits kPatient{.join = {30}, .hello = {30}, .exchange = {30
 constexpr RendezvousLimits kHasty{.join = {0.3}, .hello = {0.1}, .exchange = {0.3}};
 
 Endpoint local(std::uint16_t port = 0) { return {.host = "127.0.0.1", .port = port}; }
-
-/// What `call` threw, in words; empty when nothing.
-std::string failure(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
 
 /// Runs `work` as every rank of a group of `world` threads; the words of what each rank threw, by rank.
 std::vector<std::string> run_group(int world, const RendezvousLimits& limits, const std::function<void(Rendezvous&)>& work) {

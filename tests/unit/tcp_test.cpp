@@ -14,6 +14,7 @@
 #include "probes/host/tcp_flow.h"
 #include "probes/host/tcp_path.h"
 #include "probes/host/tcp_pattern.h"
+#include "tests/unit/free_port.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay {
@@ -112,18 +113,6 @@ TEST(TcpPath, every_way_to_meet_oneself_is_told_from_a_network) {
   EXPECT_NE(other_path("fabric", lo, "boot-1", "boot-2").find("loopback interface"), std::string::npos);
   EXPECT_EQ(other_path("loopback", lo, "boot-1", "boot-1"), "");
   EXPECT_NE(other_path("loopback", apart, "boot-1", "boot-2").find("two machines"), std::string::npos);
-}
-
-/// A port of the loopback that was free a moment ago.
-int free_port() {
-  const rendezvous::Descriptor probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* plain = reinterpret_cast<sockaddr*>(&address);
-  if (bind(probe.number(), plain, length) != 0 || getsockname(probe.number(), plain, &length) != 0) throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
 }
 
 /// Both ranks of `probe` on this machine, by rank.

@@ -8,19 +8,11 @@
 #include "probes/health/machine_tree.h"
 #include "probes/verbs/affinity.h"
 #include "probes/verbs/port_choice.h"
+#include "tests/unit/failure.h"
 #include "tests/unit/verbs_tree.h"
 
 namespace assay {
 namespace {
-
-std::string words_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 /// A node as HGX has them: a GPU and a port behind each of two switches, one switch on each NUMA node; a slow port for management
 /// beside the first GPU; a third GPU on a root port of its own below the first host bridge.
@@ -95,20 +87,20 @@ TEST_F(affinity, a_numa_node_has_its_own_ports) {
   EXPECT_EQ(choose("numa:0", "affine").port.device, "mlx5_1");
   EXPECT_EQ(choose("numa:1", "affine").port.device, "mlx5_0");
   const auto ports = read_ports(MachineTree(tree_.path()));
-  EXPECT_NE(words_of([&] { (void)candidate_ports(ports, "numa:2"); }).find("no port of NUMA node 2 is active; there is bnxt_0/1 ACTIVE on NUMA node 0"),
+  EXPECT_NE(failure([&] { (void)candidate_ports(ports, "numa:2"); }).find("no port of NUMA node 2 is active; there is bnxt_0/1 ACTIVE on NUMA node 0"),
             std::string::npos);
-  EXPECT_EQ(words_of([&] { (void)candidate_ports(ports, "numa:x"); }), "device: 'numa:x' is not numa: and the number of a NUMA node");
+  EXPECT_EQ(failure([&] { (void)candidate_ports(ports, "numa:x"); }), "device: 'numa:x' is not numa: and the number of a NUMA node");
 }
 
 TEST_F(affinity, each_rank_may_have_a_gpu_of_its_own) {
   EXPECT_EQ(choose("auto", "GPU-1b,GPU-9b", 0).gpu->uuid, "GPU-1b");
   EXPECT_EQ(choose("auto", "GPU-1b,GPU-9b", 1).gpu->uuid, "GPU-9b");
-  EXPECT_NE(words_of([&] { (void)choose("auto", "GPU-1b,GPU-2b,GPU-9b"); }).find("neither one GPU nor one for each of two ranks"), std::string::npos);
+  EXPECT_NE(failure([&] { (void)choose("auto", "GPU-1b,GPU-2b,GPU-9b"); }).find("neither one GPU nor one for each of two ranks"), std::string::npos);
 }
 
 TEST_F(affinity, a_gpu_that_is_not_here_is_named_with_those_that_are) {
   EXPECT_THROW((void)choose("auto", "GPU-77"), Skip);
-  const std::string words = words_of([&] { (void)choose("auto", "GPU-77"); });
+  const std::string words = failure([&] { (void)choose("auto", "GPU-77"); });
   EXPECT_NE(words.find("no GPU 'GPU-77'; it has GPU-1b at 0000:1b:00.0, GPU-2b at"), std::string::npos) << words;
   EXPECT_THROW((void)choose("auto", "0"), Skip) << "an ordinal names no GPU";
 }

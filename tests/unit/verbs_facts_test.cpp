@@ -11,19 +11,11 @@
 #include "probes/verbs/ethtool.h"
 #include "probes/verbs/port_choice.h"
 #include "probes/verbs/port_facts.h"
+#include "tests/unit/failure.h"
 #include "tests/unit/verbs_tree.h"
 
 namespace assay {
 namespace {
-
-std::string words_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 const CounterGroup& group(std::string_view name) {
   for (const auto& one : counter_groups()) {
@@ -101,8 +93,8 @@ TEST(port_choice, a_port_that_is_not_there_or_down_is_named_with_what_there_is) 
   const FakeTree tree;
   add_port(tree, {.device = "mlx5_2", .state = "1: DOWN"});
   const auto ports = read_ports(MachineTree(tree.path()));
-  EXPECT_EQ(words_of([&] { (void)candidate_ports(ports, "mlx5_7"); }), "device: 'mlx5_7' is not here; there is mlx5_2/1 DOWN");
-  EXPECT_EQ(words_of([&] { (void)candidate_ports(ports, "mlx5_2"); }), "device: mlx5_2/1 is not active; there is mlx5_2/1 DOWN");
+  EXPECT_EQ(failure([&] { (void)candidate_ports(ports, "mlx5_7"); }), "device: 'mlx5_7' is not here; there is mlx5_2/1 DOWN");
+  EXPECT_EQ(failure([&] { (void)candidate_ports(ports, "mlx5_2"); }), "device: mlx5_2/1 is not active; there is mlx5_2/1 DOWN");
   EXPECT_THROW((void)candidate_ports(ports, "auto"), Skip);
   EXPECT_THROW((void)candidate_ports({}, "auto"), Skip);
 }
@@ -125,14 +117,14 @@ TEST(port_choice, a_gid_index_without_an_entry_shows_the_table) {
   const FakeTree tree;
   add_port(tree, {.gids = {{"0000:0000:0000:0000:0000:ffff:0a09:0001", "RoCE v2"}}});
   const auto port = read_ports(MachineTree(tree.path())).front();
-  EXPECT_EQ(words_of([&] { (void)choose_gid(port, "5"); }), "gid_index: 5 of mlx5_0/1 holds no GID; its table: 0 RoCE v2 10.9.0.1");
+  EXPECT_EQ(failure([&] { (void)choose_gid(port, "5"); }), "gid_index: 5 of mlx5_0/1 holds no GID; its table: 0 RoCE v2 10.9.0.1");
   EXPECT_THROW((void)choose_gid(port, "five"), BadParameter);
 }
 
 TEST(port_choice, no_larger_mtu_than_both_ports_have) {
   EXPECT_EQ(choose_mtu(4096, 1024, "auto"), 1024);
   EXPECT_EQ(choose_mtu(4096, 1024, "512"), 512);
-  EXPECT_NE(words_of([] { (void)choose_mtu(4096, 1024, "4096"); }).find("4096 and 1024 B"), std::string::npos);
+  EXPECT_NE(failure([] { (void)choose_mtu(4096, 1024, "4096"); }).find("4096 and 1024 B"), std::string::npos);
 }
 
 TEST(counters, a_counter_that_is_absent_is_missing_and_not_zero) {

@@ -39,20 +39,6 @@ class verbs_gpu : public testing::Test {
   FakeTree tree_;
 };
 
-double sum_of(const Record& record, const std::string& metric) {
-  double sum = 0;
-  for (const auto& measurement : record.measurements) {
-    for (const double sample : measurement.samples) sum += measurement.metric == metric ? sample : 0;
-  }
-  return sum;
-}
-
-std::size_t count_of(const Record& record, const std::string& metric) {
-  std::size_t count = 0;
-  for (const auto& measurement : record.measurements) count += measurement.metric == metric ? 1 : 0;
-  return count;
-}
-
 /// The text of a condition; empty when it is absent.
 std::string text_of(const Record& record, const std::string& name) {
   const auto value = value_of(record, name, {"node", std::get<std::string>(record.start.host.at("name"))});

@@ -7,6 +7,7 @@
 
 #include "probes/verbs/introduction.h"
 #include "probes/verbs/messages.h"
+#include "tests/unit/failure.h"
 
 namespace assay {
 namespace {
@@ -15,15 +16,6 @@ std::vector<std::byte> filled(const MessagePlan& plan, const Stamp& stamp) {
   std::vector<std::byte> area(plan.area());
   fill_messages(area, plan, stamp);
   return area;
-}
-
-std::string words_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 Introduction side(const std::string& host, const std::string& boot, const std::string& gid) {
@@ -90,8 +82,8 @@ TEST(introduction, it_comes_out_as_it_went_in) {
   const Introduction given = side("n01", "boot-a", kFirst);
   const Introduction taken = unpacked_introduction(packed(given));
   EXPECT_EQ(packed(taken), packed(given));
-  EXPECT_NE(words_of([] { (void)unpacked_introduction("{}"); }).find("same version"), std::string::npos);
-  EXPECT_NE(words_of([] { (void)unpacked_address("nonsense"); }).find("cannot be read"), std::string::npos);
+  EXPECT_NE(failure([] { (void)unpacked_introduction("{}"); }).find("same version"), std::string::npos);
+  EXPECT_NE(failure([] { (void)unpacked_address("nonsense"); }).find("cannot be read"), std::string::npos);
 }
 
 TEST(introduction, two_machines_are_a_fabric) {
@@ -99,38 +91,38 @@ TEST(introduction, two_machines_are_a_fabric) {
 }
 
 TEST(introduction, two_ranks_on_one_machine_are_no_fabric) {
-  const std::string words = words_of([] { check_pair(side("n01", "boot-a", kFirst), side("n01", "boot-a", kSecond), "fabric"); });
+  const std::string words = failure([] { check_pair(side("n01", "boot-a", kFirst), side("n01", "boot-a", kSecond), "fabric"); });
   EXPECT_NE(words.find("both ranks are on one machine"), std::string::npos) << words;
   EXPECT_NE(words.find("--path loopback"), std::string::npos) << words;
 }
 
 TEST(introduction, host_names_do_not_make_one_machine_two) {
-  EXPECT_NE(words_of([] { check_pair(side("n01", "boot-a", kFirst), side("n02", "boot-a", kSecond), "fabric"); }).find("one machine"), std::string::npos);
+  EXPECT_NE(failure([] { check_pair(side("n01", "boot-a", kFirst), side("n02", "boot-a", kSecond), "fabric"); }).find("one machine"), std::string::npos);
 }
 
 TEST(introduction, a_rank_without_a_boot_id_is_not_taken_on_trust) {
-  EXPECT_NE(words_of([] { check_pair(side("n01", "", kFirst), side("n02", "boot-b", kSecond), "fabric"); }).find("boot id"), std::string::npos);
+  EXPECT_NE(failure([] { check_pair(side("n01", "", kFirst), side("n02", "boot-b", kSecond), "fabric"); }).find("boot id"), std::string::npos);
 }
 
 TEST(introduction, one_address_twice_is_no_pair) {
-  EXPECT_NE(words_of([] { check_pair(side("n01", "boot-a", kFirst), side("n02", "boot-b", kFirst), "fabric"); }).find("same GID 10.9.0.1"), std::string::npos);
+  EXPECT_NE(failure([] { check_pair(side("n01", "boot-a", kFirst), side("n02", "boot-b", kFirst), "fabric"); }).find("same GID 10.9.0.1"), std::string::npos);
 }
 
 TEST(introduction, a_loopback_is_one_port_of_one_machine) {
   EXPECT_NO_THROW(check_pair(side("n01", "boot-a", kFirst), side("n01", "boot-a", kFirst), "loopback"));
-  EXPECT_NE(words_of([] { check_pair(side("n01", "boot-a", kFirst), side("n02", "boot-b", kSecond), "loopback"); }).find("path loopback"), std::string::npos);
+  EXPECT_NE(failure([] { check_pair(side("n01", "boot-a", kFirst), side("n02", "boot-b", kSecond), "loopback"); }).find("path loopback"), std::string::npos);
 }
 
 TEST(introduction, gids_of_unlike_types_do_not_connect) {
   Introduction other = side("n02", "boot-b", kSecond);
   other.gid_type = "IB/RoCE v1";
-  EXPECT_NE(words_of([&] { check_pair(side("n01", "boot-a", kFirst), other, "fabric"); }).find("gid_index"), std::string::npos);
+  EXPECT_NE(failure([&] { check_pair(side("n01", "boot-a", kFirst), other, "fabric"); }).find("gid_index"), std::string::npos);
 }
 
 TEST(introduction, unlike_parameters_are_refused) {
   Introduction other = side("n02", "boot-b", kSecond);
   other.parameters = R"({"qps":2})";
-  EXPECT_EQ(words_of([&] { check_pair(side("n01", "boot-a", kFirst), other, "fabric"); }), "the two ranks were given different parameters");
+  EXPECT_EQ(failure([&] { check_pair(side("n01", "boot-a", kFirst), other, "fabric"); }), "the two ranks were given different parameters");
 }
 
 TEST(introduction, a_path_has_what_both_sides_can_do) {

@@ -40,20 +40,6 @@ class verbs_process : public testing::Test {
   const Subject port_{"nic", "fake0/1"};
 };
 
-double sum_of(const Record& record, const std::string& metric) {
-  double sum = 0;
-  for (const auto& measurement : record.measurements) {
-    for (const double sample : measurement.samples) sum += measurement.metric == metric ? sample : 0;
-  }
-  return sum;
-}
-
-std::size_t count_of(const Record& record, const std::string& metric) {
-  std::size_t count = 0;
-  for (const auto& measurement : record.measurements) count += measurement.metric == metric ? 1 : 0;
-  return count;
-}
-
 Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }
 
 }  // namespace
