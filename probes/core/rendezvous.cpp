@@ -224,7 +224,7 @@ void Rendezvous::barrier() { (void)all_gather(""); }  // all messages are empty
 
 void Rendezvous::check() {
   if (!group_->broken.empty()) throw RendezvousError(group_->broken);
-  (void)rendezvous::wait_for(group_->open(), -1, Clock::now());  // reads what has come, whether anything has or not
+  rendezvous::move_now(group_->open());
   for (std::size_t i = 0; i < group_->links.size(); ++i) {
     if (group_->links[i]->closed()) group_->abandon(Group::departure(*group_->links[i], group_->rank == 0 ? static_cast<int>(i) + 1 : 0));
   }

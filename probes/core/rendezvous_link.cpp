@@ -142,7 +142,10 @@ std::optional<Frame> Link::next() {
   return frame;
 }
 
-bool wait_for(std::span<Link* const> links, int listener, Clock::time_point until) {
+namespace {
+
+/// Waits for `longest` at most until a link can move, then reads and writes what they can, or until `listener` has a caller.
+void move_within(std::span<Link* const> links, int listener, std::chrono::milliseconds longest) {
   std::vector<pollfd> polled;
   std::vector<Link*> at;
   for (Link* link : links) {
@@ -151,17 +154,25 @@ bool wait_for(std::span<Link* const> links, int listener, Clock::time_point unti
     at.push_back(link);
   }
   if (listener >= 0) polled.push_back({.fd = listener, .events = POLLIN, .revents = 0});
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-  if (left <= 0) return false;
-  constexpr std::int64_t kSlice_ms = 200;  // the longest that a request to stop goes unnoticed
-  const int ready = poll(polled.data(), polled.size(), static_cast<int>(std::min<std::int64_t>(left, kSlice_ms)));
+  const int ready = poll(polled.data(), polled.size(), static_cast<int>(longest.count()));
   if (stop_requested()) throw std::runtime_error("stopped by a signal while waiting for other ranks");
   if (ready < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll of the rendezvous");
   for (std::size_t i = 0; ready > 0 && i < at.size(); ++i) {
     if ((polled[i].revents & POLLOUT) != 0) at[i]->flush();
     if ((polled[i].revents & (POLLIN | POLLHUP | POLLERR)) != 0) at[i]->read();
   }
+}
+
+}  // namespace
+
+bool wait_for(std::span<Link* const> links, int listener, Clock::time_point until) {
+  constexpr std::chrono::milliseconds kSlice{200};  // the longest that a request to stop goes unnoticed
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+  if (left.count() <= 0) return false;
+  move_within(links, listener, std::min(left, kSlice));
   return true;
 }
+
+void move_now(std::span<Link* const> links) { move_within(links, -1, std::chrono::milliseconds(0)); }
 
 }  // namespace assay::rendezvous

@@ -82,6 +82,9 @@ class Link {
 /// std::runtime_error when this process was told to stop.
 bool wait_for(std::span<Link* const> links, int listener, Clock::time_point until);
 
+/// Reads and writes what `links` can at this moment. Throws as wait_for() does.
+void move_now(std::span<Link* const> links);
+
 /// Whether two texts are equal, in a time that depends on their lengths alone.
 bool equal_in_constant_time(std::string_view a, std::string_view b);
 

@@ -195,6 +195,35 @@ TEST(rendezvous_peers, that_fall_silent_are_named_after_the_limit) {
   EXPECT_EQ(failures[2], failures[0]);
 }
 
+/// Asks for as long as the group lasts, as one does who waits for something else; throws when nothing has happened for 30 s.
+void check_for_long(Rendezvous& group) {
+  const auto until = rendezvous::Clock::now() + std::chrono::seconds(30);
+  while (rendezvous::Clock::now() < until) {
+    group.check();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  throw std::runtime_error("nobody was told");
+}
+
+TEST(rendezvous_peers, that_are_busy_between_exchanges_notice_who_vanished) {
+  const auto failures = run_group(3, kPatient, [&](Rendezvous& group) {
+    group.barrier();
+    if (group.rank() != 1) check_for_long(group);
+  });
+  EXPECT_TRUE(failures[0].starts_with("rank 1 (127.0.0.1:") && failures[0].ends_with("vanished")) << failures[0];
+  EXPECT_EQ(failures[2], failures[0]);
+}
+
+TEST(rendezvous_peers, that_are_busy_between_exchanges_learn_why_one_gave_up) {
+  const auto failures = run_group(3, kPatient, [&](Rendezvous& group) {
+    group.barrier();
+    if (group.rank() == 2) group.fail("the device is gone");
+    else check_for_long(group);
+  });
+  EXPECT_EQ(failures[0], "rank 2: the device is gone");
+  EXPECT_EQ(failures[1], failures[0]);
+}
+
 TEST(rendezvous_groups, that_have_ended_stay_ended) {
   run_group(2, kPatient, [](Rendezvous& group) {
     group.fail("enough");
