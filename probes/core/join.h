@@ -1,20 +1,30 @@
-// join: several constant lists as one, for the parameters and conditions of a spec.
+// join: several constant lists as one, for the parameters, metrics and conditions of a spec.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <iterator>
+#include <type_traits>
 
 namespace assay {
 
+/// How many elements a list of this type has, which is an array of either kind.
+template <class List>
+inline constexpr std::size_t list_size = std::extent_v<List>;
+template <class Element, std::size_t n>
+inline constexpr std::size_t list_size<std::array<Element, n>> = n;
+
 /// The elements of `lists`, in order.
-template <class Element, std::size_t... N>
-constexpr auto join(const Element (&... lists)[N]) {
-  std::array<Element, (N + ...)> joined;
+template <class First, class... Others>
+constexpr auto join(const First& first, const Others&... others) {
+  using Item = std::remove_cvref_t<decltype(*std::begin(first))>;
+  std::array<Item, (list_size<First> + ... + list_size<Others>)> joined;
   auto* to = joined.data();
   const auto append = [&to](const auto& list) {
     for (const auto& element : list) *to++ = element;
   };
-  (append(lists), ...);
+  append(first);
+  (append(others), ...);
   return joined;
 }
 

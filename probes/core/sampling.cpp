@@ -78,4 +78,11 @@ Sampling sample_fixed(std::size_t count, const std::function<double()>& measure)
   return result;
 }
 
+Sampling share_of(Sampling values, double whole) {
+  for (auto* part : {&values.samples, &values.warmup}) {
+    for (double& value : *part) value /= whole;
+  }
+  return values;
+}
+
 }  // namespace assay

@@ -44,4 +44,7 @@ Sampling sample(const SamplingPlan& plan, const std::function<double()>& measure
 /// Exactly `count` samples without warm-up, for what cannot be repeated at will.
 Sampling sample_fixed(std::size_t count, const std::function<double()>& measure);
 
+/// Values as shares of `whole`, in the same unit.
+Sampling share_of(Sampling values, double whole);
+
 }  // namespace assay

@@ -184,14 +184,6 @@ Bytes admitted(const std::vector<json>& hellos, std::int64_t ranks_per_node) {
   return {least / 2 / static_cast<std::uint64_t>(ranks_per_node)};
 }
 
-/// Rates as shares of `whole`, in the same unit.
-Sampling share_of(Sampling rates, double whole) {
-  for (auto* values : {&rates.samples, &rates.warmup}) {
-    for (double& value : *values) value /= whole;
-  }
-  return rates;
-}
-
 void demand_path(const std::string& path, const std::vector<json>& entered, std::int64_t ranks_per_node) {
   std::vector<Presence> ranks;
   for (const auto& one : entered)

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "probes/core/join.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
@@ -48,7 +49,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "checked_share", .meaning = "Share of the blocks that were compared byte for byte, where this is rank 0; every block's number is compared."},
     {.name = "segments_retransmitted", .meaning = "Segments that both ranks sent again, where this is rank 0."},
 };
-constexpr auto kConditions = with_path_conditions(kOwnConditions);
+constexpr auto kConditions = join(kPathConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "host_tcp_bandwidth",
     .scope = Scope::pair,

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/join.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
@@ -42,7 +43,7 @@ constexpr Metric kMetrics[] = {
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "segments_retransmitted", .meaning = "Segments that this rank sent again."},
 };
-constexpr auto kConditions = with_path_conditions(kOwnConditions);
+constexpr auto kConditions = join(kPathConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "host_tcp_latency",
     .scope = Scope::pair,

@@ -43,19 +43,14 @@ std::vector<std::vector<double>> rates_of(const std::vector<Receiver*>& receiver
 }
 
 /// What was told of a flow by its source and its target.
-FlowTaken settled(const Flow& flow, const json& source, const json& target, const MeshSampling& sampling) {
+FlowTaken settled(const Flow& flow, const json& source, const json& target, const TrafficSampling& sampling) {
   if (source.at("sent") != target.at("received")) {
     throw std::runtime_error(fmt::format("rank {} sent {} B and rank {} received {}", flow.source, source.at("sent").dump(), flow.target, target.at("received").dump()));
   }
   const auto segments = source.at("segments").get<std::uint64_t>();
   if (segments == 0) throw std::runtime_error("the kernel counted no segment in a phase in which payload moved");
-  const std::vector<double> rates = target.at("rates");
-  FlowTaken taken{.received = {.samples = {}, .warmup = {}, .stopped = "fixed"}, .mismatches = target.at("mismatches"),
-                  .retransmitted_share = source.at("retransmitted").get<double>() / static_cast<double>(segments)};
-  const auto first = rates.begin() + static_cast<std::ptrdiff_t>(sampling.warmup);
-  taken.received.warmup.assign(rates.begin(), first);
-  taken.received.samples.assign(first, rates.end());
-  return taken;
+  return {.payload = windows_of(target.at("rates"), sampling), .mismatches = target.at("mismatches"),
+          .retransmitted_share = source.at("retransmitted").get<double>() / static_cast<double>(segments)};
 }
 
 }  // namespace
@@ -86,17 +81,17 @@ Mesh::Mesh(const Placement& placement, Rendezvous& group, std::vector<Flow> flow
   group.barrier();
 }
 
-std::vector<FlowTaken> Mesh::phase(Rendezvous& group, const std::vector<std::size_t>& active, const MeshSampling& sampling) {
+std::vector<FlowTaken> Mesh::phase(Rendezvous& group, const std::vector<std::size_t>& active, Bytes block, const TrafficSampling& sampling) {
   std::vector<std::unique_ptr<Receiver>> receivers(flows_.size());
   std::vector<std::unique_ptr<Sender>> senders(flows_.size());
   std::vector<TcpCounters> before(flows_.size());
   std::vector<Receiver*> own;
   group.barrier();
   for (const std::size_t i : active) {
-    if (!in_[i].empty()) own.push_back((receivers[i] = std::make_unique<Receiver>(in_[i], sampling.block, i + 1)).get());
+    if (!in_[i].empty()) own.push_back((receivers[i] = std::make_unique<Receiver>(in_[i], block, i + 1)).get());
     if (out_[i].empty()) continue;
     before[i] = counters_of(out_[i]);
-    senders[i] = std::make_unique<Sender>(out_[i], sampling.block, i + 1);
+    senders[i] = std::make_unique<Sender>(out_[i], block, i + 1);
   }
   const auto rates = rates_of(own, sampling.window, own.empty() ? 0 : sampling.warmup + sampling.windows);
   group.barrier();  // all were sampled: the senders may stop

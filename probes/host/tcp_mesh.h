@@ -5,25 +5,10 @@
 #include <vector>
 
 #include "probes/core/parameters.h"
-#include "probes/core/sampling.h"
-#include "probes/host/tcp_pattern.h"
 #include "probes/host/tcp_streams.h"
+#include "probes/traffic/traffic.h"
 
 namespace assay {
-
-/// How a phase is sampled.
-struct MeshSampling {
-  Bytes block = {};
-  Seconds window = {};
-  std::size_t warmup = 0, windows = 0;  ///< counts of windows
-};
-
-/// What one flow did in one phase.
-struct FlowTaken {
-  Sampling received;               ///< B/s at the target, one for each window
-  std::uint64_t mismatches = 0;    ///< blocks that were not as sent
-  double retransmitted_share = 0;  ///< of the segments that the source sent
-};
 
 /// The streams of this rank's flows. All ranks do the same in the same order.
 class Mesh {
@@ -32,9 +17,9 @@ class Mesh {
   /// Throws RendezvousError, std::system_error or std::runtime_error.
   Mesh(const Placement& placement, Rendezvous& group, std::vector<Flow> flows, std::size_t streams, Seconds patience);
 
-  /// Lets the flows of these numbers work at the same time: none stops before all were sampled. By number of flow; on every rank the same.
+  /// Lets the flows of these numbers work at the same time: none stops before all were sampled. In blocks of `block`; by number of flow; on every rank the same.
   /// Throws what a stream threw, and std::runtime_error when other bytes came than were sent.
-  std::vector<FlowTaken> phase(Rendezvous& group, const std::vector<std::size_t>& active, const MeshSampling& sampling);
+  std::vector<FlowTaken> phase(Rendezvous& group, const std::vector<std::size_t>& active, Bytes block, const TrafficSampling& sampling);
 
   /// One stream of this rank, or -1 when it has no flow.
   [[nodiscard]] int any_stream() const;

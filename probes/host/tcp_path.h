@@ -1,11 +1,7 @@
 // tcp_path: which way the streams between two ranks take, so that no loopback passes for a network.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string>
 
@@ -38,14 +34,6 @@ inline constexpr ConditionSpec kPathConditions[] = {
     {.name = "mss", .meaning = "Largest segment that this rank sends, in B."},
     {.name = "congestion_control", .meaning = "Algorithm by which this rank decides how much may be under way."},
 };
-
-/// Those of the path, then a probe's own.
-template <std::size_t own_count>
-constexpr auto with_path_conditions(const ConditionSpec (&own)[own_count]) {
-  std::array<ConditionSpec, std::size(kPathConditions) + own_count> all{};
-  std::copy(std::begin(own), std::end(own), std::copy(std::begin(kPathConditions), std::end(kPathConditions), all.begin()));
-  return all;
-}
 
 /// What one end of a stream is.
 struct PathFacts {

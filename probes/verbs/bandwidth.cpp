@@ -1,9 +1,7 @@
 // verbs_bandwidth: payload rate between two RDMA ports, each direction alone and both at once, every slot verified.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <functional>
-#include <future>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -16,6 +14,7 @@
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
 #include "probes/core/sizes.h"
+#include "probes/verbs/arrival.h"
 #include "probes/verbs/session.h"
 #include "probes/verbs/stream.h"
 
@@ -26,13 +25,10 @@ using nlohmann::json;
 
 constexpr Parameter kOwnParameters[] = {
     {.name = "sizes", .fallback = "64KiB,8MiB", .quick = "64KiB", .meaning = "message sizes, separated by commas; first..last doubles; 2 B to 64 MiB"},
-    {.name = "qps", .unit = "1", .fallback = "4", .meaning = "queue pairs, 1 to 16"},
-    {.name = "depth", .unit = "1", .fallback = "128", .meaning = "messages in flight on each queue pair, 2 to 1024"},
     {.name = "directions", .fallback = "all", .meaning = "which directions to measure", .choices = "all forward backward both"},
     {.name = "window", .unit = "s", .fallback = "200ms", .quick = "50ms", .meaning = "time of one sample, cut out of a stream that does not pause"},
-    {.name = "buffer", .unit = "B", .fallback = "64MiB", .meaning = "memory for messages at each end; one slot for each queue pair may take more"},
 };
-constexpr auto kParameters = join(kVerbsParameters, kPlaceParameters, kOwnParameters);
+constexpr auto kParameters = join(kOperationParameter, kStationParameters, kPlaceParameters, kStreamParameters, kOwnParameters);
 // Two readings of the clock, 0.1 us together, in a window of 50 ms or more.
 constexpr double kInstrument = 2e-6;
 constexpr Metric kMetrics[] = {
@@ -40,15 +36,18 @@ constexpr Metric kMetrics[] = {
     {.name = "bandwidth_backward", .unit = "B/s", .meaning = "payload from rank 1 to rank 0, nothing the other way, where the path is fabric", .instrument = kInstrument},
     {.name = "bandwidth_both", .unit = "B/s", .meaning = "sum of both directions at once, where the path is fabric", .instrument = kInstrument},
     {.name = "bandwidth_both_slower", .unit = "B/s", .meaning = "the slower direction while both are at work, where the path is fabric", .instrument = kInstrument},
+    {.name = "wire_share_forward", .unit = "1", .meaning = "bandwidth_forward over payload_limit, where both ports tell their rate", .instrument = kInstrument},
+    {.name = "wire_share_backward", .unit = "1", .meaning = "bandwidth_backward over payload_limit, where both ports tell their rate", .instrument = kInstrument},
     {.name = "loopback_bandwidth", .unit = "B/s", .meaning = "payload from a port to itself, where the path is loopback; says nothing of cables and switches", .instrument = kInstrument},
     {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "bytes, of all slots and directions, that are not what was sent"},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "slots", .meaning = "message slots of each queue pair that were verified, at the largest size, where this is rank 0"},
 };
-constexpr auto kConditions = join(kVerbsConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
+constexpr auto kConditions = join(kPathConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "verbs_bandwidth",
+    .revision = 2,
     .scope = Scope::group,  // of two ranks; one rank alone is a loopback
     .sampled = true,
     .measures = "Payload bandwidth between two RDMA ports by write, read or send, each direction alone and both at once.",
@@ -71,17 +70,13 @@ constexpr ProbeSpec kSpec{
     .metrics = kMetrics,
     .conditions = kConditions};
 
-constexpr std::int64_t kMaxDepth = 1024;
-
 enum class Direction { forward, backward, both };
 
 /// The parameters that shape the messages, checked.
 struct Wanted {
   VerbsOperation operation = VerbsOperation::write;
-  std::vector<Bytes> sizes;
-  std::int64_t pairs = 1, depth = 128;
+  std::vector<MessagePlan> plans;  ///< one for each size
   Seconds window;
-  Bytes buffer;
   std::vector<Direction> directions;
 };
 
@@ -94,42 +89,13 @@ std::vector<Direction> directions_of(const std::string& word, bool loopback) {
 
 Wanted wanted_of(const Parameters& given) {
   Wanted wanted{.operation = verbs_operation(given.text("operation")),
-                .sizes = parse_sizes(given.text("sizes")),
-                .pairs = given.count("qps"),
-                .depth = given.count("depth"),
+                .plans = {},
                 .window = given.seconds("window"),
-                .buffer = given.bytes("buffer"),
                 .directions = directions_of(given.text("directions"), given.text("path") == "loopback")};
-  if (wanted.pairs < 1 || wanted.pairs > kMaxQueuePairs) throw BadParameter(fmt::format("qps: {} is not from 1 to {}", wanted.pairs, kMaxQueuePairs));
-  if (wanted.depth < 2 || wanted.depth > kMaxDepth) throw BadParameter(fmt::format("depth: {} is not from 2 to {}", wanted.depth, kMaxDepth));
+  for (const Bytes size : parse_sizes(given.text("sizes"))) wanted.plans.push_back(stream_plan(given, size, "sizes"));
   if (!(wanted.window.count > 0)) throw BadParameter("window: 0 s hold no message; give at least 1ms");
-  if (wanted.sizes.front().count < 2 || wanted.sizes.back() > kMaxMessage) {
-    throw BadParameter(fmt::format("sizes: {} and {} B are not all from 2 B to 64 MiB", wanted.sizes.front().count, wanted.sizes.back().count));
-  }
   return wanted;
 }
-
-/// A barrier that a second thread waits in while the first goes on moving messages.
-class Arrival {
- public:
-  explicit Arrival(Session& session)
-      : waiting_(std::async(std::launch::async, [this, &session] {
-          const Mark mark{here_};
-          session.barrier();
-        })) {}
-  /// Whether the other rank has come, or will not come any more.
-  [[nodiscard]] bool here() const { return here_.load(std::memory_order_acquire); }
-  /// Throws what the barrier threw.
-  void get() { waiting_.get(); }
-
- private:
-  struct Mark {
-    std::atomic<bool>& flag;
-    ~Mark() { flag.store(true, std::memory_order_release); }
-  };
-  std::atomic<bool> here_ = false;
-  std::future<void> waiting_;
-};
 
 /// What one rank saw of one direction.
 struct Seen {
@@ -176,7 +142,7 @@ class Passage {
   /// Takes sends in until the other rank has come to the end, which it says over TCP.
   void wait_for_other(std::optional<Receiver>& receiver) {
     if (!receiver) return session_.barrier();
-    Arrival other(session_);
+    Arrival other(session_.group());
     while (!other.here()) receiver->pump();
     other.get();
   }
@@ -198,7 +164,7 @@ class Passage {
     seen.sampling.warmup = sample_fixed(warm + 1, [&] { return windows.next(); }).samples;
     seen.sampling.samples = sample_fixed(sampling_.min_samples, [&] { return windows.next(); }).samples;
     seen.sampling.stopped = "fixed";
-    Arrival other(session_);
+    Arrival other(session_.group());
     while (!other.here()) {
       (void)stream.pump();  // load for the other rank, which still measures
       meanwhile();
@@ -242,24 +208,24 @@ Sampling paired(const Sampling& a, const Sampling& b, const Combine& combine) {
 void record_direction(Recorder& record, const Session& session, Direction direction, const Seen& first, const Seen& second, const Values& at) {
   const Sampling& posted = first.sampling.samples.empty() ? second.sampling : first.sampling;
   if (session.loopback()) return record.measurement("loopback_bandwidth", posted, session.subject(), at);
-  if (direction == Direction::forward) return record.measurement("bandwidth_forward", posted, session.subject(), at);
-  if (direction == Direction::backward) return record.measurement("bandwidth_backward", posted, session.subject(), at);
+  if (direction != Direction::both) {
+    const bool forward = direction == Direction::forward;
+    record.measurement(forward ? "bandwidth_forward" : "bandwidth_backward", posted, session.subject(), at);
+    if (const auto limit = session.payload_limit()) record.measurement(forward ? "wire_share_forward" : "wire_share_backward", share_of(posted, limit->count), session.subject(), at);
+    return;
+  }
   record.measurement("bandwidth_both", paired(first.sampling, second.sampling, std::plus<>()), session.subject(), at);
   record.measurement("bandwidth_both_slower", paired(first.sampling, second.sampling, [](double a, double b) { return std::min(a, b); }), session.subject(), at);
 }
 
 void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group, Recorder* record) {
   Session session(given, group);
-  std::vector<MessagePlan> plans;
   std::size_t area = 0;
-  for (const Bytes size : wanted.sizes) {
-    plans.push_back(plan_messages(size, wanted.pairs, wanted.depth, wanted.buffer));
-    area = std::max(area, plans.back().area());
-  }
+  for (const MessagePlan& plan : wanted.plans) area = std::max(area, plan.area());
   const RegisteredMemory memory = session.memory(layout_for(area).size, Ordering::relaxed);
   const SamplingPlan sampling = sampling_plan(given);
   std::uint64_t number = 0;
-  for (const MessagePlan& plan : plans) {
+  for (const MessagePlan& plan : wanted.plans) {
     const Values at{{"size", static_cast<std::int64_t>(plan.size.count)}};
     std::uint64_t mismatches = 0;
     for (const Direction direction : wanted.directions) {
@@ -271,7 +237,7 @@ void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group,
     if (record != nullptr && session.rank() == 0) record->measurement("mismatches", static_cast<double>(mismatches), session.subject(), at);
   }
   if (record == nullptr) return;
-  if (session.rank() == 0) record->condition("slots", static_cast<std::int64_t>(plans.back().slots));
+  if (session.rank() == 0) record->condition("slots", static_cast<std::int64_t>(wanted.plans.back().slots));
   session.record_conditions(*record, memory);
 }
 

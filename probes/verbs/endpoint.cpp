@@ -173,7 +173,7 @@ void VerbsEndpoint::connect(const EndpointAddress& peer, const PathChoice& path)
                  fmt::format("ibv_modify_qp to RTR, towards {}", path.global ? gid_words(path.target_gid) : fmt::format("LID {}", path.target_lid)));
     ibv_qp_attr sending = {};
     sending.qp_state = IBV_QPS_RTS;
-    sending.timeout = kRetryTimeout;
+    sending.timeout = path.ack_timeout;
     sending.retry_cnt = kRetries;
     sending.rnr_retry = kRnrRetries;
     sending.sq_psn = state_->sequence;

@@ -38,6 +38,7 @@ struct PathChoice {
   int target_lid = 0;
   int traffic_class = 0;           ///< of the global route header; its upper six bits are the DSCP of RoCE v2
   int service_level = 0;
+  std::uint8_t ack_timeout = 14;   ///< code of ack_timeout_code()
   std::uint8_t reads_as_initiator = 1, reads_as_responder = 1;  ///< outstanding on one queue pair
 };
 
@@ -53,9 +54,9 @@ struct Completed {
   std::uint32_t messages = 0;
 };
 
-/// Retries before a queue pair gives up: with a timeout of 67 ms (4.096 us * 2^14) seven retries are half a second; what a
-/// healthy fabric never needs is then an error with the peer's name, and lost packets show in the counters.
-inline constexpr int kRetryTimeout = 14, kRetries = 7;
+/// How often a message is sent before a queue pair gives up: with the default of 67 ms seven retries are half a second; what a healthy
+/// fabric never needs is then an error with the peer's name, and lost packets show in the counters.
+inline constexpr int kRetries = 7;
 
 /// Queue pairs of the reliable connection (RC). Every call throws std::runtime_error with the call that failed; a message
 /// that ends in an error throws with the queue pair and the library's words for it.

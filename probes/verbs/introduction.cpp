@@ -2,6 +2,7 @@
 #include "probes/verbs/introduction.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -15,6 +16,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kSubnetPrefix = 19;  // characters of the upper half of a GID, "fe80:0000:0000:0000"
+
+constexpr double kAckTimeoutUnit_s = 4.096e-6;
 
 /// Calls `read` on parsed bytes and words what does not fit.
 template <class Read>
@@ -40,6 +43,7 @@ std::string packed(const Introduction& introduction) {
               {"gid_index", introduction.gid_index},
               {"lid", introduction.lid},
               {"mtu", introduction.mtu},
+              {"rate", introduction.rate},
               {"reads_as_initiator", introduction.reads_as_initiator},
               {"reads_as_responder", introduction.reads_as_responder}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
@@ -58,6 +62,7 @@ Introduction unpacked_introduction(std::string_view bytes) {
                         .gid_index = from.at("gid_index"),
                         .lid = from.at("lid"),
                         .mtu = from.at("mtu"),
+                        .rate = from.at("rate"),
                         .reads_as_initiator = from.at("reads_as_initiator"),
                         .reads_as_responder = from.at("reads_as_responder")};
   });
@@ -118,8 +123,23 @@ PathChoice path_between(const Introduction& mine, const Introduction& other, con
           .target_lid = other.lid,
           .traffic_class = wish.traffic_class,
           .service_level = wish.service_level,
+          .ack_timeout = wish.ack_timeout,
           .reads_as_initiator = as_byte(std::min(mine.reads_as_initiator, other.reads_as_responder)),
           .reads_as_responder = as_byte(std::min(mine.reads_as_responder, other.reads_as_initiator))};
+}
+
+std::optional<std::uint8_t> ack_timeout_code(Seconds wanted) {
+  if (wanted.count > kLongestAckTimeout.count) return std::nullopt;
+  std::uint8_t code = 1;
+  while (ack_timeout_of(code).count < wanted.count) ++code;
+  return code;
+}
+
+Seconds ack_timeout_of(std::uint8_t code) { return {std::ldexp(kAckTimeoutUnit_s, code)}; }
+
+std::optional<BytesPerSecond> payload_limit_between(const Introduction& a, const Introduction& b, int mtu) {
+  if (a.rate <= 0 || b.rate <= 0) return std::nullopt;
+  return payload_limit({std::min(a.rate, b.rate)}, mtu, a.link_layer == "Ethernet" ? kRoceHeaders : kInfinibandHeaders);
 }
 
 std::string transport_of(const Introduction& side) {

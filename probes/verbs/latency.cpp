@@ -22,7 +22,7 @@ constexpr Parameter kOwnParameters[] = {
     {.name = "batches", .unit = "1", .fallback = "10", .meaning = "batches of each size; batches times messages at most 200,000"},
     {.name = "warmup", .unit = "1", .fallback = "1000", .quick = "100", .meaning = "messages before the first batch, kept apart"},
 };
-constexpr auto kParameters = join(kVerbsParameters, kPlaceParameters, kOwnParameters);
+constexpr auto kParameters = join(kOperationParameter, kStationParameters, kPlaceParameters, kOwnParameters);
 // Two readings of the clock, some 50 ns together, in 1 us or more; half of that in half of a round trip.
 constexpr double kInstrument = 0.03;
 constexpr Metric kMetrics[] = {
@@ -36,7 +36,7 @@ constexpr Metric kMetrics[] = {
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "inlined", .meaning = "largest message that is copied into the work request, B"},
 };
-constexpr auto kConditions = join(kVerbsConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
+constexpr auto kConditions = join(kPathConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "verbs_latency",
     .scope = Scope::group,  // of two ranks; one rank alone is a loopback

@@ -9,7 +9,7 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;       // no two small messages share one
-constexpr std::uint64_t kBatched = 8 << 10;  // B; a larger message outweighs the cost of posting and reaping it
+constexpr std::uint64_t kBatch = 256 << 10;  // B posted with one call: fewer doorbells and completions, and 5 us on a port of 400 Gb/s
 
 /// Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators": the finaliser of SplitMix64, a bijection.
 constexpr std::uint64_t mix(std::uint64_t value) {
@@ -49,7 +49,7 @@ MessagePlan plan_messages(Bytes size, std::int64_t queue_pairs, std::int64_t dep
   plan.stride = (size.count + kCacheLine - 1) / kCacheLine * kCacheLine;
   const std::uint64_t fitting = memory.count / (plan.stride * plan.queue_pairs);
   plan.slots = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fitting, 1, plan.depth));
-  if (size.count < kBatched) plan.batch = std::max(1U, plan.depth / 4);
+  plan.batch = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kBatch / size.count, 1, std::max(1U, plan.depth / 4)));
   return plan;
 }
 

@@ -43,7 +43,7 @@ struct MessagePlan {
 };
 
 /// The plan for messages of `size`: as many slots as are in flight, but no more memory than `memory` unless one slot for
-/// each queue pair needs it. Small messages are posted in batches of a quarter of the depth.
+/// each queue pair needs it. Messages are posted in batches of 256 KiB, and of a quarter of the depth at most.
 MessagePlan plan_messages(Bytes size, std::int64_t queue_pairs, std::int64_t depth, Bytes memory);
 
 /// What distinguishes one filling of the area from every other.

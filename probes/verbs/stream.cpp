@@ -16,10 +16,24 @@ constexpr std::size_t kWord = sizeof(std::uint64_t);
 
 double since(Stream::Clock::time_point begin) { return std::chrono::duration<double>(Stream::Clock::now() - begin).count(); }
 
+constexpr std::int64_t kMaxDepth = 1024;
+
 }  // namespace
+
+MessagePlan stream_plan(const Parameters& given, Bytes size, std::string_view sizes) {
+  const std::int64_t pairs = given.count("qps"), depth = given.count("depth");
+  if (pairs < 1 || pairs > kMaxQueuePairs) throw BadParameter(fmt::format("qps: {} is not from 1 to {}", pairs, kMaxQueuePairs));
+  if (depth < 2 || depth > kMaxDepth) throw BadParameter(fmt::format("depth: {} is not from 2 to {}", depth, kMaxDepth));
+  if (size.count < 2 || size > kMaxMessage) throw BadParameter(fmt::format("{}: {} B is not from 2 B to 64 MiB", sizes, size.count));
+  return plan_messages(size, pairs, depth, given.bytes("buffer"));
+}
 
 AreaLayout layout_for(std::size_t area) {
   return {.source = 0, .target = area, .scratch = 2 * area, .size = 2 * area + kMaxQueuePairs * kWord};
+}
+
+AreaLayout layout_apart(std::size_t area) {
+  return {.source = 0, .target = 0, .scratch = area, .size = area + kMaxQueuePairs * kWord};
 }
 
 Stream::Stream(VerbsEndpoint& endpoint, const MessagePlan& plan, const AreaLayout& layout, VerbsOperation operation, Seconds stall)

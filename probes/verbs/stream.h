@@ -4,13 +4,25 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
+#include "probes/core/probe.h"
 #include "probes/core/units.h"
 #include "probes/verbs/endpoint.h"
 #include "probes/verbs/messages.h"
 
 namespace assay {
+
+/// The parameters of every probe that streams messages.
+inline constexpr Parameter kStreamParameters[] = {
+    {.name = "qps", .unit = "1", .fallback = "4", .meaning = "queue pairs, 1 to 16"},
+    {.name = "depth", .unit = "1", .fallback = "128", .meaning = "messages in flight on each queue pair, 2 to 1024"},
+    {.name = "buffer", .unit = "B", .fallback = "64MiB", .meaning = "memory for messages at each end; one slot for each queue pair may take more"},
+};
+
+/// The plan of these parameters for messages of `size`. Throws BadParameter for what is out of range, with sizes as that of `sizes`.
+MessagePlan stream_plan(const Parameters& given, Bytes size, std::string_view sizes);
 
 /// Where the areas lie in the memory of both ranks, B from its begin. A message goes from the source area of one rank to the
 /// target area of the other, to the same slot.
@@ -22,6 +34,8 @@ struct AreaLayout {
 
 /// The layout for areas of `area` bytes.
 AreaLayout layout_for(std::size_t area);
+/// The same where source and target are memories of their own: the target's holds the area alone.
+AreaLayout layout_apart(std::size_t area);
 
 /// The posting side of a direction.
 class Stream {

@@ -19,7 +19,7 @@ BED = pathlib.Path(__file__).with_name("soft_roce")
 SKIPPED = 77
 UP_S = 1800  # the first time it builds an image on a slow machine
 ACCEPT_S = 1200
-FAST = {"window": 0.1, "min_samples": 10, "max_samples": 20, "time_limit": 2.0, "warmup_limit": 0.5, "stall_limit": 30.0}
+FAST = {"window": 0.1, "min_samples": 10, "max_samples": 20, "time_limit": 2.0, "warmup_limit": 0.5, "stall_limit": 30.0, "ack_timeout": 1.0}
 
 
 def bandwidth(name, metric, size, **parameters):
@@ -28,7 +28,7 @@ def bandwidth(name, metric, size, **parameters):
 
 def latency(name, metric, size, **parameters):
     return requirement(name, "verbs_latency", metric, size, {"at_most": 1.0, "unit": "s"},
-                       {"sizes": str(size), "messages": 100, "batches": 10, "warmup": 20, "stall_limit": 30.0, **parameters})
+                       {"sizes": str(size), "messages": 100, "batches": 10, "warmup": 20, "stall_limit": 30.0, "ack_timeout": 1.0, **parameters})
 
 
 def requirement(name, probe, metric, size, limit, parameters, **more):
@@ -54,9 +54,9 @@ class SoftRoce(harness.Bench):
         cls.namespace = up.stdout.strip().splitlines()[-1]
         cls.addClassCleanup(subprocess.run, [BED, "down", cls.bed], timeout=60)
 
-    def accept_on_bed(self, *requirements):
+    def accept_on_bed(self, *requirements, site=None):
         profile = self.write("profile.json", harness.profile(*requirements))
-        return subprocess.run(["ip", "netns", "exec", self.namespace, harness.BIN / "assay", "accept", "--profile", profile, "--site", self.bed / "site.json",
+        return subprocess.run(["ip", "netns", "exec", self.namespace, harness.BIN / "assay", "accept", "--profile", profile, "--site", site or self.bed / "site.json",
                                "--out", self.run_directory], env=self.environment, capture_output=True, text=True, timeout=ACCEPT_S, stdin=subprocess.DEVNULL)
 
     def records(self, probe):
@@ -84,7 +84,7 @@ class SoftRoce(harness.Bench):
             for statistic in ("p50", "p999", "max"):
                 wanted.append(latency(f"{operation}-{statistic}", f"latency_{statistic}", 8, operation=operation))
             wanted.append(clean(f"{operation}-latency-data", "verbs_latency", 8,
-                                {"sizes": "8", "messages": 100, "batches": 10, "warmup": 20, "stall_limit": 30.0, "operation": operation}))
+                                {"sizes": "8", "messages": 100, "batches": 10, "warmup": 20, "stall_limit": 30.0, "ack_timeout": 1.0, "operation": operation}))
         done = self.accept_on_bed(*wanted)
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout + json.dumps(list(self.reasons().items()), indent=1))
         self.assertEqual(set(self.outcomes().values()), {"pass"})
@@ -105,6 +105,51 @@ class SoftRoce(harness.Bench):
                 self.assertEqual(len(self.measured(lines, "latency")[0]["samples"]), 1000)
                 self.assertEqual(max(self.measured(lines, "latency")[0]["samples"]), max(self.measured(lines, "latency_max")[0]["samples"]))
         self.assertEqual(self.verify().returncode, 0)
+
+    def site_with_a_plane(self, addresses=("10.9.0.1", "10.9.0.2")):
+        site = json.loads((self.bed / "site.json").read_text())
+        for node, address in zip(site["nodes"], addresses):
+            node["planes"] = {"parameter": [{"device": "rxe0", "interface": "eth0", "address": address, "leaf": "leaf1"}]}
+        return self.write("site.json", site)
+
+    def on_the_plane(self, one):
+        one["plane"] = "parameter"
+        one["conditions"].append({"name": "gid", "site": "address"})
+        return one
+
+    def traffic(self, name, metric, limit, pattern="permutation", **more):
+        """Flows between both guests; windows are long for emulated machines."""
+        one = requirement(name, "verbs_traffic", metric, 0, limit, {"pattern": pattern, "window": 0.5, "warmup": 2, "windows": 8, "qps": 2, "stall_limit": 30.0, "ack_timeout": 1.0}, **more)
+        del one["at"]
+        one["scope"] = "cluster"
+        return self.on_the_plane(one)
+
+    def test_a_plane_is_measured_through_its_ports_pair_by_pair_and_all_at_once(self):
+        done = self.accept_on_bed(self.on_the_plane(bandwidth("pair", "bandwidth_forward", 65536, directions="forward", qps=2)),
+                                  self.traffic("permutation", "together_bandwidth", {"at_least": 0.05, "unit": "B/s", "of": "metric:alone_bandwidth"}),
+                                  self.traffic("incast", "aggregate_bandwidth", {"at_least": 0.5, "unit": "B/s", "of": "metric:alone_mean"}, pattern="incast"),
+                                  self.traffic("exact", "mismatches", {"at_most": 0, "unit": "1"}, statistic="max", repeat={"n": 1}), site=self.site_with_a_plane())
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout + json.dumps(list(self.reasons().items()), indent=1))
+        self.assertEqual(set(self.outcomes().values()), {"pass"})
+        patterns = set()
+        for rank, lines in self.records("verbs_traffic"):
+            seen = self.conditions(lines)
+            patterns.add(seen["pattern"])
+            self.assertEqual((seen["path"], seen["gid"], seen["device"]), ("fabric", f"10.9.0.{rank + 1}", "rxe0/1"))
+            if rank == 0 and seen["pattern"] == "permutation":
+                self.assertEqual({one["subject"]["id"] for one in self.measured(lines, "together_bandwidth")}, {f"{a}>{b}" for a, b in (self.hosts(), self.hosts()[::-1])})
+                self.assertTrue(seen["sends_to"].endswith("rxe0/1 10.9.0.2"), seen["sends_to"])
+        self.assertEqual(patterns, {"permutation", "incast"})
+        self.assertEqual(self.verify().returncode, 0)
+
+    def hosts(self):
+        """The guests' own names, by rank."""
+        return [lines[0]["start"]["host"]["name"] for _, lines in sorted(self.records("verbs_bandwidth"))]
+
+    def test_a_port_with_another_address_than_the_site_says_is_not_accepted(self):
+        done = self.accept_on_bed(self.on_the_plane(bandwidth("pair", "bandwidth_forward", 65536, directions="forward", qps=2)), site=self.site_with_a_plane(("10.9.0.1", "10.9.0.3")))
+        self.assertEqual(done.returncode, 3, done.stderr + done.stdout)
+        self.assertIn("10.9.0.3", self.reasons()[("pair", "n01+n02")])
 
     def test_lost_packets_show_in_the_counters_and_are_not_accepted(self):
         for number in ("1", "2"):

@@ -23,12 +23,13 @@ if(TARGET verbs_bandwidth)
   add_executable(unit_verbs_process unit/verbs_process_test.cpp unit/verbs_gpu_test.cpp)
   target_link_libraries(unit_verbs_process PRIVATE assay_core GTest::gtest_main)
   target_compile_definitions(unit_verbs_process PRIVATE
-    VERBS_BANDWIDTH="$<TARGET_FILE:verbs_bandwidth>" VERBS_LATENCY="$<TARGET_FILE:verbs_latency>" VERBS_PORT="$<TARGET_FILE:verbs_port>"
+    VERBS_BANDWIDTH="$<TARGET_FILE:verbs_bandwidth>" VERBS_LATENCY="$<TARGET_FILE:verbs_latency>" VERBS_TRAFFIC="$<TARGET_FILE:verbs_traffic>"
+    VERBS_PORT="$<TARGET_FILE:verbs_port>"
     ASSAY_FAKE_VERBS_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/fakes/verbs"
     ASSAY_FAKE_CUDA_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/fakes/cuda"
     ASSAY_OLD_CUDA_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/fakes/old_cuda"
     ASSAY_OLD_VERBS_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/fakes/old_verbs")
   add_dependencies(unit_verbs_process fake_verbs fake_cuda fake_verbs_without_dmabuf fake_cuda_without_dmabuf old_verbs
-    old_cuda verbs_bandwidth verbs_latency verbs_port)
+    old_cuda verbs_bandwidth verbs_latency verbs_traffic verbs_port)
   gtest_discover_tests(unit_verbs_process PROPERTIES LABELS unit)
 endif()

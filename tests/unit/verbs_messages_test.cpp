@@ -36,7 +36,10 @@ TEST(messages, a_plan_has_no_more_slots_than_messages_in_flight_nor_than_memory)
 TEST(messages, small_messages_are_batched_and_large_ones_are_not) {
   EXPECT_EQ(plan_messages({8}, 1, 128, {1 << 20}).batch, 32U);
   EXPECT_EQ(plan_messages({8}, 1, 2, {1 << 20}).batch, 1U);
-  EXPECT_EQ(plan_messages({64 << 10}, 1, 128, {1 << 20}).batch, 1U);
+  EXPECT_EQ(plan_messages({64 << 10}, 1, 128, {1 << 20}).batch, 4U);
+  EXPECT_EQ(plan_messages({64 << 10}, 1, 8, {1 << 20}).batch, 2U);
+  EXPECT_EQ(plan_messages({256 << 10}, 1, 128, {1 << 20}).batch, 1U);
+  EXPECT_EQ(plan_messages({8 << 20}, 1, 128, {1 << 20}).batch, 1U);
 }
 
 TEST(messages, slots_do_not_overlap_and_repeat_after_the_last) {
@@ -153,6 +156,16 @@ TEST(introduction, within_an_infiniband_subnet_the_lid_leads) {
 TEST(introduction, what_is_measured_is_the_pair_or_the_one_port) {
   EXPECT_EQ(subject_of(side("n01", "boot-a", kFirst), side("n02", "boot-b", kSecond)), (Subject{"pair", "n01+n02"}));
   EXPECT_EQ(subject_of(side("n01", "boot-a", kFirst), side("n01", "boot-a", kFirst)), (Subject{"nic", "mlx5_0/1"}));
+}
+
+TEST(ack_timeout, is_the_next_power_of_two_of_its_unit) {
+  EXPECT_EQ(ack_timeout_code({0.067}), 14);
+  EXPECT_NEAR(ack_timeout_of(14).count, 0.067108864, 1e-12);
+  EXPECT_EQ(ack_timeout_code({0.0672}), 15);
+  EXPECT_EQ(ack_timeout_code({1}), 18);
+  EXPECT_EQ(ack_timeout_code({0}), 1) << "0 would be to wait for ever";
+  EXPECT_EQ(ack_timeout_code(kLongestAckTimeout), 22);
+  EXPECT_EQ(ack_timeout_code({20}), std::nullopt);
 }
 
 }  // namespace assay

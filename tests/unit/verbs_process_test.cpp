@@ -36,6 +36,11 @@ class verbs_process : public testing::Test {
     return record_of(VERBS_LATENCY, with(more));
   }
 
+  [[nodiscard]] Record traffic(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"--path", "loopback", "--size", "4KiB", "--buffer", "64KiB", "--window", "10ms", "--warmup", "1", "--windows", "3"});
+    return record_of(VERBS_TRAFFIC, with(more));
+  }
+
   FakeTree tree_;
   const Subject port_{"nic", "fake0/1"};
 };
@@ -167,7 +172,7 @@ TEST_F(verbs_process, two_ranks_on_one_machine_are_an_error) {
 
 TEST_F(verbs_process, without_an_adapter_every_probe_skips_with_the_reason) {
   const FakeTree bare;
-  for (const std::string probe : {VERBS_BANDWIDTH, VERBS_LATENCY, VERBS_PORT}) {
+  for (const std::string probe : {VERBS_BANDWIDTH, VERBS_LATENCY, VERBS_TRAFFIC, VERBS_PORT}) {
     const ProbeOutput output = run_probe({probe, "--root", bare.path()});
     EXPECT_EQ(output.exit_code, 77);
     EXPECT_NE(output.out.find("no RDMA device"), std::string::npos);
@@ -196,6 +201,56 @@ TEST_F(verbs_process, a_node_tells_its_ports) {
   EXPECT_EQ(samples_of(record, "port_rate", port_), std::vector<double>{5e10});
   EXPECT_EQ(samples_of(record, "counter", port_), std::vector<double>{2});
   EXPECT_EQ(value_of(record, "port_state", port_), Value{std::string("ACTIVE")});
+}
+
+TEST_F(verbs_process, traffic_measures_every_flow_alone_and_with_all_others_and_compares_every_byte) {
+  struct Case {
+    std::string pattern, ranks;
+    std::size_t flows;
+    std::int64_t idle;
+  };
+  for (const auto& [pattern, ranks, flows, idle] : {Case{"permutation", "3", 3, 0}, {"bisection", "5", 4, 1}, {"incast", "4", 3, 0}}) {
+    const Record record = traffic({"--pattern", pattern, "--loopback-ranks", ranks, "--qps", "2"});
+    ASSERT_EQ(record.end.status, Status::complete) << pattern << ": " << record.end.reason;
+    EXPECT_EQ(count_of(record, "loopback_alone"), flows) << pattern;
+    EXPECT_EQ(count_of(record, "loopback_together"), flows) << pattern;
+    EXPECT_EQ(count_of(record, "together_bandwidth"), 0U) << "a loopback is no fabric";
+    EXPECT_GT(sum_of(record, "loopback_together"), 0) << pattern;
+    EXPECT_EQ(samples_of(record, "mismatches", {"group", "all flows"}), std::vector<double>{0}) << pattern;
+    EXPECT_EQ(value_of(record, "flows_at_once", node_of(record)), Value{static_cast<std::int64_t>(flows)});
+    EXPECT_EQ(value_of(record, "idle_ranks", node_of(record)), Value{idle});
+  }
+}
+
+TEST_F(verbs_process, traffic_names_its_flows_and_tells_where_a_rank_sends_to) {
+  const Record record = traffic({"--pattern", "permutation", "--loopback-ranks", "2"});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  const std::string host = node_of(record).id;
+  EXPECT_EQ(samples_of(record, "loopback_alone", {"pair", host + "#0>" + host + "#1"}).size(), 3U);
+  EXPECT_EQ(value_of(record, "sends_to", node_of(record)), Value{host + " fake0/1 10.9.0.1"});
+  EXPECT_EQ(value_of(record, "qps", node_of(record)), Value{std::int64_t{4}});
+  EXPECT_EQ(value_of(record, "ack_timeout_s", node_of(record)), Value{0.067108864});
+  EXPECT_EQ(value_of(record, "retransmits", node_of(record)), Value{std::int64_t{0}});
+}
+
+TEST_F(verbs_process, traffic_with_a_corrupt_byte_is_a_mismatch_and_without_completions_an_error) {
+  fault("corrupt");
+  const Record corrupt = traffic();
+  ASSERT_EQ(corrupt.end.status, Status::complete) << corrupt.end.reason;
+  EXPECT_GT(sum_of(corrupt, "mismatches"), 0);
+  fault("lose");
+  const Record lost = traffic({"--stall-limit", "300ms"});
+  EXPECT_EQ(lost.end.status, Status::error);
+  EXPECT_NE(lost.end.reason.find("no message was completed for 0.3 s"), std::string::npos) << lost.end.reason;
+  EXPECT_TRUE(lost.measurements.empty());
+}
+
+TEST_F(verbs_process, traffic_of_one_machine_is_no_fabric_and_its_parameters_have_ranges) {
+  EXPECT_EQ(record_of(VERBS_TRAFFIC, with({})).end.status, Status::skip);
+  EXPECT_EQ(traffic({"--loopback-ranks", "1"}).end.reason, "loopback_ranks: 1 is not from 2 to 16");
+  EXPECT_EQ(traffic({"--shift", "0"}).end.reason, "shift: 0 is not from 1 to 1000000");
+  EXPECT_EQ(record_of(VERBS_TRAFFIC, with({"--size", "1"})).end.reason, "size: 1 B is not from 2 B to 64 MiB");
+  EXPECT_EQ(traffic({"--ack-timeout", "20s"}).end.reason, "ack_timeout: 20 s is more than the 17.1799 s that a queue pair waits at most");
 }
 
 }  // namespace assay

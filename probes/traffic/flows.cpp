@@ -1,5 +1,5 @@
-// tcp_pattern: flows by their rule.
-#include "probes/host/tcp_pattern.h"
+// flows: flows by their rule.
+#include "probes/traffic/flows.h"
 
 #include <stdexcept>
 

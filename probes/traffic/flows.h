@@ -1,4 +1,4 @@
-// tcp_pattern: who sends to whom when many nodes are at work at the same time. Pure.
+// flows: who sends to whom when many nodes are at work at the same time. Pure.
 #pragma once
 
 #include <string_view>

@@ -1,0 +1,95 @@
+// traffic: every flow of a pattern by itself, then all of them at the same time, and the figures of both. Says nothing of transports.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
+#include "probes/core/sampling.h"
+#include "probes/traffic/flows.h"
+
+namespace assay {
+
+/// The parameters of every probe of traffic, besides those of its transport.
+inline constexpr Parameter kTrafficParameters[] = {
+    {.name = "pattern", .fallback = "bisection", .meaning = "who sends to whom: each rank to the one `shift` further on; the halves to each other; all to rank 0",
+     .choices = "permutation bisection incast"},
+    {.name = "shift", .unit = "1", .fallback = "1", .meaning = "of a permutation: how many ranks on the target of a rank is"},
+    {.name = "window", .unit = "s", .fallback = "100ms", .meaning = "time over which one sample is taken"},
+    {.name = "warmup", .unit = "1", .fallback = "5", .quick = "2", .meaning = "windows before those that count"},
+    {.name = "windows", .unit = "1", .fallback = "20", .quick = "10", .meaning = "windows that count, of each flow alone and of all together"},
+};
+
+/// The bandwidths of every probe of traffic, with the transport's own uncertainty of a window.
+constexpr std::array<Metric, 5> traffic_metrics(double instrument) {
+  return {{
+      {.name = "alone_bandwidth", .unit = "B/s", .meaning = "payload of one flow while no other flow is at work", .instrument = instrument},
+      {.name = "together_bandwidth", .unit = "B/s", .meaning = "payload of one flow while all flows are at work", .instrument = instrument},
+      {.name = "aggregate_bandwidth", .unit = "B/s", .meaning = "the sum of together_bandwidth over all flows, window by window", .instrument = instrument},
+      {.name = "alone_sum", .unit = "B/s", .meaning = "the sum of alone_bandwidth over all flows, window by window; they never ran at one time", .instrument = instrument},
+      {.name = "alone_mean", .unit = "B/s", .meaning = "alone_sum over the number of flows: what one port carries", .instrument = instrument},
+  }};
+}
+
+/// The conditions that run_traffic() records.
+inline constexpr ConditionSpec kTrafficConditions[] = {
+    {.name = "pattern", .meaning = "Who sent to whom."},
+    {.name = "flows_at_once", .meaning = "Flows that were at work at the same time in together_bandwidth."},
+    {.name = "idle_ranks", .meaning = "Ranks that have no flow in the pattern."},
+};
+
+/// How a phase is sampled.
+struct TrafficSampling {
+  Seconds window = {};
+  std::size_t warmup = 0, windows = 0;  ///< counts of windows
+};
+
+/// The sampling of these parameters. Throws BadParameter for one of kTrafficParameters out of its range.
+TrafficSampling traffic_sampling(const Parameters& given);
+
+/// What all windows of a phase take.
+Seconds length_of(const TrafficSampling& sampling);
+
+/// `rates` of consecutive windows, of which the first were warm-up.
+Sampling windows_of(const std::vector<double>& rates, const TrafficSampling& sampling);
+
+/// What one flow did in one phase.
+struct FlowTaken {
+  Sampling payload;                ///< B/s, one for each window
+  std::uint64_t mismatches = 0;    ///< in the probe's unit
+  double retransmitted_share = 0;  ///< of the segments that the source sent, where the transport counts them
+};
+
+/// Lets the flows of these numbers work at the same time and tells what each of them did, on every rank the same.
+using TrafficPhase = std::function<std::vector<FlowTaken>(const std::vector<std::size_t>& active)>;
+
+/// What all phases gave, by number of flow.
+struct TrafficTaken {
+  std::vector<FlowTaken> alone, together;
+};
+
+/// Every flow by itself, one after another, then all at once. All ranks call it.
+TrafficTaken run_traffic(const std::vector<Flow>& flows, const TrafficPhase& phase);
+
+/// What is at the ends of a flow, as a subject: both host names, with the rank's number where ranks share a name, and '>' between them.
+std::vector<Subject> flow_subjects(const std::vector<Flow>& flows, Rendezvous& group);
+
+/// Records kTrafficConditions.
+void record_pattern(const Parameters& given, const std::vector<Flow>& flows, int world, Recorder& record);
+
+/// Records traffic_metrics() of all flows and their sums. One rank's part.
+void record_traffic(const TrafficTaken& taken, const std::vector<Subject>& flows, Recorder& record);
+
+/// Mismatches of all flows and phases.
+std::uint64_t mismatches_of(const TrafficTaken& taken);
+
+/// The subject of what is of all flows.
+Subject all_flows();
+
+}  // namespace assay

@@ -1,0 +1,118 @@
+// station: in which order a rank finds its port, opens it and looks at it.
+#include "probes/verbs/station.h"
+
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "probes/core/host_facts.h"
+#include "probes/core/json_io.h"
+#include "probes/health/machine_tree.h"
+#include "probes/verbs/port_choice.h"
+
+namespace assay {
+namespace {
+
+/// What both ranks must have been given alike: all but the device, whose name is each node's own.
+std::string shared_parameters(const Parameters& given) {
+  Values values = given.values();
+  values.erase("device");
+  return to_json(values).dump();
+}
+
+constexpr std::int64_t kMaxTrafficClass = 255, kMaxServiceLevel = 15;
+
+std::int64_t in_range(const Parameters& given, std::string_view name, std::int64_t most) {
+  const std::int64_t value = given.count(name);
+  if (value < 0 || value > most) throw BadParameter(fmt::format("{}: {} is not from 0 to {}", name, value, most));
+  return value;
+}
+
+std::uint8_t ack_timeout_in(const Parameters& given) {
+  const Seconds wanted = given.seconds("ack_timeout");
+  const auto code = ack_timeout_code(wanted);
+  if (!code) throw BadParameter(fmt::format("ack_timeout: {:g} s is more than the {:g} s that a queue pair waits at most", wanted.count, kLongestAckTimeout.count));
+  return *code;
+}
+
+/// CPUs beside the device, from the kernel's own list for it.
+std::vector<int> local_cpus(const MachineTree& tree, const std::string& device) {
+  const auto text = tree.text(fmt::format("sys/class/infiniband/{}/device/local_cpulist", device));
+  return text ? parse_cpu_list(*text).value_or(std::vector<int>{}) : std::vector<int>{};
+}
+
+void record_words(Recorder& record, std::string_view name, const std::string& value) {
+  if (!value.empty()) record.condition(name, value);
+}
+
+}  // namespace
+
+Station::Station(const Parameters& given, int rank)
+    : path_(given.text("path")), loopback_(path_ == "loopback"), stall_limit_(given.seconds("stall_limit")), root_(given.text("root")),
+      wish_{.mtu = given.text("mtu"),
+            .traffic_class = static_cast<int>(in_range(given, "traffic_class", kMaxTrafficClass)),
+            .service_level = static_cast<int>(in_range(given, "service_level", kMaxServiceLevel)),
+            .ack_timeout = ack_timeout_in(given)} {
+  const MachineTree tree(root_);
+  place_.emplace(given, tree, rank);
+  const PortFacts& chosen = place_->port();
+  const Gid gid = choose_gid(chosen, given.text("gid_index"));
+  binding_ = std::make_unique<CpuBinding>(local_cpus(tree, chosen.device));
+  adapter_.emplace(chosen);
+  const auto& limits = adapter_->limits();
+  introduction_ = {.host = std::get<std::string>(host_facts().at("name")),
+                   .boot = tree.text("proc/sys/kernel/random/boot_id").value_or(""),
+                   .parameters = shared_parameters(given),
+                   .port = chosen.name(),
+                   .node_guid = chosen.node_guid,
+                   .link_layer = chosen.link_layer,
+                   .gid = gid.value,
+                   .gid_type = gid.type,
+                   .gid_index = gid.index,
+                   .lid = limits.lid,
+                   .mtu = limits.mtu,
+                   .rate = chosen.rate ? chosen.rate->count : 0,
+                   .reads_as_initiator = limits.reads_as_initiator,
+                   .reads_as_responder = limits.reads_as_responder};
+  before_ = read_counters(tree, chosen);
+}
+
+PathChoice Station::path_to(const Introduction& other) const {
+  check_pair(introduction_, other, path_);
+  return path_between(introduction_, other, wish_);
+}
+
+void Station::record(Recorder& record, const RegisteredMemory& memory) {
+  const MachineTree tree(root_);
+  record.condition("path", path_);
+  record.condition("transport", transport_of(introduction_));
+  record.condition("device", introduction_.port);
+  record_words(record, "firmware", port().firmware);
+  record_words(record, "board", port().board);
+  record_words(record, "interface", port().interface);
+  record_words(record, "link_layer", port().link_layer);
+  record_words(record, "port_speed", port().speed);
+  if (port().width) record.condition("port_width", std::int64_t{*port().width});
+  if (port().rate) record.condition("port_rate", port().rate->count);
+  record.condition("gid_index", std::int64_t{introduction_.gid_index});
+  record.condition("gid", gid_words(introduction_.gid));
+  if (introduction_.lid != 0) record.condition("lid", std::int64_t{introduction_.lid});
+  record.condition("traffic_class", std::int64_t{wish_.traffic_class});
+  record.condition("service_level", std::int64_t{wish_.service_level});
+  record.condition("ack_timeout_s", ack_timeout_of(wish_.ack_timeout).count);
+  record.condition("relaxed_ordering", memory.relaxed());
+  record.condition("completion_timestamps", adapter_->limits().completion_timestamps);
+  if (port().numa_node) record.condition("numa_node", std::int64_t{*port().numa_node});
+  record.condition("cpus_bound", binding_->bound());
+  record.condition("library", adapter_->library());
+  place_->record(record, tree, memory);
+  record_counters(record, before_, read_counters(tree, port()));
+  for (const auto& now : read_ports(tree)) {
+    if (now.name() != introduction_.port) continue;
+    record_words(record, "port_state", now.state);
+    record.condition("port_unchanged", now.state == port().state && now.speed == port().speed && now.width == port().width &&
+                                           now.rate.has_value() == port().rate.has_value() && (!now.rate || now.rate->count == port().rate->count));
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,96 @@
+// station: one rank on its own port: chosen, opened, its processors bound, its counters read; and what is recorded of that.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/cuda/numa.h"
+#include "probes/verbs/adapter.h"
+#include "probes/verbs/counters.h"
+#include "probes/verbs/introduction.h"
+#include "probes/verbs/payload_place.h"
+
+namespace assay {
+
+/// The parameters of every probe that moves messages over verbs, besides those of the payload's place.
+inline constexpr Parameter kStationParameters[] = {
+    {.name = "path",
+     .fallback = "fabric",
+     .meaning = "fabric: from one machine to another; loopback: one port of this machine, which is no test of cables and switches",
+     .choices = "fabric loopback"},
+    {.name = "device",
+     .fallback = "auto",
+     .meaning = "RDMA device (mlx5_0) or port (mlx5_0/2); auto: the fastest active port, numa:1: that of a NUMA node; with memory gpu the nearest of equals"},
+    {.name = "gid_index", .fallback = "auto", .meaning = "entry of the GID table; auto: RoCE v2 over IPv4 before others"},
+    {.name = "mtu", .fallback = "auto", .meaning = "path MTU in B; auto: the smaller of both ports' active MTUs", .choices = "auto 256 512 1024 2048 4096"},
+    {.name = "traffic_class", .unit = "1", .fallback = "0", .meaning = "of the global route header, 0 to 255; its upper six bits are the DSCP of RoCE v2"},
+    {.name = "service_level", .unit = "1", .fallback = "0", .meaning = "InfiniBand service level, or Ethernet priority, 0 to 15"},
+    {.name = "ack_timeout", .unit = "s", .fallback = "67ms", .meaning = "time until a message that was not acknowledged is sent again, rounded up to 4.096 us times a power of two"},
+    {.name = "stall_limit", .unit = "s", .fallback = "10s", .meaning = "time without any completed message after which the measurement fails"},
+    {.name = "root", .fallback = "/", .meaning = "where /sys and /proc of the machine are; for tests"},
+};
+
+/// The conditions that record() records, besides those of place and counters.
+inline constexpr ConditionSpec kStationConditions[] = {
+    {.name = "path", .meaning = "fabric: two machines; loopback: one port"},
+    {.name = "transport", .meaning = "RoCE v2, RoCE v1 or InfiniBand"},
+    {.name = "device", .meaning = "this rank's RDMA device and port"},
+    {.name = "firmware", .meaning = "of the device, where it tells"},
+    {.name = "board", .meaning = "board id of the device, where it tells"},
+    {.name = "interface", .meaning = "network interface of the port, where it has one"},
+    {.name = "link_layer", .meaning = "Ethernet or InfiniBand"},
+    {.name = "port_rate", .meaning = "signalling rate of one direction in B/s, where the port tells"},
+    {.name = "port_width", .meaning = "lanes, where the port tells"},
+    {.name = "port_speed", .meaning = "speed of a lane in InfiniBand's words, where the port tells"},
+    {.name = "port_state", .meaning = "of the port after the measurement"},
+    {.name = "port_unchanged", .meaning = "whether state, rate, width and speed of the port are the same after the measurement as before"},
+    {.name = "gid_index", .meaning = "index of the GID used"},
+    {.name = "gid", .meaning = "the GID used, as an address"},
+    {.name = "lid", .meaning = "LID of the port, where it has one"},
+    {.name = "traffic_class", .meaning = "of the global route header"},
+    {.name = "service_level", .meaning = "service level"},
+    {.name = "ack_timeout_s", .meaning = "time until a message that was not acknowledged is sent again"},
+    {.name = "relaxed_ordering", .meaning = "whether the adapter may reorder its writes to memory"},
+    {.name = "completion_timestamps", .meaning = "whether the device has a clock for completions; times here are the host's in any case"},
+    {.name = "numa_node", .meaning = "NUMA node of the device, where the kernel tells"},
+    {.name = "cpus_bound", .meaning = "whether the measuring thread, and with it the memory, stays on the CPUs of that node"},
+    {.name = "library", .meaning = "path of libibverbs"},
+};
+
+/// One rank by itself, before and after it knows any other.
+class Station {
+ public:
+  /// Chooses port and GID, opens the device, binds this thread to the processors beside it and reads the counters. Throws Skip for what
+  /// is missing, BadParameter, and what the choices throw.
+  Station(const Parameters& given, int rank);
+
+  [[nodiscard]] Adapter& adapter() { return *adapter_; }
+  [[nodiscard]] const PortFacts& port() const { return adapter_->port(); }
+  /// `size` bytes for messages, where the parameters want them; they must be gone before the station is.
+  [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering) const { return place_->make(*adapter_, size, ordering); }
+  /// What other ranks must know of this one.
+  [[nodiscard]] const Introduction& introduction() const { return introduction_; }
+  /// The path to a rank that may be talked to. Throws as check_pair() and path_between() do.
+  [[nodiscard]] PathChoice path_to(const Introduction& other) const;
+  [[nodiscard]] bool loopback() const { return loopback_; }
+  [[nodiscard]] Seconds stall_limit() const { return stall_limit_; }
+  /// Records port, place and what the counters did since the begin; called once, after the measurement, by the thread that measured.
+  void record(Recorder& record, const RegisteredMemory& memory);
+
+ private:
+  std::string path_;
+  bool loopback_;
+  Seconds stall_limit_;
+  std::string root_;
+  PathWish wish_;
+  std::optional<PayloadPlace> place_;
+  std::optional<Adapter> adapter_;
+  std::unique_ptr<CpuBinding> binding_;
+  Introduction introduction_;
+  Counters before_;
+};
+
+}  // namespace assay
