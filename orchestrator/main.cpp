@@ -203,6 +203,7 @@ int main(int argc, char** argv) {
   import->add_option("files", outputs.files, "what the tool printed, one run a file")->required();
   import->add_option("--out", outputs.out, "file that does not exist yet [stdout]");
   import->add_option("--command", outputs.command, "what was run, where the output does not tell");
+  import->add_option("--beside", outputs.beside, "a judged run: print a table of both for people in place of JSON Lines");
   import->footer("Example: assay import perftest bw.json --command 'ib_write_bw --report_gbits' --out vendor.jsonl");
 
   try {

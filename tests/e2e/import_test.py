@@ -102,6 +102,19 @@ class Imports(Bench):
         self.place(self.run_directory / "dossier" / "evidence")
         self.assertEqual(self.verify().returncode, 4)
 
+    def test_beside_a_run_it_is_a_table_for_people_and_changes_nothing(self):
+        self.refused("--beside takes the directory of a run", "osu", GOLDEN / "osu_bw_7.5.txt", "--beside", self.scratch / "nowhere")
+        self.assertEqual(self.accept(requirement("r")).returncode, 0)
+        before = sorted((path.name, path.read_bytes()) for path in self.run_directory.rglob("*") if path.is_file())
+        out = self.scratch / "vendor.jsonl"
+        table = self.imported("osu", GOLDEN / "osu_bw_7.5.txt", "--beside", self.run_directory, "--out", out).stdout
+        self.assertIn("is not judged", table)
+        self.assertRegex(table, r"(\d+) of \1 figures have no counterpart in this run")
+        self.assertEqual(json.loads(out.read_text().splitlines()[0])["schema"], "assay.imported/1")
+        self.assertEqual(sorted((path.name, path.read_bytes()) for path in self.run_directory.rglob("*") if path.is_file()), before)
+        (self.run_directory / "verdict.json").unlink()
+        self.refused("assay judge RUN", "osu", GOLDEN / "osu_bw_7.5.txt", "--beside", self.run_directory)
+
     def test_what_fio_prints_here_is_imported(self):
         if shutil.which("fio") is None:
             self.skipTest("fio is not installed")
