@@ -119,7 +119,7 @@ class SoftRoce(harness.Bench):
 
     def traffic(self, name, metric, limit, pattern="permutation", **more):
         """Flows between both guests; windows are long for emulated machines."""
-        one = requirement(name, "verbs_traffic", metric, 0, limit, {"pattern": pattern, "window": 0.5, "warmup": 2, "windows": 8, "qps": 2, "stall_limit": 30.0, "ack_timeout": 1.0}, **more)
+        one = requirement(name, "verbs_traffic", metric, 0, limit, {"pattern": pattern, "window": 0.5, "warmup": 2, "windows": 12, "qps": 2, "stall_limit": 30.0, "ack_timeout": 1.0}, **more)
         del one["at"]
         one["scope"] = "cluster"
         return self.on_the_plane(one)
@@ -137,7 +137,7 @@ class SoftRoce(harness.Bench):
             patterns.add(seen["pattern"])
             self.assertEqual((seen["path"], seen["gid"], seen["device"]), ("fabric", f"10.9.0.{rank + 1}", "rxe0/1"))
             if rank == 0 and seen["pattern"] == "permutation":
-                self.assertEqual({one["subject"]["id"] for one in self.measured(lines, "together_bandwidth")}, {f"{a}>{b}" for a, b in (self.hosts(), self.hosts()[::-1])})
+                self.assertEqual({one["subject"]["pair"] for one in self.measured(lines, "together_bandwidth")}, {f"{a}>{b}" for a, b in (self.hosts(), self.hosts()[::-1])})
                 self.assertTrue(seen["sends_to"].endswith("rxe0/1 10.9.0.2"), seen["sends_to"])
         self.assertEqual(patterns, {"permutation", "incast"})
         self.assertEqual(self.verify().returncode, 0)
