@@ -21,6 +21,7 @@ constexpr std::size_t kShortToAccuse = 2;  // with one partner alone it may as w
 struct SeenPair {
   std::size_t a = 0, b = 0;
   bool bad = false;
+  bool sure = true;  ///< not within the guard band, where the measurement itself cannot tell
   std::string_view step;
 
   [[nodiscard]] std::size_t other(std::size_t node) const { return node == a ? b : a; }
@@ -50,16 +51,19 @@ struct Matrix {
   /// The node that is short in the largest share of its pairs, when it is most of them and its partners are good with others.
   [[nodiscard]] std::optional<std::size_t> worst(const std::vector<std::size_t>& good) const {
     std::vector<std::size_t> bad(nodes.size()), shown(nodes.size());
+    std::vector<bool> sure(nodes.size());
     for (const auto& pair : pairs) {
       if (!pair.bad || !counts(pair)) continue;
       for (const std::size_t node : {pair.a, pair.b}) {
         ++bad[node];
-        if (good[pair.other(node)] > 0) ++shown[node];
+        if (good[pair.other(node)] == 0) continue;
+        ++shown[node];
+        if (pair.sure) sure[node] = true;
       }
     }
     std::optional<std::size_t> found;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
-      if (shown[node] < kShortToAccuse || bad[node] <= good[node]) continue;
+      if (shown[node] < kShortToAccuse || !sure[node] || bad[node] <= good[node]) continue;
       // bad / (bad + good) without a division.
       if (!found || bad[node] * (bad[*found] + good[*found]) > bad[*found] * (bad[node] + good[node])) found = node;
     }
@@ -95,6 +99,7 @@ Localised localise(const std::string& requirement, Matrix matrix) {
     good = matrix.good();
   }
   std::set<std::string> open;
+  std::size_t unsure = 0;
   for (const auto& pair : matrix.pairs) {
     if (!pair.bad || !matrix.counts(pair)) continue;
     const auto& a = matrix.nodes[pair.a];
@@ -103,13 +108,18 @@ Localised localise(const std::string& requirement, Matrix matrix) {
       open.insert({a, b});
       continue;
     }
+    if (!pair.sure) {
+      ++unsure;
+      continue;
+    }
     found.culprits.push_back({.fault = "pair", .nodes = {a, b}, .leaf = "", .unsteady = false, .tests = {std::string(pair.step)},
                               .words = fmt::format("pair {} and {}: each is good with others, so look at the path between them", a, b)});
   }
   found.undecided.assign(open.begin(), open.end());
   if (!found.culprits.empty()) found.state = "found";
-  found.reason = fmt::format("{}{} of {} pairs fall short{}", matrix.rail.empty() ? "" : fmt::format("On rail {}: ", matrix.rail), bad_pairs, matrix.pairs.size(),
-                             open.empty() ? "." : "; of some nodes too few pairs are good to tell which of two it is.");
+  found.reason = fmt::format("{}{} of {} pairs fall short{}{}.", matrix.rail.empty() ? "" : fmt::format("On rail {}: ", matrix.rail), bad_pairs, matrix.pairs.size(),
+                             open.empty() ? "" : "; of some nodes too few pairs are good to tell which of two it is",
+                             unsure == 0 ? "" : fmt::format("; {} of them so little that the measurement cannot tell, which accuses nobody", unsure));
   return found;
 }
 
@@ -135,7 +145,8 @@ std::vector<Localised> localise_pairs(const Plan& plan, const std::vector<Result
   for (const auto& result : results) {
     const auto step = steps.find(result.step);
     if (!wanted.contains(result.requirement) || step == steps.end() || (!result.value && !is_short(result))) continue;
-    matrices[result.requirement][step->second->rail].pairs.push_back({.a = index.at(step->second->nodes[0]), .b = index.at(step->second->nodes[1]), .bad = is_short(result), .step = step->first});
+    matrices[result.requirement][step->second->rail].pairs.push_back({.a = index.at(step->second->nodes[0]), .b = index.at(step->second->nodes[1]), .bad = is_short(result),
+                                                                               .sure = result.outcome != Outcome::conditional_fail, .step = step->first});
   }
   std::vector<Localised> all;
   for (const auto& requirement : plan.profile.requirements) {

@@ -324,6 +324,25 @@ TEST(pair_matrix, a_pair_whose_ends_are_good_with_others_is_named_as_a_pair) {
   EXPECT_EQ(verdict->localised[0].culprits[0].nodes, (Names{"n2", "n5"}));
 }
 
+TEST(pair_matrix, what_lies_within_the_guard_band_supports_an_accusation_and_makes_none) {
+  const auto unsure = [](const Fleet& fleet, std::size_t sure) {
+    auto results = fleet.judged()->results;
+    std::size_t failed = 0;
+    for (auto& result : results) {
+      if (result.outcome == Outcome::fail && failed++ >= sure) result.outcome = Outcome::conditional_fail;
+    }
+    return localise_pairs(fleet.plan, results).at(0);
+  };
+  const auto pair = unsure(Fleet({kPairs}, 6, with_both("n2", "n5")), 0);
+  EXPECT_TRUE(pair.culprits.empty());
+  EXPECT_EQ(pair.state, "undecided");
+  EXPECT_EQ(pair.reason, "1 of 15 pairs fall short; 1 of them so little that the measurement cannot tell, which accuses nobody.");
+  EXPECT_TRUE(unsure(Fleet({kPairs}, 6, with("n3")), 0).culprits.empty());
+  const auto node = unsure(Fleet({kPairs}, 6, with("n3")), 1);
+  ASSERT_EQ(node.culprits.size(), 1U) << "one that is sure, and four that agree with it";
+  EXPECT_EQ(node.culprits[0].nodes, Names{"n3"});
+}
+
 TEST(pair_matrix, where_every_pair_is_short_nobody_is_accused) {
   const auto verdict = Fleet({kPairs}, 5, [](const Names&) { return true; }).judged();
   EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
