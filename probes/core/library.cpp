@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <ranges>
 
 #include <dlfcn.h>
@@ -66,6 +67,8 @@ Library Library::open(std::span<const std::string_view> names, std::string_view 
   const char* variable = std::getenv(kLibraryPathVariable);
   const auto folders = library_folders(more_folders, variable == nullptr ? "" : variable, own_folder());
   std::string last_words;
+  static std::mutex loading;  // the loader has a lock of its own, which ThreadSanitizer does not see: it would report every constructor
+  const std::lock_guard guard(loading);
   for (const auto& folder : folders) {
     for (const auto name : names) {
       const std::string file = folder.empty() ? std::string(name) : fmt::format("{}/{}", folder, name);
