@@ -78,7 +78,10 @@ std::vector<double> Lanes::write_until_all_were_sampled(VerbsEndpoint& endpoint,
   Stream stream(endpoint, plan_, layout_apart(plan_.area()), VerbsOperation::write, station_.stall_limit());
   Windows windows(stream, plan_.size, sampling.window, go_on_unless_stopped);
   std::vector<double> rates;
-  for (std::size_t i = 0; i < sampling.warmup + sampling.windows; ++i) rates.push_back(windows.next());
+  for (std::size_t i = 0; i < sampling.warmup + sampling.windows; ++i) {
+    rates.push_back(windows.next());
+    group_.check();  // who hears first why another gives up does not take its own broken messages for the reason
+  }
   Arrival others(group_);
   while (!others.here()) (void)stream.pump();  // load for those who still sample
   others.get();
@@ -97,9 +100,17 @@ std::vector<FlowTaken> Lanes::phase(const std::vector<std::size_t>& active, cons
   if (writes) out_->memory->write(0, area, [&](std::span<std::byte> bytes) { fill_messages(bytes, plan_, stamp_of(out_->flow)); });
   group_.barrier();
   json mine = json::object();
-  if (writes) mine[fmt::format("source {}", out_->flow)] = write_until_all_were_sampled(*out_->endpoint, sampling);
-  else group_.barrier();  // all were sampled
-  group_.barrier();       // what was written lies in its target's memory
+  if (writes) {
+    try {
+      mine[fmt::format("source {}", out_->flow)] = write_until_all_were_sampled(*out_->endpoint, sampling);
+    } catch (const std::exception& error) {
+      group_.fail(error.what());  // before these queue pairs are gone, or the others' messages break first
+      throw;
+    }
+  } else {
+    group_.barrier();  // all were sampled
+  }
+  group_.barrier();  // what was written lies in its target's memory
   for (const End& end : in_) {
     if (!at_work(end)) continue;
     const auto count = [&](std::span<const std::byte> bytes) { return count_mismatches(bytes, plan_, stamp_of(end.flow)); };
