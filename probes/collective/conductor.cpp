@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "probes/core/recorder.h"
 #include "probes/collective/batches.h"
 #include "probes/collective/fleet.h"
 #include "probes/collective/limits.h"
 #include "probes/collective/sizes.h"
+#include "probes/core/recorder.h"
 
 namespace assay {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "probes/collective/operation.h"
 #include "probes/core/sizes.h"
 #include "probes/core/units.h"
-#include "probes/collective/operation.h"
 
 namespace assay {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "probes/cuda/device.h"
 #include "probes/collective/pattern.h"
+#include "probes/cuda/device.h"
 
 namespace assay {
 

@@ -6,20 +6,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "probes/core/host_facts.h"
-#include "probes/core/probe.h"
-#include "probes/core/recorder.h"
-#include "probes/cuda/device.h"
-#include "probes/cuda/device_record.h"
-#include "probes/nccl/communicator.h"
 #include "probes/collective/conductor.h"
-#include "probes/nccl/environment.h"
 #include "probes/collective/fleet.h"
 #include "probes/collective/limits.h"
 #include "probes/collective/local_ranks.h"
+#include "probes/core/host_facts.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/sizes.h"
+#include "probes/cuda/device.h"
+#include "probes/cuda/device_record.h"
+#include "probes/nccl/communicator.h"
+#include "probes/nccl/environment.h"
 #include "probes/nccl/outcome.h"
 #include "probes/nccl/rank_process.h"
-#include "probes/core/sizes.h"
 
 namespace assay {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "probes/collective/operation.h"
 #include "probes/core/library.h"
 #include "probes/core/units.h"
 #include "probes/cuda/device.h"
-#include "probes/collective/operation.h"
 
 struct ncclComm;  // what ncclComm_t points to
 

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "probes/core/probe.h"
 #include "probes/collective/conductor.h"
+#include "probes/core/probe.h"
 
 namespace assay {
 

@@ -21,8 +21,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "orchestrator/digest.h"
-#include "orchestrator/launch.h"
+#include "orchestrator/files/digest.h"
+#include "orchestrator/launch/agent.h"
 #include "probes/core/host_facts.h"
 
 namespace assay::test {

@@ -9,11 +9,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "orchestrator/launch_muster.h"
-#include "orchestrator/launch_srun.h"
-#include "orchestrator/side_by_side.h"
-#include "orchestrator/stream.h"
-#include "orchestrator/tls.h"
+#include "orchestrator/launch/listener.h"
+#include "orchestrator/launch/slurm.h"
+#include "orchestrator/run/all_of.h"
+#include "orchestrator/wire/stream.h"
+#include "orchestrator/wire/tls.h"
 #include "tests/e2e/agents.h"
 
 namespace assay {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/protocol.h"
+#include "orchestrator/wire/protocol.h"
 #include "tests/e2e/agents.h"
 
 namespace assay {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/node_tree.h"
+#include "orchestrator/node/process_tree.h"
 #include "tests/e2e/agents.h"
 
 namespace assay {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "orchestrator/node_tree.h"
+#include "orchestrator/node/process_tree.h"
 #include "tests/e2e/agents.h"
 
 namespace assay {

@@ -2,11 +2,11 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "reports/canonical_json.h"
-#include "reports/dsse.h"
-#include "reports/keys.h"
-#include "reports/manifest.h"
-#include "reports/statement.h"
+#include "reports/dossier/canonical_json.h"
+#include "reports/dossier/dsse.h"
+#include "reports/dossier/keys.h"
+#include "reports/dossier/statement.h"
+#include "reports/evidence/manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace assay;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "orchestrator/import.h"
+#include "orchestrator/import/import.h"
 #include "probes/core/units.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "orchestrator/profile.h"
+#include "orchestrator/plan/profile.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace assay;

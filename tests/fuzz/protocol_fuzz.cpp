@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "orchestrator/protocol.h"
+#include "orchestrator/wire/protocol.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "orchestrator/site.h"
+#include "orchestrator/site/site.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace assay;

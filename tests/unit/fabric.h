@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/dice.h"
-#include "orchestrator/localise.h"
+#include "orchestrator/judge/localiser.h"
+#include "orchestrator/simulate/random.h"
 
 namespace assay::fixture {
 

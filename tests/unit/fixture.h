@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "orchestrator/digest.h"
-#include "orchestrator/evidence.h"
-#include "orchestrator/plan.h"
+#include "orchestrator/files/digest.h"
+#include "orchestrator/judge/evidence.h"
+#include "orchestrator/plan/plan.h"
 #include "probes/core/recorder.h"
 
 namespace assay::fixture {

@@ -1,4 +1,4 @@
-add_executable(unit_gpu unit/gpu_choice_test.cpp unit/library_test.cpp unit/gemm_arithmetic_test.cpp)
+add_executable(unit_gpu unit/cuda/gpu_choice_test.cpp unit/cuda/library_test.cpp unit/cuda/gemm_arithmetic_test.cpp)
 target_link_libraries(unit_gpu PRIVATE assay_gpu GTest::gtest_main)
 # A library to open and to miss functions in.
 add_library(fake_library SHARED fakes/fake_library.cpp)
@@ -10,7 +10,7 @@ gtest_discover_tests(unit_gpu PROPERTIES LABELS unit)
 
 if(ASSAY_WITH_CUDA)
   # Neither driver nor GPU is needed: NVIDIA's headers on the host, and what a probe refuses before it looks for a GPU.
-  add_executable(unit_cuda unit/quantise_test.cpp unit/cuda_gemm_test.cpp)
+  add_executable(unit_cuda unit/cuda/quantise_test.cpp unit/cuda/cuda_gemm_test.cpp)
   target_link_libraries(unit_cuda PRIVATE assay_gpu CUDA::cudart_static GTest::gtest_main)
   target_compile_definitions(unit_cuda PRIVATE CUDA_GEMM="$<TARGET_FILE:cuda_gemm>")
   add_dependencies(unit_cuda cuda_gemm)

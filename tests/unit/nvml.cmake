@@ -1,4 +1,4 @@
-add_executable(unit_nvml unit/nvml_test.cpp unit/gpu_watch_test.cpp unit/gpu_health_test.cpp)
+add_executable(unit_nvml unit/nvml/nvml_test.cpp unit/nvml/gpu_watch_test.cpp unit/nvml/gpu_health_test.cpp)
 target_link_libraries(unit_nvml PRIVATE assay_nvml health_facts GTest::gtest_main)
 target_compile_definitions(unit_nvml PRIVATE FAKE_NVML="$<TARGET_FILE:fake_nvml>" FAKE_NVML_STATES="${CMAKE_CURRENT_SOURCE_DIR}/fakes/nvml"
   HEALTH_GPU="$<TARGET_FILE:health_gpu>" HEALTH_INVENTORY="$<TARGET_FILE:health_inventory>" POWER_SAMPLER="$<TARGET_FILE:power_sampler>")

@@ -1,4 +1,4 @@
-add_executable(unit_power_health unit/rapl_test.cpp unit/smbios_test.cpp unit/machine_test.cpp unit/inventory_test.cpp)
+add_executable(unit_power_health unit/power/rapl_test.cpp unit/health/smbios_test.cpp unit/health/machine_test.cpp unit/health/inventory_test.cpp)
 target_link_libraries(unit_power_health PRIVATE power_instruments health_facts GTest::gtest_main)
 target_compile_definitions(unit_power_health PRIVATE
   POWER_SAMPLER="$<TARGET_FILE:power_sampler>" HEALTH_INVENTORY="$<TARGET_FILE:health_inventory>")

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/digest.h"
-#include "orchestrator/judge.h"
+#include "orchestrator/files/digest.h"
+#include "orchestrator/judge/judge.h"
 #include "probes/core/recorder.h"
 #include "probes/core/utc_time.h"
 

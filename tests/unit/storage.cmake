@@ -2,7 +2,7 @@ add_executable(fake_fio fakes/fake_fio.cpp)
 target_link_libraries(fake_fio PRIVATE assay_flags)
 set_target_properties(fake_fio PROPERTIES OUTPUT_NAME fio RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/fio)
 
-add_executable(unit_storage unit/fio_output_test.cpp unit/fio_test.cpp unit/checkpoint_test.cpp)
+add_executable(unit_storage unit/storage/fio_output_test.cpp unit/storage/fio_test.cpp unit/workloads/checkpoint_test.cpp)
 target_link_libraries(unit_storage PRIVATE assay_fio assay_checkpoint GTest::gtest_main)
 target_compile_definitions(unit_storage PRIVATE ASSAY_GOLDEN="${CMAKE_CURRENT_SOURCE_DIR}/golden"
   ASSAY_FAKES="${CMAKE_CURRENT_BINARY_DIR}/fakes/fio"

@@ -1,4 +1,4 @@
-add_executable(unit_verbs unit/verbs_facts_test.cpp unit/verbs_messages_test.cpp unit/verbs_affinity_test.cpp)
+add_executable(unit_verbs unit/verbs/verbs_facts_test.cpp unit/verbs/verbs_messages_test.cpp unit/verbs/verbs_affinity_test.cpp)
 target_link_libraries(unit_verbs PRIVATE assay_verbs_facts GTest::gtest_main)
 gtest_discover_tests(unit_verbs PROPERTIES LABELS unit)
 
@@ -20,7 +20,7 @@ if(TARGET verbs_bandwidth)
   target_compile_definitions(fake_cuda_without_dmabuf PRIVATE ASSAY_WITHOUT_DMABUF)
   add_fake(old_verbs libibverbs old_verbs fakes/fake_library.cpp)
   add_fake(old_cuda libcuda old_cuda fakes/fake_library.cpp)
-  add_executable(unit_verbs_process unit/verbs_process_test.cpp unit/verbs_gpu_test.cpp)
+  add_executable(unit_verbs_process unit/verbs/verbs_process_test.cpp unit/verbs/verbs_gpu_test.cpp)
   target_link_libraries(unit_verbs_process PRIVATE assay_core GTest::gtest_main)
   target_compile_definitions(unit_verbs_process PRIVATE
     VERBS_BANDWIDTH="$<TARGET_FILE:verbs_bandwidth>" VERBS_LATENCY="$<TARGET_FILE:verbs_latency>" VERBS_TRAFFIC="$<TARGET_FILE:verbs_traffic>"

@@ -1,0 +1,221 @@
+// bundle: choosing and hashing the files, staging them, and the system's tar for the archive.
+#include "orchestrator/cli/bundle.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "orchestrator/files/child.h"
+#include "orchestrator/files/digest.h"
+#include "probes/core/suggest.h"
+#include "profiles/embedded.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Seconds kTarDeadline{600};  // a gigabyte of libraries onto a slow shared drive
+constexpr const char* kRoot = "assay-" ASSAY_VERSION;
+
+/// What the probes open at run time and a node with a driver alone does not have.
+constexpr std::array<const char*, 2> kLibraries = {"libcublasLt.so.13", "libnccl.so.2"};
+
+/// Where the CUDA Toolkit and the distributions' packages put them.
+constexpr std::array<const char*, 7> kLibraryFolders = {
+    "/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64", "/usr/lib", "/usr/local/lib"};
+
+constexpr const char* kReadme =
+    "assay " ASSAY_VERSION ", packed by `assay bundle`.\n"
+    "\n"
+    "Check:    sha256sum -c SHA256SUMS\n"
+    "Look:     bin/assay list\n"
+    "Accept:   bin/assay accept --profile NAME --out run      (this machine; --help tells the rest)\n"
+    "\n"
+    "Everything is found relative to bin/assay; unpack it anywhere, as any user, and delete the folder afterwards.\n"
+    "Needed on the machine: Linux, a C library no older than the one assay was built with, the driver of the\n"
+    "accelerator, and fio for the storage probes.\n";
+
+constexpr const char* kNotice =
+    "The libraries in this folder are NVIDIA's and are not part of assay; its licence does not cover them.\n"
+    "libcublasLt comes under the licence agreement of the CUDA Toolkit, libnccl under the licence of NCCL. Whoever passes\n"
+    "this bundle on answers for keeping to them:\n"
+    "  https://docs.nvidia.com/cuda/eula/\n"
+    "  https://github.com/NVIDIA/nccl/blob/master/LICENSE.txt\n";
+
+std::string message(const std::error_code& error) { return error.message(); }
+
+/// Whether `file` begins as a shared library does: a linker script of the same name is none.
+bool is_elf(const fs::path& file) {
+  std::array<char, 4> magic{};
+  std::ifstream(file, std::ios::binary).read(magic.data(), magic.size());
+  return std::string_view(magic.data(), magic.size()) == "\x7f" "ELF";
+}
+
+/// The library from the folders that were named, or from the usual places when none was: whoever names one means that copy.
+std::expected<BundleFile, InputError> library(const std::string& soname, const std::vector<std::string>& named) {
+  const std::vector<std::string> usual(kLibraryFolders.begin(), kLibraryFolders.end());
+  const auto& folders = named.empty() ? usual : named;
+  for (const auto& folder : folders) {
+    const fs::path file = fs::path(folder) / soname;
+    std::error_code error;
+    const fs::path real = fs::canonical(file, error);  // the name is often a link to the version
+    if (error) continue;
+    if (is_elf(real)) return BundleFile{.name = "lib/assay/" + soname, .file = real, .text = "", .executable = false};
+    if (!named.empty()) return std::unexpected(InputError{file, "is not a shared library", "name the folder that has the library itself"});
+  }
+  return std::unexpected(InputError{soname, fmt::format("is not in {}", fmt::join(folders, ", ")),
+                                    "name its folder with --library-path; leave --with-libraries out where the nodes have the library"});
+}
+
+std::expected<std::vector<Program>, InputError> chosen(const Installation& installation, const std::vector<std::string>& wanted) {
+  auto programs = find_programs(installation.probes);
+  if (!programs || wanted.empty()) return programs;
+  std::vector<std::string> names;
+  for (const auto& program : *programs) names.push_back(program.name);
+  for (const auto& name : wanted) {
+    if (std::ranges::find(names, name) == names.end()) {
+      return std::unexpected(InputError{"--probe", fmt::format("'{}' is not a probe of this build", name), suggestion(name, names)});
+    }
+  }
+  std::erase_if(*programs, [&](const Program& program) { return std::ranges::find(wanted, program.name) == wanted.end(); });
+  return programs;
+}
+
+/// The line of SHA256SUMS for each file.
+std::expected<std::string, InputError> sums_of(const std::vector<BundleFile>& files) {
+  std::string sums;
+  for (const auto& one : files) {
+    const auto digest = one.file.empty() ? sha256(one.text) : sha256_of_file(one.file);
+    if (!digest) return std::unexpected(digest.error());
+    sums += fmt::format("{}  {}\n", *digest, one.name);
+  }
+  return sums;
+}
+
+/// A folder beside `out` that is gone with this object: a bundle appears whole or not at all.
+class Staging {
+ public:
+  explicit Staging(const fs::path& out) {
+    std::string name = out.string() + ".partial-XXXXXX";
+    if (::mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  ~Staging() {
+    std::error_code ignored;  // what cannot be removed lies under a name that says what it is
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  /// Empty when it could not be made; errno says why.
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::optional<InputError> stage(const std::vector<BundleFile>& files, const fs::path& root) {
+  using enum fs::perms;
+  constexpr fs::perms kData = owner_read | owner_write | group_read | others_read;
+  constexpr fs::perms kProgram = kData | owner_exec | group_exec | others_exec;
+  try {
+    for (const auto& one : files) {
+      const fs::path target = root / one.name;
+      fs::create_directories(target.parent_path());
+      if (one.file.empty()) {
+        std::ofstream stream(target, std::ios::binary);
+        stream << one.text;
+        if (!stream.flush()) return InputError{target, "cannot be written", "free space, or name another --out"};
+      } else {
+        fs::copy_file(one.file, target);
+      }
+      fs::permissions(target, one.executable ? kProgram : kData);
+    }
+    fs::permissions(root, kProgram);
+    for (const auto& entry : fs::recursive_directory_iterator(root)) {
+      if (entry.is_directory()) fs::permissions(entry, kProgram);  // whatever the umask is
+    }
+  } catch (const fs::filesystem_error& error) {
+    return InputError{root, error.what(), "free space, or name another --out"};
+  }
+  return std::nullopt;
+}
+
+std::optional<InputError> archive(const fs::path& staging, const fs::path& file) {
+  const std::string tar = find_in_path("tar");
+  if (tar.empty()) return InputError{"tar", "is not installed", "install GNU tar, or name a folder with --out"};
+  // `name` sorts by bytes; ustar knows nothing of the machine, and holds files of up to 8 GiB.
+  const auto done = run_child(tar, {"--create", "--file=" + file.string(), "--format=ustar", "--sort=name", "--mtime=@0", "--owner=0", "--group=0",
+                                    "--numeric-owner", "--directory=" + staging.string(), kRoot}, kTarDeadline);
+  if (!done) return done.error();
+  if (done->exit_code != 0) return InputError{tar, fmt::format("ended with exit code {}", done->exit_code), "GNU tar 1.28 or later is needed, and room for the archive"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<std::vector<BundleFile>, InputError> bundle_files(const Installation& installation, const BundleRequest& request) {
+  const auto programs = chosen(installation, request.probes);
+  if (!programs) return std::unexpected(programs.error());
+  std::vector<BundleFile> files;
+  for (const char* name : {"assay", "assay-node", "assay-report"}) {
+    files.push_back({.name = fmt::format("bin/{}", name), .file = fs::path(installation.binaries) / name, .text = "", .executable = true});
+  }
+  for (const auto& program : *programs) {
+    files.push_back({.name = fmt::format("libexec/assay/probes/{}", fs::path(program.path).filename().string()), .file = program.path, .text = "", .executable = true});
+  }
+  for (const auto& [name, text] : embedded_documents()) {
+    files.push_back({.name = fmt::format("share/assay/profiles/{}.json", name), .file = {}, .text = std::string(text), .executable = false});
+  }
+  if (request.with_libraries) {
+    for (const char* soname : kLibraries) {
+      auto found = library(soname, request.library_paths);
+      if (!found) return std::unexpected(found.error());
+      files.push_back(std::move(*found));
+    }
+    files.push_back({.name = "lib/assay/NOTICE", .file = {}, .text = kNotice, .executable = false});
+  }
+  files.push_back({.name = "README", .file = {}, .text = kReadme, .executable = false});
+  files.push_back({.name = "VERSION", .file = {}, .text = ASSAY_VERSION "\n", .executable = false});
+  for (const auto& one : files) {
+    if (std::error_code error; !one.file.empty() && !fs::is_regular_file(one.file, error)) {
+      return std::unexpected(InputError{one.file, error ? message(error) : "is not a file", "a bundle is made from a whole installation: build or install all of assay"});
+    }
+  }
+  std::ranges::sort(files, {}, &BundleFile::name);
+  auto sums = sums_of(files);
+  if (!sums) return std::unexpected(sums.error());
+  files.push_back({.name = "SHA256SUMS", .file = {}, .text = std::move(*sums), .executable = false});
+  return files;
+}
+
+std::expected<void, InputError> write_bundle(const std::vector<BundleFile>& files, const fs::path& out) {
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(out, error))) return std::unexpected(InputError{out, "exists", "name another --out, or remove it"});
+  const fs::path whole = fs::absolute(out);
+  const Staging staging(whole);
+  if (staging.path().empty()) {
+    return std::unexpected(InputError{whole.parent_path(), fmt::format("cannot be written: {}", std::generic_category().message(errno)), "name another --out"});
+  }
+  const fs::path root = staging.path() / kRoot;
+  if (auto problem = stage(files, root)) return std::unexpected(*problem);
+  fs::path result = root;
+  if (out.extension() == ".tar") {
+    result = staging.path() / "bundle.tar";
+    if (auto problem = archive(staging.path(), result)) return std::unexpected(*problem);
+  }
+  fs::rename(result, whole, error);
+  if (error) return std::unexpected(InputError{whole, fmt::format("cannot be written: {}", message(error)), "name another --out"});
+  return {};
+}
+
+}  // namespace assay

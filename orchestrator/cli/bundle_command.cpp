@@ -1,0 +1,44 @@
+// bundle_command: `assay bundle`.
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "orchestrator/cli/bundle.h"
+#include "orchestrator/cli/commands.h"
+#include "orchestrator/cli/stages.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::uintmax_t size_of(const BundleFile& one) { return one.file.empty() ? one.text.size() : fs::file_size(one.file); }
+
+/// A compressed name would promise what the archive is not.
+bool is_compressed_name(const std::string& out) {
+  const fs::path path(out);
+  return path.extension() == ".tgz" || path.stem().extension() == ".tar";
+}
+
+}  // namespace
+
+int command_bundle(const BundleRequest& request, std::string out, bool dry_run) {
+  while (out.size() > 1 && out.ends_with('/')) out.pop_back();
+  if (is_compressed_name(out)) {
+    return report_error({"--out", fmt::format("{} is the name of a compressed archive", out), "write a .tar and compress it: `gzip -n FILE.tar`"});
+  }
+  const auto files = bundle_files(installation(), request);
+  if (!files) return report_error(files.error());
+  std::uintmax_t bytes = 0;
+  for (const auto& one : *files) {
+    bytes += size_of(one);
+    std::cout << one.name << '\n';
+  }
+  if (!dry_run) {
+    if (const auto written = write_bundle(*files, out); !written) return report_error(written.error());
+  }
+  std::cerr << fmt::format("{} files, {} bytes, {} {}\n", files->size(), bytes, dry_run ? "would be written to" : "written to", out);
+  return kExitAccepted;
+}
+
+}  // namespace assay

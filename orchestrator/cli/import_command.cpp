@@ -1,0 +1,95 @@
+// import_command: every file is understood whole before anything is written.
+#include "orchestrator/cli/import_command.h"
+
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "orchestrator/cli/stages.h"
+#include "orchestrator/files/atomic_file.h"
+#include "orchestrator/import/compare.h"
+#include "orchestrator/import/import.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The run directory that `path` would lie in, or nothing.
+std::optional<std::string> run_around(const std::string& path) {
+  std::error_code unknown;  // a folder that cannot be looked into is none of ours
+  for (fs::path folder = fs::weakly_canonical(fs::absolute(path, unknown), unknown).parent_path(); !folder.empty(); folder = folder.parent_path()) {
+    if (fs::exists(folder / "plan.json", unknown) && fs::exists(folder / "journal.jsonl", unknown)) return folder.string();
+    if (folder == folder.root_path()) break;
+  }
+  return std::nullopt;
+}
+
+/// What a run planned and found.
+struct Judged {
+  Plan plan;
+  Verdict verdict;
+};
+
+std::expected<Judged, InputError> judged_run(const std::string& directory) {
+  const auto read = [&](const char* name, const char* hint) -> std::expected<std::string, InputError> {
+    auto bytes = read_file((fs::path(directory) / name).string());
+    if (!bytes) bytes.error().hint = hint;
+    return bytes;
+  };
+  const auto plan_bytes = read("plan.json", "--beside takes the directory of a run");
+  if (!plan_bytes) return std::unexpected(plan_bytes.error());
+  const auto verdict_bytes = read("verdict.json", "judge the run first: assay judge RUN");
+  if (!verdict_bytes) return std::unexpected(verdict_bytes.error());
+  auto plan = read_plan(*plan_bytes, directory + "/plan.json");
+  if (!plan) return std::unexpected(plan.error());
+  auto verdict = read_verdict(*verdict_bytes, directory + "/verdict.json");
+  if (!verdict) return std::unexpected(verdict.error());
+  return Judged{.plan = std::move(*plan), .verdict = std::move(*verdict)};
+}
+
+}  // namespace
+
+int command_import(const ImportArguments& given) {
+  if (!given.out.empty()) {
+    if (const auto run = run_around(given.out)) {
+      return report_error({"--out", fmt::format("{} lies in the run {}", given.out, *run), "an imported figure is never evidence of a run: write it elsewhere"});
+    }
+  }
+  std::optional<Judged> run;
+  if (!given.beside.empty()) {
+    auto judged = judged_run(given.beside);
+    if (!judged) return report_error(judged.error());
+    run = std::move(*judged);
+  }
+  std::string text, table;
+  std::size_t figures = 0;
+  std::size_t left_out = 0;
+  for (const auto& file : given.files) {
+    const auto bytes = read_file(file);
+    if (!bytes) return report_error(bytes.error());
+    const auto import = import_output({.tool = given.tool, .bytes = *bytes, .path = file, .command = given.command});
+    if (!import) return report_error(import.error());
+    text += import_text(*import);
+    if (run) table += beside_text(*import, run->plan, run->verdict);
+    figures += import->figures.size();
+    left_out += import->left_out.size();
+  }
+  if (given.out.empty() && !run) std::cout << text;
+  if (!given.out.empty()) {
+    try {
+      write_new_durably(given.out, text);
+    } catch (const std::system_error& error) {
+      return report_error({"--out", fmt::format("cannot be written: {}", error.what()), "an import is never written over a file"});
+    }
+  }
+  std::cout << table << std::flush;
+  std::cerr << fmt::format("{} figures of {} imported, {} things left out; imported figures are never judged\n", figures, given.tool, left_out);
+  if (!std::cout) return report_error({"stdout", "could not be written whole", "check the disk"});
+  return kExitAccepted;
+}
+
+}  // namespace assay

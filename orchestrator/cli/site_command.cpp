@@ -1,0 +1,288 @@
+// site_command: `assay site`: documents made from what a place has, and a look at every node.
+#include "orchestrator/cli/site_command.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <iostream>
+
+#include <boost/asio/io_context.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "orchestrator/cli/commands.h"
+#include "orchestrator/cli/stages.h"
+#include "orchestrator/files/child.h"
+#include "orchestrator/launch/agent.h"
+#include "orchestrator/launch/kubernetes.h"
+#include "orchestrator/launch/slurm.h"
+#include "orchestrator/plan/programs.h"
+#include "orchestrator/run/all_of.h"
+#include "orchestrator/site/check.h"
+#include "orchestrator/site/topology.h"
+#include "probes/core/record_reader.h"
+#include "probes/core/utc_time.h"
+
+namespace assay {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr Seconds kListDeadline{60};              // for scontrol or kubectl to print a list
+constexpr const char* kInventory = "health_inventory";
+
+/// What a tool of the place prints.
+std::expected<std::string, InputError> ask(const std::string& tool, const std::vector<std::string>& arguments) {
+  const std::string program = find_in_path(tool);
+  if (program.empty()) return std::unexpected(InputError{tool, "is not installed", fmt::format("`assay site --from` asks {} what there is", tool)});
+  auto printed = run_child(program, arguments, kListDeadline);
+  if (!printed) return std::unexpected(printed.error());
+  if (printed->exit_code != 0) return std::unexpected(InputError{tool, fmt::format("ended with exit code {}", printed->exit_code), "its own message stands above"});
+  return std::move(printed->output);
+}
+
+std::expected<nlohmann::ordered_json, InputError> document_from(const SiteSource& source) {
+  if (source.from == "hostfile" || source.from == "ssh-config") {
+    if (source.file.empty()) return std::unexpected(InputError{"--from " + source.from, "needs a file", fmt::format("assay site --from {} FILE", source.from)});
+    const auto text = read_file(source.file);
+    if (!text) return std::unexpected(text.error());
+    return source.from == "hostfile" ? site_from_hostfile(*text, source.file, source.options) : site_from_ssh_config(*text, source.file, source.options);
+  }
+  if (!source.file.empty()) return std::unexpected(InputError{"--from " + source.from, "reads no file", "it asks what there is"});
+  if (source.from == "slurm") {
+    std::vector<std::string> arguments = {"--oneliner", "show", "nodes"};
+    const char* const own = std::getenv("SLURM_JOB_NODELIST");  // inside an allocation: its nodes and no others
+    if (own != nullptr && *own != '\0') {
+      const auto names = expand_host_list(own);
+      if (!names) return std::unexpected(InputError{"SLURM_JOB_NODELIST", names.error(), "it is Slurm's list of the nodes of this job"});
+      arguments.emplace_back(own);
+    }
+    const auto printed = ask("scontrol", arguments);
+    if (!printed) return std::unexpected(printed.error());
+    return site_from_scontrol(*printed, "scontrol", source.options);
+  }
+  std::vector<std::string> arguments;
+  if (!source.kube_namespace.empty()) arguments.push_back("--namespace=" + source.kube_namespace);
+  arguments.insert(arguments.end(), {"get", "pods", "--output=json", "--selector=" + source.selector});
+  const auto printed = ask("kubectl", arguments);
+  if (!printed) return std::unexpected(printed.error());
+  return site_from_pods(*printed, "kubectl", source.options);
+}
+
+/// What `lldpctl -f json` printed on each node: the files NODE.json of a folder.
+std::expected<std::map<std::string, std::string>, InputError> texts_in(const std::string& folder) {
+  std::map<std::string, std::string> texts;
+  std::error_code failed;
+  std::filesystem::directory_iterator entry(folder, failed);
+  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+    if (entry->path().extension() != ".json") continue;
+    auto text = read_file(entry->path());
+    if (!text) return std::unexpected(text.error());
+    texts[entry->path().stem()] = std::move(*text);
+  }
+  if (failed) return std::unexpected(InputError{folder, failed.message(), "give a folder with a file NODE.json of every node"});
+  return texts;
+}
+
+std::expected<Topology, InputError> topology_from(const SiteSource& source, const Site& site) {
+  if (source.from == "lldp") {
+    const auto texts = texts_in(source.file);
+    if (!texts) return std::unexpected(texts.error());
+    return topology_from_lldp(*texts, source.file, site);
+  }
+  const auto text = read_file(source.file);
+  if (!text) return std::unexpected(text.error());
+  return topology_from_ibnetdiscover(*text, source.file, site);
+}
+
+/// When the first line of a record was written, in seconds since 1970, by the clock of the node. Nothing when it does not say.
+std::optional<double> seconds_of_first_line(std::string_view output) {
+  const auto line = parse_json(output.substr(0, output.find('\n')), "record");
+  if (!line || !line->is_object() || !line->contains("time") || !line->at("time").is_string()) return std::nullopt;
+  const auto text = line->at("time").get<std::string>();
+  if (!is_utc_text(text)) return std::nullopt;
+  std::tm parts = {};
+  const char* const rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (rest == nullptr) return std::nullopt;
+  return static_cast<double>(timegm(&parts)) + std::strtod(rest, nullptr);  // ".211Z"
+}
+
+double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+/// Runs health_inventory on a node; the reason when there is no record.
+asio::awaitable<std::string> take_inventory(Agent& agent, const Program& program, NodeAnswer& answer) {
+  const auto delivered = co_await agent.deliver(program.sha256, program.path);
+  if (!delivered) co_return "takes no inventory: " + delivered.error().reason;
+  RunRequest request{.id = "site-check", .sha256 = program.sha256, .arguments = {}, .token = "", .deadline = {60},
+                     .limits = {.memory = {1ULL << 30}, .output = {16 << 20}, .cpu = {60}}};
+  const double before = now_s();
+  const RunResult result = co_await agent.run(std::move(request));
+  const double after = now_s();
+  if (result.outcome != "exited") co_return fmt::format("takes no inventory: {}", result.reason);
+  const auto record = read_record(result.output, program.description);
+  if (!record) co_return "takes no inventory: " + record.error().text();
+  answer.facts = facts_of(agent.facts(), &*record);
+  if (const auto there = seconds_of_first_line(result.output)) answer.clock_offset_s = clock_offset(before, *there, after);
+  co_return record->end.status == Status::complete ? "" : "takes no inventory: " + record->end.reason;
+}
+
+class Checker {
+ public:
+  Checker(const Site& site, int fan_out) : site_(site), fan_out_(fan_out) {}
+
+  std::expected<std::vector<NodeAnswer>, InputError> go() {
+    auto programs = find_programs(installation().probes);
+    if (!programs) return std::unexpected(programs.error());
+    const auto found = std::ranges::find(*programs, kInventory, &Program::name);
+    if (found == programs->end()) {
+      std::cerr << fmt::format("assay: {} is not part of this installation; only what agents say of their hosts is compared\n", kInventory);
+    } else {
+      inventory_ = &*found;
+    }
+    answers_.resize(site_.nodes.size());
+    std::vector<std::string> by_slurm;
+    for (const auto& node : site_.nodes) {
+      if (node.launcher == Launcher::slurm) by_slurm.push_back(node.name);
+    }
+    SlurmTools tools{.agent = installation().binaries + "/assay-node"};
+    if (!by_slurm.empty()) {
+      slurm_ = std::make_unique<SlurmLauncher>(io_.get_executor(), site_, std::move(by_slurm), std::move(tools),
+                                               [](const std::string& who, const std::string& what) { std::cerr << fmt::format("{}: {}\n", who, what); });
+    }
+    std::exception_ptr failure;
+    asio::co_spawn(io_, all(), [&failure](const std::exception_ptr& thrown) { failure = thrown; });
+    io_.run();
+    if (failure) std::rethrow_exception(failure);
+    return std::move(answers_);
+  }
+
+ private:
+  asio::awaitable<void> all() {
+    const std::size_t workers = std::min(site_.nodes.size(), static_cast<std::size_t>(fan_out_));
+    const auto work = [this](std::size_t) { return some(); };
+    co_await side_by_side(workers, work);
+    if (slurm_) co_await slurm_->close();
+    slurm_.reset();
+  }
+
+  asio::awaitable<void> some() {
+    while (next_ < site_.nodes.size()) {
+      const std::size_t index = next_++;
+      co_await one(site_.nodes[index], answers_[index]);
+    }
+  }
+
+  asio::awaitable<void> one(const Node& node, NodeAnswer& answer) {
+    answer.node = node.name;
+    const LaunchOptions options{.agent = installation().binaries + "/assay-node", .slurm = slurm_.get()};
+    auto agent = co_await Agent::start(node, site_, options);
+    if (!agent) {
+      answer.kind = agent.error().kind;
+      answer.reason = agent.error().reason;
+      co_return;
+    }
+    answer.facts = facts_of((*agent)->facts(), nullptr);
+    if (inventory_ != nullptr) answer.reason = co_await take_inventory(**agent, *inventory_, answer);
+    co_await (*agent)->close();
+  }
+
+  const Site& site_;
+  int fan_out_;
+  const Program* inventory_ = nullptr;
+  asio::io_context io_{1};
+  std::unique_ptr<SlurmLauncher> slurm_;
+  std::vector<NodeAnswer> answers_;
+  std::size_t next_ = 0;
+};
+
+std::expected<Site, InputError> site_in(const std::string& file) {
+  if (file.empty()) return this_machine();
+  const auto text = read_file(file);
+  if (!text) return std::unexpected(text.error());
+  return read_site(*text, file);
+}
+
+}  // namespace
+
+int command_site_from(const SiteSource& source) {
+  const auto document = document_from(source);
+  if (!document) return report_error(document.error());
+  const std::string text = document->dump(1) + "\n";
+  if (const auto site = read_site(text, source.from); !site) return report_error(site.error());
+  std::cout << text;
+  return kExitAccepted;
+}
+
+int command_site_cables(const SiteSource& source, const std::string& site_file) {
+  const std::string what = "--from " + source.from;
+  if (source.file.empty()) return report_error({what, "needs a file or folder", fmt::format("assay site --from {} {} --site site.json", source.from, source.from == "lldp" ? "FOLDER" : "FILE")});
+  if (site_file.empty()) return report_error({what, "needs --site", "it adds leaves and switch ports to a site that there is"});
+  const auto site = site_in(site_file);
+  if (!site) return report_error(site.error());
+  const auto topology = topology_from(source, *site);
+  if (!topology) return report_error(topology.error());
+  for (const auto& stranger : topology->strangers) std::cerr << fmt::format("assay: '{}' is in the fabric and not in the site\n", stranger);
+  const Cabled cabled = with_cables(*site, *topology, source.plane);
+  for (const auto& finding : cabled.findings) std::cerr << finding << '\n';
+  if (!cabled.findings.empty()) return kExitRejected;
+  const std::string text = to_json(cabled.site).dump(1) + "\n";
+  if (const auto again = read_site(text, source.from); !again) return report_error(again.error());
+  std::cout << text;
+  return kExitAccepted;
+}
+
+int command_site_check(const std::string& file, int fan_out, bool json) {
+  const auto site = site_in(file);
+  if (!site) return report_error(site.error());
+  const auto answers = Checker(*site, fan_out).go();
+  if (!answers) return report_error(answers.error());
+  const SiteCheck check = compare_nodes(*answers);
+  std::cout << (json ? check_document(check).dump(1) + "\n" : check_text(check));
+  if (!check.alike()) return kExitRejected;
+  return check.unreachable.empty() && check.partial.empty() ? kExitAccepted : kExitIncomplete;
+}
+
+int command_site_sbatch(const std::string& file, const std::string& profile) {
+  const auto site = site_in(file);
+  if (!site) return report_error(site.error());
+  std::vector<std::string> nodes;
+  for (const auto& node : site->nodes) {
+    if (node.launcher == Launcher::slurm) nodes.push_back(node.name);
+  }
+  if (nodes.empty()) return report_error({file.empty() ? "--site" : file, "has no node of launcher slurm", "`assay site --from slurm` writes one that has"});
+  const auto is_plain = [](const std::string& text) { return text.find_first_of("'\n") == std::string::npos; };
+  const std::string path = std::filesystem::absolute(file);
+  if (!is_plain(path) || !is_plain(profile)) return report_error({path, "has a quote or a line end in its name", "rename it"});
+  std::cout << "#!/bin/bash\n# Written by `assay site sbatch`. Submit it with `sbatch`; the verdict is the job's exit code.\n";
+  const auto say = [](std::string_view option, const std::string& value) {
+    if (!value.empty()) std::cout << fmt::format("#SBATCH --{}={}\n", option, value);
+  };
+  const SlurmOptions& slurm = site->slurm;
+  say("job-name", "assay-accept");
+  say("nodes", std::to_string(nodes.size()));
+  say("nodelist", fmt::format("{}", fmt::join(nodes, ",")));
+  say("partition", slurm.partition);
+  say("account", slurm.account);
+  say("qos", slurm.qos);
+  say("reservation", slurm.reservation);
+  say("constraint", slurm.constraint);
+  say("time", slurm.time);
+  say("gres", slurm.gres);
+  if (slurm.gpus_per_node > 0) say("gpus-per-node", std::to_string(slurm.gpus_per_node));
+  say("output", "assay-%j.log");
+  std::cout << "#SBATCH --exclusive\n#SBATCH --no-kill\n# Two minutes before the time limit: let running steps end, keep all, judge.\n#SBATCH --signal=B:INT@120\n"
+            << fmt::format("exec assay accept --profile '{}' --site '{}' --out \"assay-run-$SLURM_JOB_ID\"\n", profile, path)
+            << "# Went the time out? In another such job: assay run --resume assay-run-<the first job's id>\n";
+  return kExitAccepted;
+}
+
+int command_site_manifest(const std::string& image, const std::string& kube_namespace, const std::string& directory) {
+  const auto manifest = kubernetes_manifest(image, kube_namespace, directory);
+  if (!manifest) return report_error({"assay site manifest", manifest.error(), "names are of lower-case letters, digits and hyphens"});
+  std::cout << *manifest;
+  return kExitAccepted;
+}
+
+}  // namespace assay

@@ -1,0 +1,45 @@
+// stages: the stages that several commands share.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/cli/commands.h"
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/plan.h"
+#include "orchestrator/run/run.h"
+
+namespace assay {
+
+/// A plan and the programs it was made with.
+struct Prepared {
+  Plan plan;
+  std::vector<Program> programs;
+};
+
+/// Reads profile and site, finds the probes, plans.
+std::expected<Prepared, InputError> prepare(const PlanRequest& request);
+
+/// "12 steps on 2 nodes, 24 cells, about 3:10; 4 cells have no probe: …" for people.
+std::string plan_summary(const Plan& plan);
+
+/// Carries the plan of `directory` out, or goes on with it.
+std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, const RunWish& wish);
+
+/// Judges the run in `directory` and writes verdict.json.
+std::expected<Verdict, InputError> judge_directory(const std::string& directory);
+
+/// The durations that a wish names; nothing for those that it does not.
+struct RunTimes {
+  std::optional<Seconds> deadline, patience;
+};
+
+/// The durations of `wish`; an error that names the option.
+std::expected<RunTimes, InputError> times_of(const RunWish& wish);
+
+/// Prints the error on stderr; returns kExitBadInput.
+int report_error(const InputError& error);
+
+}  // namespace assay

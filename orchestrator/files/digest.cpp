@@ -1,0 +1,66 @@
+// digest: OpenSSL's SHA-256, by its low-level functions. EVP would drag providers, a configuration file and dlopen into
+// assay-node, which is one static file. Deprecated since OpenSSL 3.0 and still in 3.x; go back to EVP when they go.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include "orchestrator/files/digest.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <stdexcept>
+
+#include <openssl/sha.h>
+
+namespace assay {
+namespace {
+
+class Sha256 {
+ public:
+  Sha256() {
+    if (SHA256_Init(&context_) != 1) throw std::runtime_error("OpenSSL has no SHA-256");
+  }
+  void add(std::string_view bytes) {
+    if (SHA256_Update(&context_, bytes.data(), bytes.size()) != 1) throw std::runtime_error("SHA-256 update failed");
+  }
+  std::string hex() {
+    std::array<unsigned char, SHA256_DIGEST_LENGTH> raw = {};
+    if (SHA256_Final(raw.data(), &context_) != 1) throw std::runtime_error("SHA-256 final failed");
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string text;
+    for (const unsigned char byte : raw) {
+      text += kDigits[byte >> 4U];
+      text += kDigits[byte & 15U];
+    }
+    return text;
+  }
+
+ private:
+  SHA256_CTX context_ = {};
+};
+
+}  // namespace
+
+std::string sha256(std::string_view bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.hex();
+}
+
+std::expected<std::string, InputError> sha256_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::unexpected(InputError{path, "cannot be read", "check the path and its permissions"});
+  Sha256 hash;
+  std::array<char, 1 << 16> piece;
+  while (file.read(piece.data(), piece.size()) || file.gcount() > 0) {
+    hash.add({piece.data(), static_cast<std::size_t>(file.gcount())});
+  }
+  if (file.bad()) return std::unexpected(InputError{path, "could not be read whole", "check the disk"});
+  return hash.hex();
+}
+
+bool is_sha256(std::string_view text) {
+  constexpr std::size_t kHexDigits = 64;
+  return text.size() == kHexDigits &&
+         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+}  // namespace assay

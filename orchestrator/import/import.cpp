@@ -1,0 +1,62 @@
+// import: which reader, and the one place where their refusals become errors.
+#include "orchestrator/import/import.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/import/reading.h"
+#include "probes/core/suggest.h"
+
+namespace assay {
+namespace {
+
+using Reader = void (*)(std::string_view, ImportSource&, Figures&);
+
+/// The readers of one tool; nothing where it has no such form that is for programs.
+struct Readers {
+  std::string_view tool;
+  Reader text;
+  Reader json;
+  const char* hint;  ///< how to get a form that can be read
+};
+
+constexpr Readers kReaders[] = {
+    {"nccl-tests", read_nccl_tests_text, read_nccl_tests_json, ""},
+    {"perftest", read_perftest_text, read_perftest_json, ""},
+    {"nvbandwidth", nullptr, read_nvbandwidth, "run it with --json: `nvbandwidth -j > FILE`"},
+    {"fio", nullptr, read_fio, "run it with --output-format=json+"},
+    {"osu", read_osu, nullptr, "import the text that it prints"},
+};
+
+InputError located(const std::string& path, const ImportRefusal& refusal) {
+  return {refusal.where.empty() ? path : fmt::format("{}: {}", path, refusal.where), refusal.what, refusal.hint};
+}
+
+}  // namespace
+
+std::expected<Import, InputError> import_output(const ImportRequest& request) {
+  const auto* readers = std::ranges::find(kReaders, request.tool, &Readers::tool);
+  if (readers == std::end(kReaders)) {
+    const std::vector<std::string> names(kImportTools.begin(), kImportTools.end());
+    return std::unexpected(InputError{"", fmt::format("'{}' is not a tool whose output can be imported", request.tool), suggestion(request.tool, names)});
+  }
+  const bool json = document_begin(request.bytes).has_value();
+  const Reader reader = json ? readers->json : readers->text;
+  if (reader == nullptr) return std::unexpected(InputError{request.path, fmt::format("is {}, which is not imported from {}", json ? "JSON" : "text", request.tool), readers->hint});
+  Import import;
+  import.source = {.tool = request.tool, .form = json ? "json" : "text", .version = "", .command = request.command,
+                   .file = std::filesystem::path(request.path).filename().string(), .bytes = request.bytes.size(), .sha256 = sha256(request.bytes), .facts = {}};
+  Figures figures;
+  try {
+    reader(request.bytes, import.source, figures);
+    figures.give(import);
+  } catch (const ImportRefusal& refusal) {
+    return std::unexpected(located(request.path, refusal));
+  }
+  return import;
+}
+
+}  // namespace assay

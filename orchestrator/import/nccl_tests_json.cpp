@@ -1,0 +1,133 @@
+// nccl_tests_json: what nccl-tests writes with -J. Its `env` is the whole environment, passwords and all: only what
+// steers NCCL is kept.
+#include <fmt/format.h>
+
+#include "orchestrator/import/import.h"
+#include "orchestrator/import/reading.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kHint = "nccl-tests writes this document with -J FILE; a run that was killed leaves half of it";
+
+void take_arguments(Fields& top, ImportSource& source) {
+  std::string command;
+  for (const auto& argument : top.list("args")) {
+    if (!argument.is_string()) throw ImportRefusal{"args", "must be texts", ""};
+    command += (command.empty() ? "" : " ") + argument.get<std::string>();
+  }
+  source.command = command;
+  for (const auto& variable : top.list("env")) {
+    if (!variable.is_string()) throw ImportRefusal{"env", "must be texts", ""};
+    const auto& text = variable.get_ref<const std::string&>();
+    const auto equals = text.find('=');
+    if (text.starts_with("NCCL_") && equals != std::string::npos) source.facts["env." + text.substr(0, equals)] = text.substr(equals + 1);
+  }
+}
+
+void take_settings(const json& document, ImportSource& source) {
+  Fields config(document, "config");
+  for (const char* name : {"nthreads", "ngpus", "warmup_iters", "iterations", "aggregated_iterations", "validation"}) source.facts[name] = config.whole(name);
+  config.pass_over({"minimum_bytes", "maximum_bytes", "step_factor", "step_bytes", "graph", "blocking_collectives", "per_iter_timing", "per_iter_skip",
+                    "parallel_init", "unalign"});
+  for (const auto& device : config.list("devices")) {
+    Fields one(device, "config.devices");
+    one.pass_over({"rank", "group", "pid", "hostname", "device", "device_hex", "device_info"});
+    one.done();
+  }
+  config.done();
+}
+
+/// The figures of one place, "out_of_place" or "in_place"; false when its data were wrong, so that no speed of it counts.
+bool take_place(const json& document, const std::string& path, Values at, const std::string& place, Figures& figures) {
+  at["place"] = place;
+  Fields one(document, path);
+  const json& wrong = one.need("nwrong");
+  const json* time = one.optional("time");
+  const json* cpu_time = one.optional("cpu_time");
+  const json* algbw = one.optional("alg_bw");
+  const json* busbw = one.optional("bus_bw");
+  one.done();
+  if (wrong.is_number()) {
+    figures.count({.metric = "mismatches", .unit = "1", .statistic = "count"}, at, wrong.get<double>(), path + ".nwrong");
+    if (wrong.get<double>() > 0) {
+      figures.leave_out(path, "time, algbw, busbw", "elements were wrong: the speed of wrong data says nothing");
+      return false;
+    }
+  } else if (wrong.is_null() || (wrong.is_string() && is_absent(wrong.get_ref<const std::string&>()))) {
+    figures.leave_out(path + ".nwrong", "count mismatches", "the tool ran without checking its data");
+  } else {
+    throw ImportRefusal{path + ".nwrong", "is no number", ""};
+  }
+  if (cpu_time != nullptr) figures.field({.metric = "cpu_time", .unit = "s", .statistic = "mean", .factor = 1e-6}, at, cpu_time, path + ".cpu_time");
+  else figures.field({.metric = "time", .unit = "s", .statistic = "mean", .factor = 1e-6}, at, time, path + ".time");
+  figures.field({.metric = "algbw", .unit = "B/s", .statistic = "mean", .factor = 1e9}, at, algbw, path + ".alg_bw");
+  figures.field({.metric = "busbw", .unit = "B/s", .statistic = "mean", .factor = 1e9}, at, busbw, path + ".bus_bw");
+  return true;
+}
+
+/// The times of single iterations, which are the tool's own summary of them.
+void take_iterations(const json& document, const std::string& path, Values at, const std::string& place, Figures& figures) {
+  at["place"] = place;
+  Fields one(document, path);
+  const std::pair<const char*, const char*> kStatistics[] = {{"min_us", "min"}, {"max_us", "max"}, {"p50_us", "p50"}, {"p95_us", "p95"}, {"p99_us", "p99"}};
+  for (const auto& [field, statistic] : kStatistics) figures.field({.metric = "time", .unit = "s", .statistic = statistic, .factor = 1e-6}, at, one.optional(field), one.path(field));
+  one.pass_over({"skipped_iterations", "avg_us", "stdev_us", "cv_pct", "times_us", "per_process_max_times_us"});
+  one.done();
+}
+
+void take_result(const json& document, const std::string& path, const std::string& operation, Figures& figures) {
+  Fields result(document, path);
+  Values at;
+  if (!operation.empty()) at["operation"] = operation;
+  at["size"] = result.whole("size");
+  at["type"] = result.text("type");
+  const std::string redop = result.text("redop");
+  if (redop != "none" && !redop.empty()) at["redop"] = redop;
+  const auto root = whole_from(trimmed(result.text("root")));
+  if (!root) throw ImportRefusal{result.path("root"), "is no whole number", ""};
+  if (*root >= 0) at["root"] = *root;
+  result.pass_over({"count", "actual_iterations", "experiment_name"});
+  for (const char* place : {"out_of_place", "in_place"}) {
+    const json* one = result.optional(place);
+    const std::string iterations = std::string(place) + "_per_iter";
+    const json* each = result.optional(iterations);
+    if (one == nullptr || one->is_null()) {
+      figures.leave_out(result.path(place), "time, algbw, busbw", "the tool did not measure this place");
+    } else if (take_place(*one, result.path(place), at, place, figures) && each != nullptr) {
+      take_iterations(*each, result.path(iterations), at, place, figures);
+    }
+  }
+  result.done();
+}
+
+}  // namespace
+
+void read_nccl_tests_json(std::string_view text, ImportSource& source, Figures& figures) {
+  const json document = document_of(text, figures, kHint);
+  Fields top(document, "");
+  source.facts["format"] = top.whole("version");
+  source.facts["nccl_version"] = top.whole("nccl_version");
+  take_arguments(top, source);
+  take_settings(top.need("config"), source);
+  Fields bounds(top.need("out_of_bounds"), "out_of_bounds");
+  source.facts["out_of_bounds"] = bounds.whole("count");
+  bounds.pass_over({"okay"});
+  bounds.done();
+  (void)top.need("average_bus_bandwidth");  // its presence shows that the run ended; an average over all sizes is no figure
+  figures.leave_out("average_bus_bandwidth", "average bus bandwidth", "an average over all sizes is no figure of any of them");
+  const std::string operation = operation_of(source.command);
+  const json& results = top.list("results");
+  for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], fmt::format("results[{}]", i), operation, figures);
+  if (const json* errors = top.optional("errors")) {
+    for (const auto& error : *errors) {
+      if (error.is_string() && !error.get_ref<const std::string&>().empty()) figures.leave_out("errors", "a remark of NCCL", error.get<std::string>());
+    }
+  }
+  top.pass_over({"start_time", "end_time"});
+  top.done();
+}
+
+}  // namespace assay

@@ -1,0 +1,117 @@
+// osu: the tables of the OSU micro-benchmarks. Their MB is 1e6 bytes.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "orchestrator/import/import.h"
+#include "orchestrator/import/reading.h"
+
+namespace assay {
+namespace {
+
+struct Column {
+  std::string_view head;
+  const char* metric;  ///< empty: a coordinate or a count that is passed over
+  const char* statistic;
+  const char* unit;
+  double factor;
+};
+
+constexpr Column kColumns[] = {
+    {"Size", "", "", "", 0},
+    {"Iterations", "", "", "", 0},
+    {"Validation", "", "", "", 0},
+    {"Latency (us)", "latency", "mean", "s", 1e-6},
+    {"Avg Latency(us)", "latency", "mean", "s", 1e-6},
+    {"Min Latency(us)", "latency", "fastest_rank", "s", 1e-6},
+    {"Max Latency(us)", "latency", "slowest_rank", "s", 1e-6},
+    {"P50 Tail Lat(us)", "latency", "p50", "s", 1e-6},
+    {"P90 Tail Lat(us)", "latency", "p90", "s", 1e-6},
+    {"P95 Tail Lat(us)", "latency", "p95", "s", 1e-6},
+    {"P99 Tail Lat(us)", "latency", "p99", "s", 1e-6},
+    {"Bandwidth (MB/s)", "bandwidth", "mean", "B/s", 1e6},
+    {"MB/s", "bandwidth", "mean", "B/s", 1e6},
+    {"Messages/s", "message_rate", "mean", "1/s", 1},
+};
+
+class Reader {
+ public:
+  Reader(ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
+
+  void line(const TextLine& line) {
+    if (line.text.empty()) return;
+    if (!line.text.starts_with('#')) return row(line);
+    const auto body = trimmed(line.text.substr(1));
+    if (body.empty()) return;
+    if (body.starts_with("OSU ")) return title(line, body);
+    if (test_.empty()) throw ImportRefusal{line.from(), "stands before the title '# OSU …'", "save the output from its beginning"};
+    constexpr std::array<std::string_view, 7> kSettings = {"Datatype:", "[ pairs:", "Window creation:", "Synchronization:", "Send Buffer on", "Rank 0 Memory on", "Number of"};
+    if (std::ranges::any_of(kSettings, [&](std::string_view setting) { return body.starts_with(setting); })) {
+      return void(source_.facts[fmt::format("setting.{}", ++settings_)] = std::string(body));
+    }
+    heads(line, body);
+  }
+
+  void end() const {
+    if (columns_.empty()) throw ImportRefusal{"", "has no table", "import what an OSU benchmark printed"};
+  }
+
+ private:
+  void title(const TextLine& line, std::string_view body) {
+    if (!test_.empty()) throw ImportRefusal{line.from(), "a second run begins", "import one run a file"};
+    const auto version = body.rfind(" v");
+    if (version == std::string_view::npos || body.find(" Test") == std::string_view::npos) throw ImportRefusal{line.from(), "is no title of an OSU benchmark", "'# OSU MPI Bandwidth Test v7.5'"};
+    test_ = std::string(body.substr(0, version));
+    source_.version = std::string(body.substr(version + 2));
+    source_.facts["test"] = test_;
+  }
+
+  void heads(const TextLine& line, std::string_view body) {
+    if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run a file"};
+    while (!body.empty()) {
+      const auto* column = std::ranges::find_if(kColumns, [&](const Column& one) { return body.starts_with(one.head); });
+      const bool whole = column != std::end(kColumns) && (body.size() == column->head.size() || body[column->head.size()] == ' ' || body[column->head.size()] == '\t');
+      if (!whole) throw ImportRefusal{line.from(), fmt::format("'{}' is no column that this importer knows", body.substr(0, body.find("  "))), "leave options that add columns out"};
+      columns_.push_back(column);
+      body = trimmed(body.substr(column->head.size()));
+    }
+    if (columns_.front()->head == "Iterations" || columns_.front()->head == "Validation") throw ImportRefusal{line.from(), "has no size", ""};
+  }
+
+  void row(const TextLine& line) {
+    const auto words = words_of(line.text);
+    if (columns_.empty() || !number_from(words.front())) throw ImportRefusal{line.from(), "is no line of an OSU benchmark", "save the tool's own output, without what other programs print"};
+    if (words.size() != columns_.size()) throw ImportRefusal{line.from(), fmt::format("{} columns where the head has {}", words.size(), columns_.size()), "columns that ran together, or a line cut short"};
+    Values at{{"test", test_}};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (columns_[i]->head == "Validation" && words[i] != "Pass") return figures_.leave_out(line.from(), "the row", fmt::format("validation says '{}': the speed of wrong data says nothing", words[i]));
+      if (columns_[i]->head != "Size") continue;
+      const auto size = whole_from(words[i]);
+      if (!size || *size < 0) throw ImportRefusal{line.from(), fmt::format("'{}' is no size", words[i]), ""};
+      at["size"] = *size;
+    }
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const Column& column = *columns_[i];
+      if (column.metric[0] == '\0') continue;
+      figures_.word({.metric = column.metric, .unit = column.unit, .statistic = column.statistic, .factor = column.factor}, at, words[i], line.from());
+    }
+  }
+
+  ImportSource& source_;
+  Figures& figures_;
+  std::string test_;
+  std::vector<const Column*> columns_;
+  int settings_ = 0;
+};
+
+}  // namespace
+
+void read_osu(std::string_view text, ImportSource& source, Figures& figures) {
+  Reader reader(source, figures);
+  for (const auto& line : lines_of(text)) reader.line(line);
+  reader.end();
+}
+
+}  // namespace assay

@@ -1,0 +1,264 @@
+// perftest: what ib_write_bw, ib_read_lat and their like print, as text and with --out_json.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "orchestrator/import/import.h"
+#include "orchestrator/import/reading.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kMebibyte = 1048576;    // perftest divides by 0x100000, whatever its head says
+constexpr double kGigabit = 1e9 / 8;     // and by 125000000 with --report_gbits
+constexpr const char* kCycles = "with -C the times are processor cycles under a head that says microseconds";
+
+/// What the title says: "RDMA_Write Bidirectional BW Test".
+struct Test {
+  std::string verb;
+  bool bandwidth = false;
+  bool both_directions = false;
+};
+
+std::optional<Test> test_of(std::string title) {
+  std::ranges::replace(title, '_', ' ');
+  if (!title.ends_with(" Test")) return std::nullopt;
+  constexpr std::array<std::string_view, 6> kVerbs = {"Send imm", "Send", "RDMA Write imm", "RDMA Write", "RDMA Read", "Atomic"};  // the longer first
+  const auto* verb = std::ranges::find_if(kVerbs, [&](std::string_view one) { return title.starts_with(one); });
+  if (verb == kVerbs.end()) return std::nullopt;
+  Test test{.verb = std::string(*verb)};
+  std::ranges::replace(test.verb, ' ', '_');
+  test.bandwidth = title.find(" BW ") != std::string::npos;
+  test.both_directions = title.find(" Bidirectional ") != std::string::npos;
+  if (!test.bandwidth && title.find(" Latency ") == std::string::npos) return std::nullopt;
+  return test;
+}
+
+bool has_option(std::string_view command, std::string_view option) {
+  const auto words = words_of(command);
+  return std::ranges::find(words, option) != words.end();
+}
+
+/// Write and send ping-pong and say half the round trip; read and atomic say all of it.
+Values coordinates(const Test& test, std::int64_t size) {
+  Values at{{"verb", test.verb}, {"size", size}};
+  if (!test.bandwidth) at["counted"] = std::string(test.verb == "RDMA_Read" || test.verb == "Atomic" ? "round_trip" : "half_round_trip");
+  return at;
+}
+
+/// The figure behind a head of the text, or behind a field of the JSON form.
+struct Column {
+  std::string_view head;
+  std::string_view field;
+  const char* metric;  ///< empty: a coordinate, or passed over with `statistic` as the reason
+  const char* statistic;
+  const char* unit;
+  double factor;  ///< 0: the bandwidth's
+};
+
+constexpr Column kColumns[] = {
+    {"#bytes", "MsgSize", "", "", "", 1},
+    {"#iterations", "n_iterations", "", "", "", 1},
+    {"BW peak", "BW_peak", "bandwidth", "peak", "B/s", 0},
+    {"BW average", "BW_average", "bandwidth", "mean", "B/s", 0},
+    {"MsgRate[Mpps]", "MsgRate", "message_rate", "mean", "1/s", 1e6},
+    {"CPU_Util[%]", "CPU_util", "cpu_utilisation", "mean", "1", 1e-2},
+    {"t_min[usec]", "t_min", "latency", "min", "s", 1e-6},
+    {"t_max[usec]", "t_max", "latency", "trimmed_max", "s", 1e-6},
+    {"t_typical[usec]", "t_typical", "latency", "p50", "s", 1e-6},
+    {"t_avg[usec]", "t_avg", "latency", "mean", "s", 1e-6},
+    {"t_stdev[usec]", "t_stdev", "", "perftest computes it in whole microseconds", "", 0},
+    {"99% percentile[usec]", "percentile_99", "latency", "p99", "s", 1e-6},
+    {"99.9% percentile[usec]", "percentile_99.9", "latency", "p99.9", "s", 1e-6},
+    {"tps average", "tps_average", "transaction_rate", "mean", "1/s", 1},
+};
+
+FigureName name_of(const Column& column, const Test& test, double bandwidth_unit) {
+  const bool bandwidth = column.factor == 0;
+  return {.metric = bandwidth && test.both_directions ? "bandwidth_both_directions" : column.metric, .unit = column.unit, .statistic = column.statistic,
+          .factor = bandwidth ? bandwidth_unit : column.factor};
+}
+
+/// Settings that stand before the table as "Name   : value", two on a line.
+constexpr std::array<std::string_view, 33> kSettings = {
+    "Dual-port", "Device", "Number of qps", "Transport type", "Connection type", "Using SRQ", "PCIe relax order", "Lock-free", "ibv_wr* API",
+    "Using Enhanced Reorder", "TX depth", "RX depth", "Recv Post List", "Post List", "DCS num streams", "DCS active num streams",
+    "Number of data encryption keys", "Block Size", "CQ Moderation", "CQE Poll Batch", "Mtu", "Link type", "Buffer size", "GID index2", "GID index",
+    "Max inline data", "Outstand reads", "rdma_cm QPs", "Use ROCm memory", "Use MUSA memory",
+    "Data ex. method", "TOS", "NUMA node"};
+
+/// Where in `text`, from `begin` on, the next setting's name stands, its name, and where its value begins.
+struct Setting {
+  std::size_t begin = std::string_view::npos;
+  std::string_view name;
+  std::size_t value = 0;
+};
+
+Setting next_setting(std::string_view text, std::size_t begin) {
+  Setting next;
+  for (const auto name : kSettings) {
+    const auto found = text.find(name, begin);
+    if (found >= next.begin || (found > 0 && text[found - 1] != ' ' && text[found - 1] != '\t')) continue;
+    const auto colon = text.find_first_not_of(" \t", found + name.size());
+    if (colon != std::string_view::npos && text[colon] == ':') next = {.begin = found, .name = name, .value = colon + 1};
+  }
+  return next;
+}
+
+class TextReader {
+ public:
+  TextReader(ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
+
+  void line(const TextLine& line) {
+    if (line.text.empty() || line.text.find_first_not_of("-*") == std::string_view::npos) return;
+    if (!columns_.empty() && whole_from(words_of(line.text).front())) return row(line);
+    if (line.text.starts_with("#bytes")) return heads(line);
+    if (const auto test = test_of(std::string(line.text))) {
+      if (test_) throw ImportRefusal{line.from(), "a second run begins", "import one run a file"};
+      test_ = test;
+      source_.facts["test"] = std::string(line.text);
+      return;
+    }
+    if (is_setting(line) || is_remark(line)) return;
+    throw ImportRefusal{line.from(), "is no line of perftest that this importer knows", "save the tool's own output, without --output and without what other programs print"};
+  }
+
+  void end() const {
+    if (columns_.empty()) throw ImportRefusal{"", "has no table of results", "import what the client printed; the server of a write or read test has none"};
+  }
+
+ private:
+  bool is_setting(const TextLine& line) {
+    auto setting = next_setting(line.text, 0);
+    if (setting.begin != 0) return false;
+    while (setting.begin != std::string_view::npos) {
+      const auto next = next_setting(line.text, setting.value);
+      const auto value = trimmed(line.text.substr(setting.value, next.begin == std::string_view::npos ? next.begin : next.begin - setting.value));
+      if (value.find(": ") != std::string_view::npos) throw ImportRefusal{line.from(), fmt::format("'{}' holds a setting that this importer does not know", value), "another version of the tool; what is not understood is not imported"};
+      source_.facts[std::string(setting.name)] = std::string(value);
+      setting = next;
+    }
+    return true;
+  }
+
+  bool is_remark(const TextLine& line) {
+    constexpr std::array<std::string_view, 3> kDoubts = {"WARNING", "Conflicting CPU frequency values", "CPU Frequency is not max"};
+    if (std::ranges::any_of(kDoubts, [&](std::string_view doubt) { return line.text.starts_with(doubt); })) {
+      figures_.leave_out(line.from(), "a warning of the tool", std::string(line.text));
+      return true;
+    }
+    constexpr std::array<std::string_view, 16> kKnown = {
+        "local address:", "remote address:", "GID:", "* Waiting for client to connect", "initializing CUDA", "Listing all CUDA devices", "CUDA device", "Picking device No.",
+        "[pid =", "creating CUDA Ctx", "making it the current CUDA Ctx", "cuMemAlloc()", "allocated GPU buffer", "using DMA-BUF for GPU buffer", "deallocating", "destroying current CUDA Ctx"};
+    if (line.text.starts_with("cuMemAlloc()")) source_.facts["memory"] = std::string("gpu");
+    return std::ranges::any_of(kKnown, [&](std::string_view known) { return line.text.starts_with(known); });
+  }
+
+  void heads(const TextLine& line) {
+    if (!test_) throw ImportRefusal{line.from(), "no title above says which test this is", "save the output from its beginning"};
+    if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run a file"};
+    std::string_view rest = line.text;
+    while (!rest.empty()) {
+      const auto* column = std::ranges::find_if(kColumns, [&](const Column& one) { return rest.starts_with(one.head); });
+      if (column == std::end(kColumns)) throw ImportRefusal{line.from(), fmt::format("'{}' is no column that this importer knows", rest.substr(0, rest.find("  "))), "leave options that add columns out"};
+      rest.remove_prefix(column->head.size());
+      if (column->factor == 0 && column->metric[0] != '\0') rest = without_unit(line, rest);
+      if (column->metric[0] == '\0' && column->statistic[0] != '\0') figures_.leave_out(line.from(), std::string(column->head), column->statistic);
+      columns_.push_back(column);
+      rest = trimmed(rest);
+    }
+    if (!test_->bandwidth && has_option(source_.command, "-C")) throw ImportRefusal{line.from(), "the times are in cycles", kCycles};
+  }
+
+  /// Takes the unit behind a bandwidth's head.
+  std::string_view without_unit(const TextLine& line, std::string_view rest) {
+    constexpr std::pair<std::string_view, double> kUnits[] = {{"[Gb/sec]", kGigabit}, {"[MiB/sec]", kMebibyte}, {"[MB/sec]", kMebibyte}};
+    for (const auto& [unit, factor] : kUnits) {
+      if (!rest.starts_with(unit)) continue;
+      if (unit == "[MB/sec]" && bandwidth_unit_ == 0) figures_.leave_out(line.from(), "the unit MB/sec", "older versions write MB where they divide by 2^20: read as MiB/s");
+      bandwidth_unit_ = factor;
+      return rest.substr(unit.size());
+    }
+    throw ImportRefusal{line.from(), "the bandwidth has no unit that is known", "Gb/sec, MiB/sec or MB/sec"};
+  }
+
+  void row(const TextLine& line) {
+    const auto words = words_of(line.text);
+    if (words.size() != columns_.size()) throw ImportRefusal{line.from(), fmt::format("{} columns where the head has {}", words.size(), columns_.size()), "columns that ran together, or a line cut short"};
+    const auto size = whole_from(words.front());
+    if (!size || *size < 0) throw ImportRefusal{line.from(), fmt::format("'{}' is no size", words.front()), ""};
+    const Values at = coordinates(*test_, *size);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (columns_[i]->metric[0] == '\0') {
+        if (!number_from(words[i])) throw ImportRefusal{line.from(), fmt::format("'{}' is no number", words[i]), "columns that ran together"};
+        continue;
+      }
+      figures_.word(name_of(*columns_[i], *test_, bandwidth_unit_), at, words[i], line.from());
+    }
+  }
+
+  ImportSource& source_;
+  Figures& figures_;
+  std::optional<Test> test_;
+  std::vector<const Column*> columns_;
+  double bandwidth_unit_ = 0;
+};
+
+/// The unit of the JSON form's bandwidth, which only the command tells.
+double unit_from_command(const ImportSource& source) {
+  const auto words = words_of(source.command);
+  const bool is_perftest = std::ranges::any_of(words, [](std::string_view word) { return word.ends_with("_bw"); });
+  if (!is_perftest) {
+    throw ImportRefusal{"results.BW_average", "has no unit: perftest's JSON does not say whether --report_gbits was given", "say how it was run: --command 'ib_write_bw --report_gbits …'"};
+  }
+  return has_option(source.command, "--report_gbits") ? kGigabit : kMebibyte;
+}
+
+}  // namespace
+
+void read_perftest_text(std::string_view text, ImportSource& source, Figures& figures) {
+  TextReader reader(source, figures);
+  for (const auto& line : lines_of(text)) reader.line(line);
+  reader.end();
+}
+
+void read_perftest_json(std::string_view text, ImportSource& source, Figures& figures) {
+  const json document = document_of(text, figures, "perftest writes invalid JSON with --output and with --raw_qos: run without them");
+  Fields top(document, "");
+  const json& info = top.need("test_info");
+  if (!info.is_object()) throw ImportRefusal{"test_info", "must be an object", ""};
+  for (const auto& [name, value] : info.items()) {
+    const auto scalar = value_from(value);
+    if (!scalar) throw ImportRefusal{"test_info." + name, "is no scalar", ""};
+    source.facts[name] = *scalar;
+  }
+  Fields title(info, "test_info");
+  const auto test = test_of(title.text("test"));
+  if (!test) throw ImportRefusal{"test_info.test", "is no test that this importer knows", "Send, RDMA_Write, RDMA_Read or Atomic, BW or Latency"};
+  Fields results(top.need("results"), "results");
+  if (results.optional("MsgSize") == nullptr) throw ImportRefusal{"results", "has no 'MsgSize'", "run perftest without --output"};
+  if (!test->bandwidth && has_option(source.command, "-C")) throw ImportRefusal{"results", "the times are in cycles", kCycles};
+  if (has_option(source.command, "-a") || has_option(source.command, "--all")) {
+    figures.leave_out("results", "every size but the last", "perftest writes its JSON anew for each size: run one size a file, or import the text");
+  }
+  const Values at = coordinates(*test, results.whole("MsgSize"));
+  for (const auto& column : kColumns) {
+    const std::string field(column.field);
+    const json* value = results.optional(field);
+    if (value == nullptr) continue;
+    if (column.metric[0] != '\0') {
+      const double unit = column.factor == 0 ? unit_from_command(source) : 1;
+      figures.field(name_of(column, *test, unit), at, value, results.path(field));
+    } else if (column.statistic[0] != '\0') {
+      figures.leave_out(results.path(field), field, column.statistic);
+    }
+  }
+  results.done();
+  top.done();
+}
+
+}  // namespace assay

@@ -1,0 +1,117 @@
+// reading: what the importers share: refusing, taking figures in, and looking at lines and fields strictly.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "orchestrator/judge/imported.h"
+
+namespace assay {
+
+/// Why an output is refused. The importers throw it and import_output() alone catches it, so that each check is one line.
+struct ImportRefusal {
+  std::string where;
+  std::string what;
+  std::string hint;
+};
+
+/// A line of an output: its number from 1, its text without end of line, without mpirun's "[1,0]<stdout>:" and without
+/// white space around it.
+struct TextLine {
+  std::size_t number = 0;
+  std::string_view text;
+  /// "line 12".
+  [[nodiscard]] std::string from() const;
+};
+
+/// The lines of `text`, in order. Refused: a last line that is cut off, for a figure that lost its last digits is another figure.
+std::vector<TextLine> lines_of(std::string_view text);
+
+/// `text` without white space around it.
+std::string_view trimmed(std::string_view text);
+
+/// The words of `text` between white space.
+std::vector<std::string_view> words_of(std::string_view text);
+
+/// `word` as a whole number or a finite double, nothing of it left over; nothing otherwise.
+std::optional<std::int64_t> whole_from(std::string_view word);
+std::optional<double> number_from(std::string_view word);
+
+/// True for the words by which tools say that there is no number: N/A, nan, -nan, inf, -inf, in any case.
+bool is_absent(std::string_view word);
+
+/// What a figure is, before its number is known.
+struct FigureName {
+  std::string metric;
+  std::string unit;
+  std::string statistic;
+  double factor = 1;  ///< from the tool's unit to `unit`
+};
+
+/// Takes figures in. A figure stands once; a rate or time is positive; what is no number is left out with the reason.
+class Figures {
+ public:
+  /// Takes `value`, in the tool's unit. Zero is left out: a rate or a time of zero is below what the tool prints, or was
+  /// not measured. Refused: a negative value, one that is not finite, the same figure twice.
+  void positive(const FigureName& name, const Values& at, double value, const std::string& from);
+  /// The same for a count, which may be zero.
+  void count(const FigureName& name, const Values& at, double value, const std::string& from);
+  /// A positive figure as a word of a text; an absent one is left out, anything else that is no number refused.
+  void word(const FigureName& name, const Values& at, std::string_view word, const std::string& from);
+  /// A positive figure as a JSON value: a number, null or one of the absent words; nullptr is left out as missing.
+  void field(const FigureName& name, const Values& at, const nlohmann::json* value, const std::string& from);
+  void leave_out(const std::string& from, const std::string& what, const std::string& why);
+
+  /// What was taken; refused when that is nothing at all.
+  void give(Import& import);
+
+ private:
+  void take(const FigureName& name, const Values& at, double value, const std::string& from);
+
+  std::vector<Figure> figures_;
+  std::vector<LeftOut> left_out_;
+  std::set<std::tuple<std::string, std::string, Values>> seen_;
+};
+
+/// A closed object of a JSON output: every field must be taken or passed over by name.
+class Fields {
+ public:
+  /// `path` names the object in errors: "results[3]". Refused when `object` is no object.
+  Fields(const nlohmann::json& object, std::string path);
+  /// The field, or nullptr.
+  const nlohmann::json* optional(const std::string& name);
+  /// The field; refused when it is missing.
+  const nlohmann::json& need(const std::string& name);
+  [[nodiscard]] std::string text(const std::string& name);
+  [[nodiscard]] std::int64_t whole(const std::string& name);
+  /// The array at `name`; refused when it is missing or none.
+  const nlohmann::json& list(const std::string& name);
+  /// Passes over fields that are known and tell nothing that is imported.
+  void pass_over(std::initializer_list<const char*> names);
+  /// "results[3].name".
+  [[nodiscard]] std::string path(const std::string& name) const;
+  /// Refused when a field was neither taken nor passed over.
+  void done() const;
+
+ private:
+  const nlohmann::json& object_;
+  std::string path_;
+  std::set<std::string> taken_;
+};
+
+/// Where the JSON document of an output begins: at its first character that is not blank, if that is a '{', else at the first
+/// line that is a '{' alone. Nothing when the output is no JSON.
+std::optional<std::size_t> document_begin(std::string_view text);
+
+/// The JSON document of an output. Text before it is left out, and so are the bare words nan, -nan and inf that some tools
+/// print where JSON has no number: they become null. Both are noted in `figures`. Errors carry `hint`.
+nlohmann::json document_of(std::string_view text, Figures& figures, const std::string& hint);
+
+}  // namespace assay

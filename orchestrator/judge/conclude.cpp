@@ -1,0 +1,98 @@
+// conclude: the rule of the whole, and what a reader must know beside it.
+#include "orchestrator/judge/conclude.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace assay {
+
+std::vector<Deviation> deviations(const Plan& plan, const Journal& journal) {
+  std::vector<Deviation> all;
+  if (plan.simulation) all.push_back({.what = "The run is a simulation: nothing was measured, every record is made up.", .step = ""});
+  if (plan.quick) all.push_back({.what = "Quick parameters were used: a rehearsal, which accepts nothing.", .step = ""});
+  if (!plan.only.empty()) all.push_back({.what = "Only a part of the profile was planned.", .step = ""});
+  if (journal.resumed > 0) all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});
+  if (!journal.finished) all.push_back({.what = "The run did not come to its end.", .step = ""});
+  for (const auto& name : plan.profile.companions) {
+    if (!plan.probes.contains(name)) all.push_back({.what = fmt::format("The companion {} is not part of this build.", name), .step = ""});
+  }
+  std::map<std::string_view, std::size_t> left_out;
+  for (const auto& [step, reason] : journal.left_out) ++left_out[reason];
+  for (const auto& [reason, steps] : left_out) all.push_back({.what = fmt::format("{} steps did not start: {}", steps, reason), .step = ""});
+  for (const auto& jump : journal.clock_jumps) {
+    all.push_back({.what = fmt::format("The clock of the machine that ran assay jumped by {:+.1f} s; times before {} are of the clock before.", jump.by_s, jump.time), .step = ""});
+  }
+  for (const auto& event : journal.node_events) all.push_back({.what = fmt::format("Node {}: {}", event.node, event.reason), .step = ""});
+  for (const auto& attempt : journal.attempts) {
+    if (attempt.outcome == "exited" && attempt.reason.empty()) continue;
+    all.push_back({.what = fmt::format("Attempt {} on {}: {}: {}", attempt.number, attempt.node, attempt.outcome, attempt.reason), .step = attempt.step});
+  }
+  return all;
+}
+
+void conclude(const Plan& plan, bool finished, Verdict& verdict) {
+  for (const auto outcome : {Outcome::pass, Outcome::conditional_pass, Outcome::conditional_fail, Outcome::fail,
+                             Outcome::inconclusive, Outcome::not_measured, Outcome::error}) {
+    verdict.counts[to_string(outcome)] = 0;
+  }
+  std::size_t required = 0;
+  std::size_t passed = 0;
+  std::size_t failed = 0;
+  const Result* first_open = nullptr;
+  for (const auto& result : verdict.results) {
+    ++verdict.counts[to_string(result.outcome)];
+    if (!result.required) continue;
+    ++required;
+    if (result.outcome == Outcome::pass) ++passed;
+    if (result.outcome == Outcome::fail) ++failed;
+    if (result.outcome != Outcome::pass && (first_open == nullptr || (result.outcome == Outcome::fail && first_open->outcome != Outcome::fail))) {
+      first_open = &result;
+    }
+  }
+  const std::string count = fmt::format("{} of {} required cells pass", passed, required);
+  if (plan.quick) {
+    verdict.reason = count + "; quick parameters were used, so this is a rehearsal and accepts or rejects nothing.";
+  } else if (failed > 0) {
+    verdict.overall = Overall::rejected;
+    verdict.reason = fmt::format("{}; {} fail, first {} on {}: {}", count, failed, first_open->requirement, first_open->node, first_open->reason);
+  } else if (required == 0) {
+    verdict.reason = "The profile requires nothing, so nothing can be accepted.";
+  } else if (first_open != nullptr) {
+    verdict.reason = fmt::format("{}; first open: {} on {} is {}: {}", count, first_open->requirement, first_open->node,
+                                 to_string(first_open->outcome), first_open->reason);
+  } else if (!finished) {
+    verdict.reason = count + "; the run did not come to its end, so the whole cannot be accepted.";
+  } else if (!plan.only.empty()) {
+    verdict.reason = count + "; only a part of the profile was planned, so the whole cannot be accepted.";
+  } else {
+    verdict.overall = Overall::accepted;
+    verdict.reason = count + ".";
+  }
+  if (plan.simulation || verdict.simulated) {
+    verdict.reason = fmt::format("SIMULATION, which accepts or rejects nothing; had it been measured, it would be {}: {}", to_string(verdict.overall), verdict.reason);
+    verdict.simulated = true;
+    verdict.overall = Overall::incomplete;
+  }
+}
+
+void name_culprits(Verdict& verdict) {
+  constexpr std::size_t kMost = 5;
+  std::vector<std::string> all;
+  for (const auto& one : verdict.localised) {
+    for (const auto& culprit : one.culprits) {
+      std::string name = culprit.fault == "leaf" ? "leaf " + culprit.leaf : culprit.fault + " " + culprit.nodes.front();
+      if (culprit.fault == "pair") name += " and " + culprit.nodes.back();
+      if (std::ranges::find(all, name) == all.end()) all.push_back(std::move(name));
+    }
+  }
+  if (all.empty()) return;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(all.size(), kMost); ++i) text += (i == 0 ? "" : "; ") + all[i];
+  if (all.size() > kMost) text += fmt::format("; and {} more", all.size() - kMost);
+  verdict.reason += fmt::format(" At fault: {}.", text);
+}
+
+}  // namespace assay

@@ -1,0 +1,24 @@
+// conclude: from judged cells to the verdict of the whole.
+#pragma once
+
+#include <vector>
+
+#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/plan.h"
+
+namespace assay {
+
+/// Every departure from the method, in plan and journal order: quick parameters, requirements left out, resumptions,
+/// companions that are not there, node events, attempts that did not simply run to their end.
+std::vector<Deviation> deviations(const Plan& plan, const Journal& journal);
+
+/// Fills counts, overall and reason of `verdict` from its results: accepted when every required cell passes, the run is
+/// finished, and nothing of the profile was left out; rejected when a required cell fails; else incomplete. A simulation is always
+/// incomplete, and its reason says what it would have been.
+void conclude(const Plan& plan, bool finished, Verdict& verdict);
+
+/// Adds to the reason of the whole who was found at fault, when anybody was.
+void name_culprits(Verdict& verdict);
+
+}  // namespace assay

@@ -1,0 +1,105 @@
+// decision: estimate, guard band, outcome.
+#include "orchestrator/judge/decision.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "probes/core/scale.h"
+
+namespace assay {
+namespace {
+
+const std::map<std::string, double, std::less<>> kQuantiles = {{"median", 0.5}, {"p01", 0.01}, {"p05", 0.05}, {"p95", 0.95}, {"p99", 0.99}};
+
+/// One side of a limit, seen so that larger is better: an upper limit is judged with every sign turned.
+struct Side {
+  double limit = 0;
+  double sign = 1;
+};
+
+Outcome outcome_of(const Side& side, double value, double guard) {
+  const double distance = side.sign * (value - side.limit);
+  if (distance >= guard) return Outcome::pass;
+  if (distance >= 0) return Outcome::conditional_pass;
+  if (distance > -guard) return Outcome::conditional_fail;
+  return Outcome::fail;
+}
+
+double false_accept_of(const Side& side, double value, double uncertainty) {
+  const double distance = side.sign * (value - side.limit);
+  if (uncertainty == 0) return distance >= 0 ? 0 : 1;
+  return normal_cdf(-distance / uncertainty);
+}
+
+std::string reason_of(Outcome outcome, const Side& side, const Result& result, double guard) {
+  // One scale for both, so that a value is never rounded onto or across its limit.
+  const double pair[] = {*result.value, side.limit};
+  const Scale scale = scale_for(pair, result.unit);
+  const std::string value = scale.text(*result.value);
+  const std::string limit = scale.text(side.limit);
+  const char* direction = side.sign > 0 ? "at least" : "at most";
+  const std::string band = for_people(guard, result.unit);
+  switch (outcome) {
+    case Outcome::pass: return fmt::format("{} meets {} {} with a guard band of {}.", value, direction, limit, band);
+    case Outcome::conditional_pass:
+      return fmt::format("{} meets {} {}, but lies within the guard band of {}: the measurement cannot tell.", value, direction, limit, band);
+    case Outcome::conditional_fail:
+      return fmt::format("{} misses {} {}, but lies within the guard band of {}: the measurement cannot tell.", value, direction, limit, band);
+    default: return fmt::format("{} misses {} {} by more than the guard band of {}.", value, direction, limit, band);
+  }
+}
+
+}  // namespace
+
+std::optional<Estimate> estimate(std::span<const double> samples, const std::string& name, double confidence, double instrument) {
+  Estimate result;
+  double repeatability = 0;
+  if (name == "min" || name == "max") {
+    result.value = name == "min" ? std::ranges::min(samples) : std::ranges::max(samples);
+  } else {
+    const double fraction = kQuantiles.at(name);
+    result.value = percentile(samples, fraction);
+    result.interval = order_statistic_interval(samples, fraction, confidence);
+    if (!result.interval) return std::nullopt;
+    const double z = normal_quantile((1 + std::min(result.interval->level, 1 - 1e-12)) / 2);
+    repeatability = (result.interval->high - result.interval->low) / 2 / z;
+  }
+  result.uncertainty = std::hypot(repeatability, instrument * std::abs(result.value));
+  return result;
+}
+
+double guard_factor_for(double guard_factor, int looks) {
+  if (looks <= 1 || guard_factor == 0) return guard_factor;
+  const double risk = 1 - normal_cdf(guard_factor);
+  return normal_quantile(1 - risk / looks);
+}
+
+void decide(const Limit& limit, const Estimate& estimate, const ReferenceValue& reference, double guard_factor, Result& result) {
+  result.value = estimate.value;
+  result.interval = estimate.interval;
+  if (limit.reference != Reference::none) result.reference = reference.value;
+  bool first = true;
+  const auto judge_side = [&](double stated, double sign) {
+    const Side side{.limit = stated * reference.value, .sign = sign};
+    const double uncertainty = std::hypot(estimate.uncertainty, stated * reference.uncertainty);
+    const double guard = guard_factor * uncertainty;
+    const Outcome outcome = outcome_of(side, estimate.value, guard);
+    (sign > 0 ? result.limit_low : result.limit_high) = side.limit;
+    (sign > 0 ? result.acceptance_low : result.acceptance_high) = side.limit + sign * guard;
+    if (!first && outcome <= result.outcome) return;  // outcomes are declared from best to worst
+    first = false;
+    result.outcome = outcome;
+    result.uncertainty = uncertainty;
+    result.false_accept = false_accept_of(side, estimate.value, uncertainty);
+    result.margin = std::nullopt;
+    if (side.limit != 0) result.margin = sign * (estimate.value - side.limit) / std::abs(side.limit);
+    result.reason = reason_of(outcome, side, result, guard);
+  };
+  if (limit.at_least) judge_side(*limit.at_least, 1);
+  if (limit.at_most) judge_side(*limit.at_most, -1);
+}
+
+}  // namespace assay

@@ -1,0 +1,207 @@
+// evidence: reading a run directory, trusting nothing that the journal does not vouch for.
+#include "orchestrator/judge/evidence.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "probes/core/record_reader.h"
+
+namespace assay {
+namespace {
+
+/// A run killed more often than that in one step is no accident of the head node, but retesting until something passes.
+constexpr int kMostInterruptions = 3;
+
+/// Why a step has no attempt.
+std::string why_never(const Journal& journal, const Step& step) {
+  const auto& nodes = step.nodes;
+  if (const auto left_out = journal.left_out.find(step.id); left_out != journal.left_out.end()) return left_out->second;
+  for (auto event = journal.node_events.rbegin(); event != journal.node_events.rend(); ++event) {
+    if (std::ranges::find(nodes, event->node) != nodes.end()) return fmt::format("Node {}: {}", event->node, event->reason);
+  }
+  return "The run ended before this step began.";
+}
+
+/// Whether a record is what was asked for on that node; the words of the mismatch otherwise.
+std::optional<std::string> mismatch(const Record& record, const Plan& plan, const Step& step, const Journal& journal, const Machines& machines,
+                                    std::size_t rank) {
+  const auto made_up = record.start.host.find(kSimulated);
+  if ((made_up != record.start.host.end()) != plan.simulation.has_value()) {
+    return plan.simulation ? "the record was measured, and the run is a simulation" : "the record is made up by a simulation";
+  }
+  const std::string& node = step.nodes[rank];
+  if (record.start.parameters != parameters_of(plan.site, step, rank)) return "the record's parameters are not those of the step";
+  if (record.start.rank != static_cast<int>(rank) || record.start.world != static_cast<int>(step.nodes.size())) {
+    return "the record has another rank or world than the step";
+  }
+  const auto facts = journal.node_facts.find(node);
+  if (facts == journal.node_facts.end()) return "the node's agent never said what the node is";
+  const std::string said = facts->second.value("name", "");
+  const auto& host = std::get<std::string>(record.start.host.at("name"));
+  if (said != host) return fmt::format("the record is of host '{}', the node's agent said '{}'", host, said);
+  if (const auto twin = machines.twin_of(node)) {
+    return fmt::format("the nodes {} and {} are one machine: host name {}, boot {}", node, *twin, said, facts->second.value("boot_id", "unknown"));
+  }
+  return std::nullopt;
+}
+
+/// What is wrong with one rank's record. When a rank goes wrong the others often end in errors that follow from it, so a
+/// refused record (weight 0) tells more than a skip (1), and that more than an error (2).
+struct RankFault {
+  int weight = 0;
+  Outcome outcome = Outcome::error;
+  std::string reason;
+};
+
+std::optional<RankFault> fault_of(const std::expected<Record, InputError>& record, const Plan& plan, const Step& step, const Journal& journal,
+                                  const Machines& machines, std::size_t rank) {
+  const std::string who = step.nodes.size() == 1 ? "" : fmt::format("rank {} on {}: ", rank, step.nodes[rank]);
+  if (!record) return RankFault{.weight = 0, .outcome = Outcome::error, .reason = who + "the record is refused: " + record.error().text()};
+  if (const auto problem = mismatch(*record, plan, step, journal, machines, rank)) return RankFault{.weight = 0, .outcome = Outcome::error, .reason = who + *problem};
+  if (record->end.status == Status::skip) return RankFault{.weight = 1, .outcome = Outcome::not_measured, .reason = who + "the probe skipped: " + record->end.reason};
+  if (record->end.status == Status::error) return RankFault{.weight = 2, .outcome = Outcome::error, .reason = who + "the probe failed: " + record->end.reason};
+  return std::nullopt;
+}
+
+void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt& attempt, const Journal& journal, const Machines& machines,
+          const EvidenceReader& evidence) {
+  const auto failed = [&](Outcome outcome, const std::string& reason) {
+    found.absence = outcome;
+    found.reason = fmt::format("Attempt {} on {}: {}", attempt.number, attempt.node, reason);
+    found.skipped = found.skipped || outcome == Outcome::not_measured;
+    found.broken = found.broken || outcome == Outcome::error || (found.skipped && !found.records.empty());
+  };
+  if (attempt.node != step.nodes.front()) return failed(Outcome::error, "the journal says another node than the plan");
+  if (attempt.outcome == "interrupted") {
+    if (++found.interrupted > kMostInterruptions) return failed(Outcome::error, fmt::format("interrupted {} times", found.interrupted));
+    if (!found.records.empty() || found.broken) return;
+    found.absence = Outcome::not_measured;
+    found.reason = fmt::format("Attempt {} on {}: interrupted: {}", attempt.number, attempt.node, attempt.reason);
+    return;
+  }
+  if (++found.attempts > step.looks) return failed(Outcome::error, fmt::format("{} attempts where {} were planned", found.attempts, step.looks));
+  if (attempt.outcome != "exited") return failed(Outcome::error, fmt::format("{}: {}", attempt.outcome, attempt.reason));
+  std::vector<Record> ranks;
+  std::optional<RankFault> worst;
+  for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
+    auto record = record_of(plan, step, attempt, evidence, static_cast<int>(rank));
+    auto fault = fault_of(record, plan, step, journal, machines, rank);
+    if (fault && (!worst || fault->weight < worst->weight)) worst = std::move(fault);
+    if (record) ranks.push_back(std::move(*record));
+  }
+  if (worst) return failed(worst->outcome, worst->reason);
+  found.records.push_back(std::move(ranks.front()));
+  ranks.erase(ranks.begin());
+  found.others.push_back(std::move(ranks));
+  found.broken = found.broken || found.skipped;
+}
+
+}  // namespace
+
+std::optional<InputError> check_kind(const Plan& plan, const Journal& journal) {
+  if (plan.simulation.has_value() == journal.simulated) return std::nullopt;
+  return InputError{journal.simulated ? "journal.jsonl" : "plan.json", "is of a simulation, and its neighbour is not",
+                    "a simulation is never a measurement, and the other way round; restore the file"};
+}
+
+Machines::Machines(const Journal& journal) {
+  for (const auto& [node, said] : journal.node_facts) {
+    // Containers share their machine's boot and have host names of their own; they are nodes like others.
+    const std::string machine = said.value("name", "") + "\n" + said.value("boot_id", "");
+    machine_of_[node] = machine;
+    nodes_of_[machine].push_back(node);
+  }
+}
+
+std::optional<std::string> Machines::twin_of(const std::string& node) const {
+  const auto machine = machine_of_.find(node);
+  if (machine == machine_of_.end()) return std::nullopt;
+  const auto& nodes = nodes_of_.at(machine->second);
+  const auto other = std::ranges::find_if(nodes, [&](const std::string& one) { return one != node; });
+  return other == nodes.end() ? std::nullopt : std::optional(*other);
+}
+
+std::expected<Run, InputError> read_run(const std::string& directory) {
+  const auto plan_bytes = read_file(directory + "/plan.json");
+  if (!plan_bytes) return std::unexpected(plan_bytes.error());
+  auto plan = read_plan(*plan_bytes, directory + "/plan.json");
+  if (!plan) return std::unexpected(plan.error());
+  const auto journal_bytes = read_file(directory + "/journal.jsonl");
+  if (!journal_bytes) return std::unexpected(journal_bytes.error());
+  auto journal = read_journal(*journal_bytes, directory + "/journal.jsonl");
+  if (!journal) return std::unexpected(journal.error());
+  Run run{.plan = std::move(*plan), .plan_sha256 = sha256(*plan_bytes), .journal = std::move(*journal)};
+  if (run.journal.plan_sha256 != run.plan_sha256) {
+    return std::unexpected(InputError{directory, "journal.jsonl belongs to another plan than plan.json",
+                                      "the plan was frozen when the run began; restore it"});
+  }
+  if (auto problem = check_kind(run.plan, run.journal)) return std::unexpected(*problem);
+  std::set<std::string_view> steps;
+  for (const auto& step : run.plan.steps) steps.insert(step.id);
+  for (const auto& attempt : run.journal.attempts) {
+    if (attempt.is_extra() || steps.contains(attempt.step)) continue;  // judging says whether an extra test was to be made
+    return std::unexpected(InputError{directory + "/journal.jsonl", fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step), ""});
+  }
+  return run;
+}
+
+EvidenceReader evidence_in(const std::string& directory) {
+  return [directory](const EvidenceFile& file) -> std::expected<std::string, InputError> {
+    auto bytes = read_file(directory + "/" + file.path);
+    if (!bytes) return bytes;
+    if (bytes->size() != file.bytes || sha256(*bytes) != file.sha256) {
+      return std::unexpected(InputError{file.path, "is not the file that was journalled", "the evidence was changed after the run"});
+    }
+    return bytes;
+  };
+}
+
+std::string record_path(const std::string& step, int attempt, int rank, const std::string& companion) {
+  return fmt::format("records/{}/{}/{}{}.jsonl", step, attempt, companion.empty() ? "" : companion + ".", rank);
+}
+
+std::string log_path(const std::string& step, int attempt, int rank, const std::string& companion) {
+  return fmt::format("logs/{}/{}/{}{}.log", step, attempt, companion.empty() ? "" : companion + ".", rank);
+}
+
+std::expected<Record, InputError> record_of(const Plan& plan, const Step& step, const Attempt& attempt, const EvidenceReader& evidence,
+                                            int rank, const std::string& companion) {
+  const std::string path = record_path(attempt.step, attempt.number, rank, companion);
+  const auto file = std::ranges::find(attempt.evidence, path, &EvidenceFile::path);
+  if (file == attempt.evidence.end()) return std::unexpected(InputError{path, "was never journalled", ""});
+  const auto bytes = evidence(*file);
+  if (!bytes) return std::unexpected(bytes.error());
+  const auto& probe = plan.probes.at(companion.empty() ? step.probe : companion);
+  auto record = read_record(*bytes, probe.description);
+  if (!record) record.error().where = path + ": " + record.error().where;
+  return record;
+}
+
+bool is_judged(const Measurement& measured, const Requirement& requirement) {
+  if (measured.metric != requirement.metric || measured.at != requirement.at) return false;
+  const auto together = [](const std::string& kind) { return kind == "pair" || kind == "group" || kind == "cluster"; };
+  return measured.subject.kind == requirement.scope || (together(measured.subject.kind) && together(requirement.scope));
+}
+
+StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const Attempt*>& attempts,
+                     const Journal& journal, const Machines& machines, const EvidenceReader& evidence) {
+  StepEvidence found;
+  found.reason = why_never(journal, step);
+  int number = 0;
+  for (const Attempt* attempt : attempts) {
+    if (attempt->number != ++number) {
+      found.broken = true;
+      found.absence = Outcome::error;
+      found.reason = fmt::format("The journal has attempt {} of {} where {} was due.", attempt->number, step.id, number);
+      return found;
+    }
+    for (const auto& file : attempt->evidence) found.paths.push_back(file.path);
+    take(found, plan, step, *attempt, journal, machines, evidence);
+  }
+  return found;
+}
+
+}  // namespace assay

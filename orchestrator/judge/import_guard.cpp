@@ -1,0 +1,63 @@
+// import_guard: the files of a run directory that no journal names, by their first line.
+#include "orchestrator/judge/import_guard.h"
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "orchestrator/judge/imported.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kBeginning = 1024;  // what is_imported() looks at
+
+bool begins_imported(const fs::path& path) {
+  std::array<char, kBeginning> beginning{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(beginning.data(), beginning.size());
+  return is_imported({beginning.data(), static_cast<std::size_t>(file.gcount())});
+}
+
+std::set<std::string> vouched_for(const Journal& journal) {
+  std::set<std::string> paths;
+  for (const auto& attempt : journal.attempts) {
+    for (const auto& file : attempt.evidence) paths.insert(file.path);
+  }
+  return paths;
+}
+
+}  // namespace
+
+std::optional<InputError> find_foreign(const std::string& directory, const Journal& journal) {
+  const auto known = vouched_for(journal);
+  std::error_code failed;
+  fs::recursive_directory_iterator entry(directory, failed);
+  for (; !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
+    const std::string path = fs::path(entry->path()).lexically_relative(directory).string();
+    if (entry.depth() == 0 && path == "dossier") entry.disable_recursion_pending();  // `verify` looks into that
+    std::error_code unknown;  // what vanishes meanwhile is not there
+    if (!known.contains(path) && entry->symlink_status(unknown).type() == fs::file_type::regular && begins_imported(entry->path())) {
+      return imported_refusal(directory + "/" + path);
+    }
+  }
+  if (failed) return InputError{directory, fmt::format("cannot be looked through: {}", failed.message()), "check its permissions"};
+  return std::nullopt;
+}
+
+std::optional<InputError> find_foreign(const std::map<std::string, std::string>& files, const Journal& journal) {
+  const auto known = vouched_for(journal);
+  for (const auto& [path, bytes] : files) {
+    if (!known.contains(path) && is_imported(bytes)) return imported_refusal(path);
+  }
+  return std::nullopt;
+}
+
+}  // namespace assay

@@ -1,0 +1,190 @@
+// agent: chooses the launcher, starts the agent's process, and hands the rest to its connection.
+#include "orchestrator/launch/agent.h"
+
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/launch/child_process.h"
+#include "orchestrator/launch/connection.h"
+#include "orchestrator/launch/kubernetes.h"
+#include "orchestrator/launch/slurm.h"
+#include "orchestrator/launch/ssh.h"
+
+namespace assay {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr Seconds kHelloPatience{60};        // for storing some megabytes on a slow node and reading its facts
+constexpr std::size_t kMaxAgent = 64 << 20;  // a static agent with symbols has below 20 MB
+
+/// What to start, and what its connection must know.
+struct LaunchPlan {
+  std::vector<std::string> argv;
+  ConnectionOptions options;
+};
+
+std::unexpected<LaunchError> refused(std::string reason) { return std::unexpected(LaunchError{.kind = "refused", .reason = std::move(reason)}); }
+
+/// A memory file with the pinned key. ssh closes what it inherits, so it reads it through our /proc entry: no file is left
+/// behind however we end, and nobody else can write to it.
+std::expected<Descriptor, std::string> write_known_hosts(const std::string& line) {
+  Descriptor file(memfd_create("assay-known-hosts", MFD_CLOEXEC));
+  if (!file) return std::unexpected(fmt::format("no memory file for the pinned key: {}", std::generic_category().message(errno)));
+  if (write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) return std::unexpected("the pinned key cannot be written");
+  return file;
+}
+
+/// A file with the pinned keys, where the site has any, or the site's own file: the first is `pinned`.
+std::expected<std::string, LaunchError> known_hosts_for(const std::string& key, const std::string& pinned, const Site& site, const char* whose) {
+  if (!key.empty()) return pinned;
+  if (!site.known_hosts.empty()) return site.known_hosts;
+  return std::unexpected(LaunchError{.kind = "host_key", .reason = fmt::format("the site pins no host key for {} and names no known_hosts file", whose)});
+}
+
+std::expected<LaunchPlan, LaunchError> plan_ssh(const Node& node, const Site& site, const LaunchOptions& options, std::string image) {
+  LaunchPlan plan;
+  plan.options.agent_sha256 = sha256(image);
+  plan.options.explain = ssh_failure;
+  const auto command = bootstrap_command(node.directory, plan.options.agent_sha256, image.size());
+  if (!command) return refused(command.error());
+  const auto lines = known_hosts_lines(node);
+  if (!lines) return std::unexpected(LaunchError{.kind = "host_key", .reason = lines.error()});
+  auto file = write_known_hosts(*lines);
+  if (!file) return refused(file.error());
+  const std::string pinned = fmt::format("/proc/{}/fd/{}", getpid(), file->number());
+  const auto of_node = known_hosts_for(node.host_key, pinned, site, "this node");
+  if (!of_node) return std::unexpected(of_node.error());
+  KnownHosts known_hosts{.node = *of_node};
+  if (node.jump) {
+    const auto of_jump = known_hosts_for(node.jump->host_key, pinned, site, "its jump host");
+    if (!of_jump) return std::unexpected(of_jump.error());
+    known_hosts.jump = *of_jump;
+  }
+  plan.options.known_hosts = std::move(*file);
+  auto argv = ssh_arguments(node, options, known_hosts, *command);
+  if (!argv) return refused(argv.error());
+  plan.argv = std::move(*argv);
+  plan.options.agent_image = std::move(image);
+  return plan;
+}
+
+std::expected<LaunchPlan, LaunchError> plan_kubernetes(const Node& node, const LaunchOptions& options, std::string image) {
+  LaunchPlan plan;
+  plan.options.agent_sha256 = sha256(image);
+  plan.options.explain = kubectl_failure;
+  const auto script = bootstrap_script(node.directory, plan.options.agent_sha256, image.size());
+  if (!script) return refused(script.error());
+  auto argv = kubectl_arguments(node, options.kubectl, *script);
+  if (!argv) return refused(argv.error());
+  plan.argv = std::move(*argv);
+  plan.options.agent_image = std::move(image);
+  return plan;
+}
+
+std::expected<LaunchPlan, LaunchError> plan_launch(const Node& node, const Site& site, const LaunchOptions& options) {
+  auto image = read_file(options.agent, kMaxAgent);
+  if (!image) return refused(fmt::format("{} {}", image.error().where, image.error().what));
+  if (node.launcher == Launcher::ssh) return plan_ssh(node, site, options, std::move(*image));
+  if (node.launcher == Launcher::kubernetes) return plan_kubernetes(node, options, std::move(*image));
+  LaunchPlan plan;
+  plan.argv = {options.agent, "--directory", node.directory};
+  plan.options.agent_sha256 = sha256(*image);
+  plan.options.explain = ssh_failure;  // whose words for an ending without ssh are those of any agent
+  return plan;
+}
+
+asio::awaitable<void> serve(std::unique_ptr<Connection> connection) { co_await connection->serve(); }
+
+}  // namespace
+
+asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start(const Node& node, const Site& site, const LaunchOptions& options) {
+  (void)std::signal(SIGPIPE, SIG_IGN);
+  if (node.launcher == Launcher::slurm) co_return co_await start_by_slurm(node, options);
+  auto plan = plan_launch(node, site, options);
+  if (!plan) co_return std::unexpected(plan.error());
+  auto child = ChildProcess::start(co_await asio::this_coro::executor, plan->argv);
+  if (!child) co_return refused(child.error());
+  const Seconds patience{options.connect_timeout.count + kHelloPatience.count};
+  Stream stream(std::move((*child)->out), std::move((*child)->in));
+  co_return co_await connect(std::move(stream), std::move(*child), std::move(plan->options), patience);
+}
+
+/// The agents of an srun that failed while others of it were fine are started again, each by itself.
+asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start_by_slurm(Node node, LaunchOptions options) {
+  if (options.slurm == nullptr) co_return refused("nodes of launcher slurm are started together, and nobody does it here");
+  const auto agent_sha256 = sha256_of_file(options.agent);
+  if (!agent_sha256) co_return refused(fmt::format("{} {}", agent_sha256.error().where, agent_sha256.error().what));
+  std::string earlier;
+  while (true) {
+    std::expected<std::unique_ptr<Agent>, LaunchError> agent;
+    auto stream = co_await options.slurm->start(node);
+    if (stream) {
+      ConnectionOptions connection{.agent_sha256 = *agent_sha256};
+      connection.explain = [](std::string_view, std::optional<int>) {
+        return LaunchError{.kind = "unreachable", .reason = "the agent dialled in and went away without a word"};
+      };
+      agent = co_await connect(std::move(*stream), nullptr, std::move(connection), kHelloPatience);
+    } else {
+      agent = std::unexpected(stream.error());
+    }
+    if (agent) co_return std::move(agent);
+    if (!options.slurm->can_start_alone(node.name)) {
+      if (!earlier.empty() && earlier != agent.error().reason) agent.error().reason += "; before that: " + earlier;
+      co_return std::move(agent);
+    }
+    earlier = agent.error().reason;
+  }
+}
+
+asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::connect(Stream stream, std::unique_ptr<ChildProcess> child,
+                                                                                   ConnectionOptions options, Seconds patience) {
+  std::unique_ptr<Agent> agent(new Agent());  // the constructor is private
+  auto connection = std::make_unique<Connection>(std::move(stream), std::move(child), std::move(options), *agent);
+  asio::co_spawn(co_await asio::this_coro::executor, serve(std::move(connection)), asio::detached);
+  const auto greeted = co_await agent->connection_->greet(patience);
+  if (!greeted) co_return std::unexpected(greeted.error());
+  co_return std::move(agent);
+}
+
+Agent::~Agent() {
+  if (connection_ == nullptr) return;
+  connection_->agent_ = nullptr;
+  connection_->abandon(gone_);
+}
+
+asio::awaitable<std::expected<void, LaunchError>> Agent::deliver(std::string sha256, std::string path) {
+  if (connection_ == nullptr) co_return std::unexpected(gone_);
+  co_return co_await connection_->deliver(std::move(sha256), std::move(path));
+}
+
+asio::awaitable<RunResult> Agent::run(RunRequest request) {
+  if (connection_ == nullptr) {
+    RunResult result;
+    result.outcome = "lost";
+    result.reason = gone_.reason;
+    co_return result;
+  }
+  co_return co_await connection_->run(request);
+}
+
+void Agent::stop(const std::string& id) {
+  if (connection_ != nullptr) connection_->stop(id);
+}
+
+asio::awaitable<void> Agent::close() {
+  if (connection_ != nullptr) co_await connection_->close();
+}
+
+}  // namespace assay

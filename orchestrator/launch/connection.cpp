@@ -1,0 +1,303 @@
+// connection: one stream to one agent: reading, writing, waiting with deadlines.
+#include "orchestrator/launch/connection.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/launch/ssh.h"
+
+namespace assay {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
+constexpr auto kHeartbeat = 15s;             // four of them fit in the agent's patience
+constexpr auto kSilence = 60s;               // without a word from an agent that is pinged
+constexpr Seconds kEndPatience{30};          // after a run's deadline: grace, killing, the way back
+constexpr Seconds kStorePatience{60};        // for a program, beside its size over kSlowestLink
+constexpr double kSlowestLink = 1e6;         // B/s; a management network is ten times faster
+constexpr Seconds kClosePatience{15};        // for an agent to kill what it runs and go
+constexpr Seconds kExitPatience{2};          // for a child whose streams are closed
+constexpr auto kLogPatience = 2s;            // for the last words on stderr
+constexpr std::size_t kMaxOwnLog = 16 << 10; // of ssh or the agent: warnings and one error
+constexpr std::size_t kMaxPreamble = 64 << 10;  // login scripts that print
+
+LaunchError protocol_error(const InputError& error) { return {.kind = "protocol", .reason = printable(error.where + ": " + error.what)}; }
+
+}  // namespace
+
+void Waiter::wake(std::optional<LaunchError> failure) {
+  if (woken_) return;
+  woken_ = true;
+  failure_ = std::move(failure);
+  timer_.cancel();
+}
+
+asio::awaitable<bool> Waiter::wait(Seconds patience) {
+  timer_.expires_after(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience.count)));
+  while (!woken_ && Clock::now() < timer_.expiry()) (void)co_await timer_.async_wait(kQuietly);  // looked at again above
+  co_return woken_;
+}
+
+struct Connection::Visit {
+  explicit Visit(Connection& visited) : connection(visited) { ++connection.inside_; }
+  ~Visit() { --connection.inside_; }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  Connection& connection;
+};
+
+Connection::Connection(Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Agent& agent)
+    : child_(std::move(child)), stream_(std::move(stream)), options_(std::move(options)), agent_(&agent), queue_(stream_),
+      heart_(stream_.executor()), heard_(Clock::now()), greeted_(stream_.executor()), closed_(stream_.executor()) {
+  agent.connection_ = this;
+}
+
+Connection::~Connection() {
+  if (agent_ == nullptr) return;
+  agent_->connection_ = nullptr;
+  if (reason_) agent_->gone_ = *reason_;
+}
+
+asio::awaitable<void> Connection::serve() {
+  using namespace asio::experimental::awaitable_operators;
+  co_await (read_all() && queue_.write_all() && read_log() && heartbeat());
+  std::optional<int> exit_code;
+  if (child_) exit_code = co_await child_->finish(kExitPatience);
+  if (!reason_) {
+    const std::string line = last_line(log_);
+    reason_ = welcome_ ? LaunchError{.kind = "lost", .reason = line.empty() ? "the connection to the agent ended" : "the connection to the agent ended: " + line}
+                       : options_.explain(log_, exit_code);
+  }
+  co_await wake_everybody();
+}
+
+/// Nobody may be inside when the connection goes.
+asio::awaitable<void> Connection::wake_everybody() {
+  asio::steady_timer timer(stream_.executor());
+  while (true) {
+    greeted_.wake(reason_);
+    closed_.wake();
+    for (const auto& [id, run] : runs_) run->waiter.wake(reason_);
+    for (const auto& [sha256, waiters] : deliveries_) {
+      for (auto* waiter : waiters) waiter->wake(reason_);
+    }
+    if (inside_ == 0) co_return;
+    timer.expires_after(1ms);  // they are awake and leave in the loop's next rounds
+    (void)co_await timer.async_wait(kQuietly);
+  }
+}
+
+void Connection::abandon(LaunchError reason) {
+  if (!reason_) reason_ = std::move(reason);
+  over_ = true;
+  stream_.cancel_reading();
+  shut_streams();
+}
+
+/// After this every loop of serve ends: the writer at once, the log when the child closes it or patience is over.
+void Connection::shut_streams() {
+  over_ = true;
+  queue_.close();
+  stream_.close_writing();
+  heart_.cancel();
+}
+
+asio::awaitable<void> Connection::read_all() {
+  std::array<char, kMaxChunk> buffer;
+  if (co_await bootstrap()) {
+    queue_.push(encode(wire::Hello{}));
+    reader_.feed(early_);
+    if (const auto problem = take_frames()) abandon(protocol_error(*problem));
+    while (!over_) {
+      const auto [error, size] = co_await stream_.read_some(buffer);
+      if (error) break;
+      heard_ = Clock::now();
+      reader_.feed({buffer.data(), size});
+      if (const auto problem = take_frames()) abandon(protocol_error(*problem));
+    }
+  }
+  shut_streams();
+}
+
+/// ssh and kubernetes: the node says whether it has the agent, and gets it when it has not. False when the stream ended.
+asio::awaitable<bool> Connection::bootstrap() {
+  if (!options_.agent_image) co_return true;
+  const auto answer = co_await read_until_line(kBootstrapHave, kBootstrapNeed);
+  if (!answer) co_return false;
+  if (*answer == kBootstrapNeed) {
+    queue_.push(std::move(*options_.agent_image));
+    if (!co_await read_until_line(kBootstrapStored, kBootstrapStored)) co_return false;
+    if (agent_ != nullptr) agent_->stored_ = true;
+  }
+  options_.agent_image->clear();
+  options_.agent_image->shrink_to_fit();
+  co_return true;
+}
+
+/// Whichever of the two lines comes first; what follows it stays in early_. Nothing when the stream ended before.
+asio::awaitable<std::optional<std::string>> Connection::read_until_line(std::string_view line, std::string_view other) {
+  std::array<char, 4096> buffer;
+  while (true) {
+    for (const std::string_view wanted : {line, other}) {
+      const auto found = early_.find(wanted);
+      if (found == std::string::npos) continue;
+      early_.erase(0, found + wanted.size());
+      co_return std::string(wanted);
+    }
+    if (early_.size() > kMaxPreamble) {
+      abandon({.kind = "protocol", .reason = "login scripts on the node print without end: " + printable(early_, 80)});
+      co_return std::nullopt;
+    }
+    const auto [error, size] = co_await stream_.read_some(buffer);
+    if (error || over_) co_return std::nullopt;
+    early_.append(buffer.data(), size);
+  }
+}
+
+asio::awaitable<void> Connection::read_log() {
+  std::array<char, 4096> buffer;
+  while (child_) {
+    const auto [error, size] = co_await child_->err.async_read_some(asio::buffer(buffer), kQuietly);
+    if (error) break;
+    log_.append(buffer.data(), size);
+    if (log_.size() > kMaxOwnLog) log_.erase(0, log_.size() - kMaxOwnLog);
+  }
+  log_ended_ = true;
+  if (over_) heart_.cancel();  // which waits for nothing else then
+}
+
+/// Pings, and ends an agent that does not answer. At the end it gives the log a little time and cuts it off then.
+asio::awaitable<void> Connection::heartbeat() {
+  while (!over_) {
+    heart_.expires_after(kHeartbeat);
+    (void)co_await heart_.async_wait(kQuietly);  // cancelled when the stream ends
+    if (over_) break;
+    if (welcome_ && Clock::now() - heard_ > kSilence) {
+      abandon({.kind = "lost", .reason = fmt::format("no word from the agent for {} s", kSilence.count())});
+    } else if (welcome_) {
+      queue_.push(encode(wire::Ping{}));
+    }
+  }
+  if (log_ended_) co_return;
+  heart_.expires_after(kLogPatience);
+  (void)co_await heart_.async_wait(kQuietly);
+  boost::system::error_code ignored;  // usually the log has ended by itself
+  (void)child_->err.cancel(ignored);
+}
+
+asio::awaitable<std::expected<void, LaunchError>> Connection::greet(Seconds patience) {
+  const Visit visit(*this);
+  if (!co_await greeted_.wait(patience)) {
+    LaunchError error = options_.explain(log_, std::nullopt);
+    error.reason = fmt::format("no agent answered within {} s: {}", patience.count, error.reason);
+    abandon(error);
+    co_return std::unexpected(error);
+  }
+  if (greeted_.failure()) co_return std::unexpected(*greeted_.failure());
+  co_return std::expected<void, LaunchError>();
+}
+
+asio::awaitable<std::expected<void, LaunchError>> Connection::deliver(std::string sha256, std::string path) {
+  const Visit visit(*this);
+  if (delivered_.contains(sha256)) co_return std::expected<void, LaunchError>();
+  Waiter waiter(stream_.executor());
+  auto& waiters = deliveries_[sha256];
+  waiters.push_back(&waiter);
+  Seconds patience = kStorePatience;
+  if (waiters.size() == 1) {  // the first to ask sends it
+    std::error_code ignored;  // an unreadable file is told by send_program
+    const auto size = std::filesystem::file_size(path, ignored);
+    if (!ignored) patience.count += static_cast<double>(size) / kSlowestLink;
+    const auto sent = co_await send_program(sha256, path);
+    if (!sent) {
+      for (auto* other : deliveries_[sha256]) other->wake(sent.error());
+    }
+  } else {
+    patience.count += static_cast<double>(kMaxProgram) / kSlowestLink;
+  }
+  if (!over_ && !co_await waiter.wait(patience)) waiter.wake(LaunchError{.kind = "lost", .reason = "the agent did not take the program in time"});
+  if (over_) (void)co_await waiter.wait(kExitPatience);  // the reason is known once the child is gone
+  std::erase(deliveries_[sha256], &waiter);
+  if (deliveries_[sha256].empty()) deliveries_.erase(sha256);
+  if (waiter.failure()) co_return std::unexpected(*waiter.failure());
+  co_return std::expected<void, LaunchError>();
+}
+
+asio::awaitable<std::expected<void, LaunchError>> Connection::send_program(const std::string& sha256, const std::string& path) {
+  const auto refused = [&](const char* what) {
+    return std::unexpected(LaunchError{.kind = "refused", .reason = fmt::format("program {} {}", printable(path), what)});
+  };
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  if (error || !file) co_return refused("cannot be read");
+  if (size == 0 || size > kMaxProgram) co_return refused("is empty or too large");
+  queue_.push(encode(wire::Program{.sha256 = sha256, .size = size}));
+  std::string chunk(kMaxChunk, '\0');
+  for (std::uint64_t left = size; left > 0;) {
+    const auto part = std::min<std::uint64_t>(left, kMaxChunk);
+    file.read(chunk.data(), static_cast<std::streamsize>(part));
+    if (file.gcount() != static_cast<std::streamsize>(part)) co_return refused("became shorter while it was read");
+    std::string frame = encode(wire::Data{.channel = Channel::program, .id = sha256, .bytes = chunk.substr(0, part)});
+    if (!co_await queue_.push_when_room(std::move(frame))) break;  // the connection is over; the waiter is told why
+    left -= part;
+  }
+  co_return std::expected<void, LaunchError>();
+}
+
+asio::awaitable<RunResult> Connection::run(const RunRequest& request) {
+  const Visit visit(*this);
+  PendingRun pending{.request = request, .waiter = Waiter(stream_.executor()), .result = {}};
+  if (runs_.contains(request.id) || !is_run_id(request.id)) {
+    pending.result.outcome = "refused";
+    pending.result.reason = fmt::format("'{}' is no id for a run, or one that is active", printable(request.id));
+    co_return std::move(pending.result);
+  }
+  runs_[request.id] = &pending;
+  queue_.push(encode(wire::Run{.id = request.id, .sha256 = request.sha256, .arguments = request.arguments, .token = request.token, .deadline_s = request.deadline.count,
+                         .limits = {.memory_bytes = request.limits.memory.count, .output_bytes = request.limits.output.count,
+                                    .cpu_s = request.limits.cpu.count}}));
+  const Seconds patience{request.deadline.count + kEndPatience.count};
+  const bool woken = co_await pending.waiter.wait(patience);
+  runs_.erase(request.id);
+  if (!woken) {
+    forgotten_.insert(request.id);
+    queue_.push(encode(wire::Kill{request.id}));
+    pending.result.outcome = "lost";
+    pending.result.reason = fmt::format("no end reported {} s after its deadline", kEndPatience.count);
+  } else if (pending.waiter.failure()) {
+    pending.result.outcome = pending.waiter.failure()->kind == "refused" ? "refused" : "lost";
+    pending.result.reason = pending.waiter.failure()->reason;
+  }
+  co_return std::move(pending.result);
+}
+
+void Connection::stop(const std::string& id) {
+  if (runs_.contains(id)) queue_.push(encode(wire::Stop{id}));
+}
+
+asio::awaitable<void> Connection::close() {
+  const Visit visit(*this);
+  queue_.push(encode(wire::Bye{}));
+  queue_.finish();
+  if (!reason_) reason_ = LaunchError{.kind = "lost", .reason = "the agent was closed"};
+  if (!co_await closed_.wait(kClosePatience)) abandon(*reason_);
+}
+
+}  // namespace assay

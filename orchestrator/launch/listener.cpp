@@ -1,0 +1,222 @@
+// listener: one acceptor, a coroutine for each caller, a bound on how many.
+#include "orchestrator/launch/listener.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <set>
+#include <span>
+#include <utility>
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include "orchestrator/wire/time_limit.h"
+#include "orchestrator/wire/tls.h"
+
+namespace assay {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
+constexpr auto kIntroduction = 10s;         // for handshake and greeting; an agent does both at once
+constexpr auto kFarewell = 2s;              // for a refusal to be written
+constexpr std::size_t kMostCallers = 1024;  // who have not greeted yet; a thousand agents may dial in the same second
+constexpr auto kBreath = 100ms;             // before the next accept when there are too many, or no descriptors left
+constexpr std::size_t kMostHomes = 8;       // an agent tries them one after another
+
+}  // namespace
+
+struct Muster::State {
+  State(const asio::any_io_executor& executor, std::unique_ptr<TlsIdentity> given, Admit decide)
+      : acceptor(executor), identity(std::move(given)), admit(std::move(decide)) {}
+  tcp::acceptor acceptor;
+  std::unique_ptr<TlsIdentity> identity;
+  Admit admit;
+  std::set<TlsStream*> callers;  // who have not been admitted; each is owned by its coroutine
+  bool closed = false;
+};
+
+namespace {
+
+/// The greeting that comes on `stream`; nothing when something else does, or nothing in time.
+asio::awaitable<std::optional<Greeting>> greeting_on(Stream& stream) {
+  std::string line;
+  while (line.size() < kMaxDialLine) {
+    char byte = 0;  // byte by byte: what follows belongs to the protocol
+    const std::span<char> one(&byte, 1);
+    const ReadResult read = co_await stream.read_some(one);
+    if (read.error) co_return std::nullopt;
+    if (byte == '\n') co_return greeting_from(line);
+    line += byte;
+  }
+  co_return std::nullopt;
+}
+
+template <class State>
+asio::awaitable<void> answer(std::shared_ptr<State> state, tcp::socket socket) {
+  boost::system::error_code error;
+  const auto peer = socket.remote_endpoint(error);
+  const std::string from = error ? "an unknown address" : peer.address().to_string();
+  socket.set_option(tcp::no_delay(true), error);
+  auto tls = std::make_unique<TlsStream>(TlsStream{asio::ssl::stream<tcp::socket>(std::move(socket), state->identity->context)});
+  TlsStream* const caller = tls.get();
+  const auto hang_up = [caller] {
+    boost::system::error_code ignored;  // closing ends what waits on it
+    caller->stream.lowest_layer().close(ignored);
+  };
+  state->callers.insert(caller);
+  TimeLimit introduction(caller->stream.get_executor(), Clock::now() + kIntroduction, hang_up);
+  auto [failed] = co_await caller->stream.async_handshake(asio::ssl::stream_base::server, kQuietly);
+  Stream stream(std::move(tls));
+  std::optional<Greeting> greeting;
+  if (!failed) greeting = co_await greeting_on(stream);
+  co_await introduction.lift();
+  if (greeting && !state->closed) {
+    if (const auto refusal = state->admit(*greeting, from, stream)) {
+      TimeLimit farewell(caller->stream.get_executor(), Clock::now() + kFarewell, hang_up);
+      const std::string line = fmt::format("{}{}\n", kDialRefused, *refusal);
+      (void)co_await stream.write(line);  // who has hung up meanwhile knows already
+      co_await farewell.lift();
+    }
+  }
+  state->callers.erase(caller);
+}
+
+template <class State>
+asio::awaitable<void> accept_all(std::shared_ptr<State> state) {
+  asio::steady_timer breath(state->acceptor.get_executor());
+  while (!state->closed) {
+    bool accepted = false;
+    if (state->callers.size() < kMostCallers) {
+      auto [error, socket] = co_await state->acceptor.async_accept(kQuietly);
+      if (state->closed) co_return;
+      accepted = !error;
+      if (accepted) asio::co_spawn(state->acceptor.get_executor(), answer(state, std::move(socket)), asio::detached);
+    }
+    if (accepted) continue;
+    breath.expires_after(kBreath);
+    (void)co_await breath.async_wait(kQuietly);
+  }
+}
+
+/// Bound and listening, for IPv4 and IPv6 where the kernel has both.
+boost::system::error_code listen_on(tcp::acceptor& acceptor, int port) {
+  boost::system::error_code error;
+  for (const auto& protocol : {tcp::v6(), tcp::v4()}) {
+    boost::system::error_code ignored;  // it may not be open
+    acceptor.close(ignored);
+    acceptor.open(protocol, error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error && protocol == tcp::v6()) acceptor.set_option(asio::ip::v6_only(false), error);
+    if (!error) acceptor.bind(tcp::endpoint(protocol, static_cast<std::uint16_t>(port)), error);
+    if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+    if (!error) break;
+  }
+  return error;
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<Muster>, std::string> Muster::open(const asio::any_io_executor& executor, int port, Admit admit) {
+  auto identity = make_tls_identity();
+  if (!identity) return std::unexpected(identity.error());
+  auto state = std::make_shared<State>(executor, std::move(*identity), std::move(admit));
+  if (const auto error = listen_on(state->acceptor, port)) {
+    return std::unexpected(fmt::format("cannot listen for agents on port {}: {}", port, error.message()));
+  }
+  asio::co_spawn(executor, accept_all(state), asio::detached);
+  return std::unique_ptr<Muster>(new Muster(std::move(state)));  // the constructor is private
+}
+
+Muster::~Muster() {
+  state_->closed = true;
+  state_->admit = nullptr;
+  boost::system::error_code ignored;  // nothing is lost with them
+  state_->acceptor.close(ignored);
+  for (auto* caller : state_->callers) caller->stream.lowest_layer().close(ignored);
+}
+
+const std::string& Muster::pin() const { return state_->identity->pin; }
+
+int Muster::port() const {
+  boost::system::error_code error;
+  const auto endpoint = state_->acceptor.local_endpoint(error);
+  return error ? 0 : endpoint.port();
+}
+
+namespace {
+
+std::string home(const asio::ip::address& address, int port) {
+  return address.is_v6() ? fmt::format("[{}]:{}", address.to_string(), port) : fmt::format("{}:{}", address.to_string(), port);
+}
+
+/// The address of an entry of getifaddrs when others may reach it: up, no link-local one, which needs a zone.
+std::optional<asio::ip::address> usable(const ifaddrs& entry) {
+  if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0) return std::nullopt;
+  if (entry.ifa_addr->sa_family == AF_INET) {
+    const auto& raw = reinterpret_cast<const sockaddr_in*>(entry.ifa_addr)->sin_addr;
+    return asio::ip::address_v4(ntohl(raw.s_addr));
+  }
+  if (entry.ifa_addr->sa_family != AF_INET6) return std::nullopt;
+  const auto& raw = reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr)->sin6_addr;
+  asio::ip::address_v6::bytes_type bytes;
+  std::ranges::copy(raw.s6_addr, bytes.begin());
+  const asio::ip::address_v6 address(bytes);
+  if (address.is_link_local()) return std::nullopt;
+  return address;
+}
+
+std::vector<asio::ip::address> own_addresses() {
+  std::vector<asio::ip::address> all;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) == 0) {
+    for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+      if (const auto address = usable(*entry)) all.push_back(*address);
+    }
+    freeifaddrs(list);
+  }
+  // IPv4 first: more networks route it. Loopback leads other machines to themselves.
+  std::ranges::stable_sort(all, {}, [](const asio::ip::address& address) { return address.is_v6(); });
+  const auto loopback = std::ranges::stable_partition(all, [](const asio::ip::address& address) { return !address.is_loopback(); });
+  if (loopback.begin() != all.begin()) all.erase(loopback.begin(), all.end());
+  return all;
+}
+
+}  // namespace
+
+std::expected<std::vector<std::string>, std::string> homes_of(const std::string& name, int port) {
+  std::vector<asio::ip::address> addresses;
+  if (name.empty()) {
+    addresses = own_addresses();
+  } else {
+    asio::io_context context;
+    tcp::resolver resolver(context);
+    boost::system::error_code error;
+    for (const auto& entry : resolver.resolve(name, std::to_string(port), error)) addresses.push_back(entry.endpoint().address());
+    if (error) return std::unexpected(fmt::format("slurm.address '{}': {}", name, error.message()));
+  }
+  if (addresses.empty()) return std::unexpected("this machine has no address that agents could dial");
+  if (addresses.size() > kMostHomes) addresses.resize(kMostHomes);
+  std::vector<std::string> homes;
+  for (const auto& address : addresses) homes.push_back(home(address, port));
+  return homes;
+}
+
+}  // namespace assay

@@ -1,0 +1,112 @@
+// messages: what an agent says, which is hostile, is checked and handed to who waits for it.
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/launch/connection.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kMaxLog = 1 << 20;  // stderr of a run
+
+void append_bounded(std::string& text, std::string_view more, std::size_t limit) {
+  text.append(more.substr(0, limit - std::min(limit, text.size())));
+}
+
+}  // namespace
+
+std::optional<InputError> Connection::take_frames() {
+  while (!over_) {
+    auto frame = reader_.next();
+    if (!frame) return frame.error();
+    if (!*frame) return std::nullopt;
+    auto message = decode_from_agent(**frame);
+    if (!message) return message.error();
+    if (std::holds_alternative<wire::Welcome>(*message) == welcome_) return InputError{"stream", "hello is not the agent's first and only one", ""};
+    if (const auto problem = std::visit([this](auto& typed) { return take(typed); }, *message)) return InputError{"stream", *problem, ""};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Connection::take(wire::Welcome& welcome) {
+  if (welcome.protocol != kProtocol) return fmt::format("the agent speaks protocol {}, we speak {}", welcome.protocol, kProtocol);
+  if (welcome.agent_sha256 != options_.agent_sha256) {
+    abandon({.kind = "refused", .reason = fmt::format("the agent on the node is another one: {} instead of {}", welcome.agent_sha256, options_.agent_sha256)});
+    return std::nullopt;
+  }
+  welcome_ = true;
+  if (agent_ != nullptr) agent_->facts_ = std::move(welcome.facts);
+  greeted_.wake();
+  return std::nullopt;
+}
+
+std::optional<std::string> Connection::take(const wire::Stored& stored) {
+  const auto found = deliveries_.find(stored.sha256);
+  if (found == deliveries_.end()) return "stored a program that nobody sent";
+  delivered_.insert(stored.sha256);
+  for (auto* waiter : found->second) waiter->wake();
+  return std::nullopt;
+}
+
+std::optional<std::string> Connection::take(const wire::Refused& refused) {
+  const LaunchError error{.kind = "refused", .reason = printable(refused.reason)};
+  if (const auto run = runs_.find(refused.what); run != runs_.end()) {
+    run->second->waiter.wake(error);
+  } else if (const auto delivery = deliveries_.find(refused.what); delivery != deliveries_.end()) {
+    for (auto* waiter : delivery->second) waiter->wake(error);
+  } else if (forgotten_.erase(refused.what) == 0 && !is_sha256(refused.what)) {
+    return "refused something that nobody asked for";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Connection::take(const wire::Data& data) {
+  if (data.channel == Channel::program) return "sent a program";
+  const auto found = runs_.find(data.id);
+  if (found == runs_.end()) return forgotten_.contains(data.id) ? std::nullopt : std::optional<std::string>("sent output of a run that is not active");
+  PendingRun& run = *found->second;
+  if (data.channel == Channel::err) {
+    append_bounded(run.result.log, data.bytes, kMaxLog);
+    return std::nullopt;
+  }
+  const std::uint64_t limit = run.request.limits.output.count;
+  if (run.result.output.size() + data.bytes.size() > limit && !std::exchange(run.flooded, true)) queue_.push(encode(wire::Kill{data.id}));
+  append_bounded(run.result.output, data.bytes, limit);
+  return std::nullopt;
+}
+
+std::optional<std::string> Connection::take(const wire::Ended& ended) {
+  const auto found = runs_.find(ended.id);
+  if (found == runs_.end()) return forgotten_.erase(ended.id) > 0 ? std::nullopt : std::optional<std::string>("ended a run that is not active");
+  PendingRun& run = *found->second;
+  if ((ended.outcome == "exited" && !ended.exit_code) || (ended.outcome == "signalled" && !ended.signal)) return "ended a run without saying how";
+  RunResult& result = run.result;
+  result.exit_code = ended.exit_code;
+  result.signal = ended.signal;
+  result.elapsed_s = ended.elapsed_s;
+  result.left_behind = ended.left_behind;
+  result.outcome = run.flooded ? "output_limit" : ended.outcome == "signalled" ? "crashed" : ended.outcome;
+  if (result.outcome == "crashed" && *ended.signal == SIGXCPU) {
+    result.reason = fmt::format("used its CPU limit of {} s", run.request.limits.cpu.count);
+  } else if (result.outcome == "crashed") {
+    const char* const name = sigabbrev_np(*ended.signal);
+    result.reason = name != nullptr ? fmt::format("killed by SIG{}", name) : fmt::format("killed by signal {}", *ended.signal);
+  } else if (result.outcome == "deadline") {
+    result.reason = fmt::format("not done after its deadline of {} s", run.request.deadline.count);
+  } else if (result.outcome == "output_limit") {
+    result.reason = fmt::format("printed more than {} bytes", run.request.limits.output.count);
+  } else if (result.outcome == "memory_limit") {
+    result.reason = fmt::format("used more than {} bytes of memory", run.request.limits.memory.count);
+  } else if (result.outcome == "stopped") {
+    result.reason = "stopped on request";
+  }
+  run.waiter.wake();
+  return std::nullopt;
+}
+
+}  // namespace assay

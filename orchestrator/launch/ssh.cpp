@@ -1,0 +1,171 @@
+// ssh: OpenSSH by its command line.
+#include "orchestrator/launch/ssh.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/wire/protocol.h"
+
+namespace assay {
+namespace {
+
+bool all_of(std::string_view text, std::string_view allowed_punctuation) {
+  return !text.empty() && std::ranges::all_of(text, [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || allowed_punctuation.contains(c);
+  });
+}
+
+/// The same alphabets as the site's schema, checked again where they matter.
+bool is_address(std::string_view text) { return all_of(text, ".:_-") && text.front() != '-'; }
+bool is_user(std::string_view text) { return all_of(text, "._-") && text.front() != '-'; }
+bool is_directory(std::string_view text) {
+  return all_of(text, "/._-") && text.front() == '/' && text.find("..") == std::string_view::npos;
+}
+/// A path on this machine: ssh expands %, ~ and $ in it, and splits it at blanks and quotes.
+bool is_plain_path(std::string_view text) { return all_of(text, "/._-+@:,=") && text.front() != '-'; }
+
+}  // namespace
+
+std::expected<std::string, std::string> bootstrap_command(const std::string& directory, const std::string& sha256, std::uint64_t size) {
+  const auto script = bootstrap_script(directory, sha256, size);
+  if (!script) return script;
+  return "exec /bin/sh -c '" + *script + "'";
+}
+
+std::expected<std::string, std::string> bootstrap_script(const std::string& directory, const std::string& sha256, std::uint64_t size) {
+  if (!is_directory(directory)) return std::unexpected(fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(directory)));
+  if (!is_sha256(sha256)) return std::unexpected("the agent's SHA-256 is malformed");
+  // No single quote and no exclamation mark inside: csh as a login shell reads both even in quotes. `test -O .` after
+  // `cd`: what lies in a directory of somebody else must not be executed, and . cannot be swapped any more.
+  return fmt::format(
+      "umask 077; mkdir -p {0} && cd {0} && test -O . && chmod 700 . && mkdir -p agents || "
+      "{{ echo assay: directory {0} cannot be used or is not ours >&2; exit 73; }}; "
+      "have() {{ test \"$(sha256sum < $1 2>/dev/null | cut -c 1-64)\" = {1}; }}; "
+      "if test -f agents/{1} && have agents/{1}; then echo assay-bootstrap/1 have; else "
+      "echo assay-bootstrap/1 need; t=agents/.{1}.$$; head -c {2} > $t && have $t && chmod 500 $t && mv -f $t agents/{1} || "
+      "{{ rm -f $t; echo assay: the agent did not arrive whole >&2; exit 74; }}; "
+      "echo assay-bootstrap/1 stored; fi; "
+      "exec ./agents/{1} --directory {0}",
+      directory, sha256, size);
+}
+
+std::expected<std::string, std::string> known_hosts_lines(const Node& node) {
+  const auto line = [](const char* alias, const std::string& key) -> std::expected<std::string, std::string> {
+    if (key.empty()) return std::string();
+    const auto blank = key.find(' ');
+    if (blank == std::string::npos || !all_of(key.substr(0, blank), "@.-") || !all_of(key.substr(blank + 1), "+/=")) {
+      return std::unexpected("host_key is not of the form 'ssh-ed25519 AAAA...'");
+    }
+    return fmt::format("{} {}\n", alias, key);
+  };
+  auto lines = line(kHostKeyAlias, node.host_key);
+  if (!lines || !node.jump) return lines;
+  const auto of_jump = line(kJumpKeyAlias, node.jump->host_key);
+  if (!of_jump) return std::unexpected("the jump host's " + of_jump.error());
+  return *lines + *of_jump;
+}
+
+namespace {
+
+/// One of the machines on the way.
+struct Hop {
+  std::string address;
+  int port;
+  std::string user, identity_file;
+  std::string known_hosts;
+  std::string alias;  // of its pinned key; empty: the file has it by its address
+};
+
+/// The words that lead to `hop`, all but the last: argv[0], options, port and login.
+std::expected<std::vector<std::string>, std::string> hop_arguments(const Hop& hop, const LaunchOptions& options) {
+  if (!is_address(hop.address)) return std::unexpected(fmt::format("address '{}' is no host name or address", printable(hop.address)));
+  if (!hop.user.empty() && !is_user(hop.user)) return std::unexpected(fmt::format("user '{}' is no user name", printable(hop.user)));
+  if (!is_plain_path(hop.known_hosts)) return std::unexpected(fmt::format("known_hosts '{}' has a character that ssh would expand", printable(hop.known_hosts)));
+  constexpr int kMaxPort = 65535;
+  if (hop.port < 1 || hop.port > kMaxPort) return std::unexpected(fmt::format("port {} is none", hop.port));
+
+  std::vector<std::string> argv = {options.ssh, "-F", "none", "-T", "-a", "-x"};
+  const auto option = [&argv](std::string text) {
+    argv.emplace_back("-o");
+    argv.push_back(std::move(text));
+  };
+  for (const char* text : {"BatchMode=yes", "StrictHostKeyChecking=yes", "GlobalKnownHostsFile=/dev/null", "UpdateHostKeys=no", "VerifyHostKeyDNS=no",
+                           "PasswordAuthentication=no", "KbdInteractiveAuthentication=no", "ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "PermitLocalCommand=no",
+                           "ControlMaster=no", "ControlPath=none", "EscapeChar=none", "LogLevel=ERROR", "ConnectionAttempts=1"}) {
+    option(text);
+  }
+  option("UserKnownHostsFile=" + hop.known_hosts);
+  option(fmt::format("ConnectTimeout={}", static_cast<int>(std::clamp(std::ceil(options.connect_timeout.count), 1.0, 3600.0))));
+  option("ServerAliveInterval=15");  // with the four below a cut network is seen after a minute, as by the agent
+  option("ServerAliveCountMax=4");
+  if (!hop.alias.empty()) option("HostKeyAlias=" + hop.alias);
+  if (!hop.identity_file.empty()) {
+    if (!is_plain_path(hop.identity_file)) {
+      return std::unexpected(fmt::format("identity_file '{}' has a character that ssh would expand", printable(hop.identity_file)));
+    }
+    option("IdentitiesOnly=yes");
+    argv.insert(argv.end(), {"-i", hop.identity_file});
+  }
+  argv.insert(argv.end(), {"-p", std::to_string(hop.port)});
+  if (!hop.user.empty()) argv.insert(argv.end(), {"-l", hop.user});
+  return argv;
+}
+
+}  // namespace
+
+std::expected<std::vector<std::string>, std::string> ssh_arguments(const Node& node, const LaunchOptions& options,
+                                                                   const KnownHosts& known_hosts, const std::string& command) {
+  auto argv = hop_arguments({.address = node.address, .port = node.port, .user = node.user, .identity_file = node.identity_file,
+                             .known_hosts = known_hosts.node, .alias = node.host_key.empty() ? "" : kHostKeyAlias},
+                            options);
+  if (!argv) return argv;
+  if (node.jump) {
+    // -J would start a second ssh that knows none of these options. A ProxyCommand goes through a shell, so each of its
+    // words is of the alphabets above, and options.ssh must be as well.
+    const auto words = hop_arguments({.address = node.jump->address, .port = node.jump->port, .user = node.jump->user,
+                                      .identity_file = node.jump->identity_file, .known_hosts = known_hosts.jump,
+                                      .alias = node.jump->host_key.empty() ? "" : kJumpKeyAlias},
+                                     options);
+    if (!words) return std::unexpected("jump: " + words.error());
+    if (!is_plain_path(options.ssh)) return std::unexpected("the path of ssh has a character that a shell would expand");
+    std::string proxy = "ProxyCommand=";  // before which ssh says exec
+    for (const auto& word : *words) proxy += (proxy.ends_with('=') ? "" : " ") + word;
+    proxy += node.address.find(':') == std::string::npos ? fmt::format(" -W {}:{}", node.address, node.port) : fmt::format(" -W [{}]:{}", node.address, node.port);
+    argv->insert(argv->end(), {"-o", proxy + " -- " + node.jump->address});
+  }
+  argv->insert(argv->end(), {"--", node.address, command});
+  return argv;
+}
+
+LaunchError ssh_failure(std::string_view log, std::optional<int> exit_code) {
+  constexpr int kSshOwnFailure = 255;  // ssh(1), EXIT STATUS
+  constexpr int kNotExecutable = 126;
+  const std::string line = last_line(log);
+  if (log.contains("REMOTE HOST IDENTIFICATION HAS CHANGED")) {
+    return {"host_key", "the host key is not the one that the site pins; somebody else may answer at this address"};
+  }
+  if (log.contains("Host key verification failed") || log.contains("host key is known for")) {
+    return {"host_key", "the host key is not pinned in the site: " + line};
+  }
+  if (log.contains("Permission denied (")) return {"refused", "login refused: " + line};
+  if (!exit_code) return {"unreachable", line.empty() ? "no answer" : line};
+  if (*exit_code == kSshOwnFailure) return {"unreachable", line.empty() ? "ssh failed without a word" : line};
+  if (*exit_code == kNotExecutable) return {"refused", line + " (a directory mounted noexec?)"};
+  return {"refused", line.empty() ? fmt::format("the agent ended with exit code {}", *exit_code) : line};
+}
+
+std::string last_line(std::string_view log) {
+  while (!log.empty()) {
+    const auto end = log.find_last_not_of("\r\n \t");
+    if (end == std::string_view::npos) return {};
+    log = log.substr(0, end + 1);
+    const auto begin = log.rfind('\n');
+    return printable(begin == std::string_view::npos ? log : log.substr(begin + 1));
+  }
+  return {};
+}
+
+}  // namespace assay

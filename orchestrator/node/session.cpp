@@ -1,0 +1,356 @@
+// session: one event loop; a keeper process for each run does the enforcing.
+#include "orchestrator/node/session.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <system_error>
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/node/process_tree.h"
+#include "orchestrator/node/supervisor.h"
+#include "orchestrator/wire/frame_queue.h"
+#include "orchestrator/wire/protocol.h"
+#include "probes/core/host_facts.h"
+
+namespace assay {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
+constexpr auto kDrainPatience = 5s;     // for the pipes' last bytes once nobody of the tree can write to them
+constexpr auto kShutdownPatience = 45s; // beyond the keepers' own patience of 30 s
+constexpr auto kTick = 250ms;           // how often silence and shutdown are looked at
+constexpr std::size_t kMaxRuns = 64;    // a step with its companions needs below 10
+constexpr std::uint64_t kMaxLog = 1 << 20;  // stderr of one run; the rest is read and dropped
+
+/// One run, from its request to its end.
+struct ActiveRun {
+  Keeper keeper;
+  std::string scratch;
+  std::uint64_t output_limit = 0;
+  int pumps = 0;  // streams that are still read
+};
+
+class Session {
+ public:
+  Session(asio::io_context& context, const NodeOptions& options, Stream stream)
+      : context_(context), options_(options), store_(options.directory, options.programs), stream_(std::move(stream)),
+        signals_(context, SIGTERM, SIGINT, SIGHUP), children_(context, SIGCHLD), queue_(stream_) {}
+
+  int serve() {
+    asio::co_spawn(context_, read_frames(), asio::detached);
+    asio::co_spawn(context_, queue_.write_all(), [this](const std::exception_ptr&) { written_ = true; });
+    asio::co_spawn(context_, watch_silence(), asio::detached);
+    asio::co_spawn(context_, watch_signals(), asio::detached);
+    asio::co_spawn(context_, collect_children(), asio::detached);
+    context_.run();
+    std::cerr << "assay-node: ends: " << ending_ << '\n';
+    return orderly_ ? 0 : 1;
+  }
+
+ private:
+  asio::awaitable<void> read_frames() {
+    std::array<char, kMaxChunk> buffer;
+    while (ending_.empty()) {
+      const auto [error, size] = co_await stream_.read_some(buffer);
+      if (error) {
+        end(error == asio::error::eof ? "the stream is closed" : "the stream is broken: " + error.message(), error == asio::error::eof);
+        break;
+      }
+      heard_ = Clock::now();
+      reader_.feed({buffer.data(), size});
+      if (const auto problem = take_frames()) end(problem->text(), false);
+    }
+  }
+
+  std::optional<InputError> take_frames() {
+    while (ending_.empty()) {
+      auto frame = reader_.next();
+      if (!frame) return frame.error();
+      if (!*frame) break;
+      auto message = decode_to_agent(**frame);
+      if (!message) return message.error();
+      const bool greeting = std::holds_alternative<wire::Hello>(*message);
+      if (greeting == greeted_) return InputError{"stream", greeted_ ? "a second hello" : "does not begin with hello", "start the agent through assay"};
+      std::visit([this](auto& typed) { take(typed); }, *message);
+    }
+    return std::nullopt;
+  }
+
+  void take(const wire::Hello& hello) {
+    greeted_ = true;
+    Values facts = host_facts();
+    if (auto boot = read_fact("/proc/sys/kernel/random/boot_id")) facts["boot_id"] = std::move(*boot);
+    // The answer goes out whatever number was said: the orchestrator can then name both in its error.
+    queue_.push(encode(wire::Welcome{.protocol = kProtocol, .assay_version = ASSAY_VERSION,
+                               .agent_sha256 = sha256_of_file("/proc/self/exe").value_or(std::string(64, '0')),
+                               .facts = to_json(facts)}));
+    if (hello.protocol != kProtocol) end(fmt::format("the orchestrator speaks protocol {}, this agent {}", hello.protocol, kProtocol), false);
+  }
+  void take(const wire::Program& program) {
+    if (const auto begun = store_.begin(program.sha256, program.size); !begun) refuse(program.sha256, begun.error());
+  }
+  void take(const wire::Data& data) {
+    if (data.channel != Channel::program || !is_sha256(data.id)) return end("data that is no program", false);
+    const auto whole = store_.add(data.id, data.bytes);
+    if (!whole) return refuse(data.id, whole.error());
+    if (*whole) queue_.push(encode(wire::Stored{data.id}));
+  }
+  void take(const wire::Run& run) {
+    if (runs_.contains(run.id)) return refuse(run.id, "a run of this id is active");
+    if (runs_.size() >= kMaxRuns) return refuse(run.id, fmt::format("more than {} runs at once", kMaxRuns));
+    const int program = store_.find(run.sha256);
+    if (program < 0) return refuse(run.id, "its program was not delivered");
+    auto scratch = make_scratch(options_.directory, run.id);
+    if (!scratch) return refuse(run.id, scratch.error());
+    constexpr std::size_t kShortHash = 12;
+    const KeeperTask task{.program = program, .name = "assay-probe-" + run.sha256.substr(0, kShortHash),
+                          .arguments = run.arguments, .token = run.token, .deadline_s = run.deadline_s, .limits = run.limits};
+    const std::string path = scratch->path;
+    auto keeper = start_keeper(task, std::move(*scratch));
+    if (!keeper) return refuse(run.id, keeper.error());
+    auto [entry, fresh] = runs_.emplace(run.id, ActiveRun{.keeper = std::move(*keeper), .scratch = path, .output_limit = run.limits.output_bytes, .pumps = 2});
+    ActiveRun& active = entry->second;
+    asio::co_spawn(context_, pump(run.id, active, Channel::out), asio::detached);
+    asio::co_spawn(context_, pump(run.id, active, Channel::err), asio::detached);
+    asio::co_spawn(context_, await_report(run.id, active), asio::detached);
+  }
+  void take(const wire::Stop& stop) { order(stop.id, KeeperOrder::stop); }
+  void take(const wire::Kill& kill) { order(kill.id, KeeperOrder::kill); }
+  void take(const wire::Ping&) { queue_.push(encode(wire::Pong{})); }
+  void take(const wire::Bye&) { end("bye", true); }
+
+  void refuse(const std::string& what, const std::string& reason) { queue_.push(encode(wire::Refused{.what = what, .reason = reason})); }
+
+  /// An id that is not active has just ended by itself; its end is on the way.
+  void order(const std::string& id, KeeperOrder order) {
+    if (const auto found = runs_.find(id); found != runs_.end()) tell(found->second, order);
+  }
+  static void tell(const ActiveRun& run, KeeperOrder order) {
+    const char byte = static_cast<char>(order);
+    (void)send(run.keeper.control.number(), &byte, 1, MSG_NOSIGNAL);  // a keeper that is gone has sent its report
+  }
+
+  /// Reads one stream of a run into data frames. Backpressure: it stops reading while the queue has no room.
+  asio::awaitable<void> pump(std::string id, ActiveRun& run, Channel channel) {
+    const bool is_output = channel == Channel::out;
+    Descriptor& end_of_pipe = is_output ? run.keeper.out : run.keeper.err;
+    asio::posix::stream_descriptor pipe(context_, end_of_pipe.release());
+    pipes_[id].push_back(&pipe);
+    const std::uint64_t limit = is_output ? run.output_limit : kMaxLog;
+    std::uint64_t seen = 0;
+    std::array<char, kMaxChunk> buffer;
+    while (true) {
+      const auto [error, size] = co_await pipe.async_read_some(asio::buffer(buffer), kQuietly);
+      if (error) break;
+      const std::uint64_t allowed = std::min<std::uint64_t>(size, limit - std::min(limit, seen));
+      seen += size;
+      if (is_output && seen > limit && seen - size <= limit) tell(run, KeeperOrder::output_limit);  // once
+      if (allowed == 0) continue;
+      std::string frame = encode(wire::Data{.channel = channel, .id = id, .bytes = std::string(buffer.data(), allowed)});
+      (void)co_await queue_.push_when_room(std::move(frame));  // a closed queue: read on, so that the run can end
+    }
+    std::erase(pipes_[id], &pipe);
+    --run.pumps;
+  }
+
+  asio::awaitable<void> await_report(std::string id, ActiveRun& run) {
+    asio::posix::stream_descriptor control(context_, run.keeper.control.number());
+    KeeperReport report;
+    ssize_t size = -1;
+    while (size < 0) {
+      const auto [error] = co_await control.async_wait(asio::posix::stream_descriptor::wait_read, kQuietly);
+      size = error ? 0 : recv(control.native_handle(), &report, sizeof report, MSG_DONTWAIT);
+      // ECONNRESET: the keeper went without reading an order; what it said before that comes next.
+      if (size < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNRESET) size = 0;
+    }
+    if (size != sizeof report) report = co_await bury(run);
+    asio::steady_timer timer(context_);
+    for (const auto begin = Clock::now(); run.pumps > 0;) {
+      if (Clock::now() > begin + kDrainPatience) {
+        for (auto* pipe : pipes_[id]) pipe->cancel();  // somebody outside the tree holds the pipe
+      }
+      constexpr auto kDrainTick = 5ms;
+      timer.expires_after(kDrainTick);
+      (void)co_await timer.async_wait(kQuietly);
+    }
+    say_end(id, report);
+    (void)control.release();  // run owns it
+    pipes_.erase(id);
+    runs_.erase(id);
+  }
+
+  void say_end(const std::string& id, const KeeperReport& report) {
+    using Cause = KeeperReport::Cause;
+    if (report.cause == Cause::not_started) {
+      return refuse(id, fmt::format("its program cannot be executed: {}", std::generic_category().message(report.start_error)));
+    }
+    wire::Ended ended{.id = id, .outcome = "exited", .exit_code = {}, .signal = {}, .elapsed_s = std::max(0.0, report.elapsed_s), .left_behind = report.left_behind};
+    if (WIFEXITED(report.wait_status)) ended.exit_code = WEXITSTATUS(report.wait_status);
+    if (WIFSIGNALED(report.wait_status)) ended.signal = WTERMSIG(report.wait_status);
+    switch (report.cause) {
+      case Cause::deadline: ended.outcome = "deadline"; break;
+      case Cause::memory_limit: ended.outcome = "memory_limit"; break;
+      case Cause::output_limit: ended.outcome = "output_limit"; break;
+      case Cause::stopped: ended.outcome = "stopped"; break;
+      default: ended.outcome = ended.signal ? "signalled" : "exited";
+    }
+    queue_.push(encode(ended));
+  }
+
+  /// A keeper that died without a word was killed from outside. Its tree, if any is left, is ours now: we are a subreaper.
+  asio::awaitable<KeeperReport> bury(const ActiveRun& run) {
+    KeeperReport report{.cause = KeeperReport::Cause::exited, .wait_status = SIGKILL};
+    asio::steady_timer timer(context_);
+    constexpr int kRounds = 250;  // five seconds: what forks while it is killed needs another walk
+    for (int round = 0; round < kRounds; ++round) {
+      const std::vector<ProcessEntry> lost = orphans_of(run);
+      if (lost.empty()) break;
+      report.left_behind = std::max(report.left_behind, static_cast<int>(lost.size()));
+      signal_each(lost, SIGKILL);
+      constexpr auto kRound = 20ms;
+      timer.expires_after(kRound);
+      (void)co_await timer.async_wait(kQuietly);
+    }
+    (void)remove_scratch(run.scratch);  // what cannot be removed is unlocked and taken by the next agent
+    co_return report;
+  }
+
+  /// Our living descendants that belong to no other run.
+  [[nodiscard]] std::vector<ProcessEntry> orphans_of(const ActiveRun& run) const {
+    std::vector<ProcessEntry> lost = descendants(getpid());
+    for (const auto& [id, other] : runs_) {
+      if (&other == &run) continue;
+      std::vector<pid_t> spared = {other.keeper.pid};
+      for (const auto& process : descendants(other.keeper.pid)) spared.push_back(process.pid);
+      std::erase_if(lost, [&](const ProcessEntry& process) { return std::ranges::find(spared, process.pid) != spared.end(); });
+    }
+    std::erase_if(lost, [](const ProcessEntry& process) { return process.zombie; });
+    return lost;
+  }
+
+  asio::awaitable<void> watch_silence() {
+    asio::steady_timer timer(context_);
+    while (ending_.empty()) {
+      if (std::chrono::duration<double>(Clock::now() - heard_).count() > options_.silence.count) {
+        end(fmt::format("nothing heard for {} s", options_.silence.count), false);
+      }
+      timer.expires_after(kTick);
+      (void)co_await timer.async_wait(kQuietly);
+    }
+  }
+
+  asio::awaitable<void> watch_signals() {
+    const auto [error, number] = co_await signals_.async_wait(kQuietly);
+    if (!error) end(fmt::format("signal {}", number), false);
+  }
+
+  /// Keepers, and whatever orphans a killed keeper leaves us.
+  asio::awaitable<void> collect_children() {
+    while (true) {
+      const auto [error, number] = co_await children_.async_wait(kQuietly);
+      if (error) co_return;
+      while (waitpid(-1, nullptr, WNOHANG) > 0) {
+      }
+    }
+  }
+
+  /// The first reason stands; everything is killed, and the loop ends when it is gone.
+  void end(const std::string& reason, bool orderly) {
+    if (!ending_.empty()) return;
+    ending_ = reason;
+    orderly_ = orderly;
+    stream_.cancel_reading();
+    asio::co_spawn(context_, shut_down(), asio::detached);
+  }
+
+  asio::awaitable<void> shut_down() {
+    for (const auto& [id, run] : runs_) tell(run, KeeperOrder::kill);
+    queue_.finish();
+    asio::steady_timer timer(context_);
+    constexpr auto kLastWords = 2s;  // for frames that the other side does not read any more
+    const auto begin = Clock::now();
+    while ((!runs_.empty() || !written_) && Clock::now() < begin + kShutdownPatience) {
+      if (Clock::now() > begin + kLastWords) {
+        queue_.close();
+        stream_.close_writing();
+      }
+      constexpr auto kShutdownTick = 10ms;
+      timer.expires_after(kShutdownTick);
+      (void)co_await timer.async_wait(kQuietly);
+    }
+    context_.stop();
+  }
+
+  asio::io_context& context_;
+  const NodeOptions& options_;
+  ProgramStore store_;
+  Stream stream_;
+  asio::signal_set signals_, children_;
+  FrameQueue queue_;
+  FrameReader reader_;
+  std::map<std::string, ActiveRun> runs_;
+  std::map<std::string, std::vector<asio::posix::stream_descriptor*>> pipes_;  // of the runs, while they are read
+  Clock::time_point heard_ = Clock::now();
+  std::string ending_;
+  bool greeted_ = false;
+  bool orderly_ = false;
+  bool written_ = false;  // nothing more goes out
+};
+
+}  // namespace
+
+int serve_node(const NodeOptions& options) {
+  (void)std::signal(SIGPIPE, SIG_IGN);        // a closed stream is seen where it is written
+  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);     // since Linux 3.4; see Session::bury
+  if (const int removed = clean_scratch(options.directory); removed > 0) {
+    std::cerr << "assay-node: removed " << removed << " scratch directories of dead agents\n";
+  }
+  try {
+    asio::io_context context(1);
+    std::expected<Stream, std::string> stream = std::unexpected("");
+    if (options.dial.homes.empty()) {
+      stream = Stream(asio::posix::stream_descriptor(context, STDIN_FILENO), asio::posix::stream_descriptor(context, STDOUT_FILENO));
+    } else {
+      stream = dial_home(context, options.dial);
+    }
+    if (!stream) {
+      constexpr int kNobodyHome = 3;
+      std::cerr << "assay-node: " << stream.error() << '\n';
+      return kNobodyHome;
+    }
+    Session session(context, options, std::move(*stream));
+    return session.serve();
+  } catch (const boost::system::system_error& error) {
+    std::cerr << "assay-node: stdin and stdout must be pipes or sockets: " << error.what() << "\nhint: assay starts the agent; it is not for people\n";
+    return 2;
+  }
+}
+
+}  // namespace assay

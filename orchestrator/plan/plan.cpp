@@ -1,0 +1,283 @@
+// plan: requirements and nodes become steps and cells.
+#include "orchestrator/plan/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "orchestrator/judge/localiser.h"
+#include "orchestrator/plan/placement.h"
+#include "probes/core/suggest.h"
+
+namespace assay {
+namespace {
+
+const Program* find(const std::vector<Program>& programs, std::string_view name) {
+  const auto found = std::ranges::find(programs, name, &Program::name);
+  return found == programs.end() ? nullptr : &*found;
+}
+
+/// What a requirement asks of a probe that the probe does not have; nothing when it has it all.
+std::optional<InputError> check_against(const Requirement& requirement, const Description& probe, const std::string& here) {
+  std::vector<std::string> metrics;
+  for (const auto& metric : probe.metrics) metrics.push_back(metric.name);
+  const auto* metric = probe.metric(requirement.metric);
+  if (metric == nullptr) {
+    return InputError{here + ".metric", fmt::format("{} measures no '{}'", probe.name, requirement.metric), suggestion(requirement.metric, metrics)};
+  }
+  if (metric->unit != requirement.limit.unit) {
+    return InputError{here + ".limit.unit", fmt::format("'{}', but {} of {} is in '{}'", requirement.limit.unit, metric->name, probe.name, metric->unit),
+                      "a limit has the unit of its metric, also when it is a share of something"};
+  }
+  if (requirement.limit.reference == Reference::metric) {
+    const auto* reference = probe.metric(requirement.limit.name);
+    if (reference == nullptr || reference->unit != metric->unit) {
+      return InputError{here + ".limit.of", fmt::format("{} measures no '{}' in {}", probe.name, requirement.limit.name, metric->unit),
+                        suggestion(requirement.limit.name, metrics)};
+    }
+  }
+  for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
+    const auto& name = requirement.conditions[i].name;
+    if (probe.has_condition(name)) continue;
+    std::vector<std::string> names;
+    for (const auto& condition : probe.conditions) names.push_back(condition.name);
+    return InputError{fmt::format("{}.conditions[{}].name", here, i), fmt::format("{} records no '{}'", probe.name, name), suggestion(name, names)};
+  }
+  return std::nullopt;
+}
+
+/// One probe with one set of parameters in the same places, and the requirements it serves; becomes a step in each place.
+struct Task {
+  const Program* program = nullptr;
+  Values parameters;
+  std::vector<Spot> spots;
+  std::vector<const Requirement*> requirements;
+  std::string plane;
+  bool alone = false;
+
+  /// Nodes that work together in the largest of its steps.
+  [[nodiscard]] std::size_t width() const {
+    return std::ranges::max(spots, {}, [](const Spot& spot) { return spot.nodes.size(); }).nodes.size();
+  }
+};
+
+class Planner {
+ public:
+  Planner(const Profile& profile, const Site& site, const std::vector<Program>& programs, const PlanOptions& options)
+      : programs_(programs), options_(options) {
+    plan_.assay_version = ASSAY_VERSION;
+    plan_.quick = options.quick;
+    plan_.localise = options.localise;
+    plan_.profile = profile;
+    plan_.site = site;
+  }
+
+  std::expected<Plan, InputError> make() {
+    if (auto problem = choose()) return std::unexpected(*problem);
+    for (const auto& name : plan_.profile.companions) {
+      if (const auto* program = find(programs_, name)) {
+        companions_.push_back(name);
+        add_probe(*program);
+      }
+    }
+    for (std::size_t i = 0; i < plan_.profile.requirements.size(); ++i) {
+      if (auto problem = place(plan_.profile.requirements[i], fmt::format("profile {}: requirements[{}]", plan_.profile.name, i))) {
+        return std::unexpected(*problem);
+      }
+    }
+    // A node that is bad alone would spoil every pair and group, and short steps tell the most for their time.
+    std::ranges::stable_sort(tasks_, {}, [](const Task& task) { return std::pair(task.width(), task.program->description.typical_s); });
+    write_steps();
+    if (auto problem = check_power()) return std::unexpected(*problem);
+    if (plan_.localise && !plan_.quick) plan_searches();
+    return std::move(plan_);
+  }
+
+ private:
+  /// Applies --only.
+  std::optional<InputError> choose() {
+    if (options_.only.empty()) return std::nullopt;
+    std::vector<std::string> ids;
+    for (const auto& requirement : plan_.profile.requirements) ids.push_back(requirement.id);
+    for (const auto& id : options_.only) {
+      if (std::ranges::find(ids, id) == ids.end()) {
+        return InputError{"--only", fmt::format("profile {} has no requirement '{}'", plan_.profile.name, id), suggestion(id, ids)};
+      }
+    }
+    for (const auto& id : ids) {
+      if (std::ranges::find(options_.only, id) != options_.only.end()) plan_.only.push_back(id);
+    }
+    if (plan_.only.size() == ids.size()) plan_.only.clear();
+    return std::nullopt;
+  }
+
+  void add_probe(const Program& program) {
+    plan_.probes.try_emplace(program.name, PlannedProbe{.sha256 = program.sha256, .description = program.description});
+  }
+
+  std::optional<InputError> place(const Requirement& requirement, const std::string& here) {
+    if (!plan_.only.empty() && std::ranges::find(plan_.only, requirement.id) == plan_.only.end()) {
+      return leave_out(requirement, "left out by --only");
+    }
+    const Program* program = find(programs_, requirement.probe);
+    if (program == nullptr) return leave_out(requirement, fmt::format("the probe {} is not part of this build", requirement.probe));
+    if (auto problem = check_against(requirement, program->description, here)) return problem;
+    auto spots = spots_of(requirement, program->description, plan_.site);
+    if (!spots) {
+      spots.error().where = here + "." + spots.error().where;
+      return spots.error();
+    }
+    auto parameters = program->description.resolve(asked_of(requirement, program->description), options_.quick);
+    if (!parameters) {
+      InputError error = parameters.error();
+      error.where = here + ".parameters." + error.where;
+      return error;
+    }
+    add_probe(*program);
+    const auto same = std::ranges::find_if(tasks_, [&](const Task& task) {
+      return task.program == program && task.parameters == *parameters && task.plane == requirement.plane && task.alone == requirement.alone &&
+             std::ranges::equal(task.spots, *spots, [](const Spot& a, const Spot& b) { return a.subject == b.subject && a.nodes == b.nodes; });
+    });
+    if (same != tasks_.end()) {
+      same->requirements.push_back(&requirement);
+    } else {
+      tasks_.push_back({.program = program, .parameters = std::move(*parameters), .spots = std::move(*spots), .requirements = {&requirement},
+                        .plane = requirement.plane, .alone = requirement.alone});
+    }
+    return std::nullopt;
+  }
+
+  /// The parameters as given; where the profile demands more samples than the probe takes at least, that many are asked
+  /// for, because a run that stops before would be inconclusive by plan.
+  static Values asked_of(const Requirement& requirement, const Description& probe) {
+    Values asked = requirement.parameters;
+    for (const char* name : {"min_samples", "max_samples"}) {
+      const auto parameter = std::ranges::find(probe.parameters, name, &Description::OwnParameter::name);
+      if (parameter == probe.parameters.end() || asked.contains(name)) continue;
+      if (std::stol(parameter->fallback) < requirement.repeat_n) asked[name] = std::int64_t{requirement.repeat_n};
+    }
+    return asked;
+  }
+
+  std::optional<InputError> leave_out(const Requirement& requirement, const std::string& reason) {
+    for (const auto& spot : spots_without_steps(requirement, plan_.site, reason)) add_cell(requirement, spot, "");
+    return std::nullopt;
+  }
+
+  void add_cell(const Requirement& requirement, const Spot& spot, const std::string& step) {
+    plan_.coverage.push_back({.requirement = requirement.id, .subject = spot.subject, .step = step, .reason = spot.reason});
+  }
+
+  void write_steps() {
+    int number = 0;
+    for (const auto& task : tasks_) {
+      for (const auto& spot : task.spots) {
+        const auto& probe = task.program->description;
+        Step step{.id = fmt::format("{:04}-{}-{}", number + 1, probe.name, spot.label), .probe = probe.name,
+                  .parameters = task.parameters, .nodes = spot.nodes, .requirements = {},
+                  .companions = probe.companion ? std::vector<std::string>{} : companions_,
+                  .deadline_s = probe.deadline_s, .typical_s = probe.typical_s, .looks = 1, .power_w = 0,
+                  .plane = task.plane, .rail = spot.rail, .alone = task.alone};
+        for (const auto* requirement : task.requirements) {
+          step.requirements.push_back(requirement->id);
+          step.looks = std::max(step.looks, requirement->looks);
+          step.power_w = std::max(step.power_w, static_cast<double>(spot.nodes.size()) * requirement->power_w.value_or(plan_.profile.power_w.value_or(0)));
+          // The smallest of growing groups is what the others are held against: held against itself it would always pass.
+          if (spot.smallest && is_of_smallest(requirement->limit.reference)) continue;
+          add_cell(*requirement, spot, spot.nodes.empty() ? "" : step.id);
+        }
+        if (spot.nodes.empty()) continue;
+        ++number;
+        plan_.steps.push_back(std::move(step));
+      }
+    }
+    order_coverage();
+  }
+
+  /// Every step must fit under the site's cap by itself, or it could never run.
+  [[nodiscard]] std::optional<InputError> check_power() const {
+    if (!plan_.site.power_cap_w) return std::nullopt;
+    const double cap = *plan_.site.power_cap_w;
+    for (const auto& step : plan_.steps) {
+      if (step.power_w == 0) {
+        return InputError{fmt::format("profile {}: power_w", plan_.profile.name), fmt::format("is missing, and the site {} has a power cap of {} W", plan_.site.name, cap),
+                          "say what one node of this design draws under load, or take power_cap_w out of the site"};
+      }
+      if (step.power_w > cap) {
+        return InputError{fmt::format("site {}: power_cap_w", plan_.site.name),
+                          fmt::format("{} W, but the step {} alone draws {} W on {} nodes by design", cap, step.id, step.power_w, step.nodes.size()),
+                          "raise the cap, or leave its requirement out with --only"};
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// A search for each step of a group or of the whole, with its budget frozen.
+  void plan_searches() {
+    for (const auto& step : plan_.steps) {
+      PlannedSearch search{.step = step.id, .requirements = {}, .budget = 0, .reason = ""};
+      for (const auto& id : step.requirements) {
+        const std::string& scope = plan_.requirement(id)->scope;
+        if (step.nodes.size() > 1 && (scope == "group" || scope == "cluster")) search.requirements.push_back(id);
+      }
+      if (search.requirements.empty()) continue;
+      if (step.nodes.size() == 2) {
+        search.reason = "of two nodes alone nobody can tell which it is";
+      } else {
+        search.budget = test_budget(step.nodes.size());
+      }
+      plan_.searches.push_back(std::move(search));
+    }
+  }
+
+  /// The ledger runs in the profile's order of requirements; within one, cells stand in the order of their places.
+  void order_coverage() {
+    std::map<std::string_view, std::size_t> rank;
+    for (const auto& requirement : plan_.profile.requirements) rank.emplace(requirement.id, rank.size());
+    std::ranges::stable_sort(plan_.coverage, {}, [&](const Cell& cell) { return rank.at(cell.requirement); });
+  }
+
+  const std::vector<Program>& programs_;
+  const PlanOptions& options_;
+  Plan plan_;
+  std::vector<std::string> companions_;
+  std::vector<Task> tasks_;
+};
+
+}  // namespace
+
+const Step* Plan::step(std::string_view id) const {
+  const auto found = std::ranges::find(steps, id, &Step::id);
+  return found == steps.end() ? nullptr : &*found;
+}
+
+const Requirement* Plan::requirement(std::string_view id) const {
+  const auto found = std::ranges::find(profile.requirements, id, &Requirement::id);
+  return found == profile.requirements.end() ? nullptr : &*found;
+}
+
+Values parameters_of(const Site& site, const Step& step, std::size_t rank) {
+  Values parameters = step.parameters;
+  if (step.plane.empty()) return parameters;
+  const Node& node = *site.node(step.nodes[rank]);
+  for (const char* name : {"interface", "device"}) {
+    const auto parameter = parameters.find(name);
+    if (parameter == parameters.end()) continue;
+    std::string ports;
+    for (const auto& port : node.planes.at(step.plane)) {
+      const std::string text = port_text(node, port, name);
+      if (text.empty() || (step.nodes.size() > 1 && port.rail != step.rail)) continue;
+      ports += (ports.empty() ? "" : ",") + text;
+    }
+    if (!ports.empty()) parameter->second = ports;
+  }
+  return parameters;
+}
+
+std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site, const std::vector<Program>& programs,
+                                          const PlanOptions& options) {
+  return Planner(profile, site, programs, options).make();
+}
+
+}  // namespace assay

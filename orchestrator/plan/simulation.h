@@ -1,0 +1,55 @@
+// simulation: what a simulation is made up from: a seed, and what is wrong with its nodes and links.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchestrator/site/site.h"
+
+namespace assay {
+
+/// The word in plan, journal, verdict and statement for a run in which nothing was measured.
+inline constexpr const char* kSimulated = "simulated";
+
+/// A node, or the link between two, that performs worse than the others.
+struct SimulatedFault {
+  std::string node, other;     ///< `other` is empty for a node
+  std::string metric;          ///< only this one; empty: every one
+  double factor = 1;           ///< of the performance that is left: 0.8 is 80 % of a bandwidth, 1.25 times a latency
+  double probability = 1;      ///< of showing in an attempt or a test; below 1 it flaps
+};
+
+/// Everything that is wrong, and how values spread where nothing is.
+struct Faults {
+  std::vector<SimulatedFault> faults;
+  std::vector<std::string> dead;         ///< nodes whose agents do not answer
+  std::map<std::string, double> spread;  ///< by metric: relative standard deviation between healthy nodes; kDefaultSpread else
+};
+
+/// Relative standard deviation between healthy nodes where faults.json names none.
+inline constexpr double kDefaultSpread = 0.005;
+
+/// The inputs of a simulation; they stand in its plan.
+struct Simulation {
+  std::uint64_t seed = 0;
+  Faults faults;
+};
+
+/// Reads and checks a faults document (schema faults.schema.json).
+std::expected<Faults, InputError> read_faults(std::string_view text, const std::string& where);
+
+/// Nothing when every node that `faults` names is one of `site`'s, else which is not.
+std::optional<InputError> check_faults(const Faults& faults, const Site& site, const std::string& where);
+
+/// The JSON form of `simulation`, every field present.
+nlohmann::json to_json(const Simulation& simulation);
+
+/// Reads it back.
+std::expected<Simulation, InputError> simulation_from(const nlohmann::json& object, const std::string& where);
+
+}  // namespace assay

@@ -1,0 +1,38 @@
+// all_of: several coroutines at once, and the moment when all have ended.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace assay {
+
+/// Runs each(0) to each(count - 1), coroutines of type awaitable<void>, at once on the caller's executor and returns when
+/// all have ended. Throws what the first of them threw, once all are over.
+template <class Each>
+boost::asio::awaitable<void> side_by_side(std::size_t count, Each each) {
+  namespace asio = boost::asio;
+  const auto executor = co_await asio::this_coro::executor;
+  const auto left = std::make_shared<std::size_t>(count);
+  const auto failure = std::make_shared<std::exception_ptr>();
+  // Wakes this coroutine by being cancelled; every coroutine waited for has deadlines of its own.
+  const auto ended = std::make_shared<asio::steady_timer>(executor, asio::steady_timer::time_point::max());
+  for (std::size_t i = 0; i < count; ++i) {
+    asio::co_spawn(executor, each(i), [left, failure, ended](const std::exception_ptr& thrown) {
+      if (thrown && !*failure) *failure = thrown;
+      if (--*left == 0) ended->cancel();
+    });
+  }
+  boost::system::error_code woken;
+  while (*left > 0) co_await ended->async_wait(asio::redirect_error(asio::use_awaitable, woken));
+  if (*failure) std::rethrow_exception(*failure);
+}
+
+}  // namespace assay

@@ -1,0 +1,230 @@
+// attempt: deliver, run, collect.
+#include "orchestrator/run/attempt.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include "orchestrator/files/atomic_file.h"
+#include "orchestrator/files/digest.h"
+#include "orchestrator/judge/evidence.h"
+#include "orchestrator/run/all_of.h"
+#include "orchestrator/run/rendezvous_endpoint.h"
+#include "probes/core/record_reader.h"
+
+namespace assay {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr double kMemoryShare = 0.95;
+constexpr Bytes kMostOutput{64 << 20};       // the reader's own limit for a record
+constexpr Seconds kCompanionGrace{10};       // to notice SIGTERM and write its record
+constexpr Seconds kCompanionSlack{60};       // beyond the step's deadline; the agent's stop comes long before
+
+/// A companion that samples beside the probe, and its result once it is there.
+struct Companion {
+  std::string name;
+  std::string run_id;
+  std::optional<RunResult> result;
+};
+
+/// One rank of the attempt. Its result has an outcome before it ran when the agent did not take the probe.
+struct Rank {
+  Agent* agent = nullptr;
+  std::string node;
+  std::vector<std::shared_ptr<Companion>> companions;
+  RunResult result;
+};
+
+const Program* program_of(const std::vector<Program>& programs, const std::string& name) {
+  const auto found = std::ranges::find(programs, name, &Program::name);
+  return found == programs.end() ? nullptr : &*found;
+}
+
+/// What a probe may use: nearly the node's memory, so that a runaway is killed before the kernel picks a victim, and
+/// every CPU until the deadline.
+RunLimits limits_on(const nlohmann::json& node, Seconds deadline) {
+  const auto memory = static_cast<double>(node.value("memory", std::int64_t{1} << 40));
+  const auto cpus = static_cast<double>(node.value("cpus", std::int64_t{1}));
+  return {.memory = {static_cast<std::uint64_t>(kMemoryShare * memory)}, .output = kMostOutput, .cpu = {deadline.count * cpus + 1}};
+}
+
+RunRequest request_for(const Agent& agent, const Program& program, std::string id, const Values& parameters, Seconds deadline) {
+  return {.id = std::move(id), .sha256 = program.sha256, .arguments = arguments_of(parameters), .token = "", .deadline = deadline,
+          .limits = limits_on(agent.facts(), deadline)};
+}
+
+asio::awaitable<void> follow(Agent& agent, RunRequest request, std::shared_ptr<Companion> companion) {
+  companion->result = co_await agent.run(std::move(request));
+}
+
+/// Waits until `companion` has its result or the grace is over.
+asio::awaitable<void> end_of(Agent& agent, Companion& companion) {
+  agent.stop(companion.run_id);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(kCompanionGrace.count));
+  boost::system::error_code woken;
+  while (!companion.result && std::chrono::steady_clock::now() < limit) {
+    asio::steady_timer slice(co_await asio::this_coro::executor, std::chrono::milliseconds(20));
+    co_await slice.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+  }
+}
+
+/// What every rank of one attempt shares.
+struct Errand {
+  const Plan& plan;
+  const Step& step;
+  int number;
+  const std::vector<Program>& programs;
+  std::string meeting, token;  ///< empty for one rank alone
+
+  [[nodiscard]] const Program& program() const { return *program_of(programs, step.probe); }
+};
+
+/// Delivers the probe and starts the companions. A probe that is not taken leaves its reason as the rank's result.
+asio::awaitable<void> prepare(const Errand& errand, Rank& rank) {
+  const Program& program = errand.program();
+  const auto delivered = co_await rank.agent->deliver(program.sha256, program.path);
+  if (!delivered) {
+    rank.result.outcome = delivered.error().kind == "lost" ? "lost" : "refused";
+    rank.result.reason = delivered.error().reason;
+    co_return;
+  }
+  const auto executor = co_await asio::this_coro::executor;
+  for (const auto& name : errand.step.companions) {
+    const Program& beside = *program_of(errand.programs, name);
+    const auto taken = co_await rank.agent->deliver(beside.sha256, beside.path);
+    if (!taken) continue;  // the probe's own run meets and reports the same fault
+    const auto parameters = errand.plan.probes.at(name).description.resolve({}, errand.plan.quick);
+    if (!parameters) continue;  // planning resolved the same defaults before
+    auto companion = std::make_shared<Companion>(name, fmt::format("{}.{}.{}", errand.step.id, errand.number, name), std::nullopt);
+    auto request = request_for(*rank.agent, beside, companion->run_id, *parameters, {errand.step.deadline_s + kCompanionSlack.count});
+    asio::co_spawn(executor, follow(*rank.agent, std::move(request), companion), asio::detached);
+    rank.companions.push_back(std::move(companion));
+  }
+}
+
+asio::awaitable<void> run_rank(const Errand& errand, Rank& rank, std::size_t number, std::size_t world) {
+  RunRequest request = request_for(*rank.agent, errand.program(), fmt::format("{}.{}", errand.step.id, errand.number), parameters_of(errand.plan.site, errand.step, number),
+                                   {errand.step.deadline_s});
+  if (world > 1) {
+    for (auto& flag : {fmt::format("--rank={}", number), fmt::format("--world={}", world), "--rendezvous=" + errand.meeting}) request.arguments.push_back(flag);
+    request.token = errand.token;
+  }
+  rank.result = co_await rank.agent->run(std::move(request));
+}
+
+void keep(Attempt& attempt, const std::string& directory, const std::string& path, const std::string& bytes) {
+  write_new_durably(directory + "/" + path, bytes);
+  attempt.evidence.push_back({.path = path, .sha256 = sha256(bytes), .bytes = bytes.size()});
+}
+
+/// A probe's exit code says the same as the end of its record: 0 complete, 1 error, 77 skip. Anything else means that it
+/// died in a way that it could not put into its record, or after it.
+bool agrees(int exit_code, const RunResult& result, const Description& probe) {
+  const auto record = read_record(result.output, probe);
+  if (!record) return exit_code == kExitComplete || exit_code == kExitError || exit_code == kExitSkip;  // the judge says what is wrong
+  switch (record->end.status) {
+    case Status::complete: return exit_code == kExitComplete;
+    case Status::error: return exit_code == kExitError;
+    case Status::skip: return exit_code == kExitSkip;
+  }
+  return false;
+}
+
+/// Outcome and reason of one rank.
+std::pair<std::string, std::string> outcome_of(const RunResult& result, const Description& probe) {
+  if (result.outcome != "exited") return {result.outcome, result.reason};
+  std::string reason = result.reason;
+  if (result.left_behind > 0) reason = fmt::format("{} processes outlived the probe and were killed", result.left_behind);
+  if (agrees(result.exit_code.value_or(-1), result, probe)) return {"exited", reason};
+  return {"crashed", fmt::format("exit code {}, which is not what the record says", result.exit_code.value_or(-1))};
+}
+
+/// The outcome that tells most of what went wrong: when one rank dies, the others end in time-outs and errors that follow from it.
+void take_outcomes(Attempt& attempt, const std::vector<Rank>& ranks, const Description& probe) {
+  constexpr std::array kMostTelling = {"lost", "refused", "crashed", "output_limit", "memory_limit", "deadline", "stopped", "exited"};
+  const auto weight = [&](const std::string& outcome) { return std::ranges::find(kMostTelling, outcome) - kMostTelling.begin(); };
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    auto [outcome, reason] = outcome_of(ranks[i].result, probe);
+    if (ranks.size() > 1 && (outcome != "exited" || !reason.empty())) reason = fmt::format("rank {} on {}: {}", i, ranks[i].node, reason);
+    if (i > 0 && weight(outcome) >= weight(attempt.outcome)) continue;
+    attempt.outcome = std::move(outcome);
+    attempt.reason = std::move(reason);
+  }
+}
+
+void keep_rank(Attempt& attempt, const std::string& directory, int number, const Rank& rank) {
+  const auto both = [&](const RunResult& result, const std::string& companion) {
+    if (!result.output.empty()) keep(attempt, directory, record_path(attempt.step, attempt.number, number, companion), result.output);
+    if (!result.log.empty()) keep(attempt, directory, log_path(attempt.step, attempt.number, number, companion), result.log);
+  };
+  both(rank.result, "");
+  for (const auto& companion : rank.companions) {
+    if (companion->result) both(*companion->result, companion->name);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> arguments_of(const Values& parameters) {
+  std::vector<std::string> arguments;
+  for (const auto& [name, value] : parameters) {
+    std::string flag = name;
+    std::ranges::replace(flag, '_', '-');
+    std::string text;
+    if (const auto* seconds = std::get_if<double>(&value)) {
+      text = fmt::format("{:.9f}", *seconds);  // never an exponent, which durations do not have
+    } else if (const auto* word = std::get_if<std::string>(&value)) {
+      text = *word;
+    } else {
+      text = to_json(value).dump();
+    }
+    // "--flag=" with nothing behind it would take the next word for its value.
+    if (text.empty()) {
+      arguments.insert(arguments.end(), {"--" + flag, ""});
+    } else {
+      arguments.push_back(fmt::format("--{}={}", flag, text));
+    }
+  }
+  return arguments;
+}
+
+asio::awaitable<AttemptEnd> run_attempt(std::vector<Agent*> agents, const Plan& plan, const Step& step, int number,
+                                        const std::vector<Program>& programs, const std::string& directory) {
+  const bool alone = agents.size() == 1;
+  const Errand errand{.plan = plan, .step = step, .number = number, .programs = programs,
+                      .meeting = alone ? "" : meeting_place(plan, step), .token = alone ? "" : meeting_token()};
+  std::vector<Rank> ranks;
+  for (std::size_t i = 0; i < agents.size(); ++i) ranks.push_back({.agent = agents[i], .node = step.nodes[i], .companions = {}, .result = {}});
+  const auto prepare_one = [&](std::size_t i) { return prepare(errand, ranks[i]); };
+  co_await side_by_side(ranks.size(), prepare_one);
+  // A rank that cannot start would leave the others waiting for it.
+  if (std::ranges::all_of(ranks, [](const Rank& rank) { return rank.result.outcome.empty(); })) {
+    const auto run_one = [&](std::size_t i) { return run_rank(errand, ranks[i], i, ranks.size()); };
+    co_await side_by_side(ranks.size(), run_one);
+  }
+  for (const auto& rank : ranks) {
+    for (const auto& companion : rank.companions) co_await end_of(*rank.agent, *companion);
+  }
+  AttemptEnd end{.attempt = {.step = step.id, .number = number, .node = step.nodes.front(), .outcome = "", .reason = "", .begin = "", .end = "", .evidence = {}},
+                 .lost = {}};
+  for (const auto& rank : ranks) {
+    if (rank.result.outcome == "lost") end.lost.push_back(rank.node);
+  }
+  take_outcomes(end.attempt, ranks, errand.program().description);
+  for (std::size_t i = 0; i < ranks.size(); ++i) keep_rank(end.attempt, directory, static_cast<int>(i), ranks[i]);
+  co_return end;
+}
+
+}  // namespace assay

@@ -1,0 +1,73 @@
+// progress: what people and programs see while a run goes on.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "orchestrator/plan/forecast.h"
+#include "orchestrator/plan/plan.h"
+
+namespace assay {
+
+/// Follows a run on stderr: a live line per node and an ETA on a terminal, plain lines otherwise; with `json`, one
+/// event a line on stdout instead.
+class Progress {
+ public:
+  enum class Mode { terminal, plain, json, quiet };
+
+  /// The mode for a program run by a person or by another program.
+  static Mode mode_for(bool json);
+
+  Progress(const Plan& plan, Mode mode);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// A node's agent answered, is being started, or was lost; `state` is a few words.
+  void node(const std::string& node, const std::string& state);
+  /// A step begins on its nodes.
+  void step_begin(const Step& step, int attempt);
+  /// A step ended; `outcome` as in the journal, `reason` empty when it exited by itself.
+  void step_end(const Step& step, int attempt, const std::string& outcome, const std::string& reason);
+  /// A step was found finished in the journal of a resumed run.
+  void step_kept(const Step& step);
+  /// A step will never start: its node is gone, or the time is.
+  void step_dropped(const Step& step);
+  /// Searches may ask for as many extra tests still, at most; they take the time of the longest step.
+  void tests_left(std::size_t tests);
+  /// Redraws the time on a terminal; called once a second.
+  void tick();
+
+ private:
+  [[nodiscard]] double remaining_s();
+  [[nodiscard]] bool is_planned(const Step& step) const { return planned_.contains(step.id); }
+  void line(const std::string& text);
+  void event(const char* kind, const nlohmann::ordered_json& body);
+  void erase();
+  void draw();
+
+  using Clock = std::chrono::steady_clock;
+  struct Lane {
+    std::string state;
+    Clock::time_point begin;    ///< of the step that runs
+    double running_s = 0;       ///< typical time of the step that runs, 0 when none
+    std::size_t done = 0, total = 0;
+  };
+  Mode mode_;
+  std::map<std::string, Lane> lanes_;
+  std::set<std::string_view> planned_;  ///< ids of the plan's steps; a step of another id is an extra test of a search
+  std::size_t done_ = 0, total_ = 0;
+  std::size_t tests_done_ = 0, tests_left_ = 0;
+  double longest_test_s_ = 0;
+  Forecast forecast_;
+  Clock::time_point forecast_at_;       ///< when remaining_s_ was worked out
+  double remaining_s_ = 0;
+  int drawn_ = 0;
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace assay

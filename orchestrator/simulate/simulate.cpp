@@ -1,0 +1,156 @@
+// simulate: a plan carried out in virtual time.
+#include "orchestrator/simulate/simulate.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/judge/judge.h"
+#include "orchestrator/simulate/fleet_model.h"
+#include "probes/core/utc_time.h"
+
+namespace assay {
+namespace {
+
+/// Virtual time begins before any run that there can have been.
+constexpr std::chrono::system_clock::time_point kBegin{std::chrono::seconds(946'684'800)};  // 2000-01-01
+
+std::string moment(double after_s) {
+  return utc_text(kBegin + std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(after_s)));
+}
+
+/// Carries the steps out one after another, in the plan's order: each node takes its steps in that order, so the moment when all nodes
+/// of a step are free is known when its turn comes.
+class VirtualRun {
+ public:
+  VirtualRun(const Plan& plan, const std::string& plan_sha256) : plan_(plan), model_(plan), evidence_(simulated_evidence(plan)), lines_(true) {
+    run_.journal.run_id = fmt::format("simulated-{}", plan.simulation->seed);
+    run_.journal.plan_sha256 = plan_sha256;
+    run_.journal.simulated = true;
+    run_.journal.begin = moment(0);
+    run_.journal_text = lines_.run_begin(moment(0), run_.journal.run_id, plan_sha256, true);
+    for (std::size_t i = 0; i < plan.coverage.size(); ++i) cells_of_[plan.coverage[i].step].push_back(i);
+  }
+
+  SimulatedRun go() {
+    for (const auto& node : plan_.site.nodes) meet(node.name);
+    for (const auto& step : plan_.steps) {
+      if (std::ranges::none_of(step.nodes, [&](const std::string& node) { return model_.is_dead(node); })) perform(step);
+    }
+    run_.journal.end = moment(run_.duration_s);
+    run_.journal.finished = true;
+    run_.journal_text += lines_.run_end(run_.journal.end);
+    return std::move(run_);
+  }
+
+ private:
+  void meet(const std::string& node) {
+    free_at_[node] = 0;
+    if (model_.is_dead(node)) {
+      const std::string reason = "simulated: the node does not answer";
+      run_.journal.node_events.push_back({.node = node, .time = moment(0), .reason = reason});
+      run_.journal_text += lines_.node_down(moment(0), node, reason);
+      return;
+    }
+    const nlohmann::json facts = {{"name", node}, {kSimulated, true}};
+    run_.journal.node_facts[node] = facts;
+    run_.journal_text += lines_.node_up(moment(0), node, facts);
+  }
+
+  void perform(const Step& step) {
+    double time = 0;
+    for (const auto& node : step.nodes) time = std::max(time, free_at_.at(node));
+    if (step.alone) {
+      for (const auto& [node, free_at] : free_at_) time = std::max(time, free_at);
+    }
+    std::vector<Attempt> attempts;
+    for (int number = 1; number <= step.looks; ++number) {
+      attempts.push_back(attempt(step, number, time, time + step.typical_s));
+      time += step.typical_s;
+      if (number < step.looks && !another_look(step, attempts)) break;
+    }
+    for (auto& [node, free_at] : free_at_) {
+      if (step.alone) free_at = time;
+    }
+    for (const auto& node : step.nodes) free_at_.at(node) = time;
+    run_.duration_s = std::max(run_.duration_s, time);
+    for (auto& one : attempts) run_.journal.attempts.push_back(std::move(one));
+  }
+
+  Attempt attempt(const Step& step, int number, double begin, double end) {
+    Attempt attempt{.step = step.id, .number = number, .node = step.nodes.front(), .outcome = "exited", .reason = "", .begin = moment(begin),
+                    .end = moment(end), .evidence = {}};
+    for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
+      const std::string bytes = model_.record(step, number, rank);
+      attempt.evidence.push_back({.path = record_path(step.id, number, static_cast<int>(rank)), .sha256 = sha256(bytes), .bytes = bytes.size()});
+    }
+    run_.journal_text += lines_.attempt_begin(attempt.begin, step.id, number, attempt.node);
+    run_.journal_text += lines_.attempt_end(attempt.end, attempt);
+    return attempt;
+  }
+
+  /// What the runner asks the judge.
+  bool another_look(const Step& step, const std::vector<Attempt>& attempts) {
+    Journal part;
+    part.simulated = true;
+    part.attempts = attempts;
+    for (const auto& node : step.nodes) part.node_facts[node] = run_.journal.node_facts.at(node);
+    std::vector<Cell> cells;
+    for (const std::size_t i : cells_of_[step.id]) cells.push_back(plan_.coverage[i]);
+    return another_look_decides(judge_step(plan_, step, cells, part, evidence_));
+  }
+
+  const Plan& plan_;
+  FleetModel model_;
+  EvidenceReader evidence_;
+  JournalLines lines_;
+  SimulatedRun run_;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> cells_of_;
+  std::unordered_map<std::string, double> free_at_;
+};
+
+}  // namespace
+
+Site simulated_site(const FleetShape& shape) {
+  Site site{.name = kSimulated, .known_hosts = "", .nodes = {}};
+  for (std::size_t i = 0; i < shape.nodes; ++i) {
+    const std::string name = fmt::format("n{:05}", i);
+    site.nodes.push_back({.name = name, .launcher = Launcher::ssh, .address = name, .directory = kDefaultDirectory,
+                          .rack = shape.per_rack == 0 ? "" : fmt::format("r{:04}", i / shape.per_rack),
+                          .leaf = shape.per_leaf == 0 ? "" : fmt::format("l{:04}", i / shape.per_leaf), .rendezvous = name});
+  }
+  return site;
+}
+
+EvidenceReader simulated_evidence(const Plan& plan) {
+  // A std::function is copied, the model is not.
+  const auto model = std::make_shared<const FleetModel>(plan);
+  return [model](const EvidenceFile& file) -> std::expected<std::string, InputError> {
+    const InputError odd{file.path, "is not a record that a simulation makes", "simulate again"};
+    const std::string prefix = "records/";
+    const auto end_of_step = file.path.find('/', prefix.size());
+    if (!file.path.starts_with(prefix) || end_of_step == std::string::npos) return std::unexpected(odd);
+    const Step* step = model->step(std::string_view(file.path).substr(prefix.size(), end_of_step - prefix.size()));
+    if (step == nullptr) return std::unexpected(odd);
+    int number = 0;
+    std::size_t rank = 0;
+    const char* const end = file.path.data() + file.path.size();
+    const auto first = std::from_chars(file.path.data() + end_of_step + 1, end, number);
+    if (first.ec != std::errc{} || first.ptr == end) return std::unexpected(odd);
+    const auto second = std::from_chars(first.ptr + 1, end, rank);
+    if (second.ec != std::errc{} || rank >= step->nodes.size() || record_path(step->id, number, static_cast<int>(rank)) != file.path) return std::unexpected(odd);
+    std::string bytes = model->record(*step, number, rank);
+    if (bytes.size() != file.bytes || sha256(bytes) != file.sha256) {
+      return std::unexpected(InputError{file.path, "is not the record that was journalled", "plan.json or journal.jsonl was changed after the simulation"});
+    }
+    return bytes;
+  };
+}
+
+SimulatedRun simulate(const Plan& plan, const std::string& plan_sha256) { return VirtualRun(plan, plan_sha256).go(); }
+
+}  // namespace assay

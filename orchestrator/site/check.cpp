@@ -1,0 +1,174 @@
+// check: the value that most nodes have, and who has another.
+#include "orchestrator/site/check.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "orchestrator/wire/protocol.h"
+
+namespace assay {
+namespace {
+
+/// Of a host: what two machines of one kind share. Its name and boot are its own.
+constexpr std::array<std::string_view, 9> kHostFacts = {"kernel", "machine", "cpu_model", "cpus", "cores", "sockets", "numa_nodes", "memory", "hypervisor"};
+/// Of an inventory: what belongs to the one machine, or to a slot of it.
+constexpr std::array<std::string_view, 12> kOwn = {"serial", "product_serial", "mac_address", "pci_address", "numa_node", "rdma_device", "nvml_library", "uuid",
+                                                   "load_others", "load_steal", "kernel", "link"};
+/// Metrics of an inventory that a kernel or a power state moves by itself.
+constexpr std::array<std::string_view, 3> kMoving = {"pcie_rate", "pcie_degraded_links", "memory_total"};
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+template <std::size_t count>
+bool is_one_of(std::string_view name, const std::array<std::string_view, count>& names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+std::string text_of(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return printable(*text);
+  return to_json(value).dump();
+}
+
+/// A measured count or rate; rates of links as people write them.
+std::string text_of(const Measurement& measurement) {
+  if (measurement.samples.empty()) return "absent";
+  const double value = measurement.samples.front();
+  constexpr double kBitsPerByte = 8, kGiga = 1e9;
+  if (measurement.metric == "link_rate") return fmt::format("{:g} Gb/s", value * kBitsPerByte / kGiga);
+  return fmt::format("{:.15g}", value);
+}
+
+/// "8 x a, 1 x b", sorted; one alone without its count.
+std::string counted(const std::multiset<std::string>& values) {
+  if (values.size() == 1) return *values.begin();
+  std::string text;
+  for (auto value = values.begin(); value != values.end(); value = values.upper_bound(*value)) {
+    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", values.count(*value), *value);
+  }
+  return text;
+}
+
+std::optional<double> memory_of(const std::string& fact, const std::string& value) {
+  if (fact != "memory") return std::nullopt;
+  return std::strtod(value.c_str(), nullptr);
+}
+
+bool same_value(const std::string& fact, const std::string& a, const std::string& b) {
+  const auto x = memory_of(fact, a), y = memory_of(fact, b);
+  if (!x || !y) return a == b;
+  return std::abs(*x - *y) <= kMemoryTolerance * std::max(*x, *y);
+}
+
+std::string value_in(const NodeAnswer& answer, const std::string& fact) {
+  const auto found = answer.facts.find(fact);
+  return found == answer.facts.end() ? "absent" : found->second;
+}
+
+/// The value that more than half of `answers` have; empty when none has.
+std::string usual_value(const std::string& fact, const std::vector<const NodeAnswer*>& answers) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto* answer : answers) ++counts[value_in(*answer, fact)];
+  for (const auto& [value, ignored] : counts) {
+    std::size_t agree = 0;
+    for (const auto& [other, count] : counts) agree += same_value(fact, value, other) ? count : 0;
+    if (2 * agree > answers.size()) return value;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::map<std::string, std::string> facts_of(const nlohmann::json& host, const Record* inventory) {
+  std::map<std::string, std::string> facts;
+  for (const auto name : kHostFacts) {
+    const auto found = host.find(name);
+    if (found == host.end()) continue;
+    if (name == "memory" && found->is_number()) {
+      facts[std::string(name)] = fmt::format("{:.2f} GiB", found->get<double>() / kGiB);
+    } else {
+      facts[std::string(name)] = found->is_string() ? printable(found->get<std::string>()) : printable(found->dump());
+    }
+  }
+  if (inventory == nullptr) return facts;
+  std::map<std::string, std::multiset<std::string>> parts;
+  const auto name_of = [](const Subject& subject, const std::string& name) { return subject.kind == "node" ? name : subject.kind + " " + name; };
+  for (const auto& condition : inventory->conditions) {
+    if (!is_one_of(condition.name, kOwn)) parts[name_of(condition.subject, condition.name)].insert(text_of(condition.value));
+  }
+  for (const auto& measurement : inventory->measurements) {
+    if (!is_one_of(measurement.metric, kMoving)) parts[name_of(measurement.subject, measurement.metric)].insert(text_of(measurement));
+  }
+  for (const auto& [name, values] : parts) facts.emplace(name, counted(values));
+  return facts;
+}
+
+double clock_offset(double before, double there, double after) {
+  if (there < before) return there - before;
+  return there > after ? there - after : 0;
+}
+
+SiteCheck compare_nodes(const std::vector<NodeAnswer>& answers) {
+  SiteCheck check{.nodes = answers.size()};
+  std::vector<const NodeAnswer*> there;
+  std::set<std::string> names;
+  for (const auto& answer : answers) {
+    if (!answer.kind.empty()) {
+      check.unreachable.push_back(answer);
+      continue;
+    }
+    if (!answer.reason.empty()) check.partial.push_back(answer);
+    there.push_back(&answer);
+    for (const auto& [name, value] : answer.facts) names.insert(name);
+    if (answer.clock_offset_s && std::abs(*answer.clock_offset_s) > kClockTolerance_s) check.clocks[answer.node] = *answer.clock_offset_s;
+  }
+  for (const auto& name : names) {
+    Difference difference{.fact = name, .usual = usual_value(name, there)};
+    for (const auto* answer : there) {
+      const std::string value = value_in(*answer, name);
+      if (difference.usual.empty() || !same_value(name, value, difference.usual)) difference.others[answer->node] = value;
+    }
+    if (difference.others.empty()) {
+      check.same[name] = difference.usual;
+    } else {
+      check.differences.push_back(std::move(difference));
+    }
+  }
+  return check;
+}
+
+std::string check_text(const SiteCheck& check) {
+  std::string text;
+  for (const auto& one : check.unreachable) text += fmt::format("{}: not reached ({}): {}\n", one.node, one.kind, one.reason);
+  for (const auto& one : check.partial) text += fmt::format("{}: {}\n", one.node, one.reason);
+  for (const auto& difference : check.differences) {
+    for (const auto& [node, value] : difference.others) {
+      text += difference.usual.empty() ? fmt::format("{}: {} is {}; no value is that of most\n", node, difference.fact, value)
+                                       : fmt::format("{}: {} is {}, elsewhere {}\n", node, difference.fact, value, difference.usual);
+    }
+  }
+  for (const auto& [node, offset] : check.clocks) text += fmt::format("{}: its clock is {} by at least {:.1f} s\n", node, offset > 0 ? "ahead" : "behind", std::abs(offset));
+  const std::size_t reached = check.nodes - check.unreachable.size();
+  return text + fmt::format("{} of {} nodes reached; {} facts are the same, {} differ\n", reached, check.nodes, check.same.size(),
+                            check.differences.size() + (check.clocks.empty() ? 0 : 1));
+}
+
+nlohmann::ordered_json check_document(const SiteCheck& check) {
+  using nlohmann::ordered_json;
+  ordered_json unreachable = ordered_json::array(), partial = ordered_json::array(), differences = ordered_json::array();
+  for (const auto& one : check.unreachable) unreachable.push_back({{"node", one.node}, {"kind", one.kind}, {"reason", one.reason}});
+  for (const auto& one : check.partial) partial.push_back({{"node", one.node}, {"reason", one.reason}});
+  for (const auto& one : check.differences) {
+    ordered_json entry = {{"fact", one.fact}};
+    if (!one.usual.empty()) entry["usual"] = one.usual;
+    entry["nodes"] = one.others;
+    differences.push_back(std::move(entry));
+  }
+  return {{"schema", "assay.site-check/1"}, {"nodes", check.nodes}, {"unreachable", unreachable}, {"partial", partial}, {"same", check.same},
+          {"differences", differences}, {"clock_offset_s", check.clocks}};
+}
+
+}  // namespace assay

@@ -1,0 +1,203 @@
+// ibnetdiscover: a strict reader of ibnetdiscover's topology file.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "orchestrator/site/topology.h"
+#include "orchestrator/wire/protocol.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* kHint = "give what `ibnetdiscover` printed, unchanged and without options";
+
+/// A switch, host adapter or router.
+struct Element {
+  std::string description;
+  std::size_t ports = 0, line = 0;
+};
+
+/// One end of a link, and whom it leads to.
+struct Link {
+  std::string from, to;
+  std::string from_port, to_port;
+  std::size_t line = 0;
+};
+
+struct Fabric {
+  std::map<std::string, Element> elements;  ///< by "S-…", "H-…" or "R-…"
+  std::vector<Link> links;
+};
+
+/// Takes a line apart from its beginning.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view text) : rest_(text) {}
+
+  bool take(char c) {
+    if (!rest_.starts_with(c)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  void blanks() {
+    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\t')) rest_.remove_prefix(1);
+  }
+  /// What stands between `open` and `close`; nothing when it does not.
+  std::optional<std::string> between(char open, char close) {
+    const auto end = rest_.find(close, 1);
+    if (!rest_.starts_with(open) || end == std::string_view::npos) return std::nullopt;
+    std::string inside(rest_.substr(1, end - 1));
+    rest_.remove_prefix(end + 1);
+    return inside;
+  }
+  std::optional<std::string> number() {
+    std::string digits;
+    while (!rest_.empty() && std::isdigit(static_cast<unsigned char>(rest_.front())) != 0) {
+      digits += rest_.front();
+      rest_.remove_prefix(1);
+    }
+    return digits.empty() || digits.size() > 4 ? std::nullopt : std::optional(digits);
+  }
+  void skip(std::size_t count) { rest_.remove_prefix(count); }
+
+ private:
+  std::string_view rest_;
+};
+
+bool is_identity(const std::string& text) {
+  return text.size() > 2 && (text.starts_with("S-") || text.starts_with("H-") || text.starts_with("R-")) &&
+         std::ranges::all_of(text.substr(2), [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
+/// 'Switch 36 "S-…" # "description" …'
+bool read_element(const std::string& line, std::size_t number, std::string& current, Fabric& fabric) {
+  const auto word = line.find_first_of(" \t");
+  Cursor cursor(line);
+  cursor.skip(word);
+  cursor.blanks();
+  const auto ports = cursor.number();
+  cursor.blanks();
+  const auto identity = cursor.between('"', '"');
+  cursor.blanks();
+  if (!ports || !identity || !is_identity(*identity) || !cursor.take('#')) return false;
+  cursor.blanks();
+  const auto description = cursor.between('"', '"');
+  if (!description) return false;
+  current = *identity;
+  return fabric.elements.emplace(current, Element{.description = *description, .ports = std::stoul(*ports), .line = number}).second;
+}
+
+/// '[1](guid) "S-…"[17](guid) # …'
+bool read_link(const std::string& line, std::size_t number, const std::string& current, Fabric& fabric) {
+  Cursor cursor(line);
+  const auto port = cursor.between('[', ']');
+  (void)cursor.between('[', ']');  // of a switch in a chassis, its external port
+  (void)cursor.between('(', ')');  // a host's port GUID
+  cursor.blanks();
+  const auto identity = cursor.between('"', '"');
+  const auto other = cursor.between('[', ']');
+  if (current.empty() || !port || !Cursor(*port).number() || !identity || !is_identity(*identity) || !other || !Cursor(*other).number()) return false;
+  fabric.links.push_back({.from = current, .to = *identity, .from_port = *port, .to_port = *other, .line = number});
+  return true;
+}
+
+std::expected<Fabric, InputError> read_fabric(std::string_view text, const std::string& where) {
+  constexpr std::array kPassedOver = {"vendid=", "devid=", "sysimgguid=", "switchguid=", "caguid=", "rtguid=", "Non-Chassis Nodes", "Chassis "};
+  Fabric fabric;
+  std::string current, line;
+  std::istringstream lines{std::string(text)};
+  for (std::size_t number = 1; std::getline(lines, line); ++number) {
+    while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0) line.pop_back();
+    if (line.empty() || line.starts_with('#')) continue;
+    if (std::ranges::any_of(kPassedOver, [&](const char* head) { return line.starts_with(head); })) continue;
+    const bool element = line.starts_with("Switch") || line.starts_with("Ca") || line.starts_with("Rt");
+    if (element ? read_element(line, number, current, fabric) : read_link(line, number, current, fabric)) continue;
+    return std::unexpected(InputError{fmt::format("{}: line {}", where, number), fmt::format("'{}' is not understood, or stands twice", printable(line.substr(0, 80))), kHint});
+  }
+  for (const auto& link : fabric.links) {
+    if (fabric.elements.contains(link.to)) continue;
+    return std::unexpected(InputError{fmt::format("{}: line {}", where, link.line), fmt::format("leads to {}, which is not in the file", link.to), "the file is cut off"});
+  }
+  if (fabric.links.empty()) return std::unexpected(InputError{where, "has no link", kHint});
+  return fabric;
+}
+
+/// "MF0;leaf1:MQM9700/U1" as leaf1; other characters than a site's names have become underscores.
+std::string plain_name(std::string name) {
+  const auto semicolon = name.find(';');
+  if (const auto colon = name.find(':'); semicolon != std::string::npos && colon != std::string::npos && semicolon < colon) name = name.substr(semicolon + 1, colon - semicolon - 1);
+  constexpr std::size_t kLongest = 63;
+  std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '-' && c != '_' && c != ' '; }, '_');
+  return name.substr(0, kLongest);
+}
+
+/// Names of all switches by identity; the identity itself where two would have the same.
+std::map<std::string, std::string> switch_names(const Fabric& fabric) {
+  std::map<std::string, int> uses;
+  for (const auto& [identity, element] : fabric.elements) {
+    if (identity.starts_with("S-")) ++uses[plain_name(element.description)];
+  }
+  std::map<std::string, std::string> names;
+  for (const auto& [identity, element] : fabric.elements) {
+    if (!identity.starts_with("S-")) continue;
+    const std::string name = plain_name(element.description);
+    names[identity] = name.empty() || uses[name] > 1 ? identity : name;
+  }
+  return names;
+}
+
+bool is_device(const std::string& text) {
+  return !text.empty() && !text.starts_with("HCA-") && std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; });
+}
+
+/// The site's node that a description begins with, with its domain or without; nullptr for a stranger.
+const Node* node_in(const Site& site, const std::string& host) {
+  const Node* const node = site.node(host);
+  return node != nullptr ? node : site.node(host.substr(0, host.find('.')));
+}
+
+}  // namespace
+
+std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view text, const std::string& where, const Site& site) {
+  const auto fabric = read_fabric(text, where);
+  if (!fabric) return std::unexpected(fabric.error());
+  const auto names = switch_names(*fabric);
+  Topology topology{.by_device = true, .cables = {}, .spines = {}, .strangers = {}};
+  std::set<std::string> leaves, strangers;
+  for (const auto& link : fabric->links) {
+    if (!link.from.starts_with("H-") || !link.to.starts_with("S-")) continue;
+    const Element& adapter = fabric->elements.at(link.from);
+    const auto blank = adapter.description.find(' ');
+    const std::string host = adapter.description.substr(0, blank);
+    const Node* const node = node_in(site, host);
+    if (node == nullptr) {
+      strangers.insert(printable(adapter.description));
+      continue;
+    }
+    leaves.insert(link.to);
+    const std::string device = blank == std::string::npos ? "" : adapter.description.substr(blank + 1);
+    if (!is_device(device)) {
+      return std::unexpected(InputError{fmt::format("{}: line {}", where, adapter.line), fmt::format("'{}' tells no RDMA device", printable(adapter.description)),
+                                        "rdma-ndd sets the description to the host's name and its device's"});
+    }
+    topology.cables.push_back({.node = node->name, .port = adapter.ports > 1 ? device + "/" + link.from_port : device, .leaf = names.at(link.to), .switch_port = link.to_port,
+                               .where = fmt::format("{}: line {}", where, link.line)});
+  }
+  for (const auto& link : fabric->links) {
+    if (leaves.contains(link.from) && link.to.starts_with("S-")) topology.spines[names.at(link.from)].push_back(names.at(link.to));
+  }
+  for (auto& [leaf, spines] : topology.spines) {
+    std::ranges::sort(spines);
+    spines.erase(std::unique(spines.begin(), spines.end()), spines.end());
+  }
+  topology.strangers.assign(strangers.begin(), strangers.end());
+  return topology;
+}
+
+}  // namespace assay

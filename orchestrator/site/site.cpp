@@ -1,0 +1,201 @@
+// site: reading, checking and writing the inventory.
+#include "orchestrator/site/site.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "profiles/schema.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kSchema = "assay.site/1";
+
+constexpr Seconds kSlurmWait{120};
+constexpr const char* kBcastDirectory = "/tmp";
+
+constexpr std::array<std::pair<Launcher, const char*>, 4> kLaunchers = {{
+    {Launcher::local, "local"}, {Launcher::ssh, "ssh"}, {Launcher::slurm, "slurm"}, {Launcher::kubernetes, "kubernetes"}}};
+
+/// Fields of a node that only one launcher reads: elsewhere they would be ignored, which nobody who wrote them expects.
+constexpr std::array<std::pair<const char*, Launcher>, 9> kFieldsOf = {{
+    {"port", Launcher::ssh}, {"user", Launcher::ssh}, {"identity_file", Launcher::ssh}, {"host_key", Launcher::ssh}, {"jump", Launcher::ssh},
+    {"pod", Launcher::kubernetes}, {"namespace", Launcher::kubernetes}, {"container", Launcher::kubernetes}, {"context", Launcher::kubernetes}}};
+
+Launcher launcher_from(const json& word) {
+  const auto found = std::ranges::find_if(kLaunchers, [&](const auto& one) { return word == one.second; });
+  return found == kLaunchers.end() ? Launcher::local : found->first;  // the schema takes no other word
+}
+
+JumpHost jump_from(const json& entry) {
+  return {.address = entry.at("address"), .port = entry.value("port", 22), .user = entry.value("user", ""),
+          .identity_file = entry.value("identity_file", ""), .host_key = entry.value("host_key", "")};
+}
+
+Node node_from(const json& entry) {
+  Node node{.name = entry.at("name"),
+            .launcher = launcher_from(entry.at("launcher")),
+            .address = entry.value("address", ""),
+            .port = entry.value("port", 22),
+            .user = entry.value("user", ""),
+            .identity_file = entry.value("identity_file", ""),
+            .host_key = entry.value("host_key", ""),
+            .directory = entry.value("directory", kDefaultDirectory),
+            .rack = entry.value("rack", ""),
+            .leaf = entry.value("leaf", ""),
+            .rendezvous = entry.value("rendezvous", ""),
+            .jump = {},
+            .pod = entry.value("pod", ""),
+            .kube_namespace = entry.value("namespace", ""),
+            .container = entry.value("container", ""),
+            .context = entry.value("context", ""),
+            .planes = {}};
+  if (entry.contains("jump")) node.jump = jump_from(entry.at("jump"));
+  if (node.address.empty()) node.address = node.name;
+  if (node.rendezvous.empty()) node.rendezvous = node.launcher == Launcher::local ? "127.0.0.1" : node.address;
+  if (node.pod.empty() && node.launcher == Launcher::kubernetes) node.pod = node.name;
+  return node;
+}
+
+SlurmOptions slurm_from(const json& entry) {
+  return {.partition = entry.value("partition", ""), .account = entry.value("account", ""), .qos = entry.value("qos", ""),
+          .reservation = entry.value("reservation", ""), .constraint = entry.value("constraint", ""), .time = entry.value("time", ""),
+          .gres = entry.value("gres", ""), .gpus_per_node = entry.value("gpus_per_node", 0), .agent = entry.value("agent", ""),
+          .bcast_directory = entry.value("bcast_directory", kBcastDirectory), .address = entry.value("address", ""),
+          .port = entry.value("port", 0), .wait = {entry.value("wait_s", kSlurmWait.count)}};
+}
+
+json to_json(const SlurmOptions& slurm) {
+  return {{"partition", slurm.partition}, {"account", slurm.account}, {"qos", slurm.qos}, {"reservation", slurm.reservation},
+          {"constraint", slurm.constraint}, {"time", slurm.time}, {"gres", slurm.gres}, {"gpus_per_node", slurm.gpus_per_node},
+          {"agent", slurm.agent}, {"bcast_directory", slurm.bcast_directory}, {"address", slurm.address}, {"port", slurm.port},
+          {"wait_s", slurm.wait.count}};
+}
+
+/// The machine that an entry leads to, as far as its words tell.
+std::string machine_of(const Node& node) {
+  switch (node.launcher) {
+    case Launcher::local: return "this machine";
+    case Launcher::slurm: return fmt::format("Slurm node {}", node.name);
+    case Launcher::kubernetes: return fmt::format("pod {} of namespace '{}' of context '{}'", node.pod, node.kube_namespace, node.context);
+    default: return fmt::format("{} port {}{}", node.address, node.port, node.jump ? " behind " + node.jump->address : "");
+  }
+}
+
+/// Adds the addresses of the node's ports to `taken`, by who has them; what is wrong when another port has one.
+std::optional<InputError> take_addresses(const Node& node, const std::string& here, std::map<std::string, std::string>& taken) {
+  for (const auto& [plane, ports] : node.planes) {
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      if (ports[i].address.empty()) continue;
+      const auto [first, fresh] = taken.emplace(ports[i].address, fmt::format("node {}, plane {}", node.name, plane));
+      if (!fresh) return InputError{fmt::format("{}.planes.{}[{}].address", here, plane, i), fmt::format("'{}' is that of {}", ports[i].address, first->second), "every port has an address of its own"};
+    }
+  }
+  return std::nullopt;
+}
+
+/// What is wrong with an entry beyond its schema.
+std::optional<InputError> check_node(const json& entry, const Node& node, const std::string& here) {
+  for (const auto& [field, launcher] : kFieldsOf) {
+    if (!entry.contains(field) || node.launcher == launcher) continue;
+    // A document of our own tells these of a local node too, with their defaults.
+    if (node.launcher == Launcher::local && launcher == Launcher::ssh && !node.jump) continue;
+    return InputError{fmt::format("{}.{}", here, field), fmt::format("means nothing to the launcher {}", to_string(node.launcher)),
+                      fmt::format("it is for nodes of launcher {}", to_string(launcher))};
+  }
+  if (node.directory.find("..") != std::string::npos) {
+    return InputError{here + ".directory", fmt::format("'{}' has a '..'", node.directory), "write the path without it"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const char* to_string(Launcher launcher) {
+  return std::ranges::find(kLaunchers, launcher, &std::pair<Launcher, const char*>::first)->second;
+}
+
+const Node* Site::node(std::string_view node_name) const {
+  const auto found = std::ranges::find(nodes, node_name, &Node::name);
+  return found == nodes.end() ? nullptr : &*found;
+}
+
+Site this_machine() {
+  constexpr std::size_t kLongestName = 63;
+  char buffer[256] = {};
+  std::string name = gethostname(buffer, sizeof buffer - 1) == 0 ? buffer : "";
+  std::erase_if(name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '-'; });
+  name = name.substr(0, kLongestName);
+  if (name.empty() || std::isalnum(static_cast<unsigned char>(name.front())) == 0) name = "localhost";
+  return Site{.name = name,
+              .known_hosts = "",
+              .nodes = {Node{.name = name, .launcher = Launcher::local, .address = name, .directory = kDefaultDirectory, .rendezvous = "127.0.0.1"}}};
+}
+
+std::expected<Site, InputError> read_site(std::string_view text, const std::string& where) {
+  const auto document = parse_json(text, where);
+  if (!document) return std::unexpected(document.error());
+  if (auto problem = check_schema(*document, "site.schema", where)) return std::unexpected(*problem);
+  Site site{.name = document->at("name"), .known_hosts = document->value("known_hosts", ""), .nodes = {},
+            .slurm = slurm_from(document->value("slurm", json::object()))};
+  if (const auto spines = document->find("spines"); spines != document->end()) site.spines = *spines;
+  if (document->contains("power_cap_w")) site.power_cap_w = document->at("power_cap_w").get<double>();
+  std::set<std::string> names;
+  std::set<std::string> machines;
+  std::map<std::string, std::string> addresses;
+  for (std::size_t i = 0; i < document->at("nodes").size(); ++i) {
+    site.nodes.push_back(node_from(document->at("nodes")[i]));
+    const Node& node = site.nodes.back();
+    const std::string here = fmt::format("{}: nodes[{}]", where, i);
+    if (!names.insert(node.name).second) {
+      return std::unexpected(InputError{here + ".name", fmt::format("'{}' stands twice", node.name), "every node has a name of its own"});
+    }
+    const std::string machine = machine_of(node);
+    if (!machines.insert(machine).second) {
+      return std::unexpected(InputError{here, fmt::format("{} stands twice, under two names", machine), "one machine measured twice would stand for two"});
+    }
+    if (auto problem = check_node(document->at("nodes")[i], node, here)) return std::unexpected(std::move(*problem));
+    auto planes = planes_from(document->at("nodes")[i].value("planes", json::object()), here);
+    if (!planes) return std::unexpected(planes.error());
+    site.nodes.back().planes = std::move(*planes);
+    if (auto problem = take_addresses(node, here, addresses)) return std::unexpected(std::move(*problem));
+  }
+  return site;
+}
+
+json to_json(const Site& site) {
+  json nodes = json::array();
+  bool by_slurm = false;
+  for (const auto& node : site.nodes) {
+    json entry = {{"name", node.name},   {"launcher", to_string(node.launcher)}, {"address", node.address}, {"directory", node.directory},
+                  {"rack", node.rack}, {"leaf", node.leaf},                      {"rendezvous", node.rendezvous}};
+    if (node.launcher == Launcher::ssh || node.launcher == Launcher::local) {
+      entry.update({{"port", node.port}, {"user", node.user}, {"identity_file", node.identity_file}, {"host_key", node.host_key}});
+    }
+    if (!node.planes.empty()) entry["planes"] = to_json(node.planes);
+    if (node.jump) {
+      entry["jump"] = {{"address", node.jump->address}, {"port", node.jump->port}, {"user", node.jump->user},
+                       {"identity_file", node.jump->identity_file}, {"host_key", node.jump->host_key}};
+    }
+    if (node.launcher == Launcher::kubernetes) {
+      entry.update({{"pod", node.pod}, {"namespace", node.kube_namespace}, {"container", node.container}, {"context", node.context}});
+    }
+    by_slurm = by_slurm || node.launcher == Launcher::slurm;
+    nodes.push_back(std::move(entry));
+  }
+  json document = {{"schema", kSchema}, {"name", site.name}, {"known_hosts", site.known_hosts}, {"nodes", std::move(nodes)}};
+  if (by_slurm) document["slurm"] = to_json(site.slurm);
+  if (!site.spines.empty()) document["spines"] = site.spines;
+  if (site.power_cap_w) document["power_cap_w"] = *site.power_cap_w;
+  return document;
+}
+
+}  // namespace assay

@@ -1,0 +1,380 @@
+// protocol: framing, and the strict reading of every message.
+#include "orchestrator/wire/protocol.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kDataHeader = 2;  // channel and length of the id
+constexpr std::size_t kMaxArguments = 256;      // the most flags of a probe is below 30
+constexpr std::size_t kMaxArgument = 16 << 10;  // a rendezvous with a long list of peers
+
+struct Named {
+  FrameType type;
+  std::string_view name;
+};
+constexpr std::array kTypes = {
+    Named{FrameType::hello, "hello"},     Named{FrameType::program, "program"}, Named{FrameType::data, "data"},
+    Named{FrameType::run, "run"},         Named{FrameType::stop, "stop"},       Named{FrameType::kill, "kill"},
+    Named{FrameType::ping, "ping"},       Named{FrameType::bye, "bye"},         Named{FrameType::welcome, "welcome"},
+    Named{FrameType::stored, "stored"},   Named{FrameType::refused, "refused"}, Named{FrameType::ended, "ended"},
+    Named{FrameType::pong, "pong"},
+};
+
+std::string_view name_of(FrameType type) {
+  const auto found = std::ranges::find(kTypes, type, &Named::type);
+  return found == kTypes.end() ? "unknown" : found->name;
+}
+
+std::string framed(FrameType type, std::string_view payload) {
+  const auto length = static_cast<std::uint32_t>(payload.size() + 1);
+  std::string frame;
+  frame.reserve(kLengthBytes + length);
+  for (const unsigned shift : {24U, 16U, 8U, 0U}) frame += static_cast<char>((length >> shift) & 0xFFU);
+  frame += static_cast<char>(type);
+  return frame.append(payload);
+}
+
+std::string framed_json(FrameType type, const json& payload) { return framed(type, payload.dump()); }
+
+/// Takes the fields of one closed object; the first thing wrong is kept and the rest passed over.
+class Fields {
+ public:
+  Fields(const Frame& frame) : where_(name_of(frame.type)) {
+    constexpr JsonLimits kLimits{.max_bytes = kMaxPayload, .max_depth = 4};
+    auto parsed = parse_json(frame.payload, where_, kLimits);
+    if (!parsed) {
+      error_ = parsed.error();
+    } else if (!parsed->is_object()) {
+      wrong("", "is not an object");
+    } else {
+      object_ = std::move(*parsed);
+    }
+  }
+  Fields(json object, std::string where) : where_(std::move(where)), object_(std::move(object)) {
+    if (!object_.is_object()) wrong("", "is not an object");
+  }
+
+  std::string text(const char* field, bool (*allowed)(std::string_view)) {
+    const json value = take(field);
+    if (error_) return {};
+    if (!value.is_string() || !allowed(value.get_ref<const std::string&>())) {
+      wrong(field, "is not text of the allowed form");
+      return {};
+    }
+    return value.get<std::string>();
+  }
+  double number(const char* field, double least, double most) {
+    const json value = take(field);
+    if (error_) return least;
+    if (!value.is_number() || !(value.get<double>() >= least && value.get<double>() <= most)) {
+      wrong(field, fmt::format("is not a number from {} to {}", least, most));
+      return least;
+    }
+    return value.get<double>();
+  }
+  std::uint64_t whole(const char* field, std::uint64_t least, std::uint64_t most) {
+    const json value = take(field);
+    if (error_) return least;
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least || value.get<std::uint64_t>() > most) {
+      wrong(field, fmt::format("is not a whole number from {} to {}", least, most));
+      return least;
+    }
+    return value.get<std::uint64_t>();
+  }
+  std::optional<int> optional_whole(const char* field, std::uint64_t most) {
+    if (error_ || !object_.contains(field)) return std::nullopt;
+    return static_cast<int>(whole(field, 0, most));
+  }
+  json any(const char* field) { return take(field); }
+  void wrong(const std::string& field, const std::string& what) {
+    if (error_) return;
+    error_ = InputError{field.empty() ? where_ : where_ + "." + field, what, "both sides must be of one assay version"};
+  }
+  void adopt(const Fields& part) {
+    if (!error_) error_ = part.error_;
+  }
+  /// Call last: what nobody took is refused.
+  void close() {
+    if (!error_ && !object_.empty()) wrong(printable(object_.begin().key()), "is not a field of this message");
+  }
+  [[nodiscard]] const std::optional<InputError>& error() const { return error_; }
+
+ private:
+  json take(const char* field) {
+    if (error_) return nullptr;
+    const auto found = object_.find(field);
+    if (found == object_.end()) {
+      wrong(field, "is missing");
+      return nullptr;
+    }
+    json value = std::move(*found);
+    object_.erase(found);
+    return value;
+  }
+
+  std::string where_;
+  json object_ = json::object();
+  std::optional<InputError> error_;
+};
+
+bool is_sentence(std::string_view text) {
+  constexpr std::size_t kMaxSentence = 4096;  // a reason is a line or two
+  return text.size() <= kMaxSentence;
+}
+bool is_outcome(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kOutcomes = {"exited",       "signalled",    "deadline",
+                                                         "output_limit", "memory_limit", "stopped"};
+  return std::ranges::find(kOutcomes, text) != kOutcomes.end();
+}
+bool is_argument(std::string_view text) { return text.size() <= kMaxArgument && text.find('\0') == std::string_view::npos; }
+
+bool is_token(std::string_view text) {
+  constexpr std::size_t kMaxToken = 128;
+  return text.size() <= kMaxToken && std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
+std::vector<std::string> arguments_of(Fields& fields) {
+  const json list = fields.any("arguments");
+  std::vector<std::string> arguments;
+  if (fields.error()) return arguments;
+  if (!list.is_array() || list.size() > kMaxArguments) {
+    fields.wrong("arguments", fmt::format("is not a list of at most {} texts", kMaxArguments));
+    return arguments;
+  }
+  for (const auto& entry : list) {
+    if (!entry.is_string() || !is_argument(entry.get_ref<const std::string&>())) {
+      fields.wrong(fmt::format("arguments[{}]", arguments.size()), "is not text of the allowed form");
+      return arguments;
+    }
+    arguments.push_back(entry.get<std::string>());
+  }
+  return arguments;
+}
+
+wire::Limits limits_of(Fields& fields) {
+  json object = fields.any("limits");
+  wire::Limits limits;
+  if (fields.error()) return limits;
+  Fields inner(std::move(object), "run.limits");
+  limits.memory_bytes = inner.whole("memory_bytes", 1, UINT64_MAX);
+  limits.output_bytes = inner.whole("output_bytes", 1, UINT64_MAX);
+  limits.cpu_s = inner.number("cpu_s", 1e-3, 1e9);  // up to 30 years, of a thousand cores half a day
+  inner.close();
+  fields.adopt(inner);
+  return limits;
+}
+
+json facts_of(Fields& fields) {
+  json facts = fields.any("facts");
+  if (!fields.error() && !values_from(facts)) fields.wrong("facts", "is not an object of scalars");
+  return facts;
+}
+
+std::expected<wire::Data, InputError> read_data(const Frame& frame) {
+  const auto error = [](const std::string& what) {
+    return std::unexpected(InputError{"data", what, "both sides must be of one assay version"});
+  };
+  const std::string_view payload = frame.payload;
+  if (payload.size() < kDataHeader) return error("is shorter than its header");
+  const auto channel = static_cast<std::uint8_t>(payload[0]);
+  const auto id_size = static_cast<std::size_t>(static_cast<unsigned char>(payload[1]));
+  if (channel < static_cast<std::uint8_t>(Channel::out) || channel > static_cast<std::uint8_t>(Channel::program)) {
+    return error(fmt::format("channel {} is none of 1, 2, 3", channel));
+  }
+  if (payload.size() <= kDataHeader + id_size) return error("has no bytes after its id");
+  wire::Data data{.channel = static_cast<Channel>(channel),
+            .id = std::string(payload.substr(kDataHeader, id_size)),
+            .bytes = std::string(payload.substr(kDataHeader + id_size))};
+  if (!is_run_id(data.id)) return error("id is not of the allowed form");
+  if (data.bytes.size() > kMaxChunk) return error(fmt::format("carries {} bytes, over {}", data.bytes.size(), kMaxChunk));
+  return data;
+}
+
+/// Closes the fields and returns the message, or what was wrong.
+template <class Any, class Message>
+std::expected<Any, InputError> finished(Fields& fields, Message message) {
+  fields.close();
+  if (fields.error()) return std::unexpected(*fields.error());
+  return Any(std::move(message));
+}
+
+std::unexpected<InputError> misplaced(const Frame& frame, const char* side) {
+  return std::unexpected(InputError{std::string(name_of(frame.type)), fmt::format("is nothing that {} says", side),
+                                    "the two ends of the stream are mixed up"});
+}
+
+constexpr std::uint64_t kMaxProtocol = 1'000'000;  // any number may be told; another than ours is refused by the session
+constexpr std::uint64_t kMaxStatus = 255;          // exit codes and signals are bytes
+
+}  // namespace
+
+void FrameReader::feed(std::string_view bytes) {
+  if (broken_) return;
+  pending_.erase(0, taken_);
+  taken_ = 0;
+  pending_.append(bytes);
+}
+
+std::expected<std::optional<Frame>, InputError> FrameReader::next() {
+  if (broken_) return std::unexpected(*broken_);
+  const auto refuse = [&](std::string what) {
+    broken_ = InputError{fmt::format("byte {} of the stream", offset_), std::move(what),
+                         "something else than assay writes to this stream; look for output of login scripts"};
+    return std::unexpected(*broken_);
+  };
+  const std::string_view rest = std::string_view(pending_).substr(taken_);
+  if (rest.size() < kLengthBytes) return std::nullopt;
+  std::uint32_t length = 0;
+  for (const char c : rest.substr(0, kLengthBytes)) length = (length << 8U) | static_cast<unsigned char>(c);
+  if (length < 1 || length > kMaxPayload + 1) {
+    return refuse(fmt::format("a frame of {} bytes; 1 to {} are allowed", length, kMaxPayload + 1));
+  }
+  if (rest.size() < kLengthBytes + 1) return std::nullopt;
+  const auto type = static_cast<FrameType>(rest[kLengthBytes]);
+  if (std::ranges::find(kTypes, type, &Named::type) == kTypes.end()) {
+    return refuse(fmt::format("unknown frame type {}", static_cast<unsigned>(type)));
+  }
+  if (type == FrameType::data && length > 1 + kDataHeader + kMaxId + kMaxChunk) {
+    return refuse(fmt::format("a data frame of {} bytes; {} are allowed", length, 1 + kDataHeader + kMaxId + kMaxChunk));
+  }
+  if (rest.size() < kLengthBytes + length) return std::nullopt;
+  Frame frame{.type = type, .payload = std::string(rest.substr(kLengthBytes + 1, length - 1))};
+  taken_ += kLengthBytes + length;
+  offset_ += kLengthBytes + length;
+  return frame;
+}
+
+std::string encode(const wire::Data& data) {
+  std::string payload;
+  payload.reserve(kDataHeader + data.id.size() + data.bytes.size());
+  payload += static_cast<char>(data.channel);
+  payload += static_cast<char>(data.id.size());
+  payload.append(data.id).append(data.bytes);
+  return framed(FrameType::data, payload);
+}
+
+std::string encode(const wire::ToAgent& message) {
+  struct Visitor {
+    std::string operator()(const wire::Hello& m) const { return framed_json(FrameType::hello, json{{"protocol", m.protocol}}); }
+    std::string operator()(const wire::Program& m) const {
+      return framed_json(FrameType::program, json{{"sha256", m.sha256}, {"size", m.size}});
+    }
+    std::string operator()(const wire::Data& m) const { return encode(m); }
+    std::string operator()(const wire::Run& m) const {
+      const json limits = {{"memory_bytes", m.limits.memory_bytes}, {"output_bytes", m.limits.output_bytes}, {"cpu_s", m.limits.cpu_s}};
+      return framed_json(FrameType::run, json{{"id", m.id}, {"sha256", m.sha256}, {"arguments", m.arguments}, {"token", m.token},
+                                         {"deadline_s", m.deadline_s}, {"limits", limits}});
+    }
+    std::string operator()(const wire::Stop& m) const { return framed_json(FrameType::stop, json{{"id", m.id}}); }
+    std::string operator()(const wire::Kill& m) const { return framed_json(FrameType::kill, json{{"id", m.id}}); }
+    std::string operator()(const wire::Ping&) const { return framed_json(FrameType::ping, json::object()); }
+    std::string operator()(const wire::Bye&) const { return framed_json(FrameType::bye, json::object()); }
+  };
+  return std::visit(Visitor{}, message);
+}
+
+std::string encode(const wire::FromAgent& message) {
+  struct Visitor {
+    std::string operator()(const wire::Welcome& m) const {
+      return framed_json(FrameType::welcome, json{{"protocol", m.protocol}, {"assay_version", m.assay_version},
+                                             {"agent_sha256", m.agent_sha256}, {"facts", m.facts}});
+    }
+    std::string operator()(const wire::Stored& m) const { return framed_json(FrameType::stored, json{{"sha256", m.sha256}}); }
+    std::string operator()(const wire::Refused& m) const {
+      return framed_json(FrameType::refused, json{{"what", m.what}, {"reason", m.reason}});
+    }
+    std::string operator()(const wire::Data& m) const { return encode(m); }
+    std::string operator()(const wire::Ended& m) const {
+      json fields = {{"id", m.id}, {"outcome", m.outcome}, {"elapsed_s", m.elapsed_s}, {"left_behind", m.left_behind}};
+      if (m.exit_code) fields["exit_code"] = *m.exit_code;
+      if (m.signal) fields["signal"] = *m.signal;
+      return framed_json(FrameType::ended, fields);
+    }
+    std::string operator()(const wire::Pong&) const { return framed_json(FrameType::pong, json::object()); }
+  };
+  return std::visit(Visitor{}, message);
+}
+
+std::expected<wire::ToAgent, InputError> decode_to_agent(const Frame& frame) {
+  if (frame.type == FrameType::data) return read_data(frame);
+  if (frame.type >= FrameType::welcome) return misplaced(frame, "an orchestrator");
+  Fields fields(frame);
+  switch (frame.type) {
+    case FrameType::hello:
+      return finished<wire::ToAgent>(fields, wire::Hello{static_cast<int>(fields.whole("protocol", 1, kMaxProtocol))});
+    case FrameType::program: {
+      wire::Program program{.sha256 = fields.text("sha256", is_sha256), .size = fields.whole("size", 1, kMaxProgram)};
+      return finished<wire::ToAgent>(fields, std::move(program));
+    }
+    case FrameType::run: {
+      wire::Run run{.id = fields.text("id", is_run_id),
+              .sha256 = fields.text("sha256", is_sha256),
+              .arguments = arguments_of(fields),
+              .token = fields.text("token", is_token),
+              .deadline_s = fields.number("deadline_s", 1e-3, kMaxDeadline_s),
+              .limits = limits_of(fields)};
+      return finished<wire::ToAgent>(fields, std::move(run));
+    }
+    case FrameType::stop: return finished<wire::ToAgent>(fields, wire::Stop{fields.text("id", is_run_id)});
+    case FrameType::kill: return finished<wire::ToAgent>(fields, wire::Kill{fields.text("id", is_run_id)});
+    case FrameType::ping: return finished<wire::ToAgent>(fields, wire::Ping{});
+    default: return finished<wire::ToAgent>(fields, wire::Bye{});
+  }
+}
+
+std::expected<wire::FromAgent, InputError> decode_from_agent(const Frame& frame) {
+  if (frame.type == FrameType::data) return read_data(frame);
+  if (frame.type < FrameType::welcome) return misplaced(frame, "an agent");
+  Fields fields(frame);
+  switch (frame.type) {
+    case FrameType::welcome: {
+      wire::Welcome welcome{.protocol = static_cast<int>(fields.whole("protocol", 1, kMaxProtocol)),
+                      .assay_version = fields.text("assay_version", is_run_id),
+                      .agent_sha256 = fields.text("agent_sha256", is_sha256),
+                      .facts = facts_of(fields)};
+      return finished<wire::FromAgent>(fields, std::move(welcome));
+    }
+    case FrameType::stored: return finished<wire::FromAgent>(fields, wire::Stored{fields.text("sha256", is_sha256)});
+    case FrameType::refused: {
+      wire::Refused refused{.what = fields.text("what", is_run_id), .reason = fields.text("reason", is_sentence)};
+      return finished<wire::FromAgent>(fields, std::move(refused));
+    }
+    case FrameType::ended: {
+      wire::Ended ended{.id = fields.text("id", is_run_id),
+                  .outcome = fields.text("outcome", is_outcome),
+                  .exit_code = fields.optional_whole("exit_code", kMaxStatus),
+                  .signal = fields.optional_whole("signal", kMaxStatus),
+                  .elapsed_s = fields.number("elapsed_s", 0, 2 * kMaxDeadline_s),
+                  .left_behind = static_cast<int>(fields.whole("left_behind", 0, INT32_MAX))};
+      if (ended.exit_code && ended.signal) fields.wrong("signal", "stands beside exit_code");
+      return finished<wire::FromAgent>(fields, std::move(ended));
+    }
+    default: return finished<wire::FromAgent>(fields, wire::Pong{});
+  }
+}
+
+bool is_run_id(std::string_view text) {
+  const auto alphanumeric = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  return !text.empty() && text.size() <= kMaxId && alphanumeric(text.front()) &&
+         std::ranges::all_of(text, [&](char c) { return alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+std::string printable(std::string_view text, std::size_t limit) {
+  std::string clean(text.substr(0, limit));
+  std::ranges::replace_if(clean, [](unsigned char c) { return c < 0x20 || c > 0x7E; }, '?');
+  return clean;
+}
+
+}  // namespace assay

@@ -1,0 +1,73 @@
+// dsse: encoding, reading, signing.
+#include "reports/dossier/dsse.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "reports/dossier/base64.h"
+
+namespace assay {
+
+using nlohmann::json;
+
+std::string pre_authentication_encoding(std::string_view payload_type, std::string_view payload) {
+  return fmt::format("DSSEv1 {} {} {} {}", payload_type.size(), payload_type, payload.size(), payload);
+}
+
+std::string envelope_text(const Envelope& envelope) {
+  json signatures = json::array();
+  for (const auto& signature : envelope.signatures) signatures.push_back({{"sig", base64(signature)}});
+  return json{{"payloadType", envelope.payload_type},
+              {"payload", base64(envelope.payload)},
+              {"signatures", std::move(signatures)}}
+      .dump();
+}
+
+std::expected<Envelope, InputError> read_envelope(std::string_view text, const std::string& where) {
+  const auto refused = [&](const std::string& at, const std::string& what) {
+    return std::unexpected(
+        InputError{at.empty() ? where : where + ": " + at, what, "this is not an envelope that assay-report wrote"});
+  };
+  constexpr int kDeepest = 8;  // an envelope has three levels; unknown members may have some more
+  const auto document = parse_json(text, where, {.max_bytes = kLargestEnvelope, .max_depth = kDeepest});
+  if (!document) return std::unexpected(document.error());
+  if (!document->is_object()) return refused("", "is not a JSON object");
+  const auto text_of = [](const json& object, const char* name) -> const std::string* {
+    const auto member = object.find(name);
+    return member == object.end() ? nullptr : member->get_ptr<const std::string*>();
+  };
+  const std::string* type = text_of(*document, "payloadType");
+  const std::string* payload = text_of(*document, "payload");
+  if (type == nullptr) return refused("payloadType", "is missing or not a string");
+  if (payload == nullptr) return refused("payload", "is missing or not a string");
+  Envelope envelope{.payload_type = *type, .payload = {}, .signatures = {}};
+  auto decoded = base64_decoded(*payload);
+  if (!decoded) return refused("payload", "is not strict base64");
+  envelope.payload = std::move(*decoded);
+  const auto signatures = document->find("signatures");
+  if (signatures == document->end() || !signatures->is_array() || signatures->empty())
+    return refused("signatures", "has no signature");
+  if (signatures->size() > kMostSignatures)
+    return refused("signatures", fmt::format("has more than {} signatures", kMostSignatures));
+  for (std::size_t i = 0; i < signatures->size(); ++i) {
+    const auto& entry = (*signatures)[i];
+    const std::string* signature = entry.is_object() ? text_of(entry, "sig") : nullptr;
+    auto raw = signature == nullptr ? std::nullopt : base64_decoded(*signature);
+    if (!raw) return refused(fmt::format("signatures[{}].sig", i), "is missing or not strict base64");
+    envelope.signatures.push_back(std::move(*raw));
+  }
+  return envelope;
+}
+
+void sign(Envelope& envelope, const PrivateKey& key) {
+  envelope.signatures.push_back(key.sign(pre_authentication_encoding(envelope.payload_type, envelope.payload)));
+}
+
+bool is_signed_by(const Envelope& envelope, const PublicKey& key) {
+  const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
+  return std::ranges::any_of(envelope.signatures,
+                             [&](const std::string& signature) { return key.verifies(message, signature); });
+}
+
+}  // namespace assay

@@ -1,0 +1,43 @@
+// dsse: the signed envelope, DSSE 1.0.2.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/dossier/keys.h"
+
+namespace assay {
+
+/// The payload type of every envelope of ours.
+inline constexpr std::string_view kPayloadType = "application/vnd.in-toto+json";
+
+/// Bounds on an envelope, enforced before anything is parsed.
+inline constexpr std::size_t kLargestEnvelope = 256 << 20;  ///< 300,000 results of 0.5 kB, in base64
+inline constexpr std::size_t kMostSignatures = 16;          ///< signers of one dossier are counted on hands
+
+/// An envelope with base64 undone.
+struct Envelope {
+  std::string payload_type;
+  std::string payload;
+  std::vector<std::string> signatures;  ///< raw; keyid is neither written nor read, because it decides nothing
+};
+
+/// Pre-authentication encoding: the bytes that are signed (DSSE protocol.md).
+std::string pre_authentication_encoding(std::string_view payload_type, std::string_view payload);
+
+/// The envelope as JSON without white space, so that no byte of it can change unseen.
+std::string envelope_text(const Envelope& envelope);
+
+/// Reads an envelope. Unknown members are ignored, as DSSE demands; a missing or mistyped one, base64 that is not
+/// strict, no signature or too many, and sizes over the bounds are refused.
+std::expected<Envelope, InputError> read_envelope(std::string_view text, const std::string& where);
+
+/// Adds the signature of `key` over the payload.
+void sign(Envelope& envelope, const PrivateKey& key);
+
+/// Whether one of the signatures is by `key`.
+bool is_signed_by(const Envelope& envelope, const PublicKey& key);
+
+}  // namespace assay

@@ -1,0 +1,216 @@
+// keys: OpenSSL's Ed25519 behind values, and the checks that OpenSSL leaves out.
+#include "reports/dossier/keys.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "reports/dossier/base64.h"
+#include "reports/dossier/new_file.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kKeyBytes = 32;
+constexpr std::size_t kSignatureBytes = 64;
+constexpr std::size_t kLargestKeyFile = 64 << 10;  // a PEM of one key has less than 1 KiB
+
+/// DER of a SubjectPublicKeyInfo for Ed25519 up to the key itself (RFC 8410, 4).
+constexpr std::string_view kSpkiPrefix("\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00", 12);
+
+/// The y coordinates of the eight points of small order (Curve25519's torsion), little-endian, sign bit cleared.
+constexpr std::array<std::string_view, 5> kSmallOrder = {
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+};
+
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
+using DigestContext = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
+
+const unsigned char* bytes_of(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());  // OpenSSL's word for bytes
+}
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+std::string contents(BIO* bio) {
+  char* start = nullptr;
+  const long size = BIO_get_mem_data(bio, &start);
+  return {start, static_cast<std::size_t>(size)};
+}
+
+/// Hands the passphrase over; -1 where there is none, because OpenSSL would ask the terminal otherwise.
+int give_passphrase(char* buffer, int size, int, void* given) {
+  const auto& passphrase = *static_cast<const std::string*>(given);
+  if (passphrase.empty() || passphrase.size() > static_cast<std::size_t>(size)) return -1;
+  std::ranges::copy(passphrase, buffer);
+  return static_cast<int>(passphrase.size());
+}
+
+std::string raw_public(const EVP_PKEY* key) {
+  std::string raw(kKeyBytes, '\0');
+  std::size_t size = raw.size();
+  if (EVP_PKEY_get_raw_public_key(key, reinterpret_cast<unsigned char*>(raw.data()), &size) != 1 || size != kKeyBytes)
+    return "";
+  return raw;
+}
+
+}  // namespace
+
+std::string PublicKey::fingerprint() const { return sha256(std::string(kSpkiPrefix) + raw); }
+
+std::string PublicKey::pem() const {
+  return "-----BEGIN PUBLIC KEY-----\n" + base64(std::string(kSpkiPrefix) + raw) + "\n-----END PUBLIC KEY-----\n";
+}
+
+bool PublicKey::verifies(std::string_view message, std::string_view signature) const {
+  if (signature.size() != kSignatureBytes) return false;
+  const Key key(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes_of(raw), raw.size()), EVP_PKEY_free);
+  const DigestContext context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  if (!key || !context || EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) != 1) return false;
+  return EVP_DigestVerify(context.get(), bytes_of(signature), signature.size(), bytes_of(message), message.size()) == 1;
+}
+
+void PrivateKey::Free::operator()(evp_pkey_st* key) const { EVP_PKEY_free(key); }
+
+std::expected<PrivateKey, InputError> PrivateKey::from_seed(std::string_view seed) {
+  EVP_PKEY* key = seed.size() == kKeyBytes
+                      ? EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, bytes_of(seed), seed.size())
+                      : nullptr;
+  if (key == nullptr) return std::unexpected(InputError{"private key", "is not a seed of 32 bytes", ""});
+  return PrivateKey(key);
+}
+
+std::expected<PrivateKey, InputError> PrivateKey::from_pem(std::string_view pem, const std::string& passphrase,
+                                                           const std::string& where) {
+  const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
+  std::string copy = passphrase;
+  PrivateKey key(bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, give_passphrase, &copy) : nullptr);
+  OPENSSL_cleanse(copy.data(), copy.size());
+  if (!key.key_) {
+    return std::unexpected(InputError{where, "is not a private key that can be opened",
+                                      "it must be PKCS#8 PEM; name --passphrase-file when it is encrypted"});
+  }
+  if (EVP_PKEY_get_id(key.key_.get()) != EVP_PKEY_ED25519) {
+    return std::unexpected(InputError{where, "is not an Ed25519 key", "make one with `assay-report keygen FILE`"});
+  }
+  return key;
+}
+
+PublicKey PrivateKey::public_key() const { return {.raw = raw_public(key_.get())}; }
+
+std::string PrivateKey::sign(std::string_view message) const {
+  const DigestContext context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  std::string signature(kSignatureBytes, '\0');
+  std::size_t size = signature.size();
+  if (!context || EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_.get()) != 1 ||
+      EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size, bytes_of(message),
+                     message.size()) != 1 ||
+      size != kSignatureBytes) {
+    throw std::runtime_error("OpenSSL could not sign");
+  }
+  return signature;
+}
+
+std::string PrivateKey::pem(const std::string& passphrase) const {
+  const Bio bio(BIO_new(BIO_s_secmem()), BIO_free);
+  std::string copy = passphrase;
+  const EVP_CIPHER* cipher = passphrase.empty() ? nullptr : EVP_aes_256_cbc();
+  const bool written =
+      bio && PEM_write_bio_PKCS8PrivateKey(bio.get(), key_.get(), cipher, nullptr, 0, give_passphrase, &copy) == 1;
+  OPENSSL_cleanse(copy.data(), copy.size());
+  if (!written) throw std::runtime_error("OpenSSL could not write the private key");
+  return contents(bio.get());
+}
+
+std::expected<PublicKey, InputError> public_key_from_raw(std::string_view raw, const std::string& where) {
+  const auto refused = [&](const char* what) {
+    return std::unexpected(InputError{where, what, "ask the signer for the public key again; this one proves nothing"});
+  };
+  if (raw.size() != kKeyBytes) return refused("is not 32 bytes");
+  std::string y(raw);
+  y.back() = static_cast<char>(static_cast<unsigned char>(y.back()) & 0x7fU);
+  // p = 2^255 - 19 ends in ed ff … ff 7f, least significant byte first.
+  const bool high = std::all_of(y.begin() + 1, y.end() - 1, [](char c) { return c == '\xff'; }) && y.back() == '\x7f';
+  if (high && static_cast<unsigned char>(y.front()) >= 0xed) return refused("is not a canonical Ed25519 public key");
+  if (std::ranges::find(kSmallOrder, hex(y)) != kSmallOrder.end()) return refused("is a point of small order");
+  return PublicKey{.raw = std::string(raw)};
+}
+
+std::expected<PublicKey, InputError> public_key_from_pem(std::string_view pem, const std::string& where) {
+  const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
+  std::string none;
+  const Key key(bio ? PEM_read_bio_PUBKEY(bio.get(), nullptr, give_passphrase, &none) : nullptr, EVP_PKEY_free);
+  if (!key) {
+    return std::unexpected(
+        InputError{where, "is not a public key in PEM", "name the .pub file that keygen wrote beside the private key"});
+  }
+  if (EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519)
+    return std::unexpected(InputError{where, "is not an Ed25519 key", ""});
+  return public_key_from_raw(raw_public(key.get()), where);
+}
+
+std::expected<PublicKey, InputError> generate_key(const std::string& path, const std::string& passphrase) {
+  std::string seed(kKeyBytes, '\0');
+  if (RAND_priv_bytes(reinterpret_cast<unsigned char*>(seed.data()), static_cast<int>(seed.size())) != 1) {
+    return std::unexpected(InputError{path, "no random bytes could be had", ""});
+  }
+  const auto key = PrivateKey::from_seed(seed);
+  OPENSSL_cleanse(seed.data(), seed.size());
+  if (!key) return std::unexpected(key.error());
+  const PublicKey public_key = key->public_key();
+  // The public half goes first: when it is in the way, no secret is left behind.
+  if (auto problem = write_new_file(path + ".pub", public_key.pem(), 0644)) return std::unexpected(*problem);
+  std::string secret = key->pem(passphrase);
+  const auto problem = write_new_file(path, secret, 0600);
+  OPENSSL_cleanse(secret.data(), secret.size());
+  if (problem) {
+    remove_file(path + ".pub");
+    return std::unexpected(*problem);
+  }
+  return public_key;
+}
+
+std::expected<std::string, InputError> read_passphrase(const std::string& path) {
+  if (path.empty()) return "";
+  auto text = read_file(path, kLargestKeyFile);
+  if (!text) return text;
+  const std::string line = text->substr(0, text->find_first_of("\r\n"));
+  if (line.empty())
+    return std::unexpected(InputError{path, "has no passphrase in its first line", "write the passphrase there"});
+  return line;
+}
+
+std::expected<PrivateKey, InputError> load_private_key(const std::string& path, const std::string& passphrase_file) {
+  auto passphrase = read_passphrase(passphrase_file);
+  if (!passphrase) return std::unexpected(passphrase.error());
+  auto pem = read_file(path, kLargestKeyFile);
+  if (!pem) return std::unexpected(pem.error());
+  auto key = PrivateKey::from_pem(*pem, *passphrase, path);
+  OPENSSL_cleanse(pem->data(), pem->size());
+  OPENSSL_cleanse(passphrase->data(), passphrase->size());
+  return key;
+}
+
+std::expected<PublicKey, InputError> load_public_key(const std::string& path) {
+  const auto pem = read_file(path, kLargestKeyFile);
+  if (!pem) return std::unexpected(pem.error());
+  return public_key_from_pem(*pem, path);
+}
+
+}  // namespace assay

@@ -1,0 +1,190 @@
+// sign: evidence in, dossier out.
+#include "reports/dossier/sign.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/judge/import_guard.h"
+#include "reports/dossier/canonical_json.h"
+#include "reports/dossier/dsse.h"
+#include "reports/dossier/new_file.h"
+#include "reports/dossier/verify.h"
+#include "reports/dossier/verify_text.h"
+#include "reports/evidence/evidence_files.h"
+#include "reports/evidence/tree.h"
+#include "reports/page/render.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder beside the final one that disappears unless it was published.
+class Workshop {
+ public:
+  explicit Workshop(const std::string& beside) : path_(beside + ".new-XXXXXX") {
+    if (::mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  ~Workshop() {
+    std::error_code ignored;  // the folder is ours and temporary; a leftover harms nobody
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  Workshop(const Workshop&) = delete;
+  Workshop& operator=(const Workshop&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  /// Writes one file of the dossier, with its folders.
+  std::optional<InputError> write(const std::string& name, std::string_view bytes) const {
+    std::error_code error;
+    fs::create_directories(fs::path(path_ + "/" + name).parent_path(), error);
+    if (error) return InputError{name, "its folder cannot be made: " + error.message(), "check the disk"};
+    return write_new_file(path_ + "/" + name, bytes, 0644);
+  }
+
+  std::optional<InputError> publish(const std::string& to) {
+    std::error_code error;
+    fs::permissions(path_, fs::perms(0755), error);  // mkdtemp made it for us alone
+    if (auto problem = publish_folder(path_, to)) return problem;
+    path_.clear();
+    return std::nullopt;
+  }
+
+ private:
+  std::string path_;
+};
+
+Signatory signatory_of(const SignRequest& request, const PublicKey& key) {
+  return {.role = request.role,
+          .name = request.name,
+          .organisation = request.organisation,
+          .key_fingerprint = key.fingerprint(),
+          .meaning = std::string(request.self_signed ? kSelfSigned : kResponsible)};
+}
+
+std::optional<InputError> check_report(const EvidenceFiles& files, const Examined& examined,
+                                       const std::string& self_signed) {
+  const std::string hint =
+      fmt::format("run `assay-report report DIR{}` first", self_signed.empty() ? "" : " --self-signed " + self_signed);
+  const auto report = files.kept.find(kReportFile);
+  if (report == files.kept.end()) return InputError{kReportFile, "is missing", hint};
+  const auto content = report_content(examined, evidence_in(files), self_signed);
+  if (report->second != render_html(content))
+    return InputError{kReportFile, "is not what this run and this kind of signature render to", hint};
+  return std::nullopt;
+}
+
+/// Copies the logs, which are not kept in memory, and checks that they are what was digested.
+std::optional<InputError> copy_logs(const std::string& run_directory, const EvidenceFiles& files,
+                                    const Workshop& workshop) {
+  const std::string root = run_directory + "/logs";
+  std::error_code unknown;  // no folder, no logs
+  if (!fs::exists(root, unknown)) return std::nullopt;
+  return walk_tree(root, {}, [&](const std::string& path, const std::string& bytes) -> std::optional<InputError> {
+    const auto digest = files.digests.find("logs/" + path);
+    if (digest == files.digests.end() || digest->second != sha256(bytes)) {
+      return InputError{"logs/" + path, "changed while it was being signed", "wait until the run has ended"};
+    }
+    return workshop.write(fmt::format("{}/logs/{}", kEvidenceFolder, path), bytes);
+  });
+}
+
+/// Writes everything that the manifest covers and returns the manifest's text and summary.
+std::expected<std::pair<std::string, EvidenceSummary>, InputError> write_covered_files(const SignRequest& request,
+                                                                                       const EvidenceFiles& files,
+                                                                                       const PublicKey& key,
+                                                                                       const Workshop& workshop) {
+  Manifest manifest;
+  std::uint64_t total = 0;
+  for (const auto& [path, digest] : files.digests) {
+    const std::string name = fmt::format("{}/{}", kEvidenceFolder, path);
+    if (!is_plain_path(name))
+      return std::unexpected(InputError{path, "has a name that is not plain",
+                                        "the orchestrator names every file it writes; this one is not its own"});
+    manifest[name] = digest;
+    total += files.sizes.at(path);
+    const auto kept = files.kept.find(path);
+    if (kept == files.kept.end()) continue;
+    if (auto problem = workshop.write(name, kept->second)) return std::unexpected(*problem);
+  }
+  if (auto problem = copy_logs(request.run_directory, files, workshop)) return std::unexpected(*problem);
+  const std::pair<const char*, std::string> texts[] = {{kVerifyFile, verify_text()}, {kSignerFile, key.pem()}};
+  for (const auto& [name, text] : texts) {
+    manifest[name] = sha256(text);
+    total += text.size();
+    if (auto problem = workshop.write(name, text)) return std::unexpected(*problem);
+  }
+  return std::pair(manifest_text(manifest), summary_of(manifest, total));
+}
+
+}  // namespace
+
+std::expected<void, InputError> make_dossier(const SignRequest& request, const PrivateKey& key) {
+  std::error_code unknown;  // what cannot be looked at is refused by the rename
+  if (fs::exists(fs::symlink_status(request.dossier, unknown))) {
+    return std::unexpected(InputError{request.dossier, "exists already",
+                                      "a dossier is never overwritten; name another folder with --out"});
+  }
+  const auto files = read_evidence_files(request.run_directory);
+  if (!files) return std::unexpected(files.error());
+  const auto examined = examine(*files);
+  if (!examined) return std::unexpected(examined.error());
+  if (auto problem = find_foreign(files->kept, examined->run.journal)) return std::unexpected(*problem);
+  const PublicKey public_key = key.public_key();
+  if (auto problem = check_report(*files, *examined, request.self_signed ? public_key.fingerprint() : ""))
+    return std::unexpected(*problem);
+
+  Workshop workshop(request.dossier);
+  if (workshop.path().empty())
+    return std::unexpected(
+        InputError{request.dossier, "its folder cannot be made: " + std::generic_category().message(errno), ""});
+  const auto covered = write_covered_files(request, *files, public_key, workshop);
+  if (!covered) return std::unexpected(covered.error());
+  if (auto problem = workshop.write(kManifestFile, covered->first)) return std::unexpected(*problem);
+
+  const Claims claims{.issued_at = request.issued_at,
+                      .tool = std::string("assay-report ") + ASSAY_VERSION,
+                      .evidence = covered->second,
+                      .renderings = {{.path = fmt::format("{}/{}", kEvidenceFolder, kReportFile),
+                                      .media_type = "text/html",
+                                      .sha256 = files->digests.at(kReportFile),
+                                      .renderer = kRenderer}},
+                      .signatories = {signatory_of(request, public_key)},
+                      .non_claims = non_claims()};
+  const auto statement = statement_of(claims, examined->run, examined->verdict, examined->verdict_sha256);
+  if (!statement) return std::unexpected(statement.error());
+  auto payload = canonical_json(*statement);
+  if (!payload) return std::unexpected(payload.error());
+  Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
+  sign(envelope, key);
+  if (auto problem = workshop.write(kStatementFile, envelope_text(envelope))) return std::unexpected(*problem);
+  if (auto problem = workshop.publish(request.dossier)) return std::unexpected(*problem);
+  return {};
+}
+
+std::expected<void, InputError> add_signature(const std::string& dossier, const PrivateKey& key) {
+  const auto text = read_plain_file(dossier, kStatementFile, kLargestEnvelope);
+  if (!text) return std::unexpected(text.error());
+  auto envelope = read_envelope(*text, kStatementFile);
+  if (!envelope) return std::unexpected(envelope.error());
+  if (is_signed_by(*envelope, key.public_key())) {
+    return std::unexpected(
+        InputError{kStatementFile, "is signed by this key already", "a second signature must be by another key"});
+  }
+  // Nobody signs what does not check.
+  const auto checked = check_contents(dossier, *envelope, {});
+  if (!checked) return std::unexpected(checked.error());
+  if (envelope->signatures.size() >= kMostSignatures)
+    return std::unexpected(InputError{kStatementFile, "has as many signatures as there may be", ""});
+  sign(*envelope, key);
+  if (auto problem = replace_file(dossier + "/" + kStatementFile, envelope_text(*envelope)))
+    return std::unexpected(*problem);
+  return {};
+}
+
+}  // namespace assay

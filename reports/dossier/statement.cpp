@@ -1,0 +1,266 @@
+// statement: writing it from the evidence, and reading it strictly.
+#include "reports/dossier/statement.h"
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/judge/decision.h"
+#include "reports/dossier/canonical_json.h"
+#include "reports/dossier/dsse.h"
+#include "reports/dossier/shape.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+/// The closed form of the predicate.
+const json& predicate_shape() {
+  static const json kShape = json::parse(R"shape({
+    "run": {"id": "text", "kind": "=measured", "startedAt": "time", "finishedAt?": "time", "resumed": "count",
+            "orchestrator": {"name": "=assay", "version": "text"}},
+    "site": {"name": "text", "nodes": ["text"]},
+    "plan": {"sha256": "digest", "quick": "flag", "partial": "flag", "steps": "count", "cells": "count"},
+    "targets": {"profile": "text", "title": "text", "revision": "count", "requirements": "count", "sha256": "digest"},
+    "instruments": [{"probe": "text", "revision": "count", "sha256": "digest"}],
+    "decisionRule": {"id": "=guardBand", "guardFactor": "decimal", "confidence": "decimal", "maxFalseAccept": "decimal",
+                     "looks": "=risk split evenly among planned looks (Bonferroni)"},
+    "verdict": {"overall": "text", "reason": "text", "sha256": "digest"},
+    "results": [{"requirement": "text", "subject": {"kind": "text", "id": "text"}, "node": "text", "step": "text",
+                 "required": "flag", "verdict": "text", "reason": "text", "metric": "text", "statistic": "text",
+                 "unit": "text", "n": "count", "attempts": "count", "value?": "decimal",
+                 "ci?": {"low": "decimal", "high": "decimal", "level": "decimal"}, "u?": "decimal", "reference?": "decimal",
+                 "limitLow?": "decimal", "limitHigh?": "decimal", "acceptanceLow?": "decimal", "acceptanceHigh?": "decimal",
+                 "margin?": "decimal", "falseAccept?": "decimal",
+                 "conditions": [{"name": "text", "demanded": "text", "seen?": "text", "met": "flag"}],
+                 "evidence": ["text"]}],
+    "coverage": {"planned": "count", "results": "count", "pass": "count", "conditional_pass": "count",
+                 "conditional_fail": "count", "fail": "count", "inconclusive": "count", "not_measured": "count",
+                 "error": "count"},
+    "deviations": [{"what": "text", "step": "text"}],
+    "evidence": {"manifestSha256": "digest", "fileCount": "count", "totalBytes": "count", "merkleRoot": "digest"},
+    "renderings": [{"path": "text", "mediaType": "text", "sha256": "digest", "renderer": "text"}],
+    "signatories": [{"role": "text", "name": "text", "organisation": "text", "keyFingerprint": "digest", "meaning": "text"}],
+    "issuedAt": "time", "tool": "text", "nonClaims": ["text"]})shape");
+  return kShape;
+}
+
+const json& statement_shape() {
+  static const json kShape = {{"_type", "=" + std::string(kStatementType)},
+                              {"predicateType", "=" + std::string(kPredicateType)},
+                              {"subject", json::array({{{"name", "text"}, {"digest", {{"sha256", "digest"}}}}})},
+                              {"predicate", predicate_shape()}};
+  return kShape;
+}
+
+void put(json& object, const char* name, const std::optional<double>& value) {
+  if (value) object[name] = es6_number(*value);
+}
+
+json json_of(const Result& result, const Requirement& requirement) {
+  json conditions = json::array();
+  for (const auto& condition : result.conditions) {
+    json one = {{"name", condition.name}, {"demanded", condition.demanded}, {"met", condition.met}};
+    if (condition.seen) one["seen"] = to_json(*condition.seen).dump();
+    conditions.push_back(std::move(one));
+  }
+  json object = {{"requirement", result.requirement},
+                 {"subject", {{"kind", result.subject.kind}, {"id", result.subject.id}}},
+                 {"node", result.node},
+                 {"step", result.step},
+                 {"required", result.required},
+                 {"verdict", to_string(result.outcome)},
+                 {"reason", result.reason},
+                 {"metric", requirement.metric},
+                 {"statistic", requirement.statistic},
+                 {"unit", result.unit},
+                 {"n", result.samples},
+                 {"attempts", static_cast<std::uint64_t>(result.attempts)},
+                 {"conditions", std::move(conditions)},
+                 {"evidence", result.evidence}};
+  if (result.interval) {
+    object["ci"] = {{"low", es6_number(result.interval->low)},
+                    {"high", es6_number(result.interval->high)},
+                    {"level", es6_number(result.interval->level)}};
+  }
+  put(object, "value", result.value);
+  put(object, "u", result.uncertainty);
+  put(object, "reference", result.reference);
+  put(object, "limitLow", result.limit_low);
+  put(object, "limitHigh", result.limit_high);
+  put(object, "acceptanceLow", result.acceptance_low);
+  put(object, "acceptanceHigh", result.acceptance_high);
+  put(object, "margin", result.margin);
+  put(object, "falseAccept", result.false_accept);
+  return object;
+}
+
+json results_of(const Plan& plan, const Verdict& verdict) {
+  std::map<std::string, const Requirement*> requirements;
+  for (const auto& requirement : plan.profile.requirements) requirements[requirement.id] = &requirement;
+  json results = json::array();
+  for (const auto& result : verdict.results) results.push_back(json_of(result, *requirements.at(result.requirement)));
+  return results;
+}
+
+json decision_rule(const Profile& profile) {
+  return {{"id", "guardBand"},
+          {"guardFactor", es6_number(profile.guard_factor)},
+          {"confidence", es6_number(profile.confidence)},
+          {"maxFalseAccept", es6_number(1 - normal_cdf(profile.guard_factor))},
+          {"looks", "risk split evenly among planned looks (Bonferroni)"}};
+}
+
+json run_part(const Run& run) {
+  json part = {{"id", run.journal.run_id},
+               {"kind", run.plan.simulation ? kSimulated : "measured"},
+               {"startedAt", run.journal.begin},
+               {"resumed", static_cast<std::uint64_t>(run.journal.resumed)},
+               {"orchestrator", {{"name", "assay"}, {"version", run.plan.assay_version}}}};
+  if (!run.journal.end.empty()) part["finishedAt"] = run.journal.end;
+  return part;
+}
+
+/// The members that the claims carry.
+void put_claims(const Claims& claims, json& predicate) {
+  predicate["evidence"] = {{"manifestSha256", claims.evidence.manifest_sha256},
+                           {"fileCount", claims.evidence.file_count},
+                           {"totalBytes", claims.evidence.total_bytes},
+                           {"merkleRoot", claims.evidence.merkle_root}};
+  predicate["renderings"] = json::array();
+  for (const auto& rendering : claims.renderings) {
+    predicate["renderings"].push_back({{"path", rendering.path},
+                                       {"mediaType", rendering.media_type},
+                                       {"sha256", rendering.sha256},
+                                       {"renderer", rendering.renderer}});
+  }
+  predicate["signatories"] = json::array();
+  for (const auto& signatory : claims.signatories) {
+    predicate["signatories"].push_back({{"role", signatory.role},
+                                        {"name", signatory.name},
+                                        {"organisation", signatory.organisation},
+                                        {"keyFingerprint", signatory.key_fingerprint},
+                                        {"meaning", signatory.meaning}});
+  }
+  predicate["issuedAt"] = claims.issued_at;
+  predicate["tool"] = claims.tool;
+  predicate["nonClaims"] = claims.non_claims;
+}
+
+Claims claims_from(const json& predicate) {
+  const auto& evidence = predicate.at("evidence");
+  Claims claims{.issued_at = predicate.at("issuedAt"),
+                .tool = predicate.at("tool"),
+                .evidence = {.manifest_sha256 = evidence.at("manifestSha256"),
+                             .file_count = evidence.at("fileCount"),
+                             .total_bytes = evidence.at("totalBytes"),
+                             .merkle_root = evidence.at("merkleRoot")},
+                .renderings = {},
+                .signatories = {},
+                .non_claims = predicate.at("nonClaims")};
+  for (const auto& rendering : predicate.at("renderings")) {
+    claims.renderings.push_back({.path = rendering.at("path"),
+                                 .media_type = rendering.at("mediaType"),
+                                 .sha256 = rendering.at("sha256"),
+                                 .renderer = rendering.at("renderer")});
+  }
+  for (const auto& one : predicate.at("signatories")) {
+    claims.signatories.push_back({.role = one.at("role"),
+                                  .name = one.at("name"),
+                                  .organisation = one.at("organisation"),
+                                  .key_fingerprint = one.at("keyFingerprint"),
+                                  .meaning = one.at("meaning")});
+  }
+  return claims;
+}
+
+}  // namespace
+
+bool Signatory::is_self_signed() const { return meaning == kSelfSigned; }
+
+std::vector<std::string> non_claims() {
+  return {
+      "It is not claimed that the sensors and clocks of the nodes are honest.",
+      "It is not claimed that the machines were treated alike before, during and after the test.",
+      "It is not claimed that the measured performance lasts; results relate to the tested items at the time of the "
+      "test.",
+      "It is not claimed that requirements outside the profile are met.",
+      "A self-signed statement shows that nothing was changed since it was signed; it does not show who signed it."};
+}
+
+std::expected<std::string, InputError> digest_of_targets(const Profile& profile) {
+  const auto text = canonical_json(to_json(profile));
+  if (!text) return std::unexpected(text.error());
+  return sha256(*text);
+}
+
+std::expected<json, InputError> statement_of(const Claims& claims, const Run& run, const Verdict& verdict,
+                                             const std::string& verdict_sha256) {
+  const Plan& plan = run.plan;
+  const auto targets = digest_of_targets(plan.profile);
+  if (!targets) return std::unexpected(targets.error());
+  json nodes = json::array();
+  for (const auto& node : plan.site.nodes) nodes.push_back(node.name);
+  json instruments = json::array();
+  for (const auto& [name, probe] : plan.probes) {
+    instruments.push_back({{"probe", name},
+                           {"revision", static_cast<std::uint64_t>(probe.description.revision)},
+                           {"sha256", probe.sha256}});
+  }
+  json deviations = json::array();
+  for (const auto& deviation : verdict.deviations)
+    deviations.push_back({{"what", deviation.what}, {"step", deviation.step}});
+  json coverage = verdict.counts;
+  coverage["planned"] = plan.coverage.size();
+  coverage["results"] = verdict.results.size();
+  json predicate = {
+      {"run", run_part(run)},
+      {"site", {{"name", plan.site.name}, {"nodes", std::move(nodes)}}},
+      {"plan",
+       {{"sha256", run.plan_sha256},
+        {"quick", plan.quick},
+        {"partial", !plan.only.empty()},
+        {"steps", plan.steps.size()},
+        {"cells", plan.coverage.size()}}},
+      {"targets",
+       {{"profile", plan.profile.name},
+        {"title", plan.profile.title},
+        {"revision", static_cast<std::uint64_t>(plan.profile.revision)},
+        {"requirements", plan.profile.requirements.size()},
+        {"sha256", *targets}}},
+      {"instruments", std::move(instruments)},
+      {"decisionRule", decision_rule(plan.profile)},
+      {"verdict", {{"overall", to_string(verdict.overall)}, {"reason", verdict.reason}, {"sha256", verdict_sha256}}},
+      {"results", results_of(plan, verdict)},
+      {"coverage", std::move(coverage)},
+      {"deviations", std::move(deviations)}};
+  put_claims(claims, predicate);
+  return json{{"_type", kStatementType},
+              {"subject", json::array({{{"name", "evidence/plan.json"}, {"digest", {{"sha256", run.plan_sha256}}}},
+                                       {{"name", "evidence/verdict.json"}, {"digest", {{"sha256", verdict_sha256}}}}})},
+              {"predicateType", run.plan.simulation ? kSimulationType : kPredicateType},
+              {"predicate", std::move(predicate)}};
+}
+
+std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where) {
+  auto document = read_canonical_json(payload, where, {.max_bytes = kLargestEnvelope});
+  if (!document) return std::unexpected(document.error());
+  if (!document->is_object()) return std::unexpected(InputError{where, "is not an object", ""});
+  if (document->value("predicateType", json()) == kSimulationType) {
+    return std::unexpected(InputError{fmt::format("{}: predicateType", where), "is a simulation, in which nothing was measured",
+                                      "a simulation accepts nothing; ask for the dossier of a measured run"});
+  }
+  // Types first and exactly: a statement of another type is refused as such, not for its members.
+  for (const auto& [member, expected] :
+       {std::pair("_type", kStatementType), std::pair("predicateType", kPredicateType)}) {
+    if (document->value(member, json()) != expected) {
+      return std::unexpected(InputError{fmt::format("{}: {}", where, member), fmt::format("is not '{}'", expected),
+                                        "a simulation or another attestation is no acceptance"});
+    }
+  }
+  if (auto problem = check_shape(*document, statement_shape(), where)) return std::unexpected(*problem);
+  Claims claims = claims_from(document->at("predicate"));
+  return ReadStatement{.document = std::move(*document), .claims = std::move(claims)};
+}
+
+}  // namespace assay

@@ -1,0 +1,140 @@
+// evidence_files: reading a run once, and judging it from memory.
+#include "reports/evidence/evidence_files.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/judge/searches.h"
+#include "orchestrator/simulate/simulate.h"
+#include "reports/evidence/tree.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+std::expected<std::string, InputError> document(const EvidenceFiles& files, const std::string& name) {
+  const auto found = files.kept.find(name);
+  if (found == files.kept.end())
+    return std::unexpected(InputError{name, "is missing", "a run has plan.json, journal.jsonl and verdict.json"});
+  return found->second;
+}
+
+/// Evidence as it lies in the files, or as it is made up again.
+EvidenceReader reader_for(const Plan& plan, const EvidenceFiles& files) { return plan.simulation ? simulated_evidence(plan) : evidence_in(files); }
+
+std::optional<InputError> check_journalled(const Journal& journal, const EvidenceFiles& files) {
+  constexpr const char* kHint = "evidence is kept as the journal saw it; restore the file";
+  for (const auto& attempt : journal.attempts) {
+    for (const auto& file : attempt.evidence) {
+      const auto digest = files.digests.find(file.path);
+      if (digest == files.digests.end()) return InputError{file.path, "was journalled and is missing", kHint};
+      if (digest->second != file.sha256 || files.sizes.at(file.path) != file.bytes) {
+        return InputError{file.path, "is not the file that was journalled", kHint};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void EvidenceFiles::add(const std::string& path, std::string bytes) {
+  digests[path] = sha256(bytes);
+  sizes[path] = bytes.size();
+  if (!path.starts_with("logs/")) kept[path] = std::move(bytes);
+}
+
+std::expected<EvidenceFiles, InputError> read_evidence_files(const std::string& directory) {
+  EvidenceFiles files;
+  for (const char* name : {"plan.json", "journal.jsonl", "verdict.json", "report.html"}) {
+    std::error_code unknown;  // what cannot be looked at is reported by the read below
+    if (std::string_view(name) == "report.html" && !std::filesystem::exists(directory + "/" + name, unknown)) continue;
+    auto bytes = read_plain_file(directory, name, kLargestDocument);
+    if (!bytes) {
+      bytes.error().where = directory + "/" + bytes.error().where;
+      return std::unexpected(bytes.error());
+    }
+    files.add(name, std::move(*bytes));
+  }
+  for (const char* folder : {"records", "logs"}) {
+    const std::string root = directory + "/" + folder;
+    std::error_code unknown;
+    if (!std::filesystem::exists(root, unknown)) continue;
+    const auto problem =
+        walk_tree(root, {}, [&](const std::string& path, std::string bytes) -> std::optional<InputError> {
+          files.add(std::string(folder) + "/" + path, std::move(bytes));
+          return std::nullopt;
+        });
+    if (problem) return std::unexpected(InputError{root + "/" + problem->where, problem->what, problem->hint});
+  }
+  return files;
+}
+
+EvidenceReader evidence_in(const EvidenceFiles& files) {
+  return [&files](const EvidenceFile& file) -> std::expected<std::string, InputError> {
+    const auto found = files.kept.find(file.path);
+    if (found == files.kept.end() || found->second.size() != file.bytes || files.digests.at(file.path) != file.sha256) {
+      return std::unexpected(
+          InputError{file.path, "is not the file that was journalled", "the evidence was changed after the run"});
+    }
+    return found->second;
+  };
+}
+
+std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
+  const auto plan_bytes = document(files, "plan.json");
+  if (!plan_bytes) return std::unexpected(plan_bytes.error());
+  const auto journal_bytes = document(files, "journal.jsonl");
+  if (!journal_bytes) return std::unexpected(journal_bytes.error());
+  const auto verdict_bytes = document(files, "verdict.json");
+  if (!verdict_bytes) return std::unexpected(verdict_bytes.error());
+  auto plan = read_plan(*plan_bytes, "plan.json");
+  if (!plan) return std::unexpected(plan.error());
+  auto journal = read_journal(*journal_bytes, "journal.jsonl");
+  if (!journal) return std::unexpected(journal.error());
+  const std::string plan_sha256 = files.digests.at("plan.json");
+  if (journal->plan_sha256 != plan_sha256) {
+    return std::unexpected(InputError{"journal.jsonl", "belongs to another plan than plan.json",
+                                      "the plan was frozen when the run began; restore it"});
+  }
+  if (auto problem = check_kind(*plan, *journal)) return std::unexpected(*problem);
+  // Made-up records lie nowhere; whoever reads one makes it again and compares its digest with the journal's.
+  if (!plan->simulation) {
+    if (auto problem = check_journalled(*journal, files)) return std::unexpected(*problem);
+  }
+  const auto judged = judge_run(*plan, plan_sha256, *journal, reader_for(*plan, files));
+  if (!judged) return std::unexpected(judged.error());
+  const std::string again = verdict_text(*judged);
+  if (again != *verdict_bytes) {
+    const auto given = parse_json(*verdict_bytes, "verdict.json");
+    if (!given) return std::unexpected(given.error());
+    return std::unexpected(InputError{
+        "verdict.json", "is not what judging the evidence gives: " + first_difference(*given, json::parse(again)),
+        "judge again with `assay judge`; a verdict is never edited"});
+  }
+  // What was read is returned, not what was judged: its texts have passed the reader's check of UTF-8.
+  auto read = read_verdict(*verdict_bytes, "verdict.json");
+  if (!read) return std::unexpected(read.error());
+  return Examined{.run = {.plan = std::move(*plan), .plan_sha256 = plan_sha256, .journal = std::move(*journal)},
+                  .verdict = std::move(*read),
+                  .verdict_sha256 = files.digests.at("verdict.json"),
+                  .journal_sha256 = files.digests.at("journal.jsonl")};
+}
+
+std::string first_difference(const json& found, const json& expected) {
+  const json patch = json::diff(found, expected);
+  if (patch.empty()) return "its spelling differs";
+  const json::json_pointer path(patch[0].at("path").get<std::string>());
+  constexpr std::size_t kLongest = 80;
+  const auto shown = [&](const json& tree) {
+    const std::string text =
+        tree.contains(path) ? tree.at(path).dump(-1, ' ', false, json::error_handler_t::replace) : "nothing";
+    return text.size() > kLongest ? text.substr(0, kLongest) + "…" : text;
+  };
+  return fmt::format("{} is {}, should be {}", path.to_string(), shown(found), shown(expected));
+}
+
+}  // namespace assay

@@ -1,0 +1,47 @@
+// evidence_files: a run's files in memory, checked against each other and judged again.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <string>
+
+#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/verdict.h"
+#include "reports/evidence/manifest.h"
+
+namespace assay {
+
+/// The files of a run by path in the run directory, each read once. Logs are digested and not kept.
+struct EvidenceFiles {
+  Manifest digests;
+  std::map<std::string, std::uint64_t> sizes;
+  std::map<std::string, std::string> kept;
+
+  /// Takes a file in.
+  void add(const std::string& path, std::string bytes);
+};
+
+/// Everything that the evidence says, after it was found consistent.
+struct Examined {
+  Run run;
+  Verdict verdict;
+  std::string verdict_sha256;
+  std::string journal_sha256;
+};
+
+/// The files of the run in `directory`: plan.json, journal.jsonl, verdict.json, report.html when it is there, records/
+/// and logs/. Other files are none of the run's.
+std::expected<EvidenceFiles, InputError> read_evidence_files(const std::string& directory);
+
+/// Evidence as judge() wants it, from memory; `files` must outlive it.
+EvidenceReader evidence_in(const EvidenceFiles& files);
+
+/// Reads plan, journal and verdict strictly and judges again. Refused: a journal of another plan, a journalled file
+/// that is missing or not what was journalled, a verdict that is not byte for byte what judging gives now.
+std::expected<Examined, InputError> examine(const EvidenceFiles& files);
+
+/// The first place where two documents differ and what stands there, for an error message.
+std::string first_difference(const nlohmann::json& found, const nlohmann::json& expected);
+
+}  // namespace assay

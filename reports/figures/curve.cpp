@@ -1,0 +1,190 @@
+// curve: two axes, a band, a line, limits.
+#include "reports/figures/curve.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "reports/figures/plot.h"
+#include "reports/figures/scale.h"
+#include "reports/figures/svg.h"
+
+namespace assay {
+namespace {
+
+// All lengths are in the units of a view box that is kFigureWidth wide.
+constexpr double kLeft = 80;
+constexpr double kRight = 600;
+constexpr double kTop = 44;
+constexpr double kBottom = 264;
+constexpr double kHeight = 312;
+constexpr double kInset = 18;  // of the first and the last size
+constexpr double kRoom = 46;   // between the labels of two sizes
+
+/// From sizes and values to places.
+struct Frame {
+  double x_low = 1, x_high = 2, y_low = 0, y_high = 1;
+  bool logarithmic = false;
+
+  [[nodiscard]] double x(double size) const {
+    return kLeft + kInset +
+           (std::log2(size) - std::log2(x_low)) / (std::log2(x_high) - std::log2(x_low)) *
+               (kRight - kLeft - 2 * kInset);
+  }
+  [[nodiscard]] double y(double value) const {
+    const double share = logarithmic
+                             ? (std::log10(value) - std::log10(y_low)) / (std::log10(y_high) - std::log10(y_low))
+                             : (value - y_low) / (y_high - y_low);
+    return kBottom - share * (kBottom - kTop);
+  }
+};
+
+std::vector<double> values_of(const Curve& curve) {
+  std::vector<double> all;
+  for (const auto& point : curve.points) {
+    for (const auto& one : {point.low, point.high, point.value, point.limit, point.acceptance}) {
+      if (one) all.push_back(*one);
+    }
+    if (point.interval) all.insert(all.end(), {point.interval->low, point.interval->high});
+  }
+  for (const auto& line : curve.lines) all.push_back(line.value);
+  return all;
+}
+
+Frame frame_of(const Curve& curve) {
+  Frame frame{.x_low = curve.points.front().x, .x_high = curve.points.back().x};
+  const auto all = values_of(curve);
+  if (all.empty()) return frame;
+  const auto [low, high] = std::ranges::minmax(all);
+  frame.logarithmic = low > 0 && high > kLinearRange * low;
+  constexpr double kAir = 1.08;  // above the highest
+  frame.y_low = frame.logarithmic ? low / kAir : std::min(low, 0.0);
+  frame.y_high = high > 0 ? high * kAir : frame.y_low + 1;
+  return frame;
+}
+
+/// 1, 2 and 5 times the powers of ten in range; powers alone where those are many.
+std::vector<double> logarithmic_marks(double low, double high) {
+  constexpr double kManyDecades = 3;
+  const double decades = std::log10(high / low);
+  std::vector<double> marks;
+  for (double power = std::floor(std::log10(low)); power <= std::ceil(std::log10(high)); ++power) {
+    for (const double step : {1.0, 2.0, 5.0}) {
+      const double mark = step * std::pow(10, power);
+      if (mark >= low && mark <= high && (step == 1 || decades < kManyDecades)) marks.push_back(mark);
+    }
+  }
+  return marks;
+}
+
+std::string draw_axes(const Curve& curve, const Frame& frame) {
+  const auto marks =
+      frame.logarithmic ? logarithmic_marks(frame.y_low, frame.y_high) : axis_marks(frame.y_low, frame.y_high);
+  const Scale scale = scale_for_marks(marks, curve.unit);
+  std::string svg = svg_line(kLeft, kTop, kLeft, kBottom, "axis") + svg_line(kLeft, kBottom, kRight, kBottom, "axis");
+  for (const double mark : marks) {
+    svg += svg_line(kLeft, frame.y(mark), kRight, frame.y(mark), "grid") +
+           svg_text(kLeft - 8, frame.y(mark) + 4, "end", "mark",
+                    frame.logarithmic ? for_people(mark, curve.unit) : scale.number(mark));
+  }
+  const std::string unit = frame.logarithmic ? " (logarithmic)" : scale.unit.empty() ? "" : " in " + scale.unit;
+  svg += svg_text(0, kTop - 10, "start", "mark", curve.y_name + unit);
+  double last = -kRoom;
+  for (const auto& point : curve.points) {
+    const double x = frame.x(point.x);
+    svg += svg_line(x, kBottom, x, kBottom + 5, "axis");
+    if (x - last < kRoom) continue;
+    last = x;
+    svg += svg_text(x, kBottom + 18, "middle", "mark", point.label);
+  }
+  return svg + svg_text((kLeft + kRight) / 2, kBottom + 38, "middle", "mark", curve.x_name);
+}
+
+/// A path through what `pick` gives of each point, broken where it gives nothing.
+template <class Pick>
+std::string draw_path(const Curve& curve, const Frame& frame, std::string_view css_class, const Pick& pick) {
+  std::string path;
+  bool open = false;
+  for (const auto& point : curve.points) {
+    const std::optional<double> value = pick(point);
+    if (value) path += fmt::format("{}{:.2f} {:.2f}", open ? "L" : "M", frame.x(point.x), frame.y(*value));
+    open = value.has_value();
+  }
+  return path.empty() ? "" : fmt::format("<path class=\"{}\" d=\"{}\"/>\n", css_class, path);
+}
+
+/// The area between the smallest and the largest, in pieces where a size has none.
+std::string draw_band(const Curve& curve, const Frame& frame) {
+  std::string svg;
+  for (std::size_t from = 0; from < curve.points.size();) {
+    std::size_t to = from;
+    while (to < curve.points.size() && curve.points[to].low && curve.points[to].high) ++to;
+    std::string path;
+    for (std::size_t i = from; i < to; ++i)
+      path += fmt::format("{}{:.2f} {:.2f}", i == from ? "M" : "L", frame.x(curve.points[i].x),
+                          frame.y(*curve.points[i].low));
+    for (std::size_t i = to; i > from; --i)
+      path += fmt::format("L{:.2f} {:.2f}", frame.x(curve.points[i - 1].x), frame.y(*curve.points[i - 1].high));
+    if (to > from) svg += fmt::format("<path class=\"band\" d=\"{}z\"/>\n", path);
+    from = to + 1;
+  }
+  return svg;
+}
+
+std::string draw_point(const CurvePoint& point, const Frame& frame) {
+  const double x = frame.x(point.x);
+  if (!point.value) return svg_text(x, kBottom - 6, "middle", "limit-label", "?");
+  std::string svg;
+  if (point.interval) {
+    const double low = frame.y(point.interval->low);
+    const double high = frame.y(point.interval->high);
+    svg += svg_line(x, low, x, high, "interval") + svg_line(x - 3, low, x + 3, low, "interval") +
+           svg_line(x - 3, high, x + 3, high, "interval");
+  }
+  const double y = frame.y(*point.value);
+  if (!point.passes)
+    return svg + svg_line(x - 4, y - 4, x + 4, y + 4, "cross") + svg_line(x - 4, y + 4, x + 4, y - 4, "cross");
+  return svg + fmt::format("<circle class=\"dot\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"3\"/>\n", x, y);
+}
+
+/// Words at the right end of lines, moved apart where they would touch; each with the place that it belongs to.
+std::string draw_ends(const Curve& curve, const Frame& frame) {
+  struct Word {
+    double y;
+    std::string words, css_class;
+  };
+  std::vector<Word> words;
+  for (const auto& line : curve.lines) words.push_back({frame.y(line.value), line.words, "mark"});
+  const auto last_limit = std::ranges::find_if(curve.points.rbegin(), curve.points.rend(),
+                                               [](const CurvePoint& point) { return point.limit.has_value(); });
+  if (last_limit != curve.points.rend()) words.push_back({frame.y(*last_limit->limit), "limit", "limit-label"});
+  std::ranges::sort(words, {}, &Word::y);
+  std::string svg;
+  double last = 0;
+  for (const auto& word : words) {
+    constexpr double kLine = 13;
+    last = std::max(word.y + 4, last + kLine);
+    svg += svg_text(kRight + 8, last, "start", word.css_class, word.words);
+  }
+  return svg;
+}
+
+}  // namespace
+
+std::string curve_svg(const Curve& curve) {
+  const Frame frame = frame_of(curve);
+  const bool several = std::ranges::any_of(curve.points, [](const CurvePoint& point) { return point.subjects > 1; });
+  std::string svg = svg_open(curve.title, curve.description, kHeight) +
+                    svg_text(0, 14, "start", "heading", curve.title) + draw_axes(curve, frame);
+  if (several) svg += draw_band(curve, frame);
+  for (const auto& line : curve.lines)
+    svg += svg_line(kLeft, frame.y(line.value), kRight, frame.y(line.value), line.css_class);
+  svg += draw_path(curve, frame, "limit-path", [](const CurvePoint& point) { return point.limit; });
+  svg += draw_path(curve, frame, "acceptance-path", [](const CurvePoint& point) { return point.acceptance; });
+  svg += draw_path(curve, frame, "curve", [](const CurvePoint& point) { return point.value; });
+  for (const auto& point : curve.points) svg += draw_point(point, frame);
+  return svg + draw_ends(curve, frame) + "</svg>\n";
+}
+
+}  // namespace assay

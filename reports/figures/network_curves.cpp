@@ -1,0 +1,258 @@
+// network_curves: which results belong to one curve, and what its caption says.
+#include "reports/figures/network_curves.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "reports/figures/html.h"
+#include "reports/figures/scale.h"
+#include "reports/page/sections.h"
+
+namespace assay {
+namespace {
+
+/// Results that stand over one size, by rising size.
+using Sizes = std::map<double, std::vector<const Result*>>;
+
+/// Requirements that may share a curve have one key: probe, metric, statistic, which nodes at once (of the sizes of
+/// messages alone), plane, parameters, coordinates.
+using Key = std::tuple<std::string, std::string, std::string, std::string, std::string, Values, Values>;
+
+struct Family {
+  const Requirement* first = nullptr;
+  Sizes sizes;
+};
+
+/// Families in the profile's order.
+class Families {
+ public:
+  Sizes& sizes_of(const Requirement& requirement, const Key& key) {
+    const auto [place, is_new] = index_.try_emplace(key, families_.size());
+    if (is_new) families_.push_back({.first = &requirement, .sizes = {}});
+    return families_[place->second].sizes;
+  }
+  [[nodiscard]] const std::vector<Family>& all() const { return families_; }
+
+ private:
+  std::map<Key, std::size_t> index_;
+  std::vector<Family> families_;
+};
+
+Values without_size(Values values) {
+  values.erase("size");
+  return values;
+}
+
+const Description* description_of(const Plan& plan, const Requirement& requirement) {
+  const auto probe = plan.probes.find(requirement.probe);
+  return probe == plan.probes.end() ? nullptr : &probe->second.description;
+}
+
+/// The size of the message in bytes: a coordinate of the figure, or a parameter of its step.
+std::optional<double> message_size(const Requirement& requirement, const Step* step) {
+  const auto whole = [](const Values& values) -> std::optional<double> {
+    const auto found = values.find("size");
+    if (found == values.end()) return std::nullopt;
+    const auto* size = std::get_if<std::int64_t>(&found->second);
+    return size != nullptr && *size > 0 ? std::optional(static_cast<double>(*size)) : std::nullopt;
+  };
+  if (const auto size = whole(requirement.at)) return size;
+  return step == nullptr ? std::nullopt : whole(step->parameters);
+}
+
+const Step* step_of(const CurveSources& sources, const Result& result) {
+  const auto found = sources.steps.find(result.step);
+  return found == sources.steps.end() ? nullptr : found->second;
+}
+
+/// Whether something can be seen: two sizes or more, and a value above 0 somewhere.
+bool is_drawn(const Family& family) {
+  if (family.sizes.size() < 2) return false;
+  return std::ranges::any_of(family.sizes, [](const auto& size) {
+    return std::ranges::any_of(size.second, [](const Result* one) { return one->value && *one->value > 0; });
+  });
+}
+
+CurvePoint point_of(double x, std::string label, const std::vector<const Result*>& results) {
+  CurvePoint point{.x = x,
+                   .label = std::move(label),
+                   .subjects = 0,
+                   .low = {},
+                   .high = {},
+                   .value = {},
+                   .interval = {},
+                   .limit = {},
+                   .acceptance = {}};
+  for (const Result* one : results) {
+    if (!one->value) continue;
+    ++point.subjects;
+    point.low = std::min(point.low.value_or(*one->value), *one->value);
+    point.high = std::max(point.high.value_or(*one->value), *one->value);
+  }
+  const Result& worst = *worst_of(results, 1).front();
+  point.value = worst.value;
+  point.interval = worst.interval;
+  point.limit = worst.limit_low ? worst.limit_low : worst.limit_high;
+  point.acceptance = worst.acceptance_low ? worst.acceptance_low : worst.acceptance_high;
+  point.passes = worst.outcome == Outcome::pass;
+  return point;
+}
+
+template <class Label>
+std::vector<CurvePoint> points_of(const Sizes& sizes, const Label& label) {
+  std::vector<CurvePoint> points;
+  for (const auto& [x, results] : sizes) points.push_back(point_of(x, label(x), results));
+  return points;
+}
+
+std::vector<const Result*> all_of(const Sizes& sizes) {
+  std::vector<const Result*> all;
+  for (const auto& [x, results] : sizes) all.insert(all.end(), results.begin(), results.end());
+  return all;
+}
+
+std::string line_words(const Curve& curve) {
+  const bool several = std::ranges::any_of(curve.points, [](const CurvePoint& point) { return point.subjects > 1; });
+  return several
+             ? "Band: the smallest to the largest judged value of all; line: the worst at each size, with its "
+               "interval; dot: it passes, cross: it does "
+               "not; “?”: the worst has no value. "
+             : "Line: the judged value with its interval; dot: it passes, cross: it does not; “?”: there is no value. ";
+}
+
+std::string limit_words(const Curve& curve) {
+  return std::ranges::any_of(curve.points, [](const CurvePoint& point) { return point.limit.has_value(); })
+             ? "Solid: its limit; dashed: its acceptance limit. "
+             : "";
+}
+
+/// The slowest wire of all steps of `results`, as a line; nothing when one of those measured tells none.
+std::optional<CurveLine> wire_line(const CurveSources& sources, const Requirement& requirement,
+                                   const std::vector<const Result*>& results) {
+  std::optional<double> slowest;
+  for (const Result* one : results) {
+    if (!one->value) continue;
+    const auto wire = sources.wire_limits.find(one->step);
+    if (wire == sources.wire_limits.end()) return std::nullopt;
+    slowest = std::min(slowest.value_or(wire->second), wire->second);
+  }
+  if (!slowest || requirement.limit.unit != "B/s") return std::nullopt;
+  return CurveLine{.value = *slowest, .words = "wire " + for_people(*slowest, "B/s"), .css_class = "wire"};
+}
+
+/// The worst named with their sizes.
+std::string worst_at(const Sizes& sizes, const std::vector<CurvePoint>& points) {
+  std::map<const Result*, const std::string*> label_of;
+  std::vector<const Result*> worst;
+  std::size_t i = 0;
+  for (const auto& [x, results] : sizes) {
+    worst.push_back(worst_of(results, 1).front());
+    label_of[worst.back()] = &points[i++].label;
+  }
+  constexpr std::size_t kNamed = 3;
+  std::string words;
+  for (const Result* one : worst_of(worst, kNamed)) {
+    words +=
+        fmt::format("{}{} at {} ({}{})", words.empty() ? "Worst: " : ", ", escape(subject_words(*one)), *label_of[one],
+                    outcome_words(one->outcome), one->value ? ", " + escape(result_scale(*one).text(*one->value)) : "");
+  }
+  return words + ".";
+}
+
+NetworkCurve size_curve(const CurveSources& sources, const Family& family) {
+  const Requirement& requirement = *family.first;
+  const auto all = all_of(family.sizes);
+  NetworkCurve drawn;
+  Curve& curve = drawn.curve;
+  Requirement without = requirement;
+  without.at = without_size(requirement.at);
+  without.parameters = without_size(requirement.parameters);
+  curve.title = fmt::format("{} ({}) of each {} over the size of messages{}", requirement.metric, requirement.statistic,
+                            requirement.scope, setting_words(without));
+  curve.x_name = "size of a message (logarithmic)";
+  curve.y_name = requirement.metric;
+  curve.unit = requirement.limit.unit;
+  curve.points = points_of(family.sizes, size_words);
+  curve.description = fmt::format("{} sizes from {} to {}. {}.", curve.points.size(), curve.points.front().label,
+                                  curve.points.back().label, outcome_counts(all));
+  if (const auto wire = wire_line(sources, requirement, all)) curve.lines.push_back(*wire);
+  drawn.caption = fmt::format("{}Measured by {}. {}{}", kind_words(sources.plan), escape(requirement.probe),
+                              line_words(curve), limit_words(curve));
+  if (!curve.lines.empty())
+    drawn.caption += "Dotted: what the slowest port of all can carry in one direction, as recorded. ";
+  drawn.caption += fmt::format("Results: {}. {}", outcome_counts(all), worst_at(family.sizes, curve.points));
+  return drawn;
+}
+
+NetworkCurve scaling_curve(const CurveSources& sources, const Family& family) {
+  const Requirement& requirement = *family.first;
+  const auto all = all_of(family.sizes);
+  NetworkCurve drawn;
+  Curve& curve = drawn.curve;
+  curve.title = fmt::format("{} ({}) over the number of nodes{}", requirement.metric, requirement.statistic,
+                            setting_words(requirement));
+  curve.x_name = "nodes that work together (logarithmic)";
+  curve.y_name = requirement.metric;
+  curve.unit = requirement.limit.unit;
+  curve.points = points_of(family.sizes, [](double nodes) { return fmt::format("{:.0f}", nodes); });
+  curve.description = fmt::format("Groups of {} to {} nodes. {}.", curve.points.front().label,
+                                  curve.points.back().label, outcome_counts(all));
+  drawn.caption = fmt::format("{}Measured by {}. {}{}", kind_words(sources.plan), escape(requirement.probe),
+                              line_words(curve), limit_words(curve));
+  if (const auto& reference = curve.points.front().value) {
+    curve.lines.push_back({.value = *reference,
+                           .words = fmt::format("as {} nodes", curve.points.front().label),
+                           .css_class = "reference"});
+    drawn.caption +=
+        fmt::format("Dotted: the worst value of {} nodes, the reference for the others. ", curve.points.front().label);
+  }
+  drawn.caption += fmt::format("Results: {}. {}", outcome_counts(all), worst_at(family.sizes, curve.points));
+  return drawn;
+}
+
+}  // namespace
+
+std::vector<NetworkCurve> size_curves(const CurveSources& sources) {
+  Families families;
+  for (const auto& requirement : sources.plan.profile.requirements) {
+    const auto* probe = description_of(sources.plan, requirement);
+    const auto results = sources.results.find(requirement.id);
+    if (probe == nullptr || probe->scope == "node" || results == sources.results.end()) continue;
+    Sizes& sizes = families.sizes_of(
+        requirement, {requirement.probe, requirement.metric, requirement.statistic, requirement.scope + placement_words(requirement), requirement.plane,
+                      without_size(requirement.parameters), without_size(requirement.at)});
+    for (const Result* one : results->second) {
+      if (const auto size = message_size(requirement, step_of(sources, *one))) sizes[*size].push_back(one);
+    }
+  }
+  std::vector<NetworkCurve> drawn;
+  for (const auto& family : families.all()) {
+    if (is_drawn(family)) drawn.push_back(size_curve(sources, family));
+  }
+  return drawn;
+}
+
+std::vector<NetworkCurve> scaling_curves(const CurveSources& sources) {
+  Families families;
+  for (const auto& requirement : sources.plan.profile.requirements) {
+    const auto results = sources.results.find(requirement.id);
+    if (results == sources.results.end()) continue;
+    Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic, "", requirement.plane,
+                                                   requirement.parameters, requirement.at});
+    for (const Result* one : results->second) {
+      const Step* step = step_of(sources, *one);
+      if (step != nullptr && step->nodes.size() > 1) sizes[static_cast<double>(step->nodes.size())].push_back(one);
+    }
+  }
+  std::vector<NetworkCurve> drawn;
+  for (const auto& family : families.all()) {
+    if (is_drawn(family)) drawn.push_back(scaling_curve(sources, family));
+  }
+  return drawn;
+}
+
+}  // namespace assay

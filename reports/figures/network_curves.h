@@ -1,0 +1,40 @@
+// network_curves: figures that requirements share which differ in the size of the message or of the group alone.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/figures/curve.h"
+#include "reports/figures/words.h"
+
+namespace assay {
+
+/// The results of each requirement, by id, in the verdict's order.
+using ResultsOf = std::map<std::string, std::vector<const Result*>>;
+
+/// What of a run the curves are drawn from; all of it must outlive them.
+struct CurveSources {
+  const Plan& plan;
+  const StepIndex& steps;
+  const ResultsOf& results;
+  const std::map<std::string, double>& wire_limits;  ///< B/s by step, where a record tells it
+};
+
+/// A curve with what its caption says, HTML.
+struct NetworkCurve {
+  Curve curve;
+  std::string caption;
+};
+
+/// Over the size of messages: requirements on a probe of several nodes that agree in everything but that size, at two
+/// sizes or more. At each size the line has the worst result (is_worse), and no value where that has none.
+std::vector<NetworkCurve> size_curves(const CurveSources& sources);
+
+/// Over the number of nodes that work together: requirements that agree in probe, parameters, metric and coordinates,
+/// on groups of two or more sizes of at least two nodes. The smallest groups' worst value is the reference. One node
+/// alone uses no network and is left out.
+std::vector<NetworkCurve> scaling_curves(const CurveSources& sources);
+
+}  // namespace assay

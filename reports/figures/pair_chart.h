@@ -1,0 +1,46 @@
+// pair_chart: every pair of a requirement as a matrix, at 8 nodes and at 512.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/plan.h"
+#include "reports/figures/heat.h"
+#include "reports/figures/node_places.h"
+#include "reports/figures/words.h"
+
+namespace assay {
+
+/// What a pair's figure says of the two.
+enum class Direction {
+  none,      ///< both alike: the pair stands at both places
+  forward,   ///< from the first to the second
+  backward,  ///< from the second to the first
+};
+
+/// The direction that the name of a metric tells: forward, backward, or none.
+Direction direction_of(const std::string& metric);
+
+/// The requirement that measures the other direction of the same pairs in the same way, or nullptr.
+const Requirement* other_direction(const Profile& profile, const Requirement& requirement);
+
+/// One result on two nodes; directed: from `row` to `column`.
+struct PairResult {
+  std::string_view row, column;
+  bool directed = false;
+  const Result* result = nullptr;
+};
+
+/// The matrix of `pairs` over `places`: where several results meet in a cell it shows the worst of them (is_worse).
+/// Numbers stand in it where each place is one node and there are at most kMostNumberedPlaces; they are rounded.
+HeatMap pair_map(const std::vector<PairResult>& pairs, const NodePlaces& places);
+
+/// The chart of `requirement`, of scope pair, whose results are `results`; `reverse` are those of the other direction,
+/// drawn in the same matrix. Pairs of nodes are one matrix over all nodes; pairs within nodes ("GPU-a>GPU-b") one small
+/// matrix a node, of the worst 24 nodes where there are more.
+Chart pair_chart(const Plan& plan, const StepIndex& steps, const Requirement& requirement,
+                 const std::vector<const Result*>& results, const std::vector<const Result*>& reverse);
+
+}  // namespace assay

@@ -1,0 +1,195 @@
+// plot: one axis, two kinds of figure.
+#include "reports/figures/plot.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "reports/figures/scale.h"
+#include "reports/figures/svg.h"
+
+namespace assay {
+namespace {
+
+// All lengths are in the units of a view box that is kFigureWidth wide.
+constexpr double kLeft = 170;
+constexpr double kRight = 620;
+constexpr double kTop = 40;
+constexpr double kRowHeight = 34;
+constexpr double kAxisHeight = 48;
+constexpr double kDistributionHeight = 180;
+constexpr std::size_t kMostDots = 200;
+
+/// From base units to the horizontal place.
+struct Axis {
+  double low = 0, high = 1;
+  [[nodiscard]] double x(double value) const { return kLeft + (value - low) / (high - low) * (kRight - kLeft); }
+};
+
+Axis axis_of(const Plot& plot) {
+  std::vector<double> all;
+  for (const auto& row : plot.rows) {
+    all.insert(all.end(), row.samples.begin(), row.samples.end());
+    for (const auto& one : {row.value, row.limit_low, row.limit_high, row.acceptance_low, row.acceptance_high}) {
+      if (one) all.push_back(*one);
+    }
+    if (row.interval) all.insert(all.end(), {row.interval->low, row.interval->high});
+  }
+  if (all.empty()) return {};
+  const auto [low, high] = std::ranges::minmax(all);
+  constexpr double kMargin = 0.05;
+  const double spread = high > low  ? high - low
+                        : high != 0 ? std::abs(high)
+                                    : 1;  // a single value stands in the middle
+  const double margin = (high > low ? kMargin : 1) * spread;
+  return {.low = low - margin, .high = high + margin};
+}
+
+std::string open_svg(const Plot& plot, double height) {
+  return svg_open(plot.title, fmt::format("{} subjects", plot.rows.size()), height);
+}
+
+std::string draw_axis(const Plot& plot, const Axis& axis, double y) {
+  const auto marks = axis_marks(axis.low, axis.high);
+  const Scale scale = scale_for_marks(marks, plot.unit);
+  std::string svg = svg_line(kLeft, y, kRight, y, "axis");
+  for (const double mark : marks) {
+    if (mark < axis.low || mark > axis.high) continue;
+    svg +=
+        svg_line(axis.x(mark), kTop, axis.x(mark), y, "grid") + svg_line(axis.x(mark), y, axis.x(mark), y + 5, "axis");
+    svg += svg_text(axis.x(mark), y + 18, "middle", "mark", scale.number(mark));
+  }
+  return svg + svg_text((kLeft + kRight) / 2, y + 38, "middle", "title",
+                        scale.unit.empty() ? plot.title : fmt::format("{} in {}", plot.title, scale.unit));
+}
+
+/// Limit, guard band and acceptance limit of one side between two heights.
+std::string draw_side(const Axis& axis, const std::optional<double>& limit, const std::optional<double>& acceptance,
+                      double y1, double y2) {
+  if (!limit) return "";
+  std::string svg;
+  if (acceptance && *acceptance != *limit) {
+    const double left = std::min(axis.x(*limit), axis.x(*acceptance));
+    const double right = std::max(axis.x(*limit), axis.x(*acceptance));
+    svg += svg_rect(left, y1, right - left, y2 - y1, "guard");
+    svg += svg_line(axis.x(*acceptance), y1, axis.x(*acceptance), y2, "acceptance");
+  }
+  return svg + svg_line(axis.x(*limit), y1, axis.x(*limit), y2, "limit");
+}
+
+std::string draw_limits(const Axis& axis, const PlotRow& row, double y1, double y2) {
+  return draw_side(axis, row.limit_low, row.acceptance_low, y1, y2) +
+         draw_side(axis, row.limit_high, row.acceptance_high, y1, y2);
+}
+
+bool same_limits(const PlotRow& a, const PlotRow& b) {
+  return a.limit_low == b.limit_low && a.limit_high == b.limit_high;
+}
+
+/// Words over the limit lines, when all rows have the same.
+std::string label_limits(const Plot& plot, const Axis& axis) {
+  const PlotRow& first = plot.rows.front();
+  const bool common = std::ranges::all_of(plot.rows, [&](const PlotRow& row) { return same_limits(row, first); });
+  if (!common)
+    return svg_text(kLeft, kTop - 8, "start", "limit-label", "limit of each row: solid line; guard band: shaded");
+  std::vector<double> shown;
+  for (const auto& one : {first.limit_low, first.limit_high, first.value}) {
+    if (one) shown.push_back(*one);
+  }
+  const Scale scale = scale_for(shown, plot.unit);
+  const auto label = [&](const std::optional<double>& limit, const char* words, double y) -> std::string {
+    if (!limit) return "";
+    const double x = axis.x(*limit);
+    constexpr double kHalfLabel = 110;  // a label is about this long on each side
+    const char* anchor = x < kLeft + kHalfLabel ? "start" : x > kRight - kHalfLabel ? "end" : "middle";
+    return svg_text(x, y, anchor, "limit-label", fmt::format("{} {}", words, scale.text(*limit)));
+  };
+  const bool two = first.limit_low && first.limit_high;
+  return label(first.limit_low, "limit: at least", two ? kTop - 22 : kTop - 8) +
+         label(first.limit_high, "limit: at most", kTop - 8);
+}
+
+std::string draw_samples(const Axis& axis, const PlotRow& row, double middle) {
+  std::string svg;
+  const std::size_t count = row.samples.size();
+  const std::size_t drawn = std::min(count, kMostDots);
+  for (std::size_t i = 0; i < drawn; ++i) {
+    const double sample = row.samples[i * count / drawn];
+    // Five heights in turn, so that equal samples stay visible beside each other.
+    const double y = middle - 3 + (static_cast<double>(i % 5) - 2) * 2.6;
+    svg += fmt::format("<circle class=\"sample\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"2.1\"/>\n", axis.x(sample), y);
+  }
+  return svg;
+}
+
+std::string draw_row(const Axis& axis, const PlotRow& row, double top) {
+  const double middle = top + kRowHeight / 2;
+  std::string svg = draw_limits(axis, row, top, top + kRowHeight) + draw_samples(axis, row, middle);
+  if (row.interval) {
+    const double low = axis.x(row.interval->low);
+    const double high = axis.x(row.interval->high);
+    const double y = top + kRowHeight - 5;
+    svg += svg_line(low, y, high, y, "interval") + svg_line(low, y - 3, low, y + 3, "interval") +
+           svg_line(high, y - 3, high, y + 3, "interval");
+  }
+  if (row.value) svg += svg_line(axis.x(*row.value), top + 4, axis.x(*row.value), top + kRowHeight - 4, "value");
+  constexpr std::size_t kLongestLabel = 26;
+  const std::string label = row.label.size() > kLongestLabel ? row.label.substr(0, kLongestLabel - 1) + "…" : row.label;
+  svg += svg_text(kLeft - 10, middle + 4, "end", "label", label);
+  return svg +
+         svg_text(kRight + 10, middle + 4, "start", row.passes ? "outcome-text" : "outcome-text open", row.outcome);
+}
+
+}  // namespace
+
+std::vector<double> axis_marks(double low, double high) {
+  constexpr double kWanted = 5;
+  const double raw = (high - low) / kWanted;
+  const double power = std::pow(10, std::floor(std::log10(raw)));
+  const double share = raw / power;
+  const double step = power * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
+  std::vector<double> marks;
+  for (double index = std::ceil(low / step); index * step <= high; ++index) marks.push_back(index * step);
+  return marks;
+}
+
+std::string strip_plot(const Plot& plot) {
+  const Axis axis = axis_of(plot);
+  const double bottom = kTop + kRowHeight * static_cast<double>(plot.rows.size());
+  std::string svg = open_svg(plot, bottom + kAxisHeight) + draw_axis(plot, axis, bottom) + label_limits(plot, axis);
+  for (std::size_t i = 0; i < plot.rows.size(); ++i)
+    svg += draw_row(axis, plot.rows[i], kTop + kRowHeight * static_cast<double>(i));
+  return svg + "</svg>\n";
+}
+
+std::string distribution_plot(const Plot& plot) {
+  const Axis axis = axis_of(plot);
+  const double bottom = kTop + kDistributionHeight;
+  std::string svg = open_svg(plot, bottom + kAxisHeight) + draw_axis(plot, axis, bottom) + label_limits(plot, axis);
+  const bool common =
+      std::ranges::all_of(plot.rows, [&](const PlotRow& row) { return same_limits(row, plot.rows.front()); });
+  if (common) svg += draw_limits(axis, plot.rows.front(), kTop, bottom);
+  for (const double share : {0.0, 0.5, 1.0}) {
+    const double y = bottom - share * kDistributionHeight;
+    svg += svg_line(kLeft, y, kRight, y, "grid") +
+           svg_text(kLeft - 10, y + 4, "end", "mark", fmt::format("{:.0f} %", share * 100));
+  }
+  std::vector<const PlotRow*> rows;
+  for (const auto& row : plot.rows) {
+    if (row.value) rows.push_back(&row);
+  }
+  std::ranges::stable_sort(rows, {}, [](const PlotRow* row) { return *row->value; });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double x = axis.x(*rows[i]->value);
+    const double y = bottom - (static_cast<double>(i) + 1) / static_cast<double>(rows.size()) * kDistributionHeight;
+    if (rows[i]->passes) {
+      svg += fmt::format("<circle class=\"sample\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"2.4\"/>\n", x, y);
+    } else {
+      svg += svg_line(x - 4, y - 4, x + 4, y + 4, "cross") + svg_line(x - 4, y + 4, x + 4, y - 4, "cross");
+    }
+  }
+  return svg + svg_text(kLeft - 10, kTop - 12, "end", "mark", "share of subjects") + "</svg>\n";
+}
+
+}  // namespace assay

@@ -1,0 +1,44 @@
+// plot: distributions as inline SVG, drawn the same on every machine.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/core/statistics.h"
+
+namespace assay {
+
+/// One subject in a figure; numbers in the base unit of the plot.
+struct PlotRow {
+  std::string label;
+  std::vector<double> samples;
+  std::optional<double> value;  ///< the statistic judged
+  std::optional<Interval> interval;
+  std::optional<double> limit_low, limit_high, acceptance_low, acceptance_high;
+  std::string outcome;  ///< the word shown at the right end
+  bool passes = false;
+};
+
+/// A figure about one requirement.
+struct Plot {
+  std::string title;  ///< what the axis measures; also read aloud by screen readers
+  std::string unit;   ///< base unit
+  std::vector<PlotRow> rows;
+};
+
+/// At most this many subjects are drawn one a row; more are drawn as one distribution.
+inline constexpr std::size_t kMostStripRows = 16;
+
+/// Up to kMostStripRows subjects: each sample a dot, the value a bar, the interval a bracket, limits a solid line, the
+/// guard band shaded up to the dashed acceptance limit. At most 200 dots a row, evenly chosen.
+std::string strip_plot(const Plot& plot);
+
+/// The empirical distribution of the subjects' values, with the limits of the first row; values that do not pass are
+/// crosses, the others dots.
+std::string distribution_plot(const Plot& plot);
+
+/// Round numbers for axis marks that cover [low, high]: 4 to 9 of them, steps 1, 2 or 5 times a power of ten.
+std::vector<double> axis_marks(double low, double high);
+
+}  // namespace assay

@@ -1,0 +1,219 @@
+// conformity: what was promised, what was found, and by which rule the one is held against the other.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "reports/figures/html.h"
+#include "reports/page/sections.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kRowsOfOneRequirement =
+    48;                                       // a rack's worth; beyond it passes are counted, everything else is listed
+constexpr std::size_t kColumnsOfMatrix = 16;  // fit on A4 beside the nodes' names
+
+/// "≥ 450.0 GB/s", "≤ 3.0 us", or both.
+std::string bounds(const Scale& scale, const std::optional<double>& low, const std::optional<double>& high) {
+  std::string text;
+  if (low) text = "≥ " + scale.text(*low);
+  if (high) text += (text.empty() ? "≤ " : "<br>≤ ") + scale.text(*high);
+  return text.empty() ? "—" : text;
+}
+
+std::string value_cell(const Scale& scale, const Result& result) {
+  if (!result.value) return "—";
+  std::string cell = "<strong>" + escape(scale.text(*result.value)) + "</strong>";
+  if (result.interval) {
+    cell += fmt::format("<br><small>{} – {} ({:.1f} %)</small>", scale.number(result.interval->low),
+                        scale.number(result.interval->high), result.interval->level * 100);
+  }
+  return cell;
+}
+
+std::string tag(const std::string& word, bool weak) {
+  return fmt::format(" <span class=\"tag{}\">{}</span>", weak ? " weak" : "", escape(word));
+}
+
+/// The row that names a requirement over its results.
+std::string requirement_row(const ReportContent& content, const Requirement& requirement) {
+  const std::string placed = placement_words(requirement);
+  return fmt::format(
+      "<tr class=\"requirement\"><td colspan=\"7\"><strong>{} {}</strong>{}{}<br><small>{} of {}: "
+      "{}{}</small></td></tr>\n",
+      requirement_number(content, requirement.id), escape(requirement.title),
+      tag(requirement.source.status, requirement.source.status != "sourced"),
+      requirement.required ? "" : tag("advisory", true), escape(requirement.statistic), escape(requirement.metric),
+      escape(target_words(content, requirement)), placed.empty() ? "" : "; " + escape(placed));
+}
+
+/// Two rows: who and why, then the numbers.
+std::string result_rows(const Result& result) {
+  const Scale scale = result_scale(result);
+  const std::string who = fmt::format("<tr class=\"who\"><td colspan=\"7\"><strong>{}</strong> {}</td></tr>\n",
+                                      escape(subject_words(result)), escape(result.reason));
+  return who + row({bounds(scale, result.limit_low, result.limit_high),
+                    bounds(scale, result.acceptance_low, result.acceptance_high), value_cell(scale, result),
+                    fmt::format("{}", result.samples), result.margin ? percent(*result.margin) : "—",
+                    result.false_accept ? percent(*result.false_accept) : "—", outcome_box(result.outcome)});
+}
+
+/// What stands for passes that are too many to be listed.
+std::string counted_row(std::size_t passes) {
+  return fmt::format(
+      "<tr><td colspan=\"7\">{} further subjects pass; evidence/verdict.json lists each of them with its "
+      "numbers.</td></tr>\n",
+      passes);
+}
+
+/// The results of one requirement that are worth a row: all when they are few; else what does not pass and the passes
+/// with the smallest margins.
+std::vector<const Result*> worth_a_row(std::vector<const Result*> results) {
+  if (results.size() <= kRowsOfOneRequirement) return results;
+  std::ranges::stable_sort(results, [](const Result* a, const Result* b) {
+    const bool a_open = a->outcome != Outcome::pass;
+    const bool b_open = b->outcome != Outcome::pass;
+    if (a_open != b_open) return a_open;
+    return a->margin.value_or(0) < b->margin.value_or(0);
+  });
+  const auto open = static_cast<std::size_t>(
+      std::ranges::count_if(results, [](const Result* one) { return one->outcome != Outcome::pass; }));
+  results.resize(std::max(open, kRowsOfOneRequirement));
+  return results;
+}
+
+struct MatrixCell {
+  Outcome worst = Outcome::pass;
+  std::size_t results = 0;
+};
+
+/// The rows of the matrix: every node, then pairs, groups and the whole where they were planned. Of too many nodes, or too many
+/// of the others, only those that are open; `left_out` counts the rest.
+std::vector<std::string> places_of(const ReportContent& content, std::size_t& left_out) {
+  std::vector<std::string> nodes;
+  for (const auto& node : content.run.plan.site.nodes) nodes.push_back(node.name);
+  std::set<std::string> seen(nodes.begin(), nodes.end());
+  std::vector<std::string> together;
+  std::set<std::string> open;
+  for (const auto& result : content.verdict.results) {
+    if (result.outcome != Outcome::pass) open.insert(result.node);
+    if (seen.insert(result.node).second) together.push_back(result.node);
+  }
+  std::vector<std::string> places;
+  for (const auto* some : {&nodes, &together}) {
+    std::ranges::copy_if(*some, std::back_inserter(places),
+                         [&](const std::string& place) { return some->size() <= kMostListed || open.contains(place); });
+  }
+  left_out = nodes.size() + together.size() - places.size();
+  return places;
+}
+
+std::string matrix_block(const ReportContent& content, const std::vector<std::string>& places,
+                         const std::map<std::pair<std::string, std::string>, MatrixCell>& cells, std::size_t from) {
+  const auto& requirements = content.run.plan.profile.requirements;
+  const std::size_t to = std::min(from + kColumnsOfMatrix, requirements.size());
+  std::vector<std::string> titles = {"Place"};
+  for (std::size_t i = from; i < to; ++i) titles.push_back(fmt::format("R{}", i + 1));
+  std::vector<std::string> rows;
+  for (const auto& place : places) {
+    std::string html = "<tr><td>" + escape(place) + "</td>";
+    for (std::size_t i = from; i < to; ++i) {
+      const auto found = cells.find({requirements[i].id, place});
+      if (found == cells.end()) {
+        html += "<td></td>";
+        continue;
+      }
+      const auto& cell = found->second;
+      html += fmt::format("<td class=\"c-{}\">{}{}</td>", to_string(cell.worst), outcome_letter(cell.worst),
+                          cell.results > 1 ? fmt::format("<small> of {}</small>", cell.results) : "");
+    }
+    rows.push_back(html + "</tr>\n");
+  }
+  return table("matrix", titles, rows);
+}
+
+}  // namespace
+
+std::string conformity_section(const ReportContent& content) {
+  std::string html = "<h2 class=\"page\">1 Statement of conformity</h2>\n";
+  html += fmt::format(
+      "<p>Overall: <strong>{}</strong>. {} The rule by which values are held against limits is stated in section 2; "
+      "“n” counts the pooled "
+      "samples, “margin” is the distance to the limit as a share of it, “risk” the probability that the true value "
+      "misses the limit.</p>\n",
+      to_string(content.verdict.overall), escape(content.verdict.reason));
+  std::map<std::string, std::vector<const Result*>> by_requirement;
+  for (const auto& result : content.verdict.results) by_requirement[result.requirement].push_back(&result);
+  std::vector<std::string> rows;
+  for (const auto& requirement : content.run.plan.profile.requirements) {
+    const auto& all = by_requirement[requirement.id];
+    const auto listed = worth_a_row(all);
+    rows.push_back(requirement_row(content, requirement));
+    for (const Result* result : listed) rows.push_back(result_rows(*result));
+    if (listed.size() < all.size()) rows.push_back(counted_row(all.size() - listed.size()));
+  }
+  return html +
+         table("conformity", {"Limit", "Acceptance limit", "Value, interval", "n", "Margin", "Risk", "Verdict"}, rows);
+}
+
+std::string decision_section(const ReportContent& content) {
+  const Profile& profile = content.run.plan.profile;
+  const double risk = 1 - normal_cdf(profile.guard_factor);
+  std::string html = "<h2>2 Decision rule</h2>\n";
+  html += fmt::format(
+      "<p>Judged is the statistic named with each requirement, the median unless another is stated, over all samples "
+      "of all attempts together; nothing "
+      "is repeated until it passes. Its interval is distribution-free, from order statistics, with a coverage of at "
+      "least {:.15g} %.</p>\n",
+      profile.confidence * 100);
+  html += fmt::format(
+      "<p>The standard uncertainty <i>u</i> joins repeatability (half the interval over the normal quantile of its "
+      "coverage) and the instrument in quadrature, "
+      "and that of a measured reference where the limit refers to one. The guard band is <i>w</i> = {:.15g} <i>u</i>: "
+      "a value whose truth lies on the limit is "
+      "accepted with a probability of at most {:.2g} %. Where several looks were planned, this risk is split evenly "
+      "among them (Bonferroni).</p>\n",
+      profile.guard_factor, risk * 100);
+  std::vector<std::string> rows = {
+      row({"P", outcome_box(Outcome::pass), "y ≥ L + w", "y ≤ L − w", "the requirement is met"}),
+      row({"p", outcome_box(Outcome::conditional_pass), "L ≤ y &lt; L + w", "L − w &lt; y ≤ L",
+           "better than the limit, within the guard band: not accepted"}),
+      row({"f", outcome_box(Outcome::conditional_fail), "L − w &lt; y &lt; L", "L &lt; y &lt; L + w",
+           "worse than the limit, within the guard band: not accepted, not rejected"}),
+      row({"F", outcome_box(Outcome::fail), "y ≤ L − w", "y ≥ L + w", "the requirement is missed"}),
+      row({"?", outcome_box(Outcome::inconclusive), "", "",
+           "too few samples, or a demanded condition is unmet or not recorded"}),
+      row({"–", outcome_box(Outcome::not_measured), "", "", "nothing was measured"}),
+      row({"E", outcome_box(Outcome::error), "", "", "the measurement failed or its record was refused"})};
+  html += table("rule", {"", "Verdict", "Lower limit L", "Upper limit L", "Meaning"}, rows);
+  return html +
+         "<p>The whole is accepted when every required cell passes, rejected when any fails, and incomplete otherwise. "
+         "Advisory requirements neither "
+         "accept nor reject. The procedure follows the guarded acceptance of ILAC-G8 and JCGM 106.</p>\n";
+}
+
+std::string coverage_section(const ReportContent& content) {
+  std::map<std::pair<std::string, std::string>, MatrixCell> cells;
+  for (const auto& result : content.verdict.results) {
+    MatrixCell& cell = cells[{result.requirement, result.node}];
+    // Outcomes are declared from best to worst.
+    cell.worst = cell.results == 0 ? result.outcome : std::max(cell.worst, result.outcome);
+    ++cell.results;
+  }
+  std::size_t left_out = 0;
+  const auto places = places_of(content, left_out);
+  std::string html = "<h2>3 Coverage</h2>\n";
+  html += fmt::format(
+      "<p>{} planned cells, {} results. {}; a cell with several results (one for each device) shows the worst of them. "
+      "Letters are those of section 2.</p>\n",
+      content.run.plan.coverage.size(), content.verdict.results.size(),
+      left_out == 0 ? "Every planned cell is shown"
+                    : fmt::format("{} places all of whose cells pass are left out here, evidence/verdict.json has them", left_out));
+  for (std::size_t from = 0; from < content.run.plan.profile.requirements.size(); from += kColumnsOfMatrix)
+    html += matrix_block(content, places, cells, from);
+  return html;
+}
+
+}  // namespace assay

@@ -1,0 +1,33 @@
+// render: the parts in their order.
+#include "reports/page/render.h"
+
+#include <fmt/format.h>
+
+#include "reports/figures/html.h"
+#include "reports/page/sections.h"
+#include "reports/page/style.h"
+
+namespace assay {
+
+std::string render_html(const ReportContent& content) {
+  const std::string run_id = content.run.journal.run_id;
+  const bool simulated = content.run.plan.simulation.has_value();
+  const std::string title = report_title(content);
+  std::string html = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+  // A page that fetches nothing says so, and the browser holds it to that.
+  html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n";
+  html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
+  html += fmt::format("<meta name=\"generator\" content=\"{}\">\n", kRenderer);
+  html += fmt::format("<title>{} {}</title>\n<style>{}{}</style>\n</head>\n<body>\n", escape(title),
+                      escape(run_id), style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
+  // Fixed elements stand on every page that is printed.
+  if (simulated) html += "<div class=\"watermark\">SIMULATION</div>\n";
+  html += cover_section(content) + conformity_section(content) + decision_section(content) + coverage_section(content);
+  html +=
+      results_section(content) + localised_section(content) + conditions_section(content) + deviations_section(content) + methods_section(content);
+  html += instruments_section(content) + nodes_section(content) + attempts_section(content) + evidence_section(content);
+  html += non_claims_section() + verification_section(content);
+  return html + "<p class=\"end\">— end of report —</p>\n</body>\n</html>\n";
+}
+
+}  // namespace assay

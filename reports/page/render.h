@@ -1,0 +1,18 @@
+// render: the report as one page that needs nothing else.
+#pragma once
+
+#include <string>
+
+#include "reports/page/content.h"
+
+namespace assay {
+
+/// What made a report, written into the statement. The number rises whenever the same evidence would render to other
+/// bytes, so that a later build knows whether it can compare; a test pins the bytes to it.
+inline constexpr const char* kRenderer = "assay-report html/3";
+
+/// The report of `content`: HTML without scripts or references to anything outside, the same bytes for the same
+/// content.
+std::string render_html(const ReportContent& content);
+
+}  // namespace assay

@@ -1,0 +1,197 @@
+// results: each requirement with its figure, and the conditions under which it was measured.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "reports/figures/html.h"
+#include "reports/figures/plot.h"
+#include "reports/figures/words.h"
+#include "reports/page/sections.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kWorstListed = 10;          // of a distribution that is too large to be listed
+constexpr std::size_t kMostConditionRows = 1000;  // of met conditions; unmet ones are always printed
+
+PlotRow plot_row(const ReportContent& content, const Result& result) {
+  return {.label = subject_words(result),
+          .samples = content.samples(result),
+          .value = result.value,
+          .interval = result.interval,
+          .limit_low = result.limit_low,
+          .limit_high = result.limit_high,
+          .acceptance_low = result.acceptance_low,
+          .acceptance_high = result.acceptance_high,
+          .outcome = outcome_words(result.outcome),
+          .passes = result.outcome == Outcome::pass};
+}
+
+std::string worst_table(const std::vector<const Result*>& results) {
+  std::vector<std::string> rows;
+  for (const Result* one : worst_of(results, kWorstListed)) {
+    rows.push_back(row({escape(subject_words(*one)), one->value ? escape(result_scale(*one).text(*one->value)) : "—",
+                        one->margin ? percent(*one->margin) : "—", outcome_box(one->outcome)}));
+  }
+  return table("worst", {"The worst", "Value", "Margin", "Verdict"}, rows);
+}
+
+std::string figure(const ReportContent& content, const Requirement& requirement,
+                   const std::vector<const Result*>& results) {
+  Plot plot{.title = fmt::format("{} ({})", requirement.metric, requirement.statistic),
+            .unit = requirement.limit.unit,
+            .rows = {}};
+  for (const Result* result : results) {
+    if (result->value) plot.rows.push_back(plot_row(content, *result));
+  }
+  if (plot.rows.empty()) return "<p class=\"small\">There is no figure, because nothing was measured.</p>\n";
+  if (plot.rows.size() > kMostStripRows) {
+    return "<figure>\n" + distribution_plot(plot) +
+           "<figcaption>Empirical distribution of the judged value over all subjects. Dots pass, crosses do not; solid "
+           "line: limit; shaded: guard band; "
+           "dashed: acceptance limit.</figcaption>\n</figure>\n" +
+           worst_table(results);
+  }
+  return "<figure>\n" + strip_plot(plot) +
+         "<figcaption>Dots: samples; bar: the judged value; bracket: its interval; solid line: limit; shaded: guard "
+         "band; dashed: acceptance limit."
+         "</figcaption>\n</figure>\n";
+}
+
+std::string source_words(const Source& source) {
+  std::string words = source.document;
+  if (!source.figure.empty()) words += ": " + source.figure;
+  if (!source.date.empty()) words += " (" + source.date + ")";
+  if (!source.method.empty()) words += ". " + source.method;
+  return fmt::format("{} <span class=\"tag{}\">{}</span>", escape(words), source.status == "sourced" ? "" : " weak",
+                     escape(source.status));
+}
+
+std::string at_words(const Values& at) {
+  std::string words;
+  for (const auto& [name, value] : at)
+    words += fmt::format("{}{} = {}", words.empty() ? ", at " : ", ", name, to_json(value).dump());
+  return words;
+}
+
+std::string value_words(const Value& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text != nullptr ? *text : to_json(value).dump();
+}
+
+/// Uncertainty budget of each result: instrument, the rest, the whole.
+std::string uncertainty_table(const ReportContent& content, const Requirement& requirement,
+                              const std::vector<const Result*>& results) {
+  const auto probe = content.run.plan.probes.find(requirement.probe);
+  if (probe == content.run.plan.probes.end()) return "";
+  const auto* metric = probe->second.description.metric(requirement.metric);
+  struct Line {
+    const Result* result;
+    double instrument, guard;
+  };
+  std::vector<Line> lines;
+  std::vector<double> numbers;
+  for (const Result* one : results) {
+    if (!one->value || !one->uncertainty || lines.size() == kMostStripRows) continue;
+    const double instrument = metric == nullptr ? 0 : metric->instrument * std::abs(*one->value);
+    const double guard = one->acceptance_low    ? *one->acceptance_low - *one->limit_low
+                         : one->acceptance_high ? *one->limit_high - *one->acceptance_high
+                                                : 0;
+    lines.push_back({.result = one, .instrument = instrument, .guard = guard});
+    numbers.insert(numbers.end(), {*one->uncertainty, guard});
+  }
+  if (lines.empty()) return "";
+  Scale scale = scale_for(numbers, requirement.limit.unit);
+  scale.decimals = std::min(scale.decimals, 4);  // an uncertainty has no more digits that mean anything
+  std::vector<std::string> rows;
+  for (const auto& [one, instrument, guard] : lines) {
+    rows.push_back(
+        row({escape(subject_words(*one)), escape(scale.text(instrument)), escape(scale.text(*one->uncertainty)),
+             *one->value == 0 ? "—" : percent(*one->uncertainty / std::abs(*one->value)), escape(scale.text(guard))}));
+  }
+  return table("budget", {"Uncertainty", "Instrument (type B)", "u, with repeatability", "u, relative", "Guard band w"},
+               rows);
+}
+
+std::string demanded_table(const ReportContent& content) {
+  std::vector<std::string> rows;
+  std::size_t met = 0;
+  for (const auto& result : content.verdict.results) {
+    for (const auto& condition : result.conditions) {
+      if (condition.met && ++met > kMostConditionRows) continue;
+      rows.push_back(
+          row({requirement_number(content, result.requirement), escape(subject_words(result)), escape(condition.name),
+               escape(condition.demanded), condition.seen ? escape(value_words(*condition.seen)) : "not recorded",
+               condition.met ? "met" : "<span class=\"unmet\">NOT MET</span>"}));
+    }
+  }
+  if (rows.empty()) return "<p>No requirement that was measured demands a condition.</p>\n";
+  std::string html = table("conditions", {"No.", "Subject", "Condition", "Demanded", "Recorded", ""}, rows);
+  if (met > kMostConditionRows)
+    html += fmt::format("<p>{} further conditions are met; evidence/verdict.json lists them.</p>\n",
+                        met - kMostConditionRows);
+  return html;
+}
+
+std::string recorded_row(const std::string& step, const Record& record, std::size_t number) {
+  std::string words;
+  for (const auto& condition : record.conditions) {
+    words += fmt::format(
+        "{}{}{} = {}", words.empty() ? "" : "; ", condition.name,
+        condition.subject.kind == "node" ? "" : fmt::format(" [{} {}]", condition.subject.kind, condition.subject.id),
+        value_words(condition.value));
+  }
+  for (const auto& note : record.notes) words += (words.empty() ? "note: " : "; note: ") + note;
+  if (record.end.status != Status::complete) words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", to_string(record.end.status), record.end.reason);
+  return row(
+      {fmt::format("<code>{}</code><br><small>{}, record {}</small>", escape(step), escape(record.start.probe), number),
+       escape(words)});
+}
+
+}  // namespace
+
+std::string results_section(const ReportContent& content) {
+  ResultsOf results;
+  for (const auto& result : content.verdict.results) results[result.requirement].push_back(&result);
+  const StepIndex steps = index_of_steps(content.run.plan);
+  std::string html = "<h2 class=\"page\">4 Results</h2>\n";
+  for (const auto& requirement : content.run.plan.profile.requirements) {
+    const auto& own = results[requirement.id];
+    const std::string placed = placement_words(requirement);
+    html += fmt::format("<section>\n<h3>{} {} <code>{}</code></h3>\n", requirement_number(content, requirement.id),
+                        escape(requirement.title), escape(requirement.id));
+    html +=
+        fmt::format("<p>The {} of {}{} of each {}, measured by <code>{}</code>{}, is demanded to be {}. Source: {}</p>\n",
+                    escape(requirement.statistic), escape(requirement.metric), escape(at_words(requirement.at)),
+                    escape(requirement.scope), escape(requirement.probe), placed.empty() ? "" : " (" + escape(placed) + ")", escape(target_words(content, requirement)),
+                    source_words(requirement.source));
+    html += figure(content, requirement, own) + requirement_charts(content, steps, requirement, results) +
+            uncertainty_table(content, requirement, own) + "</section>\n";
+  }
+  return html + network_section(content, steps, results);
+}
+
+std::string conditions_section(const ReportContent& content) {
+  std::string html =
+      "<h2 class=\"page\">5 Conditions</h2>\n<p>A number counts only with the circumstances that give it its meaning. "
+      "A demanded condition that "
+      "is unmet or was not recorded makes the result inconclusive.</p>\n<h3>Demanded</h3>\n";
+  html += demanded_table(content) + "<h3>Recorded</h3>\n";
+  std::vector<std::string> rows;
+  for (const auto& step : content.run.plan.steps) {
+    if (rows.size() >= kMostRecordedSteps) break;
+    for (const auto* records : {&content.records, &content.companions}) {
+      const auto found = records->find(step.id);
+      if (found == records->end()) continue;
+      for (std::size_t i = 0; i < found->second.size(); ++i)
+        rows.push_back(recorded_row(step.id, found->second[i], i + 1));
+    }
+  }
+  if (rows.empty()) return html + "<p>No record could be read.</p>\n";
+  html += table("recorded", {"Step, probe", "Conditions and notes"}, rows);
+  if (content.run.plan.steps.size() > kMostRecordedSteps) html += "<p>Further steps: see evidence/records.</p>\n";
+  return html;
+}
+
+}  // namespace assay

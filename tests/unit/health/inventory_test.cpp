@@ -1,0 +1,101 @@
+// health_inventory as a process on a made-up machine: the whole record, number by number.
+#include <gtest/gtest.h>
+
+#include "tests/unit/fake_tree.h"
+#include "tests/unit/health/smbios_table.h"
+#include "tests/unit/probe_process.h"
+
+namespace assay {
+namespace {
+
+/// Two CPUs, one module in two slots, one NVMe drive at half width, two ports of which one is down.
+void add_machine(const FakeTree& tree) {
+  const std::string pci = "sys/devices/pci0000:00/";
+  tree.file("proc/meminfo", "MemTotal:       65536000 kB\nMemFree:          100 kB\n");
+  tree.file("proc/sys/kernel/osrelease", "6.8.0-31\n");
+  tree.file("etc/os-release", "ID=ubuntu\nPRETTY_NAME=\"Ubuntu 24.04 LTS\"\n");
+  tree.file("sys/class/dmi/id/product_name", "HGX Base\n");
+  tree.file("sys/class/dmi/id/product_serial", "Default string\n");
+  tree.file("sys/firmware/dmi/tables/DMI",
+            memory_device({.size = 0x4000}) + memory_device({.locator = "DIMM_A2", .size = 0}) + end_of_table());
+  tree.file("sys/devices/system/cpu/present", "0-1\n");
+  tree.file("sys/devices/system/cpu/online", "0-1\n");
+
+  tree.link("sys/block/nvme0n1", pci + "0000:c1:00.0/nvme/nvme0/nvme0n1");
+  tree.link("sys/block/nvme0n1/device", pci + "0000:c1:00.0/nvme/nvme0");
+  tree.file("sys/block/nvme0n1/size", "2000\n");
+  tree.file("sys/block/nvme0n1/device/serial", "S6CLNE0T\n");
+  tree.file("sys/block/nvme0n1/device/firmware_rev", "GDC7302Q\n");
+  tree.link("sys/bus/pci/devices/0000:c1:00.0", pci + "0000:c1:00.0");
+  tree.file(pci + "0000:c1:00.0/class", "0x010802\n");
+  tree.file(pci + "0000:c1:00.0/numa_node", "-1\n");
+  tree.file(pci + "0000:c1:00.0/current_link_speed", "16.0 GT/s PCIe\n");
+  tree.file(pci + "0000:c1:00.0/max_link_speed", "16.0 GT/s PCIe\n");
+  tree.file(pci + "0000:c1:00.0/current_link_width", "2\n");
+  tree.file(pci + "0000:c1:00.0/max_link_width", "4\n");
+
+  for (const std::string name : {"eth0", "eth1"}) {
+    tree.directory("sys/class/net/" + name + "/device");
+    tree.file("sys/class/net/" + name + "/carrier", name == "eth0" ? "1\n" : "0\n");
+    tree.file("sys/class/net/" + name + "/speed", "25000\n");
+  }
+}
+
+}  // namespace
+
+TEST(health_inventory, records_exactly_what_the_machine_tells) {
+  const FakeTree tree;
+  add_machine(tree);
+  const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path()});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
+  const Subject drive{"drive", "nvme0n1"};
+  using Samples = std::vector<double>;
+  EXPECT_EQ(samples_of(record, "memory_total", node), Samples{65536000.0 * 1024});
+  EXPECT_EQ(samples_of(record, "cpus_total", node), Samples{2});
+  EXPECT_EQ(samples_of(record, "sockets_total", node), Samples{1});
+  EXPECT_EQ(samples_of(record, "cores_total", node), Samples{});
+  EXPECT_EQ(samples_of(record, "dimms_total", node), Samples{1});
+  EXPECT_EQ(samples_of(record, "dimm_slots_empty", node), Samples{1});
+  EXPECT_EQ(samples_of(record, "dimm_size", {"dimm", "DIMM_A1"}), Samples{17179869184});
+  EXPECT_EQ(samples_of(record, "drives_total", node), Samples{1});
+  EXPECT_EQ(samples_of(record, "drive_size", drive), Samples{1024000});
+  EXPECT_EQ(samples_of(record, "nics_total", node), Samples{2});
+  EXPECT_EQ(samples_of(record, "nics_up", node), Samples{1});
+  EXPECT_EQ(samples_of(record, "link_rate", {"nic", "eth0"}), Samples{3.125e9});
+  EXPECT_EQ(samples_of(record, "link_rate", {"nic", "eth1"}), Samples{});
+  EXPECT_EQ(samples_of(record, "accelerators_total", node), Samples{0});
+  EXPECT_EQ(samples_of(record, "pcie_width", drive), Samples{2});
+  EXPECT_EQ(samples_of(record, "pcie_width_max", drive), Samples{4});
+  EXPECT_EQ(samples_of(record, "pcie_links_total", node), Samples{1});
+  EXPECT_EQ(samples_of(record, "pcie_degraded_links", node), Samples{1});
+  EXPECT_EQ(value_of(record, "kernel", node), Value{std::string("6.8.0-31")});
+  EXPECT_EQ(value_of(record, "operating_system", node), Value{std::string("Ubuntu 24.04 LTS")});
+  EXPECT_EQ(value_of(record, "product", node), Value{std::string("HGX Base")});
+  EXPECT_EQ(value_of(record, "product_serial", node), std::nullopt);
+  EXPECT_EQ(value_of(record, "serial", drive), Value{std::string("S6CLNE0T")});
+  EXPECT_EQ(value_of(record, "firmware", drive), Value{std::string("GDC7302Q")});
+  EXPECT_EQ(value_of(record, "pci_address", drive), Value{std::string("0000:c1:00.0")});
+  EXPECT_EQ(value_of(record, "numa_node", drive), std::nullopt);
+  EXPECT_EQ(value_of(record, "link", {"nic", "eth1"}), Value{std::string("down")});
+}
+
+TEST(health_inventory, counts_are_absent_and_not_zero_where_nothing_is_told) {
+  const FakeTree tree;
+  tree.file("proc/meminfo", "MemTotal: 1024 kB\n");
+  const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path()});
+  EXPECT_EQ(record.end.status, Status::complete);
+  ASSERT_EQ(record.measurements.size(), 1U);
+  EXPECT_EQ(record.measurements[0].metric, "memory_total");
+}
+
+TEST(health_inventory, a_root_that_is_no_machine_is_an_error_with_a_hint) {
+  const FakeTree tree;
+  const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path()});
+  EXPECT_EQ(record.end.status, Status::error);
+  EXPECT_EQ(record.end.reason, "root: '" + tree.path() +
+                                   "' holds neither proc/meminfo nor sys/devices\n"
+                                   "hint: name the directory that proc and sys are in; / is this machine");
+}
+
+}  // namespace assay

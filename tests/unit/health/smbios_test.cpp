@@ -1,0 +1,84 @@
+// SMBIOS: the memory slots of tables that firmware really writes, and of tables that lie.
+#include <gtest/gtest.h>
+
+#include "probes/health/smbios.h"
+#include "tests/unit/health/smbios_table.h"
+
+namespace assay {
+
+TEST(smbios, modules_are_read_and_an_empty_slot_is_counted_apart) {
+  const auto slots = read_memory_slots(bios_entry() + memory_device({.size = 0x7FFF, .extended_mib = 65536}) +
+                                       memory_device({.locator = "DIMM_A2", .size = 0}) + end_of_table());
+  ASSERT_TRUE(slots);
+  EXPECT_EQ(slots->empty, 1);
+  ASSERT_EQ(slots->dimms.size(), 1U);
+  const Dimm& dimm = slots->dimms[0];
+  EXPECT_EQ(dimm.slot, "DIMM_A1");
+  EXPECT_EQ(dimm.size, Bytes{64ULL << 30});
+  EXPECT_EQ(dimm.memory_type, "DDR5");
+  EXPECT_EQ(dimm.transfers_per_s, 4.4e9);
+  EXPECT_EQ(dimm.transfers_per_s_rated, 4.8e9);
+  EXPECT_EQ(dimm.manufacturer, "Samsung");
+  EXPECT_EQ(dimm.serial, "04A1B2C3");
+  EXPECT_EQ(dimm.part, "M321R8GA0BB0");
+}
+
+TEST(smbios, sizes_come_in_mebibytes_in_kibibytes_or_not_at_all) {
+  const auto size_of = [](std::uint16_t code) {
+    return read_memory_slots(memory_device({.size = code}))->dimms.at(0).size;
+  };
+  EXPECT_EQ(size_of(0x4000), Bytes{16ULL << 30});
+  EXPECT_EQ(size_of(0x8200), Bytes{512ULL << 10});
+  EXPECT_EQ(size_of(0xFFFF), std::nullopt);
+  EXPECT_EQ(size_of(0x7FFF), std::nullopt);  // says "see the extended size", which is 0
+}
+
+TEST(smbios, what_the_firmware_does_not_tell_is_absent) {
+  const auto slots = read_memory_slots(memory_device({.size = 0x4000, .serial = "Not Specified", .rated = 0}));
+  EXPECT_EQ(slots->dimms.at(0).serial, std::nullopt);
+  EXPECT_EQ(slots->dimms.at(0).transfers_per_s_rated, std::nullopt);
+}
+
+TEST(smbios, a_structure_of_an_old_version_tells_what_it_has) {
+  const auto slots = read_memory_slots(memory_device({.size = 0x4000, .length = 0x15}));
+  ASSERT_EQ(slots->dimms.size(), 1U);
+  EXPECT_EQ(slots->dimms[0].size, Bytes{16ULL << 30});
+  EXPECT_EQ(slots->dimms[0].transfers_per_s, std::nullopt);
+  EXPECT_EQ(slots->dimms[0].part, std::nullopt);
+}
+
+TEST(smbios, slots_with_one_locator_are_told_apart_by_bank_or_handle) {
+  const auto slots = read_memory_slots(memory_device({.locator = "DIMM 0", .bank = "P0 A", .size = 1, .handle = 0x10}) +
+                                       memory_device({.locator = "DIMM 0", .bank = "P0 B", .size = 1, .handle = 0x11}));
+  EXPECT_EQ(slots->dimms.at(0).slot, "P0 A/DIMM 0");
+  EXPECT_EQ(slots->dimms.at(1).slot, "P0 B/DIMM 0");
+  const auto alike =
+      read_memory_slots(memory_device({.size = 1, .handle = 0x10}) + memory_device({.size = 1, .handle = 0x11}));
+  EXPECT_EQ(alike->dimms.at(0).slot, "0x0010/DIMM_A1");
+  EXPECT_EQ(alike->dimms.at(1).slot, "0x0011/DIMM_A1");
+}
+
+TEST(smbios, a_table_without_memory_devices_is_no_count_of_zero) {
+  EXPECT_FALSE(read_memory_slots(""));
+  EXPECT_FALSE(read_memory_slots(bios_entry() + end_of_table()));
+}
+
+TEST(smbios, a_table_cut_anywhere_is_read_as_far_as_it_is_whole) {
+  const std::string first = memory_device({.size = 0x4000});
+  const std::string both = first + memory_device({.locator = "DIMM_B1", .size = 0x4000});
+  for (std::size_t length = first.size(); length < both.size(); ++length) {
+    const auto slots = read_memory_slots(std::string_view(both).substr(0, length));
+    ASSERT_TRUE(slots) << length;
+    EXPECT_EQ(slots->dimms.size(), 1U) << length;
+  }
+}
+
+TEST(smbios, a_length_shorter_than_a_header_ends_the_reading) {
+  EXPECT_FALSE(read_memory_slots(std::string("\x11\x03\x00\x00\x00\x00", 6) + memory_device({.size = 1})));
+}
+
+TEST(smbios, nothing_after_the_end_of_the_table_is_read) {
+  EXPECT_FALSE(read_memory_slots(end_of_table() + memory_device({.size = 1})));
+}
+
+}  // namespace assay

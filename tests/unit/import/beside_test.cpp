@@ -1,0 +1,97 @@
+// What stands beside what: the same quantity, size and operation, and nothing else.
+#include <gtest/gtest.h>
+
+#include "orchestrator/import/compare.h"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t kSize = 65536;
+
+Requirement requirement(const std::string& id, const std::string& metric) {
+  Requirement one;
+  one.id = id;
+  one.probe = "verbs_bandwidth";
+  one.metric = metric;
+  one.at = {{"size", kSize}};
+  one.statistic = "median";
+  return one;
+}
+
+Step step_of(const Requirement& requirement, const std::string& operation) {
+  Step step;
+  step.id = "0001-" + requirement.id;
+  step.probe = requirement.probe;
+  step.parameters = {{"operation", operation}};
+  step.requirements = {requirement.id};
+  return step;
+}
+
+Result cell(const std::string& requirement, std::optional<double> value) {
+  Result result;
+  result.requirement = requirement;
+  result.value = value;
+  return result;
+}
+
+/// A run with two promises of writes and one of reads.
+class beside_test : public testing::Test {
+ protected:
+  beside_test() {
+    for (const auto& [id, metric, operation] : {std::tuple{"write.forward", "bandwidth_forward", "write"}, {"write.backward", "bandwidth_backward", "write"},
+                                                {"read.forward", "bandwidth_forward", "read"}}) {
+      plan_.profile.requirements.push_back(requirement(id, metric));
+      plan_.steps.push_back(step_of(plan_.profile.requirements.back(), operation));
+    }
+    verdict_.run_id = "r1";
+    verdict_.results = {cell("write.forward", 9e9), cell("write.forward", 11e9), cell("write.forward", 12e9), cell("write.backward", std::nullopt), cell("read.forward", 5e9)};
+    import_.source.tool = "perftest";
+  }
+  void add(const std::string& metric, const std::string& verb, std::int64_t size = kSize) {
+    import_.figures.push_back({.metric = metric, .unit = "B/s", .statistic = "mean", .at = {{"verb", verb}, {"size", size}}, .value = 1e10, .from = "line " + std::to_string(import_.figures.size())});
+  }
+  [[nodiscard]] std::vector<Beside> pairs() const { return beside(import_, plan_, verdict_); }
+
+  Plan plan_;
+  Verdict verdict_;
+  Import import_;
+};
+
+TEST_F(beside_test, the_same_quantity_stands_beside_it_with_the_middle_of_all_cells) {
+  add("bandwidth", "RDMA_Write");
+  const auto all = pairs();
+  ASSERT_EQ(all.size(), 1U) << "a requirement without a value has nothing to show";
+  EXPECT_EQ(all[0].requirement, "write.forward");
+  EXPECT_EQ(all[0].metric, "verbs_bandwidth bandwidth_forward median");
+  EXPECT_EQ(all[0].cells, 3U);
+  EXPECT_EQ(all[0].lowest, 9e9);
+  EXPECT_EQ(all[0].median, 11e9);
+  EXPECT_EQ(all[0].highest, 12e9);
+}
+
+TEST_F(beside_test, another_operation_size_metric_or_tool_does_not) {
+  add("bandwidth", "RDMA_Read", 2 * kSize);
+  add("bandwidth", "Send");
+  add("bandwidth_both_directions", "RDMA_Write");
+  add("message_rate", "RDMA_Write");
+  EXPECT_TRUE(pairs().empty());
+  import_.figures.clear();
+  add("bandwidth", "RDMA_Read");
+  ASSERT_EQ(pairs().size(), 1U);
+  EXPECT_EQ(pairs()[0].requirement, "read.forward");
+  import_.source.tool = "osu";
+  EXPECT_TRUE(pairs().empty());
+}
+
+TEST_F(beside_test, the_table_says_what_it_is_and_counts_what_stands_alone) {
+  add("bandwidth", "RDMA_Write");
+  add("message_rate", "RDMA_Write");
+  EXPECT_EQ(beside_text(import_, plan_, verdict_),
+            "perftest beside run r1. What the tool said is not judged, and nobody vouches for where and how it was taken.\n"
+            "mean bandwidth, size 65536, verb RDMA_Write (line 0): 10 GB/s\n"
+            "    ours: 11 GB/s in the middle of 3 cells from 9 GB/s to 12 GB/s, 1.100 of theirs (write.forward, verbs_bandwidth bandwidth_forward median)\n"
+            "1 of 2 figures have no counterpart in this run\n");
+}
+
+}  // namespace
+}  // namespace assay

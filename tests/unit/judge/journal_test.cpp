@@ -1,0 +1,185 @@
+// The journal and evidence on disk: what is written, what is read back, and what is refused.
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "orchestrator/files/atomic_file.h"
+#include "orchestrator/judge/journal.h"
+
+namespace assay {
+namespace {
+
+/// A directory of the test's own, gone with it.
+struct Scratch {
+  std::string path = testing::TempDir() + "assay-journal-test-" + std::to_string(::getpid());
+  Scratch() { std::filesystem::create_directories(path); }
+  ~Scratch() { std::filesystem::remove_all(path); }
+};
+
+/// What the reader says of a journal whose lines after the first are these, in order.
+std::string journal_error(const std::vector<std::string>& lines) {
+  std::string text = R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})" "\n";
+  for (const auto& line : lines) text += R"({"time":"t",)" + line + "}\n";
+  const auto journal = read_journal(text, "j");
+  return journal ? "accepted" : journal.error().what;
+}
+
+}  // namespace
+
+TEST(journal, what_is_written_is_read_back_and_a_torn_line_is_passed_over) {
+  const Scratch scratch;
+  const std::string path = scratch.path + "/journal.jsonl";
+  {
+    JournalWriter writer(path);
+    writer.run_begin("id", "digest");
+    writer.node_up("n1", {{"name", "n1"}});
+    writer.attempt_begin("s1", 1, "n1");
+    writer.attempt_end({.step = "s1", .number = 1, .node = "n1", .outcome = "exited", .reason = "", .begin = "", .end = "", .evidence = {{.path = "p", .sha256 = "x", .bytes = 3}}});
+    writer.attempt_begin("s2", 1, "n1");
+  }
+  std::ofstream(path, std::ios::app) << R"({"time": "2026)";
+  const auto journal = read_journal(*read_file(path), path);
+  ASSERT_TRUE(journal) << journal.error().text();
+  EXPECT_TRUE(journal->torn);
+  EXPECT_EQ(journal->of("s1").at(0)->evidence.at(0).bytes, 3U);
+  EXPECT_EQ(journal->of("s2").at(0)->outcome, "interrupted");
+  EXPECT_FALSE(journal->finished);
+  {
+    JournalWriter writer(path);
+    writer.run_resume();
+    writer.run_end();
+  }
+  const auto resumed = read_journal(*read_file(path), path);
+  ASSERT_TRUE(resumed) << resumed.error().text();
+  EXPECT_FALSE(resumed->torn);
+  EXPECT_EQ(resumed->resumed, 1);
+  EXPECT_TRUE(resumed->finished);
+}
+
+TEST(journal, two_writers_on_one_run_are_refused) {
+  const Scratch scratch;
+  const JournalWriter first(scratch.path + "/journal.jsonl");
+  EXPECT_THROW(JournalWriter(scratch.path + "/journal.jsonl"), JournalInUse);
+}
+
+TEST(journal, damage_in_the_middle_is_an_error_with_its_line) {
+  const std::string begin = R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})" "\n";
+  EXPECT_NE(read_journal(begin + "{]\n" + begin, "j").error().text().find("j: line 2"), std::string::npos);
+  EXPECT_NE(read_journal(begin + R"({"time":"t","kind":"party"})" "\n", "j").error().text().find("unknown kind 'party'"), std::string::npos);
+  EXPECT_NE(read_journal("", "j").error().text().find("has no whole line"), std::string::npos);
+}
+
+TEST(journal, what_no_run_can_have_written_is_refused) {
+  const auto begin = [](int number) { return fmt::format(R"("kind":"attempt_begin","step":"s","attempt":{},"node":"n")", number); };
+  const auto end = [](int number, const std::string& path) {
+    return fmt::format(R"("kind":"attempt_end","step":"s","attempt":{},"outcome":"exited","reason":"","evidence":[{{"path":"{}","sha256":"x","bytes":1}}])", number, path);
+  };
+  const std::string run_end = R"("kind":"run_end")";
+  const std::string resume = R"("kind":"run_resume")";
+  EXPECT_EQ(journal_error({begin(1), end(1, "a"), begin(2), resume, begin(3), end(3, "b"), run_end}), "accepted");
+  EXPECT_NE(journal_error({begin(1), begin(2)}).find("while another runs"), std::string::npos);
+  EXPECT_NE(journal_error({begin(2)}).find("attempt 2 of s begins where 1 is due"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), end(1, "a"), begin(1)}).find("attempt 1 of s begins where 2 is due"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), end(2, "a")}).find("ends that never began"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), end(1, "a"), end(1, "b")}).find("ends that never began"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), resume, end(1, "a")}).find("ends that never began"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), end(1, "a"), begin(2), end(2, "a")}).find("a is journalled twice"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), run_end}).find("ends while an attempt runs"), std::string::npos);
+  EXPECT_NE(journal_error({run_end, begin(1)}).find("after run_end"), std::string::npos);
+  EXPECT_NE(journal_error({R"("kind":"run_begin","run_id":"j","plan_sha256":"d")"}).find("a second run begins"), std::string::npos);
+}
+
+TEST(journal, a_second_writer_is_told_who_the_first_is) {
+  const Scratch scratch;
+  JournalWriter first(scratch.path + "/journal.jsonl");
+  first.run_begin("id", "digest", "process 4711 on head1");
+  try {
+    const JournalWriter second(scratch.path + "/journal.jsonl");
+    ADD_FAILURE() << "two writers on one journal";
+  } catch (const JournalInUse& error) {
+    EXPECT_STREQ(error.what(), "process 4711 on head1");
+  }
+}
+
+TEST(journal, a_node_with_another_boot_than_before_was_rebooted) {
+  const auto up = [](const char* boot) { return fmt::format(R"({{"time":"t","kind":"node_up","node":"n1","facts":{{"name":"n1","boot_id":"{}"}}}})" "\n", boot); };
+  const std::string begin = R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})" "\n";
+  EXPECT_TRUE(read_journal(begin + up("a") + up("a"), "j")->node_events.empty());
+  const auto rebooted = read_journal(begin + up("a") + up("b"), "j");
+  ASSERT_EQ(rebooted->node_events.size(), 1U);
+  EXPECT_EQ(rebooted->node_events[0].node, "n1");
+  EXPECT_EQ(rebooted->node_events[0].reason, "it was rebooted in between: boot \"a\" before, \"b\" now");
+}
+
+TEST(journal, searches_begin_once_and_after_them_no_step_does) {
+  const std::string step = R"("kind":"attempt_begin","step":"s","attempt":1,"node":"n")";
+  const std::string test = R"("kind":"attempt_begin","step":"s.t001","attempt":1,"node":"n","nodes":["n","m"],"purpose":"screening")";
+  const std::string localise = R"("kind":"localise_begin")";
+  EXPECT_EQ(journal_error({localise, test}), "accepted");
+  EXPECT_NE(journal_error({test}).find("before the searches do"), std::string::npos);
+  EXPECT_NE(journal_error({localise, step}).find("a step begins after the searches did"), std::string::npos);
+  EXPECT_NE(journal_error({localise, localise}).find("for the second time"), std::string::npos);
+  EXPECT_NE(journal_error({step, localise}).find("while an attempt runs"), std::string::npos);
+  EXPECT_NE(journal_error({localise, R"("kind":"attempt_begin","step":"s.t001","attempt":1,"node":"n","nodes":["m","n"],"purpose":"screening")"}).find("has no nodes"), std::string::npos);
+}
+
+TEST(journal, steps_that_were_left_out_say_why_until_the_run_goes_on) {
+  const Scratch scratch;
+  const std::string path = scratch.path + "/journal.jsonl";
+  JournalWriter writer(path);
+  writer.run_begin("id", "digest");
+  writer.steps_left_out("the deadline", {"s1", "s2"});
+  EXPECT_EQ(read_journal(*read_file(path), path)->left_out, (std::map<std::string, std::string>{{"s1", "the deadline"}, {"s2", "the deadline"}}));
+  writer.run_resume();
+  EXPECT_TRUE(read_journal(*read_file(path), path)->left_out.empty());
+}
+
+TEST(journal, a_wall_clock_that_jumps_is_on_record_and_one_that_runs_is_not) {
+  static std::chrono::system_clock::time_point wall;
+  static std::chrono::steady_clock::time_point steady;
+  wall = std::chrono::system_clock::time_point(std::chrono::hours(500'000));
+  steady = std::chrono::steady_clock::time_point(std::chrono::hours(5));
+  const auto pass = [](std::chrono::seconds by_wall, std::chrono::seconds by_steady) {
+    wall += by_wall;
+    steady += by_steady;
+  };
+  const Scratch scratch;
+  const std::string path = scratch.path + "/journal.jsonl";
+  JournalWriter writer(path, {.wall = [] { return wall; }, .steady = [] { return steady; }});
+  writer.run_begin("id", "digest");
+  pass(std::chrono::seconds(3600), std::chrono::seconds(3600));
+  writer.node_down("n1", "away");
+  EXPECT_TRUE(read_journal(*read_file(path), path)->clock_jumps.empty());
+  pass(std::chrono::seconds(-7190), std::chrono::seconds(10));
+  writer.node_down("n1", "away again");
+  const auto journal = read_journal(*read_file(path), path);
+  ASSERT_TRUE(journal) << journal.error().text();
+  ASSERT_EQ(journal->clock_jumps.size(), 1U);
+  EXPECT_NEAR(journal->clock_jumps[0].by_s, -7200, 1e-6);
+  EXPECT_EQ(journal->node_events.size(), 2U);
+}
+
+TEST(durable, what_a_killed_process_left_half_written_is_cleared_and_nothing_else) {
+  const Scratch scratch;
+  write_new_durably(scratch.path + "/records/s/1/0.jsonl", "whole");
+  std::ofstream(scratch.path + "/records/s/1/1.jsonl.tmp") << "ha";
+  clear_halves(scratch.path + "/records");
+  clear_halves(scratch.path + "/logs");
+  EXPECT_FALSE(std::filesystem::exists(scratch.path + "/records/s/1/1.jsonl.tmp"));
+  EXPECT_EQ(*read_file(scratch.path + "/records/s/1/0.jsonl"), "whole");
+}
+
+TEST(durable, evidence_that_is_there_is_never_replaced) {
+  const Scratch scratch;
+  const std::string path = scratch.path + "/records/s/1/0.jsonl";
+  write_new_durably(path, "first");
+  EXPECT_THROW(write_new_durably(path, "second"), std::system_error);
+  EXPECT_EQ(*read_file(path), "first");
+  write_durably(path, "third");
+  EXPECT_EQ(*read_file(path), "third");
+}
+
+}  // namespace assay

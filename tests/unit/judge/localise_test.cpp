@@ -1,0 +1,278 @@
+// localise: who is accused, by how many tests, and who is not.
+#include "orchestrator/judge/localiser.h"
+
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "fabric.h"
+
+namespace assay {
+namespace {
+
+using fixture::accused_nodes;
+using fixture::accused_pairs;
+using fixture::Fabric;
+
+using Nodes = std::set<std::size_t>;
+using Pairs = std::set<std::pair<std::size_t, std::size_t>>;
+
+constexpr std::size_t kPlenty = 10'000;
+
+TEST(localise, a_single_bad_node_is_accused_with_the_tests_that_show_it) {
+  const Fabric fabric{.nodes = 16, .bad = {11}};
+  const auto found = fabric.search(kPlenty);
+  ASSERT_EQ(found.suspects.size(), 1U);
+  EXPECT_EQ(found.suspects[0].fault, Fault::node);
+  EXPECT_EQ(found.suspects[0].nodes, std::vector<std::size_t>{11});
+  EXPECT_FALSE(found.suspects[0].unsteady);
+  EXPECT_TRUE(found.complete);
+  ASSERT_EQ(found.suspects[0].tests.size(), 2U);
+  for (const auto number : found.suspects[0].tests) {
+    EXPECT_EQ(found.tests[number - 1].outcome, TestOutcome::short_of_limit);
+    EXPECT_TRUE(std::ranges::count(found.tests[number - 1].test.nodes, 11U));
+  }
+}
+
+TEST(localise, five_bad_nodes_are_accused_and_nobody_else) {
+  const Fabric fabric{.nodes = 232, .bad = {3, 4, 77, 150, 231}};
+  const auto found = fabric.search(kPlenty);
+  EXPECT_EQ(accused_nodes(found), (Nodes{3, 4, 77, 150, 231}));
+  EXPECT_TRUE(accused_pairs(found).empty());
+  EXPECT_TRUE(found.complete);
+}
+
+TEST(localise, without_a_fault_nobody_is_accused) {
+  const auto found = Fabric{.nodes = 100}.search(kPlenty);
+  EXPECT_TRUE(found.suspects.empty());
+  EXPECT_TRUE(found.undecided.empty());
+  EXPECT_TRUE(found.complete);
+}
+
+TEST(localise, a_fault_that_only_one_pair_shows_is_found_within_a_chunk_and_across_chunks) {
+  for (const auto& pair : {std::pair<std::size_t, std::size_t>(0, 1), {5, 20}, {0, 231}, {100, 140}}) {
+    const auto found = Fabric{.nodes = 232, .bad_pairs = {pair}}.search(kPlenty);
+    EXPECT_EQ(accused_pairs(found), Pairs{pair});
+    EXPECT_TRUE(accused_nodes(found).empty());
+    EXPECT_TRUE(found.complete);
+  }
+}
+
+TEST(localise, bad_nodes_and_a_bad_pair_are_told_apart) {
+  const Fabric fabric{.nodes = 232, .bad = {3, 90}, .bad_pairs = {{20, 200}}};
+  const auto found = fabric.search(kPlenty);
+  EXPECT_EQ(accused_nodes(found), (Nodes{3, 90}));
+  EXPECT_EQ(accused_pairs(found), (Pairs{{20, 200}}));
+}
+
+TEST(localise, two_faulty_pairs_of_one_node_are_both_found) {
+  const Fabric fabric{.nodes = 64, .bad_pairs = {{10, 20}, {10, 50}}};
+  const auto found = fabric.search(kPlenty);
+  EXPECT_EQ(accused_pairs(found), (Pairs{{10, 20}, {10, 50}}));
+  EXPECT_TRUE(accused_nodes(found).empty());
+}
+
+TEST(localise, a_node_that_is_short_with_many_but_not_with_all_is_accused_as_a_node) {
+  Fabric fabric{.nodes = 64};
+  for (const std::size_t other : {20U, 30U, 50U, 60U}) fabric.bad_pairs.emplace(10, other);
+  const auto found = fabric.search(kPlenty);
+  EXPECT_EQ(accused_nodes(found), Nodes{10});
+  EXPECT_TRUE(accused_pairs(found).empty());
+  EXPECT_TRUE(found.suspects[0].unsteady);
+}
+
+TEST(localise, a_leaf_with_all_of_its_nodes_bad_is_accused_as_a_leaf) {
+  Fabric fabric{.nodes = 128, .per_leaf = 16};
+  for (std::size_t i = 32; i < 48; ++i) fabric.bad.insert(i);
+  const auto found = fabric.search(kPlenty);
+  ASSERT_EQ(found.suspects.size(), 1U);
+  EXPECT_EQ(found.suspects[0].fault, Fault::leaf);
+  EXPECT_EQ(found.suspects[0].leaf, "l02");
+  EXPECT_EQ(accused_nodes(found), fabric.bad);
+  EXPECT_LE(found.tests.size(), 80U);
+}
+
+TEST(localise, a_leaf_that_is_cut_off_from_the_others_is_accused_though_its_nodes_are_good_together) {
+  for (const std::size_t cut : {0U, 2U, 7U}) {
+    Fabric fabric{.nodes = 128, .per_leaf = 16};
+    for (std::size_t a = 0; a < 128; ++a) {
+      for (std::size_t b = a + 1; b < 128; ++b) {
+        if ((a / 16 == cut) != (b / 16 == cut)) fabric.bad_pairs.emplace(a, b);
+      }
+    }
+    const auto found = fabric.search(kPlenty);
+    ASSERT_EQ(found.suspects.size(), 1U) << cut;
+    EXPECT_EQ(found.suspects[0].fault, Fault::leaf);
+    EXPECT_EQ(found.suspects[0].leaf, fmt::format("l{:02}", cut));
+  }
+}
+
+TEST(localise, a_flapping_node_is_accused_as_unsteady_or_left_undecided_and_no_other_is) {
+  std::size_t accused = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const auto found = Fabric{.nodes = 64, .flapping = {9}, .seed = seed}.search(kPlenty);
+    for (const std::size_t node : accused_nodes(found)) EXPECT_EQ(node, 9U);
+    accused += accused_nodes(found).size();
+  }
+  EXPECT_GE(accused, 50U);
+}
+
+TEST(localise, what_the_budget_leaves_open_is_undecided_and_not_accused) {
+  const Fabric fabric{.nodes = 232, .bad = {3, 90}};
+  const auto found = fabric.search(12);
+  EXPECT_EQ(found.tests.size(), 12U);
+  EXPECT_TRUE(found.budget_ended);
+  EXPECT_FALSE(found.complete);
+  EXPECT_FALSE(found.undecided.empty());
+  for (const std::size_t node : accused_nodes(found)) EXPECT_TRUE(fabric.bad.contains(node));
+}
+
+TEST(localise, two_nodes_that_are_short_together_cannot_be_told_apart) {
+  const auto found = Fabric{.nodes = 2, .bad = {1}}.search(kPlenty);
+  EXPECT_TRUE(found.suspects.empty());
+  EXPECT_EQ(found.undecided, (std::vector<std::size_t>{0, 1}));
+  EXPECT_FALSE(found.complete);
+}
+
+TEST(localise, one_of_three_nodes_is_told_by_the_two_others) {
+  for (const std::size_t bad : {0U, 1U, 2U}) EXPECT_EQ(accused_nodes(Fabric{.nodes = 3, .bad = {bad}}.search(kPlenty)), Nodes{bad});
+}
+
+TEST(localise, when_all_are_bad_nobody_is_known_to_be_good_and_nobody_is_accused) {
+  const auto found = Fabric{.nodes = 6, .bad = {0, 1, 2, 3, 4, 5}}.search(kPlenty);
+  EXPECT_TRUE(found.suspects.empty());
+  EXPECT_EQ(found.undecided.size(), 6U);
+}
+
+TEST(localise, a_test_that_broke_counts_as_short) {
+  Localiser localiser(Fabric{.nodes = 16}.peers(), kPlenty);
+  for (auto round = localiser.next(); !round.empty(); round = localiser.next()) {
+    for (const auto& test : round) localiser.take(test, std::ranges::count(test.nodes, 5U) ? TestOutcome::broken : TestOutcome::good);
+  }
+  EXPECT_EQ(accused_nodes(localiser.finding()), Nodes{5});
+}
+
+TEST(localise, tests_of_one_round_have_no_node_in_common_and_two_nodes_at_least) {
+  const Fabric fabric{.nodes = 232, .bad = {3, 4, 77, 150, 231}, .bad_pairs = {{20, 200}}};
+  Localiser localiser(fabric.peers(), kPlenty);
+  Dice dice(1);
+  for (auto round = localiser.next(); !round.empty(); round = localiser.next()) {
+    std::set<std::size_t> busy;
+    for (const auto& test : round) {
+      EXPECT_GE(test.nodes.size(), 2U);
+      for (const auto node : test.nodes) EXPECT_TRUE(busy.insert(node).second);
+      localiser.take(test, fabric.answer(test, dice));
+    }
+  }
+}
+
+TEST(localise, the_order_of_outcomes_within_a_round_changes_nothing) {
+  const Fabric fabric{.nodes = 100, .bad = {3, 44}};
+  Localiser localiser(fabric.peers(), kPlenty);
+  Dice dice(1);
+  for (auto round = localiser.next(); !round.empty(); round = localiser.next()) {
+    for (auto test = round.rbegin(); test != round.rend(); ++test) localiser.take(*test, fabric.answer(*test, dice));
+  }
+  const auto forward = fabric.search(kPlenty);
+  const auto backward = localiser.finding();
+  EXPECT_EQ(accused_nodes(forward), accused_nodes(backward));
+  EXPECT_EQ(forward.tests.size(), backward.tests.size());
+}
+
+TEST(localise, an_outcome_that_was_not_asked_for_is_refused) {
+  Localiser localiser(Fabric{.nodes = 16}.peers(), kPlenty);
+  (void)localiser.next();  // the round itself is not looked at
+  EXPECT_THROW(localiser.take({.number = 99, .nodes = {1, 2}, .purpose = ""}, TestOutcome::good), std::logic_error);
+}
+
+TEST(localise, words_say_where_to_look) {
+  const auto peers = Fabric{.nodes = 4, .per_leaf = 2}.peers();
+  EXPECT_EQ(suspect_words({.fault = Fault::node, .nodes = {1}, .leaf = "", .tests = {}}, peers),
+            "node n001: short with every peer, so look at the node, its port and its cable to leaf l00");
+  EXPECT_EQ(suspect_words({.fault = Fault::pair, .nodes = {1, 2}, .leaf = "", .unsteady = true, .tests = {}}, peers),
+            "pair n001 and n002, unsteady: each is good with others, so look at the path between them");
+  EXPECT_EQ(suspect_words({.fault = Fault::leaf, .nodes = {2, 3}, .leaf = "l01", .tests = {}}, peers),
+            "leaf l01: all of its 2 nodes, so look at the switch and its uplinks");
+}
+
+/// What 200 seeds of a fabric give, counted.
+struct Tally {
+  std::size_t seeds = 0, tests = 0, most_tests = 0, rounds = 0;
+  std::size_t bad = 0, found = 0, accused = 0, wrongly_accused = 0;
+};
+
+Tally tally(std::size_t bad_nodes, std::size_t bad_pairs, double wrong, std::size_t per_leaf) {
+  Tally all;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Dice dice(seed * 7919 + 17);
+    Fabric fabric{.nodes = 232, .per_leaf = per_leaf, .wrong = wrong, .seed = seed};
+    while (fabric.bad.size() < bad_nodes) fabric.bad.insert(dice.below(fabric.nodes));
+    while (fabric.bad_pairs.size() < bad_pairs) {
+      const auto a = dice.below(fabric.nodes);
+      const auto b = dice.below(fabric.nodes);
+      if (a < b && !fabric.bad.contains(a) && !fabric.bad.contains(b)) fabric.bad_pairs.emplace(a, b);
+    }
+    const auto found = fabric.search(test_budget(fabric.nodes));
+    ++all.seeds;
+    all.tests += found.tests.size();
+    all.most_tests = std::max(all.most_tests, found.tests.size());
+    all.rounds += found.rounds;
+    all.bad += bad_nodes + bad_pairs;
+    for (const auto node : accused_nodes(found)) ++(fabric.bad.contains(node) ? all.found : all.wrongly_accused);
+    for (const auto& pair : accused_pairs(found)) ++(fabric.bad_pairs.contains(pair) ? all.found : all.wrongly_accused);
+    all.accused += accused_nodes(found).size() + accused_pairs(found).size();
+  }
+  return all;
+}
+
+/// Prints the counts, so that a reader of the log sees by how much a bound is kept.
+void print(const char* what, const Tally& all) {
+  fmt::print("{}: {:.1f} tests on average, {} at most, {:.1f} rounds, found {} of {}, {} wrongly accused\n", what,
+             static_cast<double>(all.tests) / static_cast<double>(all.seeds), all.most_tests,
+             static_cast<double>(all.rounds) / static_cast<double>(all.seeds), all.found, all.bad, all.wrongly_accused);
+}
+
+TEST(localise_over_seeds, five_bad_of_232_take_55_tests_on_average_at_most_and_all_are_found) {
+  for (const std::size_t per_leaf : {0U, 16U}) {
+    const auto all = tally(5, 0, 0, per_leaf);
+    print("five bad", all);
+    EXPECT_LE(all.tests, 55 * all.seeds);
+    EXPECT_EQ(all.found, all.bad);
+    EXPECT_EQ(all.wrongly_accused, 0U);
+  }
+}
+
+TEST(localise_over_seeds, five_bad_of_232_take_55_tests_on_average_at_most_when_one_outcome_of_200_is_wrong) {
+  const auto all = tally(5, 0, 0.005, 16);
+  print("five bad, one of 200 outcomes wrong", all);
+  EXPECT_LE(all.tests, 55 * all.seeds);
+  EXPECT_GE(100 * all.found, 99 * all.bad);
+  EXPECT_LT(100 * all.wrongly_accused, all.accused);
+}
+
+TEST(localise_over_seeds, pair_faults_are_found_in_99_of_100_cases_at_least) {
+  const auto alone = tally(0, 1, 0, 16);
+  print("one pair", alone);
+  EXPECT_EQ(alone.found, alone.bad);
+  EXPECT_EQ(alone.wrongly_accused, 0U);
+  const auto noisy = tally(0, 1, 0.005, 16);
+  print("one pair, one of 200 outcomes wrong", noisy);
+  EXPECT_GE(100 * noisy.found, 99 * noisy.bad);
+  EXPECT_LT(100 * noisy.wrongly_accused, noisy.accused);
+}
+
+TEST(localise_over_seeds, pairs_are_found_beside_bad_nodes) {
+  const auto all = tally(5, 2, 0, 16);
+  print("five bad and two pairs", all);
+  EXPECT_GE(100 * all.found, 99 * all.bad);
+  EXPECT_LT(100 * all.wrongly_accused, all.accused);
+}
+
+TEST(localise_over_seeds, false_accusations_stay_under_one_of_100_when_one_outcome_of_50_is_wrong) {
+  const auto all = tally(5, 1, 0.02, 16);
+  print("five bad and a pair, one of 50 outcomes wrong", all);
+  EXPECT_LT(100 * all.wrongly_accused, all.accused);
+}
+
+}  // namespace
+}  // namespace assay

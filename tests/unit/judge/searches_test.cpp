@@ -1,0 +1,369 @@
+// Searches of a run: which are due, that the judge goes the same way again over the journal, and what it refuses.
+#include "orchestrator/judge/searches.h"
+
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/judge/pairs.h"
+#include "tests/unit/fixture.h"
+
+namespace assay {
+namespace {
+
+using Names = std::vector<std::string>;
+using IsShort = std::function<bool(const Names& nodes)>;
+
+constexpr const char* kWhole = R"({"probe": "fabric", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})";
+constexpr const char* kByRack = R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})";
+constexpr const char* kPairs = R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}})";
+constexpr const char* kAlone = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
+constexpr const char* kOfFleet = R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 0.9, "unit": "B/s", "of": "fleet_median"}})";
+
+bool holds(const Names& nodes, const std::string& name) { return std::ranges::find(nodes, name) != nodes.end(); }
+IsShort with(const std::string& name) {
+  return [name](const Names& nodes) { return holds(nodes, name); };
+}
+IsShort with_both(const std::string& a, const std::string& b) {
+  return [a, b](const Names& nodes) { return holds(nodes, a) && holds(nodes, b); };
+}
+
+/// A run in memory whose probes give 110 B/s, or 50 where `is_short` says so of their nodes.
+struct Fleet : fixture::MemoryRun {
+  IsShort is_short;
+  bool sums;  ///< whether the figure is a sum over the nodes
+
+  Fleet(const std::vector<std::string>& requirements, int nodes, IsShort given, bool is_sum = false)
+      : MemoryRun(requirements, nodes), is_short(std::move(given)), sums(is_sum) {
+    for (const auto& step : plan.steps) make(step, "");
+  }
+
+  [[nodiscard]] std::string record(const Step& step, std::size_t rank) const {
+    std::ostringstream out;
+    const bool alone = step.probe == "disk";
+    Recorder recorder(out, alone ? fixture::kSpec : fixture::kFabricSpec,
+                      {.probe = step.probe, .revision = 1, .parameters = step.parameters, .rank = static_cast<int>(rank), .world = static_cast<int>(step.nodes.size()),
+                       .host = {{"name", step.nodes[rank]}}});
+    const double each = sums ? static_cast<double>(step.nodes.size()) : 1;
+    const Sampling sampling{.samples = std::vector<double>(10, each * (is_short(step.nodes) ? 50.0 : 110.0)), .warmup = {}, .stopped = "stable"};
+    if (alone) recorder.measurement("bandwidth", sampling);
+    else if (rank == 0) recorder.measurement("bandwidth", sampling, {"group", "all"});
+    recorder.end({.status = Status::complete, .reason = ""});
+    return out.str();
+  }
+
+  /// One attempt of a step, or of a test that has a purpose.
+  void make(const Step& step, const std::string& purpose) {
+    Attempt attempt{.step = step.id, .number = static_cast<int>(journal.of(step.id).size()) + 1, .node = step.nodes.front(), .outcome = "exited", .reason = "", .begin = "b",
+                    .end = "e", .evidence = {}, .nodes = purpose.empty() ? Names{} : step.nodes, .purpose = purpose};
+    for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
+      const std::string path = record_path(step.id, attempt.number, static_cast<int>(rank));
+      files[path] = record(step, rank);
+      attempt.evidence.push_back({.path = path, .sha256 = sha256(files[path]), .bytes = files[path].size()});
+    }
+    journal.attempts.push_back(std::move(attempt));
+  }
+
+  /// Makes what the searches ask for, as the runner does, but no more than `most` tests.
+  Fleet& search(std::size_t most = 1000) {
+    Searches searches(plan, judge_run(plan, "digest", journal, reader())->results, journal);
+    journal.localising = !searches.open().empty();
+    for (auto open = searches.open(); !open.empty() && most > 0; open = searches.open()) {
+      for (const auto& test : open) {
+        if (most-- == 0) return *this;
+        make(test.step, test.test.purpose);
+        Journal part;
+        part.attempts = {journal.attempts.back()};
+        part.node_facts = journal.node_facts;
+        searches.take(test.step.id, *searches.shown(test, part, reader()));
+      }
+    }
+    return *this;
+  }
+
+  [[nodiscard]] std::expected<Verdict, InputError> judged() const { return judge_run(plan, "digest", journal, reader()); }
+};
+
+std::string refusal(const Fleet& fleet) {
+  const auto verdict = fleet.judged();
+  return verdict ? "accepted" : verdict.error().what;
+}
+
+}  // namespace
+
+TEST(searches, a_bad_node_of_a_group_that_falls_short_is_named_with_the_tests_that_show_it) {
+  const auto verdict = Fleet({kWhole}, 8, with("n3")).search().judged();
+  ASSERT_TRUE(verdict) << verdict.error().text();
+  ASSERT_EQ(verdict->localised.size(), 1U);
+  const Localised& found = verdict->localised[0];
+  EXPECT_EQ(found.step, "0001-fabric-cluster");
+  EXPECT_EQ(found.requirements, Names{"r0"});
+  EXPECT_EQ(found.state, "found");
+  ASSERT_EQ(found.culprits.size(), 1U);
+  EXPECT_EQ(found.culprits[0].fault, "node");
+  EXPECT_EQ(found.culprits[0].nodes, Names{"n3"});
+  ASSERT_EQ(found.culprits[0].tests.size(), 2U);
+  EXPECT_LE(found.tests.size(), found.budget);
+  for (const auto& id : found.culprits[0].tests) {
+    const auto made = std::ranges::find(found.tests, id, &MadeTest::id);
+    ASSERT_NE(made, found.tests.end());
+    EXPECT_EQ(made->outcome, "short");
+  }
+  EXPECT_NE(verdict->reason.find("At fault: node n3."), std::string::npos) << verdict->reason;
+}
+
+TEST(searches, what_is_found_turns_no_fail_into_a_pass) {
+  const auto verdict = Fleet({kWhole}, 8, with("n3")).search().judged();
+  EXPECT_EQ(verdict->results.at(0).outcome, Outcome::fail);
+  EXPECT_EQ(verdict->results.at(0).samples, 10U);
+  EXPECT_EQ(verdict->results.at(0).attempts, 1);
+  EXPECT_EQ(verdict->overall, Overall::rejected);
+}
+
+TEST(searches, a_shortfall_that_does_not_come_again_stays_a_fail_and_nobody_is_accused) {
+  Fleet fleet({kWhole}, 8, [](const Names&) { return true; });
+  fleet.is_short = [](const Names&) { return false; };
+  const auto verdict = fleet.search().judged();
+  EXPECT_EQ(verdict->results.at(0).outcome, Outcome::fail);
+  EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
+  EXPECT_EQ(verdict->localised.at(0).state, "clear");
+}
+
+TEST(searches, a_bad_pair_is_named_as_a_pair) {
+  const auto verdict = Fleet({kWhole}, 9, with_both("n2", "n7")).search().judged();
+  ASSERT_EQ(verdict->localised.at(0).culprits.size(), 1U);
+  EXPECT_EQ(verdict->localised[0].culprits[0].fault, "pair");
+  EXPECT_EQ(verdict->localised[0].culprits[0].nodes, (Names{"n2", "n7"}));
+}
+
+TEST(searches, a_group_that_meets_its_limit_is_not_searched) {
+  const Fleet fleet({kWhole}, 8, [](const Names&) { return false; });
+  EXPECT_TRUE(fleet.judged()->localised.empty());
+}
+
+TEST(searches, a_node_that_is_bad_alone_is_left_out_and_the_others_are_seen_to_be_good) {
+  const auto verdict = Fleet({kAlone, kWhole}, 8, with("n3")).search().judged();
+  ASSERT_EQ(verdict->localised.size(), 1U);
+  EXPECT_EQ(verdict->localised[0].state, "clear");
+  EXPECT_EQ(verdict->localised[0].excluded, Names{"n3"});
+  EXPECT_EQ(verdict->localised[0].tests.size(), 1U);
+  EXPECT_EQ(verdict->localised[0].tests[0].nodes, 7U);
+}
+
+TEST(searches, groups_without_a_common_node_are_searched_side_by_side_and_the_whole_after_them) {
+  Fleet fleet({kByRack, kWhole}, 12, [](const Names& nodes) { return holds(nodes, "n3") || holds(nodes, "n8"); });
+  const Searches searches(fleet.plan, fleet.judged()->results, fleet.journal);
+  std::set<std::string> steps;
+  for (const auto& test : searches.open()) steps.insert(test.step.id.substr(0, test.step.id.find(".t")));
+  EXPECT_EQ(steps, (std::set<std::string>{"0001-fabric-rack.odd", "0002-fabric-rack.even"}));
+  const auto verdict = fleet.search().judged();
+  ASSERT_TRUE(verdict) << verdict.error().text();
+  ASSERT_EQ(verdict->localised.size(), 3U);
+  EXPECT_EQ(verdict->localised[0].culprits.at(0).nodes, Names{"n3"});
+  EXPECT_EQ(verdict->localised[1].culprits.at(0).nodes, Names{"n8"});
+  EXPECT_EQ(verdict->localised[2].state, "clear");
+  EXPECT_EQ(verdict->localised[2].excluded, (Names{"n3", "n8"}));
+}
+
+TEST(searches, a_limit_of_the_fleet_is_held_against_the_tests_too) {
+  Fleet fleet({kOfFleet}, 16, with("n3"));
+  for (std::size_t i = 0; i < fleet.plan.site.nodes.size(); ++i) fleet.plan.site.nodes[i].rack = "k" + std::to_string(i / 4);
+  fleet.plan = *make_plan(fleet.plan.profile, fleet.plan.site, fixture::programs(), {});
+  fleet.journal.attempts.clear();
+  for (const auto& step : fleet.plan.steps) fleet.make(step, "");
+  const auto verdict = fleet.search().judged();
+  ASSERT_EQ(verdict->localised.size(), 1U);
+  EXPECT_EQ(verdict->localised[0].culprits.at(0).nodes, Names{"n3"});
+}
+
+TEST(searches, a_sum_over_nodes_is_promised_to_fewer_of_them_in_proportion) {
+  constexpr const char* kGrowing = R"({"probe": "fabric", "scope": "group", "by": "growing", "limit": {"at_least": 0.9, "unit": "B/s", "of": "smallest_group_by_nodes"}})";
+  const auto verdict = Fleet({kGrowing}, 8, with("n7"), true).search().judged();
+  ASSERT_TRUE(verdict) << verdict.error().text();
+  ASSERT_EQ(verdict->localised.size(), 1U);
+  EXPECT_EQ(verdict->localised[0].state, "found") << verdict->localised[0].reason;
+  ASSERT_EQ(verdict->localised[0].culprits.size(), 1U);
+  EXPECT_EQ(verdict->localised[0].culprits[0].nodes, Names{"n7"});
+}
+
+TEST(searches, a_killed_search_goes_on_where_it_was_and_ends_the_same) {
+  const auto whole = Fleet({kWhole}, 16, with("n11")).search().judged();
+  ASSERT_GT(whole->localised.at(0).tests.size(), 3U);
+  for (std::size_t most = 0; most < whole->localised[0].tests.size(); ++most) {
+    Fleet fleet({kWhole}, 16, with("n11"));
+    fleet.search(most);
+    const auto halved = fleet.judged();
+    ASSERT_TRUE(halved) << halved.error().text();
+    EXPECT_EQ(halved->localised.at(0).state, "open");
+    EXPECT_EQ(halved->results.at(0).outcome, Outcome::fail);
+    // What the runner does when it goes on: tests that the journal holds are not made again.
+    Searches searches(fleet.plan, halved->results, fleet.journal);
+    for (auto open = searches.open(); !open.empty(); open = searches.open()) {
+      for (const auto& test : open) {
+        if (fleet.journal.of(test.step.id).empty()) fleet.make(test.step, test.test.purpose);
+        Journal part;
+        part.attempts = {*fleet.journal.of(test.step.id).back()};
+        part.node_facts = fleet.journal.node_facts;
+        searches.take(test.step.id, *searches.shown(test, part, fleet.reader()));
+      }
+    }
+    fleet.journal.localising = true;
+    EXPECT_EQ(verdict_text(*fleet.judged()), verdict_text(*whole)) << most;
+  }
+}
+
+TEST(searches, an_interrupted_test_is_made_again_and_is_no_retest) {
+  Fleet fleet({kWhole}, 8, with("n3"));
+  fleet.search(1);
+  Attempt& first = fleet.journal.attempts.back();
+  Attempt again = first;
+  first.outcome = "interrupted";
+  first.evidence.clear();
+  again.number = 2;
+  fleet.journal.attempts.push_back(again);
+  EXPECT_EQ(refusal(fleet), "accepted");
+}
+
+TEST(searches, a_probe_that_cannot_be_run_on_so_few_nodes_ends_the_search_with_its_reason) {
+  Fleet fleet({kWhole}, 8, with("n3"));
+  Searches searches(fleet.plan, fleet.judged()->results, fleet.journal);
+  const auto open = searches.open();
+  ASSERT_FALSE(open.empty());
+  for (const auto& test : open) searches.take(test.step.id, {.outcome = TestOutcome::broken, .unusable = true, .reason = "it needs eight"});
+  EXPECT_TRUE(searches.open().empty());
+  EXPECT_EQ(searches.found().at(0).state, "not_searched");
+  EXPECT_NE(searches.found()[0].reason.find("it needs eight"), std::string::npos) << searches.found()[0].reason;
+}
+
+TEST(searches, a_step_killed_at_its_deadline_names_nobody_and_is_searched) {
+  Fleet fleet({kWhole}, 8, with("n3"));
+  fleet.journal.attempts.back().outcome = "deadline";
+  EXPECT_FALSE(Searches(fleet.plan, fleet.judged()->results, fleet.journal).open().empty());
+}
+
+TEST(searches_refused, a_test_that_its_search_would_not_have_asked_for) {
+  Fleet fleet({kWhole}, 8, with("n3"));
+  fleet.search();
+  ASSERT_EQ(refusal(fleet), "accepted");
+  Fleet other_nodes = fleet;
+  other_nodes.journal.attempts.back().nodes.back() = "n4";
+  EXPECT_NE(refusal(other_nodes).find("which its search would not have asked for"), std::string::npos) << refusal(other_nodes);
+  Fleet other_purpose = fleet;
+  other_purpose.journal.attempts.back().purpose = "luck";
+  EXPECT_NE(refusal(other_purpose).find("which its search would not have asked for"), std::string::npos);
+  Fleet one_more = fleet;
+  one_more.journal.attempts.push_back(one_more.journal.attempts.back());
+  one_more.journal.attempts.back().step = "0001-fabric-cluster.t099";
+  EXPECT_NE(refusal(one_more).find("0001-fabric-cluster.t099, which its search would not have asked for"), std::string::npos);
+  Fleet without_the_first = fleet;
+  std::erase_if(without_the_first.journal.attempts, [](const Attempt& attempt) { return attempt.step.ends_with(".t001"); });
+  EXPECT_NE(refusal(without_the_first).find("which its search would not have asked for"), std::string::npos);
+}
+
+TEST(searches_refused, a_test_that_was_made_until_it_pleased) {
+  Fleet fleet({kWhole}, 8, with("n3"));
+  fleet.search();
+  fleet.journal.attempts.push_back(fleet.journal.attempts.back());
+  fleet.journal.attempts.back().number = 2;
+  EXPECT_NE(refusal(fleet).find(" twice"), std::string::npos) << refusal(fleet);
+}
+
+TEST(searches_refused, tests_where_no_search_was_planned) {
+  Fleet fleet({kWhole}, 8, with("n3"));
+  fleet.search();
+  fleet.plan.searches.clear();
+  EXPECT_NE(refusal(fleet).find("which its search would not have asked for"), std::string::npos);
+}
+
+TEST(planned_searches, a_budget_is_frozen_for_each_group_and_two_nodes_have_none) {
+  const Plan plan = *make_plan(fixture::profile({kByRack, kWhole, kAlone, kPairs}), fixture::site(5), fixture::programs(), {});
+  ASSERT_EQ(plan.searches.size(), 3U);
+  EXPECT_EQ(plan.searches[0].budget, test_budget(3));
+  EXPECT_EQ(plan.searches[1].budget, 0U);
+  EXPECT_EQ(plan.searches[1].reason, "of two nodes alone nobody can tell which it is");
+  EXPECT_EQ(plan.searches[2].budget, test_budget(5));
+  EXPECT_EQ(read_plan(plan_text(plan), "p")->searches.size(), 3U);
+}
+
+TEST(planned_searches, a_rehearsal_has_none_and_neither_has_who_wants_none) {
+  EXPECT_TRUE(make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {.quick = true})->searches.empty());
+  const Plan without = *make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {.localise = false});
+  EXPECT_TRUE(without.searches.empty());
+  EXPECT_FALSE(read_plan(plan_text(without), "p")->localise);
+}
+
+TEST(planned_searches, a_budget_that_was_edited_is_refused) {
+  std::string text = plan_text(*make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {}));
+  const std::string budget = "\"budget\": " + std::to_string(test_budget(5));
+  ASSERT_NE(text.find(budget), std::string::npos);
+  text.replace(text.find(budget), budget.size(), "\"budget\": 999");
+  EXPECT_FALSE(read_plan(text, "p"));
+}
+
+TEST(pair_matrix, a_node_that_is_short_with_every_partner_is_named) {
+  const auto verdict = Fleet({kPairs}, 6, with("n3")).judged();
+  ASSERT_EQ(verdict->localised.size(), 1U);
+  EXPECT_EQ(verdict->localised[0].state, "found");
+  ASSERT_EQ(verdict->localised[0].culprits.size(), 1U);
+  EXPECT_EQ(verdict->localised[0].culprits[0].nodes, Names{"n3"});
+  EXPECT_EQ(verdict->localised[0].culprits[0].tests.size(), 5U);
+  EXPECT_NE(verdict->reason.find("At fault: node n3."), std::string::npos) << verdict->reason;
+}
+
+TEST(pair_matrix, two_bad_nodes_of_four_do_not_drag_the_good_ones_along) {
+  const auto verdict = Fleet({kPairs}, 4, [](const Names& nodes) { return holds(nodes, "n1") || holds(nodes, "n2"); }).judged();
+  std::set<std::string> named;
+  for (const auto& culprit : verdict->localised.at(0).culprits) named.insert(culprit.nodes.begin(), culprit.nodes.end());
+  EXPECT_EQ(named, (std::set<std::string>{"n1", "n2"}));
+}
+
+TEST(pair_matrix, a_pair_whose_ends_are_good_with_others_is_named_as_a_pair) {
+  const auto verdict = Fleet({kPairs}, 6, with_both("n2", "n5")).judged();
+  ASSERT_EQ(verdict->localised.at(0).culprits.size(), 1U);
+  EXPECT_EQ(verdict->localised[0].culprits[0].fault, "pair");
+  EXPECT_EQ(verdict->localised[0].culprits[0].nodes, (Names{"n2", "n5"}));
+}
+
+TEST(pair_matrix, what_lies_within_the_guard_band_supports_an_accusation_and_makes_none) {
+  const auto unsure = [](const Fleet& fleet, std::size_t sure) {
+    auto results = fleet.judged()->results;
+    std::size_t failed = 0;
+    for (auto& result : results) {
+      if (result.outcome == Outcome::fail && failed++ >= sure) result.outcome = Outcome::conditional_fail;
+    }
+    return localise_pairs(fleet.plan, results).at(0);
+  };
+  const auto pair = unsure(Fleet({kPairs}, 6, with_both("n2", "n5")), 0);
+  EXPECT_TRUE(pair.culprits.empty());
+  EXPECT_EQ(pair.state, "undecided");
+  EXPECT_EQ(pair.reason, "1 of 15 pairs fall short; 1 of them so little that the measurement cannot tell, which accuses nobody.");
+  EXPECT_TRUE(unsure(Fleet({kPairs}, 6, with("n3")), 0).culprits.empty());
+  const auto node = unsure(Fleet({kPairs}, 6, with("n3")), 1);
+  ASSERT_EQ(node.culprits.size(), 1U) << "one that is sure, and four that agree with it";
+  EXPECT_EQ(node.culprits[0].nodes, Names{"n3"});
+}
+
+TEST(pair_matrix, where_every_pair_is_short_nobody_is_accused) {
+  const auto verdict = Fleet({kPairs}, 5, [](const Names&) { return true; }).judged();
+  EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
+  EXPECT_EQ(verdict->localised[0].state, "undecided");
+  EXPECT_EQ(verdict->localised[0].undecided.size(), 5U);
+}
+
+TEST(pair_matrix, one_round_of_pairs_does_not_tell_which_of_two_it_is) {
+  constexpr const char* kOneRound = R"({"probe": "fabric", "scope": "pair", "rounds": 1, "limit": {"at_least": 100, "unit": "B/s"}})";
+  const auto verdict = Fleet({kOneRound}, 6, with("n3")).judged();
+  EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
+  EXPECT_EQ(verdict->localised[0].undecided.size(), 2U);
+}
+
+TEST(verdict, who_was_found_is_written_and_read_back) {
+  const auto verdict = Fleet({kWhole, kPairs}, 6, with("n3")).search().judged();
+  const std::string text = verdict_text(*verdict);
+  const auto again = read_verdict(text, "verdict.json");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(verdict_text(*again), text);
+  EXPECT_EQ(again->localised.size(), 2U);
+}
+
+}  // namespace assay

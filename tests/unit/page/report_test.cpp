@@ -1,0 +1,123 @@
+// The report: numbers that are not rounded across limits, texts that cannot break out, bytes that do not change.
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/files/digest.h"
+#include "reports/evidence/evidence_files.h"
+#include "reports/figures/html.h"
+#include "reports/figures/plot.h"
+#include "reports/figures/scale.h"
+#include "reports/page/render.h"
+#include "reports/page/style.h"
+#include "tests/unit/run_fixture.h"
+
+namespace assay {
+namespace {
+
+std::string rendered(fixture::Kind kind, const std::string& self_signed = "") {
+  const fixture::TemporaryFolder folder;
+  fixture::make_run(folder.path(), kind);
+  const auto files = read_evidence_files(folder.path()).value();
+  return render_html(report_content(examine(files).value(), evidence_in(files), self_signed));
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+TEST(Escape, leaves_nothing_that_html_or_the_reading_direction_takes_up) {
+  EXPECT_EQ(escape("<a href=\"x\">'&'</a>"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
+  EXPECT_EQ(escape("a\u202Eb\u2066c\u200F"), "a[U+202E]b[U+2066]c[U+200F]");
+  EXPECT_EQ(escape(std::string("\x1b[2J\0x", 6)), "[U+001B][2J[U+0000]x");
+  EXPECT_EQ(escape("µ – ✓ 😀"), "µ – ✓ 😀");
+}
+
+TEST(Scale, a_value_is_never_rounded_onto_or_across_its_limit) {
+  const double just_below[] = {4.4999e11, 4.5e11};
+  const Scale scale = scale_for(just_below, "B/s");
+  EXPECT_EQ(scale.text(4.4999e11), "449.99 GB/s");
+  EXPECT_EQ(scale.text(4.5e11), "450.00 GB/s");
+  const double nearly[] = {449999999999.0, 4.5e11};
+  EXPECT_EQ(scale_for(nearly, "B/s").text(449999999999.0), "449.999999999 GB/s");
+  const double apart[] = {4.62e11, 4.5e11};
+  EXPECT_EQ(scale_for(apart, "B/s").text(4.62e11), "462.0 GB/s");
+}
+
+TEST(Scale, prefixes_suit_the_unit) {
+  const auto text = [](double value, const char* unit) { return scale_for(std::span(&value, 1), unit).text(value); };
+  EXPECT_EQ(text(8.41e-5, "s"), "84.10 µs");
+  EXPECT_EQ(text(1200, "s"), "1200 s");
+  EXPECT_EQ(text(1.312e15, "FLOP/s"), "1.312 PFLOP/s");
+  EXPECT_EQ(text(0.8123, "1"), "0.8123");
+  EXPECT_EQ(text(0, "1"), "0");
+  EXPECT_EQ(text(250, "W"), "250.0 W");
+  EXPECT_EQ(exact_text(4.5e11, "B/s"), "450000000000 B/s");
+  EXPECT_EQ(percent(0.05), "5 %");
+  EXPECT_EQ(percent(1e-9), "< 0.001 %");
+  EXPECT_EQ(percent(-0.0421), "-4.21 %");
+}
+
+TEST(Plot, axis_marks_are_round_and_inside) {
+  EXPECT_EQ(axis_marks(0, 10), (std::vector<double>{0, 2, 4, 6, 8, 10}));
+  EXPECT_EQ(axis_marks(4.31e11, 4.66e11).size(), 7U);
+}
+
+TEST(Plot, equal_samples_and_no_limit_still_draw) {
+  const Plot plot{.title = "errors",
+                  .unit = "1",
+                  .rows = {{.label = "n01", .samples = {0, 0, 0}, .value = 0, .outcome = "pass", .passes = true}}};
+  EXPECT_FALSE(contains(strip_plot(plot), "nan"));
+  EXPECT_FALSE(contains(strip_plot(plot), "inf"));
+  EXPECT_FALSE(contains(distribution_plot(plot), "nan"));
+}
+
+TEST(Report, has_no_script_and_no_reference_to_anything_outside) {
+  for (const auto kind : {fixture::Kind::accepted, fixture::Kind::mixed}) {
+    const std::string html = rendered(kind);
+    for (const char* bad : {"<script", "<link", "<img", "<iframe", "@import", "url(http",
+                            "src=", "href=", "javascript:", "onload", "onerror"}) {
+      EXPECT_FALSE(contains(html, bad)) << bad;
+    }
+    EXPECT_TRUE(contains(html, "default-src 'none'"));
+  }
+}
+
+TEST(Report, shows_what_a_hostile_node_sent_as_text) {
+  const std::string html = rendered(fixture::Kind::mixed);
+  EXPECT_TRUE(contains(html, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;[U+202E]evil"));
+  EXPECT_FALSE(contains(html, "\u202E"));
+}
+
+TEST(Report, states_every_outcome_in_words_and_lists_every_attempt) {
+  const std::string html = rendered(fixture::Kind::mixed);
+  for (const char* part :
+       {">pass<", ">conditional pass<", ">conditional fail<", ">fail<", ">inconclusive<", ">not measured<", ">error<",
+        "killed by signal 11", "interrupted", "assay was killed while it ran",
+        "the probe example_drive is not part of this build", "NOT MET", "450000000000 B/s", "REJECTED"}) {
+    EXPECT_TRUE(contains(html, part)) << part;
+  }
+}
+
+TEST(Report, says_in_large_letters_who_did_not_sign) {
+  EXPECT_FALSE(contains(rendered(fixture::Kind::accepted), "SELF-SIGNED"));
+  EXPECT_TRUE(contains(rendered(fixture::Kind::accepted, sha256("key")), "<div class=\"word\">SELF-SIGNED</div>"));
+}
+
+TEST(Report, a_footer_that_could_leave_its_css_string_is_left_out) {
+  EXPECT_TRUE(contains(style_sheet("Report 5f0c"), "content: \"Report 5f0c\""));
+  EXPECT_TRUE(contains(style_sheet("x\"; } body { display: none } /*"), "content: \"\""));
+}
+
+/// The digests of both reports. When they change while kRenderer does not, old dossiers of this build's number are
+/// refused: raise the number in kRenderer, then bless.
+TEST(Report, bytes_are_those_of_this_renderer) {
+  const std::string now = std::string(kRenderer) + "\naccepted " +
+                          sha256(rendered(fixture::Kind::accepted, sha256("key"))) + "\nmixed " +
+                          sha256(rendered(fixture::Kind::mixed)) + "\n";
+  const std::string golden = std::string(ASSAY_GOLDEN) + "/report.txt";
+  if (std::getenv("ASSAY_BLESS") != nullptr) fixture::write(golden, now);
+  EXPECT_EQ(fixture::read(golden), now)
+      << "raise the number in kRenderer when the bytes must change, then run with ASSAY_BLESS=1";
+}
+
+}  // namespace
+}  // namespace assay

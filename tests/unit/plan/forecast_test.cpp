@@ -1,0 +1,80 @@
+// How long what is left will take.
+#include "orchestrator/plan/forecast.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/fixture.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* kAlone = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
+constexpr const char* kPairs = R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}})";
+constexpr const char* kWhole = R"({"probe": "fabric", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})";
+constexpr double kStep_s = 10;  // what the fixture's probes say of themselves
+
+Plan plan_of(const std::vector<std::string>& requirements, int nodes, std::optional<double> cap_w = {}) {
+  Profile profile = fixture::profile(requirements);
+  Site site = fixture::site(nodes);
+  profile.power_w = 100;
+  site.power_cap_w = cap_w;
+  return *make_plan(profile, site, fixture::programs(), {});
+}
+
+}  // namespace
+
+TEST(forecast, nodes_work_side_by_side_pairs_round_by_round_and_the_whole_after_all) {
+  const Plan plan = plan_of({kAlone, kPairs, kWhole}, 4);
+  EXPECT_EQ(Forecast(plan).remaining_s(0), (1 + 3 + 1) * kStep_s);
+}
+
+TEST(forecast, a_running_step_counts_with_what_is_left_of_it_and_an_ended_one_not_at_all) {
+  const Plan plan = plan_of({kAlone}, 1);
+  Forecast forecast(plan);
+  forecast.begin(plan.steps[0], 100);
+  EXPECT_EQ(forecast.remaining_s(104), 6);
+  EXPECT_EQ(forecast.remaining_s(200), 0);
+  forecast.end(plan.steps[0].id);
+  EXPECT_EQ(forecast.remaining_s(101), 0);
+}
+
+TEST(forecast, a_step_that_never_begins_takes_no_time) {
+  const Plan plan = plan_of({kAlone, kWhole}, 2);
+  Forecast forecast(plan);
+  forecast.end("0003-fabric-cluster");
+  EXPECT_EQ(forecast.remaining_s(0), kStep_s);
+}
+
+TEST(forecast, a_power_cap_makes_it_longer) {
+  EXPECT_EQ(Forecast(plan_of({kAlone}, 8, 800)).remaining_s(0), kStep_s);
+  EXPECT_EQ(Forecast(plan_of({kAlone}, 8, 200)).remaining_s(0), 4 * kStep_s);
+}
+
+TEST(forecast, extra_tests_come_on_top) {
+  const Plan plan = plan_of({kAlone}, 1);
+  Forecast forecast(plan);
+  forecast.end(plan.steps[0].id);
+  forecast.tests_left(7, kStep_s);
+  EXPECT_EQ(forecast.remaining_s(0), 7 * kStep_s);
+}
+
+TEST(power, steps_know_what_their_nodes_draw_together) {
+  const Plan plan = plan_of({kAlone, R"({"probe": "fabric", "scope": "cluster", "power_w": 250, "limit": {"at_least": 100, "unit": "B/s"}})"}, 3, 800);
+  EXPECT_EQ(plan.steps[0].power_w, 100);
+  EXPECT_EQ(plan.steps[3].power_w, 750);
+  const auto again = read_plan(plan_text(plan), "p");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->steps[3].power_w, 750);
+  EXPECT_EQ(again->site.power_cap_w, 800);
+}
+
+TEST(power, a_step_over_the_cap_by_itself_cannot_be_planned) {
+  Profile profile = fixture::profile({kWhole});
+  Site site = fixture::site(3);
+  site.power_cap_w = 250;
+  EXPECT_NE(make_plan(profile, site, fixture::programs(), {}).error().text().find("profile p: power_w: is missing"), std::string::npos);
+  profile.power_w = 100;
+  EXPECT_NE(make_plan(profile, site, fixture::programs(), {}).error().text().find("the step 0001-fabric-cluster alone draws 300 W on 3 nodes by design"), std::string::npos);
+}
+
+}  // namespace assay

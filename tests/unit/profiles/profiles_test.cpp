@@ -1,0 +1,135 @@
+// The profiles that come with assay: honest about their sources, and plannable with the probes of this build.
+#include <algorithm>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/plan/plan.h"
+#include "orchestrator/plan/programs.h"
+#include "probes/core/units.h"
+
+namespace assay {
+namespace {
+
+/// A built-in profile, read; a fault of it fails the test with its coordinates.
+Profile built_in(const std::string& name) {
+  auto profile = read_profile(embedded_profile(name).value(), name, embedded_profile);
+  if (!profile) throw std::runtime_error(profile.error().text());
+  return *profile;
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const auto& [name, text] : embedded_profiles()) all.push_back(name);
+  return all;
+}
+
+Site two_nodes() {
+  const auto site = read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": [
+      {"name": "n1", "launcher": "local"}, {"name": "n2", "launcher": "ssh", "address": "n2.example", "host_key": "ssh-ed25519 AAAA"}]})", "s.json");
+  if (!site) throw std::runtime_error(site.error().text());
+  return *site;
+}
+
+const std::vector<Program>& programs() {
+  static const auto kPrograms = find_programs(ASSAY_PROBES);
+  if (!kPrograms) throw std::runtime_error(kPrograms.error().text());
+  return *kPrograms;
+}
+
+Plan planned(const std::string& name) {
+  auto plan = make_plan(built_in(name), two_nodes(), programs(), {});
+  if (!plan) throw std::runtime_error(plan.error().text());
+  return *plan;
+}
+
+/// Requirement ids of `profile` for which `wrong` holds.
+std::string ids_where(const Profile& profile, const std::function<bool(const Requirement&)>& wrong) {
+  std::string ids;
+  for (const auto& requirement : profile.requirements) ids += wrong(requirement) ? requirement.id + " " : "";
+  return ids;
+}
+
+/// Whether `list` ("1GiB,8GiB") has the size that `at` names.
+bool has_size(const std::string& list, const Value& at) {
+  std::istringstream parts(list);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const auto size = parse_bytes(part);
+    if (size && Value(std::int64_t(size->count)) == at) return true;
+  }
+  return false;
+}
+
+class BuiltIn : public testing::TestWithParam<std::string> {};
+
+}  // namespace
+
+TEST_P(BuiltIn, every_limit_tells_document_figure_and_method) {
+  EXPECT_EQ(ids_where(built_in(GetParam()), [](const Requirement& requirement) {
+    const auto& source = requirement.source;
+    return source.document.empty() || source.figure.empty() || source.method.empty();
+  }), "");
+}
+
+TEST_P(BuiltIn, every_peak_tells_document_figure_and_method) {
+  for (const auto& [name, peak] : built_in(GetParam()).peaks) {
+    EXPECT_FALSE(peak.source.document.empty() || peak.source.figure.empty() || peak.source.method.empty()) << name;
+  }
+}
+
+TEST_P(BuiltIn, nothing_required_rests_on_an_unsourced_figure) {
+  const auto profile = built_in(GetParam());
+  EXPECT_EQ(ids_where(profile, [&](const Requirement& requirement) {
+    const bool by_peak = requirement.limit.reference == Reference::peak && profile.peaks.at(requirement.limit.name).source.status == "unsourced";
+    return requirement.required && (requirement.source.status == "unsourced" || by_peak);
+  }), "");
+}
+
+TEST_P(BuiltIn, the_choices_of_this_suite_are_not_passed_off_as_sourced) {
+  EXPECT_EQ(ids_where(built_in(GetParam()), [](const Requirement& requirement) {
+    const bool count = requirement.limit.at_most && *requirement.limit.at_most == 0;  // none tolerated: the definition itself
+    return requirement.source.document.starts_with("assay,") && requirement.source.status == "sourced" && !count;
+  }), "");
+}
+
+TEST_P(BuiltIn, it_plans_on_two_nodes_with_the_probes_of_this_build) {
+  const auto plan = planned(GetParam());
+  EXPECT_GE(plan.coverage.size(), built_in(GetParam()).requirements.size());
+}
+
+TEST_P(BuiltIn, coordinates_are_among_the_sizes_asked_for) {
+  EXPECT_EQ(ids_where(built_in(GetParam()), [](const Requirement& requirement) {
+    if (!requirement.at.contains("size")) return false;
+    const auto sizes = requirement.parameters.find("sizes");
+    return requirement.at.size() != 1 || sizes == requirement.parameters.end() || !std::holds_alternative<std::string>(sizes->second) ||
+           !has_size(std::get<std::string>(sizes->second), requirement.at.at("size"));
+  }), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(profiles, BuiltIn, testing::ValuesIn(names()), [](const auto& test) {
+  std::string name = test.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+TEST(profiles, design_data_without_probes_is_planned_as_missing_by_name) {
+  const auto plan = planned("amd-mi300x");
+  const auto reason_of = [&](const std::string& requirement) {
+    const auto cell = std::ranges::find(plan.coverage, requirement, &Cell::requirement);
+    return cell == plan.coverage.end() ? "no cell" : cell->reason;
+  };
+  EXPECT_EQ(reason_of("hip_gemm.bf16.throughput"), "the probe hip_gemm is not part of this build");
+  EXPECT_EQ(reason_of("hbm.triad.bandwidth"), "the probe hip_hbm_bandwidth is not part of this build");
+  EXPECT_EQ(reason_of("two_node.all_reduce.16gib.busbw"), "the probe rccl_collective is not part of this build");
+}
+
+TEST(profiles, a_node_without_probes_for_its_accelerators_cannot_be_accepted_by_what_is_left) {
+  for (const char* name : {"amd-mi300x", "ascend-910c"}) {
+    const auto plan = planned(name);
+    EXPECT_TRUE(std::ranges::any_of(plan.coverage, [&](const Cell& cell) {
+      return cell.step.empty() && plan.requirement(cell.requirement)->required && plan.requirement(cell.requirement)->scope == "gpu";
+    })) << name;
+  }
+}
+
+}  // namespace assay
