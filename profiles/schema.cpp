@@ -92,7 +92,8 @@ std::optional<InputError> member_problem(const json& value, const json& rule, co
   for (const auto& name : rule.value("required", json::array())) {
     if (value.contains(name.get<std::string>())) continue;
     const auto& missing = rule.at("properties").at(name.get<std::string>());
-    return InputError{path, fmt::format("the field '{}' is missing", name.get<std::string>()), missing.value("description", "")};
+    return InputError{path, fmt::format("the field '{}' is missing", name.get<std::string>()),
+                      missing.value("description", "")};
   }
   return std::nullopt;
 }
@@ -135,7 +136,8 @@ std::optional<InputError> check_schema(const json& document, const std::string& 
     deepest = std::move(place);
     said = error.description;
   }
-  return worded(*deepest.value, schema_at(deepest.keys, rules), deepest.path.empty() ? where : where + ": " + deepest.path, said);
+  return worded(*deepest.value, schema_at(deepest.keys, rules),
+                deepest.path.empty() ? where : where + ": " + deepest.path, said);
 }
 
 }  // namespace assay

@@ -30,12 +30,17 @@ constexpr const char* kRoot = "assay-" ASSAY_VERSION;
 constexpr std::array<const char*, 2> kLibraries = {"libcublasLt.so.13", "libnccl.so.2"};
 
 /// Where the CUDA Toolkit and the distributions' packages put them.
-constexpr std::array<const char*, 7> kLibraryFolders = {
-    "/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-    "/usr/lib64", "/usr/lib", "/usr/local/lib"};
+constexpr std::array<const char*, 7> kLibraryFolders = {"/usr/local/cuda/lib64",
+                                                        "/usr/local/cuda/lib",
+                                                        "/usr/lib/x86_64-linux-gnu",
+                                                        "/usr/lib/aarch64-linux-gnu",
+                                                        "/usr/lib64",
+                                                        "/usr/lib",
+                                                        "/usr/local/lib"};
 
 constexpr const char* kReadme =
-    "assay " ASSAY_VERSION ", packed by `assay bundle`.\n"
+    "assay " ASSAY_VERSION
+    ", packed by `assay bundle`.\n"
     "\n"
     "Check:    sha256sum -c SHA256SUMS\n"
     "Look:     bin/assay list\n"
@@ -47,7 +52,8 @@ constexpr const char* kReadme =
 
 constexpr const char* kNotice =
     "The libraries in this folder are NVIDIA's and are not part of assay; its licence does not cover them.\n"
-    "libcublasLt comes under the licence agreement of the CUDA Toolkit, libnccl under the licence of NCCL. Whoever passes\n"
+    "libcublasLt comes under the licence agreement of the CUDA Toolkit, libnccl under the licence of NCCL. Whoever "
+    "passes\n"
     "this bundle on answers for keeping to them:\n"
     "  https://docs.nvidia.com/cuda/eula/\n"
     "  https://github.com/NVIDIA/nccl/blob/master/LICENSE.txt\n";
@@ -58,10 +64,13 @@ std::string message(const std::error_code& error) { return error.message(); }
 bool is_elf(const fs::path& file) {
   std::array<char, 4> magic{};
   std::ifstream(file, std::ios::binary).read(magic.data(), magic.size());
-  return std::string_view(magic.data(), magic.size()) == "\x7f" "ELF";
+  return std::string_view(magic.data(), magic.size()) ==
+         "\x7f"
+         "ELF";
 }
 
-/// The library from the folders that were named, or from the usual places when none was: whoever names one means that copy.
+/// The library from the folders that were named, or from the usual places when none was: whoever names one means that
+/// copy.
 std::expected<BundleFile, InputError> library(const std::string& soname, const std::vector<std::string>& named) {
   const std::vector<std::string> usual(kLibraryFolders.begin(), kLibraryFolders.end());
   const auto& folders = named.empty() ? usual : named;
@@ -71,23 +80,29 @@ std::expected<BundleFile, InputError> library(const std::string& soname, const s
     const fs::path real = fs::canonical(file, error);  // the name is often a link to the version
     if (error) continue;
     if (is_elf(real)) return BundleFile{.name = "lib/assay/" + soname, .file = real, .text = "", .executable = false};
-    if (!named.empty()) return std::unexpected(InputError{file, "is not a shared library", "name the folder that has the library itself"});
+    if (!named.empty())
+      return std::unexpected(
+          InputError{file, "is not a shared library", "name the folder that has the library itself"});
   }
-  return std::unexpected(InputError{soname, fmt::format("is not in {}", fmt::join(folders, ", ")),
-                                    "name its folder with --library-path; leave --with-libraries out where the nodes have the library"});
+  return std::unexpected(
+      InputError{soname, fmt::format("is not in {}", fmt::join(folders, ", ")),
+                 "name its folder with --library-path; leave --with-libraries out where the nodes have the library"});
 }
 
-std::expected<std::vector<Program>, InputError> chosen(const Installation& installation, const std::vector<std::string>& wanted) {
+std::expected<std::vector<Program>, InputError> chosen(const Installation& installation,
+                                                       const std::vector<std::string>& wanted) {
   auto programs = find_programs(installation.probes);
   if (!programs || wanted.empty()) return programs;
   std::vector<std::string> names;
   for (const auto& program : *programs) names.push_back(program.name);
   for (const auto& name : wanted) {
     if (std::ranges::find(names, name) == names.end()) {
-      return std::unexpected(InputError{"--probe", fmt::format("'{}' is not a probe of this build", name), suggestion(name, names)});
+      return std::unexpected(
+          InputError{"--probe", fmt::format("'{}' is not a probe of this build", name), suggestion(name, names)});
     }
   }
-  std::erase_if(*programs, [&](const Program& program) { return std::ranges::find(wanted, program.name) == wanted.end(); });
+  std::erase_if(*programs,
+                [&](const Program& program) { return std::ranges::find(wanted, program.name) == wanted.end(); });
   return programs;
 }
 
@@ -154,27 +169,41 @@ std::optional<InputError> archive(const fs::path& staging, const fs::path& file)
   const std::string tar = find_in_path("tar");
   if (tar.empty()) return InputError{"tar", "is not installed", "install GNU tar, or name a folder with --out"};
   // `name` sorts by bytes; ustar knows nothing of the machine, and holds files of up to 8 GiB.
-  const auto done = run_child(tar, {"--create", "--file=" + file.string(), "--format=ustar", "--sort=name", "--mtime=@0", "--owner=0", "--group=0",
-                                    "--numeric-owner", "--directory=" + staging.string(), kRoot}, kTarDeadline);
+  const auto done = run_child(tar,
+                              {"--create", "--file=" + file.string(), "--format=ustar", "--sort=name", "--mtime=@0",
+                               "--owner=0", "--group=0", "--numeric-owner", "--directory=" + staging.string(), kRoot},
+                              kTarDeadline);
   if (!done) return done.error();
-  if (done->exit_code != 0) return InputError{tar, fmt::format("ended with exit code {}", done->exit_code), "GNU tar 1.28 or later is needed, and room for the archive"};
+  if (done->exit_code != 0)
+    return InputError{tar, fmt::format("ended with exit code {}", done->exit_code),
+                      "GNU tar 1.28 or later is needed, and room for the archive"};
   return std::nullopt;
 }
 
 }  // namespace
 
-std::expected<std::vector<BundleFile>, InputError> bundle_files(const Installation& installation, const BundleRequest& request) {
+std::expected<std::vector<BundleFile>, InputError> bundle_files(const Installation& installation,
+                                                                const BundleRequest& request) {
   const auto programs = chosen(installation, request.probes);
   if (!programs) return std::unexpected(programs.error());
   std::vector<BundleFile> files;
   for (const char* name : {"assay", "assay-node", "assay-report"}) {
-    files.push_back({.name = fmt::format("bin/{}", name), .file = fs::path(installation.binaries) / name, .text = "", .executable = true});
+    files.push_back({.name = fmt::format("bin/{}", name),
+                     .file = fs::path(installation.binaries) / name,
+                     .text = "",
+                     .executable = true});
   }
   for (const auto& program : *programs) {
-    files.push_back({.name = fmt::format("libexec/assay/probes/{}", fs::path(program.path).filename().string()), .file = program.path, .text = "", .executable = true});
+    files.push_back({.name = fmt::format("libexec/assay/probes/{}", fs::path(program.path).filename().string()),
+                     .file = program.path,
+                     .text = "",
+                     .executable = true});
   }
   for (const auto& [name, text] : embedded_documents()) {
-    files.push_back({.name = fmt::format("share/assay/profiles/{}.json", name), .file = {}, .text = std::string(text), .executable = false});
+    files.push_back({.name = fmt::format("share/assay/profiles/{}.json", name),
+                     .file = {},
+                     .text = std::string(text),
+                     .executable = false});
   }
   if (request.with_libraries) {
     for (const char* soname : kLibraries) {
@@ -188,7 +217,8 @@ std::expected<std::vector<BundleFile>, InputError> bundle_files(const Installati
   files.push_back({.name = "VERSION", .file = {}, .text = ASSAY_VERSION "\n", .executable = false});
   for (const auto& one : files) {
     if (std::error_code error; !one.file.empty() && !fs::is_regular_file(one.file, error)) {
-      return std::unexpected(InputError{one.file, error ? message(error) : "is not a file", "a bundle is made from a whole installation: build or install all of assay"});
+      return std::unexpected(InputError{one.file, error ? message(error) : "is not a file",
+                                        "a bundle is made from a whole installation: build or install all of assay"});
     }
   }
   std::ranges::sort(files, {}, &BundleFile::name);
@@ -200,11 +230,14 @@ std::expected<std::vector<BundleFile>, InputError> bundle_files(const Installati
 
 std::expected<void, InputError> write_bundle(const std::vector<BundleFile>& files, const fs::path& out) {
   std::error_code error;
-  if (fs::exists(fs::symlink_status(out, error))) return std::unexpected(InputError{out, "exists", "name another --out, or remove it"});
+  if (fs::exists(fs::symlink_status(out, error)))
+    return std::unexpected(InputError{out, "exists", "name another --out, or remove it"});
   const fs::path whole = fs::absolute(out);
   const Staging staging(whole);
   if (staging.path().empty()) {
-    return std::unexpected(InputError{whole.parent_path(), fmt::format("cannot be written: {}", std::generic_category().message(errno)), "name another --out"});
+    return std::unexpected(InputError{whole.parent_path(),
+                                      fmt::format("cannot be written: {}", std::generic_category().message(errno)),
+                                      "name another --out"});
   }
   const fs::path root = staging.path() / kRoot;
   if (auto problem = stage(files, root)) return std::unexpected(*problem);
@@ -214,7 +247,9 @@ std::expected<void, InputError> write_bundle(const std::vector<BundleFile>& file
     if (auto problem = archive(staging.path(), result)) return std::unexpected(*problem);
   }
   fs::rename(result, whole, error);
-  if (error) return std::unexpected(InputError{whole, fmt::format("cannot be written: {}", message(error)), "name another --out"});
+  if (error)
+    return std::unexpected(
+        InputError{whole, fmt::format("cannot be written: {}", message(error)), "name another --out"});
   return {};
 }
 

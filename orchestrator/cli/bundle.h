@@ -25,14 +25,17 @@ struct BundleFile {
   bool executable = false;
 };
 
-/// Every file of the bundle of `installation`, sorted by name, the last one SHA256SUMS over the others, as `sha256sum -c`
-/// reads it. The layout is that of an installation: bin/, libexec/assay/probes/, share/assay/profiles/ and, with libraries,
-/// lib/assay/. Errors: a program that is not there, an unknown probe, a library that is in none of the folders searched.
-std::expected<std::vector<BundleFile>, InputError> bundle_files(const Installation& installation, const BundleRequest& request);
+/// Every file of the bundle of `installation`, sorted by name, the last one SHA256SUMS over the others, as `sha256sum
+/// -c` reads it. The layout is that of an installation: bin/, libexec/assay/probes/, share/assay/profiles/ and, with
+/// libraries, lib/assay/. Errors: a program that is not there, an unknown probe, a library that is in none of the
+/// folders searched.
+std::expected<std::vector<BundleFile>, InputError> bundle_files(const Installation& installation,
+                                                                const BundleRequest& request);
 
-/// Writes `files` to `out`: an archive when the name ends in .tar, with one folder assay-VERSION in it, else that folder
-/// itself. The same files give the same bytes: names sorted, times 0, owner 0, modes 0755 and 0644. `out` must not exist; what is
-/// left unfinished lies beside it under another name and is removed. Errors: `out` exists, or cannot be written; no tar.
+/// Writes `files` to `out`: an archive when the name ends in .tar, with one folder assay-VERSION in it, else that
+/// folder itself. The same files give the same bytes: names sorted, times 0, owner 0, modes 0755 and 0644. `out` must
+/// not exist; what is left unfinished lies beside it under another name and is removed. Errors: `out` exists, or cannot
+/// be written; no tar.
 std::expected<void, InputError> write_bundle(const std::vector<BundleFile>& files, const std::filesystem::path& out);
 
 }  // namespace assay

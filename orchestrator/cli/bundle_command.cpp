@@ -25,7 +25,8 @@ bool is_compressed_name(const std::string& out) {
 int command_bundle(const BundleRequest& request, std::string out, bool dry_run) {
   while (out.size() > 1 && out.ends_with('/')) out.pop_back();
   if (is_compressed_name(out)) {
-    return report_error({"--out", fmt::format("{} is the name of a compressed archive", out), "write a .tar and compress it: `gzip -n FILE.tar`"});
+    return report_error({"--out", fmt::format("{} is the name of a compressed archive", out),
+                         "write a .tar and compress it: `gzip -n FILE.tar`"});
   }
   const auto files = bundle_files(installation(), request);
   if (!files) return report_error(files.error());
@@ -37,7 +38,8 @@ int command_bundle(const BundleRequest& request, std::string out, bool dry_run) 
   if (!dry_run) {
     if (const auto written = write_bundle(*files, out); !written) return report_error(written.error());
   }
-  std::cerr << fmt::format("{} files, {} bytes, {} {}\n", files->size(), bytes, dry_run ? "would be written to" : "written to", out);
+  std::cerr << fmt::format("{} files, {} bytes, {} {}\n", files->size(), bytes,
+                           dry_run ? "would be written to" : "written to", out);
   return kExitAccepted;
 }
 

@@ -11,7 +11,8 @@ struct BundleRequest;
 /// Exit codes of every command: accepted, rejected, bad usage or input, incomplete, verification refused.
 inline constexpr int kExitAccepted = 0, kExitRejected = 1, kExitBadInput = 2, kExitIncomplete = 3;
 
-/// Agents that are started at the same time: an ssh session costs about 0.2 s of CPU; and the most that may be asked for.
+/// Agents that are started at the same time: an ssh session costs about 0.2 s of CPU; and the most that may be asked
+/// for.
 inline constexpr int kFanOut = 32, kMostFanOut = 1024;
 
 /// What the planning commands share.
@@ -61,7 +62,8 @@ int command_list(ListForm form);
 /// Tells everything of one probe.
 int command_describe(const std::string& probe, bool json);
 
-/// Packs this installation into `out`, a folder or a .tar; prints the name of every file in it. With `dry_run` nothing is written.
+/// Packs this installation into `out`, a folder or a .tar; prints the name of every file in it. With `dry_run` nothing
+/// is written.
 int command_bundle(const BundleRequest& request, std::string out, bool dry_run);
 
 }  // namespace assay

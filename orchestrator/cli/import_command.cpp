@@ -21,8 +21,10 @@ namespace fs = std::filesystem;
 /// The run directory that `path` would lie in, or nothing.
 std::optional<std::string> run_around(const std::string& path) {
   std::error_code unknown;  // a folder that cannot be looked into is none of ours
-  for (fs::path folder = fs::weakly_canonical(fs::absolute(path, unknown), unknown).parent_path(); !folder.empty(); folder = folder.parent_path()) {
-    if (fs::exists(folder / "plan.json", unknown) && fs::exists(folder / "journal.jsonl", unknown)) return folder.string();
+  for (fs::path folder = fs::weakly_canonical(fs::absolute(path, unknown), unknown).parent_path(); !folder.empty();
+       folder = folder.parent_path()) {
+    if (fs::exists(folder / "plan.json", unknown) && fs::exists(folder / "journal.jsonl", unknown))
+      return folder.string();
     if (folder == folder.root_path()) break;
   }
   return std::nullopt;
@@ -56,7 +58,8 @@ std::expected<Judged, InputError> judged_run(const std::string& directory) {
 int command_import(const ImportArguments& given) {
   if (!given.out.empty()) {
     if (const auto run = run_around(given.out)) {
-      return report_error({"--out", fmt::format("{} lies in the run {}", given.out, *run), "an imported figure is never evidence of a run: write it elsewhere"});
+      return report_error({"--out", fmt::format("{} lies in the run {}", given.out, *run),
+                           "an imported figure is never evidence of a run: write it elsewhere"});
     }
   }
   std::optional<Judged> run;
@@ -83,11 +86,13 @@ int command_import(const ImportArguments& given) {
     try {
       write_new_durably(given.out, text);
     } catch (const std::system_error& error) {
-      return report_error({"--out", fmt::format("cannot be written: {}", error.what()), "an import is never written over a file"});
+      return report_error(
+          {"--out", fmt::format("cannot be written: {}", error.what()), "an import is never written over a file"});
     }
   }
   std::cout << table << std::flush;
-  std::cerr << fmt::format("{} figures of {} imported, {} things left out; imported figures are never judged\n", figures, given.tool, left_out);
+  std::cerr << fmt::format("{} figures of {} imported, {} things left out; imported figures are never judged\n",
+                           figures, given.tool, left_out);
   if (!std::cout) return report_error({"stdout", "could not be written whole", "check the disk"});
   return kExitAccepted;
 }

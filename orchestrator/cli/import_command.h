@@ -14,9 +14,8 @@ struct ImportArguments {
   std::string beside;   ///< directory of a judged run; empty: none
 };
 
-/// Writes the figures of another tool's outputs as JSON Lines, or beside a run as a table on stdout, with the JSON Lines where `out` says;
-/// nothing is written unless every file is understood whole.
-/// Returns the process's exit code.
+/// Writes the figures of another tool's outputs as JSON Lines, or beside a run as a table on stdout, with the JSON
+/// Lines where `out` says; nothing is written unless every file is understood whole. Returns the process's exit code.
 int command_import(const ImportArguments& given);
 
 }  // namespace assay

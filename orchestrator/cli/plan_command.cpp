@@ -32,19 +32,23 @@ std::string wrapped(const std::string& text) {
 }
 
 std::string described(const Description& probe) {
-  std::string text = fmt::format("{} (revision {}, one {} at a time)\n{}\nmethod\n{}\nsource\n{}", probe.name, probe.revision,
-                                 probe.scope, wrapped(probe.measures), wrapped(probe.method), wrapped(probe.source));
+  std::string text =
+      fmt::format("{} (revision {}, one {} at a time)\n{}\nmethod\n{}\nsource\n{}", probe.name, probe.revision,
+                  probe.scope, wrapped(probe.measures), wrapped(probe.method), wrapped(probe.source));
   if (!probe.needs.empty()) text += "\nneeds\n" + wrapped(probe.needs);
   text += "\nparameters\n";
   for (const auto& parameter : probe.parameters) {
-    text += fmt::format("  {:<22} {}{} [{}{}]\n", parameter.name, parameter.meaning, parameter.unit.empty() ? "" : ", in " + parameter.unit,
-                        parameter.fallback, parameter.quick.empty() ? "" : ", quick " + parameter.quick);
+    text += fmt::format("  {:<22} {}{} [{}{}]\n", parameter.name, parameter.meaning,
+                        parameter.unit.empty() ? "" : ", in " + parameter.unit, parameter.fallback,
+                        parameter.quick.empty() ? "" : ", quick " + parameter.quick);
     if (!parameter.choices.empty()) text += fmt::format("  {:<22}   one of: {}\n", "", parameter.choices);
   }
   text += "\nmetrics\n";
-  for (const auto& metric : probe.metrics) text += fmt::format("  {:<22} {}, in {}, {} is better\n", metric.name, metric.meaning, metric.unit, metric.better);
+  for (const auto& metric : probe.metrics)
+    text += fmt::format("  {:<22} {}, in {}, {} is better\n", metric.name, metric.meaning, metric.unit, metric.better);
   text += "\nconditions\n";
-  for (const auto& condition : probe.conditions) text += fmt::format("  {:<22} {}\n", condition.name, condition.meaning);
+  for (const auto& condition : probe.conditions)
+    text += fmt::format("  {:<22} {}\n", condition.name, condition.meaning);
   return text;
 }
 
@@ -63,7 +67,8 @@ int command_plan(const PlanRequest& request, const std::string& out) {
     return kExitAccepted;
   }
   if (!request.dry_run) write_durably(out, text);
-  std::cerr << plan_summary(prepared->plan) << (request.dry_run ? "nothing was written\n" : fmt::format("written to {}\n", out));
+  std::cerr << plan_summary(prepared->plan)
+            << (request.dry_run ? "nothing was written\n" : fmt::format("written to {}\n", out));
   return kExitAccepted;
 }
 
@@ -81,7 +86,8 @@ int command_list(ListForm form) {
     std::cout << all.dump(1) << '\n';
     return kExitAccepted;
   }
-  for (const auto& program : *programs) std::cout << fmt::format("{:<24} {}\n", program.name, program.description.measures);
+  for (const auto& program : *programs)
+    std::cout << fmt::format("{:<24} {}\n", program.name, program.description.measures);
   return kExitAccepted;
 }
 

@@ -36,7 +36,9 @@ std::string fresh_directory_name() {
 std::string machine_key_path() {
   const char* state = std::getenv("XDG_STATE_HOME");
   const char* home = std::getenv("HOME");
-  const fs::path base = state != nullptr && *state != '\0' ? fs::path(state) : fs::path(home != nullptr ? home : "/root") / ".local/state";
+  const fs::path base = state != nullptr && *state != '\0'
+                            ? fs::path(state)
+                            : fs::path(home != nullptr ? home : "/root") / ".local/state";
   return base / "assay/machine.key";
 }
 
@@ -46,7 +48,9 @@ std::expected<std::string, InputError> call_report(const std::vector<std::string
   if (!child) return std::unexpected(child.error());
   if (child->output.ends_with('\n')) child->output.pop_back();
   if (child->exit_code == 0) return child->output;
-  return std::unexpected(InputError{"assay-report " + arguments.front(), fmt::format("ended with exit code {}", child->exit_code), "its own message stands above"});
+  return std::unexpected(InputError{"assay-report " + arguments.front(),
+                                    fmt::format("ended with exit code {}", child->exit_code),
+                                    "its own message stands above"});
 }
 
 /// Writes report and dossier; says in the report when the key is this machine's own.
@@ -68,9 +72,12 @@ std::expected<void, InputError> report_and_sign(const std::string& directory, co
   for (const auto& arguments : {report, sign}) {
     if (auto done = call_report(arguments); !done) return std::unexpected(done.error());
   }
-  std::cerr << fmt::format("report   {}/report.html\ndossier  {}/dossier\nverify   assay-report verify {}/dossier --key {}.pub{}\n", directory,
-                           directory, directory, file,
-                           self_signed ? "\n         SELF-SIGNED with this machine's own key: it proves that nothing was changed, not who measured" : "");
+  std::cerr << fmt::format(
+      "report   {}/report.html\ndossier  {}/dossier\nverify   assay-report verify {}/dossier --key {}.pub{}\n",
+      directory, directory, directory, file,
+      self_signed
+          ? "\n         SELF-SIGNED with this machine's own key: it proves that nothing was changed, not who measured"
+          : "");
   return {};
 }
 
@@ -78,7 +85,12 @@ int finish(const std::string& directory, bool json) {
   const auto verdict = judge_directory(directory);
   if (!verdict) return report_error(verdict.error());
   if (json) {
-    std::cout << nlohmann::ordered_json{{"event", "verdict"}, {"directory", directory}, {"overall", to_string(verdict->overall)}, {"reason", verdict->reason}}.dump() << std::endl;
+    std::cout << nlohmann::ordered_json{{"event", "verdict"},
+                                        {"directory", directory},
+                                        {"overall", to_string(verdict->overall)},
+                                        {"reason", verdict->reason}}
+                     .dump()
+              << std::endl;
   } else {
     std::cout << verdict_table(*verdict) << std::flush;
   }
@@ -89,22 +101,26 @@ int finish(const std::string& directory, bool json) {
 std::expected<void, InputError> open_directory(const std::string& directory, const std::string& text) {
   std::error_code error;
   if (fs::exists(directory) && !fs::is_empty(directory, error)) {
-    return std::unexpected(InputError{directory, "exists and is not empty", "name another --out, or `assay run --resume` to go on with an interrupted run"});
+    return std::unexpected(InputError{directory, "exists and is not empty",
+                                      "name another --out, or `assay run --resume` to go on with an interrupted run"});
   }
   try {
     write_durably(directory + "/plan.json", text);
   } catch (const std::system_error& failure) {
-    return std::unexpected(InputError{directory, fmt::format("cannot be written: {}", failure.what()), "name another --out"});
+    return std::unexpected(
+        InputError{directory, fmt::format("cannot be written: {}", failure.what()), "name another --out"});
   }
   return {};
 }
 
-int run_then_judge(const std::string& directory, const std::vector<Program>& programs, bool resume, const RunWish& wish) {
+int run_then_judge(const std::string& directory, const std::vector<Program>& programs, bool resume,
+                   const RunWish& wish) {
   const auto end = carry_out(directory, programs, resume, wish);
   if (!end) return report_error(end.error());
   const int code = finish(directory, wish.json);
   if (*end != RunEnd::finished) {
-    std::cerr << fmt::format("{}; go on with: assay run --resume {}\n", *end == RunEnd::interrupted ? "interrupted" : "stopped before its end", directory);
+    std::cerr << fmt::format("{}; go on with: assay run --resume {}\n",
+                             *end == RunEnd::interrupted ? "interrupted" : "stopped before its end", directory);
   }
   return code;
 }
@@ -121,7 +137,8 @@ int command_accept(const PlanRequest& request, const RunWish& wish, std::string 
     std::cerr << fmt::format("would write to {}; nothing was done\n", out);
     return kExitAccepted;
   }
-  if (!key.empty() && !fs::exists(key)) return report_error({"--key", fmt::format("there is no file {}", key), "make one with `assay-report keygen FILE`"});
+  if (!key.empty() && !fs::exists(key))
+    return report_error({"--key", fmt::format("there is no file {}", key), "make one with `assay-report keygen FILE`"});
   if (const auto times = times_of(wish); !times) return report_error(times.error());
   if (auto opened = open_directory(out, plan_text(prepared->plan)); !opened) return report_error(opened.error());
   const int code = run_then_judge(out, prepared->programs, false, wish);
@@ -162,21 +179,29 @@ int command_status(const std::string& directory, bool json) {
   std::map<std::string_view, const Attempt*> last;
   std::set<std::string_view> tests;
   for (const auto& attempt : run->journal.attempts) {
-    if (attempt.is_extra()) tests.insert(attempt.step);
-    else last[attempt.step] = &attempt;
+    if (attempt.is_extra())
+      tests.insert(attempt.step);
+    else
+      last[attempt.step] = &attempt;
   }
   const auto ended = std::ranges::count_if(last, [](const auto& one) { return one.second->outcome != "interrupted"; });
   for (const auto& attempt : run->journal.attempts) ++outcomes[attempt.outcome];
   if (json) {
-    std::cout << nlohmann::ordered_json{{"run_id", run->journal.run_id}, {"finished", run->journal.finished}, {"steps", run->plan.steps.size()},
-                                        {"ended", ended}, {"extra_tests", tests.size()}, {"attempts", outcomes}, {"resumed", run->journal.resumed}}.dump() << '\n';
+    std::cout << nlohmann::ordered_json{{"run_id", run->journal.run_id},   {"finished", run->journal.finished},
+                                        {"steps", run->plan.steps.size()}, {"ended", ended},
+                                        {"extra_tests", tests.size()},     {"attempts", outcomes},
+                                        {"resumed", run->journal.resumed}}
+                     .dump()
+              << '\n';
     return kExitAccepted;
   }
-  std::cout << fmt::format("run {} of plan {}\n{} of {} steps ended, {}\n", run->journal.run_id, run->plan_sha256, ended, run->plan.steps.size(),
+  std::cout << fmt::format("run {} of plan {}\n{} of {} steps ended, {}\n", run->journal.run_id, run->plan_sha256,
+                           ended, run->plan.steps.size(),
                            run->journal.finished ? "the run is finished" : "the run is not finished");
   if (!tests.empty()) std::cout << fmt::format("{} extra tests of searches for who is at fault\n", tests.size());
   for (const auto& [outcome, count] : outcomes) std::cout << fmt::format("  {:<14} {}\n", outcome, count);
-  for (const auto& event : run->journal.node_events) std::cout << fmt::format("  node {}: {}\n", event.node, event.reason);
+  for (const auto& event : run->journal.node_events)
+    std::cout << fmt::format("  node {}: {}\n", event.node, event.reason);
   return kExitAccepted;
 }
 

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <iostream>
 
-#include <boost/asio/io_context.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <boost/asio/io_context.hpp>
 
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/stages.h"
@@ -30,33 +30,43 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr Seconds kListDeadline{60};              // for scontrol or kubectl to print a list
+constexpr Seconds kListDeadline{60};  // for scontrol or kubectl to print a list
 constexpr const char* kInventory = "health_inventory";
 
 /// What a tool of the place prints.
 std::expected<std::string, InputError> ask(const std::string& tool, const std::vector<std::string>& arguments) {
   const std::string program = find_in_path(tool);
-  if (program.empty()) return std::unexpected(InputError{tool, "is not installed", fmt::format("`assay site --from` asks {} what there is", tool)});
+  if (program.empty())
+    return std::unexpected(
+        InputError{tool, "is not installed", fmt::format("`assay site --from` asks {} what there is", tool)});
   auto printed = run_child(program, arguments, kListDeadline);
   if (!printed) return std::unexpected(printed.error());
-  if (printed->exit_code != 0) return std::unexpected(InputError{tool, fmt::format("ended with exit code {}", printed->exit_code), "its own message stands above"});
+  if (printed->exit_code != 0)
+    return std::unexpected(
+        InputError{tool, fmt::format("ended with exit code {}", printed->exit_code), "its own message stands above"});
   return std::move(printed->output);
 }
 
 std::expected<nlohmann::ordered_json, InputError> document_from(const SiteSource& source) {
   if (source.from == "hostfile" || source.from == "ssh-config") {
-    if (source.file.empty()) return std::unexpected(InputError{"--from " + source.from, "needs a file", fmt::format("assay site --from {} FILE", source.from)});
+    if (source.file.empty())
+      return std::unexpected(
+          InputError{"--from " + source.from, "needs a file", fmt::format("assay site --from {} FILE", source.from)});
     const auto text = read_file(source.file);
     if (!text) return std::unexpected(text.error());
-    return source.from == "hostfile" ? site_from_hostfile(*text, source.file, source.options) : site_from_ssh_config(*text, source.file, source.options);
+    return source.from == "hostfile" ? site_from_hostfile(*text, source.file, source.options)
+                                     : site_from_ssh_config(*text, source.file, source.options);
   }
-  if (!source.file.empty()) return std::unexpected(InputError{"--from " + source.from, "reads no file", "it asks what there is"});
+  if (!source.file.empty())
+    return std::unexpected(InputError{"--from " + source.from, "reads no file", "it asks what there is"});
   if (source.from == "slurm") {
     std::vector<std::string> arguments = {"--oneliner", "show", "nodes"};
     const char* const own = std::getenv("SLURM_JOB_NODELIST");  // inside an allocation: its nodes and no others
     if (own != nullptr && *own != '\0') {
       const auto names = expand_host_list(own);
-      if (!names) return std::unexpected(InputError{"SLURM_JOB_NODELIST", names.error(), "it is Slurm's list of the nodes of this job"});
+      if (!names)
+        return std::unexpected(
+            InputError{"SLURM_JOB_NODELIST", names.error(), "it is Slurm's list of the nodes of this job"});
       arguments.emplace_back(own);
     }
     const auto printed = ask("scontrol", arguments);
@@ -82,7 +92,8 @@ std::expected<std::map<std::string, std::string>, InputError> texts_in(const std
     if (!text) return std::unexpected(text.error());
     texts[entry->path().stem()] = std::move(*text);
   }
-  if (failed) return std::unexpected(InputError{folder, failed.message(), "give a folder with a file NODE.json of every node"});
+  if (failed)
+    return std::unexpected(InputError{folder, failed.message(), "give a folder with a file NODE.json of every node"});
   return texts;
 }
 
@@ -97,7 +108,8 @@ std::expected<Topology, InputError> topology_from(const SiteSource& source, cons
   return topology_from_ibnetdiscover(*text, source.file, site);
 }
 
-/// When the first line of a record was written, in seconds since 1970, by the clock of the node. Nothing when it does not say.
+/// When the first line of a record was written, in seconds since 1970, by the clock of the node. Nothing when it does
+/// not say.
 std::optional<double> seconds_of_first_line(std::string_view output) {
   const auto line = parse_json(output.substr(0, output.find('\n')), "record");
   if (!line || !line->is_object() || !line->contains("time") || !line->at("time").is_string()) return std::nullopt;
@@ -115,7 +127,11 @@ double now_s() { return std::chrono::duration<double>(std::chrono::system_clock:
 asio::awaitable<std::string> take_inventory(Agent& agent, const Program& program, NodeAnswer& answer) {
   const auto delivered = co_await agent.deliver(program.sha256, program.path);
   if (!delivered) co_return "takes no inventory: " + delivered.error().reason;
-  RunRequest request{.id = "site-check", .sha256 = program.sha256, .arguments = {}, .token = "", .deadline = {60},
+  RunRequest request{.id = "site-check",
+                     .sha256 = program.sha256,
+                     .arguments = {},
+                     .token = "",
+                     .deadline = {60},
                      .limits = {.memory = {1ULL << 30}, .output = {16 << 20}, .cpu = {60}}};
   const double before = now_s();
   const RunResult result = co_await agent.run(std::move(request));
@@ -124,7 +140,8 @@ asio::awaitable<std::string> take_inventory(Agent& agent, const Program& program
   const auto record = read_record(result.output, program.description);
   if (!record) co_return "takes no inventory: " + record.error().text();
   answer.facts = facts_of(agent.facts(), &*record);
-  if (const auto there = seconds_of_first_line(result.output)) answer.clock_offset_s = clock_offset(before, *there, after);
+  if (const auto there = seconds_of_first_line(result.output))
+    answer.clock_offset_s = clock_offset(before, *there, after);
   co_return record->end.status == Status::complete ? "" : "takes no inventory: " + record->end.reason;
 }
 
@@ -137,7 +154,8 @@ class Checker {
     if (!programs) return std::unexpected(programs.error());
     const auto found = std::ranges::find(*programs, kInventory, &Program::name);
     if (found == programs->end()) {
-      std::cerr << fmt::format("assay: {} is not part of this installation; only what agents say of their hosts is compared\n", kInventory);
+      std::cerr << fmt::format(
+          "assay: {} is not part of this installation; only what agents say of their hosts is compared\n", kInventory);
     } else {
       inventory_ = &*found;
     }
@@ -148,8 +166,9 @@ class Checker {
     }
     SlurmTools tools{.agent = installation().binaries + "/assay-node"};
     if (!by_slurm.empty()) {
-      slurm_ = std::make_unique<SlurmLauncher>(io_.get_executor(), site_, std::move(by_slurm), std::move(tools),
-                                               [](const std::string& who, const std::string& what) { std::cerr << fmt::format("{}: {}\n", who, what); });
+      slurm_ = std::make_unique<SlurmLauncher>(
+          io_.get_executor(), site_, std::move(by_slurm), std::move(tools),
+          [](const std::string& who, const std::string& what) { std::cerr << fmt::format("{}: {}\n", who, what); });
     }
     std::exception_ptr failure;
     asio::co_spawn(io_, all(), [&failure](const std::exception_ptr& thrown) { failure = thrown; });
@@ -217,13 +236,18 @@ int command_site_from(const SiteSource& source) {
 
 int command_site_cables(const SiteSource& source, const std::string& site_file) {
   const std::string what = "--from " + source.from;
-  if (source.file.empty()) return report_error({what, "needs a file or folder", fmt::format("assay site --from {} {} --site site.json", source.from, source.from == "lldp" ? "FOLDER" : "FILE")});
-  if (site_file.empty()) return report_error({what, "needs --site", "it adds leaves and switch ports to a site that there is"});
+  if (source.file.empty())
+    return report_error({what, "needs a file or folder",
+                         fmt::format("assay site --from {} {} --site site.json", source.from,
+                                     source.from == "lldp" ? "FOLDER" : "FILE")});
+  if (site_file.empty())
+    return report_error({what, "needs --site", "it adds leaves and switch ports to a site that there is"});
   const auto site = site_in(site_file);
   if (!site) return report_error(site.error());
   const auto topology = topology_from(source, *site);
   if (!topology) return report_error(topology.error());
-  for (const auto& stranger : topology->strangers) std::cerr << fmt::format("assay: '{}' is in the fabric and not in the site\n", stranger);
+  for (const auto& stranger : topology->strangers)
+    std::cerr << fmt::format("assay: '{}' is in the fabric and not in the site\n", stranger);
   const Cabled cabled = with_cables(*site, *topology, source.plane);
   for (const auto& finding : cabled.findings) std::cerr << finding << '\n';
   if (!cabled.findings.empty()) return kExitRejected;
@@ -251,11 +275,15 @@ int command_site_sbatch(const std::string& file, const std::string& profile) {
   for (const auto& node : site->nodes) {
     if (node.launcher == Launcher::slurm) nodes.push_back(node.name);
   }
-  if (nodes.empty()) return report_error({file.empty() ? "--site" : file, "has no node of launcher slurm", "`assay site --from slurm` writes one that has"});
+  if (nodes.empty())
+    return report_error({file.empty() ? "--site" : file, "has no node of launcher slurm",
+                         "`assay site --from slurm` writes one that has"});
   const auto is_plain = [](const std::string& text) { return text.find_first_of("'\n") == std::string::npos; };
   const std::string path = std::filesystem::absolute(file);
-  if (!is_plain(path) || !is_plain(profile)) return report_error({path, "has a quote or a line end in its name", "rename it"});
-  std::cout << "#!/bin/bash\n# Written by `assay site sbatch`. Submit it with `sbatch`; the verdict is the job's exit code.\n";
+  if (!is_plain(path) || !is_plain(profile))
+    return report_error({path, "has a quote or a line end in its name", "rename it"});
+  std::cout << "#!/bin/bash\n# Written by `assay site sbatch`. Submit it with `sbatch`; the verdict is the job's exit "
+               "code.\n";
   const auto say = [](std::string_view option, const std::string& value) {
     if (!value.empty()) std::cout << fmt::format("#SBATCH --{}={}\n", option, value);
   };
@@ -272,15 +300,19 @@ int command_site_sbatch(const std::string& file, const std::string& profile) {
   say("gres", slurm.gres);
   if (slurm.gpus_per_node > 0) say("gpus-per-node", std::to_string(slurm.gpus_per_node));
   say("output", "assay-%j.log");
-  std::cout << "#SBATCH --exclusive\n#SBATCH --no-kill\n# Two minutes before the time limit: let running steps end, keep all, judge.\n#SBATCH --signal=B:INT@120\n"
-            << fmt::format("exec assay accept --profile '{}' --site '{}' --out \"assay-run-$SLURM_JOB_ID\"\n", profile, path)
+  std::cout << "#SBATCH --exclusive\n#SBATCH --no-kill\n# Two minutes before the time limit: let running steps end, "
+               "keep all, judge.\n#SBATCH --signal=B:INT@120\n"
+            << fmt::format("exec assay accept --profile '{}' --site '{}' --out \"assay-run-$SLURM_JOB_ID\"\n", profile,
+                           path)
             << "# Went the time out? In another such job: assay run --resume assay-run-<the first job's id>\n";
   return kExitAccepted;
 }
 
 int command_site_manifest(const std::string& image, const std::string& kube_namespace, const std::string& directory) {
   const auto manifest = kubernetes_manifest(image, kube_namespace, directory);
-  if (!manifest) return report_error({"assay site manifest", manifest.error(), "names are of lower-case letters, digits and hyphens"});
+  if (!manifest)
+    return report_error(
+        {"assay site manifest", manifest.error(), "names are of lower-case letters, digits and hyphens"});
   std::cout << *manifest;
   return kExitAccepted;
 }

@@ -37,7 +37,8 @@ std::expected<std::optional<Seconds>, InputError> duration_of(const char* option
     duration = parse_seconds(text.substr(0, text.size() - 1) + "s");
     if (duration) duration->count *= kSecondsOfHour;
   }
-  if (!duration || duration->count <= 0) return std::unexpected(InputError{option, fmt::format("'{}' is no duration", text), "write 2h, 90min or 600s"});
+  if (!duration || duration->count <= 0)
+    return std::unexpected(InputError{option, fmt::format("'{}' is no duration", text), "write 2h, 90min or 600s"});
   return duration;
 }
 
@@ -50,15 +51,17 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
   if (!site) return std::unexpected(site.error());
   auto programs = find_programs(installation().probes);
   if (!programs) return std::unexpected(programs.error());
-  auto plan = make_plan(*profile, *site, *programs, {.quick = request.quick, .only = request.only, .localise = request.localise});
+  auto plan = make_plan(*profile, *site, *programs,
+                        {.quick = request.quick, .only = request.only, .localise = request.localise});
   if (!plan) return std::unexpected(plan.error());
   return Prepared{.plan = std::move(*plan), .programs = std::move(*programs)};
 }
 
 std::string plan_summary(const Plan& plan) {
   const double longest = Forecast(plan).remaining_s(0);
-  std::string text = fmt::format("{} steps on {} nodes, {} cells, about {}:{:02}\n", plan.steps.size(), plan.site.nodes.size(),
-                                 plan.coverage.size(), static_cast<int>(longest) / 60, static_cast<int>(longest) % 60);
+  std::string text =
+      fmt::format("{} steps on {} nodes, {} cells, about {}:{:02}\n", plan.steps.size(), plan.site.nodes.size(),
+                  plan.coverage.size(), static_cast<int>(longest) / 60, static_cast<int>(longest) % 60);
   std::size_t tests = 0;
   for (const auto& search : plan.searches) tests += search.budget;
   if (tests > 0) text += fmt::format("where groups fall short, {} extra tests at most say who is at fault\n", tests);
@@ -70,7 +73,8 @@ std::string plan_summary(const Plan& plan) {
   return text;
 }
 
-std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, const RunWish& wish) {
+std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs,
+                                            bool resume, const RunWish& wish) {
   const auto times = times_of(wish);
   if (!times) return std::unexpected(times.error());
   const auto bytes = read_file(directory + "/plan.json");
@@ -78,8 +82,12 @@ std::expected<RunEnd, InputError> carry_out(const std::string& directory, const 
   const auto plan = read_plan(*bytes, directory + "/plan.json");
   if (!plan) return std::unexpected(plan.error());
   Progress progress(*plan, Progress::mode_for(wish.json));
-  RunOptions options{.directory = directory, .agent = installation().binaries + "/assay-node", .resume = resume, .starts_at_once = wish.fan_out,
-                     .deadline = times->deadline, .stop_on_fail = wish.stop_on_fail};
+  RunOptions options{.directory = directory,
+                     .agent = installation().binaries + "/assay-node",
+                     .resume = resume,
+                     .starts_at_once = wish.fan_out,
+                     .deadline = times->deadline,
+                     .stop_on_fail = wish.stop_on_fail};
   if (times->patience) options.patience = *times->patience;
   return run(*plan, sha256(*bytes), programs, options, progress);
 }
@@ -105,7 +113,8 @@ std::expected<Verdict, InputError> judge_directory(const std::string& directory)
   try {
     write_durably(directory + "/verdict.json", verdict_text(*verdict));
   } catch (const std::system_error& error) {
-    return std::unexpected(InputError{directory, fmt::format("the verdict cannot be written: {}", error.what()), "free space or permissions, then `assay judge`"});
+    return std::unexpected(InputError{directory, fmt::format("the verdict cannot be written: {}", error.what()),
+                                      "free space or permissions, then `assay judge`"});
   }
   return verdict;
 }

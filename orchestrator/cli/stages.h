@@ -26,7 +26,8 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request);
 std::string plan_summary(const Plan& plan);
 
 /// Carries the plan of `directory` out, or goes on with it.
-std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs, bool resume, const RunWish& wish);
+std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs,
+                                            bool resume, const RunWish& wish);
 
 /// Judges the run in `directory` and writes verdict.json.
 std::expected<Verdict, InputError> judge_directory(const std::string& directory);

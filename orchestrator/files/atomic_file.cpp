@@ -71,7 +71,8 @@ void write_new_durably(const std::string& path, std::string_view bytes) {
   const std::string temporary = write_beside(path, bytes);
   if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0) {
     if (errno != EINVAL && errno != ENOSYS) fail(path);
-    // Some network filesystems know no such rename. A link never replaces what is there either, but can be killed half way.
+    // Some network filesystems know no such rename. A link never replaces what is there either, but can be killed half
+    // way.
     if (::link(temporary.c_str(), path.c_str()) != 0) fail(path);
     if (::unlink(temporary.c_str()) != 0) fail(temporary);
   }
@@ -81,7 +82,8 @@ void write_new_durably(const std::string& path, std::string_view bytes) {
 void clear_halves(const std::string& folder) {
   std::error_code absent;  // there is no such folder before the first evidence
   std::vector<std::filesystem::path> halves;
-  for (std::filesystem::recursive_directory_iterator entry(folder, absent), end; !absent && entry != end; entry.increment(absent)) {
+  for (std::filesystem::recursive_directory_iterator entry(folder, absent), end; !absent && entry != end;
+       entry.increment(absent)) {
     if (entry->path().extension() == kHalf) halves.push_back(entry->path());
   }
   for (const auto& path : halves) std::filesystem::remove(path);

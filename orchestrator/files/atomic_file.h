@@ -10,7 +10,8 @@ namespace assay {
 /// fsynced. Throws std::system_error with the path.
 void write_durably(const std::string& path, std::string_view bytes);
 
-/// The same for a file that must not be there yet: evidence is never replaced. Throws std::system_error (EEXIST) when it is.
+/// The same for a file that must not be there yet: evidence is never replaced. Throws std::system_error (EEXIST) when
+/// it is.
 void write_new_durably(const std::string& path, std::string_view bytes);
 
 /// Removes what a killed process left half written under `folder`; nothing when there is no such folder. Throws

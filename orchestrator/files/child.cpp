@@ -10,6 +10,7 @@
 
 #include <boost/optional.hpp>  // Boost 1.81: process/v2 uses it without including it; delete with 1.82
 
+#include <fmt/format.h>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/read.hpp>
@@ -17,7 +18,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/process/v2/process.hpp>
 #include <boost/process/v2/stdio.hpp>
-#include <fmt/format.h>
 
 namespace assay {
 
@@ -33,7 +33,8 @@ std::expected<ChildResult, InputError> run_child(const std::string& program, con
   bool flooded = false;
   try {
     process::process child(io, program, arguments, process::process_stdio{nullptr, output, {}});
-    asio::steady_timer timer(io, std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(deadline.count)));
+    asio::steady_timer timer(
+        io, std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(deadline.count)));
     const auto kill = [&] {
       boost::system::error_code ignored;  // the child may have ended by itself a moment ago
       child.terminate(ignored);
@@ -44,21 +45,27 @@ std::expected<ChildResult, InputError> run_child(const std::string& program, con
       late = true;
       kill();
     });
-    asio::async_read(output, asio::dynamic_buffer(result.output, max_output + 1), [&](const boost::system::error_code&, std::size_t) {
-      if (result.output.size() <= max_output) return;
-      flooded = true;
-      kill();
-    });
+    asio::async_read(output, asio::dynamic_buffer(result.output, max_output + 1),
+                     [&](const boost::system::error_code&, std::size_t) {
+                       if (result.output.size() <= max_output) return;
+                       flooded = true;
+                       kill();
+                     });
     child.async_wait([&](const boost::system::error_code&, int code) {
       result.exit_code = code;
       timer.cancel();
     });
     io.run();
   } catch (const boost::system::system_error& error) {
-    return std::unexpected(InputError{program, fmt::format("cannot be started: {}", error.code().message()), "check that it is installed and executable"});
+    return std::unexpected(InputError{program, fmt::format("cannot be started: {}", error.code().message()),
+                                      "check that it is installed and executable"});
   }
-  if (late) return std::unexpected(InputError{program, fmt::format("did not end within {:g} s and was killed", deadline.count), ""});
-  if (flooded) return std::unexpected(InputError{program, fmt::format("printed more than {} bytes and was killed", max_output), ""});
+  if (late)
+    return std::unexpected(
+        InputError{program, fmt::format("did not end within {:g} s and was killed", deadline.count), ""});
+  if (flooded)
+    return std::unexpected(
+        InputError{program, fmt::format("printed more than {} bytes and was killed", max_output), ""});
   return result;
 }
 

@@ -12,8 +12,8 @@
 namespace assay {
 namespace {
 
-/// A quantity of a tool, and the metric of ours that is defined alike. `where` and `is` restrict the tool's to one coordinate's value, `ours`
-/// to that of our parameter `parameter`; empty: any.
+/// A quantity of a tool, and the metric of ours that is defined alike. `where` and `is` restrict the tool's to one
+/// coordinate's value, `ours` to that of our parameter `parameter`; empty: any.
 struct Kin {
   const char *tool, *metric, *where, *is;
   const char *probe, *own_metric, *parameter, *own_is;
@@ -29,8 +29,10 @@ constexpr Kin kKin[] = {
     {"perftest", "bandwidth", "verb", "RDMA_Read", "verbs_bandwidth", "bandwidth_backward", "operation", "read"},
     {"perftest", "bandwidth", "verb", "Send", "verbs_bandwidth", "bandwidth_forward", "operation", "send"},
     {"perftest", "bandwidth", "verb", "Send", "verbs_bandwidth", "bandwidth_backward", "operation", "send"},
-    {"perftest", "bandwidth_both_directions", "verb", "RDMA_Write", "verbs_bandwidth", "bandwidth_both", "operation", "write"},
-    {"perftest", "bandwidth_both_directions", "verb", "RDMA_Read", "verbs_bandwidth", "bandwidth_both", "operation", "read"},
+    {"perftest", "bandwidth_both_directions", "verb", "RDMA_Write", "verbs_bandwidth", "bandwidth_both", "operation",
+     "write"},
+    {"perftest", "bandwidth_both_directions", "verb", "RDMA_Read", "verbs_bandwidth", "bandwidth_both", "operation",
+     "read"},
     {"perftest", "bandwidth_both_directions", "verb", "Send", "verbs_bandwidth", "bandwidth_both", "operation", "send"},
     {"perftest", "latency", "verb", "RDMA_Write", "verbs_latency", "latency", "operation", "write"},
     {"perftest", "latency", "verb", "RDMA_Read", "verbs_latency", "latency", "operation", "read"},
@@ -39,10 +41,14 @@ constexpr Kin kKin[] = {
     {"nvbandwidth", "bandwidth", "test", "device_to_host_memcpy_ce", "cuda_host_link", "d2h_bandwidth", "", ""},
     {"nvbandwidth", "bandwidth", "test", "host_to_device_memcpy_sm", "cuda_host_link", "h2d_bandwidth_sm", "", ""},
     {"nvbandwidth", "bandwidth", "test", "device_to_host_memcpy_sm", "cuda_host_link", "d2h_bandwidth_sm", "", ""},
-    {"nvbandwidth", "bandwidth", "test", "device_to_device_memcpy_write_ce", "cuda_peer_bandwidth", "write_bandwidth", "", ""},
-    {"nvbandwidth", "bandwidth", "test", "device_to_device_memcpy_read_ce", "cuda_peer_bandwidth", "read_bandwidth", "", ""},
-    {"nvbandwidth", "bandwidth", "test", "device_to_device_memcpy_write_sm", "cuda_peer_bandwidth", "write_bandwidth_sm", "", ""},
-    {"nvbandwidth", "bandwidth", "test", "device_to_device_memcpy_read_sm", "cuda_peer_bandwidth", "read_bandwidth_sm", "", ""},
+    {"nvbandwidth", "bandwidth", "test", "device_to_device_memcpy_write_ce", "cuda_peer_bandwidth", "write_bandwidth",
+     "", ""},
+    {"nvbandwidth", "bandwidth", "test", "device_to_device_memcpy_read_ce", "cuda_peer_bandwidth", "read_bandwidth", "",
+     ""},
+    {"nvbandwidth", "bandwidth", "test", "device_to_device_memcpy_write_sm", "cuda_peer_bandwidth",
+     "write_bandwidth_sm", "", ""},
+    {"nvbandwidth", "bandwidth", "test", "device_to_device_memcpy_read_sm", "cuda_peer_bandwidth", "read_bandwidth_sm",
+     "", ""},
     {"fio", "bandwidth", "direction", "read", "storage_bandwidth", "read_bandwidth", "", ""},
     {"fio", "bandwidth", "direction", "write", "storage_bandwidth", "write_bandwidth", "", ""},
     {"fio", "iops", "direction", "read", "storage_iops", "read_iops", "", ""},
@@ -68,14 +74,18 @@ bool agree(const Values& a, const Values& b, const std::string& name) {
 /// The parameters of the steps that the requirement is judged from; all steps of one requirement have the same.
 Values parameters_of(const Plan& plan, const Requirement& requirement) {
   for (const auto& step : plan.steps) {
-    if (step.probe == requirement.probe && std::ranges::find(step.requirements, requirement.id) != step.requirements.end()) return step.parameters;
+    if (step.probe == requirement.probe &&
+        std::ranges::find(step.requirements, requirement.id) != step.requirements.end())
+      return step.parameters;
   }
   return requirement.parameters;
 }
 
-bool same_quantity(const Kin& kin, const std::string& tool, const Figure& figure, const Requirement& requirement, const Values& parameters) {
-  return kin.tool == tool && kin.metric == figure.metric && kin.probe == requirement.probe && kin.own_metric == requirement.metric &&
-         says(figure.at, kin.where, kin.is) && says(parameters, kin.parameter, kin.own_is) && agree(figure.at, requirement.at, "size") &&
+bool same_quantity(const Kin& kin, const std::string& tool, const Figure& figure, const Requirement& requirement,
+                   const Values& parameters) {
+  return kin.tool == tool && kin.metric == figure.metric && kin.probe == requirement.probe &&
+         kin.own_metric == requirement.metric && says(figure.at, kin.where, kin.is) &&
+         says(parameters, kin.parameter, kin.own_is) && agree(figure.at, requirement.at, "size") &&
          agree(figure.at, parameters, "operation");
 }
 
@@ -101,7 +111,10 @@ std::vector<Beside> beside(const Import& import, const Plan& plan, const Verdict
       const auto ours = values.find(requirement.id);
       if (ours == values.end()) continue;
       const Values parameters = parameters_of(plan, requirement);
-      if (std::ranges::none_of(kKin, [&](const Kin& kin) { return same_quantity(kin, import.source.tool, figure, requirement, parameters); })) continue;
+      if (std::ranges::none_of(kKin, [&](const Kin& kin) {
+            return same_quantity(kin, import.source.tool, figure, requirement, parameters);
+          }))
+        continue;
       std::ranges::sort(ours->second);
       const auto& sorted = ours->second;
       all.push_back({.theirs = figure,
@@ -118,20 +131,26 @@ std::vector<Beside> beside(const Import& import, const Plan& plan, const Verdict
 
 std::string beside_text(const Import& import, const Plan& plan, const Verdict& verdict) {
   const auto pairs = beside(import, plan, verdict);
-  std::string text = fmt::format("{}{}{} beside run {}. What the tool said is not judged, and nobody vouches for where and how it was taken.\n", import.source.tool,
-                                 import.source.version.empty() ? "" : " ", import.source.version, verdict.run_id);
+  std::string text = fmt::format(
+      "{}{}{} beside run {}. What the tool said is not judged, and nobody vouches for where and how it was taken.\n",
+      import.source.tool, import.source.version.empty() ? "" : " ", import.source.version, verdict.run_id);
   std::set<std::string> met;
   for (const auto& pair : pairs) {
     const auto shown = [&](double value) { return for_people(value, pair.theirs.unit); };
     if (met.insert(pair.theirs.from + pair.theirs.metric + pair.theirs.statistic).second) {
-      text += fmt::format("{} {}, {} ({}): {}\n", pair.theirs.statistic, pair.theirs.metric, coordinates(pair.theirs.at), pair.theirs.from, shown(pair.theirs.value));
+      text += fmt::format("{} {}, {} ({}): {}\n", pair.theirs.statistic, pair.theirs.metric,
+                          coordinates(pair.theirs.at), pair.theirs.from, shown(pair.theirs.value));
     }
-    const std::string range = pair.cells == 1 ? "" : fmt::format(" in the middle of {} cells from {} to {}", pair.cells, shown(pair.lowest), shown(pair.highest));
-    const std::string ratio = pair.theirs.value > 0 ? fmt::format(", {:.3f} of theirs", pair.median / pair.theirs.value) : "";
+    const std::string range = pair.cells == 1 ? ""
+                                              : fmt::format(" in the middle of {} cells from {} to {}", pair.cells,
+                                                            shown(pair.lowest), shown(pair.highest));
+    const std::string ratio =
+        pair.theirs.value > 0 ? fmt::format(", {:.3f} of theirs", pair.median / pair.theirs.value) : "";
     text += fmt::format("    ours: {}{}{} ({}, {})\n", shown(pair.median), range, ratio, pair.requirement, pair.metric);
   }
   std::size_t alone = 0;
-  for (const auto& figure : import.figures) alone += met.contains(figure.from + figure.metric + figure.statistic) ? 0 : 1;
+  for (const auto& figure : import.figures)
+    alone += met.contains(figure.from + figure.metric + figure.statistic) ? 0 : 1;
   return text + fmt::format("{} of {} figures have no counterpart in this run\n", alone, import.figures.size());
 }
 

@@ -1,4 +1,5 @@
-// compare: another tool's figures next to those of a run that are of the same quantity. For reading; nothing is judged by it.
+// compare: another tool's figures next to those of a run that are of the same quantity. For reading; nothing is judged
+// by it.
 #pragma once
 
 #include <string>
@@ -10,18 +11,21 @@
 
 namespace assay {
 
-/// One imported figure and the cells of one requirement that hold the same quantity, at the same size and of the same operation.
+/// One imported figure and the cells of one requirement that hold the same quantity, at the same size and of the same
+/// operation.
 struct Beside {
   Figure theirs;
-  std::string requirement, metric;    ///< "n01.bw", "verbs_bandwidth bandwidth_forward median"
-  std::size_t cells = 0;              ///< those with a value
+  std::string requirement, metric;             ///< "n01.bw", "verbs_bandwidth bandwidth_forward median"
+  std::size_t cells = 0;                       ///< those with a value
   double lowest = 0, median = 0, highest = 0;  ///< of the cells' values, in the figure's unit
 };
 
-/// The pairs of `import` in the order of its figures, then of the plan's requirements; figures without a counterpart come in none.
+/// The pairs of `import` in the order of its figures, then of the plan's requirements; figures without a counterpart
+/// come in none.
 std::vector<Beside> beside(const Import& import, const Plan& plan, const Verdict& verdict);
 
-/// A table of `import` beside the run, for people, with what has no counterpart counted. Says that the tool's figures are not vouched for.
+/// A table of `import` beside the run, for people, with what has no counterpart counted. Says that the tool's figures
+/// are not vouched for.
 std::string beside_text(const Import& import, const Plan& plan, const Verdict& verdict);
 
 }  // namespace assay

@@ -21,11 +21,14 @@ class Reader {
   void document(const json& whole) {
     Fields top(whole, "");
     source_.version = top.text("fio version");
-    if (!source_.version.starts_with("fio-3.")) throw ImportRefusal{"fio version", fmt::format("'{}' is not fio 3", source_.version), "older versions print other units under the same names"};
+    if (!source_.version.starts_with("fio-3."))
+      throw ImportRefusal{"fio version", fmt::format("'{}' is not fio 3", source_.version),
+                          "older versions print other units under the same names"};
     if (const json* options = top.optional("global options")) take_options(*options, "global options", "global.");
     top.pass_over({"timestamp", "timestamp_ms", "time", "disk_util"});
     const json& jobs = top.list("jobs");
-    for (std::size_t i = 0; i < jobs.size(); ++i) job(jobs[i], fmt::format("jobs[{}]", i), static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+      job(jobs[i], fmt::format("jobs[{}]", i), static_cast<std::int64_t>(i));
     top.done();
   }
 
@@ -42,7 +45,8 @@ class Reader {
   [[nodiscard]] bool says(const std::string& name, std::int64_t index) const {
     const auto is_one = [&](const std::string& key) {
       const auto found = source_.facts.find(key);
-      return found != source_.facts.end() && (found->second == Value(std::string("1")) || found->second == Value(std::string("true")));
+      return found != source_.facts.end() &&
+             (found->second == Value(std::string("1")) || found->second == Value(std::string("true")));
     };
     return is_one("global." + name) || is_one(fmt::format("jobs.{}.{}", index, name));
   }
@@ -50,26 +54,39 @@ class Reader {
   void job(const json& document, const std::string& path, std::int64_t index) {
     Fields one(document, path);
     if (const auto error = one.whole("error"); error != 0) {
-      throw ImportRefusal{one.path("error"), fmt::format("fio ended with error {}", error), "the figures of a failed job are not imported: mend the cause and run it again"};
+      throw ImportRefusal{one.path("error"), fmt::format("fio ended with error {}", error),
+                          "the figures of a failed job are not imported: mend the cause and run it again"};
     }
     const Values at{{"job", one.text("jobname")}, {"number", index}};
-    if (const json* options = one.optional("job options")) take_options(*options, one.path("job options"), fmt::format("jobs.{}.", index));
-    one.pass_over({"groupid", "job_start", "eta", "elapsed", "desc", "sync", "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf", "iodepth_level", "iodepth_submit",
-                   "iodepth_complete", "latency_ns", "latency_us", "latency_ms", "latency_depth", "latency_target", "latency_percentile", "latency_window"});
+    if (const json* options = one.optional("job options"))
+      take_options(*options, one.path("job options"), fmt::format("jobs.{}.", index));
+    one.pass_over({"groupid",       "job_start",      "eta",
+                   "elapsed",       "desc",           "sync",
+                   "job_runtime",   "usr_cpu",        "sys_cpu",
+                   "ctx",           "majf",           "minf",
+                   "iodepth_level", "iodepth_submit", "iodepth_complete",
+                   "latency_ns",    "latency_us",     "latency_ms",
+                   "latency_depth", "latency_target", "latency_percentile",
+                   "latency_window"});
     const json* steady = one.optional("steadystate");
     std::array<const json*, std::size(kDirections)> found{};
     for (std::size_t i = 0; i < found.size(); ++i) found[i] = one.optional(kDirections[i]);
     one.done();
     if (steady != nullptr && steady->is_object() && (!steady->contains("attained") || steady->at("attained") != 1)) {
-      return figures_.leave_out(one.path("steadystate"), at_text(at), "the steady state that was asked for was not attained");
+      return figures_.leave_out(one.path("steadystate"), at_text(at),
+                                "the steady state that was asked for was not attained");
     }
-    if (!says("direct", index)) figures_.leave_out(path, "whether the cache was passed by", "direct=1 is not among the options: it may be memory that was measured");
+    if (!says("direct", index))
+      figures_.leave_out(path, "whether the cache was passed by",
+                         "direct=1 is not among the options: it may be memory that was measured");
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (found[i] != nullptr) direction(*found[i], one.path(kDirections[i]), at, kDirections[i]);
     }
   }
 
-  static std::string at_text(const Values& at) { return to_json(at).dump(-1, ' ', false, json::error_handler_t::replace); }
+  static std::string at_text(const Values& at) {
+    return to_json(at).dump(-1, ' ', false, json::error_handler_t::replace);
+  }
 
   void direction(const json& document, const std::string& path, Values at, const std::string& name) {
     Fields one(document, path);
@@ -80,17 +97,20 @@ class Reader {
     std::array<const json*, 3> latencies = {one.optional("slat_ns"), one.optional("clat_ns"), one.optional("lat_ns")};
     const json* dropped = one.optional("drop_ios");
     const json* shortened = one.optional("short_ios");
-    one.pass_over({"io_kbytes", "bw", "runtime", "bw_min", "bw_max", "bw_agg", "bw_mean", "bw_dev", "bw_samples", "iops_min", "iops_max", "iops_mean", "iops_stddev",
-                   "iops_samples", "cachehit", "cachemiss", "clat_prio", "prios"});
+    one.pass_over({"io_kbytes", "bw", "runtime", "bw_min", "bw_max", "bw_agg", "bw_mean", "bw_dev", "bw_samples",
+                   "iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples", "cachehit", "cachemiss",
+                   "clat_prio", "prios"});
     one.done();
     if (bytes == 0 && operations == 0) return;  // a direction that the job does not have
     at["direction"] = name;
     for (const auto& [count, what] : {std::pair{dropped, "dropped"}, std::pair{shortened, "short"}}) {
       if (count != nullptr && *count != 0) figures_.leave_out(path, fmt::format("{} operations", what), count->dump());
     }
-    figures_.field({.metric = "bandwidth", .unit = "B/s", .statistic = "mean"}, at, bandwidth, one.path("bw_bytes"));  // `bw` beside it is in KiB/s
+    figures_.field({.metric = "bandwidth", .unit = "B/s", .statistic = "mean"}, at, bandwidth,
+                   one.path("bw_bytes"));  // `bw` beside it is in KiB/s
     figures_.field({.metric = "iops", .unit = "1/s", .statistic = "mean"}, at, rate, one.path("iops"));
-    constexpr std::pair<const char*, const char*> kLatencies[] = {{"slat_ns", "submission_latency"}, {"clat_ns", "completion_latency"}, {"lat_ns", "latency"}};
+    constexpr std::pair<const char*, const char*> kLatencies[] = {
+        {"slat_ns", "submission_latency"}, {"clat_ns", "completion_latency"}, {"lat_ns", "latency"}};
     for (std::size_t i = 0; i < latencies.size(); ++i) {
       if (latencies[i] != nullptr) latency(*latencies[i], one.path(kLatencies[i].first), at, kLatencies[i].second);
     }
@@ -99,17 +119,21 @@ class Reader {
   void latency(const json& document, const std::string& path, const Values& at, const std::string& metric) {
     Fields one(document, path);
     const json* samples = one.optional("N");
-    if (samples != nullptr && *samples == 0) return figures_.leave_out(path, metric, "no sample; the zeros beside it are no times");
+    if (samples != nullptr && *samples == 0)
+      return figures_.leave_out(path, metric, "no sample; the zeros beside it are no times");
     for (const char* statistic : {"min", "mean", "max"}) {
-      figures_.field({.metric = metric, .unit = "s", .statistic = statistic, .factor = 1e-9}, at, one.optional(statistic), one.path(statistic));
+      figures_.field({.metric = metric, .unit = "s", .statistic = statistic, .factor = 1e-9}, at,
+                     one.optional(statistic), one.path(statistic));
     }
     one.pass_over({"stddev", "bins"});
     if (const json* percentiles = one.optional("percentile")) {
       if (!percentiles->is_object()) throw ImportRefusal{one.path("percentile"), "must be an object", ""};
       for (const auto& [key, value] : percentiles->items()) {
         const auto share = number_from(key);
-        if (!share || *share < 0 || *share > 100) throw ImportRefusal{one.path("percentile"), fmt::format("'{}' is no percentile", key), ""};
-        figures_.field({.metric = metric, .unit = "s", .statistic = fmt::format("p{}", *share), .factor = 1e-9}, at, &value, fmt::format("{}.percentile.{}", path, key));
+        if (!share || *share < 0 || *share > 100)
+          throw ImportRefusal{one.path("percentile"), fmt::format("'{}' is no percentile", key), ""};
+        figures_.field({.metric = metric, .unit = "s", .statistic = fmt::format("p{}", *share), .factor = 1e-9}, at,
+                       &value, fmt::format("{}.percentile.{}", path, key));
       }
     }
     one.done();
@@ -122,7 +146,8 @@ class Reader {
 }  // namespace
 
 void read_fio(std::string_view text, ImportSource& source, Figures& figures) {
-  Reader(source, figures).document(document_of(text, figures, "run fio with --output-format=json+ and import all of what it printed"));
+  Reader(source, figures)
+      .document(document_of(text, figures, "run fio with --output-format=json+ and import all of what it printed"));
 }
 
 }  // namespace assay

@@ -41,14 +41,24 @@ std::expected<Import, InputError> import_output(const ImportRequest& request) {
   const auto* readers = std::ranges::find(kReaders, request.tool, &Readers::tool);
   if (readers == std::end(kReaders)) {
     const std::vector<std::string> names(kImportTools.begin(), kImportTools.end());
-    return std::unexpected(InputError{"", fmt::format("'{}' is not a tool whose output can be imported", request.tool), suggestion(request.tool, names)});
+    return std::unexpected(InputError{"", fmt::format("'{}' is not a tool whose output can be imported", request.tool),
+                                      suggestion(request.tool, names)});
   }
   const bool json = document_begin(request.bytes).has_value();
   const Reader reader = json ? readers->json : readers->text;
-  if (reader == nullptr) return std::unexpected(InputError{request.path, fmt::format("is {}, which is not imported from {}", json ? "JSON" : "text", request.tool), readers->hint});
+  if (reader == nullptr)
+    return std::unexpected(InputError{
+        request.path, fmt::format("is {}, which is not imported from {}", json ? "JSON" : "text", request.tool),
+        readers->hint});
   Import import;
-  import.source = {.tool = request.tool, .form = json ? "json" : "text", .version = "", .command = request.command,
-                   .file = std::filesystem::path(request.path).filename().string(), .bytes = request.bytes.size(), .sha256 = sha256(request.bytes), .facts = {}};
+  import.source = {.tool = request.tool,
+                   .form = json ? "json" : "text",
+                   .version = "",
+                   .command = request.command,
+                   .file = std::filesystem::path(request.path).filename().string(),
+                   .bytes = request.bytes.size(),
+                   .sha256 = sha256(request.bytes),
+                   .facts = {}};
   Figures figures;
   try {
     reader(request.bytes, import.source, figures);

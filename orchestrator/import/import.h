@@ -15,8 +15,8 @@ class Figures;
 /// The tools whose output can be imported, in the order of the help.
 inline constexpr std::array<std::string_view, 5> kImportTools = {"nccl-tests", "perftest", "nvbandwidth", "fio", "osu"};
 
-/// What is imported: which tool's output, the bytes, the path for errors, and the command that was run, for outputs that do
-/// not say it themselves; empty when nobody knows.
+/// What is imported: which tool's output, the bytes, the path for errors, and the command that was run, for outputs
+/// that do not say it themselves; empty when nobody knows.
 struct ImportRequest {
   std::string tool;
   std::string_view bytes;
@@ -24,12 +24,14 @@ struct ImportRequest {
   std::string command;
 };
 
-/// Every figure of one output in base units. Refused, with the place and a hint: a line or field that is not understood, an
-/// output that is cut off or says that the tool failed, a figure whose unit nobody tells, an output without a figure. What
-/// the tool marks as absent, wrong or not checked is left out with the reason; it never becomes a number.
+/// Every figure of one output in base units. Refused, with the place and a hint: a line or field that is not
+/// understood, an output that is cut off or says that the tool failed, a figure whose unit nobody tells, an output
+/// without a figure. What the tool marks as absent, wrong or not checked is left out with the reason; it never becomes
+/// a number.
 std::expected<Import, InputError> import_output(const ImportRequest& request);
 
-/// The readers behind it: each fills version, command, form and facts of `source`, and `figures`. They throw ImportRefusal.
+/// The readers behind it: each fills version, command, form and facts of `source`, and `figures`. They throw
+/// ImportRefusal.
 void read_nccl_tests_text(std::string_view text, ImportSource& source, Figures& figures);
 void read_nccl_tests_json(std::string_view text, ImportSource& source, Figures& figures);
 void read_perftest_text(std::string_view text, ImportSource& source, Figures& figures);

@@ -26,32 +26,49 @@ struct Column {
 };
 
 constexpr Column kColumns[] = {
-    {"size", "(B)", "", "", "", 0},          {"count", "(elements)", "", "", "", 0}, {"type", "", "", "", "", 0},
-    {"redop", "", "", "", "", 0},            {"root", "", "", "", "", 0},            {"#wrong", "", "", "", "", 0},
-    {"timestamp", "", "", "", "", 0},        {"time", "(us)", "time", "mean", "s", 1e-6},
-    {"cputime", "(us)", "cpu_time", "mean", "s", 1e-6}, {"algbw", "(GB/s)", "algbw", "mean", "B/s", 1e9},
-    {"busbw", "(GB/s)", "busbw", "mean", "B/s", 1e9},   {"i_min", "(us)", "time", "min", "s", 1e-6},
-    {"i_max", "(us)", "time", "max", "s", 1e-6},        {"i_p99", "(us)", "time", "p99", "s", 1e-6},
+    {"size", "(B)", "", "", "", 0},
+    {"count", "(elements)", "", "", "", 0},
+    {"type", "", "", "", "", 0},
+    {"redop", "", "", "", "", 0},
+    {"root", "", "", "", "", 0},
+    {"#wrong", "", "", "", "", 0},
+    {"timestamp", "", "", "", "", 0},
+    {"time", "(us)", "time", "mean", "s", 1e-6},
+    {"cputime", "(us)", "cpu_time", "mean", "s", 1e-6},
+    {"algbw", "(GB/s)", "algbw", "mean", "B/s", 1e9},
+    {"busbw", "(GB/s)", "busbw", "mean", "B/s", 1e9},
+    {"i_min", "(us)", "time", "min", "s", 1e-6},
+    {"i_max", "(us)", "time", "max", "s", 1e-6},
+    {"i_p99", "(us)", "time", "p99", "s", 1e-6},
     {"i_cv%", "(%)", "time_variation", "coefficient", "1", 1e-2},
 };
 
 class Reader {
  public:
-  Reader(ImportSource& source, Figures& figures) : source_(source), figures_(figures) { operation_ = operation_of(source.command); }
+  Reader(ImportSource& source, Figures& figures) : source_(source), figures_(figures) {
+    operation_ = operation_of(source.command);
+  }
 
   void line(const TextLine& line) {
     if (line.text.empty()) return;
     if (line.text.starts_with('#')) return comment(line, trimmed(line.text.substr(1)));
     if (whole_from(words_of(line.text).front())) return row(line);
-    if (line.text.find(" NCCL WARN ") != std::string_view::npos) return figures_.leave_out(line.from(), "a warning of NCCL", std::string(line.text));
+    if (line.text.find(" NCCL WARN ") != std::string_view::npos)
+      return figures_.leave_out(line.from(), "a warning of NCCL", std::string(line.text));
     if (line.text.find(" NCCL INFO ") != std::string_view::npos || line.text.starts_with("NCCL version ")) return;
-    throw ImportRefusal{line.from(), "is no line of nccl-tests", "save the tool's own output, without what other programs print"};
+    throw ImportRefusal{line.from(), "is no line of nccl-tests",
+                        "save the tool's own output, without what other programs print"};
   }
 
   void end(std::size_t lines) {
-    if (!ended_) throw ImportRefusal{fmt::format("line {}", lines + 1), fmt::format("'{}' is missing: the run was cut off or failed", kTail), "import the output of a run that ended"};
+    if (!ended_)
+      throw ImportRefusal{fmt::format("line {}", lines + 1),
+                          fmt::format("'{}' is missing: the run was cut off or failed", kTail),
+                          "import the output of a run that ended"};
     if (ranks_ > 0) source_.facts["ranks"] = ranks_;
-    if (ranks_ == 1) figures_.leave_out("devices", "collectives of more than one rank", "one rank: with several processes this is a build without MPI, each by itself");
+    if (ranks_ == 1)
+      figures_.leave_out("devices", "collectives of more than one rank",
+                         "one rank: with several processes this is a build without MPI, each by itself");
   }
 
  private:
@@ -64,46 +81,62 @@ class Reader {
     if (body.find("out-of-place") != std::string_view::npos || body.starts_with("in-place")) return places(line, body);
     if (body.starts_with("Avg bus bandwidth")) {
       ended_ = true;
-      return figures_.leave_out(line.from(), "average bus bandwidth", "an average over all sizes is no figure of any of them");
+      return figures_.leave_out(line.from(), "average bus bandwidth",
+                                "an average over all sizes is no figure of any of them");
     }
-    if (body.starts_with("Out of bounds values")) return void(source_.facts["out_of_bounds"] = std::string(trimmed(body.substr(body.find(':') + 1))));
+    if (body.starts_with("Out of bounds values"))
+      return void(source_.facts["out_of_bounds"] = std::string(trimmed(body.substr(body.find(':') + 1))));
     setting(line, body, words);
   }
 
   void setting(const TextLine& line, std::string_view body, const std::vector<std::string_view>& words) {
     const auto after = [&](std::string_view beginning) { return std::string(trimmed(body.substr(beginning.size()))); };
     if (body.starts_with("nccl-tests version ")) return void(source_.version = after("nccl-tests version "));
-    if (body.starts_with("Collective test starting:")) return void(operation_ = operation_of(after("Collective test starting:")));
+    if (body.starts_with("Collective test starting:"))
+      return void(operation_ = operation_of(after("Collective test starting:")));
     if (body.starts_with("nThread ")) {
-      if (source_.facts.contains("settings")) throw ImportRefusal{line.from(), "a second run begins", "import one run a file"};
+      if (source_.facts.contains("settings"))
+        throw ImportRefusal{line.from(), "a second run begins", "import one run a file"};
       return void(source_.facts["settings"] = std::string(body));
     }
-    if (body.starts_with("error:") || body.starts_with("Reducing maxBytes to")) return figures_.leave_out(line.from(), "a remark of the tool", std::string(body));
+    if (body.starts_with("error:") || body.starts_with("Reducing maxBytes to"))
+      return figures_.leave_out(line.from(), "a remark of the tool", std::string(body));
     if (body.starts_with("Blocking Enabled")) return void(source_.facts["blocking"] = std::string(body));
-    constexpr std::array<std::string_view, 8> kKnown = {"Using devices", "Collective test concluded:", "GPU memory usage", "Writing JSON output to",
-                                                        "Per-Iteration Report", "Parallel Init Enabled", "Errors with asterisks", "Using device"};
+    constexpr std::array<std::string_view, 8> kKnown = {
+        "Using devices",        "Collective test concluded:", "GPU memory usage",      "Writing JSON output to",
+        "Per-Iteration Report", "Parallel Init Enabled",      "Errors with asterisks", "Using device"};
     if (std::ranges::any_of(kKnown, [&](std::string_view known) { return body.starts_with(known); })) return;
-    throw ImportRefusal{line.from(), fmt::format("'# {}…' is no remark of nccl-tests that this importer knows", words.front()), "another version of the tool; what is not understood is not imported"};
+    throw ImportRefusal{line.from(),
+                        fmt::format("'# {}…' is no remark of nccl-tests that this importer knows", words.front()),
+                        "another version of the tool; what is not understood is not imported"};
   }
 
   void places(const TextLine& line, std::string_view body) {
     const auto out_of_place = body.find("out-of-place");
     const auto in_place = body.find("in-place");
-    if (out_of_place == std::string_view::npos || in_place == std::string_view::npos) throw ImportRefusal{line.from(), "does not name both places", ""};
-    if (out_of_place < in_place) places_ = {"out_of_place", "in_place"};
-    else places_ = {"in_place", "out_of_place"};
+    if (out_of_place == std::string_view::npos || in_place == std::string_view::npos)
+      throw ImportRefusal{line.from(), "does not name both places", ""};
+    if (out_of_place < in_place)
+      places_ = {"out_of_place", "in_place"};
+    else
+      places_ = {"in_place", "out_of_place"};
   }
 
   void heads(const TextLine& line, const std::vector<std::string_view>& words) {
     if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run a file"};
     for (const auto word : words) {
       const auto* column = std::ranges::find(kColumns, word, &Column::head);
-      if (column == std::end(kColumns)) throw ImportRefusal{line.from(), fmt::format("'{}' is no column that this importer knows", word), "another version of the tool, or of a tool like it"};
+      if (column == std::end(kColumns))
+        throw ImportRefusal{line.from(), fmt::format("'{}' is no column that this importer knows", word),
+                            "another version of the tool, or of a tool like it"};
       columns_.push_back(column);
     }
     group();
     if (places_.empty() || groups_.size() != places_.size()) {
-      throw ImportRefusal{line.from(), fmt::format("{} groups of figures, and the line above names {} places", groups_.size(), places_.size()), "out-of-place and in-place must be told apart"};
+      throw ImportRefusal{
+          line.from(),
+          fmt::format("{} groups of figures, and the line above names {} places", groups_.size(), places_.size()),
+          "out-of-place and in-place must be told apart"};
     }
   }
 
@@ -114,11 +147,14 @@ class Reader {
       if (!is_figure(columns_[i])) continue;
       const bool beside = !groups_.empty() && groups_.back().second == i;
       const auto repeats = [&] {
-        return std::any_of(columns_.begin() + static_cast<std::ptrdiff_t>(groups_.back().first), columns_.begin() + static_cast<std::ptrdiff_t>(i),
+        return std::any_of(columns_.begin() + static_cast<std::ptrdiff_t>(groups_.back().first),
+                           columns_.begin() + static_cast<std::ptrdiff_t>(i),
                            [&](const Column* before) { return before == columns_[i]; });
       };
-      if (beside && !repeats()) groups_.back().second = i + 1;
-      else groups_.emplace_back(i, i + 1);
+      if (beside && !repeats())
+        groups_.back().second = i + 1;
+      else
+        groups_.emplace_back(i, i + 1);
     }
   }
 
@@ -130,23 +166,27 @@ class Reader {
     }
     std::vector<std::string_view> said(words);
     while (!said.empty() && said.back().starts_with('%')) said.pop_back();  // the form of the time stamp
-    if (due.empty() || said != due) throw ImportRefusal{line.from(), "the units are not those of the columns", "times are in us, bandwidths in GB/s"};
+    if (due.empty() || said != due)
+      throw ImportRefusal{line.from(), "the units are not those of the columns", "times are in us, bandwidths in GB/s"};
     units_known_ = true;
   }
 
   void row(const TextLine& line) {
-    if (!units_known_) throw ImportRefusal{line.from(), "a row before the heads of the columns", "save the output from its beginning"};
+    if (!units_known_)
+      throw ImportRefusal{line.from(), "a row before the heads of the columns", "save the output from its beginning"};
     if (ended_) throw ImportRefusal{line.from(), fmt::format("a row after '{}'", kTail), "import one run a file"};
     auto words = words_of(line.text);
     const auto stamp = std::ranges::find(columns_, "timestamp", &Column::head) != columns_.end();
     if (stamp && words.size() == columns_.size() + 1) words.pop_back();  // a date and a time
     // Versions before 2.13 leave the reduction blank where there is none.
     const auto redop = std::ranges::find(columns_, "redop", &Column::head) - columns_.begin();
-    if (words.size() + 1 == columns_.size() && static_cast<std::size_t>(redop) < words.size() && whole_from(words[static_cast<std::size_t>(redop)])) {
+    if (words.size() + 1 == columns_.size() && static_cast<std::size_t>(redop) < words.size() &&
+        whole_from(words[static_cast<std::size_t>(redop)])) {
       words.insert(words.begin() + redop, "none");
     }
     if (words.size() != columns_.size()) {
-      throw ImportRefusal{line.from(), fmt::format("{} columns where the head has {}", words.size(), columns_.size()), "columns that ran together, a line cut short, or a place that was not measured"};
+      throw ImportRefusal{line.from(), fmt::format("{} columns where the head has {}", words.size(), columns_.size()),
+                          "columns that ran together, a line cut short, or a place that was not measured"};
     }
     cells(line, words);
   }
@@ -158,7 +198,9 @@ class Reader {
       const auto head = columns_[i]->head;
       if (head == "size" || head == "root") {
         const auto whole = whole_from(words[i]);
-        if (!whole) throw ImportRefusal{line.from(), fmt::format("'{}' is no whole number where the {} is due", words[i], head), ""};
+        if (!whole)
+          throw ImportRefusal{line.from(), fmt::format("'{}' is no whole number where the {} is due", words[i], head),
+                              ""};
         if (head == "size" || *whole >= 0) at[std::string(head)] = *whole;
       } else if (head == "type" || (head == "redop" && words[i] != "none")) {
         at[std::string(head)] = std::string(words[i]);
@@ -175,7 +217,8 @@ class Reader {
     }
   }
 
-  void one_place(const TextLine& line, const std::vector<std::string_view>& words, const Values& at, std::size_t begin, std::size_t end) {
+  void one_place(const TextLine& line, const std::vector<std::string_view>& words, const Values& at, std::size_t begin,
+                 std::size_t end) {
     const FigureName mismatches{.metric = "mismatches", .unit = "1", .statistic = "count"};
     for (std::size_t i = begin; i < end; ++i) {
       if (columns_[i]->head != "#wrong") continue;
@@ -186,12 +229,17 @@ class Reader {
       const auto wrong = number_from(words[i]);
       if (!wrong) throw ImportRefusal{line.from(), fmt::format("'{}' is no number where #wrong is due", words[i]), ""};
       figures_.count(mismatches, at, *wrong, line.from());
-      if (*wrong > 0) return figures_.leave_out(line.from(), "time, algbw, busbw", fmt::format("{} elements were wrong: the speed of wrong data says nothing", words[i]));
+      if (*wrong > 0)
+        return figures_.leave_out(
+            line.from(), "time, algbw, busbw",
+            fmt::format("{} elements were wrong: the speed of wrong data says nothing", words[i]));
     }
     for (std::size_t i = begin; i < end; ++i) {
       const Column& column = *columns_[i];
       if (column.head == "#wrong") continue;
-      figures_.word({.metric = column.metric, .unit = column.base_unit, .statistic = column.statistic, .factor = column.factor}, at, words[i], line.from());
+      figures_.word(
+          {.metric = column.metric, .unit = column.base_unit, .statistic = column.statistic, .factor = column.factor},
+          at, words[i], line.from());
     }
   }
 
@@ -199,8 +247,9 @@ class Reader {
   Figures& figures_;
   std::string operation_;
   std::vector<const Column*> columns_;
-  std::vector<std::string> places_;                          ///< in the order of their columns
-  std::vector<std::pair<std::size_t, std::size_t>> groups_;  ///< the columns of each place: first, and one behind the last
+  std::vector<std::string> places_;  ///< in the order of their columns
+  std::vector<std::pair<std::size_t, std::size_t>>
+      groups_;  ///< the columns of each place: first, and one behind the last
   std::int64_t ranks_ = 0;
   bool units_known_ = false;
   bool ended_ = false;

@@ -23,15 +23,17 @@ void take_arguments(Fields& top, ImportSource& source) {
     if (!variable.is_string()) throw ImportRefusal{"env", "must be texts", ""};
     const auto& text = variable.get_ref<const std::string&>();
     const auto equals = text.find('=');
-    if (text.starts_with("NCCL_") && equals != std::string::npos) source.facts["env." + text.substr(0, equals)] = text.substr(equals + 1);
+    if (text.starts_with("NCCL_") && equals != std::string::npos)
+      source.facts["env." + text.substr(0, equals)] = text.substr(equals + 1);
   }
 }
 
 void take_settings(const json& document, ImportSource& source) {
   Fields config(document, "config");
-  for (const char* name : {"nthreads", "ngpus", "warmup_iters", "iterations", "aggregated_iterations", "validation"}) source.facts[name] = config.whole(name);
-  config.pass_over({"minimum_bytes", "maximum_bytes", "step_factor", "step_bytes", "graph", "blocking_collectives", "per_iter_timing", "per_iter_skip",
-                    "parallel_init", "unalign"});
+  for (const char* name : {"nthreads", "ngpus", "warmup_iters", "iterations", "aggregated_iterations", "validation"})
+    source.facts[name] = config.whole(name);
+  config.pass_over({"minimum_bytes", "maximum_bytes", "step_factor", "step_bytes", "graph", "blocking_collectives",
+                    "per_iter_timing", "per_iter_skip", "parallel_init", "unalign"});
   for (const auto& device : config.list("devices")) {
     Fields one(device, "config.devices");
     one.pass_over({"rank", "group", "pid", "hostname", "device", "device_hex", "device_info"});
@@ -40,7 +42,8 @@ void take_settings(const json& document, ImportSource& source) {
   config.done();
 }
 
-/// The figures of one place, "out_of_place" or "in_place"; false when its data were wrong, so that no speed of it counts.
+/// The figures of one place, "out_of_place" or "in_place"; false when its data were wrong, so that no speed of it
+/// counts.
 bool take_place(const json& document, const std::string& path, Values at, const std::string& place, Figures& figures) {
   at["place"] = place;
   Fields one(document, path);
@@ -51,7 +54,8 @@ bool take_place(const json& document, const std::string& path, Values at, const 
   const json* busbw = one.optional("bus_bw");
   one.done();
   if (wrong.is_number()) {
-    figures.count({.metric = "mismatches", .unit = "1", .statistic = "count"}, at, wrong.get<double>(), path + ".nwrong");
+    figures.count({.metric = "mismatches", .unit = "1", .statistic = "count"}, at, wrong.get<double>(),
+                  path + ".nwrong");
     if (wrong.get<double>() > 0) {
       figures.leave_out(path, "time, algbw, busbw", "elements were wrong: the speed of wrong data says nothing");
       return false;
@@ -61,19 +65,26 @@ bool take_place(const json& document, const std::string& path, Values at, const 
   } else {
     throw ImportRefusal{path + ".nwrong", "is no number", ""};
   }
-  if (cpu_time != nullptr) figures.field({.metric = "cpu_time", .unit = "s", .statistic = "mean", .factor = 1e-6}, at, cpu_time, path + ".cpu_time");
-  else figures.field({.metric = "time", .unit = "s", .statistic = "mean", .factor = 1e-6}, at, time, path + ".time");
+  if (cpu_time != nullptr)
+    figures.field({.metric = "cpu_time", .unit = "s", .statistic = "mean", .factor = 1e-6}, at, cpu_time,
+                  path + ".cpu_time");
+  else
+    figures.field({.metric = "time", .unit = "s", .statistic = "mean", .factor = 1e-6}, at, time, path + ".time");
   figures.field({.metric = "algbw", .unit = "B/s", .statistic = "mean", .factor = 1e9}, at, algbw, path + ".alg_bw");
   figures.field({.metric = "busbw", .unit = "B/s", .statistic = "mean", .factor = 1e9}, at, busbw, path + ".bus_bw");
   return true;
 }
 
 /// The times of single iterations, which are the tool's own summary of them.
-void take_iterations(const json& document, const std::string& path, Values at, const std::string& place, Figures& figures) {
+void take_iterations(const json& document, const std::string& path, Values at, const std::string& place,
+                     Figures& figures) {
   at["place"] = place;
   Fields one(document, path);
-  const std::pair<const char*, const char*> kStatistics[] = {{"min_us", "min"}, {"max_us", "max"}, {"p50_us", "p50"}, {"p95_us", "p95"}, {"p99_us", "p99"}};
-  for (const auto& [field, statistic] : kStatistics) figures.field({.metric = "time", .unit = "s", .statistic = statistic, .factor = 1e-6}, at, one.optional(field), one.path(field));
+  const std::pair<const char*, const char*> kStatistics[] = {
+      {"min_us", "min"}, {"max_us", "max"}, {"p50_us", "p50"}, {"p95_us", "p95"}, {"p99_us", "p99"}};
+  for (const auto& [field, statistic] : kStatistics)
+    figures.field({.metric = "time", .unit = "s", .statistic = statistic, .factor = 1e-6}, at, one.optional(field),
+                  one.path(field));
   one.pass_over({"skipped_iterations", "avg_us", "stdev_us", "cv_pct", "times_us", "per_process_max_times_us"});
   one.done();
 }
@@ -116,14 +127,18 @@ void read_nccl_tests_json(std::string_view text, ImportSource& source, Figures& 
   source.facts["out_of_bounds"] = bounds.whole("count");
   bounds.pass_over({"okay"});
   bounds.done();
-  (void)top.need("average_bus_bandwidth");  // its presence shows that the run ended; an average over all sizes is no figure
-  figures.leave_out("average_bus_bandwidth", "average bus bandwidth", "an average over all sizes is no figure of any of them");
+  (void)top.need(
+      "average_bus_bandwidth");  // its presence shows that the run ended; an average over all sizes is no figure
+  figures.leave_out("average_bus_bandwidth", "average bus bandwidth",
+                    "an average over all sizes is no figure of any of them");
   const std::string operation = operation_of(source.command);
   const json& results = top.list("results");
-  for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], fmt::format("results[{}]", i), operation, figures);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    take_result(results[i], fmt::format("results[{}]", i), operation, figures);
   if (const json* errors = top.optional("errors")) {
     for (const auto& error : *errors) {
-      if (error.is_string() && !error.get_ref<const std::string&>().empty()) figures.leave_out("errors", "a remark of NCCL", error.get<std::string>());
+      if (error.is_string() && !error.get_ref<const std::string&>().empty())
+        figures.leave_out("errors", "a remark of NCCL", error.get<std::string>());
     }
   }
   top.pass_over({"start_time", "end_time"});

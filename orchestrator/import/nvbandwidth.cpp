@@ -27,7 +27,8 @@ bool before_0_8(std::string_view version) {
 
 /// What a description says of its figures; an empty metric when it names no unit.
 FigureName name_for(std::string_view description) {
-  if (description.ends_with("(GB/s)")) return {.metric = "bandwidth", .unit = "B/s", .statistic = "median", .factor = 1e9};
+  if (description.ends_with("(GB/s)"))
+    return {.metric = "bandwidth", .unit = "B/s", .statistic = "median", .factor = 1e9};
   if (description.ends_with("(ns)")) return {.metric = "latency", .unit = "s", .statistic = "median", .factor = 1e-9};
   return {};
 }
@@ -43,7 +44,8 @@ class Reader {
     if (const json* error = outer.optional("error")) refuse_failed(*error, "error");
     outer.done();
     source_.version = top.text("version");
-    if (const json* warning = top.optional("warning")) figures_.leave_out("nvbandwidth.warning", "a warning of the tool", warning->dump());
+    if (const json* warning = top.optional("warning"))
+      figures_.leave_out("nvbandwidth.warning", "a warning of the tool", warning->dump());
     facts(top);
     const json& tests = top.list("testcases");
     find_failed(tests);
@@ -53,11 +55,13 @@ class Reader {
 
  private:
   [[noreturn]] static void refuse_failed(const json& error, const std::string& where) {
-    throw ImportRefusal{where, fmt::format("the tool failed: {}", error.dump()), "mend what it says and run it again; the figures of a failed run are not imported"};
+    throw ImportRefusal{where, fmt::format("the tool failed: {}", error.dump()),
+                        "mend what it says and run it again; the figures of a failed run are not imported"};
   }
 
   void facts(Fields& top) {
-    for (const char* name : {"git_version", "CUDA Runtime Version", "Driver Version", "Hostname", "bufferSize", "testSamples", "useMean"}) {
+    for (const char* name : {"git_version", "CUDA Runtime Version", "Driver Version", "Hostname", "bufferSize",
+                             "testSamples", "useMean"}) {
       const json* value = top.optional(name);
       const auto scalar = value == nullptr ? std::nullopt : value_from(*value);
       if (scalar) source_.facts[name] = *scalar;
@@ -74,7 +78,8 @@ class Reader {
   /// A test that fails late stands twice, once as passed: the tool adds its failure as another test of the same name.
   void find_failed(const json& tests) {
     for (const auto& one : tests) {
-      if (one.is_object() && one.value("status", json()) == "Error" && one.contains("name") && one["name"].is_string()) failed_.insert(one["name"].get<std::string>());
+      if (one.is_object() && one.value("status", json()) == "Error" && one.contains("name") && one["name"].is_string())
+        failed_.insert(one["name"].get<std::string>());
     }
   }
 
@@ -83,33 +88,47 @@ class Reader {
     const std::string name = one.text("name");
     const std::string status = one.text("status");
     if (const json* error = one.optional("error")) refuse_failed(*error, one.path("error"));
-    one.pass_over({"sum", "min", "max", "average"});  // absent cells count as 0 in them; whoever needs one takes it from the cells
+    one.pass_over({"sum", "min", "max",
+                   "average"});  // absent cells count as 0 in them; whoever needs one takes it from the cells
     const json* description = one.optional("bandwidth_description");
     const json* matrix = one.optional("bandwidth_matrix");
     one.done();
     if (status != "Passed") return figures_.leave_out(path, name, fmt::format("its status is '{}'", status));
-    if (failed_.contains(name)) return figures_.leave_out(path, name, "another entry says that this test ended in an error");
-    if (description == nullptr || !description->is_string() || matrix == nullptr || !matrix->is_array()) throw ImportRefusal{path, "passed, and has no description or no matrix", "another version of the tool"};
+    if (failed_.contains(name))
+      return figures_.leave_out(path, name, "another entry says that this test ended in an error");
+    if (description == nullptr || !description->is_string() || matrix == nullptr || !matrix->is_array())
+      throw ImportRefusal{path, "passed, and has no description or no matrix", "another version of the tool"};
     const auto& sentence = description->get_ref<const std::string&>();
     const FigureName figure = name_for(sentence);
     if (figure.metric.empty()) return figures_.leave_out(path, name, fmt::format("'{}' names no unit", sentence));
-    if (name == kLatencyBetweenDevices && before_0_8(source_.version)) return figures_.leave_out(path, name, "before 0.8 this test measured the latency of the host");
+    if (name == kLatencyBetweenDevices && before_0_8(source_.version))
+      return figures_.leave_out(path, name, "before 0.8 this test measured the latency of the host");
     cells(*matrix, one.path("bandwidth_matrix"), name, sentence, figure);
   }
 
-  /// The three tables of a test of both directions stand below each other in one matrix, under the description of the last.
-  void cells(const json& matrix, const std::string& path, const std::string& name, const std::string& sentence, const FigureName& figure) {
-    const bool three = sentence.find("<->") != std::string::npos && sentence.find(" Total bandwidth") != std::string::npos;
-    if (three && matrix.size() % 3 != 0) throw ImportRefusal{path, fmt::format("{} rows are no three tables", matrix.size()), "a test of both directions has one each for the two directions and their sum"};
+  /// The three tables of a test of both directions stand below each other in one matrix, under the description of the
+  /// last.
+  void cells(const json& matrix, const std::string& path, const std::string& name, const std::string& sentence,
+             const FigureName& figure) {
+    const bool three =
+        sentence.find("<->") != std::string::npos && sentence.find(" Total bandwidth") != std::string::npos;
+    if (three && matrix.size() % 3 != 0)
+      throw ImportRefusal{path, fmt::format("{} rows are no three tables", matrix.size()),
+                          "a test of both directions has one each for the two directions and their sum"};
     const std::size_t rows = three ? matrix.size() / 3 : matrix.size();
     constexpr const char* kTables[] = {"first", "second", "both"};
     for (std::size_t i = 0; i < matrix.size(); ++i) {
       const json& row = matrix[i];
-      if (!row.is_array() || row.size() != matrix[0].size()) throw ImportRefusal{fmt::format("{}[{}]", path, i), "is no row as long as the others", ""};
+      if (!row.is_array() || row.size() != matrix[0].size())
+        throw ImportRefusal{fmt::format("{}[{}]", path, i), "is no row as long as the others", ""};
       for (std::size_t column = 0; column < row.size(); ++column) {
-        Values at{{"test", name}, {"row", static_cast<std::int64_t>(i % rows)}, {"column", static_cast<std::int64_t>(column)}};
+        Values at{{"test", name},
+                  {"row", static_cast<std::int64_t>(i % rows)},
+                  {"column", static_cast<std::int64_t>(column)}};
         if (three) at["direction"] = std::string(kTables[i / rows]);
-        if (!row[column].is_string()) throw ImportRefusal{fmt::format("{}[{}][{}]", path, i, column), "is no text", "nvbandwidth writes its cells as texts"};
+        if (!row[column].is_string())
+          throw ImportRefusal{fmt::format("{}[{}][{}]", path, i, column), "is no text",
+                              "nvbandwidth writes its cells as texts"};
         figures_.field(figure, at, &row[column], fmt::format("{}[{}][{}]", path, i, column));
       }
     }
@@ -123,7 +142,9 @@ class Reader {
 }  // namespace
 
 void read_nvbandwidth(std::string_view text, ImportSource& source, Figures& figures) {
-  Reader(source, figures).document(document_of(text, figures, "nvbandwidth writes this document with --json; import all of it and nothing behind it"));
+  Reader(source, figures)
+      .document(document_of(text, figures,
+                            "nvbandwidth writes this document with --json; import all of it and nothing behind it"));
 }
 
 }  // namespace assay

@@ -46,8 +46,11 @@ class Reader {
     const auto body = trimmed(line.text.substr(1));
     if (body.empty()) return;
     if (body.starts_with("OSU ")) return title(line, body);
-    if (test_.empty()) throw ImportRefusal{line.from(), "stands before the title '# OSU …'", "save the output from its beginning"};
-    constexpr std::array<std::string_view, 7> kSettings = {"Datatype:", "[ pairs:", "Window creation:", "Synchronization:", "Send Buffer on", "Rank 0 Memory on", "Number of"};
+    if (test_.empty())
+      throw ImportRefusal{line.from(), "stands before the title '# OSU …'", "save the output from its beginning"};
+    constexpr std::array<std::string_view, 7> kSettings = {"Datatype:",        "[ pairs:",       "Window creation:",
+                                                           "Synchronization:", "Send Buffer on", "Rank 0 Memory on",
+                                                           "Number of"};
     if (std::ranges::any_of(kSettings, [&](std::string_view setting) { return body.starts_with(setting); })) {
       return void(source_.facts[fmt::format("setting.{}", ++settings_)] = std::string(body));
     }
@@ -62,7 +65,8 @@ class Reader {
   void title(const TextLine& line, std::string_view body) {
     if (!test_.empty()) throw ImportRefusal{line.from(), "a second run begins", "import one run a file"};
     const auto version = body.rfind(" v");
-    if (version == std::string_view::npos || body.find(" Test") == std::string_view::npos) throw ImportRefusal{line.from(), "is no title of an OSU benchmark", "'# OSU MPI Bandwidth Test v7.5'"};
+    if (version == std::string_view::npos || body.find(" Test") == std::string_view::npos)
+      throw ImportRefusal{line.from(), "is no title of an OSU benchmark", "'# OSU MPI Bandwidth Test v7.5'"};
     test_ = std::string(body.substr(0, version));
     source_.version = std::string(body.substr(version + 2));
     source_.facts["test"] = test_;
@@ -71,22 +75,35 @@ class Reader {
   void heads(const TextLine& line, std::string_view body) {
     if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run a file"};
     while (!body.empty()) {
-      const auto* column = std::ranges::find_if(kColumns, [&](const Column& one) { return body.starts_with(one.head); });
-      const bool whole = column != std::end(kColumns) && (body.size() == column->head.size() || body[column->head.size()] == ' ' || body[column->head.size()] == '\t');
-      if (!whole) throw ImportRefusal{line.from(), fmt::format("'{}' is no column that this importer knows", body.substr(0, body.find("  "))), "leave options that add columns out"};
+      const auto* column =
+          std::ranges::find_if(kColumns, [&](const Column& one) { return body.starts_with(one.head); });
+      const bool whole =
+          column != std::end(kColumns) &&
+          (body.size() == column->head.size() || body[column->head.size()] == ' ' || body[column->head.size()] == '\t');
+      if (!whole)
+        throw ImportRefusal{line.from(),
+                            fmt::format("'{}' is no column that this importer knows", body.substr(0, body.find("  "))),
+                            "leave options that add columns out"};
       columns_.push_back(column);
       body = trimmed(body.substr(column->head.size()));
     }
-    if (columns_.front()->head == "Iterations" || columns_.front()->head == "Validation") throw ImportRefusal{line.from(), "has no size", ""};
+    if (columns_.front()->head == "Iterations" || columns_.front()->head == "Validation")
+      throw ImportRefusal{line.from(), "has no size", ""};
   }
 
   void row(const TextLine& line) {
     const auto words = words_of(line.text);
-    if (columns_.empty() || !number_from(words.front())) throw ImportRefusal{line.from(), "is no line of an OSU benchmark", "save the tool's own output, without what other programs print"};
-    if (words.size() != columns_.size()) throw ImportRefusal{line.from(), fmt::format("{} columns where the head has {}", words.size(), columns_.size()), "columns that ran together, or a line cut short"};
+    if (columns_.empty() || !number_from(words.front()))
+      throw ImportRefusal{line.from(), "is no line of an OSU benchmark",
+                          "save the tool's own output, without what other programs print"};
+    if (words.size() != columns_.size())
+      throw ImportRefusal{line.from(), fmt::format("{} columns where the head has {}", words.size(), columns_.size()),
+                          "columns that ran together, or a line cut short"};
     Values at{{"test", test_}};
     for (std::size_t i = 0; i < words.size(); ++i) {
-      if (columns_[i]->head == "Validation" && words[i] != "Pass") return figures_.leave_out(line.from(), "the row", fmt::format("validation says '{}': the speed of wrong data says nothing", words[i]));
+      if (columns_[i]->head == "Validation" && words[i] != "Pass")
+        return figures_.leave_out(line.from(), "the row",
+                                  fmt::format("validation says '{}': the speed of wrong data says nothing", words[i]));
       if (columns_[i]->head != "Size") continue;
       const auto size = whole_from(words[i]);
       if (!size || *size < 0) throw ImportRefusal{line.from(), fmt::format("'{}' is no size", words[i]), ""};
@@ -95,7 +112,9 @@ class Reader {
     for (std::size_t i = 0; i < words.size(); ++i) {
       const Column& column = *columns_[i];
       if (column.metric[0] == '\0') continue;
-      figures_.word({.metric = column.metric, .unit = column.unit, .statistic = column.statistic, .factor = column.factor}, at, words[i], line.from());
+      figures_.word(
+          {.metric = column.metric, .unit = column.unit, .statistic = column.statistic, .factor = column.factor}, at,
+          words[i], line.from());
     }
   }
 

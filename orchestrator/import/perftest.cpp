@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kMebibyte = 1048576;    // perftest divides by 0x100000, whatever its head says
-constexpr double kGigabit = 1e9 / 8;     // and by 125000000 with --report_gbits
+constexpr double kMebibyte = 1048576;  // perftest divides by 0x100000, whatever its head says
+constexpr double kGigabit = 1e9 / 8;   // and by 125000000 with --report_gbits
 constexpr const char* kCycles = "with -C the times are processor cycles under a head that says microseconds";
 
 /// What the title says: "RDMA_Write Bidirectional BW Test".
@@ -27,7 +27,8 @@ struct Test {
 std::optional<Test> test_of(std::string title) {
   std::ranges::replace(title, '_', ' ');
   if (!title.ends_with(" Test")) return std::nullopt;
-  constexpr std::array<std::string_view, 6> kVerbs = {"Send imm", "Send", "RDMA Write imm", "RDMA Write", "RDMA Read", "Atomic"};  // the longer first
+  constexpr std::array<std::string_view, 6> kVerbs = {"Send imm",   "Send",      "RDMA Write imm",
+                                                      "RDMA Write", "RDMA Read", "Atomic"};  // the longer first
   const auto* verb = std::ranges::find_if(kVerbs, [&](std::string_view one) { return title.starts_with(one); });
   if (verb == kVerbs.end()) return std::nullopt;
   Test test{.verb = std::string(*verb)};
@@ -46,7 +47,8 @@ bool has_option(std::string_view command, std::string_view option) {
 /// Write and send ping-pong and say half the round trip; read and atomic say all of it.
 Values coordinates(const Test& test, std::int64_t size) {
   Values at{{"verb", test.verb}, {"size", size}};
-  if (!test.bandwidth) at["counted"] = std::string(test.verb == "RDMA_Read" || test.verb == "Atomic" ? "round_trip" : "half_round_trip");
+  if (!test.bandwidth)
+    at["counted"] = std::string(test.verb == "RDMA_Read" || test.verb == "Atomic" ? "round_trip" : "half_round_trip");
   return at;
 }
 
@@ -79,17 +81,46 @@ constexpr Column kColumns[] = {
 
 FigureName name_of(const Column& column, const Test& test, double bandwidth_unit) {
   const bool bandwidth = column.factor == 0;
-  return {.metric = bandwidth && test.both_directions ? "bandwidth_both_directions" : column.metric, .unit = column.unit, .statistic = column.statistic,
+  return {.metric = bandwidth && test.both_directions ? "bandwidth_both_directions" : column.metric,
+          .unit = column.unit,
+          .statistic = column.statistic,
           .factor = bandwidth ? bandwidth_unit : column.factor};
 }
 
 /// Settings that stand before the table as "Name   : value", two on a line.
-constexpr std::array<std::string_view, 33> kSettings = {
-    "Dual-port", "Device", "Number of qps", "Transport type", "Connection type", "Using SRQ", "PCIe relax order", "Lock-free", "ibv_wr* API",
-    "Using Enhanced Reorder", "TX depth", "RX depth", "Recv Post List", "Post List", "DCS num streams", "DCS active num streams",
-    "Number of data encryption keys", "Block Size", "CQ Moderation", "CQE Poll Batch", "Mtu", "Link type", "Buffer size", "GID index2", "GID index",
-    "Max inline data", "Outstand reads", "rdma_cm QPs", "Use ROCm memory", "Use MUSA memory",
-    "Data ex. method", "TOS", "NUMA node"};
+constexpr std::array<std::string_view, 33> kSettings = {"Dual-port",
+                                                        "Device",
+                                                        "Number of qps",
+                                                        "Transport type",
+                                                        "Connection type",
+                                                        "Using SRQ",
+                                                        "PCIe relax order",
+                                                        "Lock-free",
+                                                        "ibv_wr* API",
+                                                        "Using Enhanced Reorder",
+                                                        "TX depth",
+                                                        "RX depth",
+                                                        "Recv Post List",
+                                                        "Post List",
+                                                        "DCS num streams",
+                                                        "DCS active num streams",
+                                                        "Number of data encryption keys",
+                                                        "Block Size",
+                                                        "CQ Moderation",
+                                                        "CQE Poll Batch",
+                                                        "Mtu",
+                                                        "Link type",
+                                                        "Buffer size",
+                                                        "GID index2",
+                                                        "GID index",
+                                                        "Max inline data",
+                                                        "Outstand reads",
+                                                        "rdma_cm QPs",
+                                                        "Use ROCm memory",
+                                                        "Use MUSA memory",
+                                                        "Data ex. method",
+                                                        "TOS",
+                                                        "NUMA node"};
 
 /// Where in `text`, from `begin` on, the next setting's name stands, its name, and where its value begins.
 struct Setting {
@@ -104,7 +135,8 @@ Setting next_setting(std::string_view text, std::size_t begin) {
     const auto found = text.find(name, begin);
     if (found >= next.begin || (found > 0 && text[found - 1] != ' ' && text[found - 1] != '\t')) continue;
     const auto colon = text.find_first_not_of(" \t", found + name.size());
-    if (colon != std::string_view::npos && text[colon] == ':') next = {.begin = found, .name = name, .value = colon + 1};
+    if (colon != std::string_view::npos && text[colon] == ':')
+      next = {.begin = found, .name = name, .value = colon + 1};
   }
   return next;
 }
@@ -124,11 +156,14 @@ class TextReader {
       return;
     }
     if (is_setting(line) || is_remark(line)) return;
-    throw ImportRefusal{line.from(), "is no line of perftest that this importer knows", "save the tool's own output, without --output and without what other programs print"};
+    throw ImportRefusal{line.from(), "is no line of perftest that this importer knows",
+                        "save the tool's own output, without --output and without what other programs print"};
   }
 
   void end() const {
-    if (columns_.empty()) throw ImportRefusal{"", "has no table of results", "import what the client printed; the server of a write or read test has none"};
+    if (columns_.empty())
+      throw ImportRefusal{"", "has no table of results",
+                          "import what the client printed; the server of a write or read test has none"};
   }
 
  private:
@@ -137,8 +172,11 @@ class TextReader {
     if (setting.begin != 0) return false;
     while (setting.begin != std::string_view::npos) {
       const auto next = next_setting(line.text, setting.value);
-      const auto value = trimmed(line.text.substr(setting.value, next.begin == std::string_view::npos ? next.begin : next.begin - setting.value));
-      if (value.find(": ") != std::string_view::npos) throw ImportRefusal{line.from(), fmt::format("'{}' holds a setting that this importer does not know", value), "another version of the tool; what is not understood is not imported"};
+      const auto value = trimmed(line.text.substr(
+          setting.value, next.begin == std::string_view::npos ? next.begin : next.begin - setting.value));
+      if (value.find(": ") != std::string_view::npos)
+        throw ImportRefusal{line.from(), fmt::format("'{}' holds a setting that this importer does not know", value),
+                            "another version of the tool; what is not understood is not imported"};
       source_.facts[std::string(setting.name)] = std::string(value);
       setting = next;
     }
@@ -146,40 +184,64 @@ class TextReader {
   }
 
   bool is_remark(const TextLine& line) {
-    constexpr std::array<std::string_view, 3> kDoubts = {"WARNING", "Conflicting CPU frequency values", "CPU Frequency is not max"};
+    constexpr std::array<std::string_view, 3> kDoubts = {"WARNING", "Conflicting CPU frequency values",
+                                                         "CPU Frequency is not max"};
     if (std::ranges::any_of(kDoubts, [&](std::string_view doubt) { return line.text.starts_with(doubt); })) {
       figures_.leave_out(line.from(), "a warning of the tool", std::string(line.text));
       return true;
     }
-    constexpr std::array<std::string_view, 16> kKnown = {
-        "local address:", "remote address:", "GID:", "* Waiting for client to connect", "initializing CUDA", "Listing all CUDA devices", "CUDA device", "Picking device No.",
-        "[pid =", "creating CUDA Ctx", "making it the current CUDA Ctx", "cuMemAlloc()", "allocated GPU buffer", "using DMA-BUF for GPU buffer", "deallocating", "destroying current CUDA Ctx"};
+    constexpr std::array<std::string_view, 16> kKnown = {"local address:",
+                                                         "remote address:",
+                                                         "GID:",
+                                                         "* Waiting for client to connect",
+                                                         "initializing CUDA",
+                                                         "Listing all CUDA devices",
+                                                         "CUDA device",
+                                                         "Picking device No.",
+                                                         "[pid =",
+                                                         "creating CUDA Ctx",
+                                                         "making it the current CUDA Ctx",
+                                                         "cuMemAlloc()",
+                                                         "allocated GPU buffer",
+                                                         "using DMA-BUF for GPU buffer",
+                                                         "deallocating",
+                                                         "destroying current CUDA Ctx"};
     if (line.text.starts_with("cuMemAlloc()")) source_.facts["memory"] = std::string("gpu");
     return std::ranges::any_of(kKnown, [&](std::string_view known) { return line.text.starts_with(known); });
   }
 
   void heads(const TextLine& line) {
-    if (!test_) throw ImportRefusal{line.from(), "no title above says which test this is", "save the output from its beginning"};
+    if (!test_)
+      throw ImportRefusal{line.from(), "no title above says which test this is", "save the output from its beginning"};
     if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run a file"};
     std::string_view rest = line.text;
     while (!rest.empty()) {
-      const auto* column = std::ranges::find_if(kColumns, [&](const Column& one) { return rest.starts_with(one.head); });
-      if (column == std::end(kColumns)) throw ImportRefusal{line.from(), fmt::format("'{}' is no column that this importer knows", rest.substr(0, rest.find("  "))), "leave options that add columns out"};
+      const auto* column =
+          std::ranges::find_if(kColumns, [&](const Column& one) { return rest.starts_with(one.head); });
+      if (column == std::end(kColumns))
+        throw ImportRefusal{line.from(),
+                            fmt::format("'{}' is no column that this importer knows", rest.substr(0, rest.find("  "))),
+                            "leave options that add columns out"};
       rest.remove_prefix(column->head.size());
       if (column->factor == 0 && column->metric[0] != '\0') rest = without_unit(line, rest);
-      if (column->metric[0] == '\0' && column->statistic[0] != '\0') figures_.leave_out(line.from(), std::string(column->head), column->statistic);
+      if (column->metric[0] == '\0' && column->statistic[0] != '\0')
+        figures_.leave_out(line.from(), std::string(column->head), column->statistic);
       columns_.push_back(column);
       rest = trimmed(rest);
     }
-    if (!test_->bandwidth && has_option(source_.command, "-C")) throw ImportRefusal{line.from(), "the times are in cycles", kCycles};
+    if (!test_->bandwidth && has_option(source_.command, "-C"))
+      throw ImportRefusal{line.from(), "the times are in cycles", kCycles};
   }
 
   /// Takes the unit behind a bandwidth's head.
   std::string_view without_unit(const TextLine& line, std::string_view rest) {
-    constexpr std::pair<std::string_view, double> kUnits[] = {{"[Gb/sec]", kGigabit}, {"[MiB/sec]", kMebibyte}, {"[MB/sec]", kMebibyte}};
+    constexpr std::pair<std::string_view, double> kUnits[] = {
+        {"[Gb/sec]", kGigabit}, {"[MiB/sec]", kMebibyte}, {"[MB/sec]", kMebibyte}};
     for (const auto& [unit, factor] : kUnits) {
       if (!rest.starts_with(unit)) continue;
-      if (unit == "[MB/sec]" && bandwidth_unit_ == 0) figures_.leave_out(line.from(), "the unit MB/sec", "older versions write MB where they divide by 2^20: read as MiB/s");
+      if (unit == "[MB/sec]" && bandwidth_unit_ == 0)
+        figures_.leave_out(line.from(), "the unit MB/sec",
+                           "older versions write MB where they divide by 2^20: read as MiB/s");
       bandwidth_unit_ = factor;
       return rest.substr(unit.size());
     }
@@ -188,13 +250,16 @@ class TextReader {
 
   void row(const TextLine& line) {
     const auto words = words_of(line.text);
-    if (words.size() != columns_.size()) throw ImportRefusal{line.from(), fmt::format("{} columns where the head has {}", words.size(), columns_.size()), "columns that ran together, or a line cut short"};
+    if (words.size() != columns_.size())
+      throw ImportRefusal{line.from(), fmt::format("{} columns where the head has {}", words.size(), columns_.size()),
+                          "columns that ran together, or a line cut short"};
     const auto size = whole_from(words.front());
     if (!size || *size < 0) throw ImportRefusal{line.from(), fmt::format("'{}' is no size", words.front()), ""};
     const Values at = coordinates(*test_, *size);
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (columns_[i]->metric[0] == '\0') {
-        if (!number_from(words[i])) throw ImportRefusal{line.from(), fmt::format("'{}' is no number", words[i]), "columns that ran together"};
+        if (!number_from(words[i]))
+          throw ImportRefusal{line.from(), fmt::format("'{}' is no number", words[i]), "columns that ran together"};
         continue;
       }
       figures_.word(name_of(*columns_[i], *test_, bandwidth_unit_), at, words[i], line.from());
@@ -213,7 +278,9 @@ double unit_from_command(const ImportSource& source) {
   const auto words = words_of(source.command);
   const bool is_perftest = std::ranges::any_of(words, [](std::string_view word) { return word.ends_with("_bw"); });
   if (!is_perftest) {
-    throw ImportRefusal{"results.BW_average", "has no unit: perftest's JSON does not say whether --report_gbits was given", "say how it was run: --command 'ib_write_bw --report_gbits …'"};
+    throw ImportRefusal{"results.BW_average",
+                        "has no unit: perftest's JSON does not say whether --report_gbits was given",
+                        "say how it was run: --command 'ib_write_bw --report_gbits …'"};
   }
   return has_option(source.command, "--report_gbits") ? kGigabit : kMebibyte;
 }
@@ -227,7 +294,8 @@ void read_perftest_text(std::string_view text, ImportSource& source, Figures& fi
 }
 
 void read_perftest_json(std::string_view text, ImportSource& source, Figures& figures) {
-  const json document = document_of(text, figures, "perftest writes invalid JSON with --output and with --raw_qos: run without them");
+  const json document =
+      document_of(text, figures, "perftest writes invalid JSON with --output and with --raw_qos: run without them");
   Fields top(document, "");
   const json& info = top.need("test_info");
   if (!info.is_object()) throw ImportRefusal{"test_info", "must be an object", ""};
@@ -238,12 +306,17 @@ void read_perftest_json(std::string_view text, ImportSource& source, Figures& fi
   }
   Fields title(info, "test_info");
   const auto test = test_of(title.text("test"));
-  if (!test) throw ImportRefusal{"test_info.test", "is no test that this importer knows", "Send, RDMA_Write, RDMA_Read or Atomic, BW or Latency"};
+  if (!test)
+    throw ImportRefusal{"test_info.test", "is no test that this importer knows",
+                        "Send, RDMA_Write, RDMA_Read or Atomic, BW or Latency"};
   Fields results(top.need("results"), "results");
-  if (results.optional("MsgSize") == nullptr) throw ImportRefusal{"results", "has no 'MsgSize'", "run perftest without --output"};
-  if (!test->bandwidth && has_option(source.command, "-C")) throw ImportRefusal{"results", "the times are in cycles", kCycles};
+  if (results.optional("MsgSize") == nullptr)
+    throw ImportRefusal{"results", "has no 'MsgSize'", "run perftest without --output"};
+  if (!test->bandwidth && has_option(source.command, "-C"))
+    throw ImportRefusal{"results", "the times are in cycles", kCycles};
   if (has_option(source.command, "-a") || has_option(source.command, "--all")) {
-    figures.leave_out("results", "every size but the last", "perftest writes its JSON anew for each size: run one size a file, or import the text");
+    figures.leave_out("results", "every size but the last",
+                      "perftest writes its JSON anew for each size: run one size a file, or import the text");
   }
   const Values at = coordinates(*test, results.whole("MsgSize"));
   for (const auto& column : kColumns) {

@@ -25,7 +25,8 @@ bool equal_but_for_case(std::string_view a, std::string_view b) {
 std::string_view without_tag(std::string_view text) {
   if (!text.starts_with('[')) return text;
   const auto end = text.find("<stdout>:");
-  if (end == std::string_view::npos || text.substr(0, end).find_first_not_of("[]0123456789,") != std::string_view::npos) return text;
+  if (end == std::string_view::npos || text.substr(0, end).find_first_not_of("[]0123456789,") != std::string_view::npos)
+    return text;
   return trimmed(text.substr(end + 9));
 }
 
@@ -51,7 +52,9 @@ std::pair<std::string, std::size_t> without_bare_absences(std::string_view text)
       clean += text[i++];
     } else if (text[i] == '"') {
       quoted = !quoted;
-    } else if (const std::size_t length = quoted || (i > 0 && is_word_letter(text[i - 1])) ? 0 : bare_absence(text.substr(i)); length > 0) {
+    } else if (const std::size_t length =
+                   quoted || (i > 0 && is_word_letter(text[i - 1])) ? 0 : bare_absence(text.substr(i));
+               length > 0) {
       clean += "null";
       i += length - 1;
       ++replaced;
@@ -117,16 +120,22 @@ bool is_absent(std::string_view word) {
 
 void Figures::take(const FigureName& name, const Values& at, double value, const std::string& from) {
   const double scaled = value * name.factor;
-  if (!std::isfinite(scaled)) throw ImportRefusal{from, fmt::format("the {} is not finite in {}", name.metric, name.unit), ""};
+  if (!std::isfinite(scaled))
+    throw ImportRefusal{from, fmt::format("the {} is not finite in {}", name.metric, name.unit), ""};
   if (!seen_.emplace(name.metric, name.statistic, at).second) {
-    throw ImportRefusal{from, fmt::format("the {} {} of the same coordinates stands twice", name.statistic, name.metric), "import one run, one cycle, a file"};
+    throw ImportRefusal{from,
+                        fmt::format("the {} {} of the same coordinates stands twice", name.statistic, name.metric),
+                        "import one run, one cycle, a file"};
   }
-  figures_.push_back({.metric = name.metric, .unit = name.unit, .statistic = name.statistic, .at = at, .value = scaled, .from = from});
+  figures_.push_back(
+      {.metric = name.metric, .unit = name.unit, .statistic = name.statistic, .at = at, .value = scaled, .from = from});
 }
 
 void Figures::positive(const FigureName& name, const Values& at, double value, const std::string& from) {
   if (value < 0) throw ImportRefusal{from, fmt::format("the {} is negative", name.metric), "check the output"};
-  if (value == 0) return leave_out(from, fmt::format("{} {}", name.statistic, name.metric), "0: below what the tool prints, or not measured");
+  if (value == 0)
+    return leave_out(from, fmt::format("{} {}", name.statistic, name.metric),
+                     "0: below what the tool prints, or not measured");
   take(name, at, value, from);
 }
 
@@ -136,9 +145,12 @@ void Figures::count(const FigureName& name, const Values& at, double value, cons
 }
 
 void Figures::word(const FigureName& name, const Values& at, std::string_view word, const std::string& from) {
-  if (is_absent(word)) return leave_out(from, fmt::format("{} {}", name.statistic, name.metric), fmt::format("the tool says '{}'", word));
+  if (is_absent(word))
+    return leave_out(from, fmt::format("{} {}", name.statistic, name.metric), fmt::format("the tool says '{}'", word));
   const auto value = number_from(word);
-  if (!value) throw ImportRefusal{from, fmt::format("'{}' is no number where the {} is due", word, name.metric), "columns that ran together, or another format: save the tool's own output"};
+  if (!value)
+    throw ImportRefusal{from, fmt::format("'{}' is no number where the {} is due", word, name.metric),
+                        "columns that ran together, or another format: save the tool's own output"};
   positive(name, at, *value, from);
 }
 
@@ -151,12 +163,17 @@ void Figures::field(const FigureName& name, const Values& at, const json* value,
   positive(name, at, value->get<double>(), from);
 }
 
-void Figures::leave_out(const std::string& from, const std::string& what, const std::string& why) { left_out_.push_back({from, what, why}); }
+void Figures::leave_out(const std::string& from, const std::string& what, const std::string& why) {
+  left_out_.push_back({from, what, why});
+}
 
 void Figures::give(Import& import) {
   if (figures_.empty()) {
-    const std::string why = left_out_.empty() ? "" : fmt::format("{}: {}: {}", left_out_.front().from, left_out_.front().what, left_out_.front().why);
-    throw ImportRefusal{"", fmt::format("has no figure that can be imported{}", why.empty() ? "" : "; " + why), "check that this is the tool's whole output"};
+    const std::string why = left_out_.empty() ? ""
+                                              : fmt::format("{}: {}: {}", left_out_.front().from,
+                                                            left_out_.front().what, left_out_.front().why);
+    throw ImportRefusal{"", fmt::format("has no figure that can be imported{}", why.empty() ? "" : "; " + why),
+                        "check that this is the tool's whole output"};
   }
   import.figures = std::move(figures_);
   import.left_out = std::move(left_out_);
@@ -175,7 +192,8 @@ const json* Fields::optional(const std::string& name) {
 
 const json& Fields::need(const std::string& name) {
   if (const json* found = optional(name)) return *found;
-  throw ImportRefusal{path_, fmt::format("has no '{}'", name), "the output is cut off, or of a version that is not known"};
+  throw ImportRefusal{path_, fmt::format("has no '{}'", name),
+                      "the output is cut off, or of a version that is not known"};
 }
 
 std::string Fields::text(const std::string& name) {
@@ -186,7 +204,8 @@ std::string Fields::text(const std::string& name) {
 
 std::int64_t Fields::whole(const std::string& name) {
   const auto value = value_from(need(name));
-  if (!value || !std::holds_alternative<std::int64_t>(*value)) throw ImportRefusal{path(name), "must be a whole number", ""};
+  if (!value || !std::holds_alternative<std::int64_t>(*value))
+    throw ImportRefusal{path(name), "must be a whole number", ""};
   return std::get<std::int64_t>(*value);
 }
 
@@ -204,7 +223,9 @@ std::string Fields::path(const std::string& name) const { return path_.empty() ?
 
 void Fields::done() const {
   for (const auto& [name, value] : object_.items()) {
-    if (!taken_.contains(name)) throw ImportRefusal{path(name), "is a field that this importer does not know", "another version of the tool; what is not understood is not imported"};
+    if (!taken_.contains(name))
+      throw ImportRefusal{path(name), "is a field that this importer does not know",
+                          "another version of the tool; what is not understood is not imported"};
   }
 }
 
@@ -223,9 +244,12 @@ json document_of(std::string_view text, Figures& figures, const std::string& hin
   const auto begin = document_begin(text);
   if (!begin) throw ImportRefusal{"", "has no JSON document", hint};
   const auto lines = static_cast<std::size_t>(std::ranges::count(text.substr(0, *begin), '\n'));
-  if (text.find_first_not_of(" \t\r\n") < *begin) figures.leave_out("line 1", fmt::format("{} lines before the document", lines), "the tool printed them before its JSON");
+  if (text.find_first_not_of(" \t\r\n") < *begin)
+    figures.leave_out("line 1", fmt::format("{} lines before the document", lines),
+                      "the tool printed them before its JSON");
   auto [clean, replaced] = without_bare_absences(text.substr(*begin));
-  if (replaced > 0) figures.leave_out("document", fmt::format("{} bare nan or inf", replaced), "JSON has no such number; read as null");
+  if (replaced > 0)
+    figures.leave_out("document", fmt::format("{} bare nan or inf", replaced), "JSON has no such number; read as null");
   // Blank lines stand for what was cut, so that the coordinates of an error are those of the file.
   auto document = parse_json(std::string(lines, '\n') + clean, "document", {.max_depth = kDeepest});
   if (!document) throw ImportRefusal{document.error().where, document.error().what, hint};

@@ -15,7 +15,8 @@
 
 namespace assay {
 
-/// Why an output is refused. The importers throw it and import_output() alone catches it, so that each check is one line.
+/// Why an output is refused. The importers throw it and import_output() alone catches it, so that each check is one
+/// line.
 struct ImportRefusal {
   std::string where;
   std::string what;
@@ -31,7 +32,8 @@ struct TextLine {
   [[nodiscard]] std::string from() const;
 };
 
-/// The lines of `text`, in order. Refused: a last line that is cut off, for a figure that lost its last digits is another figure.
+/// The lines of `text`, in order. Refused: a last line that is cut off, for a figure that lost its last digits is
+/// another figure.
 std::vector<TextLine> lines_of(std::string_view text);
 
 /// `text` without white space around it.
@@ -58,8 +60,8 @@ struct FigureName {
 /// Takes figures in. A figure stands once; a rate or time is positive; what is no number is left out with the reason.
 class Figures {
  public:
-  /// Takes `value`, in the tool's unit. Zero is left out: a rate or a time of zero is below what the tool prints, or was
-  /// not measured. Refused: a negative value, one that is not finite, the same figure twice.
+  /// Takes `value`, in the tool's unit. Zero is left out: a rate or a time of zero is below what the tool prints, or
+  /// was not measured. Refused: a negative value, one that is not finite, the same figure twice.
   void positive(const FigureName& name, const Values& at, double value, const std::string& from);
   /// The same for a count, which may be zero.
   void count(const FigureName& name, const Values& at, double value, const std::string& from);
@@ -106,12 +108,12 @@ class Fields {
   std::set<std::string> taken_;
 };
 
-/// Where the JSON document of an output begins: at its first character that is not blank, if that is a '{', else at the first
-/// line that is a '{' alone. Nothing when the output is no JSON.
+/// Where the JSON document of an output begins: at its first character that is not blank, if that is a '{', else at the
+/// first line that is a '{' alone. Nothing when the output is no JSON.
 std::optional<std::size_t> document_begin(std::string_view text);
 
-/// The JSON document of an output. Text before it is left out, and so are the bare words nan, -nan and inf that some tools
-/// print where JSON has no number: they become null. Both are noted in `figures`. Errors carry `hint`.
+/// The JSON document of an output. Text before it is left out, and so are the bare words nan, -nan and inf that some
+/// tools print where JSON has no number: they become null. Both are noted in `figures`. Errors carry `hint`.
 nlohmann::json document_of(std::string_view text, Figures& figures, const std::string& hint);
 
 }  // namespace assay

@@ -11,24 +11,36 @@ namespace assay {
 
 std::vector<Deviation> deviations(const Plan& plan, const Journal& journal) {
   std::vector<Deviation> all;
-  if (plan.simulation) all.push_back({.what = "The run is a simulation: nothing was measured, every record is made up.", .step = ""});
-  if (plan.quick) all.push_back({.what = "Quick parameters were used: a rehearsal, which accepts nothing.", .step = ""});
+  if (plan.simulation)
+    all.push_back({.what = "The run is a simulation: nothing was measured, every record is made up.", .step = ""});
+  if (plan.quick)
+    all.push_back({.what = "Quick parameters were used: a rehearsal, which accepts nothing.", .step = ""});
   if (!plan.only.empty()) all.push_back({.what = "Only a part of the profile was planned.", .step = ""});
-  if (journal.resumed > 0) all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});
+  if (journal.resumed > 0)
+    all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});
   if (!journal.finished) all.push_back({.what = "The run did not come to its end.", .step = ""});
   for (const auto& name : plan.profile.companions) {
-    if (!plan.probes.contains(name)) all.push_back({.what = fmt::format("The companion {} is not part of this build.", name), .step = ""});
+    if (!plan.probes.contains(name))
+      all.push_back({.what = fmt::format("The companion {} is not part of this build.", name), .step = ""});
   }
   std::map<std::string_view, std::size_t> left_out;
   for (const auto& [step, reason] : journal.left_out) ++left_out[reason];
-  for (const auto& [reason, steps] : left_out) all.push_back({.what = fmt::format("{} steps did not start: {}", steps, reason), .step = ""});
+  for (const auto& [reason, steps] : left_out)
+    all.push_back({.what = fmt::format("{} steps did not start: {}", steps, reason), .step = ""});
   for (const auto& jump : journal.clock_jumps) {
-    all.push_back({.what = fmt::format("The clock of the machine that ran assay jumped by {:+.1f} s; times before {} are of the clock before.", jump.by_s, jump.time), .step = ""});
+    all.push_back(
+        {.what = fmt::format(
+             "The clock of the machine that ran assay jumped by {:+.1f} s; times before {} are of the clock before.",
+             jump.by_s, jump.time),
+         .step = ""});
   }
-  for (const auto& event : journal.node_events) all.push_back({.what = fmt::format("Node {}: {}", event.node, event.reason), .step = ""});
+  for (const auto& event : journal.node_events)
+    all.push_back({.what = fmt::format("Node {}: {}", event.node, event.reason), .step = ""});
   for (const auto& attempt : journal.attempts) {
     if (attempt.outcome == "exited" && attempt.reason.empty()) continue;
-    all.push_back({.what = fmt::format("Attempt {} on {}: {}: {}", attempt.number, attempt.node, attempt.outcome, attempt.reason), .step = attempt.step});
+    all.push_back(
+        {.what = fmt::format("Attempt {} on {}: {}: {}", attempt.number, attempt.node, attempt.outcome, attempt.reason),
+         .step = attempt.step});
   }
   return all;
 }
@@ -48,7 +60,8 @@ void conclude(const Plan& plan, bool finished, Verdict& verdict) {
     ++required;
     if (result.outcome == Outcome::pass) ++passed;
     if (result.outcome == Outcome::fail) ++failed;
-    if (result.outcome != Outcome::pass && (first_open == nullptr || (result.outcome == Outcome::fail && first_open->outcome != Outcome::fail))) {
+    if (result.outcome != Outcome::pass &&
+        (first_open == nullptr || (result.outcome == Outcome::fail && first_open->outcome != Outcome::fail))) {
       first_open = &result;
     }
   }
@@ -57,7 +70,8 @@ void conclude(const Plan& plan, bool finished, Verdict& verdict) {
     verdict.reason = count + "; quick parameters were used, so this is a rehearsal and accepts or rejects nothing.";
   } else if (failed > 0) {
     verdict.overall = Overall::rejected;
-    verdict.reason = fmt::format("{}; {} fail, first {} on {}: {}", count, failed, first_open->requirement, first_open->node, first_open->reason);
+    verdict.reason = fmt::format("{}; {} fail, first {} on {}: {}", count, failed, first_open->requirement,
+                                 first_open->node, first_open->reason);
   } else if (required == 0) {
     verdict.reason = "The profile requires nothing, so nothing can be accepted.";
   } else if (first_open != nullptr) {
@@ -72,7 +86,9 @@ void conclude(const Plan& plan, bool finished, Verdict& verdict) {
     verdict.reason = count + ".";
   }
   if (plan.simulation || verdict.simulated) {
-    verdict.reason = fmt::format("SIMULATION, which accepts or rejects nothing; had it been measured, it would be {}: {}", to_string(verdict.overall), verdict.reason);
+    verdict.reason =
+        fmt::format("SIMULATION, which accepts or rejects nothing; had it been measured, it would be {}: {}",
+                    to_string(verdict.overall), verdict.reason);
     verdict.simulated = true;
     verdict.overall = Overall::incomplete;
   }

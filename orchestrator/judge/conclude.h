@@ -14,8 +14,8 @@ namespace assay {
 std::vector<Deviation> deviations(const Plan& plan, const Journal& journal);
 
 /// Fills counts, overall and reason of `verdict` from its results: accepted when every required cell passes, the run is
-/// finished, and nothing of the profile was left out; rejected when a required cell fails; else incomplete. A simulation is always
-/// incomplete, and its reason says what it would have been.
+/// finished, and nothing of the profile was left out; rejected when a required cell fails; else incomplete. A
+/// simulation is always incomplete, and its reason says what it would have been.
 void conclude(const Plan& plan, bool finished, Verdict& verdict);
 
 /// Adds to the reason of the whole who was found at fault, when anybody was.

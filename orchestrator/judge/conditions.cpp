@@ -34,13 +34,16 @@ std::string words(const Demand& demand) {
 /// Looks at the records of one step for one subject.
 class Inspection {
  public:
-  Inspection(const Site& site, const Step& step, const Subject& subject) : site_(site), step_(step), subject_(subject) {}
+  Inspection(const Site& site, const Step& step, const Subject& subject)
+      : site_(site), step_(step), subject_(subject) {}
 
-  /// Takes what one record says of `demand` into `seen`; the first value that does not fit stays. Whether it says anything.
+  /// Takes what one record says of `demand` into `seen`; the first value that does not fit stays. Whether it says
+  /// anything.
   bool look(const Record& record, const Demand& demand, ConditionSeen& seen) const {
     bool recorded = false;
     for (const auto& condition : record.conditions) {
-      if (condition.name != demand.name || (condition.subject != subject_ && condition.subject.kind != "node")) continue;
+      if (condition.name != demand.name || (condition.subject != subject_ && condition.subject.kind != "node"))
+        continue;
       recorded = true;
       if (!seen.met) continue;
       seen.seen = condition.value;
@@ -58,7 +61,8 @@ class Inspection {
     const Node& node = *site_.node(step_.nodes.at(static_cast<std::size_t>(record.start.rank)));
     const Port* const port = port_in(node);
     const std::string expected = port == nullptr ? "" : port_text(node, *port, demand.site);
-    const std::string whose = fmt::format("{}{}", node.name, port != nullptr && subject_.kind == "nic" ? " " + subject_.id : "");
+    const std::string whose =
+        fmt::format("{}{}", node.name, port != nullptr && subject_.kind == "nic" ? " " + subject_.id : "");
     seen.demanded = expected.empty() ? fmt::format("the {} of {}, which the site does not tell", demand.site, whose)
                                      : fmt::format("= \"{}\", the {} of {} in the site", expected, demand.site, whose);
     seen.met = !expected.empty() && value == Value{expected};
@@ -68,7 +72,8 @@ class Inspection {
     if (subject_.kind != "nic") return port_of(node, step_.plane, step_.rail);
     const auto ports = node.planes.find(step_.plane);
     if (ports == node.planes.end()) return nullptr;
-    const auto port = std::ranges::find_if(ports->second, [&](const Port& one) { return one.interface == subject_.id || one.device == subject_.id; });
+    const auto port = std::ranges::find_if(
+        ports->second, [&](const Port& one) { return one.interface == subject_.id || one.device == subject_.id; });
     return port == ports->second.end() ? nullptr : &*port;
   }
 
@@ -79,12 +84,16 @@ class Inspection {
 
 }  // namespace
 
-std::vector<ConditionSeen> check_demands(const Site& site, const Step& step, const Requirement& requirement, const Subject& subject,
-                                         std::span<const Record* const> records, std::span<const Record* const> others) {
+std::vector<ConditionSeen> check_demands(const Site& site, const Step& step, const Requirement& requirement,
+                                         const Subject& subject, std::span<const Record* const> records,
+                                         std::span<const Record* const> others) {
   const Inspection inspection(site, step, subject);
   std::vector<ConditionSeen> all;
   for (const auto& demand : requirement.conditions) {
-    ConditionSeen seen{.name = demand.name, .demanded = demand.site.empty() ? words(demand) : fmt::format("the {} in the site", demand.site), .seen = std::nullopt, .met = true};
+    ConditionSeen seen{.name = demand.name,
+                       .demanded = demand.site.empty() ? words(demand) : fmt::format("the {} in the site", demand.site),
+                       .seen = std::nullopt,
+                       .met = true};
     for (const Record* record : records) {
       if (inspection.look(*record, demand, seen)) continue;
       seen.met = false;

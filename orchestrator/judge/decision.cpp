@@ -12,7 +12,8 @@
 namespace assay {
 namespace {
 
-const std::map<std::string, double, std::less<>> kQuantiles = {{"median", 0.5}, {"p01", 0.01}, {"p05", 0.05}, {"p95", 0.95}, {"p99", 0.99}};
+const std::map<std::string, double, std::less<>> kQuantiles = {
+    {"median", 0.5}, {"p01", 0.01}, {"p05", 0.05}, {"p95", 0.95}, {"p99", 0.99}};
 
 /// One side of a limit, seen so that larger is better: an upper limit is judged with every sign turned.
 struct Side {
@@ -43,18 +44,23 @@ std::string reason_of(Outcome outcome, const Side& side, const Result& result, d
   const char* direction = side.sign > 0 ? "at least" : "at most";
   const std::string band = for_people(guard, result.unit);
   switch (outcome) {
-    case Outcome::pass: return fmt::format("{} meets {} {} with a guard band of {}.", value, direction, limit, band);
+    case Outcome::pass:
+      return fmt::format("{} meets {} {} with a guard band of {}.", value, direction, limit, band);
     case Outcome::conditional_pass:
-      return fmt::format("{} meets {} {}, but lies within the guard band of {}: the measurement cannot tell.", value, direction, limit, band);
+      return fmt::format("{} meets {} {}, but lies within the guard band of {}: the measurement cannot tell.", value,
+                         direction, limit, band);
     case Outcome::conditional_fail:
-      return fmt::format("{} misses {} {}, but lies within the guard band of {}: the measurement cannot tell.", value, direction, limit, band);
-    default: return fmt::format("{} misses {} {} by more than the guard band of {}.", value, direction, limit, band);
+      return fmt::format("{} misses {} {}, but lies within the guard band of {}: the measurement cannot tell.", value,
+                         direction, limit, band);
+    default:
+      return fmt::format("{} misses {} {} by more than the guard band of {}.", value, direction, limit, band);
   }
 }
 
 }  // namespace
 
-std::optional<Estimate> estimate(std::span<const double> samples, const std::string& name, double confidence, double instrument) {
+std::optional<Estimate> estimate(std::span<const double> samples, const std::string& name, double confidence,
+                                 double instrument) {
   Estimate result;
   double repeatability = 0;
   if (name == "min" || name == "max") {
@@ -77,7 +83,8 @@ double guard_factor_for(double guard_factor, int looks) {
   return normal_quantile(1 - risk / looks);
 }
 
-void decide(const Limit& limit, const Estimate& estimate, const ReferenceValue& reference, double guard_factor, Result& result) {
+void decide(const Limit& limit, const Estimate& estimate, const ReferenceValue& reference, double guard_factor,
+            Result& result) {
   result.value = estimate.value;
   result.interval = estimate.interval;
   if (limit.reference != Reference::none) result.reference = reference.value;

@@ -20,7 +20,8 @@ struct Estimate {
 /// The statistic `name` (median, min, max, p01, p05, p95, p99) of `samples`. Repeatability is the half width of the
 /// order-statistic interval over the normal quantile of its level; min and max have none. `instrument` is relative.
 /// Nothing when a median or percentile has too few samples for an interval at `confidence`.
-std::optional<Estimate> estimate(std::span<const double> samples, const std::string& name, double confidence, double instrument);
+std::optional<Estimate> estimate(std::span<const double> samples, const std::string& name, double confidence,
+                                 double instrument);
 
 /// Standard uncertainties of guard band in force when the risk of `guard_factor` is split evenly among `looks`
 /// (Bonferroni): the factor itself for one look.
@@ -32,9 +33,10 @@ struct ReferenceValue {
   double uncertainty = 0;
 };
 
-/// Fills outcome, reason, limits, acceptance limits, uncertainty, margin and false_accept of `result` from the estimate:
-/// pass y >= L + w, conditional_pass L <= y < L + w, conditional_fail L - w < y < L, fail y <= L - w, mirrored for an
-/// upper limit; with both, the worse counts. w = guard_factor * u (ILAC-G8, JCGM 106).
-void decide(const Limit& limit, const Estimate& estimate, const ReferenceValue& reference, double guard_factor, Result& result);
+/// Fills outcome, reason, limits, acceptance limits, uncertainty, margin and false_accept of `result` from the
+/// estimate: pass y >= L + w, conditional_pass L <= y < L + w, conditional_fail L - w < y < L, fail y <= L - w,
+/// mirrored for an upper limit; with both, the worse counts. w = guard_factor * u (ILAC-G8, JCGM 106).
+void decide(const Limit& limit, const Estimate& estimate, const ReferenceValue& reference, double guard_factor,
+            Result& result);
 
 }  // namespace assay

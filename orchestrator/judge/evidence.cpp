@@ -20,20 +20,23 @@ std::string why_never(const Journal& journal, const Step& step) {
   const auto& nodes = step.nodes;
   if (const auto left_out = journal.left_out.find(step.id); left_out != journal.left_out.end()) return left_out->second;
   for (auto event = journal.node_events.rbegin(); event != journal.node_events.rend(); ++event) {
-    if (std::ranges::find(nodes, event->node) != nodes.end()) return fmt::format("Node {}: {}", event->node, event->reason);
+    if (std::ranges::find(nodes, event->node) != nodes.end())
+      return fmt::format("Node {}: {}", event->node, event->reason);
   }
   return "The run ended before this step began.";
 }
 
 /// Whether a record is what was asked for on that node; the words of the mismatch otherwise.
-std::optional<std::string> mismatch(const Record& record, const Plan& plan, const Step& step, const Journal& journal, const Machines& machines,
-                                    std::size_t rank) {
+std::optional<std::string> mismatch(const Record& record, const Plan& plan, const Step& step, const Journal& journal,
+                                    const Machines& machines, std::size_t rank) {
   const auto made_up = record.start.host.find(kSimulated);
   if ((made_up != record.start.host.end()) != plan.simulation.has_value()) {
-    return plan.simulation ? "the record was measured, and the run is a simulation" : "the record is made up by a simulation";
+    return plan.simulation ? "the record was measured, and the run is a simulation"
+                           : "the record is made up by a simulation";
   }
   const std::string& node = step.nodes[rank];
-  if (record.start.parameters != parameters_of(plan.site, step, rank)) return "the record's parameters are not those of the step";
+  if (record.start.parameters != parameters_of(plan.site, step, rank))
+    return "the record's parameters are not those of the step";
   if (record.start.rank != static_cast<int>(rank) || record.start.world != static_cast<int>(step.nodes.size())) {
     return "the record has another rank or world than the step";
   }
@@ -43,31 +46,38 @@ std::optional<std::string> mismatch(const Record& record, const Plan& plan, cons
   const auto& host = std::get<std::string>(record.start.host.at("name"));
   if (said != host) return fmt::format("the record is of host '{}', the node's agent said '{}'", host, said);
   if (const auto twin = machines.twin_of(node)) {
-    return fmt::format("the nodes {} and {} are one machine: host name {}, boot {}", node, *twin, said, facts->second.value("boot_id", "unknown"));
+    return fmt::format("the nodes {} and {} are one machine: host name {}, boot {}", node, *twin, said,
+                       facts->second.value("boot_id", "unknown"));
   }
   return std::nullopt;
 }
 
-/// What is wrong with one rank's record. When a rank goes wrong the others often end in errors that follow from it, so a
-/// refused record (weight 0) tells more than a skip (1), and that more than an error (2).
+/// What is wrong with one rank's record. When a rank goes wrong the others often end in errors that follow from it, so
+/// a refused record (weight 0) tells more than a skip (1), and that more than an error (2).
 struct RankFault {
   int weight = 0;
   Outcome outcome = Outcome::error;
   std::string reason;
 };
 
-std::optional<RankFault> fault_of(const std::expected<Record, InputError>& record, const Plan& plan, const Step& step, const Journal& journal,
-                                  const Machines& machines, std::size_t rank) {
+std::optional<RankFault> fault_of(const std::expected<Record, InputError>& record, const Plan& plan, const Step& step,
+                                  const Journal& journal, const Machines& machines, std::size_t rank) {
   const std::string who = step.nodes.size() == 1 ? "" : fmt::format("rank {} on {}: ", rank, step.nodes[rank]);
-  if (!record) return RankFault{.weight = 0, .outcome = Outcome::error, .reason = who + "the record is refused: " + record.error().text()};
-  if (const auto problem = mismatch(*record, plan, step, journal, machines, rank)) return RankFault{.weight = 0, .outcome = Outcome::error, .reason = who + *problem};
-  if (record->end.status == Status::skip) return RankFault{.weight = 1, .outcome = Outcome::not_measured, .reason = who + "the probe skipped: " + record->end.reason};
-  if (record->end.status == Status::error) return RankFault{.weight = 2, .outcome = Outcome::error, .reason = who + "the probe failed: " + record->end.reason};
+  if (!record)
+    return RankFault{
+        .weight = 0, .outcome = Outcome::error, .reason = who + "the record is refused: " + record.error().text()};
+  if (const auto problem = mismatch(*record, plan, step, journal, machines, rank))
+    return RankFault{.weight = 0, .outcome = Outcome::error, .reason = who + *problem};
+  if (record->end.status == Status::skip)
+    return RankFault{
+        .weight = 1, .outcome = Outcome::not_measured, .reason = who + "the probe skipped: " + record->end.reason};
+  if (record->end.status == Status::error)
+    return RankFault{.weight = 2, .outcome = Outcome::error, .reason = who + "the probe failed: " + record->end.reason};
   return std::nullopt;
 }
 
-void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt& attempt, const Journal& journal, const Machines& machines,
-          const EvidenceReader& evidence) {
+void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt& attempt, const Journal& journal,
+          const Machines& machines, const EvidenceReader& evidence) {
   const auto failed = [&](Outcome outcome, const std::string& reason) {
     found.absence = outcome;
     found.reason = fmt::format("Attempt {} on {}: {}", attempt.number, attempt.node, reason);
@@ -76,14 +86,17 @@ void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt
   };
   if (attempt.node != step.nodes.front()) return failed(Outcome::error, "the journal says another node than the plan");
   if (attempt.outcome == "interrupted") {
-    if (++found.interrupted > kMostInterruptions) return failed(Outcome::error, fmt::format("interrupted {} times", found.interrupted));
+    if (++found.interrupted > kMostInterruptions)
+      return failed(Outcome::error, fmt::format("interrupted {} times", found.interrupted));
     if (!found.records.empty() || found.broken) return;
     found.absence = Outcome::not_measured;
     found.reason = fmt::format("Attempt {} on {}: interrupted: {}", attempt.number, attempt.node, attempt.reason);
     return;
   }
-  if (++found.attempts > step.looks) return failed(Outcome::error, fmt::format("{} attempts where {} were planned", found.attempts, step.looks));
-  if (attempt.outcome != "exited") return failed(Outcome::error, fmt::format("{}: {}", attempt.outcome, attempt.reason));
+  if (++found.attempts > step.looks)
+    return failed(Outcome::error, fmt::format("{} attempts where {} were planned", found.attempts, step.looks));
+  if (attempt.outcome != "exited")
+    return failed(Outcome::error, fmt::format("{}: {}", attempt.outcome, attempt.reason));
   std::vector<Record> ranks;
   std::optional<RankFault> worst;
   for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
@@ -142,8 +155,11 @@ std::expected<Run, InputError> read_run(const std::string& directory) {
   std::set<std::string_view> steps;
   for (const auto& step : run.plan.steps) steps.insert(step.id);
   for (const auto& attempt : run.journal.attempts) {
-    if (attempt.is_extra() || steps.contains(attempt.step)) continue;  // judging says whether an extra test was to be made
-    return std::unexpected(InputError{directory + "/journal.jsonl", fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step), ""});
+    if (attempt.is_extra() || steps.contains(attempt.step))
+      continue;  // judging says whether an extra test was to be made
+    return std::unexpected(InputError{directory + "/journal.jsonl",
+                                      fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step),
+                                      ""});
   }
   return run;
 }
@@ -153,7 +169,8 @@ EvidenceReader evidence_in(const std::string& directory) {
     auto bytes = read_file(directory + "/" + file.path);
     if (!bytes) return bytes;
     if (bytes->size() != file.bytes || sha256(*bytes) != file.sha256) {
-      return std::unexpected(InputError{file.path, "is not the file that was journalled", "the evidence was changed after the run"});
+      return std::unexpected(
+          InputError{file.path, "is not the file that was journalled", "the evidence was changed after the run"});
     }
     return bytes;
   };
@@ -167,8 +184,8 @@ std::string log_path(const std::string& step, int attempt, int rank, const std::
   return fmt::format("logs/{}/{}/{}{}.log", step, attempt, companion.empty() ? "" : companion + ".", rank);
 }
 
-std::expected<Record, InputError> record_of(const Plan& plan, const Step& step, const Attempt& attempt, const EvidenceReader& evidence,
-                                            int rank, const std::string& companion) {
+std::expected<Record, InputError> record_of(const Plan& plan, const Step& step, const Attempt& attempt,
+                                            const EvidenceReader& evidence, int rank, const std::string& companion) {
   const std::string path = record_path(attempt.step, attempt.number, rank, companion);
   const auto file = std::ranges::find(attempt.evidence, path, &EvidenceFile::path);
   if (file == attempt.evidence.end()) return std::unexpected(InputError{path, "was never journalled", ""});
@@ -195,7 +212,8 @@ StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const
     if (attempt->number != ++number) {
       found.broken = true;
       found.absence = Outcome::error;
-      found.reason = fmt::format("The journal has attempt {} of {} where {} was due.", attempt->number, step.id, number);
+      found.reason =
+          fmt::format("The journal has attempt {} of {} where {} was due.", attempt->number, step.id, number);
       return found;
     }
     for (const auto& file : attempt->evidence) found.paths.push_back(file.path);

@@ -25,8 +25,8 @@ struct Run {
   Journal journal;
 };
 
-/// Nothing when plan and journal agree on whether anything was measured. A simulation has a plan, records and a journal that each
-/// say so; leaving it out of one of them makes no measurement of it.
+/// Nothing when plan and journal agree on whether anything was measured. A simulation has a plan, records and a journal
+/// that each say so; leaving it out of one of them makes no measurement of it.
 std::optional<InputError> check_kind(const Plan& plan, const Journal& journal);
 
 /// Which nodes are one machine, by what their agents said: host name and boot.
@@ -38,8 +38,8 @@ class Machines {
   [[nodiscard]] std::optional<std::string> twin_of(const std::string& node) const;
 
  private:
-  std::map<std::string, std::string> machine_of_;               ///< by node
-  std::map<std::string, std::vector<std::string>> nodes_of_;    ///< by machine
+  std::map<std::string, std::string> machine_of_;             ///< by node
+  std::map<std::string, std::vector<std::string>> nodes_of_;  ///< by machine
 };
 
 /// Reads plan.json and journal.jsonl of `directory`. An error when either is missing or damaged, or when the journal
@@ -55,13 +55,14 @@ std::string record_path(const std::string& step, int attempt, int rank = 0, cons
 /// Path in the run directory of what a probe wrote to stderr.
 std::string log_path(const std::string& step, int attempt, int rank = 0, const std::string& companion = "");
 
-/// The record of a rank of an attempt of `step`, or of the companion beside it, parsed with the plan's own description of
-/// the probe.
-std::expected<Record, InputError> record_of(const Plan& plan, const Step& step, const Attempt& attempt, const EvidenceReader& evidence,
-                                            int rank = 0, const std::string& companion = "");
+/// The record of a rank of an attempt of `step`, or of the companion beside it, parsed with the plan's own description
+/// of the probe.
+std::expected<Record, InputError> record_of(const Plan& plan, const Step& step, const Attempt& attempt,
+                                            const EvidenceReader& evidence, int rank = 0,
+                                            const std::string& companion = "");
 
-/// Whether `requirement` judges `measured`: its metric, coordinates and kind of subject. Ranks of several nodes cannot know
-/// what the plan calls the place they work in, so pair, group and cluster are one kind here.
+/// Whether `requirement` judges `measured`: its metric, coordinates and kind of subject. Ranks of several nodes cannot
+/// know what the plan calls the place they work in, so pair, group and cluster are one kind here.
 bool is_judged(const Measurement& measured, const Requirement& requirement);
 
 /// What one step left behind, over all its attempts.

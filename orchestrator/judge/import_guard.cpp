@@ -44,11 +44,14 @@ std::optional<InputError> find_foreign(const std::string& directory, const Journ
     const std::string path = fs::path(entry->path()).lexically_relative(directory).string();
     if (entry.depth() == 0 && path == "dossier") entry.disable_recursion_pending();  // `verify` looks into that
     std::error_code unknown;  // what vanishes meanwhile is not there
-    if (!known.contains(path) && entry->symlink_status(unknown).type() == fs::file_type::regular && begins_imported(entry->path())) {
+    if (!known.contains(path) && entry->symlink_status(unknown).type() == fs::file_type::regular &&
+        begins_imported(entry->path())) {
       return imported_refusal(directory + "/" + path);
     }
   }
-  if (failed) return InputError{directory, fmt::format("cannot be looked through: {}", failed.message()), "check its permissions"};
+  if (failed)
+    return InputError{directory, fmt::format("cannot be looked through: {}", failed.message()),
+                      "check its permissions"};
   return std::nullopt;
 }
 

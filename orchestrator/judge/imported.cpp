@@ -31,8 +31,8 @@ ordered_json body_of(const ImportSource& source) {
 }
 
 ordered_json body_of(const Figure& figure) {
-  return {{"metric", figure.metric}, {"unit", figure.unit}, {"statistic", figure.statistic}, {"at", to_json(figure.at)},
-          {"value", figure.value},   {"from", figure.from}};
+  return {{"metric", figure.metric},  {"unit", figure.unit},   {"statistic", figure.statistic},
+          {"at", to_json(figure.at)}, {"value", figure.value}, {"from", figure.from}};
 }
 
 }  // namespace
@@ -41,8 +41,11 @@ std::string import_text(const Import& import) {
   std::size_t sequence = 0;
   std::string text = line(sequence++, "source", body_of(import.source));
   for (const auto& figure : import.figures) text += line(sequence++, "imported", body_of(figure));
-  for (const auto& one : import.left_out) text += line(sequence++, "left_out", {{"from", one.from}, {"what", one.what}, {"why", one.why}});
-  return text + line(sequence, "end", {{"status", "complete"}, {"imported", import.figures.size()}, {"left_out", import.left_out.size()}});
+  for (const auto& one : import.left_out)
+    text += line(sequence++, "left_out", {{"from", one.from}, {"what", one.what}, {"why", one.why}});
+  return text +
+         line(sequence, "end",
+              {{"status", "complete"}, {"imported", import.figures.size()}, {"left_out", import.left_out.size()}});
 }
 
 bool is_imported(std::string_view bytes) {
@@ -55,8 +58,9 @@ bool is_imported(std::string_view bytes) {
 }
 
 InputError imported_refusal(const std::string& where) {
-  return {where, "was imported from another tool's output",
-          "an imported figure is never a measurement of ours: keep the file outside the run, and lay the two side by side"};
+  return {
+      where, "was imported from another tool's output",
+      "an imported figure is never a measurement of ours: keep the file outside the run, and lay the two side by side"};
 }
 
 }  // namespace assay

@@ -23,8 +23,8 @@ struct ImportSource {
   std::string command;  ///< as the output says, or as the person who imports says; empty where neither does
   std::string file;     ///< name without its folder
   std::size_t bytes = 0;
-  std::string sha256;   ///< of the whole file as it was given
-  Values facts;         ///< what else the output says of how it was measured, in the tool's own words
+  std::string sha256;  ///< of the whole file as it was given
+  Values facts;        ///< what else the output says of how it was measured, in the tool's own words
 };
 
 /// One figure. It is what the tool printed of many samples, never a sample, so it has a value and a statistic.

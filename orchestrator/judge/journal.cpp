@@ -31,8 +31,8 @@ constexpr const char* kSchema = "assay.journal/1";
 
 constexpr double kMostDrift_s = 1;  // between two lines: what NTP slews is a thousandth of it
 
-/// Reads line after line and refuses what a run cannot have written: only an attempt that this run began can end, numbers
-/// of attempts follow each other, and nothing happens after the end but a resumption.
+/// Reads line after line and refuses what a run cannot have written: only an attempt that this run began can end,
+/// numbers of attempts follow each other, and nothing happens after the end but a resumption.
 class Account {
  public:
   explicit Account(Journal& journal) : journal_(journal) {}
@@ -67,7 +67,8 @@ class Account {
     } else if (kind == "attempt_end") {
       end(line, time);
     } else if (kind == "localise_begin") {
-      if (journal_.localising || !open_.empty()) refuse("a search begins while an attempt runs, or for the second time");
+      if (journal_.localising || !open_.empty())
+        refuse("a search begins while an attempt runs, or for the second time");
       journal_.localising = true;
     } else if (kind == "steps_left_out") {
       for (const std::string step : line.at("steps")) journal_.left_out[step] = line.at("reason");
@@ -93,7 +94,10 @@ class Account {
       const json old = boot_of(before->second);
       const json fresh = boot_of(said);
       if (!old.is_null() && !fresh.is_null() && old != fresh) {
-        journal_.node_events.push_back({.node = node, .time = time, .reason = fmt::format("it was rebooted in between: boot {} before, {} now", old.dump(), fresh.dump())});
+        journal_.node_events.push_back(
+            {.node = node,
+             .time = time,
+             .reason = fmt::format("it was rebooted in between: boot {} before, {} now", old.dump(), fresh.dump())});
       }
     }
     journal_.node_facts[node] = said;
@@ -103,31 +107,42 @@ class Account {
     const std::string step = line.at("step");
     const int number = line.at("attempt");
     if (open_.contains(step)) refuse("an attempt of " + step + " begins while another runs");
-    if (number != ++attempts_[step]) refuse(fmt::format("attempt {} of {} begins where {} is due", number, step, attempts_[step]));
+    if (number != ++attempts_[step])
+      refuse(fmt::format("attempt {} of {} begins where {} is due", number, step, attempts_[step]));
     open_[step] = journal_.attempts.size();
-    journal_.attempts.push_back({.step = step, .number = number, .node = line.at("node"), .outcome = "interrupted",
-                                 .reason = "assay was killed while it ran", .begin = time, .end = "", .evidence = {}});
+    journal_.attempts.push_back({.step = step,
+                                 .number = number,
+                                 .node = line.at("node"),
+                                 .outcome = "interrupted",
+                                 .reason = "assay was killed while it ran",
+                                 .begin = time,
+                                 .end = "",
+                                 .evidence = {}});
     Attempt& attempt = journal_.attempts.back();
     if (line.contains("purpose")) {
       attempt.nodes = line.at("nodes");
       attempt.purpose = line.at("purpose");
-      if (attempt.nodes.size() < 2 || attempt.nodes.front() != attempt.node || attempt.purpose.empty()) refuse("a test of " + step + " has no nodes or no purpose");
+      if (attempt.nodes.size() < 2 || attempt.nodes.front() != attempt.node || attempt.purpose.empty())
+        refuse("a test of " + step + " has no nodes or no purpose");
     }
     if (attempt.is_extra() != journal_.localising) {
-      refuse(attempt.is_extra() ? "a test of a search begins before the searches do" : "a step begins after the searches did");
+      refuse(attempt.is_extra() ? "a test of a search begins before the searches do"
+                                : "a step begins after the searches did");
     }
   }
 
   void end(const json& line, const std::string& time) {
     const auto running = open_.find(line.at("step").get<std::string>());
-    if (running == open_.end() || journal_.attempts[running->second].number != line.at("attempt")) refuse("an attempt ends that never began");
+    if (running == open_.end() || journal_.attempts[running->second].number != line.at("attempt"))
+      refuse("an attempt ends that never began");
     Attempt& attempt = journal_.attempts[running->second];
     attempt.outcome = line.at("outcome");
     attempt.reason = line.at("reason");
     attempt.end = time;
     for (const auto& file : line.at("evidence")) {
       attempt.evidence.push_back({.path = file.at("path"), .sha256 = file.at("sha256"), .bytes = file.at("bytes")});
-      if (!paths_.insert(attempt.evidence.back().path).second) refuse(attempt.evidence.back().path + " is journalled twice");
+      if (!paths_.insert(attempt.evidence.back().path).second)
+        refuse(attempt.evidence.back().path + " is journalled twice");
     }
     open_.erase(running);
   }
@@ -175,7 +190,8 @@ std::expected<Journal, InputError> read_journal(std::string_view text, const std
   return journal;
 }
 
-JournalWriter::JournalWriter(const std::string& path, Clocks clocks) : clocks_(clocks), wall_(clocks.wall()), steady_(clocks.steady()) {
+JournalWriter::JournalWriter(const std::string& path, Clocks clocks)
+    : clocks_(clocks), wall_(clocks.wall()), steady_(clocks.steady()) {
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file_ < 0) fail(path);
   const auto text = read_file(path);
@@ -195,7 +211,11 @@ JournalWriter::JournalWriter(const std::string& path, Clocks clocks) : clocks_(c
 }
 
 JournalWriter::JournalWriter(JournalWriter&& other) noexcept
-    : lines_(other.lines_), file_(std::exchange(other.file_, -1)), clocks_(other.clocks_), wall_(other.wall_), steady_(other.steady_) {}
+    : lines_(other.lines_),
+      file_(std::exchange(other.file_, -1)),
+      clocks_(other.clocks_),
+      wall_(other.wall_),
+      steady_(other.steady_) {}
 
 JournalWriter::~JournalWriter() {
   if (file_ >= 0) ::close(file_);
@@ -214,7 +234,8 @@ void JournalWriter::append(const std::string& line) {
 std::string JournalWriter::now() {
   const auto wall = clocks_.wall();
   const auto steady = clocks_.steady();
-  const double by_s = std::chrono::duration<double>(wall - std::exchange(wall_, wall)).count() - std::chrono::duration<double>(steady - std::exchange(steady_, steady)).count();
+  const double by_s = std::chrono::duration<double>(wall - std::exchange(wall_, wall)).count() -
+                      std::chrono::duration<double>(steady - std::exchange(steady_, steady)).count();
   // A journal's first line is its beginning; there is nothing to compare it with.
   if (std::abs(by_s) > kMostDrift_s && !lines_.is_fresh()) append(lines_.clock_jump(utc_text(wall), by_s));
   return utc_text(wall);
@@ -225,13 +246,17 @@ void JournalWriter::run_begin(const std::string& run_id, const std::string& plan
 }
 void JournalWriter::run_resume(const std::string& by) { append(lines_.run_resume(now(), by)); }
 void JournalWriter::node_up(const std::string& node, const json& facts) { append(lines_.node_up(now(), node, facts)); }
-void JournalWriter::node_down(const std::string& node, const std::string& reason) { append(lines_.node_down(now(), node, reason)); }
+void JournalWriter::node_down(const std::string& node, const std::string& reason) {
+  append(lines_.node_down(now(), node, reason));
+}
 void JournalWriter::attempt_begin(const std::string& step, int number, const std::string& node) {
   append(lines_.attempt_begin(now(), step, number, node));
 }
 void JournalWriter::test_begin(const Attempt& test) { append(lines_.test_begin(now(), test)); }
 void JournalWriter::localise_begin() { append(lines_.localise_begin(now())); }
-void JournalWriter::steps_left_out(const std::string& reason, const std::vector<std::string>& steps) { append(lines_.steps_left_out(now(), reason, steps)); }
+void JournalWriter::steps_left_out(const std::string& reason, const std::vector<std::string>& steps) {
+  append(lines_.steps_left_out(now(), reason, steps));
+}
 void JournalWriter::attempt_end(const Attempt& attempt) { append(lines_.attempt_end(now(), attempt)); }
 void JournalWriter::run_end() { append(lines_.run_end(now())); }
 
@@ -244,7 +269,8 @@ std::string JournalLines::line(const std::string& time, const char* kind, const 
   return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string JournalLines::run_begin(const std::string& time, const std::string& run_id, const std::string& plan_sha256, bool simulated, const std::string& by) {
+std::string JournalLines::run_begin(const std::string& time, const std::string& run_id, const std::string& plan_sha256,
+                                    bool simulated, const std::string& by) {
   ordered_json body = {{"run_id", run_id}, {"plan_sha256", plan_sha256}};
   if (!by.empty()) body["by"] = by;
   if (simulated) body["kind_of_run"] = kSimulated;
@@ -259,22 +285,38 @@ std::string JournalLines::node_up(const std::string& time, const std::string& no
 std::string JournalLines::node_down(const std::string& time, const std::string& node, const std::string& reason) {
   return line(time, "node_down", {{"node", node}, {"reason", reason}});
 }
-std::string JournalLines::attempt_begin(const std::string& time, const std::string& step, int number, const std::string& node) {
+std::string JournalLines::attempt_begin(const std::string& time, const std::string& step, int number,
+                                        const std::string& node) {
   return line(time, "attempt_begin", {{"step", step}, {"attempt", number}, {"node", node}});
 }
 std::string JournalLines::test_begin(const std::string& time, const Attempt& test) {
-  return line(time, "attempt_begin", {{"step", test.step}, {"attempt", test.number}, {"node", test.node}, {"nodes", test.nodes}, {"purpose", test.purpose}});
+  return line(time, "attempt_begin",
+              {{"step", test.step},
+               {"attempt", test.number},
+               {"node", test.node},
+               {"nodes", test.nodes},
+               {"purpose", test.purpose}});
 }
-std::string JournalLines::localise_begin(const std::string& time) { return line(time, "localise_begin", ordered_json::object()); }
-std::string JournalLines::steps_left_out(const std::string& time, const std::string& reason, const std::vector<std::string>& steps) {
+std::string JournalLines::localise_begin(const std::string& time) {
+  return line(time, "localise_begin", ordered_json::object());
+}
+std::string JournalLines::steps_left_out(const std::string& time, const std::string& reason,
+                                         const std::vector<std::string>& steps) {
   return line(time, "steps_left_out", {{"reason", reason}, {"steps", steps}});
 }
-std::string JournalLines::clock_jump(const std::string& time, double by_s) { return line(time, "clock_jump", {{"by_s", by_s}}); }
+std::string JournalLines::clock_jump(const std::string& time, double by_s) {
+  return line(time, "clock_jump", {{"by_s", by_s}});
+}
 std::string JournalLines::attempt_end(const std::string& time, const Attempt& attempt) {
   ordered_json files = ordered_json::array();
-  for (const auto& file : attempt.evidence) files.push_back({{"path", file.path}, {"sha256", file.sha256}, {"bytes", file.bytes}});
-  return line(time, "attempt_end", {{"step", attempt.step}, {"attempt", attempt.number}, {"outcome", attempt.outcome},
-                                    {"reason", attempt.reason}, {"evidence", std::move(files)}});
+  for (const auto& file : attempt.evidence)
+    files.push_back({{"path", file.path}, {"sha256", file.sha256}, {"bytes", file.bytes}});
+  return line(time, "attempt_end",
+              {{"step", attempt.step},
+               {"attempt", attempt.number},
+               {"outcome", attempt.outcome},
+               {"reason", attempt.reason},
+               {"evidence", std::move(files)}});
 }
 std::string JournalLines::run_end(const std::string& time) { return line(time, "run_end", ordered_json::object()); }
 

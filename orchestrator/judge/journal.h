@@ -31,8 +31,9 @@ struct Attempt {
   std::string reason;      ///< for people; empty when exited
   std::string begin, end;  ///< UTC; end is empty when interrupted
   std::vector<EvidenceFile> evidence;
-  std::vector<std::string> nodes = {};  ///< of an extra test of a search: on which nodes, rank 0 first; empty for a step
-  std::string purpose = {};             ///< of an extra test: what the search wants it for
+  std::vector<std::string> nodes =
+      {};                    ///< of an extra test of a search: on which nodes, rank 0 first; empty for a step
+  std::string purpose = {};  ///< of an extra test: what the search wants it for
 
   /// Whether a search asked for it, so that no step of the plan has it.
   [[nodiscard]] bool is_extra() const { return !purpose.empty(); }
@@ -51,16 +52,16 @@ struct ClockJump {
 
 /// A journal as read: what happened, in order.
 struct Journal {
-  std::string run_id;       ///< UUID
-  bool simulated = false;   ///< nothing was measured: the records are made up
+  std::string run_id;      ///< UUID
+  bool simulated = false;  ///< nothing was measured: the records are made up
   std::string plan_sha256;
-  std::string begin;        ///< UTC of the first line
-  std::string end;          ///< UTC of run_end; empty while unfinished
+  std::string begin;  ///< UTC of the first line
+  std::string end;    ///< UTC of run_end; empty while unfinished
   bool finished = false;
-  int resumed = 0;          ///< how often the run was resumed
-  bool torn = false;        ///< the last line was cut off and passed over
-  std::string by;           ///< who wrote last: "process 4711 on head1"; empty when not told
-  bool localising = false;  ///< the plan's steps are over, and searches for who is at fault began
+  int resumed = 0;                              ///< how often the run was resumed
+  bool torn = false;                            ///< the last line was cut off and passed over
+  std::string by;                               ///< who wrote last: "process 4711 on head1"; empty when not told
+  bool localising = false;                      ///< the plan's steps are over, and searches for who is at fault began
   std::map<std::string, std::string> left_out;  ///< steps that were not to start any more, and why, by id
   std::vector<ClockJump> clock_jumps;
   std::vector<Attempt> attempts;
@@ -72,12 +73,12 @@ struct Journal {
 };
 
 /// Reads a journal. A cut-off last line is passed over and flagged (it was never acted upon); any other damage is an
-/// error with its line: attempts that end without a beginning, out of their order or twice, anything after the run's end.
-/// An attempt that began and never ended is `interrupted`.
+/// error with its line: attempts that end without a beginning, out of their order or twice, anything after the run's
+/// end. An attempt that began and never ended is `interrupted`.
 std::expected<Journal, InputError> read_journal(std::string_view text, const std::string& where);
 
-/// The lines of a journal, each with its newline, the first with the schema: what JournalWriter appends, and what a simulation
-/// gathers. Times are those that the caller names.
+/// The lines of a journal, each with its newline, the first with the schema: what JournalWriter appends, and what a
+/// simulation gathers. Times are those that the caller names.
 class JournalLines {
  public:
   /// `fresh`: the next line is the journal's first.
@@ -87,7 +88,8 @@ class JournalLines {
   [[nodiscard]] bool is_fresh() const { return fresh_; }
 
   /// A run begins; `simulated` says in its first line that nothing is measured in it.
-  std::string run_begin(const std::string& time, const std::string& run_id, const std::string& plan_sha256, bool simulated, const std::string& by = "");
+  std::string run_begin(const std::string& time, const std::string& run_id, const std::string& plan_sha256,
+                        bool simulated, const std::string& by = "");
   /// A killed run goes on.
   std::string run_resume(const std::string& time, const std::string& by = "");
   /// An agent answered and said `facts` of its node.
@@ -126,12 +128,12 @@ struct JournalInUse : std::runtime_error {
 };
 
 /// The journal being written. Every call appends one line and fsyncs before it returns; a write that fails throws
-/// std::system_error, because a run without its account must stop. A wall clock that went another way than the monotonic one
-/// by more than a second since the line before gets a line of its own.
+/// std::system_error, because a run without its account must stop. A wall clock that went another way than the
+/// monotonic one by more than a second since the line before gets a line of its own.
 class JournalWriter {
  public:
-  /// Opens `path` for appending, creates it when missing, locks it, cuts a torn last line off. Throws JournalInUse, with who it
-  /// is in the words of the journal.
+  /// Opens `path` for appending, creates it when missing, locks it, cuts a torn last line off. Throws JournalInUse,
+  /// with who it is in the words of the journal.
   explicit JournalWriter(const std::string& path, Clocks clocks = {});
   ~JournalWriter();
   JournalWriter(JournalWriter&& other) noexcept;

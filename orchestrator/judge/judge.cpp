@@ -34,15 +34,17 @@ class Judge {
     for (const auto& attempt : journal.attempts) attempts_[attempt.step].push_back(&attempt);
   }
 
-  /// Results of every cell of the plan. Goes step by step, so that one step's evidence is in memory at a time, whatever the
-  /// size of the fleet.
+  /// Results of every cell of the plan. Goes step by step, so that one step's evidence is in memory at a time, whatever
+  /// the size of the fleet.
   std::vector<Result> results() {
     std::vector<std::vector<Result>> of_cell(plan_.coverage.size());
     std::unordered_map<std::string_view, std::vector<std::size_t>> cells;
     for (std::size_t i = 0; i < plan_.coverage.size(); ++i) {
       const Cell& cell = plan_.coverage[i];
-      if (cell.step.empty()) of_cell[i] = {blank(cell, *requirements_.at(cell.requirement))};
-      else cells[cell.step].push_back(i);
+      if (cell.step.empty())
+        of_cell[i] = {blank(cell, *requirements_.at(cell.requirement))};
+      else
+        cells[cell.step].push_back(i);
     }
     take_fleets();
     take_smallest();
@@ -50,7 +52,8 @@ class Judge {
       const auto mine = cells.find(step.id);
       if (mine == cells.end()) continue;
       const StepEvidence found = evidence_of(step);
-      for (const std::size_t i : mine->second) of_cell[i] = judge_cell(plan_.coverage[i], *requirements_.at(plan_.coverage[i].requirement), step, found);
+      for (const std::size_t i : mine->second)
+        of_cell[i] = judge_cell(plan_.coverage[i], *requirements_.at(plan_.coverage[i].requirement), step, found);
     }
     std::vector<Result> all;
     for (auto& results : of_cell) std::ranges::move(results, std::back_inserter(all));
@@ -61,7 +64,8 @@ class Judge {
   std::vector<Result> results_of(const Step& step, const std::vector<Cell>& cells) {
     const StepEvidence found = evidence_of(step);
     std::vector<Result> all;
-    for (const auto& cell : cells) std::ranges::move(judge_cell(cell, *requirements_.at(cell.requirement), step, found), std::back_inserter(all));
+    for (const auto& cell : cells)
+      std::ranges::move(judge_cell(cell, *requirements_.at(cell.requirement), step, found), std::back_inserter(all));
     return all;
   }
 
@@ -73,12 +77,18 @@ class Judge {
   }
 
   static Result blank(const Cell& cell, const Requirement& requirement) {
-    return {.requirement = requirement.id, .subject = cell.subject, .node = cell.subject.id, .step = cell.step,
-            .required = requirement.required, .outcome = Outcome::not_measured, .reason = cell.reason,
+    return {.requirement = requirement.id,
+            .subject = cell.subject,
+            .node = cell.subject.id,
+            .step = cell.step,
+            .required = requirement.required,
+            .outcome = Outcome::not_measured,
+            .reason = cell.reason,
             .unit = requirement.limit.unit};
   }
 
-  std::vector<Result> judge_cell(const Cell& cell, const Requirement& requirement, const Step& planned, const StepEvidence& step) {
+  std::vector<Result> judge_cell(const Cell& cell, const Requirement& requirement, const Step& planned,
+                                 const StepEvidence& step) {
     Result whole = blank(cell, requirement);
     whole.evidence = step.paths;
     whole.attempts = step.attempts;
@@ -110,13 +120,16 @@ class Judge {
 
   /// The node's own cell when it showed more or fewer subjects than a node of this design has: the missing one is the
   /// one that is broken.
-  [[nodiscard]] std::optional<Result> wrong_number(Result node, const Requirement& requirement, std::size_t seen) const {
+  [[nodiscard]] std::optional<Result> wrong_number(Result node, const Requirement& requirement,
+                                                   std::size_t seen) const {
     const auto designed = plan_.profile.per_node.find(requirement.scope);
     if (node.subject.kind != "node") return std::nullopt;
-    if (designed == plan_.profile.per_node.end() || static_cast<std::size_t>(designed->second) == seen) return std::nullopt;
+    if (designed == plan_.profile.per_node.end() || static_cast<std::size_t>(designed->second) == seen)
+      return std::nullopt;
     const bool missing = seen < static_cast<std::size_t>(designed->second);
     node.outcome = missing ? Outcome::not_measured : Outcome::inconclusive;
-    node.reason = fmt::format("{} subjects of kind {} were measured where the design has {}.", seen, requirement.scope, designed->second);
+    node.reason = fmt::format("{} subjects of kind {} were measured where the design has {}.", seen, requirement.scope,
+                              designed->second);
     return node;
   }
 
@@ -134,14 +147,16 @@ class Judge {
     return pools;
   }
 
-  void judge_pool(const Requirement& requirement, const Step& step, const Subject& subject, const Pool& pool, Result& result) {
+  void judge_pool(const Requirement& requirement, const Step& step, const Subject& subject, const Pool& pool,
+                  Result& result) {
     result.samples = pool.samples.size();
     const auto inconclusive = [&](std::string reason) {
       result.outcome = Outcome::inconclusive;
       result.reason = std::move(reason);
     };
     const auto& probe = plan_.probes.at(requirement.probe).description;
-    const auto value = estimate(pool.samples, requirement.statistic, plan_.profile.confidence, probe.metric(requirement.metric)->instrument);
+    const auto value = estimate(pool.samples, requirement.statistic, plan_.profile.confidence,
+                                probe.metric(requirement.metric)->instrument);
     if (value) {
       result.value = value->value;
       result.interval = value->interval;
@@ -152,8 +167,8 @@ class Judge {
       return inconclusive(fmt::format("{} samples where {} are demanded.", pool.samples.size(), requirement.repeat_n));
     }
     if (!value) {
-      return inconclusive(fmt::format("{} samples are too few for an interval of the {} at {:g} % confidence.", pool.samples.size(),
-                                      requirement.statistic, plan_.profile.confidence * 100));
+      return inconclusive(fmt::format("{} samples are too few for an interval of the {} at {:g} % confidence.",
+                                      pool.samples.size(), requirement.statistic, plan_.profile.confidence * 100));
     }
     const auto reference = reference_of(requirement, step, subject, pool);
     if (!reference) return inconclusive(reference.error());
@@ -186,23 +201,31 @@ class Judge {
     result.interval.reset();
   }
 
-  std::expected<ReferenceValue, std::string> reference_of(const Requirement& requirement, const Step& step, const Subject& subject, const Pool& pool) {
+  std::expected<ReferenceValue, std::string> reference_of(const Requirement& requirement, const Step& step,
+                                                          const Subject& subject, const Pool& pool) {
     switch (requirement.limit.reference) {
-      case Reference::none: return ReferenceValue{};
-      case Reference::peak: return ReferenceValue{.value = plan_.profile.peaks.at(requirement.limit.name).value};
+      case Reference::none:
+        return ReferenceValue{};
+      case Reference::peak:
+        return ReferenceValue{.value = plan_.profile.peaks.at(requirement.limit.name).value};
       case Reference::best_sample: {
-        const bool larger = plan_.probes.at(requirement.probe).description.metric(requirement.metric)->better != "lower";
+        const bool larger =
+            plan_.probes.at(requirement.probe).description.metric(requirement.metric)->better != "lower";
         return ReferenceValue{.value = larger ? std::ranges::max(pool.samples) : std::ranges::min(pool.samples)};
       }
-      case Reference::metric: return metric_reference(requirement, subject, pool);
-      case Reference::fleet_median: return fleet_reference(requirement);
+      case Reference::metric:
+        return metric_reference(requirement, subject, pool);
+      case Reference::fleet_median:
+        return fleet_reference(requirement);
       case Reference::smallest_group:
-      case Reference::smallest_group_by_nodes: return smallest_reference(requirement, step);
+      case Reference::smallest_group_by_nodes:
+        return smallest_reference(requirement, step);
     }
     return std::unexpected("The limit refers to nothing known.");
   }
 
-  std::expected<ReferenceValue, std::string> metric_reference(const Requirement& requirement, const Subject& subject, const Pool& pool) {
+  std::expected<ReferenceValue, std::string> metric_reference(const Requirement& requirement, const Subject& subject,
+                                                              const Pool& pool) {
     std::vector<double> samples;
     for (const Record* record : pool.records) {
       for (const auto& measured : record->measurements) {
@@ -212,8 +235,10 @@ class Judge {
       }
     }
     const auto& metric = *plan_.probes.at(requirement.probe).description.metric(requirement.limit.name);
-    const auto value = samples.empty() ? std::nullopt : estimate(samples, "median", plan_.profile.confidence, metric.instrument);
-    if (!value) return std::unexpected(fmt::format("The reference {} was not measured often enough.", requirement.limit.name));
+    const auto value =
+        samples.empty() ? std::nullopt : estimate(samples, "median", plan_.profile.confidence, metric.instrument);
+    if (!value)
+      return std::unexpected(fmt::format("The reference {} was not measured often enough.", requirement.limit.name));
     return ReferenceValue{.value = value->value, .uncertainty = value->uncertainty};
   }
 
@@ -238,7 +263,8 @@ class Judge {
     for (const auto& [subject, pool] : pooled(found, requirement)) {
       // A number that is not fit to be judged is not fit to judge others by.
       if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) continue;
-      if (first_unmet(check_demands(plan_.site, step, requirement, subject, pool.records, pool.others)).empty()) medians_[requirement.id].push_back(median(pool.samples));
+      if (first_unmet(check_demands(plan_.site, step, requirement, subject, pool.records, pool.others)).empty())
+        medians_[requirement.id].push_back(median(pool.samples));
     }
   }
 
@@ -247,14 +273,17 @@ class Judge {
     if (known != fleets_.end()) return known->second;
     const auto& medians = medians_[requirement.id];
     if (medians.size() < kSmallestFleet) {
-      return std::unexpected(fmt::format("A fleet median needs {} subjects, {} were measured under the demanded conditions.", kSmallestFleet, medians.size()));
+      return std::unexpected(
+          fmt::format("A fleet median needs {} subjects, {} were measured under the demanded conditions.",
+                      kSmallestFleet, medians.size()));
     }
     // The median's standard error under normality is 1.2533 sigma / sqrt(n) (Kendall & Stuart, vol. 1, 10.11).
     const double error = 1.2533 * robust_sigma(medians) / std::sqrt(static_cast<double>(medians.size()));
     return fleets_[requirement.id] = ReferenceValue{.value = median(medians), .uncertainty = error};
   }
 
-  /// What the smallest of growing groups reached, of each requirement that the others are held against it for and of each rail.
+  /// What the smallest of growing groups reached, of each requirement that the others are held against it for and of
+  /// each rail.
   void take_smallest() {
     std::map<SmallestKey, const Step*> smallest;
     for (const auto& step : plan_.steps) {
@@ -270,17 +299,24 @@ class Judge {
       const auto pools = pooled(found, requirement);
       if (found.broken || pools.size() != 1) continue;
       const auto& [subject, pool] = *pools.begin();
-      if (pool.records.size() != found.records.size() || pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) continue;
-      if (!first_unmet(check_demands(plan_.site, *step, requirement, subject, pool.records, pool.others)).empty()) continue;
+      if (pool.records.size() != found.records.size() ||
+          pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n))
+        continue;
+      if (!first_unmet(check_demands(plan_.site, *step, requirement, subject, pool.records, pool.others)).empty())
+        continue;
       const auto& metric = *plan_.probes.at(requirement.probe).description.metric(requirement.metric);
       const auto value = estimate(pool.samples, requirement.statistic, plan_.profile.confidence, metric.instrument);
-      if (value) smallest_[key] = {.reference = {.value = value->value, .uncertainty = value->uncertainty}, .nodes = step->nodes.size()};
+      if (value)
+        smallest_[key] = {.reference = {.value = value->value, .uncertainty = value->uncertainty},
+                          .nodes = step->nodes.size()};
     }
   }
 
-  [[nodiscard]] std::expected<ReferenceValue, std::string> smallest_reference(const Requirement& requirement, const Step& step) const {
+  [[nodiscard]] std::expected<ReferenceValue, std::string> smallest_reference(const Requirement& requirement,
+                                                                              const Step& step) const {
     const auto known = smallest_.find({requirement.id, step.rail});
-    if (known == smallest_.end()) return std::unexpected("The smallest of the growing groups was not measured under the demanded conditions.");
+    if (known == smallest_.end())
+      return std::unexpected("The smallest of the growing groups was not measured under the demanded conditions.");
     ReferenceValue reference = known->second.reference;
     if (requirement.limit.reference == Reference::smallest_group_by_nodes) {
       const double times = static_cast<double>(step.nodes.size()) / static_cast<double>(known->second.nodes);
@@ -308,15 +344,25 @@ class Judge {
 
 }  // namespace
 
-Verdict judge(const Plan& plan, const std::string& plan_sha256, const Journal& journal, const EvidenceReader& evidence) {
-  Verdict verdict{.plan_sha256 = plan_sha256, .run_id = journal.run_id, .profile = plan.profile.name,
-                  .site = plan.site.name, .simulated = plan.simulation.has_value() || journal.simulated, .overall = Overall::incomplete, .reason = "",
-                  .results = Judge(plan, journal, evidence).results(), .localised = {}, .counts = {}, .deviations = deviations(plan, journal)};
+Verdict judge(const Plan& plan, const std::string& plan_sha256, const Journal& journal,
+              const EvidenceReader& evidence) {
+  Verdict verdict{.plan_sha256 = plan_sha256,
+                  .run_id = journal.run_id,
+                  .profile = plan.profile.name,
+                  .site = plan.site.name,
+                  .simulated = plan.simulation.has_value() || journal.simulated,
+                  .overall = Overall::incomplete,
+                  .reason = "",
+                  .results = Judge(plan, journal, evidence).results(),
+                  .localised = {},
+                  .counts = {},
+                  .deviations = deviations(plan, journal)};
   conclude(plan, journal.finished, verdict);
   return verdict;
 }
 
-std::vector<Result> judge_step(const Plan& plan, const Step& step, const std::vector<Cell>& cells, const Journal& part, const EvidenceReader& evidence) {
+std::vector<Result> judge_step(const Plan& plan, const Step& step, const std::vector<Cell>& cells, const Journal& part,
+                               const EvidenceReader& evidence) {
   return Judge(plan, part, evidence).results_of(step, cells);
 }
 

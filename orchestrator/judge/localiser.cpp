@@ -23,7 +23,8 @@ std::size_t chunks_of(std::size_t nodes) {
 
 }  // namespace
 
-Localiser::Localiser(std::vector<Peer> nodes, std::size_t budget) : nodes_(std::move(nodes)), budget_(budget), trust_(nodes_.size()) {}
+Localiser::Localiser(std::vector<Peer> nodes, std::size_t budget)
+    : nodes_(std::move(nodes)), budget_(budget), trust_(nodes_.size()) {}
 
 std::vector<Localiser::Lane> Localiser::chunks() const {
   Nodes order(nodes_.size());
@@ -43,7 +44,8 @@ std::vector<Localiser::Lane> Localiser::chunks() const {
 
 Localiser::Ask Localiser::ask(Nodes nodes, const char* purpose) {
   std::ranges::sort(nodes);
-  return {.localiser = *this, .wanted = {.nodes = std::move(nodes), .purpose = purpose, .waiter = {}, .outcome = std::nullopt}};
+  return {.localiser = *this,
+          .wanted = {.nodes = std::move(nodes), .purpose = purpose, .waiter = {}, .outcome = std::nullopt}};
 }
 
 void Localiser::Ask::await_suspend(std::coroutine_handle<> waiter) {
@@ -79,13 +81,15 @@ std::vector<Test> Localiser::next() {
 
 void Localiser::take(const Test& test, TestOutcome outcome) {
   const auto found = std::ranges::find(running_, test.number, &Wanted::number);
-  if (found == running_.end() || (*found)->outcome) throw std::logic_error(fmt::format("test {} is not waited for", test.number));
+  if (found == running_.end() || (*found)->outcome)
+    throw std::logic_error(fmt::format("test {} is not waited for", test.number));
   (*found)->outcome = outcome;
   if (!std::ranges::all_of(running_, [](const Wanted* wanted) { return wanted->outcome.has_value(); })) return;
   // The search goes on when the round is whole, so that it does not depend on who answers first.
   const auto round = std::exchange(running_, {});
   for (const Wanted* wanted : round) {
-    tested_.push_back({.test = {.number = wanted->number, .nodes = wanted->nodes, .purpose = wanted->purpose}, .outcome = *wanted->outcome});
+    tested_.push_back({.test = {.number = wanted->number, .nodes = wanted->nodes, .purpose = wanted->purpose},
+                       .outcome = *wanted->outcome});
     if (wanted->outcome != TestOutcome::good) continue;
     for (const std::size_t node : wanted->nodes) ++trust_[node];
   }
@@ -95,14 +99,19 @@ void Localiser::take(const Test& test, TestOutcome outcome) {
 }
 
 Finding Localiser::finding() const {
-  Finding found{.suspects = with_leaves(), .undecided = {}, .complete = complete_, .budget_ended = budget_ended_,
-                .tests = tested_, .rounds = rounds_};
+  Finding found{.suspects = with_leaves(),
+                .undecided = {},
+                .complete = complete_,
+                .budget_ended = budget_ended_,
+                .tests = tested_,
+                .rounds = rounds_};
   std::set<std::size_t> undecided = given_up_;
   if (!search_) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) undecided.insert(i);
   }
   for (const auto& lane : lanes_) undecided.insert(lane.open.begin(), lane.open.end());
-  std::ranges::copy_if(undecided, std::back_inserter(found.undecided), [&](std::size_t node) { return !accused_.contains(node); });
+  std::ranges::copy_if(undecided, std::back_inserter(found.undecided),
+                       [&](std::size_t node) { return !accused_.contains(node); });
   return found;
 }
 
@@ -118,7 +127,9 @@ std::vector<Suspect> Localiser::with_leaves() const {
     whole.tests.insert(whole.tests.end(), suspect.tests.begin(), suspect.tests.end());
     whole.unsteady = whole.unsteady || suspect.unsteady;
   }
-  std::erase_if(leaves, [&](const auto& leaf) { return leaf.second.nodes.size() < 2 || leaf.second.nodes.size() < sizes.at(leaf.first); });
+  std::erase_if(leaves, [&](const auto& leaf) {
+    return leaf.second.nodes.size() < 2 || leaf.second.nodes.size() < sizes.at(leaf.first);
+  });
   std::vector<Suspect> all;
   for (const auto& suspect : suspects_) {
     if (suspect.fault != Fault::node || !leaves.contains(nodes_[suspect.nodes.front()].leaf)) all.push_back(suspect);
@@ -136,27 +147,36 @@ std::vector<Suspect> Localiser::with_leaves() const {
 
 const char* to_string(Fault fault) {
   switch (fault) {
-    case Fault::node: return "node";
-    case Fault::pair: return "pair";
-    case Fault::leaf: return "leaf";
+    case Fault::node:
+      return "node";
+    case Fault::pair:
+      return "pair";
+    case Fault::leaf:
+      return "leaf";
   }
   return "node";
 }
 
-std::size_t test_budget(std::size_t nodes) { return chunks_of(nodes) + kTestsPerStep * static_cast<std::size_t>(std::bit_width(nodes)); }
+std::size_t test_budget(std::size_t nodes) {
+  return chunks_of(nodes) + kTestsPerStep * static_cast<std::size_t>(std::bit_width(nodes));
+}
 
 std::string suspect_words(const Suspect& suspect, const std::vector<Peer>& nodes) {
   const auto name = [&](std::size_t i) { return nodes[suspect.nodes[i]].name; };
   const char* unsteady = suspect.unsteady ? ", unsteady" : "";
   switch (suspect.fault) {
     case Fault::pair:
-      return fmt::format("pair {} and {}{}: each is good with others, so look at the path between them", name(0), name(1), unsteady);
+      return fmt::format("pair {} and {}{}: each is good with others, so look at the path between them", name(0),
+                         name(1), unsteady);
     case Fault::leaf:
-      return fmt::format("leaf {}{}: all of its {} nodes, so look at the switch and its uplinks", suspect.leaf, unsteady, suspect.nodes.size());
-    case Fault::node: break;
+      return fmt::format("leaf {}{}: all of its {} nodes, so look at the switch and its uplinks", suspect.leaf,
+                         unsteady, suspect.nodes.size());
+    case Fault::node:
+      break;
   }
   const std::string& leaf = nodes[suspect.nodes.front()].leaf;
-  return fmt::format("node {}{}: short with every peer, so look at the node, its port and its cable{}", name(0), unsteady, leaf.empty() ? "" : " to leaf " + leaf);
+  return fmt::format("node {}{}: short with every peer, so look at the node, its port and its cable{}", name(0),
+                     unsteady, leaf.empty() ? "" : " to leaf " + leaf);
 }
 
 }  // namespace assay

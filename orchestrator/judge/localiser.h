@@ -1,5 +1,5 @@
-// localiser: who is at fault when a group falls short: an adaptive search that asks for tests and accuses nodes, pairs of
-// nodes and leaves, each confirmed with peers that are known to be good.
+// localiser: who is at fault when a group falls short: an adaptive search that asks for tests and accuses nodes, pairs
+// of nodes and leaves, each confirmed with peers that are known to be good.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Peer {
 struct Test {
   std::size_t number = 0;  ///< from 1, in the order asked
   std::vector<std::size_t> nodes;
-  std::string purpose;     ///< screening, bisection, confirmation, partner search, everything together
+  std::string purpose;  ///< screening, bisection, confirmation, partner search, everything together
 };
 
 /// How a test ended. broken: it did not run to its end, which counts as short.
@@ -53,11 +53,11 @@ struct Suspect {
 
 /// What a search has found.
 struct Finding {
-  std::vector<Suspect> suspects;        ///< in the order of their nodes
-  std::vector<std::size_t> undecided;   ///< neither accused nor seen to work together with the others
-  bool complete = false;                ///< all that are not accused were seen to work together
-  bool budget_ended = false;            ///< more tests were wanted than the budget has
-  std::vector<Tested> tests;            ///< in the order taken
+  std::vector<Suspect> suspects;       ///< in the order of their nodes
+  std::vector<std::size_t> undecided;  ///< neither accused nor seen to work together with the others
+  bool complete = false;               ///< all that are not accused were seen to work together
+  bool budget_ended = false;           ///< more tests were wanted than the budget has
+  std::vector<Tested> tests;           ///< in the order taken
   std::size_t rounds = 0;
 };
 
@@ -65,11 +65,12 @@ struct Finding {
 /// of a pair that is, but for an outcome that now and then is wrong. So the test must use every pair of its nodes
 /// (all_to_all, or pairs one after another), at a size at which one slow member shows.
 ///
-/// Screening: disjoint chunks of about 2 sqrt(n) nodes, neighbours on one leaf side by side. In a chunk that is short, bisection
-/// over its prefixes finds the first node without which what stands before it is good. It is tested with two peers
-/// that are known good: short with both, it is accused; good with both, its partner is searched by bisection among
-/// those with which it was short. Then everything that is left runs together, twice, which shows pairs across chunks. Where
-/// outcomes contradict each other they are repeated. The order of everything follows from nodes and outcomes alone.
+/// Screening: disjoint chunks of about 2 sqrt(n) nodes, neighbours on one leaf side by side. In a chunk that is short,
+/// bisection over its prefixes finds the first node without which what stands before it is good. It is tested with two
+/// peers that are known good: short with both, it is accused; good with both, its partner is searched by bisection
+/// among those with which it was short. Then everything that is left runs together, twice, which shows pairs across
+/// chunks. Where outcomes contradict each other they are repeated. The order of everything follows from nodes and
+/// outcomes alone.
 class Localiser {
  public:
   /// A search among `nodes`, which together fell short, with at most `budget` tests.
@@ -77,8 +78,8 @@ class Localiser {
   Localiser(const Localiser&) = delete;
   Localiser& operator=(const Localiser&) = delete;
 
-  /// The tests of the next round, disjoint, to be run at the same time; none when the search has ended. All of them must
-  /// be taken before the next round.
+  /// The tests of the next round, disjoint, to be run at the same time; none when the search has ended. All of them
+  /// must be taken before the next round.
   std::vector<Test> next();
   /// Takes the outcome of one test of the round. Throws std::logic_error for any other test.
   void take(const Test& test, TestOutcome outcome);
@@ -146,22 +147,22 @@ class Localiser {
   std::vector<Peer> nodes_;
   std::size_t budget_;
   std::vector<Lane> lanes_;
-  std::vector<int> trust_;                 ///< of each node: good tests it was in
-  std::set<std::size_t> accused_;          ///< as nodes
-  std::set<std::size_t> parked_;           ///< in an accused pair, and left out so that the others can be seen
-  std::set<std::size_t> given_up_;         ///< suspected again and again, and never confirmed
-  std::set<std::string> swept_;            ///< leaves whose nodes were tested one by one
+  std::vector<int> trust_;          ///< of each node: good tests it was in
+  std::set<std::size_t> accused_;   ///< as nodes
+  std::set<std::size_t> parked_;    ///< in an accused pair, and left out so that the others can be seen
+  std::set<std::size_t> given_up_;  ///< suspected again and again, and never confirmed
+  std::set<std::string> swept_;     ///< leaves whose nodes were tested one by one
   std::vector<Suspect> suspects_;
-  std::vector<Wanted*> wanted_;            ///< not handed out yet
-  std::vector<Wanted*> running_;           ///< of this round
+  std::vector<Wanted*> wanted_;   ///< not handed out yet
+  std::vector<Wanted*> running_;  ///< of this round
   std::vector<Tested> tested_;
   std::size_t asked_ = 0, rounds_ = 0;
   bool complete_ = false, budget_ended_ = false;
-  std::optional<Search<bool>> search_;     ///< last, so that it dies first
+  std::optional<Search<bool>> search_;  ///< last, so that it dies first
 };
 
-/// A bound on tests that finds five faults among `nodes` nodes with room for contradictions: chunks of the screening plus
-/// twelve for each bisection step. It belongs into the plan.
+/// A bound on tests that finds five faults among `nodes` nodes with room for contradictions: chunks of the screening
+/// plus twelve for each bisection step. It belongs into the plan.
 std::size_t test_budget(std::size_t nodes);
 
 /// "node n017", "pair n003 and n112", "leaf l04 (16 nodes)", with where to look, for people.

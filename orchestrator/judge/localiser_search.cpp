@@ -7,16 +7,16 @@
 namespace assay {
 namespace {
 
-constexpr int kShortToAccuse = 2;      // one outcome may be wrong
-constexpr int kGoodToDrop = 2;         // without any short one between them
-constexpr int kGoodToDropMixed = 3;    // beside a short one
-constexpr int kGoodToDropUnsteady = 4; // where outcomes contradicted each other before: five confirming tests at most
-constexpr int kRepeats = 3;            // of a good outcome, where outcomes contradicted each other before
-constexpr int kLastRepeats = 2;        // of the last one, of everything together: it is what acquits
-constexpr int kMostRefuted = 4;        // suspicions in one lane; beyond it the outcomes contradict each other too much
-constexpr std::size_t kMostPartners = 3;      // a node that is short with so many others is itself at fault
-constexpr std::size_t kLeafAccusations = 3;   // of one leaf, before the rest of it is tested node by node
-constexpr std::size_t kAnchorRounds = 3;      // of pairs, to find two that are good together
+constexpr int kShortToAccuse = 2;       // one outcome may be wrong
+constexpr int kGoodToDrop = 2;          // without any short one between them
+constexpr int kGoodToDropMixed = 3;     // beside a short one
+constexpr int kGoodToDropUnsteady = 4;  // where outcomes contradicted each other before: five confirming tests at most
+constexpr int kRepeats = 3;             // of a good outcome, where outcomes contradicted each other before
+constexpr int kLastRepeats = 2;         // of the last one, of everything together: it is what acquits
+constexpr int kMostRefuted = 4;         // suspicions in one lane; beyond it the outcomes contradict each other too much
+constexpr std::size_t kMostPartners = 3;     // a node that is short with so many others is itself at fault
+constexpr std::size_t kLeafAccusations = 3;  // of one leaf, before the rest of it is tested node by node
+constexpr std::size_t kAnchorRounds = 3;     // of pairs, to find two that are good together
 
 using Nodes = std::vector<std::size_t>;
 
@@ -29,7 +29,9 @@ Nodes joined(Nodes first, const Nodes& second) {
   return first;
 }
 
-Nodes front(const Nodes& nodes, std::size_t count) { return {nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(count)}; }
+Nodes front(const Nodes& nodes, std::size_t count) {
+  return {nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(count)};
+}
 
 bool holds_node(const Nodes& nodes, std::size_t node) { return std::ranges::find(nodes, node) != nodes.end(); }
 
@@ -108,8 +110,8 @@ void Localiser::hear_again(Lane& lane) const {
   }
 }
 
-/// Takes back a suspicion that was not borne out: some outcome before it was wrong, and it may have been one that made the
-/// clean nodes clean.
+/// Takes back a suspicion that was not borne out: some outcome before it was wrong, and it may have been one that made
+/// the clean nodes clean.
 Search<bool> Localiser::refute(Lane& lane, std::size_t suspect) {
   bool clean = true;
   if (++lane.refuted > kMostRefuted) {
@@ -134,8 +136,9 @@ Search<bool> Localiser::good(Nodes nodes, const char* purpose, int times) {
   co_return true;
 }
 
-/// The first open node of `lane` with which those before it and the clean ones are short, when all together are. Nothing
-/// when there is nobody to tell two nodes apart with; then two that are good together are searched, and made clean.
+/// The first open node of `lane` with which those before it and the clean ones are short, when all together are.
+/// Nothing when there is nobody to tell two nodes apart with; then two that are good together are searched, and made
+/// clean.
 Search<std::optional<std::size_t>> Localiser::bisect(Lane& lane) {
   const Nodes nobody;
   std::size_t low = 0;
@@ -176,11 +179,14 @@ Search<bool> Localiser::anchor(Lane& lane) {
   co_return false;
 }
 
-/// Tests `suspects` until short outcomes accuse or good ones acquit: one node with another peer each time, two with each other.
+/// Tests `suspects` until short outcomes accuse or good ones acquit: one node with another peer each time, two with
+/// each other.
 Search<Localiser::Count> Localiser::confirm(Nodes suspects, bool steady) {
   Count count;
   Nodes used;
-  const auto good_to_drop = [&] { return !steady ? kGoodToDropUnsteady : count.bad == 0 ? kGoodToDrop : kGoodToDropMixed; };
+  const auto good_to_drop = [&] {
+    return !steady ? kGoodToDropUnsteady : count.bad == 0 ? kGoodToDrop : kGoodToDropMixed;
+  };
   while (count.bad < kShortToAccuse && count.good < good_to_drop()) {
     Nodes together = suspects;
     if (suspects.size() == 1) {
@@ -235,7 +241,8 @@ Search<Localiser::Ruling> Localiser::partner(std::size_t suspect, Nodes among, b
   co_return Ruling::paired;
 }
 
-/// Every node of `leaf` in `lane` by itself: a leaf that is bad as a whole would cost a bisection for each of its nodes.
+/// Every node of `leaf` in `lane` by itself: a leaf that is bad as a whole would cost a bisection for each of its
+/// nodes.
 Search<bool> Localiser::sweep(Lane& lane, std::string leaf) {
   swept_.insert(leaf);
   Nodes nodes;
@@ -245,7 +252,8 @@ Search<bool> Localiser::sweep(Lane& lane, std::string leaf) {
   std::vector<Search<bool>> each;
   for (const std::size_t node : nodes) each.push_back(holds(node));
   co_await Search<bool>::all(each);
-  for (Nodes* some : {&lane.clean, &lane.open}) std::erase_if(*some, [&](std::size_t node) { return accused_.contains(node); });
+  for (Nodes* some : {&lane.clean, &lane.open})
+    std::erase_if(*some, [&](std::size_t node) { return accused_.contains(node); });
   co_return true;
 }
 
@@ -281,10 +289,13 @@ Search<bool> Localiser::check_parked(std::size_t node, Nodes others) {
 /// Accuses the pair, and leaves `parked` out from now on; a node with too many partners is accused by itself.
 void Localiser::accuse_pair(std::size_t parked, std::size_t other, Count shown) {
   const std::vector<std::size_t> nodes = {std::min(parked, other), std::max(parked, other)};
-  suspects_.push_back({.fault = Fault::pair, .nodes = nodes, .leaf = "", .unsteady = shown.good > 0, .tests = std::move(shown.tests)});
+  suspects_.push_back(
+      {.fault = Fault::pair, .nodes = nodes, .leaf = "", .unsteady = shown.good > 0, .tests = std::move(shown.tests)});
   parked_.insert(parked);
   for (const std::size_t node : nodes) {
-    const auto is_of_node = [&](const Suspect& suspect) { return suspect.fault == Fault::pair && holds_node(suspect.nodes, node); };
+    const auto is_of_node = [&](const Suspect& suspect) {
+      return suspect.fault == Fault::pair && holds_node(suspect.nodes, node);
+    };
     if (static_cast<std::size_t>(std::ranges::count_if(suspects_, is_of_node)) < kMostPartners) continue;
     Count all{.bad = 0, .good = 1, .tests = {}};  // it was good with some, too
     for (const auto& suspect : suspects_) {
@@ -293,7 +304,9 @@ void Localiser::accuse_pair(std::size_t parked, std::size_t other, Count shown) 
     std::erase_if(suspects_, is_of_node);
     accuse_node(node, std::move(all));
     std::erase_if(parked_, [&](std::size_t one) {
-      return one == node || std::ranges::none_of(suspects_, [&](const Suspect& left) { return left.fault == Fault::pair && holds_node(left.nodes, one); });
+      return one == node || std::ranges::none_of(suspects_, [&](const Suspect& left) {
+               return left.fault == Fault::pair && holds_node(left.nodes, one);
+             });
     });
   }
 }
@@ -302,7 +315,8 @@ bool Localiser::has_peer(std::size_t node) const { return peer_for({node}, {}).h
 
 void Localiser::accuse_node(std::size_t node, Count shown) {
   if (!accused_.insert(node).second) return;
-  suspects_.push_back({.fault = Fault::node, .nodes = {node}, .leaf = "", .unsteady = shown.good > 0, .tests = std::move(shown.tests)});
+  suspects_.push_back(
+      {.fault = Fault::node, .nodes = {node}, .leaf = "", .unsteady = shown.good > 0, .tests = std::move(shown.tests)});
 }
 
 bool Localiser::leaf_looks_bad(const std::string& leaf) const {
@@ -311,8 +325,8 @@ bool Localiser::leaf_looks_bad(const std::string& leaf) const {
   return static_cast<std::size_t>(accused) >= kLeafAccusations;
 }
 
-/// Somebody to test `nodes` with who was good before and is not one of `used`: of another leaf than they and those used when it
-/// can be, because a bad leaf makes good nodes look bad; then whoever was good most often.
+/// Somebody to test `nodes` with who was good before and is not one of `used`: of another leaf than they and those used
+/// when it can be, because a bad leaf makes good nodes look bad; then whoever was good most often.
 std::optional<std::size_t> Localiser::peer_for(const Nodes& nodes, const Nodes& used) const {
   constexpr int kEnough = 3;  // beyond it trust does not tell peers apart, and the load is spread
   std::optional<std::size_t> best;
@@ -322,7 +336,9 @@ std::optional<std::size_t> Localiser::peer_for(const Nodes& nodes, const Nodes& 
     const std::size_t candidate = (i + 37 * (nodes.front() + 1)) % nodes_.size();
     if (trust_[candidate] == 0 || accused_.contains(candidate) || parked_.contains(candidate)) continue;
     if (holds_node(nodes, candidate) || holds_node(used, candidate)) continue;
-    const auto same_leaf = [&](std::size_t other) { return !nodes_[other].leaf.empty() && nodes_[other].leaf == nodes_[candidate].leaf; };
+    const auto same_leaf = [&](std::size_t other) {
+      return !nodes_[other].leaf.empty() && nodes_[other].leaf == nodes_[candidate].leaf;
+    };
     const bool apart = std::ranges::none_of(nodes, same_leaf) && std::ranges::none_of(used, same_leaf);
     const int score = std::min(trust_[candidate], kEnough) + (apart ? kEnough + 1 : 0);
     if (score > best_score) {

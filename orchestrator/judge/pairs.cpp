@@ -35,7 +35,9 @@ struct Matrix {
   std::string rail = {};
   std::set<std::size_t> accused = {};
 
-  [[nodiscard]] bool counts(const SeenPair& pair) const { return !accused.contains(pair.a) && !accused.contains(pair.b); }
+  [[nodiscard]] bool counts(const SeenPair& pair) const {
+    return !accused.contains(pair.a) && !accused.contains(pair.b);
+  }
 
   /// Of each node: in how many pairs it is good.
   [[nodiscard]] std::vector<std::size_t> good() const {
@@ -48,7 +50,8 @@ struct Matrix {
     return count;
   }
 
-  /// The node that is short in the largest share of its pairs, when it is most of them and its partners are good with others.
+  /// The node that is short in the largest share of its pairs, when it is most of them and its partners are good with
+  /// others.
   [[nodiscard]] std::optional<std::size_t> worst(const std::vector<std::size_t>& good) const {
     std::vector<std::size_t> bad(nodes.size()), shown(nodes.size());
     std::vector<bool> sure(nodes.size());
@@ -74,7 +77,8 @@ struct Matrix {
 bool is_short(const Result& result) { return misses_limit(result) || result.outcome == Outcome::error; }
 
 Culprit node_at_fault(const Matrix& matrix, std::size_t node, const std::vector<std::size_t>& good) {
-  Culprit culprit{.fault = "node", .nodes = {matrix.nodes[node]}, .leaf = "", .unsteady = false, .tests = {}, .words = ""};
+  Culprit culprit{
+      .fault = "node", .nodes = {matrix.nodes[node]}, .leaf = "", .unsteady = false, .tests = {}, .words = ""};
   std::size_t all = 0;
   std::size_t bad = 0;
   for (const auto& pair : matrix.pairs) {
@@ -85,12 +89,21 @@ Culprit node_at_fault(const Matrix& matrix, std::size_t node, const std::vector<
     if (good[pair.other(node)] > 0) culprit.tests.emplace_back(pair.step);
   }
   culprit.unsteady = bad < all;
-  culprit.words = fmt::format("node {}: short in {} of {} pairs, so look at the node, its port and its cable", matrix.nodes[node], bad, all);
+  culprit.words = fmt::format("node {}: short in {} of {} pairs, so look at the node, its port and its cable",
+                              matrix.nodes[node], bad, all);
   return culprit;
 }
 
 Localised localise(const std::string& requirement, Matrix matrix) {
-  Localised found{.requirements = {requirement}, .step = "", .state = "undecided", .reason = "", .budget = 0, .excluded = {}, .undecided = {}, .culprits = {}, .tests = {}};
+  Localised found{.requirements = {requirement},
+                  .step = "",
+                  .state = "undecided",
+                  .reason = "",
+                  .budget = 0,
+                  .excluded = {},
+                  .undecided = {},
+                  .culprits = {},
+                  .tests = {}};
   const auto bad_pairs = std::ranges::count_if(matrix.pairs, &SeenPair::bad);
   auto good = matrix.good();
   while (const auto node = matrix.worst(good)) {
@@ -112,14 +125,23 @@ Localised localise(const std::string& requirement, Matrix matrix) {
       ++unsure;
       continue;
     }
-    found.culprits.push_back({.fault = "pair", .nodes = {a, b}, .leaf = "", .unsteady = false, .tests = {std::string(pair.step)},
-                              .words = fmt::format("pair {} and {}: each is good with others, so look at the path between them", a, b)});
+    found.culprits.push_back(
+        {.fault = "pair",
+         .nodes = {a, b},
+         .leaf = "",
+         .unsteady = false,
+         .tests = {std::string(pair.step)},
+         .words = fmt::format("pair {} and {}: each is good with others, so look at the path between them", a, b)});
   }
   found.undecided.assign(open.begin(), open.end());
   if (!found.culprits.empty()) found.state = "found";
-  found.reason = fmt::format("{}{} of {} pairs fall short{}{}.", matrix.rail.empty() ? "" : fmt::format("On rail {}: ", matrix.rail), bad_pairs, matrix.pairs.size(),
-                             open.empty() ? "" : "; of some nodes too few pairs are good to tell which of two it is",
-                             unsure == 0 ? "" : fmt::format("; {} of them so little that the measurement cannot tell, which accuses nobody", unsure));
+  found.reason = fmt::format(
+      "{}{} of {} pairs fall short{}{}.", matrix.rail.empty() ? "" : fmt::format("On rail {}: ", matrix.rail),
+      bad_pairs, matrix.pairs.size(),
+      open.empty() ? "" : "; of some nodes too few pairs are good to tell which of two it is",
+      unsure == 0
+          ? ""
+          : fmt::format("; {} of them so little that the measurement cannot tell, which accuses nobody", unsure));
   return found;
 }
 
@@ -145,8 +167,12 @@ std::vector<Localised> localise_pairs(const Plan& plan, const std::vector<Result
   for (const auto& result : results) {
     const auto step = steps.find(result.step);
     if (!wanted.contains(result.requirement) || step == steps.end() || (!result.value && !is_short(result))) continue;
-    matrices[result.requirement][step->second->rail].pairs.push_back({.a = index.at(step->second->nodes[0]), .b = index.at(step->second->nodes[1]), .bad = is_short(result),
-                                                                               .sure = result.outcome != Outcome::conditional_fail, .step = step->first});
+    matrices[result.requirement][step->second->rail].pairs.push_back(
+        {.a = index.at(step->second->nodes[0]),
+         .b = index.at(step->second->nodes[1]),
+         .bad = is_short(result),
+         .sure = result.outcome != Outcome::conditional_fail,
+         .step = step->first});
   }
   std::vector<Localised> all;
   for (const auto& requirement : plan.profile.requirements) {

@@ -1,5 +1,5 @@
-// pairs: who is at fault among pairs, seen from the planned pairs themselves: a node that is short with most of its partners, or a
-// pair that is short while both of it are good with others.
+// pairs: who is at fault among pairs, seen from the planned pairs themselves: a node that is short with most of its
+// partners, or a pair that is short while both of it are good with others.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,11 @@
 
 namespace assay {
 
-/// What the pairs of each requirement of scope pair tell, in the profile's order; requirements all of whose pairs are good are left out.
-/// A node is accused when it is short in more than half of its pairs and at least two of those partners are good with others; pairs
-/// of the accused are then left out for the next. Pairs that miss their limit within the guard band support an accusation and make none. No extra test is made: a pair is a test of two nodes already.
+/// What the pairs of each requirement of scope pair tell, in the profile's order; requirements all of whose pairs are
+/// good are left out. A node is accused when it is short in more than half of its pairs and at least two of those
+/// partners are good with others; pairs of the accused are then left out for the next. Pairs that miss their limit
+/// within the guard band support an accusation and make none. No extra test is made: a pair is a test of two nodes
+/// already.
 std::vector<Localised> localise_pairs(const Plan& plan, const std::vector<Result>& results);
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// search_task: a coroutine that waits for other coroutines and for the outcomes of tests, so that an adaptive search reads
-// from top to bottom. It has no thread and no loop of its own: whoever has an outcome resumes it.
+// search_task: a coroutine that waits for other coroutines and for the outcomes of tests, so that an adaptive search
+// reads from top to bottom. It has no thread and no loop of its own: whoever has an outcome resumes it.
 #pragma once
 
 #include <coroutine>
@@ -10,7 +10,8 @@
 
 namespace assay {
 
-/// A piece of a search that ends with a T. It begins when it is awaited or started, and whatever it waits for dies with it.
+/// A piece of a search that ends with a T. It begins when it is awaited or started, and whatever it waits for dies with
+/// it.
 template <class T>
 class [[nodiscard]] Search {
  public:
@@ -18,7 +19,7 @@ class [[nodiscard]] Search {
   struct promise_type {
     std::optional<T> value;
     std::coroutine_handle<> caller = std::noop_coroutine();  ///< goes on when this has ended
-    std::size_t* open = nullptr;                             ///< how many of several are still open; the last one resumes
+    std::size_t* open = nullptr;  ///< how many of several are still open; the last one resumes
 
     Search get_return_object() { return Search(std::coroutine_handle<promise_type>::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }

@@ -19,13 +19,19 @@ namespace {
 
 constexpr const char* kWithoutTheKnown = "everything without those known";
 
-bool is_bad(const Result& result) { return result.outcome == Outcome::fail || result.outcome == Outcome::conditional_fail || result.outcome == Outcome::error; }
+bool is_bad(const Result& result) {
+  return result.outcome == Outcome::fail || result.outcome == Outcome::conditional_fail ||
+         result.outcome == Outcome::error;
+}
 
 const char* word(TestOutcome outcome) {
   switch (outcome) {
-    case TestOutcome::good: return "good";
-    case TestOutcome::short_of_limit: return "short";
-    case TestOutcome::broken: return "broken";
+    case TestOutcome::good:
+      return "good";
+    case TestOutcome::short_of_limit:
+      return "short";
+    case TestOutcome::broken:
+      return "broken";
   }
   return "broken";
 }
@@ -37,7 +43,8 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
 }
 
-/// The limits that a test is held against: those of the step that fell short where they refer to other steps, its own otherwise.
+/// The limits that a test is held against: those of the step that fell short where they refer to other steps, its own
+/// otherwise.
 struct Promise {
   const Requirement* requirement = nullptr;
   std::optional<double> fleet_low, fleet_high;
@@ -50,7 +57,7 @@ struct Searches::Inquiry {
   const PlannedSearch* planned = nullptr;
   const Step* step = nullptr;
   std::vector<Promise> promises;
-  std::vector<const Inquiry*> after;   ///< searches of the same nodes that come first
+  std::vector<const Inquiry*> after;  ///< searches of the same nodes that come first
   std::vector<std::string> excluded;
   std::vector<Peer> peers;
   std::unique_ptr<Localiser> localiser;  ///< nothing while the first test, without those known, is open
@@ -77,7 +84,8 @@ std::set<std::string> bad_alone(const Plan& plan, const std::vector<Result>& res
 
 bool misses_limit(const Result& result) {
   if (!result.value) return false;
-  return (result.limit_low && *result.value < *result.limit_low) || (result.limit_high && *result.value > *result.limit_high);
+  return (result.limit_low && *result.value < *result.limit_low) ||
+         (result.limit_high && *result.value > *result.limit_high);
 }
 
 Searches::Searches(const Plan& plan, const std::vector<Result>& results, const Journal& journal)
@@ -111,7 +119,9 @@ Searches::Searches(const Plan& plan, const std::vector<Result>& results, const J
       if (!misses_limit(*result) && (!hung || of_fleet)) continue;
       // One for all subjects of a step: what others give as a limit is the same for each.
       if (std::ranges::find(inquiry->promises, requirement, &Promise::requirement) != inquiry->promises.end()) continue;
-      inquiry->promises.push_back({.requirement = requirement, .fleet_low = of_fleet ? result->limit_low : std::nullopt, .fleet_high = of_fleet ? result->limit_high : std::nullopt});
+      inquiry->promises.push_back({.requirement = requirement,
+                                   .fleet_low = of_fleet ? result->limit_low : std::nullopt,
+                                   .fleet_high = of_fleet ? result->limit_high : std::nullopt});
     }
     if (inquiry->promises.empty()) continue;
     for (const auto& node : inquiry->step->nodes) {
@@ -136,13 +146,17 @@ void Searches::begin_ready() {
 void Searches::begin(Inquiry& inquiry) {
   inquiry.begun = true;
   for (const auto& node : inquiry.step->nodes) {
-    if (known_.contains(node)) inquiry.excluded.push_back(node);
-    else inquiry.peers.push_back({.name = node, .leaf = leaf_of(*nodes_.at(node), inquiry.step->plane, inquiry.step->rail)});
+    if (known_.contains(node))
+      inquiry.excluded.push_back(node);
+    else
+      inquiry.peers.push_back(
+          {.name = node, .leaf = leaf_of(*nodes_.at(node), inquiry.step->plane, inquiry.step->rail)});
   }
   if (inquiry.planned->budget == 0) {
     inquiry.stopped = inquiry.planned->reason;
   } else if (inquiry.peers.size() < 2) {
-    inquiry.stopped = fmt::format("{} are known to be bad, and nobody is left to search among", listed(inquiry.excluded));
+    inquiry.stopped =
+        fmt::format("{} are known to be bad, and nobody is left to search among", listed(inquiry.excluded));
   }
   if (!inquiry.stopped.empty()) {
     inquiry.ended = true;
@@ -194,7 +208,8 @@ void Searches::end(Inquiry& inquiry) {
 std::vector<ExtraTest> Searches::open() const {
   std::vector<ExtraTest> tests;
   for (const auto& inquiry : inquiries_) {
-    std::ranges::copy_if(inquiry->round, std::back_inserter(tests), [&](const ExtraTest& test) { return !inquiry->shown.contains(test.step.id); });
+    std::ranges::copy_if(inquiry->round, std::back_inserter(tests),
+                         [&](const ExtraTest& test) { return !inquiry->shown.contains(test.step.id); });
   }
   return tests;
 }
@@ -204,23 +219,31 @@ bool Searches::has_asked(const Attempt& attempt) const {
   return asked != asked_.end() && asked->second.first == attempt.nodes && asked->second.second == attempt.purpose;
 }
 
-std::optional<TestShown> Searches::shown(const ExtraTest& test, const Journal& part, const EvidenceReader& evidence) const {
-  const auto ended = std::ranges::find_if(part.attempts, [](const Attempt& attempt) { return attempt.outcome != "interrupted"; });
+std::optional<TestShown> Searches::shown(const ExtraTest& test, const Journal& part,
+                                         const EvidenceReader& evidence) const {
+  const auto ended =
+      std::ranges::find_if(part.attempts, [](const Attempt& attempt) { return attempt.outcome != "interrupted"; });
   if (ended == part.attempts.end()) return std::nullopt;
-  const auto inquiry = std::ranges::find_if(inquiries_, [&](const auto& one) { return test.step.id.starts_with(one->step->id + ".t"); });
+  const auto inquiry =
+      std::ranges::find_if(inquiries_, [&](const auto& one) { return test.step.id.starts_with(one->step->id + ".t"); });
   std::vector<Cell> cells;
-  for (const auto& id : test.step.requirements) cells.push_back({.requirement = id, .subject = {"group", test.step.id}, .step = test.step.id, .reason = ""});
+  for (const auto& id : test.step.requirements)
+    cells.push_back({.requirement = id, .subject = {"group", test.step.id}, .step = test.step.id, .reason = ""});
   TestShown shown{.outcome = TestOutcome::good, .unusable = false, .reason = ""};
   const auto results = judge_step(plan_, test.step, cells, part, evidence);
   for (std::size_t i = 0; i < results.size(); ++i) {
     Result result = results[i];
-    const auto& promise = *std::ranges::find_if((*inquiry)->promises, [&](const Promise& one) { return one.requirement->id == result.requirement; });
+    const auto& promise = *std::ranges::find_if(
+        (*inquiry)->promises, [&](const Promise& one) { return one.requirement->id == result.requirement; });
     if (is_of_others(promise.requirement->limit.reference)) {
       // A sum over nodes is promised in proportion to them.
-      const double share = promise.requirement->limit.reference == Reference::smallest_group_by_nodes
-                               ? static_cast<double>(test.step.nodes.size()) / static_cast<double>((*inquiry)->step->nodes.size())
-                               : 1;
-      const auto scaled = [&](std::optional<double> limit) { return limit ? std::optional(*limit * share) : std::nullopt; };
+      const double share =
+          promise.requirement->limit.reference == Reference::smallest_group_by_nodes
+              ? static_cast<double>(test.step.nodes.size()) / static_cast<double>((*inquiry)->step->nodes.size())
+              : 1;
+      const auto scaled = [&](std::optional<double> limit) {
+        return limit ? std::optional(*limit * share) : std::nullopt;
+      };
       result.limit_low = scaled(promise.fleet_low);
       result.limit_high = scaled(promise.fleet_high);
     }
@@ -250,8 +273,12 @@ void Searches::feed(Inquiry& inquiry) {
   const auto round = std::exchange(inquiry.round, {});
   for (const auto& test : round) {
     const TestShown& shown = inquiry.shown.at(test.step.id);
-    inquiry.made.push_back({.id = test.step.id, .purpose = test.test.purpose, .outcome = word(shown.outcome), .nodes = test.step.nodes.size()});
-    if (shown.unusable) inquiry.stopped = fmt::format("the probe cannot be run on {} nodes: {}", test.step.nodes.size(), shown.reason);
+    inquiry.made.push_back({.id = test.step.id,
+                            .purpose = test.test.purpose,
+                            .outcome = word(shown.outcome),
+                            .nodes = test.step.nodes.size()});
+    if (shown.unusable)
+      inquiry.stopped = fmt::format("the probe cannot be run on {} nodes: {}", test.step.nodes.size(), shown.reason);
   }
   if (!inquiry.stopped.empty()) {
     end(inquiry);
@@ -284,31 +311,51 @@ std::vector<Localised> Searches::found() const {
 }
 
 Localised Searches::found_by(const Inquiry& inquiry) const {
-  Localised found{.requirements = {}, .step = inquiry.step->id, .state = "undecided", .reason = "", .budget = inquiry.planned->budget, .excluded = inquiry.excluded,
-                  .undecided = {}, .culprits = {}, .tests = inquiry.made};
+  Localised found{.requirements = {},
+                  .step = inquiry.step->id,
+                  .state = "undecided",
+                  .reason = "",
+                  .budget = inquiry.planned->budget,
+                  .excluded = inquiry.excluded,
+                  .undecided = {},
+                  .culprits = {},
+                  .tests = inquiry.made};
   for (const auto& promise : inquiry.promises) found.requirements.push_back(promise.requirement->id);
   const auto tests = fmt::format("{} extra tests of at most {}", inquiry.made.size(), inquiry.planned->budget);
   if (inquiry.localiser) {
     const Finding finding = inquiry.localiser->finding();
     for (const auto& suspect : finding.suspects) {
-      Culprit culprit{.fault = to_string(suspect.fault), .nodes = {}, .leaf = suspect.leaf, .unsteady = suspect.unsteady, .tests = {}, .words = suspect_words(suspect, inquiry.peers)};
+      Culprit culprit{.fault = to_string(suspect.fault),
+                      .nodes = {},
+                      .leaf = suspect.leaf,
+                      .unsteady = suspect.unsteady,
+                      .tests = {},
+                      .words = suspect_words(suspect, inquiry.peers)};
       for (const std::size_t node : suspect.nodes) culprit.nodes.push_back(inquiry.peers[node].name);
-      for (const std::size_t number : suspect.tests) culprit.tests.push_back(fmt::format("{}.t{:03}", inquiry.step->id, number + inquiry.offset));
+      for (const std::size_t number : suspect.tests)
+        culprit.tests.push_back(fmt::format("{}.t{:03}", inquiry.step->id, number + inquiry.offset));
       found.culprits.push_back(std::move(culprit));
     }
     for (const std::size_t node : finding.undecided) found.undecided.push_back(inquiry.peers[node].name);
     if (finding.complete && found.culprits.empty()) found.state = "clear";
-    found.reason = found.culprits.empty() ? finding.complete ? fmt::format("All of them met the limit together in {}: the shortfall did not show again.", tests)
-                                                             : fmt::format("{} did not tell who is at fault.", tests)
-                                          : fmt::format("{} show it{}.", tests, finding.complete ? ", and the others met the limit together" : "; not all of the others were seen to be good");
+    found.reason =
+        found.culprits.empty()
+            ? finding.complete
+                  ? fmt::format("All of them met the limit together in {}: the shortfall did not show again.", tests)
+                  : fmt::format("{} did not tell who is at fault.", tests)
+            : fmt::format("{} show it{}.", tests,
+                          finding.complete ? ", and the others met the limit together"
+                                           : "; not all of the others were seen to be good");
     if (!found.culprits.empty()) found.state = "found";
   }
   if (inquiry.clear) {
     found.state = "clear";
-    found.reason = fmt::format("Without {}, known to be bad, the others meet the limit together.", listed(inquiry.excluded));
+    found.reason =
+        fmt::format("Without {}, known to be bad, the others meet the limit together.", listed(inquiry.excluded));
   } else if (!inquiry.begun || !inquiry.ended) {
     found.state = "open";
-    found.reason = inquiry.begun ? fmt::format("The search did not come to its end: {} were made.", tests) : "An earlier search of the same nodes did not come to its end.";
+    found.reason = inquiry.begun ? fmt::format("The search did not come to its end: {} were made.", tests)
+                                 : "An earlier search of the same nodes did not come to its end.";
   } else if (!inquiry.stopped.empty()) {
     found.state = "not_searched";
     found.reason = fmt::format("No search: {}.", inquiry.stopped);
@@ -316,14 +363,18 @@ Localised Searches::found_by(const Inquiry& inquiry) const {
   return found;
 }
 
-std::expected<Verdict, InputError> judge_run(const Plan& plan, const std::string& plan_sha256, const Journal& journal, const EvidenceReader& evidence) {
+std::expected<Verdict, InputError> judge_run(const Plan& plan, const std::string& plan_sha256, const Journal& journal,
+                                             const EvidenceReader& evidence) {
   Verdict verdict = judge(plan, plan_sha256, journal, evidence);
   std::set<std::string_view> steps;
   for (const auto& step : plan.steps) steps.insert(step.id);
   std::unordered_map<std::string_view, std::vector<const Attempt*>> extra;
   for (const auto& attempt : journal.attempts) {
-    if (attempt.is_extra()) extra[attempt.step].push_back(&attempt);
-    else if (!steps.contains(attempt.step)) return std::unexpected(InputError{"journal.jsonl", fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step), ""});
+    if (attempt.is_extra())
+      extra[attempt.step].push_back(&attempt);
+    else if (!steps.contains(attempt.step))
+      return std::unexpected(InputError{
+          "journal.jsonl", fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step), ""});
   }
   const auto part_of = [&](const ExtraTest& test) {
     Journal part;
@@ -331,7 +382,8 @@ std::expected<Verdict, InputError> judge_run(const Plan& plan, const std::string
       for (const Attempt* attempt : made->second) part.attempts.push_back(*attempt);
     }
     for (const auto& node : test.step.nodes) {
-      if (const auto facts = journal.node_facts.find(node); facts != journal.node_facts.end()) part.node_facts.insert(*facts);
+      if (const auto facts = journal.node_facts.find(node); facts != journal.node_facts.end())
+        part.node_facts.insert(*facts);
     }
     return part;
   };
@@ -347,11 +399,14 @@ std::expected<Verdict, InputError> judge_run(const Plan& plan, const std::string
     }
   }
   for (const auto& [step, attempts] : extra) {
-    const auto ended = std::ranges::count_if(attempts, [](const Attempt* one) { return one->outcome != "interrupted"; });
+    const auto ended =
+        std::ranges::count_if(attempts, [](const Attempt* one) { return one->outcome != "interrupted"; });
     const bool asked = std::ranges::all_of(attempts, [&](const Attempt* one) { return searches.has_asked(*one); });
     if (asked && ended <= 1) continue;
-    return std::unexpected(InputError{"journal.jsonl", fmt::format("has the test {}{}", step, asked ? " twice" : ", which its search would not have asked for"),
-                                      "extra tests follow from the plan and the outcomes before them; restore the journal"});
+    return std::unexpected(InputError{
+        "journal.jsonl",
+        fmt::format("has the test {}{}", step, asked ? " twice" : ", which its search would not have asked for"),
+        "extra tests follow from the plan and the outcomes before them; restore the journal"});
   }
   std::ranges::move(searches.found(), std::back_inserter(verdict.localised));
   name_culprits(verdict);

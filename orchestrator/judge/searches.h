@@ -1,5 +1,5 @@
-// searches: which groups that fell short are searched for who is at fault, what each search asks next, and what it found. The run asks it
-// for tests to make; the judge replays it over the tests that were made.
+// searches: which groups that fell short are searched for who is at fault, what each search asks next, and what it
+// found. The run asks it for tests to make; the judge replays it over the tests that were made.
 #pragma once
 
 #include <cstddef>
@@ -20,28 +20,30 @@ namespace assay {
 
 /// A test that a search asks for: probe and parameters of the step that fell short, on some of its nodes.
 struct ExtraTest {
-  Step step;  ///< "0012-fabric-cluster.t003"; serves the requirements that fell short, has one look and is no step of the plan
+  Step step;  ///< "0012-fabric-cluster.t003"; serves the requirements that fell short, has one look and is no step of
+              ///< the plan
   Test test;  ///< the same as the search knows it
 };
 
-/// What an extra test shows. `unusable`: the probe does not measure this on so few nodes, and the search can go nowhere.
+/// What an extra test shows. `unusable`: the probe does not measure this on so few nodes, and the search can go
+/// nowhere.
 struct TestShown {
   TestOutcome outcome = TestOutcome::broken;
   bool unusable = false;
   std::string reason;  ///< when it is unusable or broken
 };
 
-/// Nodes with a cell of their own, or of a part of theirs, that is bad or was planned and never measured. They are known without any
-/// search.
+/// Nodes with a cell of their own, or of a part of theirs, that is bad or was planned and never measured. They are
+/// known without any search.
 std::set<std::string> bad_alone(const Plan& plan, const std::vector<Result>& results);
 
 /// Whether the value of `result` misses its limit, whatever its outcome is called.
 bool misses_limit(const Result& result);
 
-/// Every search that the plan allows and that is due, because its step missed a limit or was killed at its deadline. Searches
-/// that share a node follow each other in the plan's order, each without the nodes that fail by themselves and those that the ones before
-/// accused; others go side by side. What is asked follows from plan, results and outcomes alone, so a resumed run, and whoever
-/// judges it, goes the same way again.
+/// Every search that the plan allows and that is due, because its step missed a limit or was killed at its deadline.
+/// Searches that share a node follow each other in the plan's order, each without the nodes that fail by themselves and
+/// those that the ones before accused; others go side by side. What is asked follows from plan, results and outcomes
+/// alone, so a resumed run, and whoever judges it, goes the same way again.
 class Searches {
  public:
   /// `results` of every planned cell; `journal` tells the attempts behind them. `plan` must outlive it.
@@ -50,14 +52,15 @@ class Searches {
   Searches(const Searches&) = delete;
   Searches& operator=(const Searches&) = delete;
 
-  /// The tests that are asked for now and have not been taken, of searches in the plan's order; no two have a node in common. None
-  /// when all searches have ended.
+  /// The tests that are asked for now and have not been taken, of searches in the plan's order; no two have a node in
+  /// common. None when all searches have ended.
   [[nodiscard]] std::vector<ExtraTest> open() const;
   /// Whether this test was ever asked for, on these nodes and for this purpose.
   [[nodiscard]] bool has_asked(const Attempt& attempt) const;
-  /// What the attempts of `test` in `part` show; nothing when none of them ended. `part` need hold no more than they and what
-  /// their nodes said of themselves.
-  [[nodiscard]] std::optional<TestShown> shown(const ExtraTest& test, const Journal& part, const EvidenceReader& evidence) const;
+  /// What the attempts of `test` in `part` show; nothing when none of them ended. `part` need hold no more than they
+  /// and what their nodes said of themselves.
+  [[nodiscard]] std::optional<TestShown> shown(const ExtraTest& test, const Journal& part,
+                                               const EvidenceReader& evidence) const;
   /// Takes what an open test shows. Throws std::logic_error for any other test.
   void take(const std::string& test, const TestShown& shown);
   /// The most tests that may still be asked for.
@@ -76,14 +79,16 @@ class Searches {
   [[nodiscard]] Localised found_by(const Inquiry& inquiry) const;
 
   const Plan& plan_;
-  std::map<std::string, const Node*> nodes_;     ///< of the site, by name
-  std::set<std::string> known_;                  ///< bad alone, or accused by a search that ended
+  std::map<std::string, const Node*> nodes_;  ///< of the site, by name
+  std::set<std::string> known_;               ///< bad alone, or accused by a search that ended
   std::vector<std::unique_ptr<Inquiry>> inquiries_;
-  std::map<std::string, std::pair<std::vector<std::string>, std::string>> asked_;  ///< nodes and purpose of each test by id
+  std::map<std::string, std::pair<std::vector<std::string>, std::string>>
+      asked_;  ///< nodes and purpose of each test by id
 };
 
-/// judge(), and what the searches of the run found: they are replayed over the extra tests in the journal, and change no outcome.
-/// Refused: an attempt of what is no step of the plan and no test that its search would have asked for.
-std::expected<Verdict, InputError> judge_run(const Plan& plan, const std::string& plan_sha256, const Journal& journal, const EvidenceReader& evidence);
+/// judge(), and what the searches of the run found: they are replayed over the extra tests in the journal, and change
+/// no outcome. Refused: an attempt of what is no step of the plan and no test that its search would have asked for.
+std::expected<Verdict, InputError> judge_run(const Plan& plan, const std::string& plan_sha256, const Journal& journal,
+                                             const EvidenceReader& evidence);
 
 }  // namespace assay

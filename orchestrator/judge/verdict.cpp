@@ -14,8 +14,9 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kSchema = "assay.verdict/1";
-constexpr std::array kOutcomes = {Outcome::pass, Outcome::conditional_pass, Outcome::conditional_fail, Outcome::fail,
-                                  Outcome::inconclusive, Outcome::not_measured, Outcome::error};
+constexpr std::array kOutcomes = {Outcome::pass, Outcome::conditional_pass, Outcome::conditional_fail,
+                                  Outcome::fail, Outcome::inconclusive,     Outcome::not_measured,
+                                  Outcome::error};
 constexpr std::array kOveralls = {Overall::accepted, Overall::rejected, Overall::incomplete};
 
 template <class Enum, std::size_t N>
@@ -43,14 +44,21 @@ json to_json(const ConditionSeen& condition) {
 json to_json(const Result& result) {
   json conditions = json::array();
   for (const auto& condition : result.conditions) conditions.push_back(to_json(condition));
-  json object = {{"requirement", result.requirement}, {"subject", assay::to_json(result.subject)},
-                 {"node", result.node},               {"step", result.step},
-                 {"required", result.required},       {"outcome", to_string(result.outcome)},
-                 {"reason", result.reason},           {"unit", result.unit},
-                 {"samples", result.samples},         {"attempts", result.attempts},
-                 {"conditions", conditions},          {"evidence", result.evidence}};
+  json object = {{"requirement", result.requirement},
+                 {"subject", assay::to_json(result.subject)},
+                 {"node", result.node},
+                 {"step", result.step},
+                 {"required", result.required},
+                 {"outcome", to_string(result.outcome)},
+                 {"reason", result.reason},
+                 {"unit", result.unit},
+                 {"samples", result.samples},
+                 {"attempts", result.attempts},
+                 {"conditions", conditions},
+                 {"evidence", result.evidence}};
   if (result.interval) {
-    object["interval"] = {{"low", result.interval->low}, {"high", result.interval->high}, {"level", result.interval->level}};
+    object["interval"] = {
+        {"low", result.interval->low}, {"high", result.interval->high}, {"level", result.interval->level}};
   }
   put(object, "value", result.value);
   put(object, "uncertainty", result.uncertainty);
@@ -65,21 +73,35 @@ json to_json(const Result& result) {
 }
 
 Result result_from(const json& object) {
-  Result result{.requirement = object.at("requirement"), .subject = subject_from(object.at("subject")).value(),
-                .node = object.at("node"), .step = object.at("step"), .required = object.at("required"),
-                .outcome = word(object.at("outcome"), kOutcomes), .reason = object.at("reason"),
-                .unit = object.at("unit"), .value = take(object, "value"), .samples = object.at("samples"),
-                .attempts = object.at("attempts"), .interval = std::nullopt,
-                .uncertainty = take(object, "uncertainty"), .reference = take(object, "reference"),
-                .limit_low = take(object, "limit_low"), .limit_high = take(object, "limit_high"),
-                .acceptance_low = take(object, "acceptance_low"), .acceptance_high = take(object, "acceptance_high"),
-                .margin = take(object, "margin"), .false_accept = take(object, "false_accept"), .conditions = {},
+  Result result{.requirement = object.at("requirement"),
+                .subject = subject_from(object.at("subject")).value(),
+                .node = object.at("node"),
+                .step = object.at("step"),
+                .required = object.at("required"),
+                .outcome = word(object.at("outcome"), kOutcomes),
+                .reason = object.at("reason"),
+                .unit = object.at("unit"),
+                .value = take(object, "value"),
+                .samples = object.at("samples"),
+                .attempts = object.at("attempts"),
+                .interval = std::nullopt,
+                .uncertainty = take(object, "uncertainty"),
+                .reference = take(object, "reference"),
+                .limit_low = take(object, "limit_low"),
+                .limit_high = take(object, "limit_high"),
+                .acceptance_low = take(object, "acceptance_low"),
+                .acceptance_high = take(object, "acceptance_high"),
+                .margin = take(object, "margin"),
+                .false_accept = take(object, "false_accept"),
+                .conditions = {},
                 .evidence = object.at("evidence")};
   if (const auto interval = object.find("interval"); interval != object.end()) {
-    result.interval = Interval{.low = interval->at("low"), .high = interval->at("high"), .level = interval->at("level")};
+    result.interval =
+        Interval{.low = interval->at("low"), .high = interval->at("high"), .level = interval->at("level")};
   }
   for (const auto& condition : object.at("conditions")) {
-    result.conditions.push_back({.name = condition.at("name"), .demanded = condition.at("demanded"),
+    result.conditions.push_back({.name = condition.at("name"),
+                                 .demanded = condition.at("demanded"),
                                  .seen = condition.contains("seen") ? value_from(condition.at("seen")) : std::nullopt,
                                  .met = condition.at("met")});
   }
@@ -89,24 +111,48 @@ Result result_from(const json& object) {
 json to_json(const Localised& one) {
   json culprits = json::array();
   for (const auto& culprit : one.culprits) {
-    culprits.push_back({{"fault", culprit.fault}, {"nodes", culprit.nodes}, {"leaf", culprit.leaf}, {"unsteady", culprit.unsteady},
-                        {"tests", culprit.tests}, {"words", culprit.words}});
+    culprits.push_back({{"fault", culprit.fault},
+                        {"nodes", culprit.nodes},
+                        {"leaf", culprit.leaf},
+                        {"unsteady", culprit.unsteady},
+                        {"tests", culprit.tests},
+                        {"words", culprit.words}});
   }
   json tests = json::array();
-  for (const auto& test : one.tests) tests.push_back({{"id", test.id}, {"purpose", test.purpose}, {"outcome", test.outcome}, {"nodes", test.nodes}});
-  return {{"requirements", one.requirements}, {"step", one.step}, {"state", one.state}, {"reason", one.reason}, {"budget", one.budget},
-          {"excluded", one.excluded}, {"undecided", one.undecided}, {"culprits", std::move(culprits)}, {"tests", std::move(tests)}};
+  for (const auto& test : one.tests)
+    tests.push_back({{"id", test.id}, {"purpose", test.purpose}, {"outcome", test.outcome}, {"nodes", test.nodes}});
+  return {{"requirements", one.requirements},
+          {"step", one.step},
+          {"state", one.state},
+          {"reason", one.reason},
+          {"budget", one.budget},
+          {"excluded", one.excluded},
+          {"undecided", one.undecided},
+          {"culprits", std::move(culprits)},
+          {"tests", std::move(tests)}};
 }
 
 Localised localised_from(const json& object) {
-  Localised one{.requirements = object.at("requirements"), .step = object.at("step"), .state = object.at("state"), .reason = object.at("reason"),
-                .budget = object.at("budget"), .excluded = object.at("excluded"), .undecided = object.at("undecided"), .culprits = {}, .tests = {}};
+  Localised one{.requirements = object.at("requirements"),
+                .step = object.at("step"),
+                .state = object.at("state"),
+                .reason = object.at("reason"),
+                .budget = object.at("budget"),
+                .excluded = object.at("excluded"),
+                .undecided = object.at("undecided"),
+                .culprits = {},
+                .tests = {}};
   for (const auto& culprit : object.at("culprits")) {
-    one.culprits.push_back({.fault = culprit.at("fault"), .nodes = culprit.at("nodes"), .leaf = culprit.at("leaf"), .unsteady = culprit.at("unsteady"),
-                            .tests = culprit.at("tests"), .words = culprit.at("words")});
+    one.culprits.push_back({.fault = culprit.at("fault"),
+                            .nodes = culprit.at("nodes"),
+                            .leaf = culprit.at("leaf"),
+                            .unsteady = culprit.at("unsteady"),
+                            .tests = culprit.at("tests"),
+                            .words = culprit.at("words")});
   }
   for (const auto& test : object.at("tests")) {
-    one.tests.push_back({.id = test.at("id"), .purpose = test.at("purpose"), .outcome = test.at("outcome"), .nodes = test.at("nodes")});
+    one.tests.push_back(
+        {.id = test.at("id"), .purpose = test.at("purpose"), .outcome = test.at("outcome"), .nodes = test.at("nodes")});
   }
   return one;
 }
@@ -115,54 +161,69 @@ Localised localised_from(const json& object) {
 
 const char* to_string(Outcome outcome) {
   switch (outcome) {
-    case Outcome::pass: return "pass";
-    case Outcome::conditional_pass: return "conditional_pass";
-    case Outcome::conditional_fail: return "conditional_fail";
-    case Outcome::fail: return "fail";
-    case Outcome::inconclusive: return "inconclusive";
-    case Outcome::not_measured: return "not_measured";
-    case Outcome::error: return "error";
+    case Outcome::pass:
+      return "pass";
+    case Outcome::conditional_pass:
+      return "conditional_pass";
+    case Outcome::conditional_fail:
+      return "conditional_fail";
+    case Outcome::fail:
+      return "fail";
+    case Outcome::inconclusive:
+      return "inconclusive";
+    case Outcome::not_measured:
+      return "not_measured";
+    case Outcome::error:
+      return "error";
   }
   return "error";
 }
 
 const char* to_string(Overall overall) {
   switch (overall) {
-    case Overall::accepted: return "accepted";
-    case Overall::rejected: return "rejected";
-    case Overall::incomplete: return "incomplete";
+    case Overall::accepted:
+      return "accepted";
+    case Overall::rejected:
+      return "rejected";
+    case Overall::incomplete:
+      return "incomplete";
   }
   return "incomplete";
 }
 
 int exit_code(Overall overall) {
   switch (overall) {
-    case Overall::accepted: return 0;
-    case Overall::rejected: return 1;
-    case Overall::incomplete: return 3;
+    case Overall::accepted:
+      return 0;
+    case Overall::rejected:
+      return 1;
+    case Overall::incomplete:
+      return 3;
   }
   return 3;
 }
 
 std::string verdict_text(const Verdict& verdict) {
   json deviations = json::array();
-  for (const auto& deviation : verdict.deviations) deviations.push_back({{"what", deviation.what}, {"step", deviation.step}});
+  for (const auto& deviation : verdict.deviations)
+    deviations.push_back({{"what", deviation.what}, {"step", deviation.step}});
   json localised = json::array();
   for (const auto& one : verdict.localised) localised.push_back(to_json(one));
   json document{{"schema", kSchema},
-              {"plan_sha256", verdict.plan_sha256},
-              {"run_id", verdict.run_id},
-              {"profile", verdict.profile},
-              {"site", verdict.site},
-              {"overall", to_string(verdict.overall)},
-              {"reason", verdict.reason},
-              {"results", nullptr},
-              {"localised", std::move(localised)},
-              {"counts", verdict.counts},
-              {"deviations", std::move(deviations)}};
+                {"plan_sha256", verdict.plan_sha256},
+                {"run_id", verdict.run_id},
+                {"profile", verdict.profile},
+                {"site", verdict.site},
+                {"overall", to_string(verdict.overall)},
+                {"reason", verdict.reason},
+                {"results", nullptr},
+                {"localised", std::move(localised)},
+                {"counts", verdict.counts},
+                {"deviations", std::move(deviations)}};
   if (verdict.simulated) document["kind_of_run"] = kSimulated;
   return with_array(document.dump(1, ' ', false, json::error_handler_t::replace), "results", verdict.results.size(),
-                    [&](std::size_t i) { return to_json(verdict.results[i]); }) + "\n";
+                    [&](std::size_t i) { return to_json(verdict.results[i]); }) +
+         "\n";
 }
 
 std::expected<Verdict, InputError> read_verdict(std::string_view text, const std::string& where) {
@@ -171,16 +232,24 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
   const std::string hint = "verdict.json is written by `assay judge`; judge again instead of editing it";
   try {
     if (document->at("schema") != kSchema) return std::unexpected(InputError{where, "is not an assay.verdict/1", hint});
-    Verdict verdict{.plan_sha256 = document->at("plan_sha256"), .run_id = document->at("run_id"),
-                    .profile = document->at("profile"), .site = document->at("site"),
-                    .simulated = document->contains("kind_of_run"), .overall = word(document->at("overall"), kOveralls), .reason = document->at("reason"),
-                    .results = {}, .localised = {}, .counts = document->at("counts"), .deviations = {}};
+    Verdict verdict{.plan_sha256 = document->at("plan_sha256"),
+                    .run_id = document->at("run_id"),
+                    .profile = document->at("profile"),
+                    .site = document->at("site"),
+                    .simulated = document->contains("kind_of_run"),
+                    .overall = word(document->at("overall"), kOveralls),
+                    .reason = document->at("reason"),
+                    .results = {},
+                    .localised = {},
+                    .counts = document->at("counts"),
+                    .deviations = {}};
     for (const auto& one : document->at("localised")) verdict.localised.push_back(localised_from(one));
     for (const auto& result : document->at("results")) verdict.results.push_back(result_from(result));
     for (const auto& deviation : document->at("deviations")) {
       verdict.deviations.push_back({.what = deviation.at("what"), .step = deviation.at("step")});
     }
-    if (verdict_text(verdict) != text) return std::unexpected(InputError{where, "is not byte for byte what assay writes", hint});
+    if (verdict_text(verdict) != text)
+      return std::unexpected(InputError{where, "is not byte for byte what assay writes", hint});
     return verdict;
   } catch (const json::exception& error) {
     return std::unexpected(InputError{where, error.what(), hint});

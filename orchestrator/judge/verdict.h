@@ -31,8 +31,8 @@ const char* to_string(Overall overall);
 /// A demanded condition and what was seen.
 struct ConditionSeen {
   std::string name;
-  std::string demanded;          ///< "= true", ">= 0.9"
-  std::optional<Value> seen;     ///< absent: not recorded
+  std::string demanded;       ///< "= true", ">= 0.9"
+  std::optional<Value> seen;  ///< absent: not recorded
   bool met = false;
 };
 
@@ -40,24 +40,24 @@ struct ConditionSeen {
 struct Result {
   std::string requirement;
   Subject subject;
-  std::string node;               ///< where it was measured
-  std::string step;               ///< empty when nothing was planned for it
+  std::string node;  ///< where it was measured
+  std::string step;  ///< empty when nothing was planned for it
   bool required = true;
   Outcome outcome = Outcome::not_measured;
-  std::string reason;             ///< one sentence, always
+  std::string reason;  ///< one sentence, always
   std::string unit;
-  std::optional<double> value;    ///< the statistic judged
-  std::size_t samples = 0;        ///< pooled over all attempts
+  std::optional<double> value;  ///< the statistic judged
+  std::size_t samples = 0;      ///< pooled over all attempts
   int attempts = 0;
   std::optional<Interval> interval;
-  std::optional<double> uncertainty;       ///< standard uncertainty u of the value (and of a measured reference)
-  std::optional<double> reference;         ///< what a relative limit referred to
-  std::optional<double> limit_low, limit_high;            ///< L, absolute
+  std::optional<double> uncertainty;            ///< standard uncertainty u of the value (and of a measured reference)
+  std::optional<double> reference;              ///< what a relative limit referred to
+  std::optional<double> limit_low, limit_high;  ///< L, absolute
   std::optional<double> acceptance_low, acceptance_high;  ///< A = L + w, or L - w for an upper limit
-  std::optional<double> margin;            ///< distance to the nearer limit as a share of that limit; negative: missed
-  std::optional<double> false_accept;      ///< probability that the true value misses the limit
+  std::optional<double> margin;        ///< distance to the nearer limit as a share of that limit; negative: missed
+  std::optional<double> false_accept;  ///< probability that the true value misses the limit
   std::vector<ConditionSeen> conditions;
-  std::vector<std::string> evidence;       ///< paths in the run directory
+  std::vector<std::string> evidence;  ///< paths in the run directory
 };
 
 /// A departure from the method that a reader must know: an interrupted attempt, a resumed run, quick parameters.
@@ -68,12 +68,12 @@ struct Deviation {
 
 /// Who is at fault where nodes that work together fell short, in the words of localise.h.
 struct Culprit {
-  std::string fault;                ///< node | pair | leaf
-  std::vector<std::string> nodes;   ///< one, two, or all of the leaf
-  std::string leaf;                 ///< fault leaf: its name
-  bool unsteady = false;            ///< some of the tests that should have shown it were good
-  std::vector<std::string> tests;   ///< ids of the extra tests or steps that show it
-  std::string words;                ///< one sentence, with where to look
+  std::string fault;               ///< node | pair | leaf
+  std::vector<std::string> nodes;  ///< one, two, or all of the leaf
+  std::string leaf;                ///< fault leaf: its name
+  bool unsteady = false;           ///< some of the tests that should have shown it were good
+  std::vector<std::string> tests;  ///< ids of the extra tests or steps that show it
+  std::string words;               ///< one sentence, with where to look
 };
 
 /// An extra test that a search made.
@@ -82,7 +82,8 @@ struct MadeTest {
   std::size_t nodes = 0;
 };
 
-/// What is known of who is at fault in one step that fell short, or among the pairs of one requirement. It changes no outcome.
+/// What is known of who is at fault in one step that fell short, or among the pairs of one requirement. It changes no
+/// outcome.
 struct Localised {
   std::vector<std::string> requirements;
   std::string step;                    ///< empty: seen from the planned pairs themselves
@@ -92,7 +93,7 @@ struct Localised {
   std::vector<std::string> excluded;   ///< nodes that were known to be bad before, and left out
   std::vector<std::string> undecided;  ///< nodes neither accused nor seen to work together with the others
   std::vector<Culprit> culprits;
-  std::vector<MadeTest> tests;         ///< in the order asked
+  std::vector<MadeTest> tests;  ///< in the order asked
 };
 
 /// The verdict of one run.
@@ -101,9 +102,9 @@ struct Verdict {
   std::string profile, site;
   bool simulated = false;  ///< nothing was measured, so it is never accepted or rejected
   Overall overall = Overall::incomplete;
-  std::string reason;  ///< one sentence
-  std::vector<Result> results;              ///< in plan order, then subject order
-  std::vector<Localised> localised;         ///< pairs first, then groups, each in plan order
+  std::string reason;                         ///< one sentence
+  std::vector<Result> results;                ///< in plan order, then subject order
+  std::vector<Localised> localised;           ///< pairs first, then groups, each in plan order
   std::map<std::string, std::size_t> counts;  ///< outcome word to number of results, all outcomes present
   std::vector<Deviation> deviations;
 };

@@ -8,10 +8,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/launch/child_process.h"
@@ -35,25 +35,34 @@ struct LaunchPlan {
   ConnectionOptions options;
 };
 
-std::unexpected<LaunchError> refused(std::string reason) { return std::unexpected(LaunchError{.kind = "refused", .reason = std::move(reason)}); }
+std::unexpected<LaunchError> refused(std::string reason) {
+  return std::unexpected(LaunchError{.kind = "refused", .reason = std::move(reason)});
+}
 
-/// A memory file with the pinned key. ssh closes what it inherits, so it reads it through our /proc entry: no file is left
-/// behind however we end, and nobody else can write to it.
+/// A memory file with the pinned key. ssh closes what it inherits, so it reads it through our /proc entry: no file is
+/// left behind however we end, and nobody else can write to it.
 std::expected<Descriptor, std::string> write_known_hosts(const std::string& line) {
   Descriptor file(memfd_create("assay-known-hosts", MFD_CLOEXEC));
-  if (!file) return std::unexpected(fmt::format("no memory file for the pinned key: {}", std::generic_category().message(errno)));
-  if (write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) return std::unexpected("the pinned key cannot be written");
+  if (!file)
+    return std::unexpected(
+        fmt::format("no memory file for the pinned key: {}", std::generic_category().message(errno)));
+  if (write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    return std::unexpected("the pinned key cannot be written");
   return file;
 }
 
 /// A file with the pinned keys, where the site has any, or the site's own file: the first is `pinned`.
-std::expected<std::string, LaunchError> known_hosts_for(const std::string& key, const std::string& pinned, const Site& site, const char* whose) {
+std::expected<std::string, LaunchError> known_hosts_for(const std::string& key, const std::string& pinned,
+                                                        const Site& site, const char* whose) {
   if (!key.empty()) return pinned;
   if (!site.known_hosts.empty()) return site.known_hosts;
-  return std::unexpected(LaunchError{.kind = "host_key", .reason = fmt::format("the site pins no host key for {} and names no known_hosts file", whose)});
+  return std::unexpected(
+      LaunchError{.kind = "host_key",
+                  .reason = fmt::format("the site pins no host key for {} and names no known_hosts file", whose)});
 }
 
-std::expected<LaunchPlan, LaunchError> plan_ssh(const Node& node, const Site& site, const LaunchOptions& options, std::string image) {
+std::expected<LaunchPlan, LaunchError> plan_ssh(const Node& node, const Site& site, const LaunchOptions& options,
+                                                std::string image) {
   LaunchPlan plan;
   plan.options.agent_sha256 = sha256(image);
   plan.options.explain = ssh_failure;
@@ -80,7 +89,8 @@ std::expected<LaunchPlan, LaunchError> plan_ssh(const Node& node, const Site& si
   return plan;
 }
 
-std::expected<LaunchPlan, LaunchError> plan_kubernetes(const Node& node, const LaunchOptions& options, std::string image) {
+std::expected<LaunchPlan, LaunchError> plan_kubernetes(const Node& node, const LaunchOptions& options,
+                                                       std::string image) {
   LaunchPlan plan;
   plan.options.agent_sha256 = sha256(image);
   plan.options.explain = kubectl_failure;
@@ -109,7 +119,8 @@ asio::awaitable<void> serve(std::unique_ptr<Connection> connection) { co_await c
 
 }  // namespace
 
-asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start(const Node& node, const Site& site, const LaunchOptions& options) {
+asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start(const Node& node, const Site& site,
+                                                                                 const LaunchOptions& options) {
   (void)std::signal(SIGPIPE, SIG_IGN);
   if (node.launcher == Launcher::slurm) co_return co_await start_by_slurm(node, options);
   auto plan = plan_launch(node, site, options);
@@ -122,8 +133,10 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
 }
 
 /// The agents of an srun that failed while others of it were fine are started again, each by itself.
-asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start_by_slurm(Node node, LaunchOptions options) {
-  if (options.slurm == nullptr) co_return refused("nodes of launcher slurm are started together, and nobody does it here");
+asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start_by_slurm(Node node,
+                                                                                          LaunchOptions options) {
+  if (options.slurm == nullptr)
+    co_return refused("nodes of launcher slurm are started together, and nobody does it here");
   const auto agent_sha256 = sha256_of_file(options.agent);
   if (!agent_sha256) co_return refused(fmt::format("{} {}", agent_sha256.error().where, agent_sha256.error().what));
   std::string earlier;
@@ -148,8 +161,10 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
   }
 }
 
-asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::connect(Stream stream, std::unique_ptr<ChildProcess> child,
-                                                                                   ConnectionOptions options, Seconds patience) {
+asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::connect(Stream stream,
+                                                                                   std::unique_ptr<ChildProcess> child,
+                                                                                   ConnectionOptions options,
+                                                                                   Seconds patience) {
   std::unique_ptr<Agent> agent(new Agent());  // the constructor is private
   auto connection = std::make_unique<Connection>(std::move(stream), std::move(child), std::move(options), *agent);
   asio::co_spawn(co_await asio::this_coro::executor, serve(std::move(connection)), asio::detached);

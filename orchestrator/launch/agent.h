@@ -22,8 +22,9 @@ class Stream;
 struct ConnectionOptions;
 
 /// Why an agent is not there, or not there any more. kind:
-/// unreachable: nobody answers. host_key: who answers is not the node that the site pins. refused: the node answers and does
-/// not let us (login, directory, another agent). protocol: what comes back is not what an agent says. lost: it went away.
+/// unreachable: nobody answers. host_key: who answers is not the node that the site pins. refused: the node answers and
+/// does not let us (login, directory, another agent). protocol: what comes back is not what an agent says. lost: it
+/// went away.
 struct LaunchError {
   std::string kind;
   std::string reason;  ///< for people, printable ASCII; may be the last line that ssh or the agent wrote to stderr
@@ -31,9 +32,9 @@ struct LaunchError {
 
 /// How agents are started.
 struct LaunchOptions {
-  std::string agent;              ///< path of our own assay-node
-  std::string ssh = "ssh";        ///< OpenSSH client; looked up in PATH unless it is a path
-  Seconds connect_timeout{10};    ///< until ssh is connected; storing the agent and its hello come on top
+  std::string agent;                ///< path of our own assay-node
+  std::string ssh = "ssh";          ///< OpenSSH client; looked up in PATH unless it is a path
+  Seconds connect_timeout{10};      ///< until ssh is connected; storing the agent and its hello come on top
   std::string kubectl = "kubectl";  ///< as ssh
   SlurmLauncher* slurm = nullptr;   ///< for nodes of launcher slurm, which are started together; not owned
 };
@@ -47,33 +48,34 @@ struct RunLimits {
 
 /// One program to run on a node.
 struct RunRequest {
-  std::string id;       ///< unique among the runs of this agent; is_run_id (protocol.h)
-  std::string sha256;   ///< of the program, delivered before
+  std::string id;      ///< unique among the runs of this agent; is_run_id (protocol.h)
+  std::string sha256;  ///< of the program, delivered before
   std::vector<std::string> arguments;
-  std::string token;    ///< secret of the step's ranks, hexadecimal, at most 128 digits; empty: none
-  Seconds deadline;     ///< SIGTERM then, SIGKILL two seconds later
+  std::string token;  ///< secret of the step's ranks, hexadecimal, at most 128 digits; empty: none
+  Seconds deadline;   ///< SIGTERM then, SIGKILL two seconds later
   RunLimits limits;
 };
 
 /// How a run ended. outcome: exited | crashed | deadline | output_limit | memory_limit | stopped | lost | refused.
 struct RunResult {
   std::string outcome;
-  std::string reason;             ///< for people; empty when exited
-  std::optional<int> exit_code;   ///< the program's, when it ended by itself
-  std::optional<int> signal;      ///< what killed it, when a signal did
-  double elapsed_s = 0;           ///< measured by the agent
-  int left_behind = 0;            ///< processes that outlived the program and were killed
-  std::string output;             ///< stdout, at most limits.output bytes: hostile
-  std::string log;                ///< stderr, at most 1 MiB: hostile
+  std::string reason;            ///< for people; empty when exited
+  std::optional<int> exit_code;  ///< the program's, when it ended by itself
+  std::optional<int> signal;     ///< what killed it, when a signal did
+  double elapsed_s = 0;          ///< measured by the agent
+  int left_behind = 0;           ///< processes that outlived the program and were killed
+  std::string output;            ///< stdout, at most limits.output bytes: hostile
+  std::string log;               ///< stderr, at most 1 MiB: hostile
 };
 
-/// One live agent. Single-threaded: everything happens on the executor of the coroutine that started it. Every wait has a
-/// deadline. Destroying it drops the connection, upon which the agent kills what it runs; close() does so in order.
+/// One live agent. Single-threaded: everything happens on the executor of the coroutine that started it. Every wait has
+/// a deadline. Destroying it drops the connection, upon which the agent kills what it runs; close() does so in order.
 class Agent {
  public:
   /// Starts the agent of `node` and waits for its hello. Ignores SIGPIPE in this process from then on, because a stream
   /// to a node may close at any time. Fails with kind unreachable, host_key, refused or protocol.
-  static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> start(const Node& node, const Site& site,
+  static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> start(const Node& node,
+                                                                                          const Site& site,
                                                                                           const LaunchOptions& options);
   ~Agent();
   Agent(const Agent&) = delete;
@@ -84,14 +86,15 @@ class Agent {
   /// Whether the ssh or kubernetes launcher had to store the agent on the node first; false for others.
   [[nodiscard]] bool was_stored() const { return stored_; }
 
-  /// Brings the program at `path` to the agent; does nothing when the agent has it. Fails with kind refused when the bytes
-  /// do not have this SHA-256 or the agent has no room, lost when the agent went away.
+  /// Brings the program at `path` to the agent; does nothing when the agent has it. Fails with kind refused when the
+  /// bytes do not have this SHA-256 or the agent has no room, lost when the agent went away.
   boost::asio::awaitable<std::expected<void, LaunchError>> deliver(std::string sha256, std::string path);
 
   /// Runs a program to its end. Concurrent calls with different ids are allowed. Never fails otherwise than by outcome.
   boost::asio::awaitable<RunResult> run(RunRequest request);
 
-  /// SIGTERM to a run, as for a companion that is not needed any more; killed ten seconds later. Its outcome is `stopped`.
+  /// SIGTERM to a run, as for a companion that is not needed any more; killed ten seconds later. Its outcome is
+  /// `stopped`.
   void stop(const std::string& id);
 
   /// Says bye and waits until the agent has cleaned up and gone; kills the connection when that takes too long.
@@ -100,9 +103,10 @@ class Agent {
  private:
   friend class Connection;
   Agent() = default;
-  static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> start_by_slurm(Node node, LaunchOptions options);
-  static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> connect(Stream stream, std::unique_ptr<ChildProcess> child,
-                                                                                            ConnectionOptions options, Seconds patience);
+  static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> start_by_slurm(
+      Node node, LaunchOptions options);
+  static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> connect(
+      Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Seconds patience);
 
   Connection* connection_ = nullptr;  // owned by its own coroutine; it clears this when it ends
   LaunchError gone_{.kind = "lost", .reason = "the agent was closed"};  // why connection_ is null

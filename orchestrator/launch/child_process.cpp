@@ -74,7 +74,8 @@ ChildProcess::~ChildProcess() {
   handle_->child.request_exit(error);
   constexpr auto kPatience = std::chrono::seconds(2);
   constexpr auto kTick = std::chrono::milliseconds(5);
-  for (const auto end = Clock::now() + kPatience; handle_->child.running(error) && Clock::now() < end;) std::this_thread::sleep_for(kTick);
+  for (const auto end = Clock::now() + kPatience; handle_->child.running(error) && Clock::now() < end;)
+    std::this_thread::sleep_for(kTick);
   // ~process kills what is still there.
 }
 
@@ -90,8 +91,8 @@ std::expected<std::unique_ptr<ChildProcess>, std::string> ChildProcess::start(co
   try {
     std::unique_ptr<ChildProcess> child(new ChildProcess(executor));  // the constructor is private
     process::process_stdio streams{.in = in.reader.number(), .out = out.writer.number(), .err = err.writer.number()};
-    child->handle_ = std::make_unique<Handle>(
-        Handle{process::process(executor, program, std::vector<std::string>(argv.begin() + 1, argv.end()), streams, OwnSession{})});
+    child->handle_ = std::make_unique<Handle>(Handle{process::process(
+        executor, program, std::vector<std::string>(argv.begin() + 1, argv.end()), streams, OwnSession{})});
     child->in.assign(in.writer.release());
     child->out.assign(out.reader.release());
     child->err.assign(err.reader.release());

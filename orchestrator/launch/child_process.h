@@ -16,9 +16,9 @@
 
 namespace assay {
 
-/// A child process in a session of its own: a terminal's Ctrl-C reaches assay only, and ssh finds no terminal to ask for
-/// a password. It gets SIGTERM when we are killed, because an srun in Slurm's queue would not notice. Destroying it asks it to end (closed streams, SIGTERM), so that an agent cleans up what it has begun, and
-/// kills it after 2 s.
+/// A child process in a session of its own: a terminal's Ctrl-C reaches assay only, and ssh finds no terminal to ask
+/// for a password. It gets SIGTERM when we are killed, because an srun in Slurm's queue would not notice. Destroying it
+/// asks it to end (closed streams, SIGTERM), so that an agent cleans up what it has begun, and kills it after 2 s.
 class ChildProcess {
  public:
   /// Starts argv[0] (looked up in PATH unless it has a slash) with argv and our environment. The error is a reason.
@@ -34,8 +34,10 @@ class ChildProcess {
 
   /// SIGTERM; harmless when it has ended.
   void ask_to_end();
-  /// Waits for its end, at most `patience`, and kills it then; looks every `tick`. Its exit code; nothing when it was killed.
-  boost::asio::awaitable<std::optional<int>> finish(Seconds patience, std::chrono::milliseconds tick = std::chrono::milliseconds(10));
+  /// Waits for its end, at most `patience`, and kills it then; looks every `tick`. Its exit code; nothing when it was
+  /// killed.
+  boost::asio::awaitable<std::optional<int>> finish(Seconds patience,
+                                                    std::chrono::milliseconds tick = std::chrono::milliseconds(10));
 
  private:
   struct Handle;  // Boost.Process stays in one source file

@@ -7,11 +7,11 @@
 #include <fstream>
 #include <utility>
 
+#include <fmt/format.h>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/launch/ssh.h"
@@ -26,18 +26,20 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
-constexpr auto kHeartbeat = 15s;             // four of them fit in the agent's patience
-constexpr auto kSilence = 60s;               // without a word from an agent that is pinged
-constexpr Seconds kEndPatience{30};          // after a run's deadline: grace, killing, the way back
-constexpr Seconds kStorePatience{60};        // for a program, beside its size over kSlowestLink
-constexpr double kSlowestLink = 1e6;         // B/s; a management network is ten times faster
-constexpr Seconds kClosePatience{15};        // for an agent to kill what it runs and go
-constexpr Seconds kExitPatience{2};          // for a child whose streams are closed
-constexpr auto kLogPatience = 2s;            // for the last words on stderr
-constexpr std::size_t kMaxOwnLog = 16 << 10; // of ssh or the agent: warnings and one error
+constexpr auto kHeartbeat = 15s;                // four of them fit in the agent's patience
+constexpr auto kSilence = 60s;                  // without a word from an agent that is pinged
+constexpr Seconds kEndPatience{30};             // after a run's deadline: grace, killing, the way back
+constexpr Seconds kStorePatience{60};           // for a program, beside its size over kSlowestLink
+constexpr double kSlowestLink = 1e6;            // B/s; a management network is ten times faster
+constexpr Seconds kClosePatience{15};           // for an agent to kill what it runs and go
+constexpr Seconds kExitPatience{2};             // for a child whose streams are closed
+constexpr auto kLogPatience = 2s;               // for the last words on stderr
+constexpr std::size_t kMaxOwnLog = 16 << 10;    // of ssh or the agent: warnings and one error
 constexpr std::size_t kMaxPreamble = 64 << 10;  // login scripts that print
 
-LaunchError protocol_error(const InputError& error) { return {.kind = "protocol", .reason = printable(error.where + ": " + error.what)}; }
+LaunchError protocol_error(const InputError& error) {
+  return {.kind = "protocol", .reason = printable(error.where + ": " + error.what)};
+}
 
 }  // namespace
 
@@ -50,7 +52,8 @@ void Waiter::wake(std::optional<LaunchError> failure) {
 
 asio::awaitable<bool> Waiter::wait(Seconds patience) {
   timer_.expires_after(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience.count)));
-  while (!woken_ && Clock::now() < timer_.expiry()) (void)co_await timer_.async_wait(kQuietly);  // looked at again above
+  while (!woken_ && Clock::now() < timer_.expiry())
+    (void)co_await timer_.async_wait(kQuietly);  // looked at again above
   co_return woken_;
 }
 
@@ -63,8 +66,15 @@ struct Connection::Visit {
 };
 
 Connection::Connection(Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Agent& agent)
-    : child_(std::move(child)), stream_(std::move(stream)), options_(std::move(options)), agent_(&agent), queue_(stream_),
-      heart_(stream_.executor()), heard_(Clock::now()), greeted_(stream_.executor()), closed_(stream_.executor()) {
+    : child_(std::move(child)),
+      stream_(std::move(stream)),
+      options_(std::move(options)),
+      agent_(&agent),
+      queue_(stream_),
+      heart_(stream_.executor()),
+      heard_(Clock::now()),
+      greeted_(stream_.executor()),
+      closed_(stream_.executor()) {
   agent.connection_ = this;
 }
 
@@ -81,7 +91,9 @@ asio::awaitable<void> Connection::serve() {
   if (child_) exit_code = co_await child_->finish(kExitPatience);
   if (!reason_) {
     const std::string line = last_line(log_);
-    reason_ = welcome_ ? LaunchError{.kind = "lost", .reason = line.empty() ? "the connection to the agent ended" : "the connection to the agent ended: " + line}
+    reason_ = welcome_ ? LaunchError{.kind = "lost",
+                                     .reason = line.empty() ? "the connection to the agent ended"
+                                                            : "the connection to the agent ended: " + line}
                        : options_.explain(log_, exit_code);
   }
   co_await wake_everybody();
@@ -135,7 +147,8 @@ asio::awaitable<void> Connection::read_all() {
   shut_streams();
 }
 
-/// ssh and kubernetes: the node says whether it has the agent, and gets it when it has not. False when the stream ended.
+/// ssh and kubernetes: the node says whether it has the agent, and gets it when it has not. False when the stream
+/// ended.
 asio::awaitable<bool> Connection::bootstrap() {
   if (!options_.agent_image) co_return true;
   const auto answer = co_await read_until_line(kBootstrapHave, kBootstrapNeed);
@@ -231,7 +244,8 @@ asio::awaitable<std::expected<void, LaunchError>> Connection::deliver(std::strin
   } else {
     patience.count += static_cast<double>(kMaxProgram) / kSlowestLink;
   }
-  if (!over_ && !co_await waiter.wait(patience)) waiter.wake(LaunchError{.kind = "lost", .reason = "the agent did not take the program in time"});
+  if (!over_ && !co_await waiter.wait(patience))
+    waiter.wake(LaunchError{.kind = "lost", .reason = "the agent did not take the program in time"});
   if (over_) (void)co_await waiter.wait(kExitPatience);  // the reason is known once the child is gone
   std::erase(deliveries_[sha256], &waiter);
   if (deliveries_[sha256].empty()) deliveries_.erase(sha256);
@@ -239,9 +253,11 @@ asio::awaitable<std::expected<void, LaunchError>> Connection::deliver(std::strin
   co_return std::expected<void, LaunchError>();
 }
 
-asio::awaitable<std::expected<void, LaunchError>> Connection::send_program(const std::string& sha256, const std::string& path) {
+asio::awaitable<std::expected<void, LaunchError>> Connection::send_program(const std::string& sha256,
+                                                                           const std::string& path) {
   const auto refused = [&](const char* what) {
-    return std::unexpected(LaunchError{.kind = "refused", .reason = fmt::format("program {} {}", printable(path), what)});
+    return std::unexpected(
+        LaunchError{.kind = "refused", .reason = fmt::format("program {} {}", printable(path), what)});
   };
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -270,9 +286,14 @@ asio::awaitable<RunResult> Connection::run(const RunRequest& request) {
     co_return std::move(pending.result);
   }
   runs_[request.id] = &pending;
-  queue_.push(encode(wire::Run{.id = request.id, .sha256 = request.sha256, .arguments = request.arguments, .token = request.token, .deadline_s = request.deadline.count,
-                         .limits = {.memory_bytes = request.limits.memory.count, .output_bytes = request.limits.output.count,
-                                    .cpu_s = request.limits.cpu.count}}));
+  queue_.push(encode(wire::Run{.id = request.id,
+                               .sha256 = request.sha256,
+                               .arguments = request.arguments,
+                               .token = request.token,
+                               .deadline_s = request.deadline.count,
+                               .limits = {.memory_bytes = request.limits.memory.count,
+                                          .output_bytes = request.limits.output.count,
+                                          .cpu_s = request.limits.cpu.count}}));
   const Seconds patience{request.deadline.count + kEndPatience.count};
   const bool woken = co_await pending.waiter.wait(patience);
   runs_.erase(request.id);

@@ -49,10 +49,11 @@ struct PendingRun {
 
 /// What an agent's stream is made of.
 struct ConnectionOptions {
-  std::string agent_sha256;               ///< the agent must be this one
-  std::optional<std::string> agent_image; ///< ssh, kubernetes: the agent's bytes, should the node need them
-  Descriptor known_hosts;                 ///< ssh: a memory file that ssh reads by its number; empty when the site has a file
-  /// What it means that the stream ended before the hello: from the child's stderr and its exit code, if it ended by itself.
+  std::string agent_sha256;                ///< the agent must be this one
+  std::optional<std::string> agent_image;  ///< ssh, kubernetes: the agent's bytes, should the node need them
+  Descriptor known_hosts;  ///< ssh: a memory file that ssh reads by its number; empty when the site has a file
+  /// What it means that the stream ended before the hello: from the child's stderr and its exit code, if it ended by
+  /// itself.
   std::function<LaunchError(std::string_view log, std::optional<int> exit_code)> explain;
 };
 
@@ -87,7 +88,8 @@ class Connection {
   boost::asio::awaitable<std::optional<std::string>> read_until_line(std::string_view line, std::string_view other);
   boost::asio::awaitable<void> read_log();
   boost::asio::awaitable<void> heartbeat();
-  boost::asio::awaitable<std::expected<void, LaunchError>> send_program(const std::string& sha256, const std::string& path);
+  boost::asio::awaitable<std::expected<void, LaunchError>> send_program(const std::string& sha256,
+                                                                        const std::string& path);
   boost::asio::awaitable<void> wake_everybody();
   std::optional<InputError> take_frames();
   std::optional<std::string> take(wire::Welcome& welcome);
@@ -109,12 +111,12 @@ class Connection {
   Waiter greeted_, closed_;
   bool welcome_ = false;
   bool log_ended_ = false;
-  bool over_ = false;                     // nothing more is read
-  std::optional<LaunchError> reason_;     // why it is over, when we know better than the child's exit code
-  std::string log_;                       // the end of the child's stderr
-  std::string early_;                     // read during bootstrap beyond its line
+  bool over_ = false;                  // nothing more is read
+  std::optional<LaunchError> reason_;  // why it is over, when we know better than the child's exit code
+  std::string log_;                    // the end of the child's stderr
+  std::string early_;                  // read during bootstrap beyond its line
   std::map<std::string, PendingRun*> runs_;
-  std::set<std::string> forgotten_;       // runs given up here that the agent may still speak of
+  std::set<std::string> forgotten_;  // runs given up here that the agent may still speak of
   std::set<std::string> delivered_;
   std::map<std::string, std::vector<Waiter*>> deliveries_;
   int inside_ = 0;

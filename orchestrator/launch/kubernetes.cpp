@@ -14,34 +14,39 @@ namespace {
 
 bool is_lower_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
-/// The alphabets of RFC 1123, which Kubernetes demands, and of a context, which kubectl leaves open: checked here again,
-/// as none of them may begin like an option.
+/// The alphabets of RFC 1123, which Kubernetes demands, and of a context, which kubectl leaves open: checked here
+/// again, as none of them may begin like an option.
 bool is_name(std::string_view text, std::string_view punctuation) {
   return !text.empty() && is_lower_alphanumeric(text.front()) && is_lower_alphanumeric(text.back()) &&
          std::ranges::all_of(text, [&](char c) { return is_lower_alphanumeric(c) || punctuation.contains(c); });
 }
 bool is_context(std::string_view text) {
   return text.front() != '-' && std::ranges::all_of(text, [](char c) {
-    return is_lower_alphanumeric(c) || (c >= 'A' && c <= 'Z') || std::string_view("@.:/_-").contains(c);
-  });
+           return is_lower_alphanumeric(c) || (c >= 'A' && c <= 'Z') || std::string_view("@.:/_-").contains(c);
+         });
 }
 
 }  // namespace
 
-std::expected<std::vector<std::string>, std::string> kubectl_arguments(const Node& node, const std::string& kubectl, const std::string& script) {
-  if (!is_name(node.pod, ".-")) return std::unexpected(fmt::format("pod '{}' is no name of a pod", printable(node.pod)));
+std::expected<std::vector<std::string>, std::string> kubectl_arguments(const Node& node, const std::string& kubectl,
+                                                                       const std::string& script) {
+  if (!is_name(node.pod, ".-"))
+    return std::unexpected(fmt::format("pod '{}' is no name of a pod", printable(node.pod)));
   std::vector<std::string> argv = {kubectl};
   if (!node.context.empty()) {
-    if (!is_context(node.context)) return std::unexpected(fmt::format("context '{}' has a character that no context has", printable(node.context)));
+    if (!is_context(node.context))
+      return std::unexpected(fmt::format("context '{}' has a character that no context has", printable(node.context)));
     argv.push_back("--context=" + node.context);
   }
   if (!node.kube_namespace.empty()) {
-    if (!is_name(node.kube_namespace, "-")) return std::unexpected(fmt::format("namespace '{}' is no name of a namespace", printable(node.kube_namespace)));
+    if (!is_name(node.kube_namespace, "-"))
+      return std::unexpected(fmt::format("namespace '{}' is no name of a namespace", printable(node.kube_namespace)));
     argv.push_back("--namespace=" + node.kube_namespace);
   }
   argv.insert(argv.end(), {"exec", "-i", node.pod});
   if (!node.container.empty()) {
-    if (!is_name(node.container, "-")) return std::unexpected(fmt::format("container '{}' is no name of a container", printable(node.container)));
+    if (!is_name(node.container, "-"))
+      return std::unexpected(fmt::format("container '{}' is no name of a container", printable(node.container)));
     argv.push_back("--container=" + node.container);
   }
   argv.insert(argv.end(), {"--", "/bin/sh", "-c", script});
@@ -53,21 +58,28 @@ LaunchError kubectl_failure(std::string_view log, std::optional<int> exit_code) 
   for (const char* words : {"(NotFound)", "not found in pod", "is not valid for pod"}) {
     if (log.contains(words)) return {"unreachable", line};
   }
-  if (log.contains("(Forbidden)") || log.contains("Unauthorized") || log.contains("(Unauthorized)")) return {"refused", "login refused: " + line};
-  for (const char* words : {"Unable to connect to the server", "connection refused", "The connection to the server", "i/o timeout"}) {
+  if (log.contains("(Forbidden)") || log.contains("Unauthorized") || log.contains("(Unauthorized)"))
+    return {"refused", "login refused: " + line};
+  for (const char* words :
+       {"Unable to connect to the server", "connection refused", "The connection to the server", "i/o timeout"}) {
     if (log.contains(words)) return {"unreachable", line};
   }
   if (!exit_code) return {"unreachable", line.empty() ? "no answer" : line};
-  return {"refused", line.empty() ? fmt::format("kubectl, or the agent in the pod, ended with exit code {}", *exit_code) : line};
+  return {"refused",
+          line.empty() ? fmt::format("kubectl, or the agent in the pod, ended with exit code {}", *exit_code) : line};
 }
 
-std::expected<std::string, std::string> kubernetes_manifest(const std::string& image, const std::string& kube_namespace, const std::string& directory) {
+std::expected<std::string, std::string> kubernetes_manifest(const std::string& image, const std::string& kube_namespace,
+                                                            const std::string& directory) {
   using nlohmann::ordered_json;
   const auto is_image = [](std::string_view text) {
-    return !text.empty() && std::ranges::all_of(text, [](char c) { return is_lower_alphanumeric(c) || (c >= 'A' && c <= 'Z') || std::string_view(".:/@_-").contains(c); });
+    return !text.empty() && std::ranges::all_of(text, [](char c) {
+      return is_lower_alphanumeric(c) || (c >= 'A' && c <= 'Z') || std::string_view(".:/@_-").contains(c);
+    });
   };
   if (!is_image(image)) return std::unexpected(fmt::format("image '{}' is no name of an image", printable(image)));
-  if (!is_name(kube_namespace, "-")) return std::unexpected(fmt::format("namespace '{}' is no name of a namespace", printable(kube_namespace)));
+  if (!is_name(kube_namespace, "-"))
+    return std::unexpected(fmt::format("namespace '{}' is no name of a namespace", printable(kube_namespace)));
   const ordered_json labels = {{"app", "assay"}};
   const ordered_json container = {
       {"name", "assay"},
@@ -81,12 +93,14 @@ std::expected<std::string, std::string> kubernetes_manifest(const std::string& i
       {"dnsPolicy", "ClusterFirstWithHostNet"},
       {"tolerations", ordered_json::array({{{"operator", "Exists"}}})},
       {"containers", ordered_json::array({container})},
-      {"volumes", ordered_json::array({{{"name", "work"}, {"hostPath", {{"path", directory}, {"type", "DirectoryOrCreate"}}}}})}};
+      {"volumes",
+       ordered_json::array({{{"name", "work"}, {"hostPath", {{"path", directory}, {"type", "DirectoryOrCreate"}}}}})}};
   const ordered_json manifest = {
       {"apiVersion", "apps/v1"},
       {"kind", "DaemonSet"},
       {"metadata", {{"name", "assay"}, {"namespace", kube_namespace}, {"labels", labels}}},
-      {"spec", {{"selector", {{"matchLabels", labels}}}, {"template", {{"metadata", {{"labels", labels}}}, {"spec", pod}}}}}};
+      {"spec",
+       {{"selector", {{"matchLabels", labels}}}, {"template", {{"metadata", {{"labels", labels}}}, {"spec", pod}}}}}};
   return manifest.dump(2) + "\n";
 }
 

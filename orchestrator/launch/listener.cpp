@@ -12,6 +12,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
+#include <fmt/format.h>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -19,7 +20,6 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <fmt/format.h>
 
 #include "orchestrator/wire/time_limit.h"
 #include "orchestrator/wire/tls.h"
@@ -75,7 +75,8 @@ asio::awaitable<void> answer(std::shared_ptr<State> state, tcp::socket socket) {
   const auto peer = socket.remote_endpoint(error);
   const std::string from = error ? "an unknown address" : peer.address().to_string();
   socket.set_option(tcp::no_delay(true), error);
-  auto tls = std::make_unique<TlsStream>(TlsStream{asio::ssl::stream<tcp::socket>(std::move(socket), state->identity->context)});
+  auto tls = std::make_unique<TlsStream>(
+      TlsStream{asio::ssl::stream<tcp::socket>(std::move(socket), state->identity->context)});
   TlsStream* const caller = tls.get();
   const auto hang_up = [caller] {
     boost::system::error_code ignored;  // closing ends what waits on it
@@ -134,7 +135,8 @@ boost::system::error_code listen_on(tcp::acceptor& acceptor, int port) {
 
 }  // namespace
 
-std::expected<std::unique_ptr<Muster>, std::string> Muster::open(const asio::any_io_executor& executor, int port, Admit admit) {
+std::expected<std::unique_ptr<Muster>, std::string> Muster::open(const asio::any_io_executor& executor, int port,
+                                                                 Admit admit) {
   auto identity = make_tls_identity();
   if (!identity) return std::unexpected(identity.error());
   auto state = std::make_shared<State>(executor, std::move(*identity), std::move(admit));
@@ -164,7 +166,8 @@ int Muster::port() const {
 namespace {
 
 std::string home(const asio::ip::address& address, int port) {
-  return address.is_v6() ? fmt::format("[{}]:{}", address.to_string(), port) : fmt::format("{}:{}", address.to_string(), port);
+  return address.is_v6() ? fmt::format("[{}]:{}", address.to_string(), port)
+                         : fmt::format("{}:{}", address.to_string(), port);
 }
 
 /// The address of an entry of getifaddrs when others may reach it: up, no link-local one, which needs a zone.
@@ -194,7 +197,8 @@ std::vector<asio::ip::address> own_addresses() {
   }
   // IPv4 first: more networks route it. Loopback leads other machines to themselves.
   std::ranges::stable_sort(all, {}, [](const asio::ip::address& address) { return address.is_v6(); });
-  const auto loopback = std::ranges::stable_partition(all, [](const asio::ip::address& address) { return !address.is_loopback(); });
+  const auto loopback =
+      std::ranges::stable_partition(all, [](const asio::ip::address& address) { return !address.is_loopback(); });
   if (loopback.begin() != all.begin()) all.erase(loopback.begin(), all.end());
   return all;
 }
@@ -209,7 +213,8 @@ std::expected<std::vector<std::string>, std::string> homes_of(const std::string&
     asio::io_context context;
     tcp::resolver resolver(context);
     boost::system::error_code error;
-    for (const auto& entry : resolver.resolve(name, std::to_string(port), error)) addresses.push_back(entry.endpoint().address());
+    for (const auto& entry : resolver.resolve(name, std::to_string(port), error))
+      addresses.push_back(entry.endpoint().address());
     if (error) return std::unexpected(fmt::format("slurm.address '{}': {}", name, error.message()));
   }
   if (addresses.empty()) return std::unexpected("this machine has no address that agents could dial");

@@ -21,10 +21,12 @@ namespace assay {
 class Muster {
  public:
   /// Decides on a greeting from the address `from`: takes the stream over, or leaves it and says why not.
-  using Admit = std::function<std::optional<std::string>(const Greeting& greeting, const std::string& from, Stream& stream)>;
+  using Admit =
+      std::function<std::optional<std::string>(const Greeting& greeting, const std::string& from, Stream& stream)>;
 
   /// Listens on every address of this machine, on `port` or, when it is 0, on a free one. The error is a reason.
-  static std::expected<std::unique_ptr<Muster>, std::string> open(const boost::asio::any_io_executor& executor, int port, Admit admit);
+  static std::expected<std::unique_ptr<Muster>, std::string> open(const boost::asio::any_io_executor& executor,
+                                                                  int port, Admit admit);
   ~Muster();
   Muster(const Muster&) = delete;
   Muster& operator=(const Muster&) = delete;
@@ -40,8 +42,9 @@ class Muster {
   std::shared_ptr<State> state_;  // shared with its coroutines, which may outlive it for a round of the loop
 };
 
-/// "ADDRESS:PORT" for every address at which `name` (a host name or a numeric address) is reached, or, when it is empty,
-/// for every address of this machine, loopback only where there is no other. At most eight. The error is a reason.
+/// "ADDRESS:PORT" for every address at which `name` (a host name or a numeric address) is reached, or, when it is
+/// empty, for every address of this machine, loopback only where there is no other. At most eight. The error is a
+/// reason.
 std::expected<std::vector<std::string>, std::string> homes_of(const std::string& name, int port);
 
 }  // namespace assay

@@ -27,16 +27,21 @@ std::optional<InputError> Connection::take_frames() {
     if (!*frame) return std::nullopt;
     auto message = decode_from_agent(**frame);
     if (!message) return message.error();
-    if (std::holds_alternative<wire::Welcome>(*message) == welcome_) return InputError{"stream", "hello is not the agent's first and only one", ""};
-    if (const auto problem = std::visit([this](auto& typed) { return take(typed); }, *message)) return InputError{"stream", *problem, ""};
+    if (std::holds_alternative<wire::Welcome>(*message) == welcome_)
+      return InputError{"stream", "hello is not the agent's first and only one", ""};
+    if (const auto problem = std::visit([this](auto& typed) { return take(typed); }, *message))
+      return InputError{"stream", *problem, ""};
   }
   return std::nullopt;
 }
 
 std::optional<std::string> Connection::take(wire::Welcome& welcome) {
-  if (welcome.protocol != kProtocol) return fmt::format("the agent speaks protocol {}, we speak {}", welcome.protocol, kProtocol);
+  if (welcome.protocol != kProtocol)
+    return fmt::format("the agent speaks protocol {}, we speak {}", welcome.protocol, kProtocol);
   if (welcome.agent_sha256 != options_.agent_sha256) {
-    abandon({.kind = "refused", .reason = fmt::format("the agent on the node is another one: {} instead of {}", welcome.agent_sha256, options_.agent_sha256)});
+    abandon({.kind = "refused",
+             .reason = fmt::format("the agent on the node is another one: {} instead of {}", welcome.agent_sha256,
+                                   options_.agent_sha256)});
     return std::nullopt;
   }
   welcome_ = true;
@@ -68,23 +73,28 @@ std::optional<std::string> Connection::take(const wire::Refused& refused) {
 std::optional<std::string> Connection::take(const wire::Data& data) {
   if (data.channel == Channel::program) return "sent a program";
   const auto found = runs_.find(data.id);
-  if (found == runs_.end()) return forgotten_.contains(data.id) ? std::nullopt : std::optional<std::string>("sent output of a run that is not active");
+  if (found == runs_.end())
+    return forgotten_.contains(data.id) ? std::nullopt
+                                        : std::optional<std::string>("sent output of a run that is not active");
   PendingRun& run = *found->second;
   if (data.channel == Channel::err) {
     append_bounded(run.result.log, data.bytes, kMaxLog);
     return std::nullopt;
   }
   const std::uint64_t limit = run.request.limits.output.count;
-  if (run.result.output.size() + data.bytes.size() > limit && !std::exchange(run.flooded, true)) queue_.push(encode(wire::Kill{data.id}));
+  if (run.result.output.size() + data.bytes.size() > limit && !std::exchange(run.flooded, true))
+    queue_.push(encode(wire::Kill{data.id}));
   append_bounded(run.result.output, data.bytes, limit);
   return std::nullopt;
 }
 
 std::optional<std::string> Connection::take(const wire::Ended& ended) {
   const auto found = runs_.find(ended.id);
-  if (found == runs_.end()) return forgotten_.erase(ended.id) > 0 ? std::nullopt : std::optional<std::string>("ended a run that is not active");
+  if (found == runs_.end())
+    return forgotten_.erase(ended.id) > 0 ? std::nullopt : std::optional<std::string>("ended a run that is not active");
   PendingRun& run = *found->second;
-  if ((ended.outcome == "exited" && !ended.exit_code) || (ended.outcome == "signalled" && !ended.signal)) return "ended a run without saying how";
+  if ((ended.outcome == "exited" && !ended.exit_code) || (ended.outcome == "signalled" && !ended.signal))
+    return "ended a run without saying how";
   RunResult& result = run.result;
   result.exit_code = ended.exit_code;
   result.signal = ended.signal;
@@ -95,7 +105,8 @@ std::optional<std::string> Connection::take(const wire::Ended& ended) {
     result.reason = fmt::format("used its CPU limit of {} s", run.request.limits.cpu.count);
   } else if (result.outcome == "crashed") {
     const char* const name = sigabbrev_np(*ended.signal);
-    result.reason = name != nullptr ? fmt::format("killed by SIG{}", name) : fmt::format("killed by signal {}", *ended.signal);
+    result.reason =
+        name != nullptr ? fmt::format("killed by SIG{}", name) : fmt::format("killed by signal {}", *ended.signal);
   } else if (result.outcome == "deadline") {
     result.reason = fmt::format("not done after its deadline of {} s", run.request.deadline.count);
   } else if (result.outcome == "output_limit") {

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -19,7 +20,6 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <fmt/format.h>
 
 #include "orchestrator/launch/child_process.h"
 #include "orchestrator/launch/listener.h"
@@ -37,19 +37,21 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
-constexpr auto kStragglers = 60s;            // between the first agent of an srun and the last
-constexpr Seconds kAsked{10};                // for sinfo; without its answer srun is asked right away
-constexpr auto kNaturalEnd = 10s;            // for srun once its agents have gone
-constexpr auto kForcedEnd = 5s;              // for srun after SIGTERM
-constexpr auto kLastWords = 1s;              // of srun that has ended
+constexpr auto kStragglers = 60s;  // between the first agent of an srun and the last
+constexpr Seconds kAsked{10};      // for sinfo; without its answer srun is asked right away
+constexpr auto kNaturalEnd = 10s;  // for srun once its agents have gone
+constexpr auto kForcedEnd = 5s;    // for srun after SIGTERM
+constexpr auto kLastWords = 1s;    // of srun that has ended
 constexpr auto kTick = 20ms;
-constexpr std::size_t kMaxLog = 16 << 10;    // of srun: warnings and a line for each node that failed
-constexpr std::size_t kMaxPrinted = 4 << 20; // of sinfo: a line for each node
-constexpr int kMostRemarks = 20;             // about callers that are turned away; somebody may go on knocking
-constexpr auto kGlance = 200ms;              // between two looks at an srun that may live for days
-constexpr Seconds kForever{14 * 86400.0};    // for srun, which lives as long as its agents
+constexpr std::size_t kMaxLog = 16 << 10;     // of srun: warnings and a line for each node that failed
+constexpr std::size_t kMaxPrinted = 4 << 20;  // of sinfo: a line for each node
+constexpr int kMostRemarks = 20;              // about callers that are turned away; somebody may go on knocking
+constexpr auto kGlance = 200ms;               // between two looks at an srun that may live for days
+constexpr Seconds kForever{14 * 86400.0};     // for srun, which lives as long as its agents
 
-std::unexpected<LaunchError> failed(const char* kind, std::string reason) { return std::unexpected(LaunchError{.kind = kind, .reason = std::move(reason)}); }
+std::unexpected<LaunchError> failed(const char* kind, std::string reason) {
+  return std::unexpected(LaunchError{.kind = kind, .reason = std::move(reason)});
+}
 
 /// Reads a stream to its end, keeping the last `limit` bytes.
 asio::awaitable<void> drain(asio::posix::stream_descriptor& stream, std::string& text, std::size_t limit) {
@@ -66,14 +68,14 @@ asio::awaitable<void> drain(asio::posix::stream_descriptor& stream, std::string&
 
 /// One srun and the agents that it was asked for.
 struct SlurmLauncher::Batch {
-  std::vector<std::string> nodes;              ///< that still count: those that Slurm calls unusable are taken out
+  std::vector<std::string> nodes;  ///< that still count: those that Slurm calls unusable are taken out
   std::string token;
   std::string directory;
   std::unique_ptr<ChildProcess> child;
   std::string log;
-  bool read = false;                           ///< nothing more comes for the log
-  bool over = false;                           ///< srun has ended or never began
-  std::string ending;                          ///< how, for people
+  bool read = false;   ///< nothing more comes for the log
+  bool over = false;   ///< srun has ended or never began
+  std::string ending;  ///< how, for people
   Clock::time_point deadline;
   std::optional<Clock::time_point> first;      ///< when the first agent came
   std::map<std::string, Stream> arrived;       ///< not handed out yet
@@ -84,7 +86,8 @@ struct SlurmLauncher::Batch {
 
   [[nodiscard]] bool settled() const {
     if (over || Clock::now() >= deadline || (first && Clock::now() >= *first + kStragglers)) return true;
-    return std::ranges::all_of(nodes, [this](const std::string& node) { return from.contains(node) || refused.contains(node); });
+    return std::ranges::all_of(
+        nodes, [this](const std::string& node) { return from.contains(node) || refused.contains(node); });
   }
   [[nodiscard]] bool wants(const std::string& node) const { return std::ranges::find(nodes, node) != nodes.end(); }
 };
@@ -107,18 +110,20 @@ struct SlurmLauncher::Office {
   std::shared_ptr<Batch> batch_of(const std::string& node) const;
   void begin(const std::vector<std::string>& nodes);
   void end_sruns();
-  static asio::awaitable<void> carry(std::shared_ptr<Batch> batch, SrunRequest request, SlurmOptions options, SlurmTools tools, Remark remark,
-                                     std::shared_ptr<bool> closing);
+  static asio::awaitable<void> carry(std::shared_ptr<Batch> batch, SrunRequest request, SlurmOptions options,
+                                     SlurmTools tools, Remark remark, std::shared_ptr<bool> closing);
   static asio::awaitable<void> read_logs(std::shared_ptr<Batch> batch);
-  static asio::awaitable<void> leave_out_unusable(Batch& batch, const SlurmTools& tools, const asio::any_io_executor& executor);
+  static asio::awaitable<void> leave_out_unusable(Batch& batch, const SlurmTools& tools,
+                                                  const asio::any_io_executor& executor);
 };
 
 /// Listens. A reason when it cannot.
 std::optional<std::string> SlurmLauncher::Office::open() {
   if (muster) return std::nullopt;
-  auto opened = Muster::open(executor, site.slurm.port, [this](const Greeting& greeting, const std::string& from, Stream& stream) {
-    return admit(greeting, from, stream);
-  });
+  auto opened = Muster::open(executor, site.slurm.port,
+                             [this](const Greeting& greeting, const std::string& from, Stream& stream) {
+                               return admit(greeting, from, stream);
+                             });
   if (!opened) return opened.error();
   muster = std::move(*opened);
   return std::nullopt;
@@ -129,15 +134,19 @@ std::string SlurmLauncher::Office::turned_away(const std::string& who, const std
   return reason;
 }
 
-std::optional<std::string> SlurmLauncher::Office::admit(const Greeting& greeting, const std::string& from, Stream& stream) {
-  const auto found = std::ranges::find_if(batches, [&](const auto& batch) { return same_secret(batch->token, greeting.token); });
+std::optional<std::string> SlurmLauncher::Office::admit(const Greeting& greeting, const std::string& from,
+                                                        Stream& stream) {
+  const auto found =
+      std::ranges::find_if(batches, [&](const auto& batch) { return same_secret(batch->token, greeting.token); });
   if (found == batches.end()) return turned_away("srun", from, "the token is not one of this run");
   Batch& batch = **found;
   const std::string& node = greeting.node;
   if (!batch.wants(node)) return turned_away(node, from, fmt::format("srun was not asked for an agent on {}", node));
   if (const auto earlier = batch.from.find(node); earlier != batch.from.end()) {
     if (batch.arrived.erase(node) > 0) {
-      batch.refused[node] = fmt::format("two agents say that they are {}, one from {} and one from {}: neither is trusted", node, earlier->second, from);
+      batch.refused[node] =
+          fmt::format("two agents say that they are {}, one from {} and one from {}: neither is trusted", node,
+                      earlier->second, from);
     }
     return turned_away(node, from, fmt::format("an agent of {} has used this token already", node));
   }
@@ -149,7 +158,9 @@ std::optional<std::string> SlurmLauncher::Office::admit(const Greeting& greeting
 }
 
 std::shared_ptr<SlurmLauncher::Batch> SlurmLauncher::Office::batch_of(const std::string& node) const {
-  const auto found = std::ranges::find_if(batches.rbegin(), batches.rend(), [&](const auto& batch) { return batch->wants(node) || batch->refused.contains(node); });
+  const auto found = std::ranges::find_if(batches.rbegin(), batches.rend(), [&](const auto& batch) {
+    return batch->wants(node) || batch->refused.contains(node);
+  });
   return found == batches.rend() ? nullptr : *found;
 }
 
@@ -159,7 +170,8 @@ void SlurmLauncher::Office::begin(const std::vector<std::string>& nodes) {
   batch->nodes = nodes;
   batch->directory = site.node(nodes.front())->directory;
   batch->token = random_hexadecimal(kTokenBytes);
-  batch->deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(site.slurm.wait.count));
+  batch->deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(site.slurm.wait.count));
   batches.push_back(batch);
   const auto homes = homes_of(site.slurm.address, muster->port());
   if (!homes || batch->token.empty()) {
@@ -167,7 +179,11 @@ void SlurmLauncher::Office::begin(const std::vector<std::string>& nodes) {
     batch->ending = homes ? "no random numbers for a token" : homes.error();
     return;
   }
-  SrunRequest request{.agent = tools.agent, .nodes = nodes, .directory = batch->directory, .homes = *homes, .pin = muster->pin(),
+  SrunRequest request{.agent = tools.agent,
+                      .nodes = nodes,
+                      .directory = batch->directory,
+                      .homes = *homes,
+                      .pin = muster->pin(),
                       .inside = std::getenv("SLURM_JOB_ID") != nullptr};
   asio::co_spawn(executor, carry(batch, std::move(request), site.slurm, tools, remark, closing), asio::detached);
 }
@@ -179,7 +195,8 @@ void SlurmLauncher::Office::end_sruns() {
 }
 
 /// Nodes that Slurm calls down would take the whole srun with them.
-asio::awaitable<void> SlurmLauncher::Office::leave_out_unusable(Batch& batch, const SlurmTools& tools, const asio::any_io_executor& executor) {
+asio::awaitable<void> SlurmLauncher::Office::leave_out_unusable(Batch& batch, const SlurmTools& tools,
+                                                                const asio::any_io_executor& executor) {
   std::vector<std::string> argv = sinfo_arguments(batch.nodes);
   argv.insert(argv.begin(), tools.sinfo);
   auto child = ChildProcess::start(executor, argv);
@@ -188,18 +205,21 @@ asio::awaitable<void> SlurmLauncher::Office::leave_out_unusable(Batch& batch, co
   std::string log;
   using namespace asio::experimental::awaitable_operators;
   asio::steady_timer limit(executor, std::chrono::seconds(static_cast<int>(kAsked.count)));
-  co_await ((drain((*child)->out, printed, kMaxPrinted) && drain((*child)->err, log, kMaxLog)) || limit.async_wait(asio::use_awaitable));
+  co_await ((drain((*child)->out, printed, kMaxPrinted) && drain((*child)->err, log, kMaxLog)) ||
+            limit.async_wait(asio::use_awaitable));
   for (const auto& [node, state] : unusable_nodes(printed)) {
     if (std::erase(batch.nodes, node) > 0) batch.refused[node] = fmt::format("Slurm says that {} is {}", node, state);
   }
 }
 
-asio::awaitable<void> SlurmLauncher::Office::carry(std::shared_ptr<Batch> batch, SrunRequest request, SlurmOptions options, SlurmTools tools, Remark remark,
+asio::awaitable<void> SlurmLauncher::Office::carry(std::shared_ptr<Batch> batch, SrunRequest request,
+                                                   SlurmOptions options, SlurmTools tools, Remark remark,
                                                    std::shared_ptr<bool> closing) {
   const auto executor = co_await asio::this_coro::executor;
   co_await leave_out_unusable(*batch, tools, executor);
   request.nodes = batch->nodes;
-  std::expected<std::unique_ptr<ChildProcess>, std::string> child = std::unexpected("Slurm can start nothing on any of these nodes");
+  std::expected<std::unique_ptr<ChildProcess>, std::string> child =
+      std::unexpected("Slurm can start nothing on any of these nodes");
   if (!request.nodes.empty() && !*closing) {
     const auto argv = srun_arguments(request, options, tools.srun);
     child = argv ? ChildProcess::start(executor, *argv) : std::unexpected(argv.error());
@@ -212,7 +232,8 @@ asio::awaitable<void> SlurmLauncher::Office::carry(std::shared_ptr<Batch> batch,
   batch->child = std::move(*child);
   const std::string line = batch->token + "\n";
   // A pipe takes a line at once. It stays open: at its end srun would tell the agents that their stdin has ended.
-  (void)co_await asio::async_write(batch->child->in, asio::buffer(line), kQuietly);  // srun that died at once says so below
+  (void)co_await asio::async_write(batch->child->in, asio::buffer(line),
+                                   kQuietly);  // srun that died at once says so below
   asio::co_spawn(executor, read_logs(batch), asio::detached);
   const auto code = co_await batch->child->finish(kForever, kGlance);
   // Its last words may still be in the pipe, and somebody it started may hold that open.
@@ -225,7 +246,8 @@ asio::awaitable<void> SlurmLauncher::Office::carry(std::shared_ptr<Batch> batch,
   (void)batch->child->out.cancel(ignored);
   (void)batch->child->err.cancel(ignored);
   const std::string last = last_line(batch->log);
-  batch->ending = fmt::format("srun {}{}", code ? fmt::format("ended with exit code {}", *code) : "was killed", last.empty() ? "" : ": " + last);
+  batch->ending = fmt::format("srun {}{}", code ? fmt::format("ended with exit code {}", *code) : "was killed",
+                              last.empty() ? "" : ": " + last);
   batch->over = true;
   if (!*closing && !batch->handed.empty() && code != 0) remark("srun", batch->ending);
 }
@@ -238,9 +260,13 @@ asio::awaitable<void> SlurmLauncher::Office::read_logs(std::shared_ptr<Batch> ba
   batch->read = true;
 }
 
-SlurmLauncher::SlurmLauncher(const asio::any_io_executor& executor, const Site& site, std::vector<std::string> nodes, SlurmTools tools, Remark remark)
-    : office_(std::make_unique<Office>(
-          Office{.executor = executor, .site = site, .together = std::move(nodes), .tools = std::move(tools), .remark = std::move(remark)})) {}
+SlurmLauncher::SlurmLauncher(const asio::any_io_executor& executor, const Site& site, std::vector<std::string> nodes,
+                             SlurmTools tools, Remark remark)
+    : office_(std::make_unique<Office>(Office{.executor = executor,
+                                              .site = site,
+                                              .together = std::move(nodes),
+                                              .tools = std::move(tools),
+                                              .remark = std::move(remark)})) {}
 
 SlurmLauncher::~SlurmLauncher() {
   *office_->closing = true;
@@ -266,12 +292,15 @@ asio::awaitable<std::expected<Stream, LaunchError>> SlurmLauncher::start(const N
     timer.expires_after(kTick);
     (void)co_await timer.async_wait(kQuietly);
   }
-  if (const auto reason = batch->refused.find(node.name); reason != batch->refused.end()) co_return failed("refused", reason->second);
+  if (const auto reason = batch->refused.find(node.name); reason != batch->refused.end())
+    co_return failed("refused", reason->second);
   const auto arrived = batch->arrived.find(node.name);
   if (arrived == batch->arrived.end()) {
     const std::string said = last_line(batch->log);
-    co_return failed("unreachable", batch->over ? fmt::format("no agent dialled in from {}: {}", node.name, batch->ending)
-                                                : fmt::format("no agent dialled in from {} in time{}", node.name, said.empty() ? "" : "; srun says: " + said));
+    co_return failed("unreachable", batch->over
+                                        ? fmt::format("no agent dialled in from {}: {}", node.name, batch->ending)
+                                        : fmt::format("no agent dialled in from {} in time{}", node.name,
+                                                      said.empty() ? "" : "; srun says: " + said));
   }
   Stream stream = std::move(arrived->second);
   batch->arrived.erase(arrived);
@@ -289,13 +318,17 @@ asio::awaitable<void> SlurmLauncher::close() {
   *office_->closing = true;
   office_->muster.reset();
   asio::steady_timer timer(office_->executor);
-  const auto running = [this] { return std::ranges::any_of(office_->batches, [](const auto& batch) { return !batch->over && batch->child; }); };
+  const auto running = [this] {
+    return std::ranges::any_of(office_->batches, [](const auto& batch) { return !batch->over && batch->child; });
+  };
   bool natural = true;  // every agent has come, and has gone or goes now
   for (const auto& batch : office_->batches) {
     batch->arrived.clear();  // who was never called upon
-    natural = natural && std::ranges::all_of(batch->nodes, [&](const std::string& node) { return batch->from.contains(node); });
+    natural = natural &&
+              std::ranges::all_of(batch->nodes, [&](const std::string& node) { return batch->from.contains(node); });
   }
-  for (const auto& patience : {natural ? Clock::duration(kNaturalEnd) : Clock::duration::zero(), Clock::duration(kForcedEnd)}) {
+  for (const auto& patience :
+       {natural ? Clock::duration(kNaturalEnd) : Clock::duration::zero(), Clock::duration(kForcedEnd)}) {
     for (const auto end = Clock::now() + patience; running() && Clock::now() < end;) {
       timer.expires_after(kTick);
       (void)co_await timer.async_wait(kQuietly);

@@ -17,29 +17,30 @@ namespace assay {
 
 /// What the slurm launcher starts; programs are looked up in PATH unless they have a slash.
 struct SlurmTools {
-  std::string agent;          ///< path of our own assay-node
+  std::string agent;  ///< path of our own assay-node
   std::string srun = "srun";
   std::string sinfo = "sinfo";
 };
 
 /// Starts the agents of a run through Slurm. The first start of any node starts all of `nodes` with one srun (one for
-/// each directory, where the site has several); a node that has to be started again gets an srun of its own. srun's exit
-/// code says nothing about agents: an agent is there when it has dialled in, with the token of its srun, once, under a
-/// name that this srun was asked for. Two agents that claim one name are both refused before either is used.
+/// each directory, where the site has several); a node that has to be started again gets an srun of its own. srun's
+/// exit code says nothing about agents: an agent is there when it has dialled in, with the token of its srun, once,
+/// under a name that this srun was asked for. Two agents that claim one name are both refused before either is used.
 class SlurmLauncher {
  public:
   /// Something that people should know and that ends nothing: (node or "srun", what).
   using Remark = std::function<void(const std::string& who, const std::string& what)>;
 
   /// `site` outlives it. `nodes`: those that this run needs.
-  SlurmLauncher(const boost::asio::any_io_executor& executor, const Site& site, std::vector<std::string> nodes, SlurmTools tools, Remark remark);
+  SlurmLauncher(const boost::asio::any_io_executor& executor, const Site& site, std::vector<std::string> nodes,
+                SlurmTools tools, Remark remark);
   ~SlurmLauncher();
   SlurmLauncher(const SlurmLauncher&) = delete;
   SlurmLauncher& operator=(const SlurmLauncher&) = delete;
 
-  /// The stream to the agent of `node`, once it has dialled in and been welcomed. Waits until every agent of its srun is
-  /// there, srun has ended, a minute has passed since the first, or the site's patience is over: an srun that fails takes
-  /// its agents along, and nobody should have begun to measure by then.
+  /// The stream to the agent of `node`, once it has dialled in and been welcomed. Waits until every agent of its srun
+  /// is there, srun has ended, a minute has passed since the first, or the site's patience is over: an srun that fails
+  /// takes its agents along, and nobody should have begun to measure by then.
   boost::asio::awaitable<std::expected<Stream, LaunchError>> start(const Node& node);
   /// Whether another start of `node` makes sense after a failed one: its srun had several nodes and is over.
   [[nodiscard]] bool can_start_alone(const std::string& node) const;

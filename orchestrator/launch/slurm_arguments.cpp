@@ -21,23 +21,35 @@ bool all_of(std::string_view text, std::string_view punctuation) {
   });
 }
 
-bool is_path(std::string_view text) { return text.starts_with('/') && all_of(text, "/._-+@:,=") && text.find("..") == std::string_view::npos; }
+bool is_path(std::string_view text) {
+  return text.starts_with('/') && all_of(text, "/._-+@:,=") && text.find("..") == std::string_view::npos;
+}
 
 }  // namespace
 
-std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRequest& request, const SlurmOptions& options, const std::string& srun) {
+std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRequest& request,
+                                                                    const SlurmOptions& options,
+                                                                    const std::string& srun) {
   for (const auto& node : request.nodes) {
     if (!is_node_name(node)) return std::unexpected(fmt::format("'{}' is no name of a node", printable(node)));
   }
-  if (!is_path(request.directory)) return std::unexpected(fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(request.directory)));
-  if (!is_sha256(request.pin) || request.homes.empty() || request.nodes.empty()) return std::unexpected("nowhere to dial, or nobody to do it");
+  if (!is_path(request.directory))
+    return std::unexpected(
+        fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(request.directory)));
+  if (!is_sha256(request.pin) || request.homes.empty() || request.nodes.empty())
+    return std::unexpected("nowhere to dial, or nobody to do it");
   const std::string count = std::to_string(request.nodes.size());
-  std::vector<std::string> argv = {srun, "--job-name=assay", "--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1",
+  std::vector<std::string> argv = {srun,
+                                   "--job-name=assay",
+                                   "--nodes=" + count,
+                                   "--ntasks=" + count,
+                                   "--ntasks-per-node=1",
                                    fmt::format("--nodelist={}", fmt::join(request.nodes, ","))};
   // A node that fails takes nobody along, the end of one agent is not the end of the others, and what agents read is
-  // the token, all of them the same. --mem=0 is all the memory that the allocation has; no -c, which would mean --exact.
-  argv.insert(argv.end(), {"--no-kill", "--kill-on-bad-exit=0", "--wait=0", "--input=all", "--mem=0", "--cpu-bind=none", "--mem-bind=none",
-                           "--mpi=none", "--export=NONE", "--quiet"});
+  // the token, all of them the same. --mem=0 is all the memory that the allocation has; no -c, which would mean
+  // --exact.
+  argv.insert(argv.end(), {"--no-kill", "--kill-on-bad-exit=0", "--wait=0", "--input=all", "--mem=0", "--cpu-bind=none",
+                           "--mem-bind=none", "--mpi=none", "--export=NONE", "--quiet"});
   const auto say = [&argv](std::string_view option, const std::string& value) {
     if (!value.empty()) argv.push_back(fmt::format("--{}={}", option, value));
   };
@@ -45,21 +57,29 @@ std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRe
     argv.emplace_back("--overlap");
   } else {
     argv.emplace_back("--exclusive");
-    const std::array<std::pair<const char*, const std::string*>, 6> words = {{{"partition", &options.partition}, {"account", &options.account},
-        {"qos", &options.qos}, {"reservation", &options.reservation}, {"constraint", &options.constraint}, {"time", &options.time}}};
+    const std::array<std::pair<const char*, const std::string*>, 6> words = {{{"partition", &options.partition},
+                                                                              {"account", &options.account},
+                                                                              {"qos", &options.qos},
+                                                                              {"reservation", &options.reservation},
+                                                                              {"constraint", &options.constraint},
+                                                                              {"time", &options.time}}};
     for (const auto& [option, value] : words) {
-      if (!all_of(*value, "_.&|:-") || value->starts_with('-')) return std::unexpected(fmt::format("slurm.{} '{}' has a character that none has", option, printable(*value)));
+      if (!all_of(*value, "_.&|:-") || value->starts_with('-'))
+        return std::unexpected(fmt::format("slurm.{} '{}' has a character that none has", option, printable(*value)));
       say(option, *value);
     }
   }
-  if (!all_of(options.gres, "_:,.-")) return std::unexpected(fmt::format("slurm.gres '{}' has a character that none has", printable(options.gres)));
+  if (!all_of(options.gres, "_:,.-"))
+    return std::unexpected(fmt::format("slurm.gres '{}' has a character that none has", printable(options.gres)));
   say("gres", options.gres);
   if (options.gpus_per_node > 0) say("gpus-per-node", std::to_string(options.gpus_per_node));
   const bool shared = !options.agent.empty();
-  if (shared ? !is_path(options.agent) : !is_path(options.bcast_directory)) return std::unexpected("slurm.agent or slurm.bcast_directory is no absolute path");
+  if (shared ? !is_path(options.agent) : !is_path(options.bcast_directory))
+    return std::unexpected("slurm.agent or slurm.bcast_directory is no absolute path");
   // The slash makes it a directory: srun then gives every copy a name with job, step and node.
   if (!shared) say("bcast", options.bcast_directory + "/");
-  argv.insert(argv.end(), {"--", shared ? options.agent : request.agent, "--directory", request.directory, "--pin", request.pin});
+  argv.insert(argv.end(),
+              {"--", shared ? options.agent : request.agent, "--directory", request.directory, "--pin", request.pin});
   for (const auto& home : request.homes) argv.insert(argv.end(), {"--dial", home});
   argv.insert(argv.end(), {"--patience", std::to_string(static_cast<int>(options.wait.count) + 1)});
   if (!shared) argv.emplace_back("--remove-self");

@@ -14,7 +14,8 @@ namespace {
 
 bool all_of(std::string_view text, std::string_view allowed_punctuation) {
   return !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || allowed_punctuation.contains(c);
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           allowed_punctuation.contains(c);
   });
 }
 
@@ -29,14 +30,17 @@ bool is_plain_path(std::string_view text) { return all_of(text, "/._-+@:,=") && 
 
 }  // namespace
 
-std::expected<std::string, std::string> bootstrap_command(const std::string& directory, const std::string& sha256, std::uint64_t size) {
+std::expected<std::string, std::string> bootstrap_command(const std::string& directory, const std::string& sha256,
+                                                          std::uint64_t size) {
   const auto script = bootstrap_script(directory, sha256, size);
   if (!script) return script;
   return "exec /bin/sh -c '" + *script + "'";
 }
 
-std::expected<std::string, std::string> bootstrap_script(const std::string& directory, const std::string& sha256, std::uint64_t size) {
-  if (!is_directory(directory)) return std::unexpected(fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(directory)));
+std::expected<std::string, std::string> bootstrap_script(const std::string& directory, const std::string& sha256,
+                                                         std::uint64_t size) {
+  if (!is_directory(directory))
+    return std::unexpected(fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(directory)));
   if (!is_sha256(sha256)) return std::unexpected("the agent's SHA-256 is malformed");
   // No single quote and no exclamation mark inside: csh as a login shell reads both even in quotes. `test -O .` after
   // `cd`: what lies in a directory of somebody else must not be executed, and . cannot be swapped any more.
@@ -45,7 +49,8 @@ std::expected<std::string, std::string> bootstrap_script(const std::string& dire
       "{{ echo assay: directory {0} cannot be used or is not ours >&2; exit 73; }}; "
       "have() {{ test \"$(sha256sum < $1 2>/dev/null | cut -c 1-64)\" = {1}; }}; "
       "if test -f agents/{1} && have agents/{1}; then echo assay-bootstrap/1 have; else "
-      "echo assay-bootstrap/1 need; t=agents/.{1}.$$; head -c {2} > $t && have $t && chmod 500 $t && mv -f $t agents/{1} || "
+      "echo assay-bootstrap/1 need; t=agents/.{1}.$$; head -c {2} > $t && have $t && chmod 500 $t && mv -f $t "
+      "agents/{1} || "
       "{{ rm -f $t; echo assay: the agent did not arrive whole >&2; exit 74; }}; "
       "echo assay-bootstrap/1 stored; fi; "
       "exec ./agents/{1} --directory {0}",
@@ -81,9 +86,13 @@ struct Hop {
 
 /// The words that lead to `hop`, all but the last: argv[0], options, port and login.
 std::expected<std::vector<std::string>, std::string> hop_arguments(const Hop& hop, const LaunchOptions& options) {
-  if (!is_address(hop.address)) return std::unexpected(fmt::format("address '{}' is no host name or address", printable(hop.address)));
-  if (!hop.user.empty() && !is_user(hop.user)) return std::unexpected(fmt::format("user '{}' is no user name", printable(hop.user)));
-  if (!is_plain_path(hop.known_hosts)) return std::unexpected(fmt::format("known_hosts '{}' has a character that ssh would expand", printable(hop.known_hosts)));
+  if (!is_address(hop.address))
+    return std::unexpected(fmt::format("address '{}' is no host name or address", printable(hop.address)));
+  if (!hop.user.empty() && !is_user(hop.user))
+    return std::unexpected(fmt::format("user '{}' is no user name", printable(hop.user)));
+  if (!is_plain_path(hop.known_hosts))
+    return std::unexpected(
+        fmt::format("known_hosts '{}' has a character that ssh would expand", printable(hop.known_hosts)));
   constexpr int kMaxPort = 65535;
   if (hop.port < 1 || hop.port > kMaxPort) return std::unexpected(fmt::format("port {} is none", hop.port));
 
@@ -92,19 +101,23 @@ std::expected<std::vector<std::string>, std::string> hop_arguments(const Hop& ho
     argv.emplace_back("-o");
     argv.push_back(std::move(text));
   };
-  for (const char* text : {"BatchMode=yes", "StrictHostKeyChecking=yes", "GlobalKnownHostsFile=/dev/null", "UpdateHostKeys=no", "VerifyHostKeyDNS=no",
-                           "PasswordAuthentication=no", "KbdInteractiveAuthentication=no", "ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "PermitLocalCommand=no",
-                           "ControlMaster=no", "ControlPath=none", "EscapeChar=none", "LogLevel=ERROR", "ConnectionAttempts=1"}) {
+  for (const char* text :
+       {"BatchMode=yes", "StrictHostKeyChecking=yes", "GlobalKnownHostsFile=/dev/null", "UpdateHostKeys=no",
+        "VerifyHostKeyDNS=no", "PasswordAuthentication=no", "KbdInteractiveAuthentication=no", "ForwardAgent=no",
+        "ForwardX11=no", "ClearAllForwardings=yes", "PermitLocalCommand=no", "ControlMaster=no", "ControlPath=none",
+        "EscapeChar=none", "LogLevel=ERROR", "ConnectionAttempts=1"}) {
     option(text);
   }
   option("UserKnownHostsFile=" + hop.known_hosts);
-  option(fmt::format("ConnectTimeout={}", static_cast<int>(std::clamp(std::ceil(options.connect_timeout.count), 1.0, 3600.0))));
+  option(fmt::format("ConnectTimeout={}",
+                     static_cast<int>(std::clamp(std::ceil(options.connect_timeout.count), 1.0, 3600.0))));
   option("ServerAliveInterval=15");  // with the four below a cut network is seen after a minute, as by the agent
   option("ServerAliveCountMax=4");
   if (!hop.alias.empty()) option("HostKeyAlias=" + hop.alias);
   if (!hop.identity_file.empty()) {
     if (!is_plain_path(hop.identity_file)) {
-      return std::unexpected(fmt::format("identity_file '{}' has a character that ssh would expand", printable(hop.identity_file)));
+      return std::unexpected(
+          fmt::format("identity_file '{}' has a character that ssh would expand", printable(hop.identity_file)));
     }
     option("IdentitiesOnly=yes");
     argv.insert(argv.end(), {"-i", hop.identity_file});
@@ -117,23 +130,33 @@ std::expected<std::vector<std::string>, std::string> hop_arguments(const Hop& ho
 }  // namespace
 
 std::expected<std::vector<std::string>, std::string> ssh_arguments(const Node& node, const LaunchOptions& options,
-                                                                   const KnownHosts& known_hosts, const std::string& command) {
-  auto argv = hop_arguments({.address = node.address, .port = node.port, .user = node.user, .identity_file = node.identity_file,
-                             .known_hosts = known_hosts.node, .alias = node.host_key.empty() ? "" : kHostKeyAlias},
+                                                                   const KnownHosts& known_hosts,
+                                                                   const std::string& command) {
+  auto argv = hop_arguments({.address = node.address,
+                             .port = node.port,
+                             .user = node.user,
+                             .identity_file = node.identity_file,
+                             .known_hosts = known_hosts.node,
+                             .alias = node.host_key.empty() ? "" : kHostKeyAlias},
                             options);
   if (!argv) return argv;
   if (node.jump) {
     // -J would start a second ssh that knows none of these options. A ProxyCommand goes through a shell, so each of its
     // words is of the alphabets above, and options.ssh must be as well.
-    const auto words = hop_arguments({.address = node.jump->address, .port = node.jump->port, .user = node.jump->user,
-                                      .identity_file = node.jump->identity_file, .known_hosts = known_hosts.jump,
+    const auto words = hop_arguments({.address = node.jump->address,
+                                      .port = node.jump->port,
+                                      .user = node.jump->user,
+                                      .identity_file = node.jump->identity_file,
+                                      .known_hosts = known_hosts.jump,
                                       .alias = node.jump->host_key.empty() ? "" : kJumpKeyAlias},
                                      options);
     if (!words) return std::unexpected("jump: " + words.error());
-    if (!is_plain_path(options.ssh)) return std::unexpected("the path of ssh has a character that a shell would expand");
+    if (!is_plain_path(options.ssh))
+      return std::unexpected("the path of ssh has a character that a shell would expand");
     std::string proxy = "ProxyCommand=";  // before which ssh says exec
     for (const auto& word : *words) proxy += (proxy.ends_with('=') ? "" : " ") + word;
-    proxy += node.address.find(':') == std::string::npos ? fmt::format(" -W {}:{}", node.address, node.port) : fmt::format(" -W [{}]:{}", node.address, node.port);
+    proxy += node.address.find(':') == std::string::npos ? fmt::format(" -W {}:{}", node.address, node.port)
+                                                         : fmt::format(" -W [{}]:{}", node.address, node.port);
     argv->insert(argv->end(), {"-o", proxy + " -- " + node.jump->address});
   }
   argv->insert(argv->end(), {"--", node.address, command});

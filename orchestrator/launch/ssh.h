@@ -21,12 +21,14 @@ inline constexpr std::string_view kBootstrapHave = "assay-bootstrap/1 have\n";
 inline constexpr std::string_view kBootstrapNeed = "assay-bootstrap/1 need\n";
 inline constexpr std::string_view kBootstrapStored = "assay-bootstrap/1 stored\n";
 
-/// The one command that runs on the node: stores the agent in DIRECTORY/agents/SHA256 unless a file of that hash is there
-/// (exactly `size` bytes from stdin, checked with sha256sum, renamed), then becomes it. Safe in any login shell: nothing
-/// in it but letters, digits and fixed punctuation. The error is a reason: a directory of another alphabet.
-std::expected<std::string, std::string> bootstrap_command(const std::string& directory, const std::string& sha256, std::uint64_t size);
+/// The one command that runs on the node: stores the agent in DIRECTORY/agents/SHA256 unless a file of that hash is
+/// there (exactly `size` bytes from stdin, checked with sha256sum, renamed), then becomes it. Safe in any login shell:
+/// nothing in it but letters, digits and fixed punctuation. The error is a reason: a directory of another alphabet.
+std::expected<std::string, std::string> bootstrap_command(const std::string& directory, const std::string& sha256,
+                                                          std::uint64_t size);
 /// The script in it, for `sh -c`.
-std::expected<std::string, std::string> bootstrap_script(const std::string& directory, const std::string& sha256, std::uint64_t size);
+std::expected<std::string, std::string> bootstrap_script(const std::string& directory, const std::string& sha256,
+                                                         std::uint64_t size);
 
 /// The content of a known_hosts file that holds the pinned keys of `node` under the alias kHostKeyAlias and of its jump
 /// host under kJumpKeyAlias, as far as the site has them; or a reason.
@@ -40,11 +42,12 @@ struct KnownHosts {
   std::string jump = {};  ///< read only when the node has a jump host
 };
 
-/// The words of ssh: argv[0] = options.ssh, no configuration file, nothing forwarded, nobody asked, only pinned host keys,
-/// `command` on the node; through the jump host when it has one, by the same rules. Or a reason: a part of the site is of
-/// another alphabet.
+/// The words of ssh: argv[0] = options.ssh, no configuration file, nothing forwarded, nobody asked, only pinned host
+/// keys, `command` on the node; through the jump host when it has one, by the same rules. Or a reason: a part of the
+/// site is of another alphabet.
 std::expected<std::vector<std::string>, std::string> ssh_arguments(const Node& node, const LaunchOptions& options,
-                                                                   const KnownHosts& known_hosts, const std::string& command);
+                                                                   const KnownHosts& known_hosts,
+                                                                   const std::string& command);
 
 /// What it means that ssh, or the command on the node, ended with `exit_code` before the agent said hello; `log` is its
 /// stderr. Nothing for exit_code: it had to be killed.

@@ -11,13 +11,13 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <fmt/format.h>
 
 #include "orchestrator/wire/dial.h"
 #include "orchestrator/wire/time_limit.h"
@@ -34,9 +34,11 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
-constexpr auto kAttempt = 5s;  // for one home to connect and shake hands: an address behind a firewall says nothing at all
-constexpr auto kWelcome = 600s; // beyond the patience: assay may have hundreds of slower nodes to start first; when it dies we read the end
-constexpr auto kPause = 500ms; // before the homes are tried again: the listener may be a moment behind under load
+constexpr auto kAttempt =
+    5s;  // for one home to connect and shake hands: an address behind a firewall says nothing at all
+constexpr auto kWelcome =
+    600s;  // beyond the patience: assay may have hundreds of slower nodes to start first; when it dies we read the end
+constexpr auto kPause = 500ms;  // before the homes are tried again: the listener may be a moment behind under load
 
 /// A home as an endpoint; the address is numeric because a static program has no name service.
 std::expected<tcp::endpoint, std::string> endpoint_of(const std::string& home) {
@@ -47,8 +49,11 @@ std::expected<tcp::endpoint, std::string> endpoint_of(const std::string& home) {
   const auto numeric = asio::ip::make_address(address, error);
   const std::string port = colon == std::string::npos ? "" : home.substr(colon + 1);
   constexpr int kLastPort = 65535;
-  const int number = port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos ? 0 : std::stoi(port);
-  if (error || number < 1 || number > kLastPort) return std::unexpected(fmt::format("'{}' is not ADDRESS:PORT with a numeric address", home));
+  const int number = port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos
+                         ? 0
+                         : std::stoi(port);
+  if (error || number < 1 || number > kLastPort)
+    return std::unexpected(fmt::format("'{}' is not ADDRESS:PORT with a numeric address", home));
   return tcp::endpoint(numeric, static_cast<std::uint16_t>(number));
 }
 
@@ -78,8 +83,12 @@ std::string own_node_name() {
 class Caller {
  public:
   Caller(asio::io_context& context, const DialOptions& options, PinnedTls tls, Greeting greeting)
-      : context_(context), options_(options), tls_(std::move(tls)), greeting_(std::move(greeting)),
-        deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.patience.count))) {}
+      : context_(context),
+        options_(options),
+        tls_(std::move(tls)),
+        greeting_(std::move(greeting)),
+        deadline_(Clock::now() +
+                  std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.patience.count))) {}
 
   asio::awaitable<std::expected<Stream, std::string>> call(std::vector<tcp::endpoint> homes) {
     std::string last = "there is no home to dial";
@@ -160,7 +169,8 @@ std::expected<Stream, std::string> dial_home(asio::io_context& context, const Di
   }
   auto tls = pinned_tls(options.pin);
   if (!tls) return std::unexpected(tls.error());
-  auto token = token_from_stdin(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.patience.count)));
+  auto token = token_from_stdin(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                   std::chrono::duration<double>(options.patience.count)));
   if (!token) return std::unexpected(token.error());
   Caller caller(context, options, std::move(*tls), {.token = std::move(*token), .node = own_node_name()});
   std::expected<Stream, std::string> result = std::unexpected("the call did not end");

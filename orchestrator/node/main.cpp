@@ -1,4 +1,5 @@
-// assay-node: the agent on a node. One static file; runs probes for an orchestrator on the other end of stdin and stdout.
+// assay-node: the agent on a node. One static file; runs probes for an orchestrator on the other end of stdin and
+// stdout.
 #include <filesystem>
 #include <iostream>
 #include <string>
@@ -17,8 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Removes the file that this program was started from, and beside it the copies of an srun that failed before it could start
-/// them: Slurm's name, our user, our bytes. Should another srun be about to start one, it fails and is tried again.
+/// Removes the file that this program was started from, and beside it the copies of an srun that failed before it could
+/// start them: Slurm's name, our user, our bytes. Should another srun be about to start one, it fails and is tried
+/// again.
 void remove_copies() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
@@ -26,8 +28,11 @@ void remove_copies() {
   if (error || !bytes) return;
   for (fs::directory_iterator entry(self.parent_path(), error), end; !error && entry != end; entry.increment(error)) {
     struct stat info = {};
-    if (!entry->path().filename().string().starts_with("slurm_bcast_") || lstat(entry->path().c_str(), &info) != 0) continue;
-    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || assay::sha256_of_file(entry->path()).value_or("") != *bytes) continue;
+    if (!entry->path().filename().string().starts_with("slurm_bcast_") || lstat(entry->path().c_str(), &info) != 0)
+      continue;
+    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() ||
+        assay::sha256_of_file(entry->path()).value_or("") != *bytes)
+      continue;
     std::error_code ignored;  // what cannot be removed is found by whoever looks into the directory
     fs::remove(entry->path(), ignored);
   }
@@ -38,18 +43,25 @@ void remove_copies() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs probes on this node for assay, which starts it and speaks to it on stdin and stdout.", "assay-node");
+  CLI::App app("Runs probes on this node for assay, which starts it and speaks to it on stdin and stdout.",
+               "assay-node");
   assay::NodeOptions options;
   std::string programs = "memfd";
-  app.add_option("--directory", options.directory, "where scratch directories lie; absolute, made when missing")->required();
-  app.add_option("--silence", options.silence.count, "seconds without a word from assay before everything is killed [60]")
+  app.add_option("--directory", options.directory, "where scratch directories lie; absolute, made when missing")
+      ->required();
+  app.add_option("--silence", options.silence.count,
+                 "seconds without a word from assay before everything is killed [60]")
       ->check(CLI::Range(0.1, 86400.0));
-  app.add_option("--programs", programs, "where programs lie: memfd (sealed), or file where a policy refuses that [memfd]")
+  app.add_option("--programs", programs,
+                 "where programs lie: memfd (sealed), or file where a policy refuses that [memfd]")
       ->check(CLI::IsMember({"memfd", "file"}));
   bool remove_self = false;
-  auto* dial = app.add_option("--dial", options.dial.homes, "ADDRESS:PORT of assay, to report there instead; the token comes on stdin");
+  auto* dial = app.add_option("--dial", options.dial.homes,
+                              "ADDRESS:PORT of assay, to report there instead; the token comes on stdin");
   app.add_option("--pin", options.dial.pin, "SHA-256 of the certificate that assay holds there")->needs(dial);
-  app.add_option("--patience", options.dial.patience.count, "seconds until assay has taken the call [120]")->needs(dial)->check(CLI::Range(1.0, 86400.0));
+  app.add_option("--patience", options.dial.patience.count, "seconds until assay has taken the call [120]")
+      ->needs(dial)
+      ->check(CLI::Range(1.0, 86400.0));
   app.add_flag("--remove-self", remove_self, "remove this file once it runs: it was copied here for one run");
   app.set_version_flag("--version", "assay-node " ASSAY_VERSION);
   app.footer("Example: assay-node --directory /var/tmp/assay");

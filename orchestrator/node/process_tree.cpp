@@ -49,7 +49,8 @@ std::optional<ProcessEntry> read_stat(pid_t pid) {
     if (field == kState) entry.zombie = word == "Z" || word == "X";
     if (field == kParent) entry.parent = static_cast<pid_t>(number);
     if (field == kStarted) entry.started = static_cast<std::uint64_t>(number);
-    if (field == kResident) entry.resident = static_cast<std::uint64_t>(number) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    if (field == kResident)
+      entry.resident = static_cast<std::uint64_t>(number) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
   }
   if (field <= kResident) return std::nullopt;

@@ -45,14 +45,16 @@ Descriptor reopen(const Descriptor& file) {
 std::expected<ProgramStore::Arrival, std::string> ProgramStore::make_file(const std::string& sha256) const {
   if (place_ == ProgramPlace::memfd) {
     int number = memfd_create("assay-probe", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-    if (number < 0 && errno == EINVAL) number = memfd_create("assay-probe", MFD_CLOEXEC | MFD_ALLOW_SEALING);  // before 6.3
+    if (number < 0 && errno == EINVAL)
+      number = memfd_create("assay-probe", MFD_CLOEXEC | MFD_ALLOW_SEALING);  // before 6.3
     if (number >= 0) return Arrival{.file = Descriptor(number), .place = ProgramPlace::memfd};
   }
   const std::string path = fmt::format("{}/programs/{}.{}", directory_, sha256, getpid());
   (void)unlink(path.c_str());  // usually not there; a dead agent of the same pid may have left it
   Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRWXU));
   if (!file) return std::unexpected(fmt::format("{} cannot be made: {}", path, reason_of(errno)));
-  if (unlink(path.c_str()) != 0) return std::unexpected(fmt::format("{} cannot be unlinked: {}", path, reason_of(errno)));
+  if (unlink(path.c_str()) != 0)
+    return std::unexpected(fmt::format("{} cannot be unlinked: {}", path, reason_of(errno)));
   return Arrival{.file = std::move(file), .place = ProgramPlace::file};
 }
 
@@ -62,7 +64,8 @@ std::expected<void, std::string> ProgramStore::begin(const std::string& sha256, 
     total_ -= half->second.size;
     arriving_.erase(half);
   }
-  if (ready_.size() + arriving_.size() >= kMaxPrograms) return std::unexpected(fmt::format("more than {} programs", kMaxPrograms));
+  if (ready_.size() + arriving_.size() >= kMaxPrograms)
+    return std::unexpected(fmt::format("more than {} programs", kMaxPrograms));
   if (total_ + size > kMaxTotal) return std::unexpected(fmt::format("all programs together over {} bytes", kMaxTotal));
   auto arrival = make_file(sha256);
   if (!arrival) return std::unexpected(arrival.error());
@@ -104,8 +107,8 @@ std::expected<bool, std::string> ProgramStore::finish(const std::string& sha256,
   Descriptor reader = reopen(arrival.file);
   if (!reader) return std::unexpected(fmt::format("cannot be opened again: {}", reason_of(errno)));
   if (arrival.place == ProgramPlace::memfd) {
-    // The kernel takes a page that it holds itself for a moment, as while it ages memory, for one that somebody writes to:
-    // EBUSY after waiting some 75 ms (Linux mm/memfd.c), seen on 2 of 16 busy nodes. A real writer stays longer.
+    // The kernel takes a page that it holds itself for a moment, as while it ages memory, for one that somebody writes
+    // to: EBUSY after waiting some 75 ms (Linux mm/memfd.c), seen on 2 of 16 busy nodes. A real writer stays longer.
     constexpr int kSealTries = 20;
     int sealed = -1;
     for (int tries = 0; sealed != 0 && tries < kSealTries; ++tries) {

@@ -23,7 +23,8 @@ class ProgramStore {
   /// `directory` is claimed (claim_directory) and takes the files of ProgramPlace::file.
   ProgramStore(std::string directory, ProgramPlace place) : directory_(std::move(directory)), place_(place) {}
 
-  /// A program of `size` bytes is about to arrive; one that is half here starts anew. The error is the reason of refusal.
+  /// A program of `size` bytes is about to arrive; one that is half here starts anew. The error is the reason of
+  /// refusal.
   std::expected<void, std::string> begin(const std::string& sha256, std::uint64_t size);
   /// More of its bytes. True when it is whole, its hash is right and it can run; false when more must come. On an error
   /// the program is dropped.

@@ -35,18 +35,22 @@ Descriptor lock_directory(const std::string& path) {
 
 std::expected<void, std::string> claim_directory(const std::string& directory) {
   std::error_code error;
-  if (!fs::path(directory).is_absolute()) return std::unexpected(fmt::format("directory '{}' is not an absolute path", directory));
+  if (!fs::path(directory).is_absolute())
+    return std::unexpected(fmt::format("directory '{}' is not an absolute path", directory));
   fs::create_directories(fs::path(directory).parent_path(), error);
   if (!error && mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) error.assign(errno, std::generic_category());
   if (error) return std::unexpected(fmt::format("directory {} cannot be made: {}", directory, error.message()));
   const Descriptor handle(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!handle) return std::unexpected(fmt::format("directory {} cannot be opened: {}", directory, reason_of(errno)));
   struct stat info = {};
-  if (fstat(handle.number(), &info) != 0) return std::unexpected(fmt::format("directory {}: {}", directory, reason_of(errno)));
+  if (fstat(handle.number(), &info) != 0)
+    return std::unexpected(fmt::format("directory {}: {}", directory, reason_of(errno)));
   if (info.st_uid != geteuid()) {
-    return std::unexpected(fmt::format("directory {} belongs to another user (uid {}); name another one in the site", directory, info.st_uid));
+    return std::unexpected(fmt::format("directory {} belongs to another user (uid {}); name another one in the site",
+                                       directory, info.st_uid));
   }
-  if (fchmod(handle.number(), S_IRWXU) != 0) return std::unexpected(fmt::format("directory {}: {}", directory, reason_of(errno)));
+  if (fchmod(handle.number(), S_IRWXU) != 0)
+    return std::unexpected(fmt::format("directory {}: {}", directory, reason_of(errno)));
   for (const char* name : {"scratch", "programs"}) {
     if (mkdirat(handle.number(), name, S_IRWXU) != 0 && errno != EEXIST) {
       return std::unexpected(fmt::format("directory {}/{} cannot be made: {}", directory, name, reason_of(errno)));
@@ -60,7 +64,8 @@ std::expected<Scratch, std::string> make_scratch(const std::string& directory, c
   int last_error = EAGAIN;
   for (int i = 0; i < kTries; ++i) {
     std::uint64_t random = 0;
-    if (getrandom(&random, sizeof random, 0) != sizeof random) return std::unexpected("no random number from the kernel");
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+      return std::unexpected("no random number from the kernel");
     const std::string path = fmt::format("{}/{}-{:016x}", scratch_root(directory), id, random);
     if (mkdir(path.c_str(), S_IRWXU) != 0) {
       last_error = errno;
@@ -80,7 +85,8 @@ bool remove_scratch(const std::string& path) {
 int clean_scratch(const std::string& directory) {
   int removed = 0;
   std::error_code error;
-  for (fs::directory_iterator entry(scratch_root(directory), error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(scratch_root(directory), error), end; !error && entry != end;
+       entry.increment(error)) {
     if (const Descriptor handle = lock_directory(entry->path()); handle && remove_scratch(entry->path())) ++removed;
   }
   return removed;

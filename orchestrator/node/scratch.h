@@ -8,8 +8,8 @@
 
 namespace assay {
 
-/// Makes `directory` (absolute) when missing, and makes sure that it is a directory of ours, mode 0700: what lies in it is executed.
-/// The error says what was wrong and what would help.
+/// Makes `directory` (absolute) when missing, and makes sure that it is a directory of ours, mode 0700: what lies in it
+/// is executed. The error says what was wrong and what would help.
 std::expected<void, std::string> claim_directory(const std::string& directory);
 
 /// The working directory of one run: DIRECTORY/scratch/<id>-<random>, mode 0700. A lock on it says that its owner

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <fmt/format.h>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -24,7 +25,6 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/node/process_tree.h"
@@ -43,10 +43,10 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
-constexpr auto kDrainPatience = 5s;     // for the pipes' last bytes once nobody of the tree can write to them
-constexpr auto kShutdownPatience = 45s; // beyond the keepers' own patience of 30 s
-constexpr auto kTick = 250ms;           // how often silence and shutdown are looked at
-constexpr std::size_t kMaxRuns = 64;    // a step with its companions needs below 10
+constexpr auto kDrainPatience = 5s;         // for the pipes' last bytes once nobody of the tree can write to them
+constexpr auto kShutdownPatience = 45s;     // beyond the keepers' own patience of 30 s
+constexpr auto kTick = 250ms;               // how often silence and shutdown are looked at
+constexpr std::size_t kMaxRuns = 64;        // a step with its companions needs below 10
 constexpr std::uint64_t kMaxLog = 1 << 20;  // stderr of one run; the rest is read and dropped
 
 /// One run, from its request to its end.
@@ -60,8 +60,13 @@ struct ActiveRun {
 class Session {
  public:
   Session(asio::io_context& context, const NodeOptions& options, Stream stream)
-      : context_(context), options_(options), store_(options.directory, options.programs), stream_(std::move(stream)),
-        signals_(context, SIGTERM, SIGINT, SIGHUP), children_(context, SIGCHLD), queue_(stream_) {}
+      : context_(context),
+        options_(options),
+        store_(options.directory, options.programs),
+        stream_(std::move(stream)),
+        signals_(context, SIGTERM, SIGINT, SIGHUP),
+        children_(context, SIGCHLD),
+        queue_(stream_) {}
 
   int serve() {
     asio::co_spawn(context_, read_frames(), asio::detached);
@@ -80,7 +85,8 @@ class Session {
     while (ending_.empty()) {
       const auto [error, size] = co_await stream_.read_some(buffer);
       if (error) {
-        end(error == asio::error::eof ? "the stream is closed" : "the stream is broken: " + error.message(), error == asio::error::eof);
+        end(error == asio::error::eof ? "the stream is closed" : "the stream is broken: " + error.message(),
+            error == asio::error::eof);
         break;
       }
       heard_ = Clock::now();
@@ -97,7 +103,9 @@ class Session {
       auto message = decode_to_agent(**frame);
       if (!message) return message.error();
       const bool greeting = std::holds_alternative<wire::Hello>(*message);
-      if (greeting == greeted_) return InputError{"stream", greeted_ ? "a second hello" : "does not begin with hello", "start the agent through assay"};
+      if (greeting == greeted_)
+        return InputError{"stream", greeted_ ? "a second hello" : "does not begin with hello",
+                          "start the agent through assay"};
       std::visit([this](auto& typed) { take(typed); }, *message);
     }
     return std::nullopt;
@@ -108,10 +116,12 @@ class Session {
     Values facts = host_facts();
     if (auto boot = read_fact("/proc/sys/kernel/random/boot_id")) facts["boot_id"] = std::move(*boot);
     // The answer goes out whatever number was said: the orchestrator can then name both in its error.
-    queue_.push(encode(wire::Welcome{.protocol = kProtocol, .assay_version = ASSAY_VERSION,
-                               .agent_sha256 = sha256_of_file("/proc/self/exe").value_or(std::string(64, '0')),
-                               .facts = to_json(facts)}));
-    if (hello.protocol != kProtocol) end(fmt::format("the orchestrator speaks protocol {}, this agent {}", hello.protocol, kProtocol), false);
+    queue_.push(encode(wire::Welcome{.protocol = kProtocol,
+                                     .assay_version = ASSAY_VERSION,
+                                     .agent_sha256 = sha256_of_file("/proc/self/exe").value_or(std::string(64, '0')),
+                                     .facts = to_json(facts)}));
+    if (hello.protocol != kProtocol)
+      end(fmt::format("the orchestrator speaks protocol {}, this agent {}", hello.protocol, kProtocol), false);
   }
   void take(const wire::Program& program) {
     if (const auto begun = store_.begin(program.sha256, program.size); !begun) refuse(program.sha256, begun.error());
@@ -130,12 +140,18 @@ class Session {
     auto scratch = make_scratch(options_.directory, run.id);
     if (!scratch) return refuse(run.id, scratch.error());
     constexpr std::size_t kShortHash = 12;
-    const KeeperTask task{.program = program, .name = "assay-probe-" + run.sha256.substr(0, kShortHash),
-                          .arguments = run.arguments, .token = run.token, .deadline_s = run.deadline_s, .limits = run.limits};
+    const KeeperTask task{.program = program,
+                          .name = "assay-probe-" + run.sha256.substr(0, kShortHash),
+                          .arguments = run.arguments,
+                          .token = run.token,
+                          .deadline_s = run.deadline_s,
+                          .limits = run.limits};
     const std::string path = scratch->path;
     auto keeper = start_keeper(task, std::move(*scratch));
     if (!keeper) return refuse(run.id, keeper.error());
-    auto [entry, fresh] = runs_.emplace(run.id, ActiveRun{.keeper = std::move(*keeper), .scratch = path, .output_limit = run.limits.output_bytes, .pumps = 2});
+    auto [entry, fresh] = runs_.emplace(
+        run.id,
+        ActiveRun{.keeper = std::move(*keeper), .scratch = path, .output_limit = run.limits.output_bytes, .pumps = 2});
     ActiveRun& active = entry->second;
     asio::co_spawn(context_, pump(run.id, active, Channel::out), asio::detached);
     asio::co_spawn(context_, pump(run.id, active, Channel::err), asio::detached);
@@ -146,7 +162,9 @@ class Session {
   void take(const wire::Ping&) { queue_.push(encode(wire::Pong{})); }
   void take(const wire::Bye&) { end("bye", true); }
 
-  void refuse(const std::string& what, const std::string& reason) { queue_.push(encode(wire::Refused{.what = what, .reason = reason})); }
+  void refuse(const std::string& what, const std::string& reason) {
+    queue_.push(encode(wire::Refused{.what = what, .reason = reason}));
+  }
 
   /// An id that is not active has just ended by itself; its end is on the way.
   void order(const std::string& id, KeeperOrder order) {
@@ -173,7 +191,8 @@ class Session {
       seen += size;
       if (is_output && seen > limit && seen - size <= limit) tell(run, KeeperOrder::output_limit);  // once
       if (allowed == 0) continue;
-      std::string frame = encode(wire::Data{.channel = channel, .id = id, .bytes = std::string(buffer.data(), allowed)});
+      std::string frame =
+          encode(wire::Data{.channel = channel, .id = id, .bytes = std::string(buffer.data(), allowed)});
       (void)co_await queue_.push_when_room(std::move(frame));  // a closed queue: read on, so that the run can end
     }
     std::erase(pipes_[id], &pipe);
@@ -209,22 +228,38 @@ class Session {
   void say_end(const std::string& id, const KeeperReport& report) {
     using Cause = KeeperReport::Cause;
     if (report.cause == Cause::not_started) {
-      return refuse(id, fmt::format("its program cannot be executed: {}", std::generic_category().message(report.start_error)));
+      return refuse(
+          id, fmt::format("its program cannot be executed: {}", std::generic_category().message(report.start_error)));
     }
-    wire::Ended ended{.id = id, .outcome = "exited", .exit_code = {}, .signal = {}, .elapsed_s = std::max(0.0, report.elapsed_s), .left_behind = report.left_behind};
+    wire::Ended ended{.id = id,
+                      .outcome = "exited",
+                      .exit_code = {},
+                      .signal = {},
+                      .elapsed_s = std::max(0.0, report.elapsed_s),
+                      .left_behind = report.left_behind};
     if (WIFEXITED(report.wait_status)) ended.exit_code = WEXITSTATUS(report.wait_status);
     if (WIFSIGNALED(report.wait_status)) ended.signal = WTERMSIG(report.wait_status);
     switch (report.cause) {
-      case Cause::deadline: ended.outcome = "deadline"; break;
-      case Cause::memory_limit: ended.outcome = "memory_limit"; break;
-      case Cause::output_limit: ended.outcome = "output_limit"; break;
-      case Cause::stopped: ended.outcome = "stopped"; break;
-      default: ended.outcome = ended.signal ? "signalled" : "exited";
+      case Cause::deadline:
+        ended.outcome = "deadline";
+        break;
+      case Cause::memory_limit:
+        ended.outcome = "memory_limit";
+        break;
+      case Cause::output_limit:
+        ended.outcome = "output_limit";
+        break;
+      case Cause::stopped:
+        ended.outcome = "stopped";
+        break;
+      default:
+        ended.outcome = ended.signal ? "signalled" : "exited";
     }
     queue_.push(encode(ended));
   }
 
-  /// A keeper that died without a word was killed from outside. Its tree, if any is left, is ours now: we are a subreaper.
+  /// A keeper that died without a word was killed from outside. Its tree, if any is left, is ours now: we are a
+  /// subreaper.
   asio::awaitable<KeeperReport> bury(const ActiveRun& run) {
     KeeperReport report{.cause = KeeperReport::Cause::exited, .wait_status = SIGKILL};
     asio::steady_timer timer(context_);
@@ -249,7 +284,8 @@ class Session {
       if (&other == &run) continue;
       std::vector<pid_t> spared = {other.keeper.pid};
       for (const auto& process : descendants(other.keeper.pid)) spared.push_back(process.pid);
-      std::erase_if(lost, [&](const ProcessEntry& process) { return std::ranges::find(spared, process.pid) != spared.end(); });
+      std::erase_if(
+          lost, [&](const ProcessEntry& process) { return std::ranges::find(spared, process.pid) != spared.end(); });
     }
     std::erase_if(lost, [](const ProcessEntry& process) { return process.zombie; });
     return lost;
@@ -327,8 +363,8 @@ class Session {
 }  // namespace
 
 int serve_node(const NodeOptions& options) {
-  (void)std::signal(SIGPIPE, SIG_IGN);        // a closed stream is seen where it is written
-  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);     // since Linux 3.4; see Session::bury
+  (void)std::signal(SIGPIPE, SIG_IGN);     // a closed stream is seen where it is written
+  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);  // since Linux 3.4; see Session::bury
   if (const int removed = clean_scratch(options.directory); removed > 0) {
     std::cerr << "assay-node: removed " << removed << " scratch directories of dead agents\n";
   }
@@ -336,7 +372,8 @@ int serve_node(const NodeOptions& options) {
     asio::io_context context(1);
     std::expected<Stream, std::string> stream = std::unexpected("");
     if (options.dial.homes.empty()) {
-      stream = Stream(asio::posix::stream_descriptor(context, STDIN_FILENO), asio::posix::stream_descriptor(context, STDOUT_FILENO));
+      stream = Stream(asio::posix::stream_descriptor(context, STDIN_FILENO),
+                      asio::posix::stream_descriptor(context, STDOUT_FILENO));
     } else {
       stream = dial_home(context, options.dial);
     }
@@ -348,7 +385,8 @@ int serve_node(const NodeOptions& options) {
     Session session(context, options, std::move(*stream));
     return session.serve();
   } catch (const boost::system::system_error& error) {
-    std::cerr << "assay-node: stdin and stdout must be pipes or sockets: " << error.what() << "\nhint: assay starts the agent; it is not for people\n";
+    std::cerr << "assay-node: stdin and stdout must be pipes or sockets: " << error.what()
+              << "\nhint: assay starts the agent; it is not for people\n";
     return 2;
   }
 }

@@ -32,12 +32,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kDeadlineGrace = 2s;   // after SIGTERM at the deadline: enough to write an end record
-constexpr auto kStopGrace = 10s;      // after a stop: a companion may sit in a BMC's answer
-constexpr auto kMemoryPeriod = 1s;    // a walk over /proc costs some 5 us a process; a large node has thousands
-constexpr auto kKillPeriod = 20ms;    // a process that forks while it is killed needs another walk
-constexpr auto kKillPatience = 30s;   // a process in an uninterruptible wait may never go; the report must
-constexpr rlim_t kCpuGrace_s = 2;     // between SIGXCPU and SIGKILL
+constexpr auto kDeadlineGrace = 2s;  // after SIGTERM at the deadline: enough to write an end record
+constexpr auto kStopGrace = 10s;     // after a stop: a companion may sit in a BMC's answer
+constexpr auto kMemoryPeriod = 1s;   // a walk over /proc costs some 5 us a process; a large node has thousands
+constexpr auto kKillPeriod = 20ms;   // a process that forks while it is killed needs another walk
+constexpr auto kKillPatience = 30s;  // a process in an uninterruptible wait may never go; the report must
+constexpr rlim_t kCpuGrace_s = 2;    // between SIGXCPU and SIGKILL
 
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -54,8 +54,8 @@ void limit(__rlimit_resource resource, rlim_t soft, rlim_t hard) {
   (void)setrlimit(resource, &wanted);  // fails only above the limit that already holds, which is then the stricter one
 }
 
-/// The folder of libraries that came with this agent in a bundle, or that lies in its directory: a program that runs from
-/// memory has no place of its own from which it could find them. Empty when there is none.
+/// The folder of libraries that came with this agent in a bundle, or that lies in its directory: a program that runs
+/// from memory has no place of its own from which it could find them. Empty when there is none.
 std::string bundled_libraries(const Scratch& scratch) {
   std::error_code error;
   const auto agent = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -70,9 +70,12 @@ std::string bundled_libraries(const Scratch& scratch) {
 
 /// Becomes the program. Returns errno; the caller reports it and exits.
 int become_program(const Launch& launch) {
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != launch.keeper || setsid() < 0) return errno == 0 ? ESRCH : errno;
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != launch.keeper || setsid() < 0)
+    return errno == 0 ? ESRCH : errno;
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(launch.out, STDOUT_FILENO) < 0 || dup2(launch.err, STDERR_FILENO) < 0) return errno;
+  if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(launch.out, STDOUT_FILENO) < 0 ||
+      dup2(launch.err, STDERR_FILENO) < 0)
+    return errno;
   if (fchdir(launch.scratch.handle.number()) != 0) return errno;
   umask(S_IRWXG | S_IRWXO);
   const auto cpu_s = static_cast<rlim_t>(std::ceil(launch.task.limits.cpu_s));
@@ -81,7 +84,8 @@ int become_program(const Launch& launch) {
   if (const Descriptor score(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); score) {
     (void)!write(score.number(), "1000", 4);  // without it the kernel still chooses somebody
   }
-  for (int number = 1; number < NSIG; ++number) (void)std::signal(number, SIG_DFL);  // SIGKILL and SIGSTOP refuse, rightly
+  for (int number = 1; number < NSIG; ++number)
+    (void)std::signal(number, SIG_DFL);  // SIGKILL and SIGSTOP refuse, rightly
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -93,7 +97,8 @@ int become_program(const Launch& launch) {
   argv.push_back(nullptr);
   std::vector<std::string> variables = {kPath, "HOME=" + launch.scratch.path, "LANG=C"};
   if (!launch.task.token.empty()) variables.push_back("ASSAY_TOKEN=" + launch.task.token);
-  if (const std::string libraries = bundled_libraries(launch.scratch); !libraries.empty()) variables.push_back("ASSAY_LIBRARY_PATH=" + libraries);
+  if (const std::string libraries = bundled_libraries(launch.scratch); !libraries.empty())
+    variables.push_back("ASSAY_LIBRARY_PATH=" + libraries);
   std::vector<char*> environment;
   for (auto& variable : variables) environment.push_back(variable.data());
   environment.push_back(nullptr);
@@ -126,13 +131,15 @@ class KeeperProcess {
     const std::array keep = {control_.number(), out.number(), err.number(), task_.program, scratch_.handle.number()};
     std::vector<int> open_now;
     std::error_code error;
-    for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end; entry.increment(error)) {
+    for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
+         entry.increment(error)) {
       open_now.push_back(std::stoi(entry->path().filename().string()));
     }
     for (const int number : open_now) {
       if (std::ranges::find(keep, number) == keep.end()) (void)close(number);  // the listing's own is already closed
     }
-    for (int number = open("/dev/null", O_RDWR); number >= 0 && number < STDERR_FILENO;) number = open("/dev/null", O_RDWR);
+    for (int number = open("/dev/null", O_RDWR); number >= 0 && number < STDERR_FILENO;)
+      number = open("/dev/null", O_RDWR);
   }
 
   bool start(Descriptor out, Descriptor err) {
@@ -171,8 +178,10 @@ class KeeperProcess {
     next_memory_ = begin_ + kMemoryPeriod;
     while (!reap()) {
       act();
-      std::array<pollfd, 2> waits = {pollfd{signals.number(), POLLIN, 0}, pollfd{control_ ? control_.number() : -1, POLLIN, 0}};
-      (void)poll(waits.data(), waits.size(), timeout_ms());  // every reason to wake is looked at again, whatever poll says
+      std::array<pollfd, 2> waits = {pollfd{signals.number(), POLLIN, 0},
+                                     pollfd{control_ ? control_.number() : -1, POLLIN, 0}};
+      (void)poll(waits.data(), waits.size(),
+                 timeout_ms());  // every reason to wake is looked at again, whatever poll says
       std::array<char, 4 * sizeof(signalfd_siginfo)> ignored;
       while (read(signals.number(), ignored.data(), ignored.size()) > 0) {
       }
@@ -230,7 +239,8 @@ class KeeperProcess {
       return;
     }
     const bool flooded = size == 1 && order == static_cast<char>(KeeperOrder::output_limit);
-    (void)decide(flooded ? KeeperReport::Cause::output_limit : KeeperReport::Cause::stopped);  // an earlier cause stands
+    (void)decide(flooded ? KeeperReport::Cause::output_limit
+                         : KeeperReport::Cause::stopped);  // an earlier cause stands
     killing_ = true;
     if (size <= 0) control_.close();  // the agent is gone
   }
@@ -253,7 +263,8 @@ class KeeperProcess {
     if (!ended_) wake = std::min({wake, next_memory_, report_.cause == KeeperReport::Cause::exited ? deadline_ : wake});
     if (kill_at_) wake = std::min(wake, *kill_at_);
     if (killing_) wake = now + kKillPeriod;
-    return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(wake - now).count()));
+    return static_cast<int>(
+        std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(wake - now).count()));
   }
 
   const KeeperTask& task_;
@@ -292,7 +303,8 @@ std::expected<Keeper, std::string> start_keeper(const KeeperTask& task, Scratch 
   sigprocmask(SIG_SETMASK, &all, &before);  // no handler of the agent may run in the keeper
   const pid_t pid = out.ours && err.ours && control ? fork() : -1;
   const int error = errno;
-  if (pid == 0) KeeperProcess(task, scratch, std::move(sockets.theirs)).live(std::move(out.theirs), std::move(err.theirs));
+  if (pid == 0)
+    KeeperProcess(task, scratch, std::move(sockets.theirs)).live(std::move(out.theirs), std::move(err.theirs));
   sigprocmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) {
     (void)remove_scratch(scratch.path);

@@ -25,10 +25,10 @@ enum class KeeperOrder : char {
 struct KeeperReport {
   enum class Cause : std::uint8_t { exited, deadline, memory_limit, output_limit, stopped, not_started };
   Cause cause = Cause::exited;
-  int start_error = 0;  ///< errno when not_started
-  int wait_status = 0;  ///< of the program, as waitpid gives it
-  int left_behind = 0;  ///< processes that outlived the program and were killed
-  double elapsed_s = 0; ///< from just before exec to the end of the program
+  int start_error = 0;   ///< errno when not_started
+  int wait_status = 0;   ///< of the program, as waitpid gives it
+  int left_behind = 0;   ///< processes that outlived the program and were killed
+  double elapsed_s = 0;  ///< from just before exec to the end of the program
 };
 
 /// One run for a keeper.
@@ -49,16 +49,16 @@ struct Keeper {
   Descriptor err;      ///< the program's stderr; not blocking
 };
 
-/// Forks a keeper for `task` with `scratch` as working directory, which the keeper removes at the end. Precondition: the
-/// calling process has one thread. The error is a reason; then `scratch` is removed too.
+/// Forks a keeper for `task` with `scratch` as working directory, which the keeper removes at the end. Precondition:
+/// the calling process has one thread. The error is a reason; then `scratch` is removed too.
 ///
 /// The program gets a session of its own, /dev/null as stdin, no core dumps, RLIMIT_CPU, and the first place in the
-/// kernel's choice when memory runs out. Its environment is PATH, HOME (the scratch directory), LANG=C and, where the agent lies
-/// in a bundle with libraries or its directory has some, ASSAY_LIBRARY_PATH with their folder (../lib/assay beside the agent's
-/// own, or lib/assay in the directory), and nothing else.
-/// The memory limit holds for the summed resident set of the tree, looked at once a second: a cgroup would be exact
-/// but needs delegation that few sites give, and RLIMIT_AS breaks CUDA, which reserves more address space than exists.
-/// At the deadline the tree gets SIGTERM, and SIGKILL two seconds later.
+/// kernel's choice when memory runs out. Its environment is PATH, HOME (the scratch directory), LANG=C and, where the
+/// agent lies in a bundle with libraries or its directory has some, ASSAY_LIBRARY_PATH with their folder (../lib/assay
+/// beside the agent's own, or lib/assay in the directory), and nothing else. The memory limit holds for the summed
+/// resident set of the tree, looked at once a second: a cgroup would be exact but needs delegation that few sites give,
+/// and RLIMIT_AS breaks CUDA, which reserves more address space than exists. At the deadline the tree gets SIGTERM, and
+/// SIGKILL two seconds later.
 std::expected<Keeper, std::string> start_keeper(const KeeperTask& task, Scratch scratch);
 
 }  // namespace assay

@@ -11,8 +11,9 @@
 
 namespace assay {
 
-/// Follows the steps of a plan, which must outlive it, and plays forward those that are open: each node takes its steps in the plan's order, and a
-/// step of several nodes begins when the last of them is free. Extra tests of searches come on top.
+/// Follows the steps of a plan, which must outlive it, and plays forward those that are open: each node takes its steps
+/// in the plan's order, and a step of several nodes begins when the last of them is free. Extra tests of searches come
+/// on top.
 class Forecast {
  public:
   explicit Forecast(const Plan& plan);
@@ -30,11 +31,11 @@ class Forecast {
   struct Task {
     std::vector<std::size_t> nodes;
     double typical_s = 0, power_w = 0;
-    bool open = true;     ///< not begun
-    bool alone = false;   ///< nothing else runs meanwhile
+    bool open = true;    ///< not begun
+    bool alone = false;  ///< nothing else runs meanwhile
   };
   struct Running {
-    double ends = 0;      ///< typically
+    double ends = 0;  ///< typically
     std::vector<std::size_t> nodes;
   };
   const Plan& plan_;

@@ -1,4 +1,5 @@
-// json_array: writing a document with a long array, element by element: the tree of 300,000 results is ten times their text.
+// json_array: writing a document with a long array, element by element: the tree of 300,000 results is ten times their
+// text.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,9 @@
 
 namespace assay {
 
-/// `document`, which was dumped with one-space indent and holds `member` at its top level as null, with an array of `count` elements in
-/// its place, element(0) to element(count - 1), each a JSON tree. The same bytes as if the array had been dumped with the rest.
+/// `document`, which was dumped with one-space indent and holds `member` at its top level as null, with an array of
+/// `count` elements in its place, element(0) to element(count - 1), each a JSON tree. The same bytes as if the array
+/// had been dumped with the rest.
 template <class Element>
 std::string with_array(std::string document, const std::string& member, std::size_t count, Element element) {
   // A line break and one space stand before members of the top level alone, and never within a text.

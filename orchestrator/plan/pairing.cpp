@@ -15,7 +15,8 @@ std::vector<std::vector<Pair>> tournament(std::size_t nodes, std::size_t rounds)
     // Seat 0 stays, the others move on by one each round; who sits opposite is the partner.
     const auto player = [&](std::size_t seat) { return seat == 0 ? 0 : 1 + (seat - 1 + round) % (seats - 1); };
     for (std::size_t seat = 0; seat < seats / 2; ++seat) {
-      const auto [low, high] = std::pair(std::min(player(seat), player(seats - 1 - seat)), std::max(player(seat), player(seats - 1 - seat)));
+      const auto [low, high] =
+          std::pair(std::min(player(seat), player(seats - 1 - seat)), std::max(player(seat), player(seats - 1 - seat)));
       if (high < nodes) pairs.emplace_back(low, high);
     }
     std::ranges::sort(pairs);
@@ -24,13 +25,15 @@ std::vector<std::vector<Pair>> tournament(std::size_t nodes, std::size_t rounds)
   return all;
 }
 
-std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, std::string_view choice, std::size_t partners) {
+std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, std::string_view choice,
+                                            std::size_t partners) {
   const auto wanted = [&](const Place& a, const Place& b) {
     if (a.leaf.empty() || b.leaf.empty()) return false;
     if (choice == "in_leaf") return a.leaf == b.leaf;
     if (choice == "across_leaves") return a.leaf != b.leaf;
     if (a.spines.empty() || b.spines.empty()) return false;
-    const bool shared = std::ranges::any_of(a.spines, [&](const std::string& spine) { return std::ranges::find(b.spines, spine) != b.spines.end(); });
+    const bool shared = std::ranges::any_of(
+        a.spines, [&](const std::string& spine) { return std::ranges::find(b.spines, spine) != b.spines.end(); });
     return shared == (choice == "in_spine");
   };
   std::vector<std::size_t> met(places.size());
@@ -38,7 +41,8 @@ std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, st
   for (const auto& round : tournament(places.size(), rounds_for_all_pairs(places.size()))) {
     std::vector<Pair> chosen;
     for (const auto& [low, high] : round) {
-      if (!wanted(places[low], places[high]) || (partners > 0 && met[low] >= partners && met[high] >= partners)) continue;
+      if (!wanted(places[low], places[high]) || (partners > 0 && met[low] >= partners && met[high] >= partners))
+        continue;
       ++met[low];
       ++met[high];
       chosen.emplace_back(low, high);

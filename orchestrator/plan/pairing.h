@@ -14,7 +14,8 @@ using Pair = std::pair<std::size_t, std::size_t>;
 
 /// The first `rounds` rounds of a tournament of `nodes` players by the circle method (Kirkman 1847): in a round every
 /// node is in at most one pair (in exactly one when their number is even), and over all rounds, nodes - 1 of them or
-/// nodes when their number is odd, every pair stands once. More rounds than that are not made; fewer than two nodes have none.
+/// nodes when their number is odd, every pair stands once. More rounds than that are not made; fewer than two nodes
+/// have none.
 std::vector<std::vector<Pair>> tournament(std::size_t nodes, std::size_t rounds);
 
 /// How many rounds show every pair of `nodes` nodes once.
@@ -27,10 +28,12 @@ struct Place {
   std::vector<std::string> spines;  ///< of its leaf, in the site's order; empty: not told
 };
 
-/// Those pairs of `places` that `choice` (in_leaf, across_leaves, in_spine: leaves that share a spine; across_spines: leaves that share none)
-/// names, in the order and rounds of the tournament, every node in one pair a round at most. With `partners` above 0 a pair is left out once
-/// both its nodes have that many. Pairs of nodes whose leaf (or spines, where they matter) nobody tells are in none.
-std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, std::string_view choice, std::size_t partners);
+/// Those pairs of `places` that `choice` (in_leaf, across_leaves, in_spine: leaves that share a spine; across_spines:
+/// leaves that share none) names, in the order and rounds of the tournament, every node in one pair a round at most.
+/// With `partners` above 0 a pair is left out once both its nodes have that many. Pairs of nodes whose leaf (or spines,
+/// where they matter) nobody tells are in none.
+std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, std::string_view choice,
+                                            std::size_t partners);
 
 /// Nodes that work together, by index in the order given.
 struct Group {
@@ -38,7 +41,8 @@ struct Group {
   std::vector<std::size_t> members;
 };
 
-/// The groups of `places` by rack, leaf or spine, in the order in which those are first named. Whoever has none is in no group.
+/// The groups of `places` by rack, leaf or spine, in the order in which those are first named. Whoever has none is in
+/// no group.
 std::vector<Group> groups_of(const std::vector<Place>& places, std::string_view by);
 
 /// The first 2, 4, 8, … of `nodes` nodes and then all of them; none for fewer than two.

@@ -13,7 +13,8 @@ namespace {
 
 /// `name` in the alphabet of step ids.
 std::string labelled(std::string name) {
-  std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '-'; }, '_');
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '-'; }, '_');
   return name;
 }
 
@@ -22,8 +23,13 @@ struct Arena {
   std::string site, rail, suffix;  ///< `suffix` tells subjects of several rails apart
   std::vector<Place> places;
 
-  [[nodiscard]] Spot spot(const char* kind, const std::string& name, const std::string& label, std::vector<std::string> nodes) const {
-    return {.subject = {kind, name + suffix}, .label = label + (suffix.empty() ? "" : ".rail-" + rail), .nodes = std::move(nodes), .reason = "", .rail = rail};
+  [[nodiscard]] Spot spot(const char* kind, const std::string& name, const std::string& label,
+                          std::vector<std::string> nodes) const {
+    return {.subject = {kind, name + suffix},
+            .label = label + (suffix.empty() ? "" : ".rail-" + rail),
+            .nodes = std::move(nodes),
+            .reason = "",
+            .rail = rail};
   }
   [[nodiscard]] Spot missing(const char* kind, const std::string& name, std::string reason) const {
     return {.subject = {kind, name + suffix}, .label = "", .nodes = {}, .reason = std::move(reason), .rail = rail};
@@ -36,11 +42,14 @@ bool takes(const Description& probe, const char* parameter) {
 }
 
 /// Why the probe cannot be sent over `port`; empty when it can.
-std::string unusable(const Node& node, const Port* port, const Description& probe, const Requirement& requirement, const std::string& rail) {
-  const std::string where = fmt::format("node {} in the plane {}{}", node.name, requirement.plane, rail.empty() ? "" : ", rail " + rail);
+std::string unusable(const Node& node, const Port* port, const Description& probe, const Requirement& requirement,
+                     const std::string& rail) {
+  const std::string where =
+      fmt::format("node {} in the plane {}{}", node.name, requirement.plane, rail.empty() ? "" : ", rail " + rail);
   if (port == nullptr) return fmt::format("the site names no port of {}", where);
   if (takes(probe, "device") && port->device.empty()) return fmt::format("the site names no RDMA device of {}", where);
-  if (takes(probe, "interface") && port->interface.empty()) return fmt::format("the site names no interface of {}", where);
+  if (takes(probe, "interface") && port->interface.empty())
+    return fmt::format("the site names no interface of {}", where);
   if (takes(probe, "interface") && port->address.empty()) return fmt::format("the site names no address of {}", where);
   return "";
 }
@@ -52,15 +61,20 @@ Place place_of(const Site& site, const Node& node, const Requirement& requiremen
 }
 
 /// One arena for each rail; the nodes that a rail does not join go to `missing`.
-std::vector<Arena> arenas(const Requirement& requirement, const Description& probe, const Site& site, std::vector<Spot>& missing) {
+std::vector<Arena> arenas(const Requirement& requirement, const Description& probe, const Site& site,
+                          std::vector<Spot>& missing) {
   const auto rails = requirement.plane.empty() ? std::vector<std::string>{""} : rails_of(site, requirement.plane);
   std::vector<Arena> all;
   for (const auto& rail : rails) {
     Arena arena{.site = site.name, .rail = rail, .suffix = rails.size() > 1 ? "@" + rail : "", .places = {}};
     for (const auto& node : site.nodes) {
-      const auto why_not = requirement.plane.empty() ? "" : unusable(node, port_of(node, requirement.plane, rail), probe, requirement, rail);
-      if (why_not.empty()) arena.places.push_back(place_of(site, node, requirement, rail));
-      else missing.push_back(arena.missing("node", node.name, why_not));
+      const auto why_not = requirement.plane.empty()
+                               ? ""
+                               : unusable(node, port_of(node, requirement.plane, rail), probe, requirement, rail);
+      if (why_not.empty())
+        arena.places.push_back(place_of(site, node, requirement, rail));
+      else
+        missing.push_back(arena.missing("node", node.name, why_not));
     }
     all.push_back(std::move(arena));
   }
@@ -69,7 +83,8 @@ std::vector<Arena> arenas(const Requirement& requirement, const Description& pro
 
 std::vector<Spot> single_nodes(const Site& site) {
   std::vector<Spot> spots;
-  for (const auto& node : site.nodes) spots.push_back({.subject = {"node", node.name}, .label = node.name, .nodes = {node.name}, .reason = ""});
+  for (const auto& node : site.nodes)
+    spots.push_back({.subject = {"node", node.name}, .label = node.name, .nodes = {node.name}, .reason = ""});
   return spots;
 }
 
@@ -79,11 +94,14 @@ std::vector<Spot> single_nodes_in_plane(const Requirement& requirement, const De
   for (std::size_t i = 0; i < spots.size(); ++i) {
     const Node& node = site.nodes[i];
     const auto ports = node.planes.find(requirement.plane);
-    if (ports == node.planes.end()) spots[i].reason = fmt::format("the site names no port of node {} in the plane {}", node.name, requirement.plane);
+    if (ports == node.planes.end())
+      spots[i].reason = fmt::format("the site names no port of node {} in the plane {}", node.name, requirement.plane);
     else if (takes(probe, "interface") && std::ranges::any_of(ports->second, &std::string::empty, &Port::interface)) {
-      spots[i].reason = fmt::format("the site names no interface of a port of node {} in the plane {}", node.name, requirement.plane);
+      spots[i].reason =
+          fmt::format("the site names no interface of a port of node {} in the plane {}", node.name, requirement.plane);
     } else if (takes(probe, "device") && std::ranges::any_of(ports->second, &std::string::empty, &Port::device)) {
-      spots[i].reason = fmt::format("the site names no RDMA device of a port of node {} in the plane {}", node.name, requirement.plane);
+      spots[i].reason = fmt::format("the site names no RDMA device of a port of node {} in the plane {}", node.name,
+                                    requirement.plane);
     }
     if (!spots[i].reason.empty()) spots[i].nodes.clear();
   }
@@ -94,25 +112,36 @@ std::vector<Spot> single_nodes_in_plane(const Requirement& requirement, const De
 std::string unpaired(const Place& place, const std::string& choice) {
   const bool of_spines = choice.ends_with("spine") || choice.ends_with("spines");
   if (place.leaf.empty()) return fmt::format("the site names no leaf of the node {}", place.node);
-  if (of_spines && place.spines.empty()) return fmt::format("the site names no spines of the leaf {} of the node {}", place.leaf, place.node);
-  if (choice == "in_leaf") return fmt::format("no other node hangs on the leaf {} of the node {}", place.leaf, place.node);
-  if (choice == "across_leaves") return fmt::format("no node hangs on another leaf than {}, that of the node {}", place.leaf, place.node);
-  return fmt::format("the node {} has no partner {}", place.node, choice == "in_spine" ? "on another leaf or its own below its spines" : "below other spines");
+  if (of_spines && place.spines.empty())
+    return fmt::format("the site names no spines of the leaf {} of the node {}", place.leaf, place.node);
+  if (choice == "in_leaf")
+    return fmt::format("no other node hangs on the leaf {} of the node {}", place.leaf, place.node);
+  if (choice == "across_leaves")
+    return fmt::format("no node hangs on another leaf than {}, that of the node {}", place.leaf, place.node);
+  return fmt::format("the node {} has no partner {}", place.node,
+                     choice == "in_spine" ? "on another leaf or its own below its spines" : "below other spines");
 }
 
 std::expected<std::vector<Spot>, InputError> pairs(const Requirement& requirement, const Arena& arena) {
   const std::size_t nodes = arena.places.size();
-  if (nodes < 2) return std::vector{arena.impossible(nodes == 1 && arena.rail.empty() ? "a pair needs two nodes, the site has one" : "a pair needs two nodes")};
+  if (nodes < 2)
+    return std::vector{arena.impossible(nodes == 1 && arena.rail.empty() ? "a pair needs two nodes, the site has one"
+                                                                         : "a pair needs two nodes")};
   const bool all_of_them = requirement.pairs.empty() || requirement.pairs == "all";
   const std::size_t all = rounds_for_all_pairs(nodes);
-  const std::size_t rounds = requirement.rounds == 0 ? all : std::min(all, static_cast<std::size_t>(requirement.rounds));
+  const std::size_t rounds =
+      requirement.rounds == 0 ? all : std::min(all, static_cast<std::size_t>(requirement.rounds));
   if (rounds * (nodes / 2) > kMostSpots) {
-    return std::unexpected(InputError{"rounds", fmt::format("{} rounds of pairs of {} nodes are {} steps, over {}", rounds, nodes, rounds * (nodes / 2), kMostSpots),
+    return std::unexpected(InputError{"rounds",
+                                      fmt::format("{} rounds of pairs of {} nodes are {} steps, over {}", rounds, nodes,
+                                                  rounds * (nodes / 2), kMostSpots),
                                       "give `rounds`; each shows every node with another partner"});
   }
   std::vector<Spot> spots;
   std::vector<bool> paired(nodes);
-  for (const auto& round : all_of_them ? tournament(nodes, rounds) : chosen_pairs(arena.places, requirement.pairs, static_cast<std::size_t>(requirement.rounds))) {
+  for (const auto& round :
+       all_of_them ? tournament(nodes, rounds)
+                   : chosen_pairs(arena.places, requirement.pairs, static_cast<std::size_t>(requirement.rounds))) {
     for (const auto& [low, high] : round) {
       const auto& a = arena.places[low].node;
       const auto& b = arena.places[high].node;
@@ -122,8 +151,11 @@ std::expected<std::vector<Spot>, InputError> pairs(const Requirement& requiremen
   }
   for (std::size_t i = 0; i < nodes; ++i) {
     if (paired[i]) continue;
-    const std::string reason = all_of_them ? fmt::format("the node {} pauses in the only round of an odd number of nodes; give 2 rounds or more", arena.places[i].node)
-                                           : unpaired(arena.places[i], requirement.pairs);
+    const std::string reason =
+        all_of_them
+            ? fmt::format("the node {} pauses in the only round of an odd number of nodes; give 2 rounds or more",
+                          arena.places[i].node)
+            : unpaired(arena.places[i], requirement.pairs);
     spots.push_back(arena.missing("node", arena.places[i].node, reason));
   }
   return spots;
@@ -132,9 +164,13 @@ std::expected<std::vector<Spot>, InputError> pairs(const Requirement& requiremen
 std::vector<Spot> groups(const Requirement& requirement, const Arena& arena) {
   const std::string by = requirement.by.empty() ? "rack" : requirement.by;
   const bool growing = by == "growing";
-  const auto name_of = [&](const Place& place) { return by == "rack" ? place.rack : by == "leaf" ? place.leaf : place.spines.empty() ? "" : place.spines.front(); };
+  const auto name_of = [&](const Place& place) {
+    return by == "rack" ? place.rack : by == "leaf" ? place.leaf : place.spines.empty() ? "" : place.spines.front();
+  };
   if (growing && arena.places.size() < (is_of_smallest(requirement.limit.reference) ? 3U : 2U)) {
-    return {arena.impossible(is_of_smallest(requirement.limit.reference) ? "growing groups that are held against the smallest need three nodes" : "a group needs two nodes")};
+    return {arena.impossible(is_of_smallest(requirement.limit.reference)
+                                 ? "growing groups that are held against the smallest need three nodes"
+                                 : "a group needs two nodes")};
   }
   std::vector<Spot> spots;
   for (const auto& group : growing ? growing_groups(arena.places.size()) : groups_of(arena.places, by)) {
@@ -149,7 +185,8 @@ std::vector<Spot> groups(const Requirement& requirement, const Arena& arena) {
   }
   // A node that no group holds would be accepted without having been in any.
   const auto left_out = std::ranges::find_if(arena.places, [&](const Place& place) { return name_of(place).empty(); });
-  if (!growing && !spots.empty() && left_out != arena.places.end()) spots.push_back(arena.impossible(fmt::format("the site names no {} of the node {}", by, left_out->node)));
+  if (!growing && !spots.empty() && left_out != arena.places.end())
+    spots.push_back(arena.impossible(fmt::format("the site names no {} of the node {}", by, left_out->node)));
   return spots.empty() ? std::vector{arena.impossible(fmt::format("the site names no {} of any node", by))} : spots;
 }
 
@@ -163,38 +200,54 @@ std::vector<Spot> whole(const Arena& arena) {
 std::optional<InputError> check_fit(const Requirement& requirement, const Description& probe) {
   const bool several = requirement.scope == "group" || requirement.scope == "cluster";
   if (!requirement.plane.empty() && !takes(probe, "interface") && !takes(probe, "device")) {
-    return InputError{"plane", fmt::format("{} has no parameter `interface` or `device`, so nobody can tell it a port of the plane", probe.name), "leave the plane out, or use another probe"};
+    return InputError{
+        "plane",
+        fmt::format("{} has no parameter `interface` or `device`, so nobody can tell it a port of the plane",
+                    probe.name),
+        "leave the plane out, or use another probe"};
   }
   for (const char* name : {"interface", "device"}) {
     if (requirement.plane.empty() || !requirement.parameters.contains(name)) continue;
-    return InputError{fmt::format("parameters.{}", name), "is what the plane tells each node", "give the plane or the parameter"};
+    return InputError{fmt::format("parameters.{}", name), "is what the plane tells each node",
+                      "give the plane or the parameter"};
   }
   if (probe.scope == "node" && several) {
     return InputError{"scope", fmt::format("{} runs on one node, and the scope is {}", probe.name, requirement.scope),
                       "judge each node, or use a probe that several nodes run together"};
   }
   if (probe.scope == "pair" && requirement.scope != "pair") {
-    return InputError{"scope", fmt::format("{} runs on two nodes, and the scope is {}", probe.name, requirement.scope), "use scope pair"};
+    return InputError{"scope", fmt::format("{} runs on two nodes, and the scope is {}", probe.name, requirement.scope),
+                      "use scope pair"};
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& requirement, const Description& probe, const Site& site) {
+std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& requirement, const Description& probe,
+                                                      const Site& site) {
   if (auto problem = check_fit(requirement, probe)) return std::unexpected(std::move(*problem));
   const bool together = requirement.scope == "pair" || requirement.scope == "group" || requirement.scope == "cluster";
-  if (probe.scope == "node" || !together) return requirement.plane.empty() ? single_nodes(site) : single_nodes_in_plane(requirement, probe, site);
+  if (probe.scope == "node" || !together)
+    return requirement.plane.empty() ? single_nodes(site) : single_nodes_in_plane(requirement, probe, site);
   std::vector<Spot> missing, spots;
   for (const auto& arena : arenas(requirement, probe, site, missing)) {
     auto some = requirement.scope == "pair" ? pairs(requirement, arena)
-                : requirement.scope == "group" ? std::expected<std::vector<Spot>, InputError>(groups(requirement, arena)) : whole(arena);
+                : requirement.scope == "group"
+                    ? std::expected<std::vector<Spot>, InputError>(groups(requirement, arena))
+                    : whole(arena);
     if (!some) return some;
     std::ranges::move(*some, std::back_inserter(spots));
   }
   std::ranges::move(missing, std::back_inserter(spots));
-  if (spots.empty()) return std::vector<Spot>{{.subject = {"cluster", site.name}, .label = "", .nodes = {}, .reason = fmt::format("the site names no port in the plane {}", requirement.plane)}};
-  if (spots.size() > kMostSpots) return std::unexpected(InputError{"plane", fmt::format("{} steps, over {}", spots.size(), kMostSpots), "give `rounds`"});
+  if (spots.empty())
+    return std::vector<Spot>{{.subject = {"cluster", site.name},
+                              .label = "",
+                              .nodes = {},
+                              .reason = fmt::format("the site names no port in the plane {}", requirement.plane)}};
+  if (spots.size() > kMostSpots)
+    return std::unexpected(
+        InputError{"plane", fmt::format("{} steps, over {}", spots.size(), kMostSpots), "give `rounds`"});
   return spots;
 }
 

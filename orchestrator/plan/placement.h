@@ -13,25 +13,27 @@ namespace assay {
 
 /// One placement of a requirement's probe. Without nodes nothing can be measured there, and `reason` says why.
 struct Spot {
-  Subject subject;                 ///< of the cell: node, pair ("n1+n2"), group (the rack's or leaf's name), cluster (the site's); "@" and the rail
-                                   ///< behind it where the plane has several
+  Subject subject;  ///< of the cell: node, pair ("n1+n2"), group (the rack's or leaf's name), cluster (the site's); "@"
+                    ///< and the rail behind it where the plane has several
   std::string label;               ///< the same for a step's id: letters, digits, dots, hyphens, underscores
   std::vector<std::string> nodes;  ///< one rank on each, rank 0 first
   std::string reason;
-  std::string rail = {};           ///< of the requirement's plane
-  bool smallest = false;           ///< of growing groups: the others are held against it
+  std::string rail = {};  ///< of the requirement's plane
+  bool smallest = false;  ///< of growing groups: the others are held against it
 };
 
 /// More spots than that are no acceptance test that anybody could wait for: 1,000 nodes have 499,500 pairs.
 inline constexpr std::size_t kMostSpots = 1'000'000;
 
-/// Every placement of `requirement`, whose probe is `probe`, on `site`, in the order in which they run: rail by rail of its plane, pairs round by
-/// round, everything else in the site's order. A node that has no port there, or no partner, has a spot without nodes. Never empty. Errors, with
-/// the field they are about in `where`: the scope does not go with the probe; the probe has no parameter that chooses a port; more than kMostSpots.
-std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& requirement, const Description& probe, const Site& site);
+/// Every placement of `requirement`, whose probe is `probe`, on `site`, in the order in which they run: rail by rail of
+/// its plane, pairs round by round, everything else in the site's order. A node that has no port there, or no partner,
+/// has a spot without nodes. Never empty. Errors, with the field they are about in `where`: the scope does not go with
+/// the probe; the probe has no parameter that chooses a port; more than kMostSpots.
+std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& requirement, const Description& probe,
+                                                      const Site& site);
 
-/// The placements of a requirement that cannot be measured for `reason`: a cell for each node, or one for the whole site
-/// where several nodes belong to one cell.
+/// The placements of a requirement that cannot be measured for `reason`: a cell for each node, or one for the whole
+/// site where several nodes belong to one cell.
 std::vector<Spot> spots_without_steps(const Requirement& requirement, const Site& site, const std::string& reason);
 
 }  // namespace assay

@@ -19,21 +19,26 @@ const Program* find(const std::vector<Program>& programs, std::string_view name)
 }
 
 /// What a requirement asks of a probe that the probe does not have; nothing when it has it all.
-std::optional<InputError> check_against(const Requirement& requirement, const Description& probe, const std::string& here) {
+std::optional<InputError> check_against(const Requirement& requirement, const Description& probe,
+                                        const std::string& here) {
   std::vector<std::string> metrics;
   for (const auto& metric : probe.metrics) metrics.push_back(metric.name);
   const auto* metric = probe.metric(requirement.metric);
   if (metric == nullptr) {
-    return InputError{here + ".metric", fmt::format("{} measures no '{}'", probe.name, requirement.metric), suggestion(requirement.metric, metrics)};
+    return InputError{here + ".metric", fmt::format("{} measures no '{}'", probe.name, requirement.metric),
+                      suggestion(requirement.metric, metrics)};
   }
   if (metric->unit != requirement.limit.unit) {
-    return InputError{here + ".limit.unit", fmt::format("'{}', but {} of {} is in '{}'", requirement.limit.unit, metric->name, probe.name, metric->unit),
-                      "a limit has the unit of its metric, also when it is a share of something"};
+    return InputError{
+        here + ".limit.unit",
+        fmt::format("'{}', but {} of {} is in '{}'", requirement.limit.unit, metric->name, probe.name, metric->unit),
+        "a limit has the unit of its metric, also when it is a share of something"};
   }
   if (requirement.limit.reference == Reference::metric) {
     const auto* reference = probe.metric(requirement.limit.name);
     if (reference == nullptr || reference->unit != metric->unit) {
-      return InputError{here + ".limit.of", fmt::format("{} measures no '{}' in {}", probe.name, requirement.limit.name, metric->unit),
+      return InputError{here + ".limit.of",
+                        fmt::format("{} measures no '{}' in {}", probe.name, requirement.limit.name, metric->unit),
                         suggestion(requirement.limit.name, metrics)};
     }
   }
@@ -42,12 +47,14 @@ std::optional<InputError> check_against(const Requirement& requirement, const De
     if (probe.has_condition(name)) continue;
     std::vector<std::string> names;
     for (const auto& condition : probe.conditions) names.push_back(condition.name);
-    return InputError{fmt::format("{}.conditions[{}].name", here, i), fmt::format("{} records no '{}'", probe.name, name), suggestion(name, names)};
+    return InputError{fmt::format("{}.conditions[{}].name", here, i),
+                      fmt::format("{} records no '{}'", probe.name, name), suggestion(name, names)};
   }
   return std::nullopt;
 }
 
-/// One probe with one set of parameters in the same places, and the requirements it serves; becomes a step in each place.
+/// One probe with one set of parameters in the same places, and the requirements it serves; becomes a step in each
+/// place.
 struct Task {
   const Program* program = nullptr;
   Values parameters;
@@ -82,12 +89,14 @@ class Planner {
       }
     }
     for (std::size_t i = 0; i < plan_.profile.requirements.size(); ++i) {
-      if (auto problem = place(plan_.profile.requirements[i], fmt::format("profile {}: requirements[{}]", plan_.profile.name, i))) {
+      if (auto problem = place(plan_.profile.requirements[i],
+                               fmt::format("profile {}: requirements[{}]", plan_.profile.name, i))) {
         return std::unexpected(*problem);
       }
     }
     // A node that is bad alone would spoil every pair and group, and short steps tell the most for their time.
-    std::ranges::stable_sort(tasks_, {}, [](const Task& task) { return std::pair(task.width(), task.program->description.typical_s); });
+    std::ranges::stable_sort(
+        tasks_, {}, [](const Task& task) { return std::pair(task.width(), task.program->description.typical_s); });
     write_steps();
     if (auto problem = check_power()) return std::unexpected(*problem);
     if (plan_.localise && !plan_.quick) plan_searches();
@@ -102,7 +111,8 @@ class Planner {
     for (const auto& requirement : plan_.profile.requirements) ids.push_back(requirement.id);
     for (const auto& id : options_.only) {
       if (std::ranges::find(ids, id) == ids.end()) {
-        return InputError{"--only", fmt::format("profile {} has no requirement '{}'", plan_.profile.name, id), suggestion(id, ids)};
+        return InputError{"--only", fmt::format("profile {} has no requirement '{}'", plan_.profile.name, id),
+                          suggestion(id, ids)};
       }
     }
     for (const auto& id : ids) {
@@ -121,7 +131,8 @@ class Planner {
       return leave_out(requirement, "left out by --only");
     }
     const Program* program = find(programs_, requirement.probe);
-    if (program == nullptr) return leave_out(requirement, fmt::format("the probe {} is not part of this build", requirement.probe));
+    if (program == nullptr)
+      return leave_out(requirement, fmt::format("the probe {} is not part of this build", requirement.probe));
     if (auto problem = check_against(requirement, program->description, here)) return problem;
     auto spots = spots_of(requirement, program->description, plan_.site);
     if (!spots) {
@@ -136,14 +147,21 @@ class Planner {
     }
     add_probe(*program);
     const auto same = std::ranges::find_if(tasks_, [&](const Task& task) {
-      return task.program == program && task.parameters == *parameters && task.plane == requirement.plane && task.alone == requirement.alone &&
-             std::ranges::equal(task.spots, *spots, [](const Spot& a, const Spot& b) { return a.subject == b.subject && a.nodes == b.nodes; });
+      return task.program == program && task.parameters == *parameters && task.plane == requirement.plane &&
+             task.alone == requirement.alone &&
+             std::ranges::equal(task.spots, *spots, [](const Spot& a, const Spot& b) {
+               return a.subject == b.subject && a.nodes == b.nodes;
+             });
     });
     if (same != tasks_.end()) {
       same->requirements.push_back(&requirement);
     } else {
-      tasks_.push_back({.program = program, .parameters = std::move(*parameters), .spots = std::move(*spots), .requirements = {&requirement},
-                        .plane = requirement.plane, .alone = requirement.alone});
+      tasks_.push_back({.program = program,
+                        .parameters = std::move(*parameters),
+                        .spots = std::move(*spots),
+                        .requirements = {&requirement},
+                        .plane = requirement.plane,
+                        .alone = requirement.alone});
     }
     return std::nullopt;
   }
@@ -166,7 +184,8 @@ class Planner {
   }
 
   void add_cell(const Requirement& requirement, const Spot& spot, const std::string& step) {
-    plan_.coverage.push_back({.requirement = requirement.id, .subject = spot.subject, .step = step, .reason = spot.reason});
+    plan_.coverage.push_back(
+        {.requirement = requirement.id, .subject = spot.subject, .step = step, .reason = spot.reason});
   }
 
   void write_steps() {
@@ -174,16 +193,26 @@ class Planner {
     for (const auto& task : tasks_) {
       for (const auto& spot : task.spots) {
         const auto& probe = task.program->description;
-        Step step{.id = fmt::format("{:04}-{}-{}", number + 1, probe.name, spot.label), .probe = probe.name,
-                  .parameters = task.parameters, .nodes = spot.nodes, .requirements = {},
+        Step step{.id = fmt::format("{:04}-{}-{}", number + 1, probe.name, spot.label),
+                  .probe = probe.name,
+                  .parameters = task.parameters,
+                  .nodes = spot.nodes,
+                  .requirements = {},
                   .companions = probe.companion ? std::vector<std::string>{} : companions_,
-                  .deadline_s = probe.deadline_s, .typical_s = probe.typical_s, .looks = 1, .power_w = 0,
-                  .plane = task.plane, .rail = spot.rail, .alone = task.alone};
+                  .deadline_s = probe.deadline_s,
+                  .typical_s = probe.typical_s,
+                  .looks = 1,
+                  .power_w = 0,
+                  .plane = task.plane,
+                  .rail = spot.rail,
+                  .alone = task.alone};
         for (const auto* requirement : task.requirements) {
           step.requirements.push_back(requirement->id);
           step.looks = std::max(step.looks, requirement->looks);
-          step.power_w = std::max(step.power_w, static_cast<double>(spot.nodes.size()) * requirement->power_w.value_or(plan_.profile.power_w.value_or(0)));
-          // The smallest of growing groups is what the others are held against: held against itself it would always pass.
+          step.power_w = std::max(step.power_w, static_cast<double>(spot.nodes.size()) *
+                                                    requirement->power_w.value_or(plan_.profile.power_w.value_or(0)));
+          // The smallest of growing groups is what the others are held against: held against itself it would always
+          // pass.
           if (spot.smallest && is_of_smallest(requirement->limit.reference)) continue;
           add_cell(*requirement, spot, spot.nodes.empty() ? "" : step.id);
         }
@@ -201,12 +230,14 @@ class Planner {
     const double cap = *plan_.site.power_cap_w;
     for (const auto& step : plan_.steps) {
       if (step.power_w == 0) {
-        return InputError{fmt::format("profile {}: power_w", plan_.profile.name), fmt::format("is missing, and the site {} has a power cap of {} W", plan_.site.name, cap),
+        return InputError{fmt::format("profile {}: power_w", plan_.profile.name),
+                          fmt::format("is missing, and the site {} has a power cap of {} W", plan_.site.name, cap),
                           "say what one node of this design draws under load, or take power_cap_w out of the site"};
       }
       if (step.power_w > cap) {
         return InputError{fmt::format("site {}: power_cap_w", plan_.site.name),
-                          fmt::format("{} W, but the step {} alone draws {} W on {} nodes by design", cap, step.id, step.power_w, step.nodes.size()),
+                          fmt::format("{} W, but the step {} alone draws {} W on {} nodes by design", cap, step.id,
+                                      step.power_w, step.nodes.size()),
                           "raise the cap, or leave its requirement out with --only"};
       }
     }
@@ -275,8 +306,8 @@ Values parameters_of(const Site& site, const Step& step, std::size_t rank) {
   return parameters;
 }
 
-std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site, const std::vector<Program>& programs,
-                                          const PlanOptions& options) {
+std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site,
+                                          const std::vector<Program>& programs, const PlanOptions& options) {
   return Planner(profile, site, programs, options).make();
 }
 

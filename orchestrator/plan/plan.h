@@ -25,18 +25,19 @@ struct Program {
 
 /// One probe with parameters on one placement. Attempts belong to it.
 struct Step {
-  std::string id;                          ///< "0001-host_gemm-n01": order, probe, place; safe as a directory name
+  std::string id;  ///< "0001-host_gemm-n01": order, probe, place; safe as a directory name
   std::string probe;
-  Values parameters;                       ///< every parameter of the probe
-  std::vector<std::string> nodes;          ///< one rank on each, rank 0 first
-  std::vector<std::string> requirements;   ///< ids judged from its record
-  std::vector<std::string> companions;     ///< probes that sample while it runs
-  double deadline_s = 0;                   ///< the probe is killed after this
-  double typical_s = 0;                    ///< for the ETA
-  int looks = 1;                           ///< the largest number of looks of its requirements
-  double power_w = 0;                      ///< design power of all its nodes while it runs; 0 where the profile tells none
-  std::string plane = {}, rail = {};       ///< whose ports of the nodes it goes through; empty: the nodes' own choice. Of one node alone: all rails
-  bool alone = false;                      ///< nothing else of the plan runs meanwhile
+  Values parameters;                      ///< every parameter of the probe
+  std::vector<std::string> nodes;         ///< one rank on each, rank 0 first
+  std::vector<std::string> requirements;  ///< ids judged from its record
+  std::vector<std::string> companions;    ///< probes that sample while it runs
+  double deadline_s = 0;                  ///< the probe is killed after this
+  double typical_s = 0;                   ///< for the ETA
+  int looks = 1;                          ///< the largest number of looks of its requirements
+  double power_w = 0;                 ///< design power of all its nodes while it runs; 0 where the profile tells none
+  std::string plane = {}, rail = {};  ///< whose ports of the nodes it goes through; empty: the nodes' own choice. Of
+                                      ///< one node alone: all rails
+  bool alone = false;                 ///< nothing else of the plan runs meanwhile
 };
 
 /// The search for who is at fault that is allowed when a step of several nodes falls short.
@@ -50,8 +51,8 @@ struct PlannedSearch {
 /// One planned (requirement, subject) cell. `step` is empty when nothing can measure it; then `reason` says why.
 struct Cell {
   std::string requirement;
-  Subject subject;   ///< node, pair, group or cluster; for scopes finer than a node, the node: the record says which gpus,
-                     ///< drives, … it has
+  Subject subject;  ///< node, pair, group or cluster; for scopes finer than a node, the node: the record says which
+                    ///< gpus, drives, … it has
   std::string step;
   std::string reason;
 };
@@ -62,17 +63,17 @@ struct PlannedProbe {
   Description description;
 };
 
-/// Rises when the planner would make other steps or cells of the same inputs. A plan is derived again whenever it is read,
-/// so one of another revision is for another version of assay.
+/// Rises when the planner would make other steps or cells of the same inputs. A plan is derived again whenever it is
+/// read, so one of another revision is for another version of assay.
 inline constexpr int kPlannerRevision = 3;
 
 /// The whole plan.
 struct Plan {
   std::string assay_version;
-  bool quick = false;    ///< quick parameters: a rehearsal, which accepts nothing
+  bool quick = false;             ///< quick parameters: a rehearsal, which accepts nothing
   std::vector<std::string> only;  ///< requirement ids planned, in the profile's order; empty: all. The others get cells
                                   ///< without a step, so the whole cannot be accepted
-  bool localise = true;  ///< whether groups that fall short are searched for who is at fault
+  bool localise = true;           ///< whether groups that fall short are searched for who is at fault
   Profile profile;
   Site site;
   std::map<std::string, PlannedProbe> probes;
@@ -87,8 +88,8 @@ struct Plan {
   [[nodiscard]] const Requirement* requirement(std::string_view id) const;
 };
 
-/// The parameters of one rank of `step`: the step's, with the ports of its node in the step's plane as `interface` and `device`, where the probe has
-/// those; of one node alone all its ports in a row, with commas between them.
+/// The parameters of one rank of `step`: the step's, with the ports of its node in the step's plane as `interface` and
+/// `device`, where the probe has those; of one node alone all its ports in a row, with commas between them.
 Values parameters_of(const Site& site, const Step& step, std::size_t rank);
 
 /// What a plan is made from, beside profile and site.
@@ -99,11 +100,12 @@ struct PlanOptions {
 };
 
 /// The plan for `profile` on `site` with `programs` at hand: a pure function. Requirements that share probe and
-/// parameters and place share a step; steps of one node come first, then those of more, cheap ones before others; a requirement whose probe is not at hand gets cells
-/// without a step, and so does one that --only leaves out. Errors: a parameter, metric, condition or unit that the probe does not have; an unknown --only id;
-/// a step that is over the site's power cap by itself, or a cap where the profile tells no design power.
-std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site, const std::vector<Program>& programs,
-                                          const PlanOptions& options);
+/// parameters and place share a step; steps of one node come first, then those of more, cheap ones before others; a
+/// requirement whose probe is not at hand gets cells without a step, and so does one that --only leaves out. Errors: a
+/// parameter, metric, condition or unit that the probe does not have; an unknown --only id; a step that is over the
+/// site's power cap by itself, or a cap where the profile tells no design power.
+std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site,
+                                          const std::vector<Program>& programs, const PlanOptions& options);
 
 /// The bytes of plan.json: sorted keys, one-space indent, final newline. Their SHA-256 is the plan's digest.
 std::string plan_text(const Plan& plan);

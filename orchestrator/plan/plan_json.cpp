@@ -33,34 +33,54 @@ json to_json(const Step& step) {
 }
 
 Step step_from(const json& object) {
-  return {.id = object.at("id"), .probe = object.at("probe"),
-          .parameters = values_from(object.at("parameters")).value(), .nodes = object.at("nodes"),
-          .requirements = object.at("requirements"), .companions = object.at("companions"),
-          .deadline_s = object.at("deadline_s"), .typical_s = object.at("typical_s"), .looks = object.at("looks"),
-          .power_w = object.at("power_w"), .plane = object.at("plane"), .rail = object.at("rail"), .alone = object.at("alone")};
+  return {.id = object.at("id"),
+          .probe = object.at("probe"),
+          .parameters = values_from(object.at("parameters")).value(),
+          .nodes = object.at("nodes"),
+          .requirements = object.at("requirements"),
+          .companions = object.at("companions"),
+          .deadline_s = object.at("deadline_s"),
+          .typical_s = object.at("typical_s"),
+          .looks = object.at("looks"),
+          .power_w = object.at("power_w"),
+          .plane = object.at("plane"),
+          .rail = object.at("rail"),
+          .alone = object.at("alone")};
 }
 
 json to_json(const Cell& cell) {
-  return {{"requirement", cell.requirement}, {"subject", assay::to_json(cell.subject)}, {"step", cell.step}, {"reason", cell.reason}};
+  return {{"requirement", cell.requirement},
+          {"subject", assay::to_json(cell.subject)},
+          {"step", cell.step},
+          {"reason", cell.reason}};
 }
 
 Cell cell_from(const json& object) {
-  return {.requirement = object.at("requirement"), .subject = subject_from(object.at("subject")).value(),
-          .step = object.at("step"), .reason = object.at("reason")};
+  return {.requirement = object.at("requirement"),
+          .subject = subject_from(object.at("subject")).value(),
+          .step = object.at("step"),
+          .reason = object.at("reason")};
 }
 
 json to_json(const PlannedSearch& search) {
-  return {{"step", search.step}, {"requirements", search.requirements}, {"budget", search.budget}, {"reason", search.reason}};
+  return {{"step", search.step},
+          {"requirements", search.requirements},
+          {"budget", search.budget},
+          {"reason", search.reason}};
 }
 
 PlannedSearch search_from(const json& object) {
-  return {.step = object.at("step"), .requirements = object.at("requirements"), .budget = object.at("budget"), .reason = object.at("reason")};
+  return {.step = object.at("step"),
+          .requirements = object.at("requirements"),
+          .budget = object.at("budget"),
+          .reason = object.at("reason")};
 }
 
 bool is_step_id(const std::string& id) {
   constexpr std::size_t kLongest = 200;
   const auto allowed = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
-  return !id.empty() && id.size() <= kLongest && std::isdigit(static_cast<unsigned char>(id.front())) != 0 && std::ranges::all_of(id, allowed);
+  return !id.empty() && id.size() <= kLongest && std::isdigit(static_cast<unsigned char>(id.front())) != 0 &&
+         std::ranges::all_of(id, allowed);
 }
 
 /// Every name a plan uses must be one it defines; a plan that was edited by hand fails here, not in the run.
@@ -74,62 +94,74 @@ std::optional<InputError> check_references(const Plan& plan, const std::string& 
   if (steps.size() != plan.steps.size()) return InputError{where, "two steps have one id", ""};
   for (const auto& step : plan.steps) {
     const std::string here = fmt::format("{}: step {}", where, step.id);
-    if (!is_step_id(step.id)) return InputError{here, "is not a step id", "ids become directory names, so their alphabet is closed"};
-    if (!plan.probes.contains(step.probe)) return InputError{here, fmt::format("probe '{}' is not described", step.probe), ""};
+    if (!is_step_id(step.id))
+      return InputError{here, "is not a step id", "ids become directory names, so their alphabet is closed"};
+    if (!plan.probes.contains(step.probe))
+      return InputError{here, fmt::format("probe '{}' is not described", step.probe), ""};
     if (step.nodes.empty()) return InputError{here, "has no node", ""};
     for (const auto& node : step.nodes) {
       if (!nodes.contains(node)) return InputError{here, fmt::format("node '{}' is not in the site", node), ""};
     }
     for (const auto& companion : step.companions) {
-      if (!plan.probes.contains(companion)) return InputError{here, fmt::format("companion '{}' is not described", companion), ""};
+      if (!plan.probes.contains(companion))
+        return InputError{here, fmt::format("companion '{}' is not described", companion), ""};
     }
   }
   for (const auto& cell : plan.coverage) {
-    if (!requirements.contains(cell.requirement)) return InputError{where, fmt::format("coverage names requirement '{}'", cell.requirement), ""};
-    if (!cell.step.empty() && !steps.contains(cell.step)) return InputError{where, fmt::format("coverage names step '{}'", cell.step), ""};
+    if (!requirements.contains(cell.requirement))
+      return InputError{where, fmt::format("coverage names requirement '{}'", cell.requirement), ""};
+    if (!cell.step.empty() && !steps.contains(cell.step))
+      return InputError{where, fmt::format("coverage names step '{}'", cell.step), ""};
   }
   return std::nullopt;
 }
 
-/// Planning is pure, so a plan must be what its own profile, site and probes give: a cell, step or flag that was changed
-/// by hand would otherwise be a requirement that nobody measured.
+/// Planning is pure, so a plan must be what its own profile, site and probes give: a cell, step or flag that was
+/// changed by hand would otherwise be a requirement that nobody measured.
 std::optional<InputError> check_derivation(const Plan& plan, std::string_view text, const std::string& where) {
   std::vector<Program> programs;
   for (const auto& [name, probe] : plan.probes) {
     programs.push_back({.name = name, .sha256 = probe.sha256, .path = "", .description = probe.description});
   }
-  auto again = make_plan(plan.profile, plan.site, programs, {.quick = plan.quick, .only = plan.only, .localise = plan.localise});
+  auto again =
+      make_plan(plan.profile, plan.site, programs, {.quick = plan.quick, .only = plan.only, .localise = plan.localise});
   if (!again) return again.error();
   again->assay_version = plan.assay_version;
   again->simulation = plan.simulation;
   if (plan_text(*again) == text) return std::nullopt;
-  return InputError{where, "its steps and cells are not those that its profile, site and probes give", "plan again instead of editing it"};
+  return InputError{where, "its steps and cells are not those that its profile, site and probes give",
+                    "plan again instead of editing it"};
 }
 
 }  // namespace
 
 std::string plan_text(const Plan& plan) {
   json probes = json::object();
-  for (const auto& [name, probe] : plan.probes) probes[name] = {{"sha256", probe.sha256}, {"description", probe.description.document}};
+  for (const auto& [name, probe] : plan.probes)
+    probes[name] = {{"sha256", probe.sha256}, {"description", probe.description.document}};
   json document{{"schema", kSchema},
-              {"assay_version", plan.assay_version},
-              {"planner", kPlannerRevision},
-              {"quick", plan.quick},
-              {"only", plan.only},
-              {"localise", plan.localise},
-              {"searches", nullptr},
-              {"profile", assay::to_json(plan.profile)},
-              {"site", assay::to_json(plan.site)},
-              {"probes", std::move(probes)},
-              {"steps", nullptr},
-              {"coverage", nullptr}};
+                {"assay_version", plan.assay_version},
+                {"planner", kPlannerRevision},
+                {"quick", plan.quick},
+                {"only", plan.only},
+                {"localise", plan.localise},
+                {"searches", nullptr},
+                {"profile", assay::to_json(plan.profile)},
+                {"site", assay::to_json(plan.site)},
+                {"probes", std::move(probes)},
+                {"steps", nullptr},
+                {"coverage", nullptr}};
   if (plan.simulation) {
     document["kind_of_run"] = kSimulated;
     document["simulation"] = assay::to_json(*plan.simulation);
   }
-  std::string text = with_array(document.dump(1), "coverage", plan.coverage.size(), [&](std::size_t i) { return to_json(plan.coverage[i]); });
-  text = with_array(std::move(text), "searches", plan.searches.size(), [&](std::size_t i) { return to_json(plan.searches[i]); });
-  return with_array(std::move(text), "steps", plan.steps.size(), [&](std::size_t i) { return to_json(plan.steps[i]); }) + "\n";
+  std::string text = with_array(document.dump(1), "coverage", plan.coverage.size(),
+                                [&](std::size_t i) { return to_json(plan.coverage[i]); });
+  text = with_array(std::move(text), "searches", plan.searches.size(),
+                    [&](std::size_t i) { return to_json(plan.searches[i]); });
+  return with_array(std::move(text), "steps", plan.steps.size(),
+                    [&](std::size_t i) { return to_json(plan.steps[i]); }) +
+         "\n";
 }
 
 std::expected<Plan, InputError> read_plan(std::string_view text, const std::string& where) {
@@ -140,16 +172,27 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
     if (document->at("schema") != kSchema) return std::unexpected(InputError{where, "is not an assay.plan/1", hint});
     const std::string version = document->at("assay_version");
     if (document->at("planner") != kPlannerRevision) {
-      return std::unexpected(InputError{where, fmt::format("was made by planner {}, this one is {}", document->at("planner").dump(), kPlannerRevision),
-                                        fmt::format("judge and verify it with assay {}", version)});
+      return std::unexpected(InputError{
+          where,
+          fmt::format("was made by planner {}, this one is {}", document->at("planner").dump(), kPlannerRevision),
+          fmt::format("judge and verify it with assay {}", version)});
     }
-    auto profile = read_profile(document->at("profile").dump(), where + ": profile", [](const std::string&) { return std::nullopt; });
+    auto profile = read_profile(document->at("profile").dump(), where + ": profile",
+                                [](const std::string&) { return std::nullopt; });
     if (!profile) return std::unexpected(profile.error());
     auto site = read_site(document->at("site").dump(), where + ": site");
     if (!site) return std::unexpected(site.error());
-    Plan plan{.assay_version = version, .quick = document->at("quick"),
-              .only = document->at("only"), .localise = document->at("localise"), .profile = std::move(*profile), .site = std::move(*site),
-              .probes = {}, .steps = {}, .coverage = {}, .searches = {}, .simulation = std::nullopt};
+    Plan plan{.assay_version = version,
+              .quick = document->at("quick"),
+              .only = document->at("only"),
+              .localise = document->at("localise"),
+              .profile = std::move(*profile),
+              .site = std::move(*site),
+              .probes = {},
+              .steps = {},
+              .coverage = {},
+              .searches = {},
+              .simulation = std::nullopt};
     if (document->contains("simulation")) {
       auto simulation = simulation_from(document->at("simulation"), where + ": simulation");
       if (!simulation) return std::unexpected(simulation.error());
@@ -165,7 +208,8 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
     for (const auto& search : document->at("searches")) plan.searches.push_back(search_from(search));
     if (auto problem = check_references(plan, where)) return std::unexpected(*problem);
     // One check against everything else: what was read must write the same bytes.
-    if (plan_text(plan) != text) return std::unexpected(InputError{where, "is not byte for byte what assay writes", hint});
+    if (plan_text(plan) != text)
+      return std::unexpected(InputError{where, "is not byte for byte what assay writes", hint});
     if (auto problem = check_derivation(plan, text, where)) return std::unexpected(*problem);
     return plan;
   } catch (const json::exception& error) {

@@ -25,19 +25,26 @@ std::optional<double> number(const json& object, const char* name) {
 }
 
 Source source_from(const json& object) {
-  return {.document = object.at("document"), .figure = object.value("figure", ""), .date = object.value("date", ""),
-          .method = object.value("method", ""), .status = object.at("status")};
+  return {.document = object.at("document"),
+          .figure = object.value("figure", ""),
+          .date = object.value("date", ""),
+          .method = object.value("method", ""),
+          .status = object.at("status")};
 }
 
 json to_json(const Source& source) {
-  json object = {{"document", source.document}, {"figure", source.figure}, {"method", source.method}, {"status", source.status}};
+  json object = {
+      {"document", source.document}, {"figure", source.figure}, {"method", source.method}, {"status", source.status}};
   if (!source.date.empty()) object["date"] = source.date;
   return object;
 }
 
 Limit limit_from(const json& object) {
-  Limit limit{.at_least = number(object, "at_least"), .at_most = number(object, "at_most"), .unit = object.at("unit"),
-              .reference = Reference::none, .name = ""};
+  Limit limit{.at_least = number(object, "at_least"),
+              .at_most = number(object, "at_most"),
+              .unit = object.at("unit"),
+              .reference = Reference::none,
+              .name = ""};
   const std::string of = object.value("of", "");
   if (of == "best_sample") limit.reference = Reference::best_sample;
   if (of == "fleet_median") limit.reference = Reference::fleet_median;
@@ -54,27 +61,50 @@ json to_json(const Limit& limit) {
   if (limit.at_least) object["at_least"] = *limit.at_least;
   if (limit.at_most) object["at_most"] = *limit.at_most;
   switch (limit.reference) {
-    case Reference::none: break;
-    case Reference::peak: object["of"] = "peak:" + limit.name; break;
-    case Reference::metric: object["of"] = "metric:" + limit.name; break;
-    case Reference::best_sample: object["of"] = "best_sample"; break;
-    case Reference::fleet_median: object["of"] = "fleet_median"; break;
-    case Reference::smallest_group: object["of"] = "smallest_group"; break;
-    case Reference::smallest_group_by_nodes: object["of"] = "smallest_group_by_nodes"; break;
+    case Reference::none:
+      break;
+    case Reference::peak:
+      object["of"] = "peak:" + limit.name;
+      break;
+    case Reference::metric:
+      object["of"] = "metric:" + limit.name;
+      break;
+    case Reference::best_sample:
+      object["of"] = "best_sample";
+      break;
+    case Reference::fleet_median:
+      object["of"] = "fleet_median";
+      break;
+    case Reference::smallest_group:
+      object["of"] = "smallest_group";
+      break;
+    case Reference::smallest_group_by_nodes:
+      object["of"] = "smallest_group_by_nodes";
+      break;
   }
   return object;
 }
 
 Requirement requirement_from(const json& entry) {
-  Requirement result{.id = entry.at("id"), .title = entry.at("title"), .probe = entry.at("probe"),
+  Requirement result{.id = entry.at("id"),
+                     .title = entry.at("title"),
+                     .probe = entry.at("probe"),
                      .parameters = values_from(entry.value("parameters", json::object())).value_or(Values{}),
                      .metric = entry.at("metric"),
                      .at = values_from(entry.value("at", json::object())).value_or(Values{}),
-                     .scope = entry.at("scope"), .by = entry.value("by", ""), .plane = entry.value("plane", ""),
-                     .pairs = entry.value("pairs", ""), .alone = entry.value("alone", false), .rounds = entry.value("rounds", 0),
+                     .scope = entry.at("scope"),
+                     .by = entry.value("by", ""),
+                     .plane = entry.value("plane", ""),
+                     .pairs = entry.value("pairs", ""),
+                     .alone = entry.value("alone", false),
+                     .rounds = entry.value("rounds", 0),
                      .statistic = entry.value("statistic", "median"),
-                     .limit = limit_from(entry.at("limit")), .conditions = {}, .repeat_n = 10, .looks = 1,
-                     .power_w = number(entry, "power_w"), .required = entry.value("severity", "required") == "required",
+                     .limit = limit_from(entry.at("limit")),
+                     .conditions = {},
+                     .repeat_n = 10,
+                     .looks = 1,
+                     .power_w = number(entry, "power_w"),
+                     .required = entry.value("severity", "required") == "required",
                      .source = source_from(entry.at("source"))};
   for (const auto& demand : entry.value("conditions", json::array())) {
     result.conditions.push_back({.name = demand.at("name"),
@@ -101,18 +131,18 @@ json to_json(const Requirement& requirement) {
     conditions.push_back(std::move(object));
   }
   json object = {{"id", requirement.id},
-          {"title", requirement.title},
-          {"probe", requirement.probe},
-          {"parameters", assay::to_json(requirement.parameters)},
-          {"metric", requirement.metric},
-          {"at", assay::to_json(requirement.at)},
-          {"scope", requirement.scope},
-          {"statistic", requirement.statistic},
-          {"limit", to_json(requirement.limit)},
-          {"conditions", std::move(conditions)},
-          {"repeat", {{"n", requirement.repeat_n}, {"looks", requirement.looks}}},
-          {"severity", requirement.required ? "required" : "advisory"},
-          {"source", to_json(requirement.source)}};
+                 {"title", requirement.title},
+                 {"probe", requirement.probe},
+                 {"parameters", assay::to_json(requirement.parameters)},
+                 {"metric", requirement.metric},
+                 {"at", assay::to_json(requirement.at)},
+                 {"scope", requirement.scope},
+                 {"statistic", requirement.statistic},
+                 {"limit", to_json(requirement.limit)},
+                 {"conditions", std::move(conditions)},
+                 {"repeat", {{"n", requirement.repeat_n}, {"looks", requirement.looks}}},
+                 {"severity", requirement.required ? "required" : "advisory"},
+                 {"source", to_json(requirement.source)}};
   if (!requirement.by.empty()) object["by"] = requirement.by;
   if (requirement.rounds > 0) object["rounds"] = requirement.rounds;
   if (!requirement.plane.empty()) object["plane"] = requirement.plane;
@@ -126,20 +156,27 @@ json to_json(const Requirement& requirement) {
 std::optional<InputError> check_placement(const Requirement& requirement, const std::string& here) {
   const bool of_pairs = requirement.rounds > 0 || !requirement.pairs.empty() || requirement.alone;
   if ((!requirement.by.empty() && requirement.scope != "group") || (of_pairs && requirement.scope != "pair")) {
-    const char* const field = !requirement.by.empty() ? "by" : requirement.rounds > 0 ? "rounds" : requirement.alone ? "alone" : "pairs";
-    return InputError{here, fmt::format("has `{}`, and its scope is {}", field, requirement.scope), "`by` goes with scope group; `rounds`, `pairs` and `alone` with scope pair"};
+    const char* const field = !requirement.by.empty()  ? "by"
+                              : requirement.rounds > 0 ? "rounds"
+                              : requirement.alone      ? "alone"
+                                                       : "pairs";
+    return InputError{here, fmt::format("has `{}`, and its scope is {}", field, requirement.scope),
+                      "`by` goes with scope group; `rounds`, `pairs` and `alone` with scope pair"};
   }
   if (is_of_smallest(requirement.limit.reference) && requirement.by != "growing") {
-    return InputError{here + ".limit.of", "refers to the smallest of growing groups, and there are none", "give scope group and \"by\": \"growing\""};
+    return InputError{here + ".limit.of", "refers to the smallest of growing groups, and there are none",
+                      "give scope group and \"by\": \"growing\""};
   }
   for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
     if (requirement.conditions[i].site.empty() || !requirement.plane.empty()) continue;
-    return InputError{fmt::format("{}.conditions[{}].site", here, i), "asks what the site says of a port, and the requirement names no plane", "give `plane`"};
+    return InputError{fmt::format("{}.conditions[{}].site", here, i),
+                      "asks what the site says of a port, and the requirement names no plane", "give `plane`"};
   }
   return std::nullopt;
 }
 
-std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile, const std::string& here) {
+std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile,
+                                            const std::string& here) {
   const auto& limit = requirement.limit;
   if (!limit.at_least && !limit.at_most) {
     return InputError{here + ".limit", "has neither at_least nor at_most", "a limit needs one of them, or both"};
@@ -148,7 +185,9 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
     return InputError{here + ".limit", "at_least is above at_most", "no value could pass"};
   }
   if ((requirement.statistic == "max" && limit.at_least) || (requirement.statistic == "min" && limit.at_most)) {
-    return InputError{here + ".statistic", fmt::format("the {} of the samples against a limit on that side accepts by one lucky sample", requirement.statistic),
+    return InputError{here + ".statistic",
+                      fmt::format("the {} of the samples against a limit on that side accepts by one lucky sample",
+                                  requirement.statistic),
                       "use median, or the extreme on the other side"};
   }
   if (auto problem = check_placement(requirement, here)) return problem;
@@ -161,16 +200,21 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
     for (const auto& [name, peak] : profile.peaks) names.push_back(name);
     const auto peak = profile.peaks.find(limit.name);
     if (peak == profile.peaks.end()) {
-      return InputError{here + ".limit.of", fmt::format("there is no peak '{}'", limit.name), suggestion(limit.name, names)};
+      return InputError{here + ".limit.of", fmt::format("there is no peak '{}'", limit.name),
+                        suggestion(limit.name, names)};
     }
     if (peak->second.unit != limit.unit) {
-      return InputError{here + ".limit.unit", fmt::format("'{}', but peak '{}' is in '{}'", limit.unit, limit.name, peak->second.unit), ""};
+      return InputError{here + ".limit.unit",
+                        fmt::format("'{}', but peak '{}' is in '{}'", limit.unit, limit.name, peak->second.unit), ""};
     }
   }
   for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
     const auto& demand = requirement.conditions[i];
-    const int kinds = (demand.equals ? 1 : 0) + (demand.at_least || demand.at_most ? 1 : 0) + (demand.site.empty() ? 0 : 1);
-    if (kinds > 1) return InputError{fmt::format("{}.conditions[{}]", here, i), "has two of equals, a bound and site", "use one of them"};
+    const int kinds =
+        (demand.equals ? 1 : 0) + (demand.at_least || demand.at_most ? 1 : 0) + (demand.site.empty() ? 0 : 1);
+    if (kinds > 1)
+      return InputError{fmt::format("{}.conditions[{}]", here, i), "has two of equals, a bound and site",
+                        "use one of them"};
   }
   return std::nullopt;
 }
@@ -180,9 +224,13 @@ std::optional<InputError> check_counts(const Profile& profile, const std::string
   constexpr std::array kWholes = {"node", "pair", "group", "cluster"};
   for (const auto& requirement : profile.requirements) {
     const auto& scope = requirement.scope;
-    if (!requirement.required || profile.per_node.contains(scope) || std::ranges::find(kWholes, scope) != kWholes.end()) continue;
-    return InputError{where + ": node", fmt::format("does not say how many subjects of kind {} a node has, and {} requires a figure of each", scope, requirement.id),
-                      fmt::format("add it, such as \"node\": {{\"{}\": 8}}; a missing {} would go unnoticed", scope, scope)};
+    if (!requirement.required || profile.per_node.contains(scope) || std::ranges::find(kWholes, scope) != kWholes.end())
+      continue;
+    return InputError{
+        where + ": node",
+        fmt::format("does not say how many subjects of kind {} a node has, and {} requires a figure of each", scope,
+                    requirement.id),
+        fmt::format("add it, such as \"node\": {{\"{}\": 8}}; a missing {} would go unnoticed", scope, scope)};
   }
   return std::nullopt;
 }
@@ -197,13 +245,15 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
   if (const auto base = document->find("extends"); base != document->end()) {
     const std::string name = *base;
     if (level >= kDeepestInheritance) {
-      return std::unexpected(InputError{where + ": extends", "inheritance is deeper than eight or runs in a circle", ""});
+      return std::unexpected(
+          InputError{where + ": extends", "inheritance is deeper than eight or runs in a circle", ""});
     }
     const auto base_text = library(name);
     if (!base_text) {
       std::vector<std::string> names;
       for (const auto& [known, unused] : embedded_profiles()) names.push_back(known);
-      return std::unexpected(InputError{where + ": extends", fmt::format("there is no profile '{}'", name), suggestion(name, names)});
+      return std::unexpected(
+          InputError{where + ": extends", fmt::format("there is no profile '{}'", name), suggestion(name, names)});
     }
     auto inherited = read_level(*base_text, name, library, level + 1);
     if (!inherited) return inherited;
@@ -222,22 +272,26 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
   if (const auto power = number(*document, "power_w")) profile.power_w = power;
   const json peaks = document->value("peaks", json::object());
   for (const auto& [name, peak] : peaks.items()) {
-    profile.peaks[name] = {.value = peak.at("value"), .unit = peak.at("unit"), .source = source_from(peak.at("source"))};
+    profile.peaks[name] = {
+        .value = peak.at("value"), .unit = peak.at("unit"), .source = source_from(peak.at("source"))};
   }
   std::set<std::string> own_ids;
   for (std::size_t i = 0; i < document->at("requirements").size(); ++i) {
     Requirement requirement = requirement_from(document->at("requirements")[i]);
     const std::string here = fmt::format("{}: requirements[{}]", where, i);
     if (!own_ids.insert(requirement.id).second) {
-      return std::unexpected(InputError{here + ".id", fmt::format("'{}' stands twice", requirement.id), "every requirement has an id of its own"});
+      return std::unexpected(InputError{here + ".id", fmt::format("'{}' stands twice", requirement.id),
+                                        "every requirement has an id of its own"});
     }
     if (auto problem = check_requirement(requirement, profile, here)) return std::unexpected(*problem);
     const auto same = std::ranges::find(profile.requirements, requirement.id, &Requirement::id);
     if (same != profile.requirements.end()) {
       if (same->probe != requirement.probe || same->metric != requirement.metric) {
-        return std::unexpected(InputError{here + ".id", fmt::format("'{}' is the inherited figure {} of {}, and this is {} of {}", requirement.id, same->metric, same->probe,
-                                                                    requirement.metric, requirement.probe),
-                                          "a figure takes the place of one of the same probe and metric; give another one an id of its own"});
+        return std::unexpected(InputError{
+            here + ".id",
+            fmt::format("'{}' is the inherited figure {} of {}, and this is {} of {}", requirement.id, same->metric,
+                        same->probe, requirement.metric, requirement.probe),
+            "a figure takes the place of one of the same probe and metric; give another one an id of its own"});
       }
       *same = std::move(requirement);
     } else {
@@ -249,10 +303,12 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
 
 }  // namespace
 
-std::expected<Profile, InputError> read_profile(std::string_view text, const std::string& where, const ProfileLibrary& library) {
+std::expected<Profile, InputError> read_profile(std::string_view text, const std::string& where,
+                                                const ProfileLibrary& library) {
   auto profile = read_level(text, where, library, 0);
   if (profile && profile->requirements.empty()) {
-    return std::unexpected(InputError{where + ": requirements", "is empty, also after inheritance", "a profile that demands nothing can accept nothing"});
+    return std::unexpected(InputError{where + ": requirements", "is empty, also after inheritance",
+                                      "a profile that demands nothing can accept nothing"});
   }
   if (profile) {
     if (auto problem = check_counts(*profile, where)) return std::unexpected(*problem);
@@ -268,14 +324,14 @@ json to_json(const Profile& profile) {
   json requirements = json::array();
   for (const auto& requirement : profile.requirements) requirements.push_back(to_json(requirement));
   json object = {{"schema", kSchema},
-          {"name", profile.name},
-          {"title", profile.title},
-          {"revision", profile.revision},
-          {"decision", {{"guard_factor", profile.guard_factor}, {"confidence", profile.confidence}}},
-          {"companions", profile.companions},
-          {"node", profile.per_node},
-          {"peaks", std::move(peaks)},
-          {"requirements", std::move(requirements)}};
+                 {"name", profile.name},
+                 {"title", profile.title},
+                 {"revision", profile.revision},
+                 {"decision", {{"guard_factor", profile.guard_factor}, {"confidence", profile.confidence}}},
+                 {"companions", profile.companions},
+                 {"node", profile.per_node},
+                 {"peaks", std::move(peaks)},
+                 {"requirements", std::move(requirements)}};
   if (profile.power_w) object["power_w"] = *profile.power_w;
   return object;
 }
@@ -299,7 +355,8 @@ std::expected<Profile, InputError> profile_named(const std::string& name) {
   if (name.find('/') == std::string::npos && !name.ends_with(".json")) {
     std::vector<std::string> names;
     for (const auto& [known, unused] : embedded_profiles()) names.push_back(known);
-    return std::unexpected(InputError{"--profile", fmt::format("there is no profile '{}'", name), suggestion(name, names)});
+    return std::unexpected(
+        InputError{"--profile", fmt::format("there is no profile '{}'", name), suggestion(name, names)});
   }
   const auto text = read_file(name);
   if (!text) return std::unexpected(text.error());

@@ -23,11 +23,11 @@ struct Source {
 
 /// What a limit's value is a share of.
 enum class Reference {
-  none,          ///< the value is absolute, in the limit's unit
-  peak,          ///< of the profile's design peak `name`
-  metric,        ///< of the median of the metric `name` in the same record
-  best_sample,   ///< of the best sample of the same measurement
-  fleet_median,  ///< of the median over all subjects of this requirement
+  none,                     ///< the value is absolute, in the limit's unit
+  peak,                     ///< of the profile's design peak `name`
+  metric,                   ///< of the median of the metric `name` in the same record
+  best_sample,              ///< of the best sample of the same measurement
+  fleet_median,             ///< of the median over all subjects of this requirement
   smallest_group,           ///< of the same requirement on the smallest of its growing groups
   smallest_group_by_nodes,  ///< of that, times how many times as many nodes this group has
 };
@@ -38,15 +38,18 @@ struct Limit {
   std::optional<double> at_most;   ///< both given: the value must lie between
   std::string unit;                ///< of the metric judged, also when relative
   Reference reference = Reference::none;
-  std::string name;                ///< of the peak or metric referred to
+  std::string name;  ///< of the peak or metric referred to
 };
 
 /// Whether a limit's reference is what other steps measured, so that one step alone cannot be judged by it.
 constexpr bool is_of_others(Reference reference) {
-  return reference == Reference::fleet_median || reference == Reference::smallest_group || reference == Reference::smallest_group_by_nodes;
+  return reference == Reference::fleet_median || reference == Reference::smallest_group ||
+         reference == Reference::smallest_group_by_nodes;
 }
 /// Whether it is the smallest of growing groups.
-constexpr bool is_of_smallest(Reference reference) { return reference == Reference::smallest_group || reference == Reference::smallest_group_by_nodes; }
+constexpr bool is_of_smallest(Reference reference) {
+  return reference == Reference::smallest_group || reference == Reference::smallest_group_by_nodes;
+}
 
 /// A circumstance that must be proved beside the number; absent or unmet makes the verdict inconclusive.
 struct Demand {
@@ -54,7 +57,8 @@ struct Demand {
   std::optional<Value> equals;
   std::optional<double> at_least;
   std::optional<double> at_most;
-  std::string site = {};  ///< what the site says of the port of this plane: interface, device, address, leaf, switch_port; empty: one of those above
+  std::string site = {};  ///< what the site says of the port of this plane: interface, device, address, leaf,
+                          ///< switch_port; empty: one of those above
 };
 
 /// One promised figure.
@@ -63,20 +67,23 @@ struct Requirement {
   Values parameters;  ///< as given; the plan fills in the rest
   std::string metric;
   Values at;          ///< coordinates of the measurement judged; empty: the one without coordinates
-  std::string scope;  ///< subject kind judged; every subject of that kind in the record. With a probe for several nodes,
-                      ///< also where it runs: node (each alone), pair, group, cluster
-  std::string by;     ///< scope group: rack | leaf | spine | growing (the first 2, 4, 8, … and all nodes); rack when not given
-  std::string plane;  ///< of the site: whose ports it is measured through, each rail by itself; empty: whichever the node uses
-  std::string pairs;  ///< scope pair over nodes: all | in_leaf | across_leaves | in_spine | across_spines; all when not given
-  bool alone = false; ///< scope pair over nodes: nothing else of the plan runs meanwhile; else pairs run side by side
-  int rounds = 0;     ///< scope pair over nodes: rounds of the tournament; 0: all pairs
+  std::string scope;  ///< subject kind judged; every subject of that kind in the record. With a probe for several
+                      ///< nodes, also where it runs: node (each alone), pair, group, cluster
+  std::string
+      by;  ///< scope group: rack | leaf | spine | growing (the first 2, 4, 8, … and all nodes); rack when not given
+  std::string
+      plane;  ///< of the site: whose ports it is measured through, each rail by itself; empty: whichever the node uses
+  std::string
+      pairs;  ///< scope pair over nodes: all | in_leaf | across_leaves | in_spine | across_spines; all when not given
+  bool alone = false;  ///< scope pair over nodes: nothing else of the plan runs meanwhile; else pairs run side by side
+  int rounds = 0;      ///< scope pair over nodes: rounds of the tournament; 0: all pairs
   std::string statistic;  ///< median | min | max | p01 | p05 | p95 | p99
   Limit limit;
   std::vector<Demand> conditions;
-  int repeat_n = 10;  ///< fewer samples are inconclusive
-  int looks = 1;      ///< attempts at most, pooled, the risk split among them; 1 to 3
+  int repeat_n = 10;              ///< fewer samples are inconclusive
+  int looks = 1;                  ///< attempts at most, pooled, the risk split among them; 1 to 3
   std::optional<double> power_w;  ///< design power of each node while it is measured; the profile's when not given
-  bool required = true;   ///< severity `required`; else `advisory`: it warns and never accepts or rejects
+  bool required = true;           ///< severity `required`; else `advisory`: it warns and never accepts or rejects
   Source source;
 };
 
@@ -104,8 +111,9 @@ struct Profile {
 using ProfileLibrary = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// Reads, inherits (requirements of the same id are replaced) and checks a profile. Refused: what schema.json refuses,
-/// duplicate ids, a required limit without a source, a required scope finer than a node without its number per node, a limit without an operator, a reference to an unknown peak, an
-/// inheritance deeper than eight or in a circle, a requirement that would take the place of one of another probe or metric.
+/// duplicate ids, a required limit without a source, a required scope finer than a node without its number per node, a
+/// limit without an operator, a reference to an unknown peak, an inheritance deeper than eight or in a circle, a
+/// requirement that would take the place of one of another probe or metric.
 std::expected<Profile, InputError> read_profile(std::string_view text, const std::string& where,
                                                 const ProfileLibrary& library);
 
@@ -115,8 +123,8 @@ nlohmann::json to_json(const Profile& profile);
 /// The profiles that are built in, name to text.
 const std::map<std::string, std::string_view>& embedded_profiles();
 
-/// The built-in profile of this name, or the one in this file (a name with a slash, or that ends in .json). Errors: those of
-/// read_profile; an unknown name gets the nearest match.
+/// The built-in profile of this name, or the one in this file (a name with a slash, or that ends in .json). Errors:
+/// those of read_profile; an unknown name gets the nearest match.
 std::expected<Profile, InputError> profile_named(const std::string& name);
 
 /// The library of the built-in profiles.

@@ -32,7 +32,8 @@ std::expected<std::vector<Program>, InputError> find_programs(const std::string&
     if (entry.is_regular_file() && ::access(entry.path().c_str(), X_OK) == 0) paths.push_back(entry.path());
   }
   if (paths.empty()) {
-    return std::unexpected(InputError{directory, "has no probes", "build or install assay; probes lie in libexec/assay/probes beside bin/"});
+    return std::unexpected(InputError{directory, "has no probes",
+                                      "build or install assay; probes lie in libexec/assay/probes beside bin/"});
   }
   std::ranges::sort(paths);
   std::vector<Program> programs;
@@ -44,7 +45,8 @@ std::expected<std::vector<Program>, InputError> find_programs(const std::string&
     auto digest = sha256_of_file(path);
     if (!digest) return std::unexpected(digest.error());
     const std::string name = description->name;
-    programs.push_back({.name = name, .sha256 = std::move(*digest), .path = path, .description = std::move(*description)});
+    programs.push_back(
+        {.name = name, .sha256 = std::move(*digest), .path = path, .description = std::move(*description)});
   }
   return programs;
 }

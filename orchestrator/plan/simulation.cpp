@@ -18,11 +18,17 @@ constexpr const char* kSchema = "assay.faults/1";
 Faults faults_from(const json& document) {
   Faults faults;
   for (const auto& one : document.value("bad_nodes", json::array())) {
-    faults.faults.push_back({.node = one.at("node"), .other = "", .metric = one.value("metric", ""), .factor = one.at("factor"),
+    faults.faults.push_back({.node = one.at("node"),
+                             .other = "",
+                             .metric = one.value("metric", ""),
+                             .factor = one.at("factor"),
                              .probability = one.value("probability", 1.0)});
   }
   for (const auto& one : document.value("bad_links", json::array())) {
-    faults.faults.push_back({.node = one.at("a"), .other = one.at("b"), .metric = one.value("metric", ""), .factor = one.at("factor"),
+    faults.faults.push_back({.node = one.at("a"),
+                             .other = one.at("b"),
+                             .metric = one.value("metric", ""),
+                             .factor = one.at("factor"),
                              .probability = one.value("probability", 1.0)});
   }
   faults.dead = document.value("dead", std::vector<std::string>());
@@ -39,7 +45,11 @@ json to_json(const Faults& faults) {
     list.push_back(one.other.empty() ? json{{"node", one.node}} : json{{"a", one.node}, {"b", one.other}});
     list.back().update(common);
   }
-  return {{"schema", kSchema}, {"bad_nodes", std::move(nodes)}, {"bad_links", std::move(links)}, {"dead", faults.dead}, {"spread", faults.spread}};
+  return {{"schema", kSchema},
+          {"bad_nodes", std::move(nodes)},
+          {"bad_links", std::move(links)},
+          {"dead", faults.dead},
+          {"spread", faults.spread}};
 }
 
 }  // namespace
@@ -57,12 +67,14 @@ std::optional<InputError> check_faults(const Faults& faults, const Site& site, c
   const std::set<std::string_view> known(names.begin(), names.end());
   const auto check = [&](const std::string& name) -> std::optional<InputError> {
     if (name.empty() || known.contains(name)) return std::nullopt;
-    return InputError{where, fmt::format("there is no node '{}'", name), fmt::format("the simulated nodes are {} to {}", names.front(), names.back())};
+    return InputError{where, fmt::format("there is no node '{}'", name),
+                      fmt::format("the simulated nodes are {} to {}", names.front(), names.back())};
   };
   for (const auto& one : faults.faults) {
     if (auto problem = check(one.node)) return problem;
     if (auto problem = check(one.other)) return problem;
-    if (one.node == one.other) return InputError{where, fmt::format("a link leads from '{}' to itself", one.node), "name two nodes"};
+    if (one.node == one.other)
+      return InputError{where, fmt::format("a link leads from '{}' to itself", one.node), "name two nodes"};
   }
   for (const auto& name : faults.dead) {
     if (auto problem = check(name)) return problem;
@@ -70,7 +82,9 @@ std::optional<InputError> check_faults(const Faults& faults, const Site& site, c
   return std::nullopt;
 }
 
-json to_json(const Simulation& simulation) { return {{"seed", simulation.seed}, {"faults", to_json(simulation.faults)}}; }
+json to_json(const Simulation& simulation) {
+  return {{"seed", simulation.seed}, {"faults", to_json(simulation.faults)}};
+}
 
 std::expected<Simulation, InputError> simulation_from(const json& object, const std::string& where) {
   try {
@@ -78,7 +92,8 @@ std::expected<Simulation, InputError> simulation_from(const json& object, const 
     if (!faults) return std::unexpected(faults.error());
     return Simulation{.seed = object.at("seed"), .faults = std::move(*faults)};
   } catch (const json::exception& error) {
-    return std::unexpected(InputError{where, error.what(), "it is written by `assay simulate`; simulate again instead of editing it"});
+    return std::unexpected(
+        InputError{where, error.what(), "it is written by `assay simulate`; simulate again instead of editing it"});
   }
 }
 

@@ -18,17 +18,18 @@ inline constexpr const char* kSimulated = "simulated";
 
 /// A node, or the link between two, that performs worse than the others.
 struct SimulatedFault {
-  std::string node, other;     ///< `other` is empty for a node
-  std::string metric;          ///< only this one; empty: every one
-  double factor = 1;           ///< of the performance that is left: 0.8 is 80 % of a bandwidth, 1.25 times a latency
-  double probability = 1;      ///< of showing in an attempt or a test; below 1 it flaps
+  std::string node, other;  ///< `other` is empty for a node
+  std::string metric;       ///< only this one; empty: every one
+  double factor = 1;        ///< of the performance that is left: 0.8 is 80 % of a bandwidth, 1.25 times a latency
+  double probability = 1;   ///< of showing in an attempt or a test; below 1 it flaps
 };
 
 /// Everything that is wrong, and how values spread where nothing is.
 struct Faults {
   std::vector<SimulatedFault> faults;
-  std::vector<std::string> dead;         ///< nodes whose agents do not answer
-  std::map<std::string, double> spread;  ///< by metric: relative standard deviation between healthy nodes; kDefaultSpread else
+  std::vector<std::string> dead;  ///< nodes whose agents do not answer
+  std::map<std::string, double>
+      spread;  ///< by metric: relative standard deviation between healthy nodes; kDefaultSpread else
 };
 
 /// Relative standard deviation between healthy nodes where faults.json names none.

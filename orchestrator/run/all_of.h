@@ -14,8 +14,8 @@
 
 namespace assay {
 
-/// Runs each(0) to each(count - 1), coroutines of type awaitable<void>, at once on the caller's executor and returns when
-/// all have ended. Throws what the first of them threw, once all are over.
+/// Runs each(0) to each(count - 1), coroutines of type awaitable<void>, at once on the caller's executor and returns
+/// when all have ended. Throws what the first of them threw, once all are over.
 template <class Each>
 boost::asio::awaitable<void> side_by_side(std::size_t count, Each each) {
   namespace asio = boost::asio;

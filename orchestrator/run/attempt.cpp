@@ -7,13 +7,13 @@
 #include <memory>
 #include <utility>
 
+#include <fmt/format.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <fmt/format.h>
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
@@ -28,9 +28,9 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr double kMemoryShare = 0.95;
-constexpr Bytes kMostOutput{64 << 20};       // the reader's own limit for a record
-constexpr Seconds kCompanionGrace{10};       // to notice SIGTERM and write its record
-constexpr Seconds kCompanionSlack{60};       // beyond the step's deadline; the agent's stop comes long before
+constexpr Bytes kMostOutput{64 << 20};  // the reader's own limit for a record
+constexpr Seconds kCompanionGrace{10};  // to notice SIGTERM and write its record
+constexpr Seconds kCompanionSlack{60};  // beyond the step's deadline; the agent's stop comes long before
 
 /// A companion that samples beside the probe, and its result once it is there.
 struct Companion {
@@ -57,11 +57,18 @@ const Program* program_of(const std::vector<Program>& programs, const std::strin
 RunLimits limits_on(const nlohmann::json& node, Seconds deadline) {
   const auto memory = static_cast<double>(node.value("memory", std::int64_t{1} << 40));
   const auto cpus = static_cast<double>(node.value("cpus", std::int64_t{1}));
-  return {.memory = {static_cast<std::uint64_t>(kMemoryShare * memory)}, .output = kMostOutput, .cpu = {deadline.count * cpus + 1}};
+  return {.memory = {static_cast<std::uint64_t>(kMemoryShare * memory)},
+          .output = kMostOutput,
+          .cpu = {deadline.count * cpus + 1}};
 }
 
-RunRequest request_for(const Agent& agent, const Program& program, std::string id, const Values& parameters, Seconds deadline) {
-  return {.id = std::move(id), .sha256 = program.sha256, .arguments = arguments_of(parameters), .token = "", .deadline = deadline,
+RunRequest request_for(const Agent& agent, const Program& program, std::string id, const Values& parameters,
+                       Seconds deadline) {
+  return {.id = std::move(id),
+          .sha256 = program.sha256,
+          .arguments = arguments_of(parameters),
+          .token = "",
+          .deadline = deadline,
           .limits = limits_on(agent.facts(), deadline)};
 }
 
@@ -72,7 +79,8 @@ asio::awaitable<void> follow(Agent& agent, RunRequest request, std::shared_ptr<C
 /// Waits until `companion` has its result or the grace is over.
 asio::awaitable<void> end_of(Agent& agent, Companion& companion) {
   agent.stop(companion.run_id);
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(kCompanionGrace.count));
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                                            std::chrono::duration<double>(kCompanionGrace.count));
   boost::system::error_code woken;
   while (!companion.result && std::chrono::steady_clock::now() < limit) {
     asio::steady_timer slice(co_await asio::this_coro::executor, std::chrono::milliseconds(20));
@@ -107,18 +115,22 @@ asio::awaitable<void> prepare(const Errand& errand, Rank& rank) {
     if (!taken) continue;  // the probe's own run meets and reports the same fault
     const auto parameters = errand.plan.probes.at(name).description.resolve({}, errand.plan.quick);
     if (!parameters) continue;  // planning resolved the same defaults before
-    auto companion = std::make_shared<Companion>(name, fmt::format("{}.{}.{}", errand.step.id, errand.number, name), std::nullopt);
-    auto request = request_for(*rank.agent, beside, companion->run_id, *parameters, {errand.step.deadline_s + kCompanionSlack.count});
+    auto companion =
+        std::make_shared<Companion>(name, fmt::format("{}.{}.{}", errand.step.id, errand.number, name), std::nullopt);
+    auto request = request_for(*rank.agent, beside, companion->run_id, *parameters,
+                               {errand.step.deadline_s + kCompanionSlack.count});
     asio::co_spawn(executor, follow(*rank.agent, std::move(request), companion), asio::detached);
     rank.companions.push_back(std::move(companion));
   }
 }
 
 asio::awaitable<void> run_rank(const Errand& errand, Rank& rank, std::size_t number, std::size_t world) {
-  RunRequest request = request_for(*rank.agent, errand.program(), fmt::format("{}.{}", errand.step.id, errand.number), parameters_of(errand.plan.site, errand.step, number),
-                                   {errand.step.deadline_s});
+  RunRequest request = request_for(*rank.agent, errand.program(), fmt::format("{}.{}", errand.step.id, errand.number),
+                                   parameters_of(errand.plan.site, errand.step, number), {errand.step.deadline_s});
   if (world > 1) {
-    for (auto& flag : {fmt::format("--rank={}", number), fmt::format("--world={}", world), "--rendezvous=" + errand.meeting}) request.arguments.push_back(flag);
+    for (auto& flag :
+         {fmt::format("--rank={}", number), fmt::format("--world={}", world), "--rendezvous=" + errand.meeting})
+      request.arguments.push_back(flag);
     request.token = errand.token;
   }
   rank.result = co_await rank.agent->run(std::move(request));
@@ -129,15 +141,20 @@ void keep(Attempt& attempt, const std::string& directory, const std::string& pat
   attempt.evidence.push_back({.path = path, .sha256 = sha256(bytes), .bytes = bytes.size()});
 }
 
-/// A probe's exit code says the same as the end of its record: 0 complete, 1 error, 77 skip. Anything else means that it
-/// died in a way that it could not put into its record, or after it.
+/// A probe's exit code says the same as the end of its record: 0 complete, 1 error, 77 skip. Anything else means that
+/// it died in a way that it could not put into its record, or after it.
 bool agrees(int exit_code, const RunResult& result, const Description& probe) {
   const auto record = read_record(result.output, probe);
-  if (!record) return exit_code == kExitComplete || exit_code == kExitError || exit_code == kExitSkip;  // the judge says what is wrong
+  if (!record)
+    return exit_code == kExitComplete || exit_code == kExitError ||
+           exit_code == kExitSkip;  // the judge says what is wrong
   switch (record->end.status) {
-    case Status::complete: return exit_code == kExitComplete;
-    case Status::error: return exit_code == kExitError;
-    case Status::skip: return exit_code == kExitSkip;
+    case Status::complete:
+      return exit_code == kExitComplete;
+    case Status::error:
+      return exit_code == kExitError;
+    case Status::skip:
+      return exit_code == kExitSkip;
   }
   return false;
 }
@@ -146,18 +163,24 @@ bool agrees(int exit_code, const RunResult& result, const Description& probe) {
 std::pair<std::string, std::string> outcome_of(const RunResult& result, const Description& probe) {
   if (result.outcome != "exited") return {result.outcome, result.reason};
   std::string reason = result.reason;
-  if (result.left_behind > 0) reason = fmt::format("{} processes outlived the probe and were killed", result.left_behind);
+  if (result.left_behind > 0)
+    reason = fmt::format("{} processes outlived the probe and were killed", result.left_behind);
   if (agrees(result.exit_code.value_or(-1), result, probe)) return {"exited", reason};
   return {"crashed", fmt::format("exit code {}, which is not what the record says", result.exit_code.value_or(-1))};
 }
 
-/// The outcome that tells most of what went wrong: when one rank dies, the others end in time-outs and errors that follow from it.
+/// The outcome that tells most of what went wrong: when one rank dies, the others end in time-outs and errors that
+/// follow from it.
 void take_outcomes(Attempt& attempt, const std::vector<Rank>& ranks, const Description& probe) {
-  constexpr std::array kMostTelling = {"lost", "refused", "crashed", "output_limit", "memory_limit", "deadline", "stopped", "exited"};
-  const auto weight = [&](const std::string& outcome) { return std::ranges::find(kMostTelling, outcome) - kMostTelling.begin(); };
+  constexpr std::array kMostTelling = {"lost",         "refused",  "crashed", "output_limit",
+                                       "memory_limit", "deadline", "stopped", "exited"};
+  const auto weight = [&](const std::string& outcome) {
+    return std::ranges::find(kMostTelling, outcome) - kMostTelling.begin();
+  };
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     auto [outcome, reason] = outcome_of(ranks[i].result, probe);
-    if (ranks.size() > 1 && (outcome != "exited" || !reason.empty())) reason = fmt::format("rank {} on {}: {}", i, ranks[i].node, reason);
+    if (ranks.size() > 1 && (outcome != "exited" || !reason.empty()))
+      reason = fmt::format("rank {} on {}: {}", i, ranks[i].node, reason);
     if (i > 0 && weight(outcome) >= weight(attempt.outcome)) continue;
     attempt.outcome = std::move(outcome);
     attempt.reason = std::move(reason);
@@ -166,8 +189,10 @@ void take_outcomes(Attempt& attempt, const std::vector<Rank>& ranks, const Descr
 
 void keep_rank(Attempt& attempt, const std::string& directory, int number, const Rank& rank) {
   const auto both = [&](const RunResult& result, const std::string& companion) {
-    if (!result.output.empty()) keep(attempt, directory, record_path(attempt.step, attempt.number, number, companion), result.output);
-    if (!result.log.empty()) keep(attempt, directory, log_path(attempt.step, attempt.number, number, companion), result.log);
+    if (!result.output.empty())
+      keep(attempt, directory, record_path(attempt.step, attempt.number, number, companion), result.output);
+    if (!result.log.empty())
+      keep(attempt, directory, log_path(attempt.step, attempt.number, number, companion), result.log);
   };
   both(rank.result, "");
   for (const auto& companion : rank.companions) {
@@ -203,10 +228,15 @@ std::vector<std::string> arguments_of(const Values& parameters) {
 asio::awaitable<AttemptEnd> run_attempt(std::vector<Agent*> agents, const Plan& plan, const Step& step, int number,
                                         const std::vector<Program>& programs, const std::string& directory) {
   const bool alone = agents.size() == 1;
-  const Errand errand{.plan = plan, .step = step, .number = number, .programs = programs,
-                      .meeting = alone ? "" : meeting_place(plan, step), .token = alone ? "" : meeting_token()};
+  const Errand errand{.plan = plan,
+                      .step = step,
+                      .number = number,
+                      .programs = programs,
+                      .meeting = alone ? "" : meeting_place(plan, step),
+                      .token = alone ? "" : meeting_token()};
   std::vector<Rank> ranks;
-  for (std::size_t i = 0; i < agents.size(); ++i) ranks.push_back({.agent = agents[i], .node = step.nodes[i], .companions = {}, .result = {}});
+  for (std::size_t i = 0; i < agents.size(); ++i)
+    ranks.push_back({.agent = agents[i], .node = step.nodes[i], .companions = {}, .result = {}});
   const auto prepare_one = [&](std::size_t i) { return prepare(errand, ranks[i]); };
   co_await side_by_side(ranks.size(), prepare_one);
   // A rank that cannot start would leave the others waiting for it.
@@ -217,7 +247,14 @@ asio::awaitable<AttemptEnd> run_attempt(std::vector<Agent*> agents, const Plan& 
   for (const auto& rank : ranks) {
     for (const auto& companion : rank.companions) co_await end_of(*rank.agent, *companion);
   }
-  AttemptEnd end{.attempt = {.step = step.id, .number = number, .node = step.nodes.front(), .outcome = "", .reason = "", .begin = "", .end = "", .evidence = {}},
+  AttemptEnd end{.attempt = {.step = step.id,
+                             .number = number,
+                             .node = step.nodes.front(),
+                             .outcome = "",
+                             .reason = "",
+                             .begin = "",
+                             .end = "",
+                             .evidence = {}},
                  .lost = {}};
   for (const auto& rank : ranks) {
     if (rank.result.outcome == "lost") end.lost.push_back(rank.node);

@@ -22,10 +22,11 @@ struct AttemptEnd {
 };
 
 /// Runs `step` once as attempt `number`, rank r on `agents[r]`: delivers the probe and its companions, starts the
-/// companions on every node, runs all ranks at once under the step's deadline, stops the companions, writes every record
-/// and log under `directory` durably. The outcome is that of the rank that tells most: lost, refused, crashed, killed by a
-/// limit or deadline, exited. Throws std::system_error when evidence cannot be written.
-boost::asio::awaitable<AttemptEnd> run_attempt(std::vector<Agent*> agents, const Plan& plan, const Step& step, int number,
-                                               const std::vector<Program>& programs, const std::string& directory);
+/// companions on every node, runs all ranks at once under the step's deadline, stops the companions, writes every
+/// record and log under `directory` durably. The outcome is that of the rank that tells most: lost, refused, crashed,
+/// killed by a limit or deadline, exited. Throws std::system_error when evidence cannot be written.
+boost::asio::awaitable<AttemptEnd> run_attempt(std::vector<Agent*> agents, const Plan& plan, const Step& step,
+                                               int number, const std::vector<Program>& programs,
+                                               const std::string& directory);
 
 }  // namespace assay

@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-constexpr int kShownNodes = 16;      // more lines than that do not fit beside a shell prompt
+constexpr int kShownNodes = 16;  // more lines than that do not fit beside a shell prompt
 constexpr double kForecastAge_s = 1;
 constexpr std::size_t kWidth = 100;  // longer lines would wrap and spoil the redrawing
 
@@ -25,7 +25,8 @@ std::string clock_text(double seconds) {
 
 /// Text from a node may carry control characters; a terminal must not act on them.
 std::string printable(std::string text) {
-  std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   return text;
 }
 
@@ -43,7 +44,8 @@ Progress::Progress(const Plan& plan, Mode mode) : mode_(mode), total_(plan.steps
     for (const auto& node : step.nodes) ++lanes_[node].total;
   }
   for (const auto& search : plan.searches) {
-    if (const Step* step = plan.step(search.step); search.budget > 0) longest_test_s_ = std::max(longest_test_s_, step->typical_s);
+    if (const Step* step = plan.step(search.step); search.budget > 0)
+      longest_test_s_ = std::max(longest_test_s_, step->typical_s);
   }
 }
 
@@ -92,7 +94,8 @@ void Progress::step_begin(const Step& step, int attempt) {
   }
   forecast_.begin(step, std::chrono::duration<double>(Clock::now() - begin_).count());
   event("step_begin", {{"step", step.id}, {"attempt", attempt}});
-  if (mode_ == Mode::plain) line(fmt::format("[{:>3}/{}] {} begins, {} left", done_, total_, step.id, clock_text(remaining_s())));
+  if (mode_ == Mode::plain)
+    line(fmt::format("[{:>3}/{}] {} begins, {} left", done_, total_, step.id, clock_text(remaining_s())));
   tick();
 }
 
@@ -107,8 +110,10 @@ void Progress::step_end(const Step& step, int attempt, const std::string& outcom
   }
   forecast_.end(step.id);
   if (attempt == 1) ++(planned ? done_ : tests_done_);
-  event("step_end", {{"step", step.id}, {"attempt", attempt}, {"outcome", outcome}, {"reason", reason}, {"took_s", took}});
-  line(fmt::format("[{:>3}/{}] {} {} after {:.1f} s{}{}", done_, total_, step.id, outcome, took, reason.empty() ? "" : ": ", reason));
+  event("step_end",
+        {{"step", step.id}, {"attempt", attempt}, {"outcome", outcome}, {"reason", reason}, {"took_s", took}});
+  line(fmt::format("[{:>3}/{}] {} {} after {:.1f} s{}{}", done_, total_, step.id, outcome, took,
+                   reason.empty() ? "" : ": ", reason));
 }
 
 void Progress::step_kept(const Step& step) {
@@ -158,8 +163,8 @@ void Progress::draw() {
   }
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
   const std::string tests = tests_done_ + tests_left_ == 0 ? "" : fmt::format(" and {} tests of searches", tests_done_);
-  block += fmt::format("  {} of {} steps{}, {} elapsed, {} {} left\n", done_, total_, tests, clock_text(elapsed), tests_left_ > 0 ? "at most" : "about",
-                       clock_text(remaining_s()));
+  block += fmt::format("  {} of {} steps{}, {} elapsed, {} {} left\n", done_, total_, tests, clock_text(elapsed),
+                       tests_left_ > 0 ? "at most" : "about", clock_text(remaining_s()));
   ++drawn_;
   std::cerr << block << std::flush;
 }

@@ -53,8 +53,8 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   struct Lane {
     std::string state;
-    Clock::time_point begin;    ///< of the step that runs
-    double running_s = 0;       ///< typical time of the step that runs, 0 when none
+    Clock::time_point begin;  ///< of the step that runs
+    double running_s = 0;     ///< typical time of the step that runs, 0 when none
     std::size_t done = 0, total = 0;
   };
   Mode mode_;
@@ -64,7 +64,7 @@ class Progress {
   std::size_t tests_done_ = 0, tests_left_ = 0;
   double longest_test_s_ = 0;
   Forecast forecast_;
-  Clock::time_point forecast_at_;       ///< when remaining_s_ was worked out
+  Clock::time_point forecast_at_;  ///< when remaining_s_ was worked out
   double remaining_s_ = 0;
   int drawn_ = 0;
   Clock::time_point begin_ = Clock::now();

@@ -22,7 +22,8 @@ std::string meeting_place(const Plan& plan, const Step& step) {
 
 std::string meeting_token() {
   std::array<unsigned char, 32> bytes = {};
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) throw std::runtime_error("the system has no randomness for a token");
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
+    throw std::runtime_error("the system has no randomness for a token");
   std::string text;
   for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
   return text;

@@ -6,9 +6,9 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <boost/uuid/random_generator.hpp>
 #include <boost/uuid/uuid_io.hpp>
-#include <fmt/format.h>
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/run/runner.h"
@@ -28,7 +28,8 @@ std::optional<InputError> check_programs(const Plan& plan, const std::vector<Pro
   for (const auto& [name, planned] : plan.probes) {
     const auto found = std::ranges::find(programs, name, &Program::name);
     if (found == programs.end()) return InputError{name, "was planned and is not part of this build", "plan again"};
-    if (found->sha256 != planned.sha256) return InputError{found->path, "is not the binary that was planned", "plan again, or use the build that planned"};
+    if (found->sha256 != planned.sha256)
+      return InputError{found->path, "is not the binary that was planned", "plan again, or use the build that planned"};
   }
   return std::nullopt;
 }
@@ -40,16 +41,22 @@ std::expected<Journal, InputError> earlier(const std::string& directory, const s
   if (!text) return std::unexpected(text.error());
   if (text->find('\n') == std::string::npos) return Journal{};  // killed before its first line was whole
   auto journal = read_journal(*text, path);
-  if (journal && journal->plan_sha256 != plan_sha256) return std::unexpected(InputError{directory, "the journal belongs to another plan", "restore plan.json"});
+  if (journal && journal->plan_sha256 != plan_sha256)
+    return std::unexpected(InputError{directory, "the journal belongs to another plan", "restore plan.json"});
   return journal;
 }
 
-std::expected<RunEnd, InputError> carry_on(const Plan& plan, const std::string& plan_sha256, const std::vector<Program>& programs, const RunOptions& options,
+std::expected<RunEnd, InputError> carry_on(const Plan& plan, const std::string& plan_sha256,
+                                           const std::vector<Program>& programs, const RunOptions& options,
                                            Progress& progress) {
   const std::string path = options.directory + "/journal.jsonl";
   const bool there = ::access(path.c_str(), F_OK) == 0;
-  if (there && !options.resume) return std::unexpected(InputError{options.directory, "holds a run already", "use --resume to go on with it, or another --out"});
-  if (!there && options.resume) return std::unexpected(InputError{path, "is not there, so no run was begun", "begin it with `assay run plan.json --out DIR`"});
+  if (there && !options.resume)
+    return std::unexpected(
+        InputError{options.directory, "holds a run already", "use --resume to go on with it, or another --out"});
+  if (!there && options.resume)
+    return std::unexpected(
+        InputError{path, "is not there, so no run was begun", "begin it with `assay run plan.json --out DIR`"});
   JournalWriter writer(path);
   auto journal = earlier(options.directory, plan_sha256);
   if (!journal) return std::unexpected(journal.error());
@@ -66,19 +73,23 @@ std::expected<RunEnd, InputError> carry_on(const Plan& plan, const std::string& 
 }  // namespace
 
 std::expected<RunEnd, InputError> run(const Plan& plan, const std::string& plan_sha256,
-                                      const std::vector<Program>& programs, const RunOptions& options, Progress& progress) {
+                                      const std::vector<Program>& programs, const RunOptions& options,
+                                      Progress& progress) {
   if (plan.simulation) {
-    return std::unexpected(InputError{options.directory + "/plan.json", "is the plan of a simulation, and nothing is measured by it",
+    return std::unexpected(InputError{options.directory + "/plan.json",
+                                      "is the plan of a simulation, and nothing is measured by it",
                                       "plan the site that is to be measured with `assay plan`"});
   }
   if (auto problem = check_programs(plan, programs)) return std::unexpected(*problem);
   try {
     return carry_on(plan, plan_sha256, programs, options, progress);
   } catch (const JournalInUse& error) {
-    return std::unexpected(InputError{options.directory, fmt::format("is in use by {}", error.what()), "let it end, or name another --out: two runs would measure each other"});
+    return std::unexpected(InputError{options.directory, fmt::format("is in use by {}", error.what()),
+                                      "let it end, or name another --out: two runs would measure each other"});
   } catch (const std::system_error& error) {
-    return std::unexpected(InputError{options.directory, fmt::format("evidence cannot be written: {}", error.what()),
-                                      "free space or permissions, then `assay run --resume`: nothing finished is lost"});
+    return std::unexpected(
+        InputError{options.directory, fmt::format("evidence cannot be written: {}", error.what()),
+                   "free space or permissions, then `assay run --resume`: nothing finished is lost"});
   }
 }
 

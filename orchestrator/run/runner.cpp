@@ -5,12 +5,12 @@
 #include <csignal>
 #include <utility>
 
+#include <fmt/format.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <fmt/format.h>
 
 #include "orchestrator/judge/judge.h"
 
@@ -19,15 +19,24 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::chrono::seconds kFirstPause{1};        // before a lost node is tried again; doubled each time
-constexpr std::chrono::seconds kLongestPause{16};     // so that a node that is back is seen soon
-constexpr double kPowerSlack = 1e-9;                  // relative; sums of watts are not exact
+constexpr std::chrono::seconds kFirstPause{1};     // before a lost node is tried again; doubled each time
+constexpr std::chrono::seconds kLongestPause{16};  // so that a node that is back is seen soon
+constexpr double kPowerSlack = 1e-9;               // relative; sums of watts are not exact
 
 }  // namespace
 
-Runner::Runner(const Plan& plan, const std::vector<Program>& programs, const RunOptions& options, Journal journal, JournalWriter writer, Progress& progress)
-    : plan_(plan), programs_(programs), options_(options), progress_(progress), memory_(std::move(journal)), journal_(std::move(writer)),
-      evidence_(evidence_in(options.directory)), tokens_(io_, static_cast<std::size_t>(options.starts_at_once)), signals_(io_, SIGINT, SIGTERM), clock_(io_),
+Runner::Runner(const Plan& plan, const std::vector<Program>& programs, const RunOptions& options, Journal journal,
+               JournalWriter writer, Progress& progress)
+    : plan_(plan),
+      programs_(programs),
+      options_(options),
+      progress_(progress),
+      memory_(std::move(journal)),
+      journal_(std::move(writer)),
+      evidence_(evidence_in(options.directory)),
+      tokens_(io_, static_cast<std::size_t>(options.starts_at_once)),
+      signals_(io_, SIGINT, SIGTERM),
+      clock_(io_),
       change_(io_, Clock::time_point::max()) {
   for (const auto& node : plan.site.nodes) {
     index_[node.name] = lanes_.size();
@@ -45,7 +54,9 @@ Runner::Runner(const Plan& plan, const std::vector<Program>& programs, const Run
     if (!searched.contains(step.id)) continue;
     for (const auto& node : step.nodes) lane_of(node).kept = true;
   }
-  if (options.deadline) end_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.deadline->count));
+  if (options.deadline)
+    end_ = Clock::now() +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.deadline->count));
 }
 
 RunEnd Runner::go() {
@@ -91,8 +102,9 @@ void Runner::prepare_slurm() {
   }
   if (nodes.empty()) return;
   SlurmTools tools{.agent = options_.agent};
-  slurm_ = std::make_unique<SlurmLauncher>(io_.get_executor(), plan_.site, std::move(nodes), std::move(tools),
-                                           [this](const std::string& who, const std::string& what) { progress_.node(who, what); });
+  slurm_ = std::make_unique<SlurmLauncher>(
+      io_.get_executor(), plan_.site, std::move(nodes), std::move(tools),
+      [this](const std::string& who, const std::string& what) { progress_.node(who, what); });
 }
 
 /// Waits until changed() is called.
@@ -137,12 +149,15 @@ Journal Runner::part_of(const Step& step) const {
     for (const std::size_t index : mine->second) part.attempts.push_back(memory_.attempts[index]);
   }
   for (const auto& node : step.nodes) {
-    if (const auto facts = memory_.node_facts.find(node); facts != memory_.node_facts.end()) part.node_facts.insert(*facts);
+    if (const auto facts = memory_.node_facts.find(node); facts != memory_.node_facts.end())
+      part.node_facts.insert(*facts);
   }
   return part;
 }
 
-std::vector<Result> Runner::results_of(const Step& step) { return judge_step(plan_, step, cells_[step.id], part_of(step), evidence_); }
+std::vector<Result> Runner::results_of(const Step& step) {
+  return judge_step(plan_, step, cells_[step.id], part_of(step), evidence_);
+}
 
 /// Whether one more attempt of `step` belongs to the plan, from what the journal holds.
 bool Runner::wants_attempt(const Step& step) {
@@ -165,7 +180,8 @@ void Runner::begin(Lane& lane) {
 /// Starts the lane's agent; one that was there before is tried again for a while.
 asio::awaitable<void> Runner::start_agent(Lane& lane) {
   const bool again = ++lane.starts > 1;
-  const auto patience = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(again ? options_.patience.count : 0));
+  const auto patience = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(again ? options_.patience.count : 0));
   std::chrono::seconds pause = kFirstPause;
   boost::system::error_code woken;
   while (!stopping_) {
@@ -290,8 +306,16 @@ asio::awaitable<std::vector<std::string>> Runner::attempt(const Step& step, cons
   if (purpose.empty()) {
     journal_.attempt_begin(step.id, number, step.nodes.front());
   } else {
-    journal_.test_begin({.step = step.id, .number = number, .node = step.nodes.front(), .outcome = "", .reason = "", .begin = "", .end = "", .evidence = {},
-                         .nodes = step.nodes, .purpose = purpose});
+    journal_.test_begin({.step = step.id,
+                         .number = number,
+                         .node = step.nodes.front(),
+                         .outcome = "",
+                         .reason = "",
+                         .begin = "",
+                         .end = "",
+                         .evidence = {},
+                         .nodes = step.nodes,
+                         .purpose = purpose});
   }
   progress_.step_begin(step, number);
   AttemptEnd end = co_await run_attempt(std::move(agents), plan_, step, number, programs_, options_.directory);
@@ -358,17 +382,21 @@ bool Runner::fits_power(const Step& step) const {
 bool Runner::fits_others(const Step& step) const { return !alone_ && (!step.alone || running_ == 0); }
 
 bool Runner::fits_time(const Step& step) const {
-  return end_ == Clock::time_point::max() || Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(step.typical_s)) <= end_;
+  return end_ == Clock::time_point::max() ||
+         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(step.typical_s)) <=
+             end_;
 }
 
 /// With stop_on_fail: nothing more starts once a required cell of the step has failed.
 void Runner::stop_at_failure(const Step& step) {
   if (!options_.stop_on_fail || stopping_) return;
   const auto results = results_of(step);
-  const auto failed = std::ranges::find_if(results, [](const Result& one) { return one.required && one.outcome == Outcome::fail; });
+  const auto failed =
+      std::ranges::find_if(results, [](const Result& one) { return one.required && one.outcome == Outcome::fail; });
   if (failed == results.end()) return;
   stopping_ = true;
-  failed_ = fmt::format("{} on {} failed, and the run was to stop at the first failure", failed->requirement, failed->node);
+  failed_ =
+      fmt::format("{} on {} failed, and the run was to stop at the first failure", failed->requirement, failed->node);
   progress_.node("all nodes", failed_);
 }
 

@@ -1,4 +1,5 @@
-// runner: one thread, one event loop, a lane for each node. Steps first (runner.cpp), then searches (runner_searches.cpp).
+// runner: one thread, one event loop, a lane for each node. Steps first (runner.cpp), then searches
+// (runner_searches.cpp).
 #pragma once
 
 #include <chrono>
@@ -28,13 +29,14 @@ namespace assay {
 /// How often an agent that was lost is started again: a node that goes away twice is a finding, not a hiccup.
 inline constexpr int kMostReconnects = 1;
 
-/// A step runs when it is first in the queue of each of its nodes, all of them are idle, and the site has the power for it. The
-/// queues hold the plan's order, so the first open step of the whole plan is always first everywhere, and no two nodes can wait for each
-/// other.
+/// A step runs when it is first in the queue of each of its nodes, all of them are idle, and the site has the power for
+/// it. The queues hold the plan's order, so the first open step of the whole plan is always first everywhere, and no
+/// two nodes can wait for each other.
 class Runner {
  public:
   /// `journal` is what `writer` holds so far.
-  Runner(const Plan& plan, const std::vector<Program>& programs, const RunOptions& options, Journal journal, JournalWriter writer, Progress& progress);
+  Runner(const Plan& plan, const std::vector<Program>& programs, const RunOptions& options, Journal journal,
+         JournalWriter writer, Progress& progress);
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
@@ -50,10 +52,10 @@ class Runner {
     const Node* node = nullptr;
     std::unique_ptr<Agent> agent;
     std::deque<const Step*> queue;
-    bool busy = true;     ///< its agent is being started, or runs a step
-    bool kept = false;    ///< a search may want its agent when its steps are over
-    bool resting = false; ///< its steps are over
-    bool gone = false;    ///< its node was given up
+    bool busy = true;      ///< its agent is being started, or runs a step
+    bool kept = false;     ///< a search may want its agent when its steps are over
+    bool resting = false;  ///< its steps are over
+    bool gone = false;     ///< its node was given up
     int starts = 0;
   };
 
@@ -101,25 +103,25 @@ class Runner {
   Journal memory_;  ///< what the journal on disk says
   JournalWriter journal_;
   EvidenceReader evidence_;
-  std::unordered_map<std::string, std::vector<std::size_t>> attempts_;     ///< of each step, by index in memory_
-  std::unordered_map<std::string_view, std::vector<Cell>> cells_;          ///< of each step
-  std::map<std::string, std::size_t> index_;                               ///< of each node's lane
+  std::unordered_map<std::string, std::vector<std::size_t>> attempts_;  ///< of each step, by index in memory_
+  std::unordered_map<std::string_view, std::vector<Cell>> cells_;       ///< of each step
+  std::map<std::string, std::size_t> index_;                            ///< of each node's lane
   boost::asio::io_context io_{1};
   std::vector<Lane> lanes_;
   std::unique_ptr<SlurmLauncher> slurm_;  ///< null when no node of the plan needs it
-  std::set<const Step*> dropped_;      ///< steps that lost a node, or the time, before they began
-  std::vector<std::string> too_late_;  ///< those that lost the time
-  Tokens tokens_;                      ///< one is held while an agent is being started
+  std::set<const Step*> dropped_;         ///< steps that lost a node, or the time, before they began
+  std::vector<std::string> too_late_;     ///< those that lost the time
+  Tokens tokens_;                         ///< one is held while an agent is being started
   boost::asio::signal_set signals_;
   boost::asio::steady_timer clock_, change_;
   std::size_t open_lanes_ = 0, closing_ = 0, tests_running_ = 0;
-  double power_w_ = 0;                 ///< of the running steps, by design
-  bool waits_for_others_ = false;      ///< for their power, or to be alone
-  std::size_t running_ = 0;            ///< steps of the plan
-  bool alone_ = false;                 ///< the one that runs is to be alone
+  double power_w_ = 0;             ///< of the running steps, by design
+  bool waits_for_others_ = false;  ///< for their power, or to be alone
+  std::size_t running_ = 0;        ///< steps of the plan
+  bool alone_ = false;             ///< the one that runs is to be alone
   Clock::time_point end_ = Clock::time_point::max();
   bool stopping_ = false, interrupted_ = false;
-  std::string failed_;                 ///< the required cell at which the run stopped, and why
+  std::string failed_;  ///< the required cell at which the run stopped, and why
   std::optional<Searches> searches_;
   std::exception_ptr failure_;
 };

@@ -1,9 +1,10 @@
-// runner_searches: extra tests, once the plan's steps are over: who is at fault where nodes that work together fell short.
+// runner_searches: extra tests, once the plan's steps are over: who is at fault where nodes that work together fell
+// short.
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <fmt/format.h>
 
 #include "orchestrator/judge/judge.h"
 #include "orchestrator/run/runner.h"
@@ -12,7 +13,8 @@ namespace assay {
 
 namespace asio = boost::asio;
 
-/// Makes every test that the searches ask for. A search whose node is gone stays open, and so do those of the same nodes behind it.
+/// Makes every test that the searches ask for. A search whose node is gone stays open, and so do those of the same
+/// nodes behind it.
 asio::awaitable<void> Runner::localise() {
   if (plan_.searches.empty()) co_return;
   searches_.emplace(plan_, judge(plan_, "", memory_, evidence_).results, memory_);

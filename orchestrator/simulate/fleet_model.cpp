@@ -13,10 +13,10 @@
 namespace assay {
 namespace {
 
-constexpr double kMargin = 0.04;        // of healthy nodes beyond their limit
-constexpr double kGuardShares = 1.2;    // and beyond the guard band of the instrument
-constexpr double kSampleSpread = 0.003; // relative, between samples of one subject
-constexpr double kFreeReference = 1e6;  // of a metric that others refer to and nothing limits
+constexpr double kMargin = 0.04;         // of healthy nodes beyond their limit
+constexpr double kGuardShares = 1.2;     // and beyond the guard band of the instrument
+constexpr double kSampleSpread = 0.003;  // relative, between samples of one subject
+constexpr double kFreeReference = 1e6;   // of a metric that others refer to and nothing limits
 
 /// The moment that every line of a made-up record has: no clock ran. Before any run that there can have been.
 constexpr std::chrono::system_clock::time_point kNever{std::chrono::seconds(946'684'800)};  // 2000-01-01
@@ -37,10 +37,14 @@ Value meeting(const Demand& demand) {
   return demand.at_least ? *demand.at_least : *demand.at_most;
 }
 
-bool is_of_itself(const Limit& limit) { return is_of_others(limit.reference) || limit.reference == Reference::best_sample; }
+bool is_of_itself(const Limit& limit) {
+  return is_of_others(limit.reference) || limit.reference == Reference::best_sample;
+}
 
 /// What `nodes` healthy nodes show together.
-double centre_on(const Quantity& quantity, std::size_t nodes) { return quantity.by_nodes ? quantity.centre * static_cast<double>(nodes) : quantity.centre; }
+double centre_on(const Quantity& quantity, std::size_t nodes) {
+  return quantity.by_nodes ? quantity.centre * static_cast<double>(nodes) : quantity.centre;
+}
 
 bool is_of(const Quantity& quantity, const std::string& metric, const Requirement& requirement) {
   return quantity.metric == metric && quantity.at == requirement.at && quantity.scope == requirement.scope;
@@ -54,10 +58,18 @@ FleetModel::FleetModel(const Plan& plan) : plan_(plan), simulation_(*plan.simula
   for (const auto& [name, probe] : plan.probes) {
     const Description& said = probe.description;
     Instrument& instrument = instruments_[name];
-    for (const auto& metric : said.metrics) instrument.metrics.push_back({.name = metric.name, .unit = metric.unit, .meaning = metric.meaning, .instrument = metric.instrument});
-    for (const auto& condition : said.conditions) instrument.conditions.push_back({.name = condition.name, .meaning = condition.meaning});
-    instrument.spec = {.name = said.name, .revision = said.revision, .measures = said.measures, .method = said.method, .source = said.source,
-                       .metrics = instrument.metrics, .conditions = instrument.conditions};
+    for (const auto& metric : said.metrics)
+      instrument.metrics.push_back(
+          {.name = metric.name, .unit = metric.unit, .meaning = metric.meaning, .instrument = metric.instrument});
+    for (const auto& condition : said.conditions)
+      instrument.conditions.push_back({.name = condition.name, .meaning = condition.meaning});
+    instrument.spec = {.name = said.name,
+                       .revision = said.revision,
+                       .measures = said.measures,
+                       .method = said.method,
+                       .source = said.source,
+                       .metrics = instrument.metrics,
+                       .conditions = instrument.conditions};
   }
   for (const auto& step : plan.steps) {
     steps_.emplace(step.id, &step);
@@ -75,7 +87,8 @@ FleetModel::Recipe FleetModel::recipe_of(const Step& step) const {
   std::vector<const Requirement*> requirements;
   for (const auto& id : step.requirements) requirements.push_back(plan_.requirement(id));
   // Those that refer to another metric come last, when that one is known.
-  std::ranges::stable_partition(requirements, [](const Requirement* one) { return one->limit.reference != Reference::metric; });
+  std::ranges::stable_partition(requirements,
+                                [](const Requirement* one) { return one->limit.reference != Reference::metric; });
   for (const Requirement* requirement : requirements) {
     add_limits(recipe, *requirement);
     for (const auto& demand : requirement->conditions) {
@@ -91,12 +104,18 @@ FleetModel::Recipe FleetModel::recipe_of(const Step& step) const {
 void FleetModel::add_limits(Recipe& recipe, const Requirement& requirement) const {
   const auto& probe = plan_.probes.at(requirement.probe).description;
   const auto quantity_of = [&](const std::string& metric) -> Quantity& {
-    const auto found = std::ranges::find_if(recipe.quantities, [&](const Quantity& one) { return is_of(one, metric, requirement); });
+    const auto found =
+        std::ranges::find_if(recipe.quantities, [&](const Quantity& one) { return is_of(one, metric, requirement); });
     if (found != recipe.quantities.end()) return *found;
     const auto spread = simulation_.faults.spread.find(metric);
-    recipe.quantities.push_back({.metric = metric, .scope = requirement.scope, .at = requirement.at,
-                                 .lower_is_better = probe.metric(metric)->better == "lower", .low = std::nullopt, .high = std::nullopt,
-                                 .centre = kFreeReference, .spread = spread == simulation_.faults.spread.end() ? kDefaultSpread : spread->second,
+    recipe.quantities.push_back({.metric = metric,
+                                 .scope = requirement.scope,
+                                 .at = requirement.at,
+                                 .lower_is_better = probe.metric(metric)->better == "lower",
+                                 .low = std::nullopt,
+                                 .high = std::nullopt,
+                                 .centre = kFreeReference,
+                                 .spread = spread == simulation_.faults.spread.end() ? kDefaultSpread : spread->second,
                                  .spread_key = metric});
     return recipe.quantities.back();
   };
@@ -113,7 +132,8 @@ void FleetModel::add_limits(Recipe& recipe, const Requirement& requirement) cons
   Quantity& quantity = quantity_of(requirement.metric);
   quantity.samples = std::max(quantity.samples, requirement.repeat_n);
   quantity.by_nodes = quantity.by_nodes || limit.reference == Reference::smallest_group_by_nodes;
-  // What is held against itself or its fleet has no place of its own, and leaves that to limits in units, if there are any.
+  // What is held against itself or its fleet has no place of its own, and leaves that to limits in units, if there are
+  // any.
   if (is_of_itself(limit)) return;
   if (limit.at_least) quantity.low = std::max(quantity.low.value_or(*limit.at_least * unit), *limit.at_least * unit);
   if (limit.at_most) quantity.high = std::min(quantity.high.value_or(*limit.at_most * unit), *limit.at_most * unit);
@@ -122,7 +142,8 @@ void FleetModel::add_limits(Recipe& recipe, const Requirement& requirement) cons
   quantity.centre = centre_of(quantity, kMargin + kGuardShares * guard);
 }
 
-double FleetModel::share_left(const std::vector<std::string>& nodes, const std::string& metric, const std::string& occasion, bool named_only) const {
+double FleetModel::share_left(const std::vector<std::string>& nodes, const std::string& metric,
+                              const std::string& occasion, bool named_only) const {
   double left = 1;
   for (const auto& node : nodes) {
     const auto faults = faults_of_.find(node);
@@ -138,7 +159,8 @@ double FleetModel::share_left(const std::vector<std::string>& nodes, const std::
   return left;
 }
 
-double FleetModel::value_of(const Quantity& quantity, const std::vector<std::string>& nodes, const std::string& occasion, double healthy) const {
+double FleetModel::value_of(const Quantity& quantity, const std::vector<std::string>& nodes,
+                            const std::string& occasion, double healthy) const {
   // A count of errors that is 0 has no share to lose: only a fault that names it makes one.
   if (quantity.centre == 0) return share_left(nodes, quantity.metric, occasion, true) < 1 ? 1 : 0;
   const double left = share_left(nodes, quantity.metric, occasion, false);
@@ -151,22 +173,31 @@ std::string FleetModel::record(const Step& step, int attempt, std::size_t rank) 
   const std::string occasion = fmt::format("{}.{}", step.id, attempt);
   std::ostringstream out;
   Recorder recorder(out, instruments_.at(step.probe).spec,
-                    {.probe = step.probe, .revision = instruments_.at(step.probe).spec.revision, .parameters = parameters_of(plan_.site, step, rank),
-                     .rank = static_cast<int>(rank), .world = static_cast<int>(step.nodes.size()), .host = {{"name", node}, {kSimulated, true}}},
+                    {.probe = step.probe,
+                     .revision = instruments_.at(step.probe).spec.revision,
+                     .parameters = parameters_of(plan_.site, step, rank),
+                     .rank = static_cast<int>(rank),
+                     .world = static_cast<int>(step.nodes.size()),
+                     .host = {{"name", node}, {kSimulated, true}}},
                     [] { return kNever; });
   for (const auto& quantity : recipe.quantities) {
     const bool together = is_together(quantity.scope);
     if (rank > 0 && together) continue;
     const auto designed = plan_.profile.per_node.find(quantity.scope);
-    const int subjects = together || quantity.scope == "node" || designed == plan_.profile.per_node.end() ? 1 : designed->second;
+    const int subjects =
+        together || quantity.scope == "node" || designed == plan_.profile.per_node.end() ? 1 : designed->second;
     for (int i = 0; i < subjects; ++i) {
-      const std::string id = together ? step.id : quantity.scope == "node" ? node : fmt::format("{}-{}{}", node, quantity.scope, i);
+      const std::string id = together                   ? step.id
+                             : quantity.scope == "node" ? node
+                                                        : fmt::format("{}-{}{}", node, quantity.scope, i);
       Dice own(simulation_.seed, {"spread", id, quantity.spread_key});
       Dice noise(simulation_.seed, {"noise", occasion, id, quantity.metric});
       const double healthy = centre_on(quantity, step.nodes.size()) * (1 + quantity.spread * own.normal());
-      const double value = value_of(quantity, together ? step.nodes : std::vector<std::string>{node}, occasion, healthy);
+      const double value =
+          value_of(quantity, together ? step.nodes : std::vector<std::string>{node}, occasion, healthy);
       Sampling sampling{.samples = {}, .warmup = {}, .stopped = "fixed"};
-      for (int n = 0; n < quantity.samples; ++n) sampling.samples.push_back(value * (1 + kSampleSpread * noise.normal()));
+      for (int n = 0; n < quantity.samples; ++n)
+        sampling.samples.push_back(value * (1 + kSampleSpread * noise.normal()));
       recorder.measurement(quantity.metric, sampling, {.kind = quantity.scope, .id = id}, quantity.at);
     }
   }
@@ -175,9 +206,11 @@ std::string FleetModel::record(const Step& step, int attempt, std::size_t rank) 
   return out.str();
 }
 
-bool FleetModel::falls_short(const Step& step, const Requirement& requirement, const std::vector<std::string>& nodes, const std::string& occasion) const {
+bool FleetModel::falls_short(const Step& step, const Requirement& requirement, const std::vector<std::string>& nodes,
+                             const std::string& occasion) const {
   const Recipe& recipe = recipes_.at(step.requirements.front());
-  const auto quantity = std::ranges::find_if(recipe.quantities, [&](const Quantity& one) { return is_of(one, requirement.metric, requirement); });
+  const auto quantity = std::ranges::find_if(
+      recipe.quantities, [&](const Quantity& one) { return is_of(one, requirement.metric, requirement); });
   Dice noise(simulation_.seed, {"test", occasion, quantity->metric});
   const double centre = centre_on(*quantity, nodes.size());
   const double value = value_of(*quantity, nodes, occasion, centre * (1 + quantity->spread * noise.normal()));

@@ -1,5 +1,5 @@
-// fleet_model: what simulated nodes would measure: values that meet the plan's limits with a margin, spread between nodes, and
-// lowered by faults.
+// fleet_model: what simulated nodes would measure: values that meet the plan's limits with a margin, spread between
+// nodes, and lowered by faults.
 #pragma once
 
 #include <map>
@@ -20,12 +20,13 @@ struct Quantity {
   std::string metric, scope;
   Values at;
   bool lower_is_better = false;
-  std::optional<double> low, high;  ///< limits in force, in the metric's unit; none where only shares of a fleet or best sample are demanded
-  double centre = 0;                ///< of healthy nodes
-  double spread = 0;                ///< relative standard deviation between them
-  std::string spread_key;           ///< metrics of one key are high or low together, so that their ratio is steady
+  std::optional<double> low,
+      high;  ///< limits in force, in the metric's unit; none where only shares of a fleet or best sample are demanded
+  double centre = 0;       ///< of healthy nodes
+  double spread = 0;       ///< relative standard deviation between them
+  std::string spread_key;  ///< metrics of one key are high or low together, so that their ratio is steady
   int samples = 1;
-  bool by_nodes = false;            ///< grows with the nodes that work together
+  bool by_nodes = false;  ///< grows with the nodes that work together
 };
 
 /// A condition that was demanded, with a value that meets it.
@@ -34,8 +35,8 @@ struct MetCondition {
   Value value;
 };
 
-/// The model of one plan, which must outlive it and have a simulation. The same plan gives the same numbers, in whatever order they
-/// are asked for.
+/// The model of one plan, which must outlive it and have a simulation. The same plan gives the same numbers, in
+/// whatever order they are asked for.
 class FleetModel {
  public:
   explicit FleetModel(const Plan& plan);
@@ -49,7 +50,8 @@ class FleetModel {
   /// What rank `rank` of an attempt prints: a record whose host says that it is simulated.
   [[nodiscard]] std::string record(const Step& step, int attempt, std::size_t rank) const;
   /// Whether `nodes` together would miss the limit of `requirement`; `occasion` tells tests apart.
-  [[nodiscard]] bool falls_short(const Step& step, const Requirement& requirement, const std::vector<std::string>& nodes, const std::string& occasion) const;
+  [[nodiscard]] bool falls_short(const Step& step, const Requirement& requirement,
+                                 const std::vector<std::string>& nodes, const std::string& occasion) const;
 
  private:
   /// What the probe of a step records.
@@ -66,16 +68,18 @@ class FleetModel {
 
   [[nodiscard]] Recipe recipe_of(const Step& step) const;
   void add_limits(Recipe& recipe, const Requirement& requirement) const;
-  [[nodiscard]] double share_left(const std::vector<std::string>& nodes, const std::string& metric, const std::string& occasion, bool named_only) const;
-  [[nodiscard]] double value_of(const Quantity& quantity, const std::vector<std::string>& nodes, const std::string& occasion, double healthy) const;
+  [[nodiscard]] double share_left(const std::vector<std::string>& nodes, const std::string& metric,
+                                  const std::string& occasion, bool named_only) const;
+  [[nodiscard]] double value_of(const Quantity& quantity, const std::vector<std::string>& nodes,
+                                const std::string& occasion, double healthy) const;
 
   const Plan& plan_;
   const Simulation& simulation_;
   std::unordered_map<std::string_view, const Step*> steps_;
   std::map<std::string, std::vector<const SimulatedFault*>> faults_of_;  ///< by their first node
   std::set<std::string> dead_;
-  std::map<std::string, Instrument> instruments_;                        ///< by probe
-  std::map<std::string, Recipe> recipes_;                                ///< by a step's first requirement, which has one place only
+  std::map<std::string, Instrument> instruments_;  ///< by probe
+  std::map<std::string, Recipe> recipes_;          ///< by a step's first requirement, which has one place only
 };
 
 }  // namespace assay

@@ -20,14 +20,16 @@ namespace {
 constexpr std::chrono::system_clock::time_point kBegin{std::chrono::seconds(946'684'800)};  // 2000-01-01
 
 std::string moment(double after_s) {
-  return utc_text(kBegin + std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(after_s)));
+  return utc_text(
+      kBegin + std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(after_s)));
 }
 
-/// Carries the steps out one after another, in the plan's order: each node takes its steps in that order, so the moment when all nodes
-/// of a step are free is known when its turn comes.
+/// Carries the steps out one after another, in the plan's order: each node takes its steps in that order, so the moment
+/// when all nodes of a step are free is known when its turn comes.
 class VirtualRun {
  public:
-  VirtualRun(const Plan& plan, const std::string& plan_sha256) : plan_(plan), model_(plan), evidence_(simulated_evidence(plan)), lines_(true) {
+  VirtualRun(const Plan& plan, const std::string& plan_sha256)
+      : plan_(plan), model_(plan), evidence_(simulated_evidence(plan)), lines_(true) {
     run_.journal.run_id = fmt::format("simulated-{}", plan.simulation->seed);
     run_.journal.plan_sha256 = plan_sha256;
     run_.journal.simulated = true;
@@ -39,7 +41,8 @@ class VirtualRun {
   SimulatedRun go() {
     for (const auto& node : plan_.site.nodes) meet(node.name);
     for (const auto& step : plan_.steps) {
-      if (std::ranges::none_of(step.nodes, [&](const std::string& node) { return model_.is_dead(node); })) perform(step);
+      if (std::ranges::none_of(step.nodes, [&](const std::string& node) { return model_.is_dead(node); }))
+        perform(step);
     }
     run_.journal.end = moment(run_.duration_s);
     run_.journal.finished = true;
@@ -82,11 +85,19 @@ class VirtualRun {
   }
 
   Attempt attempt(const Step& step, int number, double begin, double end) {
-    Attempt attempt{.step = step.id, .number = number, .node = step.nodes.front(), .outcome = "exited", .reason = "", .begin = moment(begin),
-                    .end = moment(end), .evidence = {}};
+    Attempt attempt{.step = step.id,
+                    .number = number,
+                    .node = step.nodes.front(),
+                    .outcome = "exited",
+                    .reason = "",
+                    .begin = moment(begin),
+                    .end = moment(end),
+                    .evidence = {}};
     for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
       const std::string bytes = model_.record(step, number, rank);
-      attempt.evidence.push_back({.path = record_path(step.id, number, static_cast<int>(rank)), .sha256 = sha256(bytes), .bytes = bytes.size()});
+      attempt.evidence.push_back({.path = record_path(step.id, number, static_cast<int>(rank)),
+                                  .sha256 = sha256(bytes),
+                                  .bytes = bytes.size()});
     }
     run_.journal_text += lines_.attempt_begin(attempt.begin, step.id, number, attempt.node);
     run_.journal_text += lines_.attempt_end(attempt.end, attempt);
@@ -119,9 +130,13 @@ Site simulated_site(const FleetShape& shape) {
   Site site{.name = kSimulated, .known_hosts = "", .nodes = {}};
   for (std::size_t i = 0; i < shape.nodes; ++i) {
     const std::string name = fmt::format("n{:05}", i);
-    site.nodes.push_back({.name = name, .launcher = Launcher::ssh, .address = name, .directory = kDefaultDirectory,
+    site.nodes.push_back({.name = name,
+                          .launcher = Launcher::ssh,
+                          .address = name,
+                          .directory = kDefaultDirectory,
                           .rack = shape.per_rack == 0 ? "" : fmt::format("r{:04}", i / shape.per_rack),
-                          .leaf = shape.per_leaf == 0 ? "" : fmt::format("l{:04}", i / shape.per_leaf), .rendezvous = name});
+                          .leaf = shape.per_leaf == 0 ? "" : fmt::format("l{:04}", i / shape.per_leaf),
+                          .rendezvous = name});
   }
   return site;
 }
@@ -142,10 +157,13 @@ EvidenceReader simulated_evidence(const Plan& plan) {
     const auto first = std::from_chars(file.path.data() + end_of_step + 1, end, number);
     if (first.ec != std::errc{} || first.ptr == end) return std::unexpected(odd);
     const auto second = std::from_chars(first.ptr + 1, end, rank);
-    if (second.ec != std::errc{} || rank >= step->nodes.size() || record_path(step->id, number, static_cast<int>(rank)) != file.path) return std::unexpected(odd);
+    if (second.ec != std::errc{} || rank >= step->nodes.size() ||
+        record_path(step->id, number, static_cast<int>(rank)) != file.path)
+      return std::unexpected(odd);
     std::string bytes = model->record(*step, number, rank);
     if (bytes.size() != file.bytes || sha256(bytes) != file.sha256) {
-      return std::unexpected(InputError{file.path, "is not the record that was journalled", "plan.json or journal.jsonl was changed after the simulation"});
+      return std::unexpected(InputError{file.path, "is not the record that was journalled",
+                                        "plan.json or journal.jsonl was changed after the simulation"});
     }
     return bytes;
   };

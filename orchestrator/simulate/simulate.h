@@ -1,5 +1,5 @@
-// simulate: a run that never was: records made up from a seed and a list of faults, in virtual time, for rehearsal and for
-// planning of capacity. Whatever it gives says that it is a simulation.
+// simulate: a run that never was: records made up from a seed and a list of faults, in virtual time, for rehearsal and
+// for planning of capacity. Whatever it gives says that it is a simulation.
 #pragma once
 
 #include <set>
@@ -24,8 +24,8 @@ struct FleetShape {
 /// A site of made-up nodes "n00000", "n00001", …, named "simulated".
 Site simulated_site(const FleetShape& shape);
 
-/// Evidence of a plan that has a simulation: each record is made up again when it is asked for, the same bytes for the same
-/// plan. `plan` must outlive it.
+/// Evidence of a plan that has a simulation: each record is made up again when it is asked for, the same bytes for the
+/// same plan. `plan` must outlive it.
 EvidenceReader simulated_evidence(const Plan& plan);
 
 /// A run as it would have been: the journal as read back, its text, and when the last step ended in virtual time.
@@ -35,39 +35,40 @@ struct SimulatedRun {
   double duration_s = 0;
 };
 
-/// Carries `plan`, which must have a simulation, out in virtual time: each node one step at a time, steps of several nodes when
-/// all of them are free, each as long as its probe typically takes; dead nodes do not answer. Requirements relative to
-/// the fleet's median get one look.
+/// Carries `plan`, which must have a simulation, out in virtual time: each node one step at a time, steps of several
+/// nodes when all of them are free, each as long as its probe typically takes; dead nodes do not answer. Requirements
+/// relative to the fleet's median get one look.
 SimulatedRun simulate(const Plan& plan, const std::string& plan_sha256);
 
 /// A search for who is at fault in a group that fell short.
 struct Localisation {
   std::string requirement, step;
-  std::size_t budget = 0;            ///< as planned
-  std::vector<std::string> excluded; ///< nodes that were known to be bad before, and left out
-  std::vector<Peer> peers;           ///< that the search was among
+  std::size_t budget = 0;             ///< as planned
+  std::vector<std::string> excluded;  ///< nodes that were known to be bad before, and left out
+  std::vector<Peer> peers;            ///< that the search was among
   Finding finding;
-  std::size_t tests = 0, rounds = 0; ///< with the test that shows whether the group is good without those excluded
+  std::size_t tests = 0, rounds = 0;  ///< with the test that shows whether the group is good without those excluded
   double duration_s = 0;
 };
 
-/// One search for each step of a group or the cluster whose requirement fails, in plan order, each without the nodes that
-/// fail alone and those that an earlier search accused.
+/// One search for each step of a group or the cluster whose requirement fails, in plan order, each without the nodes
+/// that fail alone and those that an earlier search accused.
 std::vector<Localisation> localise_failures(const Plan& plan, const Verdict& verdict);
 
 /// What a simulation tells: how long, how many tests, and how much of what is wrong was found.
 struct SimulationSummary {
   std::size_t nodes = 0, requirements = 0, steps = 0, cells = 0, attempts = 0;
-  double duration_s = 0;           ///< expected, of the steps
-  double localisation_s = 0;       ///< expected, of the searches after them
+  double duration_s = 0;      ///< expected, of the steps
+  double localisation_s = 0;  ///< expected, of the searches after them
   std::size_t tests_budget = 0, tests = 0, rounds = 0;
   std::vector<std::string> found, missed, false_alarms;  ///< "node n00003", "link n00001 n00009", "dead n00004"
   std::vector<std::string> accusations;                  ///< suspect_words
-  std::string would_be;            ///< the verdict's reason
+  std::string would_be;                                  ///< the verdict's reason
 };
 
 /// Compares verdict and searches with the faults that the plan was given.
-SimulationSummary summarise(const Plan& plan, const SimulatedRun& run, const Verdict& verdict, const std::vector<Localisation>& searches);
+SimulationSummary summarise(const Plan& plan, const SimulatedRun& run, const Verdict& verdict,
+                            const std::vector<Localisation>& searches);
 
 /// The summary for people, "SIMULATION" first.
 std::string summary_text(const SimulationSummary& summary);

@@ -13,7 +13,10 @@ namespace {
 
 using nlohmann::json;
 
-bool is_bad(const Result& result) { return result.outcome == Outcome::fail || result.outcome == Outcome::conditional_fail || result.outcome == Outcome::error; }
+bool is_bad(const Result& result) {
+  return result.outcome == Outcome::fail || result.outcome == Outcome::conditional_fail ||
+         result.outcome == Outcome::error;
+}
 
 /// Puts one search through, with the model as the fleet.
 void search(const FleetModel& model, const Step& step, const Requirement& requirement, Localisation& localisation) {
@@ -23,7 +26,8 @@ void search(const FleetModel& model, const Step& step, const Requirement& requir
     return names;
   };
   const auto outcome_of = [&](const std::vector<std::string>& names) {
-    const bool bad = model.falls_short(step, requirement, names, fmt::format("{}.{}.{}", step.id, requirement.id, ++localisation.tests));
+    const bool bad = model.falls_short(step, requirement, names,
+                                       fmt::format("{}.{}.{}", step.id, requirement.id, ++localisation.tests));
     return bad ? TestOutcome::short_of_limit : TestOutcome::good;
   };
   if (!localisation.excluded.empty()) {
@@ -85,10 +89,17 @@ std::vector<Localisation> localise_failures(const Plan& plan, const Verdict& ver
   for (const auto& result : verdict.results) {
     if ((result.subject.kind != "group" && result.subject.kind != "cluster") || !is_bad(result)) continue;
     const Step& step = *model.step(result.step);
-    Localisation one{.requirement = result.requirement, .step = step.id, .budget = test_budget(step.nodes.size()), .excluded = {}, .peers = {}, .finding = {}};
+    Localisation one{.requirement = result.requirement,
+                     .step = step.id,
+                     .budget = test_budget(step.nodes.size()),
+                     .excluded = {},
+                     .peers = {},
+                     .finding = {}};
     for (const auto& node : step.nodes) {
-      if (known.contains(node)) one.excluded.push_back(node);
-      else one.peers.push_back({.name = node, .leaf = leaves.at(node)});
+      if (known.contains(node))
+        one.excluded.push_back(node);
+      else
+        one.peers.push_back({.name = node, .leaf = leaves.at(node)});
     }
     if (one.peers.size() < 2) continue;
     search(model, step, *plan.requirement(result.requirement), one);
@@ -105,16 +116,26 @@ std::vector<Localisation> localise_failures(const Plan& plan, const Verdict& ver
   return all;
 }
 
-SimulationSummary summarise(const Plan& plan, const SimulatedRun& run, const Verdict& verdict, const std::vector<Localisation>& searches) {
-  SimulationSummary summary{.nodes = plan.site.nodes.size(), .requirements = plan.profile.requirements.size(), .steps = plan.steps.size(),
-                            .cells = plan.coverage.size(), .attempts = run.journal.attempts.size(), .duration_s = run.duration_s,
-                            .found = {}, .missed = {}, .false_alarms = {}, .accusations = {}, .would_be = verdict.reason};
+SimulationSummary summarise(const Plan& plan, const SimulatedRun& run, const Verdict& verdict,
+                            const std::vector<Localisation>& searches) {
+  SimulationSummary summary{.nodes = plan.site.nodes.size(),
+                            .requirements = plan.profile.requirements.size(),
+                            .steps = plan.steps.size(),
+                            .cells = plan.coverage.size(),
+                            .attempts = run.journal.attempts.size(),
+                            .duration_s = run.duration_s,
+                            .found = {},
+                            .missed = {},
+                            .false_alarms = {},
+                            .accusations = {},
+                            .would_be = verdict.reason};
   for (const auto& one : searches) {
     summary.tests_budget += one.budget;
     summary.tests += one.tests;
     summary.rounds += one.rounds;
     summary.localisation_s += one.duration_s;
-    for (const auto& suspect : one.finding.suspects) summary.accusations.push_back(fmt::format("{}: {}", one.requirement, suspect_words(suspect, one.peers)));
+    for (const auto& suspect : one.finding.suspects)
+      summary.accusations.push_back(fmt::format("{}: {}", one.requirement, suspect_words(suspect, one.peers)));
   }
   const Accused accused = accused_by(plan, verdict, searches);
   const Faults& faults = plan.simulation->faults;
@@ -128,18 +149,23 @@ SimulationSummary summarise(const Plan& plan, const SimulatedRun& run, const Ver
     const std::string name = link ? pair_name(fault.node, fault.other) : fault.node;
     (link ? bad_links : bad_nodes).insert(name);
     // A node with several bad links is rightly accused by itself.
-    const bool hit = link ? accused.pairs.contains(name) || accused.nodes.contains(fault.node) || accused.nodes.contains(fault.other) : accused.nodes.contains(name);
+    const bool hit =
+        link ? accused.pairs.contains(name) || accused.nodes.contains(fault.node) || accused.nodes.contains(fault.other)
+             : accused.nodes.contains(name);
     (hit ? summary.found : summary.missed).push_back((link ? "link " : "node ") + name);
   }
   const auto end_of_link = [&](const std::string& node) {
-    return std::ranges::any_of(faults.faults, [&](const SimulatedFault& fault) { return !fault.other.empty() && (fault.node == node || fault.other == node); });
+    return std::ranges::any_of(faults.faults, [&](const SimulatedFault& fault) {
+      return !fault.other.empty() && (fault.node == node || fault.other == node);
+    });
   };
   for (const auto& node : accused.nodes) {
     if (!bad_nodes.contains(node) && !end_of_link(node)) summary.false_alarms.push_back("node " + node);
   }
   for (const auto& pair : accused.pairs) {
     const auto space = pair.find(' ');
-    if (!bad_links.contains(pair) && !bad_nodes.contains(pair.substr(0, space)) && !bad_nodes.contains(pair.substr(space + 1))) {
+    if (!bad_links.contains(pair) && !bad_nodes.contains(pair.substr(0, space)) &&
+        !bad_nodes.contains(pair.substr(space + 1))) {
       summary.false_alarms.push_back("link " + pair);
     }
   }
@@ -148,13 +174,18 @@ SimulationSummary summarise(const Plan& plan, const SimulatedRun& run, const Ver
 
 std::string summary_text(const SimulationSummary& summary) {
   std::string text = "SIMULATION: nothing was measured\n";
-  text += fmt::format("{} nodes, {} requirements, {} steps, {} cells, {} attempts\n", summary.nodes, summary.requirements, summary.steps, summary.cells, summary.attempts);
-  text += fmt::format("expected duration  {}, and {} to localise\n", duration(summary.duration_s), duration(summary.localisation_s));
-  text += fmt::format("tests to localise  {} in {} rounds, of {} that the budget has\n", summary.tests, summary.rounds, summary.tests_budget);
-  text += fmt::format("faults             {} found, {} missed, {} false alarms\n", summary.found.size(), summary.missed.size(), summary.false_alarms.size());
+  text += fmt::format("{} nodes, {} requirements, {} steps, {} cells, {} attempts\n", summary.nodes,
+                      summary.requirements, summary.steps, summary.cells, summary.attempts);
+  text += fmt::format("expected duration  {}, and {} to localise\n", duration(summary.duration_s),
+                      duration(summary.localisation_s));
+  text += fmt::format("tests to localise  {} in {} rounds, of {} that the budget has\n", summary.tests, summary.rounds,
+                      summary.tests_budget);
+  text += fmt::format("faults             {} found, {} missed, {} false alarms\n", summary.found.size(),
+                      summary.missed.size(), summary.false_alarms.size());
   constexpr std::size_t kMostLines = 20;
   const auto list = [&](const char* word, const std::vector<std::string>& lines) {
-    for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) text += fmt::format("  {:<12} {}\n", word, lines[i]);
+    for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i)
+      text += fmt::format("  {:<12} {}\n", word, lines[i]);
     if (lines.size() > kMostLines) text += fmt::format("  {:<12} and {} more\n", word, lines.size() - kMostLines);
   };
   list("found", summary.found);
@@ -165,10 +196,22 @@ std::string summary_text(const SimulationSummary& summary) {
 }
 
 json to_json(const SimulationSummary& summary) {
-  return {{"schema", "assay.simulation/1"}, {"kind_of_run", kSimulated}, {"nodes", summary.nodes}, {"requirements", summary.requirements},
-          {"steps", summary.steps}, {"cells", summary.cells}, {"attempts", summary.attempts}, {"duration_s", summary.duration_s},
-          {"localisation_s", summary.localisation_s}, {"tests_budget", summary.tests_budget}, {"tests", summary.tests}, {"rounds", summary.rounds},
-          {"found", summary.found}, {"missed", summary.missed}, {"false_alarms", summary.false_alarms}, {"accusations", summary.accusations},
+  return {{"schema", "assay.simulation/1"},
+          {"kind_of_run", kSimulated},
+          {"nodes", summary.nodes},
+          {"requirements", summary.requirements},
+          {"steps", summary.steps},
+          {"cells", summary.cells},
+          {"attempts", summary.attempts},
+          {"duration_s", summary.duration_s},
+          {"localisation_s", summary.localisation_s},
+          {"tests_budget", summary.tests_budget},
+          {"tests", summary.tests},
+          {"rounds", summary.rounds},
+          {"found", summary.found},
+          {"missed", summary.missed},
+          {"false_alarms", summary.false_alarms},
+          {"accusations", summary.accusations},
           {"would_be", summary.would_be}};
 }
 

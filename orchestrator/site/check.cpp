@@ -15,10 +15,12 @@ namespace assay {
 namespace {
 
 /// Of a host: what two machines of one kind share. Its name and boot are its own.
-constexpr std::array<std::string_view, 9> kHostFacts = {"kernel", "machine", "cpu_model", "cpus", "cores", "sockets", "numa_nodes", "memory", "hypervisor"};
+constexpr std::array<std::string_view, 9> kHostFacts = {"kernel",  "machine",    "cpu_model", "cpus",      "cores",
+                                                        "sockets", "numa_nodes", "memory",    "hypervisor"};
 /// Of an inventory: what belongs to the one machine, or to a slot of it.
-constexpr std::array<std::string_view, 12> kOwn = {"serial", "product_serial", "mac_address", "pci_address", "numa_node", "rdma_device", "nvml_library", "uuid",
-                                                   "load_others", "load_steal", "kernel", "link"};
+constexpr std::array<std::string_view, 12> kOwn = {"serial",      "product_serial", "mac_address",  "pci_address",
+                                                   "numa_node",   "rdma_device",    "nvml_library", "uuid",
+                                                   "load_others", "load_steal",     "kernel",       "link"};
 /// Metrics of an inventory that a kernel or a power state moves by itself.
 constexpr std::array<std::string_view, 3> kMoving = {"pcie_rate", "pcie_degraded_links", "memory_total"};
 constexpr double kGiB = 1024.0 * 1024 * 1024;
@@ -95,12 +97,16 @@ std::map<std::string, std::string> facts_of(const nlohmann::json& host, const Re
   }
   if (inventory == nullptr) return facts;
   std::map<std::string, std::multiset<std::string>> parts;
-  const auto name_of = [](const Subject& subject, const std::string& name) { return subject.kind == "node" ? name : subject.kind + " " + name; };
+  const auto name_of = [](const Subject& subject, const std::string& name) {
+    return subject.kind == "node" ? name : subject.kind + " " + name;
+  };
   for (const auto& condition : inventory->conditions) {
-    if (!is_one_of(condition.name, kOwn)) parts[name_of(condition.subject, condition.name)].insert(text_of(condition.value));
+    if (!is_one_of(condition.name, kOwn))
+      parts[name_of(condition.subject, condition.name)].insert(text_of(condition.value));
   }
   for (const auto& measurement : inventory->measurements) {
-    if (!is_one_of(measurement.metric, kMoving)) parts[name_of(measurement.subject, measurement.metric)].insert(text_of(measurement));
+    if (!is_one_of(measurement.metric, kMoving))
+      parts[name_of(measurement.subject, measurement.metric)].insert(text_of(measurement));
   }
   for (const auto& [name, values] : parts) facts.emplace(name, counted(values));
   return facts;
@@ -123,13 +129,15 @@ SiteCheck compare_nodes(const std::vector<NodeAnswer>& answers) {
     if (!answer.reason.empty()) check.partial.push_back(answer);
     there.push_back(&answer);
     for (const auto& [name, value] : answer.facts) names.insert(name);
-    if (answer.clock_offset_s && std::abs(*answer.clock_offset_s) > kClockTolerance_s) check.clocks[answer.node] = *answer.clock_offset_s;
+    if (answer.clock_offset_s && std::abs(*answer.clock_offset_s) > kClockTolerance_s)
+      check.clocks[answer.node] = *answer.clock_offset_s;
   }
   for (const auto& name : names) {
     Difference difference{.fact = name, .usual = usual_value(name, there)};
     for (const auto* answer : there) {
       const std::string value = value_in(*answer, name);
-      if (difference.usual.empty() || !same_value(name, value, difference.usual)) difference.others[answer->node] = value;
+      if (difference.usual.empty() || !same_value(name, value, difference.usual))
+        difference.others[answer->node] = value;
     }
     if (difference.others.empty()) {
       check.same[name] = difference.usual;
@@ -142,24 +150,30 @@ SiteCheck compare_nodes(const std::vector<NodeAnswer>& answers) {
 
 std::string check_text(const SiteCheck& check) {
   std::string text;
-  for (const auto& one : check.unreachable) text += fmt::format("{}: not reached ({}): {}\n", one.node, one.kind, one.reason);
+  for (const auto& one : check.unreachable)
+    text += fmt::format("{}: not reached ({}): {}\n", one.node, one.kind, one.reason);
   for (const auto& one : check.partial) text += fmt::format("{}: {}\n", one.node, one.reason);
   for (const auto& difference : check.differences) {
     for (const auto& [node, value] : difference.others) {
-      text += difference.usual.empty() ? fmt::format("{}: {} is {}; no value is that of most\n", node, difference.fact, value)
-                                       : fmt::format("{}: {} is {}, elsewhere {}\n", node, difference.fact, value, difference.usual);
+      text += difference.usual.empty()
+                  ? fmt::format("{}: {} is {}; no value is that of most\n", node, difference.fact, value)
+                  : fmt::format("{}: {} is {}, elsewhere {}\n", node, difference.fact, value, difference.usual);
     }
   }
-  for (const auto& [node, offset] : check.clocks) text += fmt::format("{}: its clock is {} by at least {:.1f} s\n", node, offset > 0 ? "ahead" : "behind", std::abs(offset));
+  for (const auto& [node, offset] : check.clocks)
+    text += fmt::format("{}: its clock is {} by at least {:.1f} s\n", node, offset > 0 ? "ahead" : "behind",
+                        std::abs(offset));
   const std::size_t reached = check.nodes - check.unreachable.size();
-  return text + fmt::format("{} of {} nodes reached; {} facts are the same, {} differ\n", reached, check.nodes, check.same.size(),
-                            check.differences.size() + (check.clocks.empty() ? 0 : 1));
+  return text + fmt::format("{} of {} nodes reached; {} facts are the same, {} differ\n", reached, check.nodes,
+                            check.same.size(), check.differences.size() + (check.clocks.empty() ? 0 : 1));
 }
 
 nlohmann::ordered_json check_document(const SiteCheck& check) {
   using nlohmann::ordered_json;
-  ordered_json unreachable = ordered_json::array(), partial = ordered_json::array(), differences = ordered_json::array();
-  for (const auto& one : check.unreachable) unreachable.push_back({{"node", one.node}, {"kind", one.kind}, {"reason", one.reason}});
+  ordered_json unreachable = ordered_json::array(), partial = ordered_json::array(),
+               differences = ordered_json::array();
+  for (const auto& one : check.unreachable)
+    unreachable.push_back({{"node", one.node}, {"kind", one.kind}, {"reason", one.reason}});
   for (const auto& one : check.partial) partial.push_back({{"node", one.node}, {"reason", one.reason}});
   for (const auto& one : check.differences) {
     ordered_json entry = {{"fact", one.fact}};
@@ -167,8 +181,13 @@ nlohmann::ordered_json check_document(const SiteCheck& check) {
     entry["nodes"] = one.others;
     differences.push_back(std::move(entry));
   }
-  return {{"schema", "assay.site-check/1"}, {"nodes", check.nodes}, {"unreachable", unreachable}, {"partial", partial}, {"same", check.same},
-          {"differences", differences}, {"clock_offset_s", check.clocks}};
+  return {{"schema", "assay.site-check/1"},
+          {"nodes", check.nodes},
+          {"unreachable", unreachable},
+          {"partial", partial},
+          {"same", check.same},
+          {"differences", differences},
+          {"clock_offset_s", check.clocks}};
 }
 
 }  // namespace assay

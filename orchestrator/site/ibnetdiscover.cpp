@@ -90,7 +90,9 @@ bool read_element(const std::string& line, std::size_t number, std::string& curr
   const auto description = cursor.between('"', '"');
   if (!description) return false;
   current = *identity;
-  return fabric.elements.emplace(current, Element{.description = *description, .ports = std::stoul(*ports), .line = number}).second;
+  return fabric.elements
+      .emplace(current, Element{.description = *description, .ports = std::stoul(*ports), .line = number})
+      .second;
 }
 
 /// '[1](guid) "S-…"[17](guid) # …'
@@ -102,13 +104,16 @@ bool read_link(const std::string& line, std::size_t number, const std::string& c
   cursor.blanks();
   const auto identity = cursor.between('"', '"');
   const auto other = cursor.between('[', ']');
-  if (current.empty() || !port || !Cursor(*port).number() || !identity || !is_identity(*identity) || !other || !Cursor(*other).number()) return false;
+  if (current.empty() || !port || !Cursor(*port).number() || !identity || !is_identity(*identity) || !other ||
+      !Cursor(*other).number())
+    return false;
   fabric.links.push_back({.from = current, .to = *identity, .from_port = *port, .to_port = *other, .line = number});
   return true;
 }
 
 std::expected<Fabric, InputError> read_fabric(std::string_view text, const std::string& where) {
-  constexpr std::array kPassedOver = {"vendid=", "devid=", "sysimgguid=", "switchguid=", "caguid=", "rtguid=", "Non-Chassis Nodes", "Chassis "};
+  constexpr std::array kPassedOver = {
+      "vendid=", "devid=", "sysimgguid=", "switchguid=", "caguid=", "rtguid=", "Non-Chassis Nodes", "Chassis "};
   Fabric fabric;
   std::string current, line;
   std::istringstream lines{std::string(text)};
@@ -118,11 +123,15 @@ std::expected<Fabric, InputError> read_fabric(std::string_view text, const std::
     if (std::ranges::any_of(kPassedOver, [&](const char* head) { return line.starts_with(head); })) continue;
     const bool element = line.starts_with("Switch") || line.starts_with("Ca") || line.starts_with("Rt");
     if (element ? read_element(line, number, current, fabric) : read_link(line, number, current, fabric)) continue;
-    return std::unexpected(InputError{fmt::format("{}: line {}", where, number), fmt::format("'{}' is not understood, or stands twice", printable(line.substr(0, 80))), kHint});
+    return std::unexpected(
+        InputError{fmt::format("{}: line {}", where, number),
+                   fmt::format("'{}' is not understood, or stands twice", printable(line.substr(0, 80))), kHint});
   }
   for (const auto& link : fabric.links) {
     if (fabric.elements.contains(link.to)) continue;
-    return std::unexpected(InputError{fmt::format("{}: line {}", where, link.line), fmt::format("leads to {}, which is not in the file", link.to), "the file is cut off"});
+    return std::unexpected(InputError{fmt::format("{}: line {}", where, link.line),
+                                      fmt::format("leads to {}, which is not in the file", link.to),
+                                      "the file is cut off"});
   }
   if (fabric.links.empty()) return std::unexpected(InputError{where, "has no link", kHint});
   return fabric;
@@ -131,9 +140,12 @@ std::expected<Fabric, InputError> read_fabric(std::string_view text, const std::
 /// "MF0;leaf1:MQM9700/U1" as leaf1; other characters than a site's names have become underscores.
 std::string plain_name(std::string name) {
   const auto semicolon = name.find(';');
-  if (const auto colon = name.find(':'); semicolon != std::string::npos && colon != std::string::npos && semicolon < colon) name = name.substr(semicolon + 1, colon - semicolon - 1);
+  if (const auto colon = name.find(':');
+      semicolon != std::string::npos && colon != std::string::npos && semicolon < colon)
+    name = name.substr(semicolon + 1, colon - semicolon - 1);
   constexpr std::size_t kLongest = 63;
-  std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '-' && c != '_' && c != ' '; }, '_');
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '-' && c != '_' && c != ' '; }, '_');
   return name.substr(0, kLongest);
 }
 
@@ -153,7 +165,9 @@ std::map<std::string, std::string> switch_names(const Fabric& fabric) {
 }
 
 bool is_device(const std::string& text) {
-  return !text.empty() && !text.starts_with("HCA-") && std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; });
+  return !text.empty() && !text.starts_with("HCA-") && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+  });
 }
 
 /// The site's node that a description begins with, with its domain or without; nullptr for a stranger.
@@ -164,7 +178,8 @@ const Node* node_in(const Site& site, const std::string& host) {
 
 }  // namespace
 
-std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view text, const std::string& where, const Site& site) {
+std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view text, const std::string& where,
+                                                                const Site& site) {
   const auto fabric = read_fabric(text, where);
   if (!fabric) return std::unexpected(fabric.error());
   const auto names = switch_names(*fabric);
@@ -183,14 +198,19 @@ std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view
     leaves.insert(link.to);
     const std::string device = blank == std::string::npos ? "" : adapter.description.substr(blank + 1);
     if (!is_device(device)) {
-      return std::unexpected(InputError{fmt::format("{}: line {}", where, adapter.line), fmt::format("'{}' tells no RDMA device", printable(adapter.description)),
+      return std::unexpected(InputError{fmt::format("{}: line {}", where, adapter.line),
+                                        fmt::format("'{}' tells no RDMA device", printable(adapter.description)),
                                         "rdma-ndd sets the description to the host's name and its device's"});
     }
-    topology.cables.push_back({.node = node->name, .port = adapter.ports > 1 ? device + "/" + link.from_port : device, .leaf = names.at(link.to), .switch_port = link.to_port,
+    topology.cables.push_back({.node = node->name,
+                               .port = adapter.ports > 1 ? device + "/" + link.from_port : device,
+                               .leaf = names.at(link.to),
+                               .switch_port = link.to_port,
                                .where = fmt::format("{}: line {}", where, link.line)});
   }
   for (const auto& link : fabric->links) {
-    if (leaves.contains(link.from) && link.to.starts_with("S-")) topology.spines[names.at(link.from)].push_back(names.at(link.to));
+    if (leaves.contains(link.from) && link.to.starts_with("S-"))
+      topology.spines[names.at(link.from)].push_back(names.at(link.to));
   }
   for (auto& [leaf, spines] : topology.spines) {
     std::ranges::sort(spines);

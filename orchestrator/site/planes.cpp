@@ -14,8 +14,12 @@ namespace {
 using nlohmann::json;
 
 /// The fields of a port, in words and in the struct.
-constexpr std::array<std::pair<const char*, std::string Port::*>, 6> kFields = {{{"interface", &Port::interface}, {"device", &Port::device}, {"address", &Port::address},
-                                                                                  {"rail", &Port::rail}, {"leaf", &Port::leaf}, {"switch_port", &Port::switch_port}}};
+constexpr std::array<std::pair<const char*, std::string Port::*>, 6> kFields = {{{"interface", &Port::interface},
+                                                                                 {"device", &Port::device},
+                                                                                 {"address", &Port::address},
+                                                                                 {"rail", &Port::rail},
+                                                                                 {"leaf", &Port::leaf},
+                                                                                 {"switch_port", &Port::switch_port}}};
 
 Port port_from(const json& entry) {
   Port port;
@@ -36,13 +40,19 @@ std::optional<InputError> check_ports(const std::vector<Port>& ports, const std:
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const auto& port = ports[i];
     const std::string there = fmt::format("{}[{}]", here, i);
-    if (port.interface.empty() && port.device.empty()) return InputError{there, "has neither interface nor device", "name the network interface, the RDMA device or both"};
+    if (port.interface.empty() && port.device.empty())
+      return InputError{there, "has neither interface nor device",
+                        "name the network interface, the RDMA device or both"};
     if (!rails.insert(port.rail).second) {
-      return InputError{there + ".rail", port.rail.empty() ? "is missing on two ports of the plane" : fmt::format("'{}' stands twice", port.rail),
-                        "ports of one node in one plane are told apart by their rail"};
+      return InputError{
+          there + ".rail",
+          port.rail.empty() ? "is missing on two ports of the plane" : fmt::format("'{}' stands twice", port.rail),
+          "ports of one node in one plane are told apart by their rail"};
     }
     for (const auto& [field, name] : {std::pair("interface", port.interface), std::pair("device", port.device)}) {
-      if (!name.empty() && !names.insert(fmt::format("{} {}", field, name)).second) return InputError{fmt::format("{}.{}", there, field), fmt::format("'{}' stands twice", name), "a port has one rail"};
+      if (!name.empty() && !names.insert(fmt::format("{} {}", field, name)).second)
+        return InputError{fmt::format("{}.{}", there, field), fmt::format("'{}' stands twice", name),
+                          "a port has one rail"};
     }
   }
   return std::nullopt;
@@ -55,7 +65,8 @@ std::expected<Planes, InputError> planes_from(const json& object, const std::str
   for (const auto& [plane, entries] : object.items()) {
     auto& ports = planes[plane];
     for (const auto& entry : entries) ports.push_back(port_from(entry));
-    if (auto problem = check_ports(ports, fmt::format("{}.planes.{}", here, plane))) return std::unexpected(std::move(*problem));
+    if (auto problem = check_ports(ports, fmt::format("{}.planes.{}", here, plane)))
+      return std::unexpected(std::move(*problem));
   }
   return planes;
 }

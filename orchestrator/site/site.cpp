@@ -22,13 +22,21 @@ constexpr const char* kSchema = "assay.site/1";
 constexpr Seconds kSlurmWait{120};
 constexpr const char* kBcastDirectory = "/tmp";
 
-constexpr std::array<std::pair<Launcher, const char*>, 4> kLaunchers = {{
-    {Launcher::local, "local"}, {Launcher::ssh, "ssh"}, {Launcher::slurm, "slurm"}, {Launcher::kubernetes, "kubernetes"}}};
+constexpr std::array<std::pair<Launcher, const char*>, 4> kLaunchers = {{{Launcher::local, "local"},
+                                                                         {Launcher::ssh, "ssh"},
+                                                                         {Launcher::slurm, "slurm"},
+                                                                         {Launcher::kubernetes, "kubernetes"}}};
 
 /// Fields of a node that only one launcher reads: elsewhere they would be ignored, which nobody who wrote them expects.
-constexpr std::array<std::pair<const char*, Launcher>, 9> kFieldsOf = {{
-    {"port", Launcher::ssh}, {"user", Launcher::ssh}, {"identity_file", Launcher::ssh}, {"host_key", Launcher::ssh}, {"jump", Launcher::ssh},
-    {"pod", Launcher::kubernetes}, {"namespace", Launcher::kubernetes}, {"container", Launcher::kubernetes}, {"context", Launcher::kubernetes}}};
+constexpr std::array<std::pair<const char*, Launcher>, 9> kFieldsOf = {{{"port", Launcher::ssh},
+                                                                        {"user", Launcher::ssh},
+                                                                        {"identity_file", Launcher::ssh},
+                                                                        {"host_key", Launcher::ssh},
+                                                                        {"jump", Launcher::ssh},
+                                                                        {"pod", Launcher::kubernetes},
+                                                                        {"namespace", Launcher::kubernetes},
+                                                                        {"container", Launcher::kubernetes},
+                                                                        {"context", Launcher::kubernetes}}};
 
 Launcher launcher_from(const json& word) {
   const auto found = std::ranges::find_if(kLaunchers, [&](const auto& one) { return word == one.second; });
@@ -36,8 +44,11 @@ Launcher launcher_from(const json& word) {
 }
 
 JumpHost jump_from(const json& entry) {
-  return {.address = entry.at("address"), .port = entry.value("port", 22), .user = entry.value("user", ""),
-          .identity_file = entry.value("identity_file", ""), .host_key = entry.value("host_key", "")};
+  return {.address = entry.at("address"),
+          .port = entry.value("port", 22),
+          .user = entry.value("user", ""),
+          .identity_file = entry.value("identity_file", ""),
+          .host_key = entry.value("host_key", "")};
 }
 
 Node node_from(const json& entry) {
@@ -66,37 +77,62 @@ Node node_from(const json& entry) {
 }
 
 SlurmOptions slurm_from(const json& entry) {
-  return {.partition = entry.value("partition", ""), .account = entry.value("account", ""), .qos = entry.value("qos", ""),
-          .reservation = entry.value("reservation", ""), .constraint = entry.value("constraint", ""), .time = entry.value("time", ""),
-          .gres = entry.value("gres", ""), .gpus_per_node = entry.value("gpus_per_node", 0), .agent = entry.value("agent", ""),
-          .bcast_directory = entry.value("bcast_directory", kBcastDirectory), .address = entry.value("address", ""),
-          .port = entry.value("port", 0), .wait = {entry.value("wait_s", kSlurmWait.count)}};
+  return {.partition = entry.value("partition", ""),
+          .account = entry.value("account", ""),
+          .qos = entry.value("qos", ""),
+          .reservation = entry.value("reservation", ""),
+          .constraint = entry.value("constraint", ""),
+          .time = entry.value("time", ""),
+          .gres = entry.value("gres", ""),
+          .gpus_per_node = entry.value("gpus_per_node", 0),
+          .agent = entry.value("agent", ""),
+          .bcast_directory = entry.value("bcast_directory", kBcastDirectory),
+          .address = entry.value("address", ""),
+          .port = entry.value("port", 0),
+          .wait = {entry.value("wait_s", kSlurmWait.count)}};
 }
 
 json to_json(const SlurmOptions& slurm) {
-  return {{"partition", slurm.partition}, {"account", slurm.account}, {"qos", slurm.qos}, {"reservation", slurm.reservation},
-          {"constraint", slurm.constraint}, {"time", slurm.time}, {"gres", slurm.gres}, {"gpus_per_node", slurm.gpus_per_node},
-          {"agent", slurm.agent}, {"bcast_directory", slurm.bcast_directory}, {"address", slurm.address}, {"port", slurm.port},
+  return {{"partition", slurm.partition},
+          {"account", slurm.account},
+          {"qos", slurm.qos},
+          {"reservation", slurm.reservation},
+          {"constraint", slurm.constraint},
+          {"time", slurm.time},
+          {"gres", slurm.gres},
+          {"gpus_per_node", slurm.gpus_per_node},
+          {"agent", slurm.agent},
+          {"bcast_directory", slurm.bcast_directory},
+          {"address", slurm.address},
+          {"port", slurm.port},
           {"wait_s", slurm.wait.count}};
 }
 
 /// The machine that an entry leads to, as far as its words tell.
 std::string machine_of(const Node& node) {
   switch (node.launcher) {
-    case Launcher::local: return "this machine";
-    case Launcher::slurm: return fmt::format("Slurm node {}", node.name);
-    case Launcher::kubernetes: return fmt::format("pod {} of namespace '{}' of context '{}'", node.pod, node.kube_namespace, node.context);
-    default: return fmt::format("{} port {}{}", node.address, node.port, node.jump ? " behind " + node.jump->address : "");
+    case Launcher::local:
+      return "this machine";
+    case Launcher::slurm:
+      return fmt::format("Slurm node {}", node.name);
+    case Launcher::kubernetes:
+      return fmt::format("pod {} of namespace '{}' of context '{}'", node.pod, node.kube_namespace, node.context);
+    default:
+      return fmt::format("{} port {}{}", node.address, node.port, node.jump ? " behind " + node.jump->address : "");
   }
 }
 
 /// Adds the addresses of the node's ports to `taken`, by who has them; what is wrong when another port has one.
-std::optional<InputError> take_addresses(const Node& node, const std::string& here, std::map<std::string, std::string>& taken) {
+std::optional<InputError> take_addresses(const Node& node, const std::string& here,
+                                         std::map<std::string, std::string>& taken) {
   for (const auto& [plane, ports] : node.planes) {
     for (std::size_t i = 0; i < ports.size(); ++i) {
       if (ports[i].address.empty()) continue;
       const auto [first, fresh] = taken.emplace(ports[i].address, fmt::format("node {}, plane {}", node.name, plane));
-      if (!fresh) return InputError{fmt::format("{}.planes.{}[{}].address", here, plane, i), fmt::format("'{}' is that of {}", ports[i].address, first->second), "every port has an address of its own"};
+      if (!fresh)
+        return InputError{fmt::format("{}.planes.{}[{}].address", here, plane, i),
+                          fmt::format("'{}' is that of {}", ports[i].address, first->second),
+                          "every port has an address of its own"};
     }
   }
   return std::nullopt;
@@ -108,7 +144,8 @@ std::optional<InputError> check_node(const json& entry, const Node& node, const 
     if (!entry.contains(field) || node.launcher == launcher) continue;
     // A document of our own tells these of a local node too, with their defaults.
     if (node.launcher == Launcher::local && launcher == Launcher::ssh && !node.jump) continue;
-    return InputError{fmt::format("{}.{}", here, field), fmt::format("means nothing to the launcher {}", to_string(node.launcher)),
+    return InputError{fmt::format("{}.{}", here, field),
+                      fmt::format("means nothing to the launcher {}", to_string(node.launcher)),
                       fmt::format("it is for nodes of launcher {}", to_string(launcher))};
   }
   if (node.directory.find("..") != std::string::npos) {
@@ -137,14 +174,20 @@ Site this_machine() {
   if (name.empty() || std::isalnum(static_cast<unsigned char>(name.front())) == 0) name = "localhost";
   return Site{.name = name,
               .known_hosts = "",
-              .nodes = {Node{.name = name, .launcher = Launcher::local, .address = name, .directory = kDefaultDirectory, .rendezvous = "127.0.0.1"}}};
+              .nodes = {Node{.name = name,
+                             .launcher = Launcher::local,
+                             .address = name,
+                             .directory = kDefaultDirectory,
+                             .rendezvous = "127.0.0.1"}}};
 }
 
 std::expected<Site, InputError> read_site(std::string_view text, const std::string& where) {
   const auto document = parse_json(text, where);
   if (!document) return std::unexpected(document.error());
   if (auto problem = check_schema(*document, "site.schema", where)) return std::unexpected(*problem);
-  Site site{.name = document->at("name"), .known_hosts = document->value("known_hosts", ""), .nodes = {},
+  Site site{.name = document->at("name"),
+            .known_hosts = document->value("known_hosts", ""),
+            .nodes = {},
             .slurm = slurm_from(document->value("slurm", json::object()))};
   if (const auto spines = document->find("spines"); spines != document->end()) site.spines = *spines;
   if (document->contains("power_cap_w")) site.power_cap_w = document->at("power_cap_w").get<double>();
@@ -156,11 +199,13 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
     const Node& node = site.nodes.back();
     const std::string here = fmt::format("{}: nodes[{}]", where, i);
     if (!names.insert(node.name).second) {
-      return std::unexpected(InputError{here + ".name", fmt::format("'{}' stands twice", node.name), "every node has a name of its own"});
+      return std::unexpected(
+          InputError{here + ".name", fmt::format("'{}' stands twice", node.name), "every node has a name of its own"});
     }
     const std::string machine = machine_of(node);
     if (!machines.insert(machine).second) {
-      return std::unexpected(InputError{here, fmt::format("{} stands twice, under two names", machine), "one machine measured twice would stand for two"});
+      return std::unexpected(InputError{here, fmt::format("{} stands twice, under two names", machine),
+                                        "one machine measured twice would stand for two"});
     }
     if (auto problem = check_node(document->at("nodes")[i], node, here)) return std::unexpected(std::move(*problem));
     auto planes = planes_from(document->at("nodes")[i].value("planes", json::object()), here);
@@ -175,23 +220,38 @@ json to_json(const Site& site) {
   json nodes = json::array();
   bool by_slurm = false;
   for (const auto& node : site.nodes) {
-    json entry = {{"name", node.name},   {"launcher", to_string(node.launcher)}, {"address", node.address}, {"directory", node.directory},
-                  {"rack", node.rack}, {"leaf", node.leaf},                      {"rendezvous", node.rendezvous}};
+    json entry = {{"name", node.name},
+                  {"launcher", to_string(node.launcher)},
+                  {"address", node.address},
+                  {"directory", node.directory},
+                  {"rack", node.rack},
+                  {"leaf", node.leaf},
+                  {"rendezvous", node.rendezvous}};
     if (node.launcher == Launcher::ssh || node.launcher == Launcher::local) {
-      entry.update({{"port", node.port}, {"user", node.user}, {"identity_file", node.identity_file}, {"host_key", node.host_key}});
+      entry.update({{"port", node.port},
+                    {"user", node.user},
+                    {"identity_file", node.identity_file},
+                    {"host_key", node.host_key}});
     }
     if (!node.planes.empty()) entry["planes"] = to_json(node.planes);
     if (node.jump) {
-      entry["jump"] = {{"address", node.jump->address}, {"port", node.jump->port}, {"user", node.jump->user},
-                       {"identity_file", node.jump->identity_file}, {"host_key", node.jump->host_key}};
+      entry["jump"] = {{"address", node.jump->address},
+                       {"port", node.jump->port},
+                       {"user", node.jump->user},
+                       {"identity_file", node.jump->identity_file},
+                       {"host_key", node.jump->host_key}};
     }
     if (node.launcher == Launcher::kubernetes) {
-      entry.update({{"pod", node.pod}, {"namespace", node.kube_namespace}, {"container", node.container}, {"context", node.context}});
+      entry.update({{"pod", node.pod},
+                    {"namespace", node.kube_namespace},
+                    {"container", node.container},
+                    {"context", node.context}});
     }
     by_slurm = by_slurm || node.launcher == Launcher::slurm;
     nodes.push_back(std::move(entry));
   }
-  json document = {{"schema", kSchema}, {"name", site.name}, {"known_hosts", site.known_hosts}, {"nodes", std::move(nodes)}};
+  json document = {
+      {"schema", kSchema}, {"name", site.name}, {"known_hosts", site.known_hosts}, {"nodes", std::move(nodes)}};
   if (by_slurm) document["slurm"] = to_json(site.slurm);
   if (!site.spines.empty()) document["spines"] = site.spines;
   if (site.power_cap_w) document["power_cap_w"] = *site.power_cap_w;

@@ -35,35 +35,35 @@ struct JumpHost {
 /// (SLURM_JOB_ID) the first six are the allocation's, and not said either.
 struct SlurmOptions {
   std::string partition, account, qos, reservation, constraint;
-  std::string time;               ///< limit as sbatch takes it: "90", "2:00:00", "1-12:00:00"
-  std::string gres;               ///< "gpu:8": a step gets no GPU that it does not name
-  int gpus_per_node = 0;          ///< as gres, by the other word
-  std::string agent;              ///< assay-node on a file system that the nodes share; empty: srun copies ours (--bcast)
-  std::string bcast_directory;    ///< where to on the nodes: "/tmp" when not given
-  std::string address;            ///< numeric address or name of this machine where agents dial; empty: all that it has
-  int port = 0;                   ///< where they dial; 0: any that is free
-  Seconds wait{120};              ///< until the agents have dialled in, with the time in Slurm's queue
+  std::string time;             ///< limit as sbatch takes it: "90", "2:00:00", "1-12:00:00"
+  std::string gres;             ///< "gpu:8": a step gets no GPU that it does not name
+  int gpus_per_node = 0;        ///< as gres, by the other word
+  std::string agent;            ///< assay-node on a file system that the nodes share; empty: srun copies ours (--bcast)
+  std::string bcast_directory;  ///< where to on the nodes: "/tmp" when not given
+  std::string address;          ///< numeric address or name of this machine where agents dial; empty: all that it has
+  int port = 0;                 ///< where they dial; 0: any that is free
+  Seconds wait{120};            ///< until the agents have dialled in, with the time in Slurm's queue
 };
 
 /// One machine under test. Names and paths are of a closed alphabet, so that they can stand in commands and file names.
 struct Node {
-  std::string name;                ///< [A-Za-z0-9][A-Za-z0-9._-]*, at most 63 characters, unique in the site
+  std::string name;  ///< [A-Za-z0-9][A-Za-z0-9._-]*, at most 63 characters, unique in the site
   Launcher launcher = Launcher::local;
-  std::string address;             ///< ssh: host name or address; the node's name when not given
-  int port = 22;                   ///< ssh
-  std::string user;                ///< ssh; empty: whoever runs assay
-  std::string identity_file;       ///< ssh; empty: the ssh client's defaults
-  std::string host_key;            ///< ssh: "ssh-ed25519 AAAA…", pinned; empty: known_hosts of the site decides
-  std::string directory;           ///< where the agent and its scratch live on the node; absolute
-  std::string rack;                ///< empty when not told
-  std::string leaf;                ///< the leaf switch it hangs on; empty when not told
-  std::string rendezvous;          ///< address where other nodes reach it when ranks meet; `address` when not given
-  std::optional<JumpHost> jump;    ///< ssh: through this machine
-  std::string pod;                 ///< kubernetes: the pod; the node's name when not given
-  std::string kube_namespace;      ///< kubernetes; empty: that of the context
-  std::string container;           ///< kubernetes; empty: the pod's default
-  std::string context;             ///< kubernetes: of kubectl's configuration; empty: its current one
-  Planes planes = {};              ///< its ports, by plane; empty when not told
+  std::string address;           ///< ssh: host name or address; the node's name when not given
+  int port = 22;                 ///< ssh
+  std::string user;              ///< ssh; empty: whoever runs assay
+  std::string identity_file;     ///< ssh; empty: the ssh client's defaults
+  std::string host_key;          ///< ssh: "ssh-ed25519 AAAA…", pinned; empty: known_hosts of the site decides
+  std::string directory;         ///< where the agent and its scratch live on the node; absolute
+  std::string rack;              ///< empty when not told
+  std::string leaf;              ///< the leaf switch it hangs on; empty when not told
+  std::string rendezvous;        ///< address where other nodes reach it when ranks meet; `address` when not given
+  std::optional<JumpHost> jump;  ///< ssh: through this machine
+  std::string pod;               ///< kubernetes: the pod; the node's name when not given
+  std::string kube_namespace;    ///< kubernetes; empty: that of the context
+  std::string container;         ///< kubernetes; empty: the pod's default
+  std::string context;           ///< kubernetes: of kubectl's configuration; empty: its current one
+  Planes planes = {};            ///< its ports, by plane; empty when not told
 };
 
 /// All nodes, in the order of the file.
@@ -72,8 +72,10 @@ struct Site {
   std::string known_hosts;  ///< file with pinned host keys for nodes without host_key; empty: none
   std::vector<Node> nodes;
   SlurmOptions slurm = {};  ///< for nodes of launcher slurm
-  std::map<std::string, std::vector<std::string>> spines = {};  ///< of a leaf: the spine switches that it hangs on; empty when not told
-  std::optional<double> power_cap_w;  ///< the design power of all steps that run at a time stays at or below it; nothing: no cap
+  std::map<std::string, std::vector<std::string>> spines =
+      {};  ///< of a leaf: the spine switches that it hangs on; empty when not told
+  std::optional<double>
+      power_cap_w;  ///< the design power of all steps that run at a time stays at or below it; nothing: no cap
 
   /// The node of this name, or nullptr.
   [[nodiscard]] const Node* node(std::string_view node_name) const;
@@ -86,7 +88,8 @@ inline constexpr const char* kDefaultDirectory = "/var/tmp/assay";
 Site this_machine();
 
 /// Reads and checks a site document; `where` names it in errors. Refused: what schema site.json refuses, two nodes of
-/// one name, one machine or pod under two names, one address of a plane on two ports, what planes_from refuses, a relative directory, a field of a launcher that the node does not have.
+/// one name, one machine or pod under two names, one address of a plane on two ports, what planes_from refuses, a
+/// relative directory, a field of a launcher that the node does not have.
 std::expected<Site, InputError> read_site(std::string_view text, const std::string& where);
 
 /// The document of `site` with every default filled in, the fields of other launchers left out; read_site takes it back

@@ -62,14 +62,17 @@ std::expected<std::vector<std::string>, std::string> expand_one(std::string_view
   const auto open = item.find('[');
   if (open == std::string_view::npos) return std::vector<std::string>{std::string(item)};
   const auto close = item.find(']', open);
-  if (close == std::string_view::npos) return std::unexpected(fmt::format("'{}' has a bracket that does not close", printable(item)));
+  if (close == std::string_view::npos)
+    return std::unexpected(fmt::format("'{}' has a bracket that does not close", printable(item)));
   std::vector<std::string> tails;
   std::istringstream parts{std::string(item.substr(open + 1, close - open - 1))};
   for (std::string part; std::getline(parts, part, ',');) {
-    if (!add_range(part, tails)) return std::unexpected(fmt::format("'{}' in '{}' is no range of numbers", printable(part), printable(item)));
+    if (!add_range(part, tails))
+      return std::unexpected(fmt::format("'{}' in '{}' is no range of numbers", printable(part), printable(item)));
   }
   const std::string_view rest = item.substr(close + 1);
-  if (tails.empty() || rest.find_first_of("[]") != std::string_view::npos) return std::unexpected(fmt::format("'{}' is no list of hosts", printable(item)));
+  if (tails.empty() || rest.find_first_of("[]") != std::string_view::npos)
+    return std::unexpected(fmt::format("'{}' is no list of hosts", printable(item)));
   for (auto& tail : tails) tail = fmt::format("{}{}{}", item.substr(0, open), tail, rest);
   return tails;
 }
@@ -96,7 +99,8 @@ std::expected<std::vector<std::string>, std::string> expand_host_list(std::strin
   return all;
 }
 
-std::expected<ordered_json, InputError> site_from_hostfile(std::string_view text, const std::string& where, const SourceOptions& options) {
+std::expected<ordered_json, InputError> site_from_hostfile(std::string_view text, const std::string& where,
+                                                           const SourceOptions& options) {
   constexpr const char* kHint = "a line is HOST, USER@HOST or HOST:SLOTS, with slots=N after it or not";
   ordered_json nodes = ordered_json::array();
   std::map<std::string, std::size_t> seen;
@@ -108,7 +112,8 @@ std::expected<ordered_json, InputError> site_from_hostfile(std::string_view text
     for (std::size_t i = 1; i < words.size(); ++i) {
       const auto equals = words[i].find('=');
       const std::string key = words[i].substr(0, equals);
-      if (equals == std::string::npos || !number_in(words[i].substr(equals + 1)) || (key != "slots" && key != "max_slots" && key != "max-slots")) {
+      if (equals == std::string::npos || !number_in(words[i].substr(equals + 1)) ||
+          (key != "slots" && key != "max_slots" && key != "max-slots")) {
         return wrong(where, number, fmt::format("'{}' is not understood", printable(words[i])), kHint);
       }
     }
@@ -116,12 +121,15 @@ std::expected<ordered_json, InputError> site_from_hostfile(std::string_view text
     const auto at = host.find('@');
     const std::string user = at == std::string::npos ? "" : host.substr(0, at);
     if (at != std::string::npos) host = host.substr(at + 1);
-    if (const auto colon = host.rfind(':'); colon != std::string::npos && number_in(host.substr(colon + 1))) host.resize(colon);
+    if (const auto colon = host.rfind(':'); colon != std::string::npos && number_in(host.substr(colon + 1)))
+      host.resize(colon);
     const auto names = expand_host_list(host);
     if (!names) return wrong(where, number, names.error(), kHint);
     for (const auto& name : *names) {
       const auto [earlier, fresh] = seen.emplace(name, number);
-      if (!fresh) return wrong(where, number, fmt::format("'{}' stands in line {} already", name, earlier->second), "name every machine once; slots do not matter here");
+      if (!fresh)
+        return wrong(where, number, fmt::format("'{}' stands in line {} already", name, earlier->second),
+                     "name every machine once; slots do not matter here");
       nodes.push_back({{"name", name}, {"launcher", "ssh"}});
       if (!user.empty()) nodes.back()["user"] = user;
     }
@@ -130,19 +138,24 @@ std::expected<ordered_json, InputError> site_from_hostfile(std::string_view text
   return site_of(options, std::move(nodes));
 }
 
-std::expected<ordered_json, InputError> site_from_scontrol(std::string_view text, const std::string& where, const SourceOptions& options) {
+std::expected<ordered_json, InputError> site_from_scontrol(std::string_view text, const std::string& where,
+                                                           const SourceOptions& options) {
   ordered_json nodes = ordered_json::array();
   std::set<std::string> gres;
   std::istringstream lines{std::string(text)};
   std::string line;
   for (std::size_t number = 1; std::getline(lines, line); ++number) {
     if (words_in(line).empty()) continue;
-    std::map<std::string, std::string> values;  // OS and Reason have blanks in them: what follows has no '=', or is no key of ours
+    std::map<std::string, std::string>
+        values;  // OS and Reason have blanks in them: what follows has no '=', or is no key of ours
     for (const auto& word : words_in(line)) {
-      if (const auto equals = word.find('='); equals != std::string::npos) values.emplace(word.substr(0, equals), word.substr(equals + 1));
+      if (const auto equals = word.find('='); equals != std::string::npos)
+        values.emplace(word.substr(0, equals), word.substr(equals + 1));
     }
     const std::string name = values["NodeName"];
-    if (!line.starts_with("NodeName=") || !is_node_name(name)) return wrong(where, number, "is not a node of `scontrol --oneliner show nodes`", "give what scontrol printed, unchanged");
+    if (!line.starts_with("NodeName=") || !is_node_name(name))
+      return wrong(where, number, "is not a node of `scontrol --oneliner show nodes`",
+                   "give what scontrol printed, unchanged");
     if (!options.partition.empty()) {
       const std::string partitions = "," + values["Partitions"] + ",";
       if (partitions.find("," + options.partition + ",") == std::string::npos) continue;
@@ -154,7 +167,10 @@ std::expected<ordered_json, InputError> site_from_scontrol(std::string_view text
     gres.insert(all.starts_with("gpu") ? all.substr(0, all.find_first_of("(,")) : "");
   }
   if (nodes.empty()) {
-    return std::unexpected(InputError{where, options.partition.empty() ? "names no node" : fmt::format("has no node in partition '{}'", printable(options.partition)),
+    return std::unexpected(InputError{where,
+                                      options.partition.empty()
+                                          ? "names no node"
+                                          : fmt::format("has no node in partition '{}'", printable(options.partition)),
                                       "`sinfo` lists partitions and nodes"});
   }
   ordered_json slurm = ordered_json::object();
@@ -165,7 +181,8 @@ std::expected<ordered_json, InputError> site_from_scontrol(std::string_view text
   return site;
 }
 
-std::expected<ordered_json, InputError> site_from_pods(std::string_view text, const std::string& where, const SourceOptions& options) {
+std::expected<ordered_json, InputError> site_from_pods(std::string_view text, const std::string& where,
+                                                       const SourceOptions& options) {
   const auto document = parse_json(text, where);
   if (!document) return std::unexpected(document.error());
   const auto text_at = [](const nlohmann::json& object, const char* pointer) {
@@ -173,26 +190,37 @@ std::expected<ordered_json, InputError> site_from_pods(std::string_view text, co
     return object.contains(at) && object.at(at).is_string() ? object.at(at).get<std::string>() : std::string();
   };
   if (!document->is_object() || !document->contains("items") || !document->at("items").is_array()) {
-    return std::unexpected(InputError{where, "is no list of pods", "give what `kubectl get pods --output=json` printed"});
+    return std::unexpected(
+        InputError{where, "is no list of pods", "give what `kubectl get pods --output=json` printed"});
   }
   ordered_json nodes = ordered_json::array();
   std::map<std::string, std::size_t> seen;
   for (std::size_t i = 0; i < document->at("items").size(); ++i) {
     const auto& pod = document->at("items")[i];
     const std::string here = fmt::format("{}: items[{}]", where, i);
-    const std::string node = text_at(pod, "/spec/nodeName"), phase = text_at(pod, "/status/phase"), name = text_at(pod, "/metadata/name");
-    if (phase != "Running") return std::unexpected(InputError{here, fmt::format("pod '{}' is not running but '{}'", printable(name), printable(phase)), "wait for it, or delete it"});
-    if (!is_node_name(node)) return std::unexpected(InputError{here + ".spec.nodeName", fmt::format("'{}' is no name of a node", printable(node)), ""});
+    const std::string node = text_at(pod, "/spec/nodeName"), phase = text_at(pod, "/status/phase"),
+                      name = text_at(pod, "/metadata/name");
+    if (phase != "Running")
+      return std::unexpected(
+          InputError{here, fmt::format("pod '{}' is not running but '{}'", printable(name), printable(phase)),
+                     "wait for it, or delete it"});
+    if (!is_node_name(node))
+      return std::unexpected(
+          InputError{here + ".spec.nodeName", fmt::format("'{}' is no name of a node", printable(node)), ""});
     const auto [earlier, fresh] = seen.emplace(node, i);
     if (!fresh) {
-      return std::unexpected(InputError{here, fmt::format("runs on '{}' as items[{}] does", node, earlier->second), "one agent pod a node: a DaemonSet has that"});
+      return std::unexpected(InputError{here, fmt::format("runs on '{}' as items[{}] does", node, earlier->second),
+                                        "one agent pod a node: a DaemonSet has that"});
     }
-    ordered_json entry = {{"name", node}, {"launcher", "kubernetes"}, {"pod", name}, {"namespace", text_at(pod, "/metadata/namespace")}};
+    ordered_json entry = {
+        {"name", node}, {"launcher", "kubernetes"}, {"pod", name}, {"namespace", text_at(pod, "/metadata/namespace")}};
     if (const auto address = text_at(pod, "/status/podIP"); !address.empty()) entry["address"] = address;
-    if (const auto container = text_at(pod, "/spec/containers/0/name"); !container.empty()) entry["container"] = container;
+    if (const auto container = text_at(pod, "/spec/containers/0/name"); !container.empty())
+      entry["container"] = container;
     nodes.push_back(std::move(entry));
   }
-  if (nodes.empty()) return std::unexpected(InputError{where, "names no pod", "`assay site manifest` writes a DaemonSet of agent pods"});
+  if (nodes.empty())
+    return std::unexpected(InputError{where, "names no pod", "`assay site manifest` writes a DaemonSet of agent pods"});
   return site_of(options, std::move(nodes));
 }
 

@@ -56,16 +56,21 @@ struct Reader {
     std::string spaced = text;
     const auto begin = spaced.find_first_not_of(" \t");
     const auto after = begin == std::string::npos ? begin : spaced.find_first_of(" \t=", begin);
-    if (const auto sign = after == std::string::npos ? after : spaced.find_first_not_of(" \t", after); sign != std::string::npos && spaced[sign] == '=') spaced[sign] = ' ';
+    if (const auto sign = after == std::string::npos ? after : spaced.find_first_not_of(" \t", after);
+        sign != std::string::npos && spaced[sign] == '=')
+      spaced[sign] = ' ';
     std::istringstream stream(spaced);
     std::string keyword;
     std::vector<std::string> values;
     stream >> keyword;
     for (std::string word; stream >> word;) values.push_back(std::move(word));
     if (keyword.empty() || keyword.starts_with('#')) return std::nullopt;
-    std::ranges::transform(keyword, keyword.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::ranges::transform(keyword, keyword.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (std::ranges::find(kRefused, keyword) != kRefused.end()) {
-      return wrong(line, fmt::format("'{}' is not followed", keyword), "write the nodes without it: HostName, User, Port, IdentityFile, ProxyJump").error();
+      return wrong(line, fmt::format("'{}' is not followed", keyword),
+                   "write the nodes without it: HostName, User, Port, IdentityFile, ProxyJump")
+          .error();
     }
     if (keyword == "host") {
       if (values.empty()) return wrong(line, "Host names none", "").error();
@@ -73,7 +78,9 @@ struct Reader {
       return std::nullopt;
     }
     if (std::ranges::find(kRead, keyword) == kRead.end()) return std::nullopt;
-    if (values.size() != 1) return wrong(line, fmt::format("'{}' has not exactly one value", keyword), "names with blanks are not read").error();
+    if (values.size() != 1)
+      return wrong(line, fmt::format("'{}' has not exactly one value", keyword), "names with blanks are not read")
+          .error();
     std::string value = values.front();
     if (value.size() > 1 && value.starts_with('"') && value.ends_with('"')) value = value.substr(1, value.size() - 2);
     blocks.back().options.emplace(keyword, Option{std::move(value), line});
@@ -93,16 +100,20 @@ struct Reader {
     ordered_json place = ordered_json::object();
     Option address = value_of(host, "hostname");
     if (const auto token = address.value.find("%h"); token != std::string::npos) address.value.replace(token, 2, host);
-    const Option user = value_of(host, "user"), port = value_of(host, "port"), identity = value_of(host, "identityfile");
+    const Option user = value_of(host, "user"), port = value_of(host, "port"),
+                 identity = value_of(host, "identityfile");
     for (const Option* option : {&std::as_const(address), &user, &identity}) {
-      if (option->value.find('%') != std::string::npos) return wrong(option->line, fmt::format("'{}' has a %-token", printable(option->value)), "write what it stands for");
+      if (option->value.find('%') != std::string::npos)
+        return wrong(option->line, fmt::format("'{}' has a %-token", printable(option->value)),
+                     "write what it stands for");
     }
     if (!address.value.empty() && address.value != host) place["address"] = address.value;
     if (!user.value.empty()) place["user"] = user.value;
     if (!port.value.empty()) {
       int number = 0;
       const auto [end, error] = std::from_chars(port.value.data(), port.value.data() + port.value.size(), number);
-      if (error != std::errc() || end != port.value.data() + port.value.size()) return wrong(port.line, fmt::format("'{}' is no port", printable(port.value)), "");
+      if (error != std::errc() || end != port.value.data() + port.value.size())
+        return wrong(port.line, fmt::format("'{}' is no port", printable(port.value)), "");
       place["port"] = number;
     }
     if (!identity.value.empty()) place["identity_file"] = identity.value;
@@ -113,19 +124,23 @@ struct Reader {
   std::expected<std::optional<ordered_json>, InputError> jump_of(const std::string& host) const {
     const Option jump = value_of(host, "proxyjump");
     if (jump.value.empty() || jump.value == "none") return std::nullopt;
-    if (jump.value.find(',') != std::string::npos) return wrong(jump.line, "ProxyJump has more than one hop", "one is followed");
+    if (jump.value.find(',') != std::string::npos)
+      return wrong(jump.line, "ProxyJump has more than one hop", "one is followed");
     std::string name = jump.value.substr(jump.value.find('@') == std::string::npos ? 0 : jump.value.find('@') + 1);
     const auto colon = name.rfind(':');
     const std::string port = colon == std::string::npos ? "" : name.substr(colon + 1);
     name = name.substr(0, colon);
     const Option further = value_of(name, "proxyjump");
-    if (!further.value.empty() && further.value != "none" && further.line != jump.line) return wrong(further.line, "the jump host has a jump host", "one hop is followed");
+    if (!further.value.empty() && further.value != "none" && further.line != jump.line)
+      return wrong(further.line, "the jump host has a jump host", "one hop is followed");
     auto place = place_of(name);
     if (!place) return std::unexpected(place.error());
     ordered_json result = {{"address", place->value("address", name)}};
-    if (name.size() < jump.value.size() && jump.value.find('@') != std::string::npos) (*place)["user"] = jump.value.substr(0, jump.value.find('@'));
+    if (name.size() < jump.value.size() && jump.value.find('@') != std::string::npos)
+      (*place)["user"] = jump.value.substr(0, jump.value.find('@'));
     if (!port.empty()) {
-      if (port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos) return wrong(jump.line, fmt::format("'{}' is no port", printable(port)), "");
+      if (port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos)
+        return wrong(jump.line, fmt::format("'{}' is no port", printable(port)), "");
       (*place)["port"] = std::stoi(port);
     }
     for (const char* key : {"user", "port", "identity_file"}) {
@@ -137,7 +152,8 @@ struct Reader {
 
 }  // namespace
 
-std::expected<ordered_json, InputError> site_from_ssh_config(std::string_view text, const std::string& where, const SourceOptions& options) {
+std::expected<ordered_json, InputError> site_from_ssh_config(std::string_view text, const std::string& where,
+                                                             const SourceOptions& options) {
   Reader reader{.where = where};
   std::istringstream lines{std::string(text)};
   std::string line;
@@ -149,7 +165,9 @@ std::expected<ordered_json, InputError> site_from_ssh_config(std::string_view te
   for (const auto& block : reader.blocks) {
     for (const auto& name : block.patterns) {
       if (name.find_first_of("*?!") != std::string::npos || !seen.emplace(name, block.line).second) continue;
-      if (!is_node_name(name)) return reader.wrong(block.line, fmt::format("'{}' is no name of a node", printable(name)), "letters, digits, dots, hyphens and underscores");
+      if (!is_node_name(name))
+        return reader.wrong(block.line, fmt::format("'{}' is no name of a node", printable(name)),
+                            "letters, digits, dots, hyphens and underscores");
       const auto place = reader.place_of(name);
       if (!place) return std::unexpected(place.error());
       const auto jump = reader.jump_of(name);
@@ -160,7 +178,8 @@ std::expected<ordered_json, InputError> site_from_ssh_config(std::string_view te
       nodes.push_back(std::move(node));
     }
   }
-  if (nodes.empty()) return std::unexpected(InputError{where, "has no Host without a wildcard", "each of those would be a node"});
+  if (nodes.empty())
+    return std::unexpected(InputError{where, "has no Host without a wildcard", "each of those would be a node"});
   ordered_json site = {{"schema", "assay.site/1"}, {"name", options.name}};
   if (!options.known_hosts.empty()) site["known_hosts"] = options.known_hosts;
   site["nodes"] = std::move(nodes);

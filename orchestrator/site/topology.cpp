@@ -12,7 +12,9 @@
 namespace assay {
 namespace {
 
-bool is_at(const Port& port, const Cable& cable, bool by_device) { return (by_device ? port.device : port.interface) == cable.port; }
+bool is_at(const Port& port, const Cable& cable, bool by_device) {
+  return (by_device ? port.device : port.interface) == cable.port;
+}
 
 /// The site's port that the cable hangs on, in any plane; nullptr when the site has none.
 Port* port_at(Node& node, const Cable& cable, bool by_device) {
@@ -28,20 +30,22 @@ void compare(const Node& node, Port& port, const Cable& cable, std::vector<std::
   const std::string leaf = port_text(node, port, "leaf");
   const std::string rail = port.rail.empty() ? "" : fmt::format(" of rail {}", port.rail);
   if (!leaf.empty() && leaf != cable.leaf) {
-    findings.push_back(fmt::format("{}: {}{} hangs on {}{}, the site says {} ({})", node.name, cable.port, rail, cable.leaf,
-                                   cable.switch_port.empty() ? "" : " port " + cable.switch_port, leaf, cable.where));
+    findings.push_back(fmt::format("{}: {}{} hangs on {}{}, the site says {} ({})", node.name, cable.port, rail,
+                                   cable.leaf, cable.switch_port.empty() ? "" : " port " + cable.switch_port, leaf,
+                                   cable.where));
     return;
   }
   if (!port.switch_port.empty() && !cable.switch_port.empty() && port.switch_port != cable.switch_port) {
-    findings.push_back(fmt::format("{}: {}{} hangs on port {} of {}, the site says port {} ({})", node.name, cable.port, rail, cable.switch_port, cable.leaf, port.switch_port,
-                                   cable.where));
+    findings.push_back(fmt::format("{}: {}{} hangs on port {} of {}, the site says port {} ({})", node.name, cable.port,
+                                   rail, cable.switch_port, cable.leaf, port.switch_port, cable.where));
     return;
   }
   port.leaf = cable.leaf;
   if (port.switch_port.empty()) port.switch_port = cable.switch_port;
 }
 
-/// The ports of `node` that the site does not have, as ports of the plane; rails are numbered by name of port when there are several.
+/// The ports of `node` that the site does not have, as ports of the plane; rails are numbered by name of port when
+/// there are several.
 void add_ports(Node& node, const Topology& topology, const std::string& plane) {
   std::map<std::string, const Cable*> fresh;
   for (const auto& cable : topology.cables) {
@@ -49,8 +53,12 @@ void add_ports(Node& node, const Topology& topology, const std::string& plane) {
   }
   std::size_t number = 0;
   for (const auto& [name, cable] : fresh) {
-    Port port{.interface = topology.by_device ? "" : name, .device = topology.by_device ? name : "", .address = "",
-              .rail = fresh.size() > 1 ? std::to_string(number) : "", .leaf = cable->leaf, .switch_port = cable->switch_port};
+    Port port{.interface = topology.by_device ? "" : name,
+              .device = topology.by_device ? name : "",
+              .address = "",
+              .rail = fresh.size() > 1 ? std::to_string(number) : "",
+              .leaf = cable->leaf,
+              .switch_port = cable->switch_port};
     ++number;
     node.planes[plane].push_back(std::move(port));
   }
@@ -61,31 +69,48 @@ void find_missing(const Node& node, const Topology& topology, std::vector<std::s
   for (const auto& [plane, ports] : node.planes) {
     for (const auto& port : ports) {
       const std::string& name = topology.by_device ? port.device : port.interface;
-      const bool expected = !name.empty() && !port.leaf.empty();  // of a plane whose leaves nobody told, another fabric may speak
-      const bool shown = std::ranges::any_of(topology.cables, [&](const Cable& cable) { return cable.node == node.name && cable.port == name; });
-      if (expected && !shown) findings.push_back(fmt::format("{}: {} of the plane {} is on {} in the site, and the fabric does not show it", node.name, name, plane, port.leaf));
+      const bool expected =
+          !name.empty() && !port.leaf.empty();  // of a plane whose leaves nobody told, another fabric may speak
+      const bool shown = std::ranges::any_of(
+          topology.cables, [&](const Cable& cable) { return cable.node == node.name && cable.port == name; });
+      if (expected && !shown)
+        findings.push_back(fmt::format("{}: {} of the plane {} is on {} in the site, and the fabric does not show it",
+                                       node.name, name, plane, port.leaf));
     }
   }
 }
 
 }  // namespace
 
-std::expected<Topology, InputError> topology_from_lldp(const std::map<std::string, std::string>& texts, const std::string& where, const Site& site) {
+std::expected<Topology, InputError> topology_from_lldp(const std::map<std::string, std::string>& texts,
+                                                       const std::string& where, const Site& site) {
   Topology topology;
   for (const auto& [name, text] : texts) {
-    if (site.node(name) == nullptr) return std::unexpected(InputError{fmt::format("{}/{}.json", where, printable(name)), "is of no node of the site", "a file is named after its node"});
+    if (site.node(name) == nullptr)
+      return std::unexpected(InputError{fmt::format("{}/{}.json", where, printable(name)), "is of no node of the site",
+                                        "a file is named after its node"});
   }
   for (const auto& node : site.nodes) {
     const std::string file = fmt::format("{}/{}.json", where, node.name);
     const auto text = texts.find(node.name);
-    if (text == texts.end()) return std::unexpected(InputError{file, "is missing", "run `lldpctl -f json` on every node of the site"});
+    if (text == texts.end())
+      return std::unexpected(InputError{file, "is missing", "run `lldpctl -f json` on every node of the site"});
     const auto neighbours = read_lldp(text->second, file);
     if (!neighbours) return std::unexpected(neighbours.error());
     std::set<std::string> seen;
     for (const auto& one : *neighbours) {
-      if (one.system.empty()) return std::unexpected(InputError{file, fmt::format("the neighbour of {} tells no name", printable(one.interface)), "give the switch a host name"});
-      if (!seen.insert(one.interface).second) return std::unexpected(InputError{file, fmt::format("{} hears two neighbours", printable(one.interface)), "a cable has one other end; something between repeats LLDP"});
-      topology.cables.push_back({.node = node.name, .port = one.interface, .leaf = one.system, .switch_port = one.system_port, .where = file});
+      if (one.system.empty())
+        return std::unexpected(InputError{file,
+                                          fmt::format("the neighbour of {} tells no name", printable(one.interface)),
+                                          "give the switch a host name"});
+      if (!seen.insert(one.interface).second)
+        return std::unexpected(InputError{file, fmt::format("{} hears two neighbours", printable(one.interface)),
+                                          "a cable has one other end; something between repeats LLDP"});
+      topology.cables.push_back({.node = node.name,
+                                 .port = one.interface,
+                                 .leaf = one.system,
+                                 .switch_port = one.system_port,
+                                 .where = file});
     }
   }
   return topology;

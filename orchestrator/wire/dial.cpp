@@ -24,13 +24,16 @@ bool is_node_name(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
 }
 
-std::string to_line(const Greeting& greeting) { return std::string(kGreeting) + greeting.token + ' ' + greeting.node + '\n'; }
+std::string to_line(const Greeting& greeting) {
+  return std::string(kGreeting) + greeting.token + ' ' + greeting.node + '\n';
+}
 
 std::optional<Greeting> greeting_from(std::string_view line) {
   if (!line.starts_with(kGreeting)) return std::nullopt;
   line.remove_prefix(kGreeting.size());
   if (line.size() <= kTokenDigits || line[kTokenDigits] != ' ') return std::nullopt;
-  Greeting greeting{.token = std::string(line.substr(0, kTokenDigits)), .node = std::string(line.substr(kTokenDigits + 1))};
+  Greeting greeting{.token = std::string(line.substr(0, kTokenDigits)),
+                    .node = std::string(line.substr(kTokenDigits + 1))};
   if (!is_dial_token(greeting.token) || !is_node_name(greeting.node)) return std::nullopt;
   return greeting;
 }

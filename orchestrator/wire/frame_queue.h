@@ -23,8 +23,8 @@ class FrameQueue {
 
   /// Appends without waiting: for small frames whose number is bounded by the caller. Dropped when closed.
   void push(std::string bytes);
-  /// Appends once fewer than kRoom bytes wait. Returns false when the queue is closed. It waits as long as the other side
-  /// does not read; whoever owns the queue watches that side's silence and closes the queue.
+  /// Appends once fewer than kRoom bytes wait. Returns false when the queue is closed. It waits as long as the other
+  /// side does not read; whoever owns the queue watches that side's silence and closes the queue.
   boost::asio::awaitable<bool> push_when_room(std::string bytes);
   /// Writes what is pushed until the queue is closed or the stream breaks; closes the queue in the end.
   boost::asio::awaitable<void> write_all();

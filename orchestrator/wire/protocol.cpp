@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kDataHeader = 2;  // channel and length of the id
+constexpr std::size_t kDataHeader = 2;          // channel and length of the id
 constexpr std::size_t kMaxArguments = 256;      // the most flags of a probe is below 30
 constexpr std::size_t kMaxArgument = 16 << 10;  // a rendezvous with a long list of peers
 
@@ -25,10 +25,10 @@ struct Named {
   std::string_view name;
 };
 constexpr std::array kTypes = {
-    Named{FrameType::hello, "hello"},     Named{FrameType::program, "program"}, Named{FrameType::data, "data"},
-    Named{FrameType::run, "run"},         Named{FrameType::stop, "stop"},       Named{FrameType::kill, "kill"},
-    Named{FrameType::ping, "ping"},       Named{FrameType::bye, "bye"},         Named{FrameType::welcome, "welcome"},
-    Named{FrameType::stored, "stored"},   Named{FrameType::refused, "refused"}, Named{FrameType::ended, "ended"},
+    Named{FrameType::hello, "hello"},   Named{FrameType::program, "program"}, Named{FrameType::data, "data"},
+    Named{FrameType::run, "run"},       Named{FrameType::stop, "stop"},       Named{FrameType::kill, "kill"},
+    Named{FrameType::ping, "ping"},     Named{FrameType::bye, "bye"},         Named{FrameType::welcome, "welcome"},
+    Named{FrameType::stored, "stored"}, Named{FrameType::refused, "refused"}, Named{FrameType::ended, "ended"},
     Named{FrameType::pong, "pong"},
 };
 
@@ -138,7 +138,9 @@ bool is_outcome(std::string_view text) {
                                                          "output_limit", "memory_limit", "stopped"};
   return std::ranges::find(kOutcomes, text) != kOutcomes.end();
 }
-bool is_argument(std::string_view text) { return text.size() <= kMaxArgument && text.find('\0') == std::string_view::npos; }
+bool is_argument(std::string_view text) {
+  return text.size() <= kMaxArgument && text.find('\0') == std::string_view::npos;
+}
 
 bool is_token(std::string_view text) {
   constexpr std::size_t kMaxToken = 128;
@@ -195,10 +197,11 @@ std::expected<wire::Data, InputError> read_data(const Frame& frame) {
   }
   if (payload.size() <= kDataHeader + id_size) return error("has no bytes after its id");
   wire::Data data{.channel = static_cast<Channel>(channel),
-            .id = std::string(payload.substr(kDataHeader, id_size)),
-            .bytes = std::string(payload.substr(kDataHeader + id_size))};
+                  .id = std::string(payload.substr(kDataHeader, id_size)),
+                  .bytes = std::string(payload.substr(kDataHeader + id_size))};
   if (!is_run_id(data.id)) return error("id is not of the allowed form");
-  if (data.bytes.size() > kMaxChunk) return error(fmt::format("carries {} bytes, over {}", data.bytes.size(), kMaxChunk));
+  if (data.bytes.size() > kMaxChunk)
+    return error(fmt::format("carries {} bytes, over {}", data.bytes.size(), kMaxChunk));
   return data;
 }
 
@@ -215,8 +218,9 @@ std::unexpected<InputError> misplaced(const Frame& frame, const char* side) {
                                     "the two ends of the stream are mixed up"});
 }
 
-constexpr std::uint64_t kMaxProtocol = 1'000'000;  // any number may be told; another than ours is refused by the session
-constexpr std::uint64_t kMaxStatus = 255;          // exit codes and signals are bytes
+constexpr std::uint64_t kMaxProtocol =
+    1'000'000;                             // any number may be told; another than ours is refused by the session
+constexpr std::uint64_t kMaxStatus = 255;  // exit codes and signals are bytes
 
 }  // namespace
 
@@ -247,7 +251,8 @@ std::expected<std::optional<Frame>, InputError> FrameReader::next() {
     return refuse(fmt::format("unknown frame type {}", static_cast<unsigned>(type)));
   }
   if (type == FrameType::data && length > 1 + kDataHeader + kMaxId + kMaxChunk) {
-    return refuse(fmt::format("a data frame of {} bytes; {} are allowed", length, 1 + kDataHeader + kMaxId + kMaxChunk));
+    return refuse(
+        fmt::format("a data frame of {} bytes; {} are allowed", length, 1 + kDataHeader + kMaxId + kMaxChunk));
   }
   if (rest.size() < kLengthBytes + length) return std::nullopt;
   Frame frame{.type = type, .payload = std::string(rest.substr(kLengthBytes + 1, length - 1))};
@@ -267,15 +272,22 @@ std::string encode(const wire::Data& data) {
 
 std::string encode(const wire::ToAgent& message) {
   struct Visitor {
-    std::string operator()(const wire::Hello& m) const { return framed_json(FrameType::hello, json{{"protocol", m.protocol}}); }
+    std::string operator()(const wire::Hello& m) const {
+      return framed_json(FrameType::hello, json{{"protocol", m.protocol}});
+    }
     std::string operator()(const wire::Program& m) const {
       return framed_json(FrameType::program, json{{"sha256", m.sha256}, {"size", m.size}});
     }
     std::string operator()(const wire::Data& m) const { return encode(m); }
     std::string operator()(const wire::Run& m) const {
-      const json limits = {{"memory_bytes", m.limits.memory_bytes}, {"output_bytes", m.limits.output_bytes}, {"cpu_s", m.limits.cpu_s}};
-      return framed_json(FrameType::run, json{{"id", m.id}, {"sha256", m.sha256}, {"arguments", m.arguments}, {"token", m.token},
-                                         {"deadline_s", m.deadline_s}, {"limits", limits}});
+      const json limits = {
+          {"memory_bytes", m.limits.memory_bytes}, {"output_bytes", m.limits.output_bytes}, {"cpu_s", m.limits.cpu_s}};
+      return framed_json(FrameType::run, json{{"id", m.id},
+                                              {"sha256", m.sha256},
+                                              {"arguments", m.arguments},
+                                              {"token", m.token},
+                                              {"deadline_s", m.deadline_s},
+                                              {"limits", limits}});
     }
     std::string operator()(const wire::Stop& m) const { return framed_json(FrameType::stop, json{{"id", m.id}}); }
     std::string operator()(const wire::Kill& m) const { return framed_json(FrameType::kill, json{{"id", m.id}}); }
@@ -288,10 +300,14 @@ std::string encode(const wire::ToAgent& message) {
 std::string encode(const wire::FromAgent& message) {
   struct Visitor {
     std::string operator()(const wire::Welcome& m) const {
-      return framed_json(FrameType::welcome, json{{"protocol", m.protocol}, {"assay_version", m.assay_version},
-                                             {"agent_sha256", m.agent_sha256}, {"facts", m.facts}});
+      return framed_json(FrameType::welcome, json{{"protocol", m.protocol},
+                                                  {"assay_version", m.assay_version},
+                                                  {"agent_sha256", m.agent_sha256},
+                                                  {"facts", m.facts}});
     }
-    std::string operator()(const wire::Stored& m) const { return framed_json(FrameType::stored, json{{"sha256", m.sha256}}); }
+    std::string operator()(const wire::Stored& m) const {
+      return framed_json(FrameType::stored, json{{"sha256", m.sha256}});
+    }
     std::string operator()(const wire::Refused& m) const {
       return framed_json(FrameType::refused, json{{"what", m.what}, {"reason", m.reason}});
     }
@@ -320,17 +336,21 @@ std::expected<wire::ToAgent, InputError> decode_to_agent(const Frame& frame) {
     }
     case FrameType::run: {
       wire::Run run{.id = fields.text("id", is_run_id),
-              .sha256 = fields.text("sha256", is_sha256),
-              .arguments = arguments_of(fields),
-              .token = fields.text("token", is_token),
-              .deadline_s = fields.number("deadline_s", 1e-3, kMaxDeadline_s),
-              .limits = limits_of(fields)};
+                    .sha256 = fields.text("sha256", is_sha256),
+                    .arguments = arguments_of(fields),
+                    .token = fields.text("token", is_token),
+                    .deadline_s = fields.number("deadline_s", 1e-3, kMaxDeadline_s),
+                    .limits = limits_of(fields)};
       return finished<wire::ToAgent>(fields, std::move(run));
     }
-    case FrameType::stop: return finished<wire::ToAgent>(fields, wire::Stop{fields.text("id", is_run_id)});
-    case FrameType::kill: return finished<wire::ToAgent>(fields, wire::Kill{fields.text("id", is_run_id)});
-    case FrameType::ping: return finished<wire::ToAgent>(fields, wire::Ping{});
-    default: return finished<wire::ToAgent>(fields, wire::Bye{});
+    case FrameType::stop:
+      return finished<wire::ToAgent>(fields, wire::Stop{fields.text("id", is_run_id)});
+    case FrameType::kill:
+      return finished<wire::ToAgent>(fields, wire::Kill{fields.text("id", is_run_id)});
+    case FrameType::ping:
+      return finished<wire::ToAgent>(fields, wire::Ping{});
+    default:
+      return finished<wire::ToAgent>(fields, wire::Bye{});
   }
 }
 
@@ -341,39 +361,44 @@ std::expected<wire::FromAgent, InputError> decode_from_agent(const Frame& frame)
   switch (frame.type) {
     case FrameType::welcome: {
       wire::Welcome welcome{.protocol = static_cast<int>(fields.whole("protocol", 1, kMaxProtocol)),
-                      .assay_version = fields.text("assay_version", is_run_id),
-                      .agent_sha256 = fields.text("agent_sha256", is_sha256),
-                      .facts = facts_of(fields)};
+                            .assay_version = fields.text("assay_version", is_run_id),
+                            .agent_sha256 = fields.text("agent_sha256", is_sha256),
+                            .facts = facts_of(fields)};
       return finished<wire::FromAgent>(fields, std::move(welcome));
     }
-    case FrameType::stored: return finished<wire::FromAgent>(fields, wire::Stored{fields.text("sha256", is_sha256)});
+    case FrameType::stored:
+      return finished<wire::FromAgent>(fields, wire::Stored{fields.text("sha256", is_sha256)});
     case FrameType::refused: {
       wire::Refused refused{.what = fields.text("what", is_run_id), .reason = fields.text("reason", is_sentence)};
       return finished<wire::FromAgent>(fields, std::move(refused));
     }
     case FrameType::ended: {
       wire::Ended ended{.id = fields.text("id", is_run_id),
-                  .outcome = fields.text("outcome", is_outcome),
-                  .exit_code = fields.optional_whole("exit_code", kMaxStatus),
-                  .signal = fields.optional_whole("signal", kMaxStatus),
-                  .elapsed_s = fields.number("elapsed_s", 0, 2 * kMaxDeadline_s),
-                  .left_behind = static_cast<int>(fields.whole("left_behind", 0, INT32_MAX))};
+                        .outcome = fields.text("outcome", is_outcome),
+                        .exit_code = fields.optional_whole("exit_code", kMaxStatus),
+                        .signal = fields.optional_whole("signal", kMaxStatus),
+                        .elapsed_s = fields.number("elapsed_s", 0, 2 * kMaxDeadline_s),
+                        .left_behind = static_cast<int>(fields.whole("left_behind", 0, INT32_MAX))};
       if (ended.exit_code && ended.signal) fields.wrong("signal", "stands beside exit_code");
       return finished<wire::FromAgent>(fields, std::move(ended));
     }
-    default: return finished<wire::FromAgent>(fields, wire::Pong{});
+    default:
+      return finished<wire::FromAgent>(fields, wire::Pong{});
   }
 }
 
 bool is_run_id(std::string_view text) {
-  const auto alphanumeric = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  const auto alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
   return !text.empty() && text.size() <= kMaxId && alphanumeric(text.front()) &&
          std::ranges::all_of(text, [&](char c) { return alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
 }
 
 std::string printable(std::string_view text, std::size_t limit) {
   std::string clean(text.substr(0, limit));
-  std::ranges::replace_if(clean, [](unsigned char c) { return c < 0x20 || c > 0x7E; }, '?');
+  std::ranges::replace_if(
+      clean, [](unsigned char c) { return c < 0x20 || c > 0x7E; }, '?');
   return clean;
 }
 

@@ -34,8 +34,19 @@ inline constexpr double kMaxDeadline_s = 14.0 * 86400;
 
 /// The type of a frame, as on the wire.
 enum class FrameType : std::uint8_t {
-  hello = 1, program = 2, data = 3, run = 4, stop = 5, kill = 6, ping = 7, bye = 8,
-  welcome = 16, stored = 17, refused = 18, ended = 19, pong = 20,
+  hello = 1,
+  program = 2,
+  data = 3,
+  run = 4,
+  stop = 5,
+  kill = 6,
+  ping = 7,
+  bye = 8,
+  welcome = 16,
+  stored = 17,
+  refused = 18,
+  ended = 19,
+  pong = 20,
 };
 
 /// One frame as read: its type is known, its size within bounds, its payload not looked at.
@@ -67,33 +78,68 @@ enum class Channel : std::uint8_t { out = 1, err = 2, program = 3 };
 namespace wire {
 
 /// The orchestrator's first word.
-struct Hello { int protocol = kProtocol; };
+struct Hello {
+  int protocol = kProtocol;
+};
 /// A program of `size` bytes follows in data frames whose id is `sha256`.
-struct Program { std::string sha256; std::uint64_t size = 0; };
+struct Program {
+  std::string sha256;
+  std::uint64_t size = 0;
+};
 /// Bytes of a run's stdout or stderr (id of the run), or of a program (id is its sha256). 1 to kMaxChunk bytes.
-struct Data { Channel channel = Channel::out; std::string id; std::string bytes; };
+struct Data {
+  Channel channel = Channel::out;
+  std::string id;
+  std::string bytes;
+};
 /// What a run may use. cpu_s counts per process (RLIMIT_CPU); memory is the resident set of the whole process tree.
-struct Limits { std::uint64_t memory_bytes = 0; std::uint64_t output_bytes = 0; double cpu_s = 0; };
+struct Limits {
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t output_bytes = 0;
+  double cpu_s = 0;
+};
 /// Start a stored program. `token` is the secret by which the ranks of a step know each other; empty: none. It travels
 /// beside the arguments, because every user of a node can read those.
-struct Run { std::string id; std::string sha256; std::vector<std::string> arguments; std::string token; double deadline_s = 0; Limits limits; };
+struct Run {
+  std::string id;
+  std::string sha256;
+  std::vector<std::string> arguments;
+  std::string token;
+  double deadline_s = 0;
+  Limits limits;
+};
 /// SIGTERM to a run; it is killed when it does not end.
-struct Stop { std::string id; };
+struct Stop {
+  std::string id;
+};
 /// SIGKILL to the whole tree of a run.
-struct Kill { std::string id; };
+struct Kill {
+  std::string id;
+};
 /// The orchestrator is there.
 struct Ping {};
 /// No more: kill what runs, clean up, exit.
 struct Bye {};
 
 /// The agent's answer to hello: what it is and what its host is (host_facts, an object of scalars).
-struct Welcome { int protocol = kProtocol; std::string assay_version; std::string agent_sha256; nlohmann::json facts; };
+struct Welcome {
+  int protocol = kProtocol;
+  std::string assay_version;
+  std::string agent_sha256;
+  nlohmann::json facts;
+};
 /// A program arrived whole and has the SHA-256 that was announced.
-struct Stored { std::string sha256; };
+struct Stored {
+  std::string sha256;
+};
 /// The program or run named by `what` is refused.
-struct Refused { std::string what; std::string reason; };
+struct Refused {
+  std::string what;
+  std::string reason;
+};
 /// A run is over and its tree is gone. outcome: exited | signalled | deadline | output_limit | memory_limit | stopped.
-/// exit_code or signal say how the program itself ended; `left_behind` counts processes that outlived it and were killed.
+/// exit_code or signal say how the program itself ended; `left_behind` counts processes that outlived it and were
+/// killed.
 struct Ended {
   std::string id;
   std::string outcome;
@@ -110,7 +156,8 @@ using FromAgent = std::variant<Welcome, Stored, Refused, Data, Ended, Pong>;
 
 }  // namespace wire
 
-/// The whole frame of a message. Precondition: it is one that decode takes back (asserted by the tests, not at run time).
+/// The whole frame of a message. Precondition: it is one that decode takes back (asserted by the tests, not at run
+/// time).
 std::string encode(const wire::ToAgent& message);
 /// The whole frame of a message.
 std::string encode(const wire::FromAgent& message);

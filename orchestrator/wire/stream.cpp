@@ -43,10 +43,12 @@ asio::awaitable<ReadResult> Stream::read_some(std::span<char> buffer) {
   if (channel_->reading_cancelled) {
     result.error = asio::error::operation_aborted;
   } else if (auto* pipes = std::get_if<Pipes>(&channel_->side)) {
-    std::tie(result.error, result.size) = co_await pipes->in.async_read_some(asio::buffer(buffer.data(), buffer.size()), kQuietly);
+    std::tie(result.error, result.size) =
+        co_await pipes->in.async_read_some(asio::buffer(buffer.data(), buffer.size()), kQuietly);
   } else {
     auto& tls = std::get<std::unique_ptr<TlsStream>>(channel_->side)->stream;
-    std::tie(result.error, result.size) = co_await tls.async_read_some(asio::buffer(buffer.data(), buffer.size()), kQuietly);
+    std::tie(result.error, result.size) =
+        co_await tls.async_read_some(asio::buffer(buffer.data(), buffer.size()), kQuietly);
     // Both sides end a stream by ending its TCP connection, and every message above says its own length, so that a
     // missing close_notify tells nothing that the end does not.
     if (result.error == asio::ssl::error::stream_truncated) result.error = asio::error::eof;
@@ -72,7 +74,9 @@ void Stream::cancel_reading() {
   if (auto* pipes = std::get_if<Pipes>(&channel_->side)) {
     (void)pipes->in.cancel(ignored);
   } else {
-    (void)std::get<std::unique_ptr<TlsStream>>(channel_->side)->stream.lowest_layer().shutdown(asio::ip::tcp::socket::shutdown_receive, ignored);
+    (void)std::get<std::unique_ptr<TlsStream>>(channel_->side)
+        ->stream.lowest_layer()
+        .shutdown(asio::ip::tcp::socket::shutdown_receive, ignored);
   }
 }
 
@@ -81,7 +85,9 @@ void Stream::close_writing() {
   if (auto* pipes = std::get_if<Pipes>(&channel_->side)) {
     (void)pipes->out.close(ignored);
   } else {
-    (void)std::get<std::unique_ptr<TlsStream>>(channel_->side)->stream.lowest_layer().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    (void)std::get<std::unique_ptr<TlsStream>>(channel_->side)
+        ->stream.lowest_layer()
+        .shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   }
 }
 

@@ -16,7 +16,9 @@ namespace assay {
 /// Calls `act` at `end`, unless it is lifted before. Single-threaded.
 class TimeLimit {
  public:
-  TimeLimit(const boost::asio::any_io_executor& executor, std::chrono::steady_clock::time_point end, std::function<void()> act) : timer_(executor, end) {
+  TimeLimit(const boost::asio::any_io_executor& executor, std::chrono::steady_clock::time_point end,
+            std::function<void()> act)
+      : timer_(executor, end) {
     timer_.async_wait([act = std::move(act)](const boost::system::error_code& error) {
       if (!error) act();
     });

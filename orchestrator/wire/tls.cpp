@@ -20,8 +20,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr long kBackdated_s = -86400;       // clocks of nodes may be behind; nobody looks, but tools that print it should not complain
-constexpr long kValid_s = 400L * 86400;     // beyond every run; the key is gone with the process
+constexpr long kBackdated_s =
+    -86400;  // clocks of nodes may be behind; nobody looks, but tools that print it should not complain
+constexpr long kValid_s = 400L * 86400;  // beyond every run; the key is gone with the process
 
 struct FreeKey {
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
@@ -66,17 +67,20 @@ Certificate self_signed(EVP_PKEY* key) {
                     X509_gmtime_adj(X509_getm_notBefore(certificate.get()), kBackdated_s) != nullptr &&
                     X509_gmtime_adj(X509_getm_notAfter(certificate.get()), kValid_s) != nullptr &&
                     X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, common_name, -1, -1, 0) == 1 &&
-                    X509_set_issuer_name(certificate.get(), name) == 1 && X509_set_pubkey(certificate.get(), key) == 1 &&
+                    X509_set_issuer_name(certificate.get(), name) == 1 &&
+                    X509_set_pubkey(certificate.get(), key) == 1 &&
                     X509_sign(certificate.get(), key, nullptr) > 0;  // Ed25519 has its digest built in
   if (!done) return nullptr;
   return certificate;
 }
 
 bool only_tls13(SSL_CTX* context) {
-  return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 && SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1;
+  return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
+         SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1;
 }
 
-/// Stands in for the whole of X.509: no chain, no names, no dates; the certificate is the pinned one or the handshake fails.
+/// Stands in for the whole of X.509: no chain, no names, no dates; the certificate is the pinned one or the handshake
+/// fails.
 int is_pinned(X509_STORE_CTX* store, void* pin) {
   const X509* const certificate = X509_STORE_CTX_get0_cert(store);
   if (certificate != nullptr && pin_of(certificate) == *static_cast<const std::string*>(pin)) return 1;
@@ -93,10 +97,12 @@ std::expected<std::unique_ptr<TlsIdentity>, std::string> make_tls_identity() {
   const Certificate certificate = self_signed(key.get());
   if (!certificate) return openssl_error("no certificate");
   try {
-    auto identity = std::make_unique<TlsIdentity>(TlsIdentity{.context = asio::ssl::context(asio::ssl::context::tls_server), .pin = pin_of(certificate.get())});
+    auto identity = std::make_unique<TlsIdentity>(
+        TlsIdentity{.context = asio::ssl::context(asio::ssl::context::tls_server), .pin = pin_of(certificate.get())});
     SSL_CTX* const context = identity->context.native_handle();
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    const bool ready = only_tls13(context) && SSL_CTX_set_num_tickets(context, 0) == 1 && SSL_CTX_use_certificate(context, certificate.get()) == 1 &&
+    const bool ready = only_tls13(context) && SSL_CTX_set_num_tickets(context, 0) == 1 &&
+                       SSL_CTX_use_certificate(context, certificate.get()) == 1 &&
                        SSL_CTX_use_PrivateKey(context, key.get()) == 1;
     if (!ready || !is_sha256(identity->pin)) return openssl_error("the key cannot be used");
     return identity;
@@ -109,11 +115,13 @@ std::expected<PinnedTls, std::string> pinned_tls(const std::string& pin) {
   if (!is_sha256(pin)) return std::unexpected("the pin is not 64 lower-case hexadecimal digits");
   if (OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr) != 1) return openssl_error("no OpenSSL");
   try {
-    PinnedTls side{.context = asio::ssl::context(asio::ssl::context::tls_client), .pin = std::make_unique<const std::string>(pin)};
+    PinnedTls side{.context = asio::ssl::context(asio::ssl::context::tls_client),
+                   .pin = std::make_unique<const std::string>(pin)};
     SSL_CTX* const context = side.context.native_handle();
     if (!only_tls13(context)) return openssl_error("no TLS 1.3");
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
-    SSL_CTX_set_cert_verify_callback(context, is_pinned, const_cast<std::string*>(side.pin.get()));  // which only reads it
+    SSL_CTX_set_cert_verify_callback(context, is_pinned,
+                                     const_cast<std::string*>(side.pin.get()));  // which only reads it
     return side;
   } catch (const boost::system::system_error& error) {
     return std::unexpected(std::string("no TLS: ") + error.what());

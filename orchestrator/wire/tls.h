@@ -32,8 +32,8 @@ struct PinnedTls {
   std::unique_ptr<const std::string> pin;  ///< the context points at it
 };
 
-/// A context whose handshake succeeds with the holder of the one certificate of this pin, and with nobody else. Reads no
-/// configuration of OpenSSL, which a static program could not follow. The error is a reason.
+/// A context whose handshake succeeds with the holder of the one certificate of this pin, and with nobody else. Reads
+/// no configuration of OpenSSL, which a static program could not follow. The error is a reason.
 std::expected<PinnedTls, std::string> pinned_tls(const std::string& pin);
 
 /// `count` random bytes from OpenSSL's generator as hexadecimal digits; empty when it has none.

@@ -11,8 +11,8 @@
 namespace assay {
 
 Batch next_batch(std::optional<double> last_s) {
-  constexpr std::int64_t kWarmUp = 5;      // as nccl-tests had it until 2.19
-  constexpr std::int64_t kMost = 10;       // with three commands each, far from the thousand a stream holds
+  constexpr std::int64_t kWarmUp = 5;  // as nccl-tests had it until 2.19
+  constexpr std::int64_t kMost = 10;   // with three commands each, far from the thousand a stream holds
   constexpr double kWorth_s = 1;
   if (!last_s) return {.lead = kWarmUp, .counted = 1};
   const double count = std::clamp(kWorth_s / *last_s, 1.0, static_cast<double>(kMost));
@@ -25,10 +25,12 @@ std::vector<double> slowest(const std::vector<std::vector<double>>& by_rank) {
     const auto& times = by_rank[rank];
     if (rank == 0) longest.assign(times.size(), 0);
     if (times.size() != longest.size()) {
-      throw std::runtime_error(fmt::format("rank {} measured {} iterations and rank 0 {}", rank, times.size(), longest.size()));
+      throw std::runtime_error(
+          fmt::format("rank {} measured {} iterations and rank 0 {}", rank, times.size(), longest.size()));
     }
     for (std::size_t i = 0; i < times.size(); ++i) {
-      if (!std::isfinite(times[i]) || times[i] <= 0) throw std::runtime_error(fmt::format("rank {} measured {} s", rank, times[i]));
+      if (!std::isfinite(times[i]) || times[i] <= 0)
+        throw std::runtime_error(fmt::format("rank {} measured {} s", rank, times[i]));
       longest[i] = std::max(longest[i], times[i]);
     }
   }

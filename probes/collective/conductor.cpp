@@ -24,21 +24,29 @@ using nlohmann::json;
 class Conductor {
  public:
   Conductor(Fleet& fleet, const Parameters& given, const LibraryRules& rules, Recorder& record)
-      : fleet_(fleet), given_(given), rules_(rules), record_(record), operation_(operation_named(given.text("operation"))),
-        element_(element_named(given.text("type"))), ranks_(static_cast<int>(fleet.ranks())) {
+      : fleet_(fleet),
+        given_(given),
+        rules_(rules),
+        record_(record),
+        operation_(operation_named(given.text("operation"))),
+        element_(element_named(given.text("type"))),
+        ranks_(static_cast<int>(fleet.ranks())) {
     if (fleet.nodes().size() > 1) subject_ = {.kind = "group", .id = fmt::format("{}", fmt::join(fleet.nodes(), ","))};
   }
 
   void run(const std::vector<Bytes>& sizes) {
     const FittingSizes fitting = gather_ranks(sizes);
     record_.condition("sizes_left_out", left_out(fitting));
-    if (fitting.kept.empty()) throw std::runtime_error(fmt::format("sizes: none of them fits {} ranks ({})", ranks_, left_out(fitting)));
+    if (fitting.kept.empty())
+      throw std::runtime_error(fmt::format("sizes: none of them fits {} ranks ({})", ranks_, left_out(fitting)));
     for (const Bytes size : fitting.kept) measure_size(size);
     rules_.finished(ask({{"do", "facts"}}, kHelloLimit));
   }
 
  private:
-  std::vector<json> ask(const json& request, Seconds limit) { return fleet_.ask(request, {limit.count + kGrace.count}); }
+  std::vector<json> ask(const json& request, Seconds limit) {
+    return fleet_.ask(request, {limit.count + kGrace.count});
+  }
 
   /// Brings all ranks into one communicator with buffers for the sizes that fit.
   FittingSizes gather_ranks(const std::vector<Bytes>& sizes) {
@@ -82,7 +90,8 @@ class Conductor {
   }
 
   std::vector<double> time(Bytes size, Batch batch) {
-    const json request = {{"do", "time"}, {"size", size.count}, {"lead", batch.lead}, {"counted", batch.counted}, {"number", number_}};
+    const json request = {
+        {"do", "time"}, {"size", size.count}, {"lead", batch.lead}, {"counted", batch.counted}, {"number", number_}};
     number_ += static_cast<std::uint64_t>(batch.lead + batch.counted);
     std::vector<std::vector<double>> by_rank;
     for (const auto& answer : ask(request, kBatchLimit)) {
@@ -104,7 +113,8 @@ class Conductor {
 
 }  // namespace
 
-void conduct(Fleet& fleet, const Parameters& given, const std::vector<Bytes>& sizes, const LibraryRules& rules, Recorder& record) {
+void conduct(Fleet& fleet, const Parameters& given, const std::vector<Bytes>& sizes, const LibraryRules& rules,
+             Recorder& record) {
   Conductor(fleet, given, rules, record).run(sizes);
 }
 

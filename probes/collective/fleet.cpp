@@ -16,7 +16,8 @@ constexpr const char* kOver = "over";  // instead of a request: none follows
 
 json parsed(const std::string& text, std::string_view from) {
   json value = json::parse(text, nullptr, false);
-  if (value.is_discarded()) throw std::runtime_error(fmt::format("{} said something that is no JSON: {}", from, text.substr(0, 200)));
+  if (value.is_discarded())
+    throw std::runtime_error(fmt::format("{} said something that is no JSON: {}", from, text.substr(0, 200)));
   return value;
 }
 
@@ -31,10 +32,12 @@ Fleet::Fleet(AskLocal ask, std::vector<std::string> titles, std::string node, Re
     nodes_.push_back(one.at("node"));
     const auto there = one.at("ranks").get<std::vector<std::string>>();
     if (there.size() != titles.size()) {
-      throw std::runtime_error(fmt::format("{} has {} ranks and {} has {}; a collective over several nodes needs the same number on each",
-                                           nodes_.back(), there.size(), node, titles.size()));
+      throw std::runtime_error(
+          fmt::format("{} has {} ranks and {} has {}; a collective over several nodes needs the same number on each",
+                      nodes_.back(), there.size(), node, titles.size()));
     }
-    for (const auto& title : there) titles_.push_back(fmt::format("rank {} ({} {})", titles_.size(), nodes_.back(), title));
+    for (const auto& title : there)
+      titles_.push_back(fmt::format("rank {} ({} {})", titles_.size(), nodes_.back(), title));
   }
 }
 

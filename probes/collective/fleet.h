@@ -22,8 +22,9 @@ class Fleet {
   /// Asks this node's ranks: a line to each, a line of each, within a limit; throws when one is lost.
   using AskLocal = std::function<std::vector<std::string>(std::string_view, Seconds)>;
 
-  /// `group` connects the leaders of several nodes and outlives the fleet; null on one node. `titles` names the ranks of this node. On every
-  /// node: exchanges names and counts. Throws std::runtime_error when the nodes differ in their number of ranks.
+  /// `group` connects the leaders of several nodes and outlives the fleet; null on one node. `titles` names the ranks
+  /// of this node. On every node: exchanges names and counts. Throws std::runtime_error when the nodes differ in their
+  /// number of ranks.
   Fleet(AskLocal ask, std::vector<std::string> titles, std::string node, Rendezvous* group);
 
   /// Names of the nodes, in order.
@@ -33,8 +34,8 @@ class Fleet {
   /// Ranks of one node.
   [[nodiscard]] std::size_t ranks_per_node() const { return titles_.size() / nodes_.size(); }
 
-  /// Node 0: puts `request` to every rank and returns their answers by global rank. `limit` bounds the work of one rank.
-  /// Throws std::runtime_error with the first rank that answers with an error, or is lost.
+  /// Node 0: puts `request` to every rank and returns their answers by global rank. `limit` bounds the work of one
+  /// rank. Throws std::runtime_error with the first rank that answers with an error, or is lost.
   std::vector<nlohmann::json> ask(const nlohmann::json& request, Seconds limit);
   /// The other nodes: passes requests on until node 0 releases them; the last answers of this node's ranks by "do".
   std::map<std::string, std::vector<nlohmann::json>> follow();

@@ -49,7 +49,8 @@ pid_t start(RankProgram program, int input, int output) {
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   const auto arguments = pointers(program.arguments), environment = pointers(program.environment);
   pid_t process = -1;
-  const int failed = posix_spawn(&process, program.path.c_str(), &actions, nullptr, arguments.data(), environment.data());
+  const int failed =
+      posix_spawn(&process, program.path.c_str(), &actions, nullptr, arguments.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) throw std::system_error(failed, std::generic_category(), "start of " + program.title);
   return process;
@@ -72,9 +73,11 @@ LocalRanks::LocalRanks(const std::vector<RankProgram>& programs) {
       auto [theirs_in, ours_out] = make_pipe();
       auto [ours_in, theirs_out] = make_pipe();
       const pid_t process = start(program, theirs_in.number(), theirs_out.number());
-      ranks_.push_back({.process = process, .input = std::move(ours_out), .output = std::move(ours_in), .title = program.title});
+      ranks_.push_back(
+          {.process = process, .input = std::move(ours_out), .output = std::move(ours_in), .title = program.title});
       // Nothing waits but poll: a request may be longer than a pipe holds, and a rank may have nothing to say.
-      if (fcntl(ranks_.back().output.number(), F_SETFL, O_NONBLOCK) != 0 || fcntl(ranks_.back().input.number(), F_SETFL, O_NONBLOCK) != 0) {
+      if (fcntl(ranks_.back().output.number(), F_SETFL, O_NONBLOCK) != 0 ||
+          fcntl(ranks_.back().input.number(), F_SETFL, O_NONBLOCK) != 0) {
         throw std::system_error(errno, std::generic_category(), "the pipes to " + program.title);
       }
     }
@@ -121,19 +124,22 @@ void LocalRanks::hear(Rank& rank) {
   }
 }
 
-/// Hands the rank's pipe as much of the request as it takes. A rank that is gone gives EPIPE here, and end of file in hear(),
-/// which knows how it ended.
+/// Hands the rank's pipe as much of the request as it takes. A rank that is gone gives EPIPE here, and end of file in
+/// hear(), which knows how it ended.
 void LocalRanks::tell(Rank& rank) {
   struct sigaction ignore = {}, before = {};
   ignore.sa_handler = SIG_IGN;
   (void)sigaction(SIGPIPE, &ignore, &before);  // with these arguments it cannot fail
   const ssize_t taken = write(rank.input.number(), rank.unsent.data(), rank.unsent.size());
-  if (taken > 0) rank.unsent.erase(0, static_cast<std::size_t>(taken));
-  else if (errno != EAGAIN && errno != EINTR) rank.unsent.clear();
+  if (taken > 0)
+    rank.unsent.erase(0, static_cast<std::size_t>(taken));
+  else if (errno != EAGAIN && errno != EINTR)
+    rank.unsent.clear();
   (void)sigaction(SIGPIPE, &before, nullptr);
 }
 
-std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit, const std::function<void()>& meanwhile) {
+std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit,
+                                         const std::function<void()>& meanwhile) {
   for (auto& rank : ranks_) rank.unsent = std::string(request) + "\n";
   const auto until = after(limit);
   std::vector<std::string> answers(ranks_.size());

@@ -7,13 +7,14 @@
 
 namespace assay {
 
-/// A collective; the word in parameters and documents is the enumerator's. In NCCL `all_to_all`, `scatter` and `send_recv`
-/// are grouped ncclSend and ncclRecv, which is what NCCL itself makes of them. In `send_recv` every rank sends to the next
-/// one and receives from the one before. The root of `broadcast` and `scatter` is rank 0.
+/// A collective; the word in parameters and documents is the enumerator's. In NCCL `all_to_all`, `scatter` and
+/// `send_recv` are grouped ncclSend and ncclRecv, which is what NCCL itself makes of them. In `send_recv` every rank
+/// sends to the next one and receives from the one before. The root of `broadcast` and `scatter` is rank 0.
 enum class Operation { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, scatter, send_recv };
 
 /// Every operation's word, separated by spaces, in the order of the enumerators.
-inline constexpr std::string_view kOperations = "all_reduce all_gather reduce_scatter all_to_all broadcast scatter send_recv";
+inline constexpr std::string_view kOperations =
+    "all_reduce all_gather reduce_scatter all_to_all broadcast scatter send_recv";
 
 /// The operation of this word. Throws std::logic_error for another word: parameters are checked before.
 Operation operation_named(std::string_view word);
@@ -67,10 +68,11 @@ static_assert(busbw_factor(Operation::send_recv, 8) == 1);
 /// Elements of one rank's buffers for one size. `size` is S of algbw = S / t: the whole of what the operation works on,
 /// as nccl-tests counts it.
 struct Shape {
-  std::size_t chunk = 0;      ///< elements: the count argument of a library; the share of one rank where the buffer is divided
-  std::size_t sent = 0;       ///< elements in the send buffer (on a root where only that sends)
-  std::size_t received = 0;   ///< elements in the receive buffer
-  std::size_t moved = 0;      ///< B that algbw counts; below `size` when that does not divide
+  std::size_t chunk =
+      0;  ///< elements: the count argument of a library; the share of one rank where the buffer is divided
+  std::size_t sent = 0;      ///< elements in the send buffer (on a root where only that sends)
+  std::size_t received = 0;  ///< elements in the receive buffer
+  std::size_t moved = 0;     ///< B that algbw counts; below `size` when that does not divide
 };
 
 /// The shape of `size` bytes on `ranks` ranks. Shares are cut to 16 B, as nccl-tests does, so that they stay aligned; a
@@ -91,7 +93,8 @@ constexpr Shape shape_of(Operation operation, std::size_t size, std::size_t elem
           .moved = chunk * n * element_size};
 }
 static_assert(shape_of(Operation::all_reduce, 1024, 4, 8).chunk == 256);
-static_assert(shape_of(Operation::all_gather, 1024, 4, 8).sent == 32 && shape_of(Operation::all_gather, 1024, 4, 8).received == 256);
+static_assert(shape_of(Operation::all_gather, 1024, 4, 8).sent == 32 &&
+              shape_of(Operation::all_gather, 1024, 4, 8).received == 256);
 static_assert(shape_of(Operation::reduce_scatter, 1000, 4, 3).moved == 960);  // 333 B a rank, cut to 320
 static_assert(shape_of(Operation::all_to_all, 8, 4, 8).chunk == 0);
 

@@ -13,10 +13,10 @@ struct Pattern {
   Operation operation = Operation::all_reduce;
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
-  std::uint64_t chunk = 1;       ///< elements of one share (Shape::chunk)
-  std::uint64_t seed = 0;        ///< another for every check, so that what an earlier one left behind does not pass
-  std::uint32_t modulus = 2;     ///< from sum_modulus
-  bool sparse = false;           ///< from sum_is_sparse
+  std::uint64_t chunk = 1;    ///< elements of one share (Shape::chunk)
+  std::uint64_t seed = 0;     ///< another for every check, so that what an earlier one left behind does not pass
+  std::uint32_t modulus = 2;  ///< from sum_modulus
+  bool sparse = false;        ///< from sum_is_sparse
 };
 
 /// Values of data that is only moved are below this; a prime, so that no period of a buffer meets theirs, and exact in
@@ -29,7 +29,7 @@ constexpr bool sum_is_sparse(std::uint32_t ranks, std::uint32_t limit) { return 
 /// The modulus of the values that are added, so that no sum of `ranks` of them is over `limit`.
 constexpr std::uint32_t sum_modulus(std::uint32_t ranks, std::uint32_t limit) {
   if (sum_is_sparse(ranks, limit)) return (ranks + limit - 1) / limit + 1;  // ranks / modulus ones
-  const std::uint32_t modulus = limit / ranks + 1;                         // ranks * (modulus - 1) at most
+  const std::uint32_t modulus = limit / ranks + 1;                          // ranks * (modulus - 1) at most
   return modulus > kMovedModulus ? kMovedModulus : modulus;
 }
 static_assert(sum_modulus(8, 256) == 33 && sum_modulus(256, 256) == 2 && sum_modulus(1000, 256) == 5);
@@ -45,7 +45,8 @@ constexpr std::uint64_t mixed(std::uint64_t seed, std::uint64_t index) {
 /// What `rank` adds at element `index` of a reduction: index decides where a cycle of the modulus begins, the rank how
 /// far on it is; so the sum needs no loop over ranks, and a rank that is missing or counted twice shows.
 constexpr std::uint32_t added(const Pattern& pattern, std::uint32_t rank, std::uint64_t index) {
-  const auto place = static_cast<std::uint32_t>((mixed(pattern.seed, index) % pattern.modulus + rank) % pattern.modulus);
+  const auto place =
+      static_cast<std::uint32_t>((mixed(pattern.seed, index) % pattern.modulus + rank) % pattern.modulus);
   return pattern.sparse ? (place == 0 ? 1 : 0) : place;
 }
 
@@ -83,13 +84,20 @@ constexpr std::uint32_t sent(const Pattern& pattern, std::uint64_t index) {
 constexpr std::uint32_t received(const Pattern& pattern, std::uint64_t index) {
   const std::uint64_t share = index / pattern.chunk, within = index % pattern.chunk;
   switch (pattern.operation) {
-    case Operation::all_reduce: return sum(pattern, index);
-    case Operation::reduce_scatter: return sum(pattern, pattern.rank * pattern.chunk + index);
-    case Operation::all_gather: return moved(pattern, share, 0, within);
-    case Operation::all_to_all: return moved(pattern, share, pattern.rank, within);
-    case Operation::broadcast: return moved(pattern, 0, 0, index);
-    case Operation::scatter: return moved(pattern, 0, pattern.rank, index);
-    case Operation::send_recv: return moved(pattern, (pattern.rank + pattern.ranks - 1) % pattern.ranks, 0, index);
+    case Operation::all_reduce:
+      return sum(pattern, index);
+    case Operation::reduce_scatter:
+      return sum(pattern, pattern.rank * pattern.chunk + index);
+    case Operation::all_gather:
+      return moved(pattern, share, 0, within);
+    case Operation::all_to_all:
+      return moved(pattern, share, pattern.rank, within);
+    case Operation::broadcast:
+      return moved(pattern, 0, 0, index);
+    case Operation::scatter:
+      return moved(pattern, 0, pattern.rank, index);
+    case Operation::send_recv:
+      return moved(pattern, (pattern.rank + pattern.ranks - 1) % pattern.ranks, 0, index);
   }
   return 0;
 }

@@ -20,9 +20,12 @@ FittingSizes fit_sizes(const std::vector<Bytes>& sizes, Operation operation, Ele
   FittingSizes fitting;
   for (const Bytes size : sizes) {
     const Shape shape = shape_of(operation, size.count, size_of(element), ranks);
-    if (shape.chunk == 0) fitting.too_small.push_back(size);
-    else if ((shape.sent + shape.received) * size_of(element) > memory.count) fitting.too_large.push_back(size);
-    else fitting.kept.push_back(size);
+    if (shape.chunk == 0)
+      fitting.too_small.push_back(size);
+    else if ((shape.sent + shape.received) * size_of(element) > memory.count)
+      fitting.too_large.push_back(size);
+    else
+      fitting.kept.push_back(size);
   }
   return fitting;
 }

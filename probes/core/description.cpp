@@ -20,9 +20,12 @@ constexpr const char* kScopes[] = {"node", "pair", "group"};
 constexpr const char* kBetter[] = {"higher", "lower", "neither"};
 
 constexpr ConditionSpec kCommonConditions[] = {
-    {.name = "cpu_load_by_others", .meaning = "Share of the CPUs' time, where /proc/stat tells, that went to other processes during the run."},
-    {.name = "cpu_steal", .meaning = "Share of the CPUs' time, where /proc/stat tells, that the hypervisor gave to others during the run."},
-    {.name = "clock_synchronised", .meaning = "Whether the kernel says, where it can be asked, that its clock follows a time source."},
+    {.name = "cpu_load_by_others",
+     .meaning = "Share of the CPUs' time, where /proc/stat tells, that went to other processes during the run."},
+    {.name = "cpu_steal",
+     .meaning = "Share of the CPUs' time, where /proc/stat tells, that the hypervisor gave to others during the run."},
+    {.name = "clock_synchronised",
+     .meaning = "Whether the kernel says, where it can be asked, that its clock follows a time source."},
 };
 
 ordered_json describe(const Parameter& parameter) {
@@ -88,21 +91,26 @@ std::expected<Values, InputError> Description::resolve(const Values& given, bool
     if (std::ranges::find(parameters, given_name, &OwnParameter::name) != parameters.end()) continue;
     std::vector<std::string> names;
     for (const auto& parameter : parameters) names.push_back(parameter.name);
-    return std::unexpected(InputError{given_name, fmt::format("{} has no such parameter", name),
-                                      suggestion(given_name, names)});
+    return std::unexpected(
+        InputError{given_name, fmt::format("{} has no such parameter", name), suggestion(given_name, names)});
   }
   Values resolved;
   for (const auto& own : parameters) {
-    const Parameter parameter{.name = own.name, .unit = own.unit, .fallback = own.fallback, .quick = own.quick,
-                              .meaning = own.meaning, .choices = own.choices};
+    const Parameter parameter{.name = own.name,
+                              .unit = own.unit,
+                              .fallback = own.fallback,
+                              .quick = own.quick,
+                              .meaning = own.meaning,
+                              .choices = own.choices};
     const auto chosen = given.find(own.name);
-    const std::string text = chosen != given.end()                ? text_of(chosen->second)
+    const std::string text = chosen != given.end()             ? text_of(chosen->second)
                              : quick_run && !own.quick.empty() ? own.quick
-                                                                  : own.fallback;
+                                                               : own.fallback;
     try {
       resolved.emplace(own.name, parse_parameter(parameter, text));
     } catch (const BadParameter& error) {
-      return std::unexpected(InputError{own.name, error.what(), fmt::format("{}; the default is {}", own.meaning, own.fallback)});
+      return std::unexpected(
+          InputError{own.name, error.what(), fmt::format("{}; the default is {}", own.meaning, own.fallback)});
     }
   }
   return resolved;
@@ -156,27 +164,44 @@ std::expected<Description, InputError> read_description(std::string_view text, c
   json metrics;
   json conditions;
   Fields fields(*document, where);
-  fields.take("schema", schema).take("name", result.name).take("revision", result.revision).take("scope", result.scope)
-      .take("companion", result.companion).take("measures", result.measures).take("method", result.method)
-      .take("source", result.source).take("needs", result.needs).take("typical_s", result.typical_s)
-      .take("deadline_s", result.deadline_s).take("parameters", parameters).take("metrics", metrics)
+  fields.take("schema", schema)
+      .take("name", result.name)
+      .take("revision", result.revision)
+      .take("scope", result.scope)
+      .take("companion", result.companion)
+      .take("measures", result.measures)
+      .take("method", result.method)
+      .take("source", result.source)
+      .take("needs", result.needs)
+      .take("typical_s", result.typical_s)
+      .take("deadline_s", result.deadline_s)
+      .take("parameters", parameters)
+      .take("metrics", metrics)
       .take("conditions", conditions);
   if (const auto problem = fields.problem()) return std::unexpected(*problem);
   if (schema != kSchema) {
-    return std::unexpected(InputError{where, fmt::format("schema '{}' is not {}", schema, kSchema), "use a probe of this version"});
+    return std::unexpected(
+        InputError{where, fmt::format("schema '{}' is not {}", schema, kSchema), "use a probe of this version"});
   }
   for (const auto& entry : parameters) {
     Description::OwnParameter own;
     Fields members(entry, where + ": parameters");
-    members.take("name", own.name).take("unit", own.unit).take("fallback", own.fallback).take("quick", own.quick)
-        .take("meaning", own.meaning).take("choices", own.choices);
+    members.take("name", own.name)
+        .take("unit", own.unit)
+        .take("fallback", own.fallback)
+        .take("quick", own.quick)
+        .take("meaning", own.meaning)
+        .take("choices", own.choices);
     if (const auto problem = members.problem()) return std::unexpected(*problem);
     result.parameters.push_back(std::move(own));
   }
   for (const auto& entry : metrics) {
     Description::OwnMetric own;
     Fields members(entry, where + ": metrics");
-    members.take("name", own.name).take("unit", own.unit).take("better", own.better).take("meaning", own.meaning)
+    members.take("name", own.name)
+        .take("unit", own.unit)
+        .take("better", own.better)
+        .take("meaning", own.meaning)
         .take("instrument", own.instrument);
     if (const auto problem = members.problem()) return std::unexpected(*problem);
     if (!is_base_unit(own.unit)) {

@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint32_t kZfsMagic = 0x2fc12fc1;  // OpenZFS, include/os/linux/spl/sys/vfs.h; not in linux/magic.h
-constexpr std::size_t kDirectAlignment = 4096;  // no device of ours has larger logical blocks
+constexpr std::size_t kDirectAlignment = 4096;   // no device of ours has larger logical blocks
 
 [[noreturn]] void fail(const std::string& attempted) {
   throw std::system_error(errno, std::generic_category(), attempted);
@@ -116,13 +116,15 @@ std::optional<Mount> find_mount(std::string_view mountinfo, std::uint64_t mount_
 
 std::optional<Mount> mount_without_path(const std::string& directory, const std::string& device_number) {
   constexpr std::pair<std::uint32_t, const char*> kMagics[] = {
-      {EXT4_SUPER_MAGIC, "ext2/ext3/ext4"}, {XFS_SUPER_MAGIC, "xfs"},   {BTRFS_SUPER_MAGIC, "btrfs"}, {F2FS_SUPER_MAGIC, "f2fs"},
-      {TMPFS_MAGIC, "tmpfs"},               {RAMFS_MAGIC, "ramfs"},     {HUGETLBFS_MAGIC, "hugetlbfs"}, {kZfsMagic, "zfs"},
+      {EXT4_SUPER_MAGIC, "ext2/ext3/ext4"}, {XFS_SUPER_MAGIC, "xfs"}, {BTRFS_SUPER_MAGIC, "btrfs"},
+      {F2FS_SUPER_MAGIC, "f2fs"},           {TMPFS_MAGIC, "tmpfs"},   {RAMFS_MAGIC, "ramfs"},
+      {HUGETLBFS_MAGIC, "hugetlbfs"},       {kZfsMagic, "zfs"},
   };
   struct statfs kind = {};
   if (statfs(directory.c_str(), &kind) != 0) return std::nullopt;
   for (const auto& [magic, type] : kMagics) {
-    if (static_cast<std::uint32_t>(kind.f_type) == magic) return Mount{.device_number = device_number, .type = type, .source = ""};
+    if (static_cast<std::uint32_t>(kind.f_type) == magic)
+      return Mount{.device_number = device_number, .type = type, .source = ""};
   }
   return std::nullopt;
 }
@@ -137,7 +139,9 @@ FilesystemFacts filesystem_facts(const std::string& directory) {
   const auto mountinfo = read_fact("/proc/self/mountinfo");
   auto mount = find_mount(mountinfo.value_or(""), status.stx_mnt_id);
   if (!mount) mount = mount_without_path(directory, fmt::format("{}:{}", status.stx_dev_major, status.stx_dev_minor));
-  if (!mount) throw std::runtime_error(fmt::format("{}: its mount is not in /proc/self/mountinfo, and its type is unknown", directory));
+  if (!mount)
+    throw std::runtime_error(
+        fmt::format("{}: its mount is not in /proc/self/mountinfo, and its type is unknown", directory));
   struct statvfs space = {};
   if (statvfs(directory.c_str(), &space) != 0) fail(directory);
 

@@ -20,8 +20,8 @@ struct Mount {
 /// The mount with this id in the text of /proc/self/mountinfo (proc(5)); nothing when no well-formed line has it.
 std::optional<Mount> find_mount(std::string_view mountinfo, std::uint64_t mount_id);
 
-/// The same from the filesystem's magic number, for a mount that mountinfo does not show: the root of a chroot, whose mount
-/// point lies outside. Nothing for a magic number that is not in the list (statfs(2)).
+/// The same from the filesystem's magic number, for a mount that mountinfo does not show: the root of a chroot, whose
+/// mount point lies outside. Nothing for a magic number that is not in the list (statfs(2)).
 std::optional<Mount> mount_without_path(const std::string& directory, const std::string& device_number);
 
 /// What a directory lies on.

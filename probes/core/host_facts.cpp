@@ -32,7 +32,9 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-std::string cpu_path(int cpu, std::string_view rest) { return fmt::format("/sys/devices/system/cpu/cpu{}/{}", cpu, rest); }
+std::string cpu_path(int cpu, std::string_view rest) {
+  return fmt::format("/sys/devices/system/cpu/cpu{}/{}", cpu, rest);
+}
 
 /// First value of `key` in /proc/cpuinfo.
 std::optional<std::string> cpuinfo(std::string_view key) {
@@ -55,7 +57,9 @@ std::int64_t count_numa_nodes() {
   return std::max<std::int64_t>(nodes, 1);
 }
 
-double seconds(const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; }
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
 
 }  // namespace
 

@@ -112,7 +112,8 @@ std::string InputError::text() const {
 
 std::expected<json, InputError> parse_json(std::string_view text, const std::string& where, const JsonLimits& limits) {
   if (text.size() > limits.max_bytes) {
-    return std::unexpected(InputError{where, fmt::format("{} bytes, over the limit of {}", text.size(), limits.max_bytes),
+    return std::unexpected(InputError{where,
+                                      fmt::format("{} bytes, over the limit of {}", text.size(), limits.max_bytes),
                                       "split the document or check that this is the right file"});
   }
   StrictBuilder builder(limits.max_depth);
@@ -156,14 +157,19 @@ json to_json(const Subject& subject) { return json{{subject.kind, subject.id}}; 
 
 std::optional<Value> value_from(const json& json_value) {
   switch (json_value.type()) {
-    case json::value_t::boolean: return json_value.get<bool>();
-    case json::value_t::string: return json_value.get<std::string>();
-    case json::value_t::number_float: return json_value.get<double>();
-    case json::value_t::number_integer: return json_value.get<std::int64_t>();
+    case json::value_t::boolean:
+      return json_value.get<bool>();
+    case json::value_t::string:
+      return json_value.get<std::string>();
+    case json::value_t::number_float:
+      return json_value.get<double>();
+    case json::value_t::number_integer:
+      return json_value.get<std::int64_t>();
     case json::value_t::number_unsigned:
       if (json_value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
       return json_value.get<std::int64_t>();
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 

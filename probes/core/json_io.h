@@ -22,13 +22,14 @@ struct InputError {
   [[nodiscard]] std::string text() const;
 };
 
-/// Bytes of the largest document that is read: of 10,000 nodes and 30 requirements the plan has 90 MB, the verdict 230 MB.
+/// Bytes of the largest document that is read: of 10,000 nodes and 30 requirements the plan has 90 MB, the verdict 230
+/// MB.
 inline constexpr std::size_t kLargestDocument = 256 << 20;
 
 /// Bounds on one JSON document.
 struct JsonLimits {
   std::size_t max_bytes = kLargestDocument;
-  int max_depth = 32;                ///< the deepest document of ours has 9 levels
+  int max_depth = 32;  ///< the deepest document of ours has 9 levels
 };
 
 /// Parses `text` and refuses what nlohmann would let pass: duplicate keys, trailing text, depth and size over the

@@ -36,7 +36,8 @@ std::string own_folder() {
 
 std::string loaded_path(void* handle, std::string otherwise) {
   link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr && map->l_name != nullptr && *map->l_name != '\0') {
+  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr && map->l_name != nullptr &&
+      *map->l_name != '\0') {
     return map->l_name;
   }
   return otherwise;
@@ -44,7 +45,8 @@ std::string loaded_path(void* handle, std::string otherwise) {
 
 }  // namespace
 
-std::vector<std::string> library_folders(std::string_view more, std::string_view from_environment, std::string_view own) {
+std::vector<std::string> library_folders(std::string_view more, std::string_view from_environment,
+                                         std::string_view own) {
   std::vector<std::string> folders;
   append_split(more, folders);
   append_split(from_environment, folders);
@@ -67,7 +69,8 @@ Library Library::open(std::span<const std::string_view> names, std::string_view 
   const char* variable = std::getenv(kLibraryPathVariable);
   const auto folders = library_folders(more_folders, variable == nullptr ? "" : variable, own_folder());
   std::string last_words;
-  static std::mutex loading;  // the loader has a lock of its own, which ThreadSanitizer does not see: it would report every constructor
+  static std::mutex loading;  // the loader has a lock of its own, which ThreadSanitizer does not see: it would report
+                              // every constructor
   const std::lock_guard guard(loading);
   for (const auto& folder : folders) {
     for (const auto name : names) {
@@ -78,14 +81,16 @@ Library Library::open(std::span<const std::string_view> names, std::string_view 
         return Library(handle, std::string(title), loaded_path(handle, file));
       }
       // The words about a file that is there beat those about one that is not.
-      if (const char* words = dlerror(); words != nullptr && (last_words.empty() || !folder.empty())) last_words = words;
+      if (const char* words = dlerror(); words != nullptr && (last_words.empty() || !folder.empty()))
+        last_words = words;
     }
   }
-  throw Skip(fmt::format("{} is not here: {} does not open ({}); searched the loader's folders and {}; hint: install it, or "
-                         "name its folder in {}",
-                         title, fmt::join(names, ", "), last_words,
-                         fmt::join(folders | std::views::filter([](const auto& folder) { return !folder.empty(); }), ", "),
-                         kLibraryPathVariable));
+  throw Skip(
+      fmt::format("{} is not here: {} does not open ({}); searched the loader's folders and {}; hint: install it, or "
+                  "name its folder in {}",
+                  title, fmt::join(names, ", "), last_words,
+                  fmt::join(folders | std::views::filter([](const auto& folder) { return !folder.empty(); }), ", "),
+                  kLibraryPathVariable));
 }
 
 Library Library::open(std::string_view name, std::string_view title, std::string_view more_folders) {
@@ -96,7 +101,8 @@ void* Library::address_or_null(const char* name) const { return dlsym(handle_, n
 
 void* Library::address(const char* name) const {
   if (void* found = address_or_null(name)) return found;
-  throw Skip(fmt::format("{} at {} has no function {}: it is of another version than this probe needs", title_, path_, name));
+  throw Skip(
+      fmt::format("{} at {} has no function {}: it is of another version than this probe needs", title_, path_, name));
 }
 
 void Library::require_major(int found, int wanted) const {

@@ -1,4 +1,5 @@
-// library: a shared library that a probe opens while it runs, so that a node without it gives a reason and no loader error.
+// library: a shared library that a probe opens while it runs, so that a node without it gives a reason and no loader
+// error.
 #pragma once
 
 #include <span>
@@ -15,7 +16,8 @@ inline constexpr const char* kLibraryPathVariable = "ASSAY_LIBRARY_PATH";
 /// ASSAY_LIBRARY_PATH, `own_folder` (where the probe is), lib beside its parent, and lib/assay of an installation or a
 /// bundle. An empty name at the end stands for the loader's own search; after it comes the CUDA Toolkit's usual place.
 /// A probe without a folder (it runs from sealed memory) gives an empty `own_folder`.
-std::vector<std::string> library_folders(std::string_view more, std::string_view from_environment, std::string_view own_folder);
+std::vector<std::string> library_folders(std::string_view more, std::string_view from_environment,
+                                         std::string_view own_folder);
 
 /// A shared library opened by name. It stays loaded until the process ends: vendor libraries do not survive unloading
 /// while threads or handlers of theirs live.
@@ -23,7 +25,8 @@ class Library {
  public:
   /// Opens the first of `names` ("libcublasLt.so.13") that is found, folder by folder (see library_folders). `title` is
   /// what people call it. Throws Skip with names, folders and the loader's last words when none opens.
-  static Library open(std::span<const std::string_view> names, std::string_view title, std::string_view more_folders = "");
+  static Library open(std::span<const std::string_view> names, std::string_view title,
+                      std::string_view more_folders = "");
   /// The same for one name.
   static Library open(std::string_view name, std::string_view title, std::string_view more_folders = "");
 

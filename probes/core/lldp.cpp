@@ -24,12 +24,15 @@ std::string text_of(const json& object, const char* name) {
   if (values.empty()) return "";
   const json& first = values.front();
   if (first.is_string()) return first.get<std::string>();
-  return first.is_object() && first.contains("value") && first.at("value").is_string() ? first.at("value").get<std::string>() : "";
+  return first.is_object() && first.contains("value") && first.at("value").is_string()
+             ? first.at("value").get<std::string>()
+             : "";
 }
 
 /// What is named by a key ("eth1": {…}) or by a member ("name": "eth1"), and the rest of it.
 std::vector<std::pair<std::string, json>> named(const json& object) {
-  if (object.contains("name")) return {{object.at("name").is_string() ? object.at("name").get<std::string>() : text_of(object, "name"), object}};
+  if (object.contains("name"))
+    return {{object.at("name").is_string() ? object.at("name").get<std::string>() : text_of(object, "name"), object}};
   std::vector<std::pair<std::string, json>> all;
   for (const auto& [name, body] : object.items()) all.emplace_back(name, body);
   return all;
@@ -61,7 +64,8 @@ std::string port_of_system(const json& interface) {
 std::expected<std::vector<Neighbour>, InputError> read_lldp(std::string_view text, const std::string& where) {
   const auto document = parse_json(text, where);
   if (!document) return std::unexpected(document.error());
-  if (!document->is_object() || !document->contains("lldp")) return std::unexpected(InputError{where, "has no member 'lldp'", kHint});
+  if (!document->is_object() || !document->contains("lldp"))
+    return std::unexpected(InputError{where, "has no member 'lldp'", kHint});
   std::vector<Neighbour> neighbours;
   for (const auto& part : list_of(*document, "lldp")) {
     std::size_t number = 0;

@@ -17,9 +17,9 @@ struct Neighbour {
   std::string system_port;  ///< its port: the port id where that is a name, else the port's description
 };
 
-/// Reads what `lldpctl -f json` or `lldpctl -f json0` of lldpd prints (1.0.16 was tried), in the order given; a port that hears nobody is
-/// not in it, one that hears several is in it several times. The first form is an object where there is one of a thing and an array where
-/// there are more. Errors name `where` and the member.
+/// Reads what `lldpctl -f json` or `lldpctl -f json0` of lldpd prints (1.0.16 was tried), in the order given; a port
+/// that hears nobody is not in it, one that hears several is in it several times. The first form is an object where
+/// there is one of a thing and an array where there are more. Errors name `where` and the member.
 std::expected<std::vector<Neighbour>, InputError> read_lldp(std::string_view text, const std::string& where);
 
 }  // namespace assay

@@ -16,10 +16,10 @@ namespace assay {
 struct Parameter {
   std::string_view name;  ///< snake_case; the flag is the same with hyphens
   std::string_view unit = "";
-  std::string_view fallback;          ///< the value when none is given
-  std::string_view quick = "";        ///< the value under --quick when none is given; empty: the same as fallback
+  std::string_view fallback;    ///< the value when none is given
+  std::string_view quick = "";  ///< the value under --quick when none is given; empty: the same as fallback
   std::string_view meaning;
-  std::string_view choices = "";      ///< for text: the allowed words, separated by one space; empty: any
+  std::string_view choices = "";  ///< for text: the allowed words, separated by one space; empty: any
 };
 
 /// A parameter's text that does not fit its type; what() says what does.

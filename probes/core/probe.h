@@ -74,8 +74,8 @@ struct Placement {
 int probe_main(int argc, char** argv, const ProbeSpec& spec, void (*measure)(const Parameters&, Recorder&));
 
 /// The same for a probe whose ranks work together: `--rank`, `--world`, `--rendezvous` and the token (`--token`, or
-/// ASSAY_TOKEN in the environment, which other users of the node cannot read) are handed to `measure`. A rank beyond the
-/// world, or a world of several ranks without a rendezvous and a good token, is a usage error.
+/// ASSAY_TOKEN in the environment, which other users of the node cannot read) are handed to `measure`. A rank beyond
+/// the world, or a world of several ranks without a rendezvous and a good token, is a usage error.
 int probe_main(int argc, char** argv, const ProbeSpec& spec,
                void (*measure)(const Parameters&, const Placement&, Recorder&));
 

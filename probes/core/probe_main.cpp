@@ -5,8 +5,8 @@
 #include <iostream>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "probes/core/description.h"
 #include "probes/core/host_facts.h"
@@ -95,7 +95,8 @@ void sleep_until_stopped(std::chrono::duration<double> time) {
   constexpr std::chrono::milliseconds kSlice{20};  // the longest a stop goes unnoticed
   const auto end = std::chrono::steady_clock::now() + time;
   while (!stop_requested() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(kSlice, end - std::chrono::steady_clock::now()));
+    std::this_thread::sleep_for(
+        std::min<std::chrono::duration<double>>(kSlice, end - std::chrono::steady_clock::now()));
   }
 }
 
@@ -115,9 +116,13 @@ int run_probe(int argc, char** argv, const ProbeSpec& spec, const Measure& measu
   try {
     if (ranks_meet) check_placement(given.placement);
     const Parameters parameters(read_values(spec, given));
-    Recorder record(std::cout, spec, Start{.probe = std::string(spec.name), .revision = spec.revision,
-                                           .parameters = parameters.values(), .rank = given.placement.rank,
-                                           .world = given.placement.world, .host = host_facts()});
+    Recorder record(std::cout, spec,
+                    Start{.probe = std::string(spec.name),
+                          .revision = spec.revision,
+                          .parameters = parameters.values(),
+                          .rank = given.placement.rank,
+                          .world = given.placement.world,
+                          .host = host_facts()});
     const LoadMeter load;
     try {
       measure(parameters, given.placement, record);

@@ -47,10 +47,10 @@ struct Measurement {
   std::string metric;
   std::string unit;
   Subject subject;
-  Values at;                     ///< coordinates that tell samples of one metric apart, such as {"size": 8388608}
-  std::vector<double> samples;   ///< in the order taken, finite, base units
-  std::vector<double> warmup;    ///< declared warm-up, discarded from judgement, kept as evidence
-  std::string stopped;           ///< why sampling ended: stable, sample_cap, time_cap, or fixed
+  Values at;                    ///< coordinates that tell samples of one metric apart, such as {"size": 8388608}
+  std::vector<double> samples;  ///< in the order taken, finite, base units
+  std::vector<double> warmup;   ///< declared warm-up, discarded from judgement, kept as evidence
+  std::string stopped;          ///< why sampling ended: stable, sample_cap, time_cap, or fixed
 };
 
 /// One circumstance under which the measurements were taken.

@@ -60,7 +60,9 @@ class Members {
   }
   Subject subject() {
     auto result = subject_from(need("subject"));
-    if (!result) throw Refusal{fmt::format("'{}.subject' must name one subject", name_), fmt::format("kinds are {}", kSubjectKinds)};
+    if (!result)
+      throw Refusal{fmt::format("'{}.subject' must name one subject", name_),
+                    fmt::format("kinds are {}", kSubjectKinds)};
     return std::move(*result);
   }
   std::vector<double> samples(const json& array, const char* member) const {
@@ -68,7 +70,8 @@ class Members {
     std::vector<double> result;
     result.reserve(array.size());
     for (const auto& element : array) {
-      if (!element.is_number()) throw Refusal{fmt::format("'{}.{}' has an element that is no number", name_, member), ""};
+      if (!element.is_number())
+        throw Refusal{fmt::format("'{}.{}' has an element that is no number", name_, member), ""};
       result.push_back(element.get<double>());
       if (!std::isfinite(result.back())) throw Refusal{fmt::format("'{}.{}' is not finite", name_, member), ""};
     }
@@ -161,16 +164,19 @@ class Reader {
     result.stopped = members.text("stopped");
     members.done();
     const auto* declared = description_.metric(result.metric);
-    if (declared == nullptr) throw Refusal{fmt::format("metric '{}' is not one of {}", result.metric, description_.name), ""};
+    if (declared == nullptr)
+      throw Refusal{fmt::format("metric '{}' is not one of {}", result.metric, description_.name), ""};
     if (result.unit != declared->unit) {
       throw Refusal{fmt::format("'{}' in '{}', declared in '{}'", result.metric, result.unit, declared->unit),
                     fmt::format("base units are {}", kBaseUnits)};
     }
-    if (result.samples.empty()) throw Refusal{fmt::format("'{}' has no samples", result.metric), "absence is a missing line"};
+    if (result.samples.empty())
+      throw Refusal{fmt::format("'{}' has no samples", result.metric), "absence is a missing line"};
     constexpr std::array<std::string_view, 4> kStops = {"stable", "sample_cap", "time_cap", "fixed"};
     if (std::ranges::find(kStops, result.stopped) == kStops.end()) throw Refusal{"'stopped' is an unknown word", ""};
     if (!seen_.emplace(result.metric, result.subject, result.at).second) {
-      throw Refusal{fmt::format("'{}' of this subject stands twice", result.metric), "samples of one quantity are one line"};
+      throw Refusal{fmt::format("'{}' of this subject stands twice", result.metric),
+                    "samples of one quantity are one line"};
     }
     record_.measurements.push_back(std::move(result));
   }
@@ -223,7 +229,8 @@ std::expected<Record, InputError> read_record(std::string_view bytes, const Desc
     if (length == std::string_view::npos) return refuse(number, "is cut off", "the probe was killed while it wrote");
     if (length > limits.max_line) return refuse(number, fmt::format("{} bytes, over the line limit", length));
     if (number > limits.max_lines) return refuse(number, "one line too many");
-    const auto document = parse_json(bytes.substr(0, length), fmt::format("line {}", number), {limits.max_line, kLineDepth});
+    const auto document =
+        parse_json(bytes.substr(0, length), fmt::format("line {}", number), {limits.max_line, kLineDepth});
     if (!document) return std::unexpected(document.error());
     try {
       reader.line(*document);

@@ -12,9 +12,9 @@ namespace assay {
 
 /// Bounds on one record; what is over them is an error of the attempt, with the raw bytes kept by the caller.
 struct RecordLimits {
-  std::size_t max_bytes = 64 << 20;   ///< the agent stops a flood long before
-  std::size_t max_line = 8 << 20;     ///< 300,000 raw latency samples fit
-  std::size_t max_lines = 100'000;    ///< a pair matrix of 256 GPUs fits
+  std::size_t max_bytes = 64 << 20;  ///< the agent stops a flood long before
+  std::size_t max_line = 8 << 20;    ///< 300,000 raw latency samples fit
+  std::size_t max_lines = 100'000;   ///< a pair matrix of 256 GPUs fits
 };
 
 /// Reads a whole record. Refused: a missing or misplaced start or end, an unknown or missing field, a duplicate key, a

@@ -58,7 +58,8 @@ void Recorder::measurement(std::string_view metric, const Sampling& sampling, Su
 }
 
 void Recorder::measurement(std::string_view metric, double value, Subject subject, Values at) {
-  measurement(metric, Sampling{.samples = {value}, .warmup = {}, .stopped = "fixed"}, std::move(subject), std::move(at));
+  measurement(metric, Sampling{.samples = {value}, .warmup = {}, .stopped = "fixed"}, std::move(subject),
+              std::move(at));
 }
 
 void Recorder::condition(std::string_view name, Value value, Subject subject) {

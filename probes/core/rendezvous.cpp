@@ -13,13 +13,14 @@ namespace assay {
 using rendezvous::Clock;
 using rendezvous::Frame;
 using rendezvous::Group;
-using rendezvous::kMaxGathered;
 using rendezvous::Kind;
+using rendezvous::kMaxGathered;
 using rendezvous::Link;
 
 namespace {
 
-// A last word is a few hundred bytes; a peer that cannot take it in this time will notice the closed connection instead.
+// A last word is a few hundred bytes; a peer that cannot take it in this time will notice the closed connection
+// instead.
 constexpr std::chrono::seconds kParting{2};
 
 Clock::time_point after(Seconds time) {
@@ -65,9 +66,11 @@ std::vector<Link*> Group::open() const {
 
 std::string Group::departure(Link& link, int other) {
   while (const auto frame = link.next()) {
-    if (frame->kind == Kind::failed) return other == 0 ? frame->payload : fmt::format("rank {}: {}", other, frame->payload);
+    if (frame->kind == Kind::failed)
+      return other == 0 ? frame->payload : fmt::format("rank {}: {}", other, frame->payload);
   }
-  return fmt::format("rank {} ({}) vanished{}{}", other, link.peer(), link.trouble().empty() ? "" : ": ", link.trouble());
+  return fmt::format("rank {} ({}) vanished{}{}", other, link.peer(), link.trouble().empty() ? "" : ": ",
+                     link.trouble());
 }
 
 void Group::part(const std::string& reason) noexcept {
@@ -119,7 +122,8 @@ void collect(Group& group, std::vector<std::string>& all) {
       if (!here[i]) {
         if (auto frame = link.next()) {
           if (frame->kind == Kind::failed) group.abandon(fmt::format("rank {}: {}", other, frame->payload));
-          if (!in_step(*frame, Kind::gather, group.sequence)) group.abandon(fmt::format("rank {} is out of step with rank 0", other));
+          if (!in_step(*frame, Kind::gather, group.sequence))
+            group.abandon(fmt::format("rank {} is out of step with rank 0", other));
           all[i + 1] = std::move(frame->payload);
           here[i] = true;
         }
@@ -226,7 +230,8 @@ void Rendezvous::check() {
   if (!group_->broken.empty()) throw RendezvousError(group_->broken);
   rendezvous::move_now(group_->open());
   for (std::size_t i = 0; i < group_->links.size(); ++i) {
-    if (group_->links[i]->closed()) group_->abandon(Group::departure(*group_->links[i], group_->rank == 0 ? static_cast<int>(i) + 1 : 0));
+    if (group_->links[i]->closed())
+      group_->abandon(Group::departure(*group_->links[i], group_->rank == 0 ? static_cast<int>(i) + 1 : 0));
   }
 }
 

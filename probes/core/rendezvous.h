@@ -1,4 +1,5 @@
-// rendezvous: the ranks of one step find each other over TCP and exchange small messages. Rank 0 listens, the others dial.
+// rendezvous: the ranks of one step find each other over TCP and exchange small messages. Rank 0 listens, the others
+// dial.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +33,10 @@ void check_token(std::string_view token);
 
 /// How long and how much the ranks of a group wait for and send to each other.
 struct RendezvousLimits {
-  Seconds join = {120};             ///< launchers start hundreds of nodes within a minute; twice that
-  Seconds hello = {10};             ///< a caller that has connected says who it is within this, or is let go
-  Seconds exchange = {60};          ///< one rank may be this much later than another in one exchange
-  std::size_t message = 1 << 20;    ///< B that one rank contributes to an exchange: ids and times, never payload
+  Seconds join = {120};           ///< launchers start hundreds of nodes within a minute; twice that
+  Seconds hello = {10};           ///< a caller that has connected says who it is within this, or is let go
+  Seconds exchange = {60};        ///< one rank may be this much later than another in one exchange
+  std::size_t message = 1 << 20;  ///< B that one rank contributes to an exchange: ids and times, never payload
 };
 
 /// The group cannot go on: a rank vanished, fell silent, failed or was refused. what() names the rank.
@@ -54,7 +55,8 @@ class Rendezvous {
 
   /// Joins the group that rank 0 gathers at `at`, dialling again until it is there. Throws RendezvousError when rank 0
   /// refuses this rank, or is not there within limits.join.
-  static Rendezvous dial(const Endpoint& at, int rank, int world, const std::string& token, const RendezvousLimits& limits = {});
+  static Rendezvous dial(const Endpoint& at, int rank, int world, const std::string& token,
+                         const RendezvousLimits& limits = {});
 
   /// This process' rank, 0 to world - 1.
   [[nodiscard]] int rank() const;
@@ -69,8 +71,8 @@ class Rendezvous {
   std::string broadcast(std::string_view bytes);
   /// Returns when every rank has called it.
   void barrier();
-  /// Throws RendezvousError when a rank has failed or vanished since the last exchange, as the next one would. For those who wait
-  /// for something else between two exchanges; returns at once.
+  /// Throws RendezvousError when a rank has failed or vanished since the last exchange, as the next one would. For
+  /// those who wait for something else between two exchanges; returns at once.
   void check();
   /// Tells all other ranks why this one gives up; their exchange throws "rank N: reason". Later exchanges throw.
   void fail(std::string_view reason) noexcept;
@@ -91,8 +93,8 @@ class RendezvousListener {
 
   /// The port it listens on.
   [[nodiscard]] std::uint16_t port() const;
-  /// Takes ranks 1 to world - 1 in. A caller with a wrong token, or a rank that is out of range or taken, is refused and
-  /// disturbs nobody. Throws RendezvousError naming the ranks that have not come within limits.join.
+  /// Takes ranks 1 to world - 1 in. A caller with a wrong token, or a rank that is out of range or taken, is refused
+  /// and disturbs nobody. Throws RendezvousError naming the ranks that have not come within limits.join.
   Rendezvous gather(int world, const std::string& token, const RendezvousLimits& limits = {}) &&;
 
  private:
@@ -103,8 +105,9 @@ class RendezvousListener {
 /// The group of `placement`: rank 0 listens at its rendezvous and gathers, the others dial.
 Rendezvous meet(const Placement& placement, const RendezvousLimits& limits = {});
 
-/// Meets the group of `placement` and calls `work` with it. What `work` throws is told to all other ranks, which then end at once and
-/// know why, and is thrown on.
-void work_together(const Placement& placement, const RendezvousLimits& limits, const std::function<void(Rendezvous&)>& work);
+/// Meets the group of `placement` and calls `work` with it. What `work` throws is told to all other ranks, which then
+/// end at once and know why, and is thrown on.
+void work_together(const Placement& placement, const RendezvousLimits& limits,
+                   const std::function<void(Rendezvous&)>& work);
 
 }  // namespace assay

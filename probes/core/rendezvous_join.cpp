@@ -25,19 +25,20 @@ using rendezvous::Link;
 
 namespace {
 
-constexpr std::size_t kMinToken = 32, kMaxToken = 128;     // 128 to 512 bits in hexadecimal digits
-constexpr std::size_t kHello = 8 + kMaxToken;              // rank, world, token: all that a stranger may send
-constexpr std::size_t kMaxStrangers = 256;                 // callers not yet known; more wait in the kernel's backlog
-constexpr std::size_t kMaxRemarks = 100;                   // remarks on refused callers that are kept
-constexpr std::chrono::milliseconds kPause{100};           // between two dials; rank 0 is started at the same time
-constexpr int kBacklog = 1024;                             // ranks of a large group dial at once
+constexpr std::size_t kMinToken = 32, kMaxToken = 128;  // 128 to 512 bits in hexadecimal digits
+constexpr std::size_t kHello = 8 + kMaxToken;           // rank, world, token: all that a stranger may send
+constexpr std::size_t kMaxStrangers = 256;              // callers not yet known; more wait in the kernel's backlog
+constexpr std::size_t kMaxRemarks = 100;                // remarks on refused callers that are kept
+constexpr std::chrono::milliseconds kPause{100};        // between two dials; rank 0 is started at the same time
+constexpr int kBacklog = 1024;                          // ranks of a large group dial at once
 
 Clock::time_point after(Seconds time) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
 }
 
 std::string words(const Endpoint& at) {
-  return at.host.find(':') == std::string::npos ? fmt::format("{}:{}", at.host, at.port) : fmt::format("[{}]:{}", at.host, at.port);
+  return at.host.find(':') == std::string::npos ? fmt::format("{}:{}", at.host, at.port)
+                                                : fmt::format("[{}]:{}", at.host, at.port);
 }
 
 struct FreeAddresses {
@@ -52,7 +53,8 @@ Addresses resolve(const Endpoint& at, int flags, std::string& trouble) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* list = nullptr;
-  const int failed = getaddrinfo(at.host.empty() ? nullptr : at.host.c_str(), std::to_string(at.port).c_str(), &hints, &list);
+  const int failed =
+      getaddrinfo(at.host.empty() ? nullptr : at.host.c_str(), std::to_string(at.port).c_str(), &hints, &list);
   if (failed != 0) trouble = gai_strerror(failed);
   return Addresses(failed == 0 ? list : nullptr);
 }
@@ -60,7 +62,8 @@ Addresses resolve(const Endpoint& at, int flags, std::string& trouble) {
 std::string address_text(const sockaddr_storage& address, socklen_t length) {
   char host[NI_MAXHOST] = {}, port[NI_MAXSERV] = {};
   const auto* plain = reinterpret_cast<const sockaddr*>(&address);  // the socket interface is made of such casts
-  if (getnameinfo(plain, length, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) return "unknown address";
+  if (getnameinfo(plain, length, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return "unknown address";
   return std::strchr(host, ':') == nullptr ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
@@ -108,7 +111,9 @@ struct Stranger {
 }  // namespace
 
 Endpoint parse_endpoint(std::string_view text) {
-  const auto refuse = [&] { return BadParameter(fmt::format("rendezvous: '{}' is not host:port, such as 10.0.0.1:5000 or [::1]:5000", text)); };
+  const auto refuse = [&] {
+    return BadParameter(fmt::format("rendezvous: '{}' is not host:port, such as 10.0.0.1:5000 or [::1]:5000", text));
+  };
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) throw refuse();
   std::string_view host = text.substr(0, colon);
@@ -125,9 +130,12 @@ Endpoint parse_endpoint(std::string_view text) {
 }
 
 void check_token(std::string_view token) {
-  const auto hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
+  const auto hexadecimal = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+  };
   if (token.size() < kMinToken || token.size() > kMaxToken || !std::ranges::all_of(token, hexadecimal)) {
-    throw BadParameter(fmt::format("token: {} characters are not {} to {} hexadecimal digits", token.size(), kMinToken, kMaxToken));
+    throw BadParameter(
+        fmt::format("token: {} characters are not {} to {} hexadecimal digits", token.size(), kMinToken, kMaxToken));
   }
 }
 
@@ -151,7 +159,8 @@ RendezvousListener::RendezvousListener(const Endpoint& at) {
     Descriptor socket(::socket(one->ai_family, one->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, one->ai_protocol));
     const int on = 1;  // a port that the step before has just left is free
     (void)setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // bind says what matters
-    if (socket.number() < 0 || bind(socket.number(), one->ai_addr, one->ai_addrlen) != 0 || listen(socket.number(), kBacklog) != 0) {
+    if (socket.number() < 0 || bind(socket.number(), one->ai_addr, one->ai_addrlen) != 0 ||
+        listen(socket.number(), kBacklog) != 0) {
       trouble = std::strerror(errno);
       continue;
     }
@@ -192,9 +201,12 @@ bool RendezvousListener::State::greet(Stranger& stranger, Group& group, const st
     reason = "wrong token";
   } else {
     const std::uint32_t rank = rendezvous::u32_at(frame->payload, 0), world = rendezvous::u32_at(frame->payload, 4);
-    if (world != static_cast<std::uint32_t>(group.world)) reason = fmt::format("rank {} counts {} ranks, rank 0 {}", rank, world, group.world);
-    else if (rank == 0 || rank >= world) reason = fmt::format("rank {} is not from 1 to {}", rank, world - 1);
-    else if (group.links[rank - 1]) reason = fmt::format("rank {} is taken by {}", rank, group.links[rank - 1]->peer());
+    if (world != static_cast<std::uint32_t>(group.world))
+      reason = fmt::format("rank {} counts {} ranks, rank 0 {}", rank, world, group.world);
+    else if (rank == 0 || rank >= world)
+      reason = fmt::format("rank {} is not from 1 to {}", rank, world - 1);
+    else if (group.links[rank - 1])
+      reason = fmt::format("rank {} is taken by {}", rank, group.links[rank - 1]->peer());
     if (reason.empty()) {
       link.queue({.kind = Kind::welcome, .sequence = 0, .payload = ""});
       link.flush();
@@ -224,8 +236,10 @@ Rendezvous RendezvousListener::gather(int world, const std::string& token, const
     }
     if (missing.empty()) return Rendezvous(std::move(group));
     if (Clock::now() >= until) {
-      group->abandon(fmt::format("{} did not come within {:g} s{}{}", fmt::format("rank{} {}", missing.size() == 1 ? "" : "s", fmt::join(missing, ", ")),
-                                 limits.join.count, group->refused.empty() ? "" : "; refused: ", fmt::join(group->refused, "; ")));
+      group->abandon(fmt::format("{} did not come within {:g} s{}{}",
+                                 fmt::format("rank{} {}", missing.size() == 1 ? "" : "s", fmt::join(missing, ", ")),
+                                 limits.join.count,
+                                 group->refused.empty() ? "" : "; refused: ", fmt::join(group->refused, "; ")));
     }
     auto links = group->open();
     auto next = until;
@@ -240,7 +254,8 @@ Rendezvous RendezvousListener::gather(int world, const std::string& token, const
   }
 }
 
-Rendezvous Rendezvous::dial(const Endpoint& at, int rank, int world, const std::string& token, const RendezvousLimits& limits) {
+Rendezvous Rendezvous::dial(const Endpoint& at, int rank, int world, const std::string& token,
+                            const RendezvousLimits& limits) {
   check_token(token);
   const auto until = after(limits.join);
   std::string trouble = "nobody listens there";
@@ -265,7 +280,8 @@ Rendezvous Rendezvous::dial(const Endpoint& at, int rank, int world, const std::
     if (stop_requested()) throw std::runtime_error("stopped by a signal while waiting for other ranks");
     (void)poll(nullptr, 0, static_cast<int>(kPause.count()));  // a pause; a signal may shorten it
   }
-  throw RendezvousError(fmt::format("rank 0 was not reached at {} within {:g} s: {}", words(at), limits.join.count, trouble));
+  throw RendezvousError(
+      fmt::format("rank 0 was not reached at {} within {:g} s: {}", words(at), limits.join.count, trouble));
 }
 
 Rendezvous meet(const Placement& placement, const RendezvousLimits& limits) {
@@ -274,7 +290,8 @@ Rendezvous meet(const Placement& placement, const RendezvousLimits& limits) {
   return RendezvousListener(at).gather(placement.world, placement.token, limits);
 }
 
-void work_together(const Placement& placement, const RendezvousLimits& limits, const std::function<void(Rendezvous&)>& work) {
+void work_together(const Placement& placement, const RendezvousLimits& limits,
+                   const std::function<void(Rendezvous&)>& work) {
   Rendezvous group = meet(placement, limits);
   try {
     work(group);

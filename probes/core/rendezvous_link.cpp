@@ -23,9 +23,10 @@
 namespace assay::rendezvous {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x31565241;  // "ARV1": a stranger that speaks another protocol is known by its first word
-constexpr std::size_t kHeader = 16;           // magic, kind, sequence, length
-constexpr std::size_t kChunk = 64 << 10;      // one read; a page of 4 KiB would make a 64 MiB gather 16384 calls
+constexpr std::uint32_t kMagic =
+    0x31565241;                           // "ARV1": a stranger that speaks another protocol is known by its first word
+constexpr std::size_t kHeader = 16;       // magic, kind, sequence, length
+constexpr std::size_t kChunk = 64 << 10;  // one read; a page of 4 KiB would make a 64 MiB gather 16384 calls
 
 /// The kind that `word` stands for; nothing for any other word.
 std::optional<Kind> kind_of(std::uint32_t word) {
@@ -62,7 +63,8 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   volatile unsigned char difference = 0;  // volatile: the loop must not end early
   for (std::size_t i = 0; i < a.size(); ++i) {
-    difference = static_cast<unsigned char>(difference | (static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i])));
+    difference =
+        static_cast<unsigned char>(difference | (static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i])));
   }
   return difference == 0;
 }
@@ -129,8 +131,10 @@ std::optional<Frame> Link::next() {
   const auto kind = kind_of(u32_at(in_, 4));
   const std::uint32_t length = u32_at(in_, 12);
   std::string trouble;
-  if (u32_at(in_, 0) != kMagic || !kind) trouble = "it sent something else than a rendezvous frame";
-  else if (length > limit_) trouble = fmt::format("it sent a frame of {} B, over the limit of {} B", length, limit_);
+  if (u32_at(in_, 0) != kMagic || !kind)
+    trouble = "it sent something else than a rendezvous frame";
+  else if (length > limit_)
+    trouble = fmt::format("it sent a frame of {} B, over the limit of {} B", length, limit_);
   if (!trouble.empty()) {
     in_.clear();
     close(std::move(trouble));
@@ -144,13 +148,16 @@ std::optional<Frame> Link::next() {
 
 namespace {
 
-/// Waits for `longest` at most until a link can move, then reads and writes what they can, or until `listener` has a caller.
+/// Waits for `longest` at most until a link can move, then reads and writes what they can, or until `listener` has a
+/// caller.
 void move_within(std::span<Link* const> links, int listener, std::chrono::milliseconds longest) {
   std::vector<pollfd> polled;
   std::vector<Link*> at;
   for (Link* link : links) {
     if (link->closed()) continue;
-    polled.push_back({.fd = link->descriptor(), .events = static_cast<short>(link->flushed() ? POLLIN : POLLIN | POLLOUT), .revents = 0});
+    polled.push_back({.fd = link->descriptor(),
+                      .events = static_cast<short>(link->flushed() ? POLLIN : POLLIN | POLLOUT),
+                      .revents = 0});
     at.push_back(link);
   }
   if (listener >= 0) polled.push_back({.fd = listener, .events = POLLIN, .revents = 0});

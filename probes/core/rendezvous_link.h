@@ -13,8 +13,8 @@ namespace assay::rendezvous {
 /// The clock of every deadline of the rendezvous.
 using Clock = std::chrono::steady_clock;
 
-/// What a frame is for. `hello` dials in, `welcome` and `refused` answer it, `gather` goes to rank 0, `spread` comes from
-/// it, `failed` carries the reason why the whole group ends.
+/// What a frame is for. `hello` dials in, `welcome` and `refused` answer it, `gather` goes to rank 0, `spread` comes
+/// from it, `failed` carries the reason why the whole group ends.
 enum class Kind : std::uint32_t { hello = 1, welcome, refused, gather, spread, failed };
 
 /// One message. `sequence` counts the exchanges of a group, so that ranks which run apart are noticed.

@@ -13,7 +13,7 @@ namespace assay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kTrendWindow = 6;   // two halves of three: the fewest with a median each
+constexpr std::size_t kTrendWindow = 6;  // two halves of three: the fewest with a median each
 constexpr double kConfidence = 0.95;
 
 double finite(double value) {

@@ -18,11 +18,11 @@ struct Sampling {
 
 /// When warm-up and sampling end.
 struct SamplingPlan {
-  std::size_t min_samples = 10;     ///< below 6 no 95 % distribution-free interval exists; 10 gives ranks 2 and 9
-  std::size_t max_samples = 50;     ///< a quantity that is not stable by then is reported as it is
-  Seconds time_limit = {10};        ///< for the samples; min_samples are taken all the same
-  Seconds warmup_limit = {3};       ///< cap of the warm-up
-  double half_width_goal = 0.01;    ///< stop when the 95 % interval's half width is under this share of the median
+  std::size_t min_samples = 10;   ///< below 6 no 95 % distribution-free interval exists; 10 gives ranks 2 and 9
+  std::size_t max_samples = 50;   ///< a quantity that is not stable by then is reported as it is
+  Seconds time_limit = {10};      ///< for the samples; min_samples are taken all the same
+  Seconds warmup_limit = {3};     ///< cap of the warm-up
+  double half_width_goal = 0.01;  ///< stop when the 95 % interval's half width is under this share of the median
 };
 
 /// The parameters that every sampled probe has; probe_main adds them to the spec.

@@ -14,7 +14,8 @@ namespace {
 Bytes size_of_part(std::string_view part) {
   const auto size = parse_bytes(part);
   if (!size || size->count == 0) {
-    throw BadParameter(fmt::format("sizes: '{}' is not a size such as 8, 64KiB or 1GiB, nor a range such as 1MiB..16GiB", part));
+    throw BadParameter(
+        fmt::format("sizes: '{}' is not a size such as 8, 64KiB or 1GiB, nor a range such as 1MiB..16GiB", part));
   }
   return *size;
 }
@@ -37,7 +38,8 @@ std::vector<Bytes> parse_sizes(std::string_view text) {
   std::ranges::sort(sizes);
   const auto surplus = std::ranges::unique(sizes);
   sizes.erase(surplus.begin(), surplus.end());
-  if (sizes.size() > kMaxSizes) throw BadParameter(fmt::format("sizes: {} are over the limit of {}", sizes.size(), kMaxSizes));
+  if (sizes.size() > kMaxSizes)
+    throw BadParameter(fmt::format("sizes: {} are over the limit of {}", sizes.size(), kMaxSizes));
   return sizes;
 }
 

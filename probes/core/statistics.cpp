@@ -81,9 +81,8 @@ std::optional<Interval> order_statistic_interval(std::span<const double> samples
   std::size_t high_rank = n + 1;
   while (high_rank > 1 && 1 - cdf[high_rank - 2] <= tail + kRounding) --high_rank;
   if (low_rank < 1 || high_rank > n) return std::nullopt;
-  return Interval{.low = ordered[low_rank - 1],
-                  .high = ordered[high_rank - 1],
-                  .level = cdf[high_rank - 1] - cdf[low_rank - 1]};
+  return Interval{
+      .low = ordered[low_rank - 1], .high = ordered[high_rank - 1], .level = cdf[high_rank - 1] - cdf[low_rank - 1]};
 }
 
 double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }

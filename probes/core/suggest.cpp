@@ -20,7 +20,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
     for (std::size_t j = 1; j <= b.size(); ++j) {
       const std::size_t changed = edits[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
       edits[i][j] = std::min({changed, edits[i - 1][j] + 1, edits[i][j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) edits[i][j] = std::min(edits[i][j], edits[i - 2][j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        edits[i][j] = std::min(edits[i][j], edits[i - 2][j - 2] + 1);
     }
   }
   return edits[a.size()][b.size()];
@@ -32,7 +33,8 @@ std::string suggestion(std::string_view wrong, std::span<const std::string> name
   constexpr std::size_t kLongest = 64;  // longer words are not misspelt names, and the distance is quadratic
   if (names.empty()) return "there are none";
   if (wrong.size() <= kLongest) {
-    const auto nearest = std::ranges::min_element(names, {}, [&](const std::string& name) { return distance(wrong, name); });
+    const auto nearest =
+        std::ranges::min_element(names, {}, [&](const std::string& name) { return distance(wrong, name); });
     if (distance(wrong, *nearest) <= std::max<std::size_t>(1, wrong.size() / 3)) {
       return fmt::format("did you mean '{}'?", *nearest);
     }

@@ -26,9 +26,7 @@ struct BytesPerSecond {
 };
 
 /// The mean rate of `size` over `time`; `time` must be positive.
-constexpr BytesPerSecond operator/(Bytes size, Seconds time) {
-  return {static_cast<double>(size.count) / time.count};
-}
+constexpr BytesPerSecond operator/(Bytes size, Seconds time) { return {static_cast<double>(size.count) / time.count}; }
 static_assert((Bytes{1'000'000} / Seconds{0.5}).count == 2e6);
 
 /// Every unit a record may carry, as one line for error messages.

@@ -34,13 +34,17 @@ struct Device {
 
 /// The parameter `device` that every GPU probe has.
 inline constexpr Parameter kDeviceParameter{
-    .name = "device", .unit = "", .fallback = "all",
+    .name = "device",
+    .unit = "",
+    .fallback = "all",
     .meaning = "GPUs to measure: all, a UUID, a PCI bus id, or an index in the order of PCI bus ids"};
 
 /// The parameter `schedule` of probes that measure GPUs one by one or all at once.
-inline constexpr Parameter kScheduleParameter{
-    .name = "schedule", .unit = "", .fallback = "one_by_one", .meaning = "the chosen GPUs one after the other, or all at once",
-    .choices = "one_by_one together"};
+inline constexpr Parameter kScheduleParameter{.name = "schedule",
+                                              .unit = "",
+                                              .fallback = "one_by_one",
+                                              .meaning = "the chosen GPUs one after the other, or all at once",
+                                              .choices = "one_by_one together"};
 
 /// "GPU-" and the 16 bytes in groups of 4, 2, 2, 2 and 6, as nvidia-smi prints them.
 std::string uuid_text(std::span<const std::byte, 16> bytes);
@@ -48,8 +52,8 @@ std::string uuid_text(std::span<const std::byte, 16> bytes);
 /// A PCI bus id in lower case with a domain of four digits: "00000000:1B:00.0" becomes "0000:1b:00.0".
 std::string pci_bus_id_text(std::string_view text);
 
-/// Those of `all` that `wanted` names (see kDeviceParameter), ordered by PCI bus id. Throws Skip with the GPUs there are
-/// when none is named so.
+/// Those of `all` that `wanted` names (see kDeviceParameter), ordered by PCI bus id. Throws Skip with the GPUs there
+/// are when none is named so.
 std::vector<Device> choose_devices(std::vector<Device> all, std::string_view wanted);
 
 }  // namespace assay

@@ -1,4 +1,5 @@
-// cublaslt: the one file that includes cuBLASLt's header. The library is never linked, only its functions are looked up.
+// cublaslt: the one file that includes cuBLASLt's header. The library is never linked, only its functions are looked
+// up.
 #include "probes/cuda/cublaslt.h"
 
 #include <cstdlib>
@@ -40,48 +41,66 @@ constexpr const char* kTitle = "cuBLASLt";
 std::string library_name() { return fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR); }
 
 CublasLtFunctions look_up(Library library) {
-  return {.library = library,
-          .get_property = library.symbol<decltype(&::cublasLtGetProperty)>("cublasLtGetProperty"),
-          .status_string = library.symbol<decltype(&::cublasLtGetStatusString)>("cublasLtGetStatusString"),
-          .create = library.symbol<decltype(&::cublasLtCreate)>("cublasLtCreate"),
-          .destroy = library.symbol<decltype(&::cublasLtDestroy)>("cublasLtDestroy"),
-          .description_create = library.symbol<decltype(&::cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate"),
-          .description_destroy = library.symbol<decltype(&::cublasLtMatmulDescDestroy)>("cublasLtMatmulDescDestroy"),
-          .description_set = library.symbol<decltype(&::cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute"),
-          .layout_create = library.symbol<decltype(&::cublasLtMatrixLayoutCreate)>("cublasLtMatrixLayoutCreate"),
-          .layout_destroy = library.symbol<decltype(&::cublasLtMatrixLayoutDestroy)>("cublasLtMatrixLayoutDestroy"),
-          .preference_create = library.symbol<decltype(&::cublasLtMatmulPreferenceCreate)>("cublasLtMatmulPreferenceCreate"),
-          .preference_destroy = library.symbol<decltype(&::cublasLtMatmulPreferenceDestroy)>("cublasLtMatmulPreferenceDestroy"),
-          .preference_set = library.symbol<decltype(&::cublasLtMatmulPreferenceSetAttribute)>("cublasLtMatmulPreferenceSetAttribute"),
-          .heuristic = library.symbol<decltype(&::cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic"),
-          .configuration = library.symbol<decltype(&::cublasLtMatmulAlgoConfigGetAttribute)>("cublasLtMatmulAlgoConfigGetAttribute"),
-          .capability = library.symbol<decltype(&::cublasLtMatmulAlgoCapGetAttribute)>("cublasLtMatmulAlgoCapGetAttribute"),
-          .check = library.symbol<decltype(&::cublasLtMatmulAlgoCheck)>("cublasLtMatmulAlgoCheck"),
-          .matmul = library.symbol<decltype(&::cublasLtMatmul)>("cublasLtMatmul")};
+  return {
+      .library = library,
+      .get_property = library.symbol<decltype(&::cublasLtGetProperty)>("cublasLtGetProperty"),
+      .status_string = library.symbol<decltype(&::cublasLtGetStatusString)>("cublasLtGetStatusString"),
+      .create = library.symbol<decltype(&::cublasLtCreate)>("cublasLtCreate"),
+      .destroy = library.symbol<decltype(&::cublasLtDestroy)>("cublasLtDestroy"),
+      .description_create = library.symbol<decltype(&::cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate"),
+      .description_destroy = library.symbol<decltype(&::cublasLtMatmulDescDestroy)>("cublasLtMatmulDescDestroy"),
+      .description_set = library.symbol<decltype(&::cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute"),
+      .layout_create = library.symbol<decltype(&::cublasLtMatrixLayoutCreate)>("cublasLtMatrixLayoutCreate"),
+      .layout_destroy = library.symbol<decltype(&::cublasLtMatrixLayoutDestroy)>("cublasLtMatrixLayoutDestroy"),
+      .preference_create =
+          library.symbol<decltype(&::cublasLtMatmulPreferenceCreate)>("cublasLtMatmulPreferenceCreate"),
+      .preference_destroy =
+          library.symbol<decltype(&::cublasLtMatmulPreferenceDestroy)>("cublasLtMatmulPreferenceDestroy"),
+      .preference_set =
+          library.symbol<decltype(&::cublasLtMatmulPreferenceSetAttribute)>("cublasLtMatmulPreferenceSetAttribute"),
+      .heuristic = library.symbol<decltype(&::cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic"),
+      .configuration =
+          library.symbol<decltype(&::cublasLtMatmulAlgoConfigGetAttribute)>("cublasLtMatmulAlgoConfigGetAttribute"),
+      .capability = library.symbol<decltype(&::cublasLtMatmulAlgoCapGetAttribute)>("cublasLtMatmulAlgoCapGetAttribute"),
+      .check = library.symbol<decltype(&::cublasLtMatmulAlgoCheck)>("cublasLtMatmulAlgoCheck"),
+      .matmul = library.symbol<decltype(&::cublasLtMatmul)>("cublasLtMatmul")};
 }
 
 cudaDataType cuda_type(Format format) {
   switch (format) {
-    case Format::fp64: return CUDA_R_64F;
+    case Format::fp64:
+      return CUDA_R_64F;
     case Format::fp32:
-    case Format::tf32: return CUDA_R_32F;
-    case Format::fp16: return CUDA_R_16F;
-    case Format::bf16: return CUDA_R_16BF;
-    case Format::e4m3: return CUDA_R_8F_E4M3;
-    case Format::e5m2: return CUDA_R_8F_E5M2;
-    case Format::e2m1: return CUDA_R_4F_E2M1;
-    case Format::int8: return CUDA_R_8I;
-    case Format::int32: return CUDA_R_32I;
+    case Format::tf32:
+      return CUDA_R_32F;
+    case Format::fp16:
+      return CUDA_R_16F;
+    case Format::bf16:
+      return CUDA_R_16BF;
+    case Format::e4m3:
+      return CUDA_R_8F_E4M3;
+    case Format::e5m2:
+      return CUDA_R_8F_E5M2;
+    case Format::e2m1:
+      return CUDA_R_4F_E2M1;
+    case Format::int8:
+      return CUDA_R_8I;
+    case Format::int32:
+      return CUDA_R_32I;
   }
   throw std::logic_error("a format without a CUDA type");
 }
 
 cublasComputeType_t compute_type(Format operand) {
   switch (operand) {
-    case Format::fp64: return CUBLAS_COMPUTE_64F;
-    case Format::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
-    case Format::int8: return CUBLAS_COMPUTE_32I;
-    default: return CUBLAS_COMPUTE_32F;
+    case Format::fp64:
+      return CUBLAS_COMPUTE_64F;
+    case Format::tf32:
+      return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case Format::int8:
+      return CUBLAS_COMPUTE_32I;
+    default:
+      return CUBLAS_COMPUTE_32F;
   }
 }
 
@@ -93,9 +112,11 @@ cudaDataType factor_type(Format operand) {
 }  // namespace
 
 CublasLt::CublasLt(std::string_view folders) {
-  // 0 would run TF32 on the slower units of FP32 (cuBLAS manual, "Tensor Core Usage"), and a healthy GPU would look slow.
+  // 0 would run TF32 on the slower units of FP32 (cuBLAS manual, "Tensor Core Usage"), and a healthy GPU would look
+  // slow.
   if (unsetenv("NVIDIA_TF32_OVERRIDE") != 0) throw std::runtime_error("removing NVIDIA_TF32_OVERRIDE failed");
-  // Emulation by narrower types may report more than the hardware's own rate (cuBLAS manual, "Floating Point Emulation").
+  // Emulation by narrower types may report more than the hardware's own rate (cuBLAS manual, "Floating Point
+  // Emulation").
   for (const char* variable : {"CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_EMULATE_SINGLE_PRECISION"}) {
     if (setenv(variable, "0", 1) != 0) throw std::runtime_error(fmt::format("setting {} failed", variable));
   }
@@ -135,7 +156,8 @@ struct Matmul::State {
   }
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) const {
-    demand(lt.description_set(description, attribute, static_cast<const void*>(&value), sizeof value), fmt::format("setting attribute {}", int{attribute}));
+    demand(lt.description_set(description, attribute, static_cast<const void*>(&value), sizeof value),
+           fmt::format("setting attribute {}", int{attribute}));
   }
   /// What `algorithm` has for `attribute`, whose type is that of `value`.
   template <class T>
@@ -172,7 +194,8 @@ Matmul::Matmul(const CublasLt& library, const GemmType& type, const GemmShape& s
   state.scaling = type.scaling;
   state.emulation_possible = type.a == Format::fp64 || type.a == Format::fp32;
   state.demand(lt.create(&state.handle), "opening a handle");
-  state.demand(lt.description_create(&state.description, compute_type(type.a), factor_type(type.a)), "describing a product");
+  state.demand(lt.description_create(&state.description, compute_type(type.a), factor_type(type.a)),
+               "describing a product");
   state.set(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{CUBLAS_OP_T});
   state.set(CUBLASLT_MATMUL_DESC_TRANSB, std::int32_t{CUBLAS_OP_N});
   if (type.scaling == Scaling::tensor) {
@@ -190,8 +213,9 @@ Matmul::Matmul(const CublasLt& library, const GemmType& type, const GemmShape& s
   state.demand(lt.layout_create(&state.d, cuda_type(type.d), m, n, leading(m)), "describing D");
   state.demand(lt.preference_create(&state.preference), "making preferences");
   const std::size_t workspace = kGemmWorkspace.count;
-  state.demand(lt.preference_set(state.preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace),
-               "preferring a workspace");
+  state.demand(
+      lt.preference_set(state.preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace),
+      "preferring a workspace");
   state.workspace = DeviceBuffer(kGemmWorkspace);
   const double one_double = 1;
   const float one_single = 1;
@@ -230,8 +254,8 @@ std::vector<Algorithm> Matmul::algorithms(const OperandSet& set, std::size_t mos
       std::int32_t emulates = 0;
       std::size_t written = 0;
       // A library that does not know the attribute does not know emulation either.
-      const bool told = state.lt.capability(&proposal.algo, CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT, &emulates,
-                                            sizeof emulates, &written) == CUBLAS_STATUS_SUCCESS;
+      const bool told = state.lt.capability(&proposal.algo, CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT,
+                                            &emulates, sizeof emulates, &written) == CUBLAS_STATUS_SUCCESS;
       if (told && emulates != 0) continue;
     }
     Algorithm algorithm{.opaque = {}, .workspace = {proposal.workspaceSize}};
@@ -247,30 +271,34 @@ void Matmul::enqueue(const Algorithm& algorithm, const OperandSet& set, const St
   state.point_at(set);
   cublasLtMatmulAlgo_t algo;
   std::memcpy(&algo, algorithm.opaque.data(), sizeof algo);
-  const cublasStatus_t status =
-      state.lt.matmul(state.handle, state.description, state.one.data(), set.a, state.a, set.b, state.b, state.zero.data(), set.d,
-                      state.d, set.d, state.d, &algo, state.workspace.data(), state.workspace.size().count, stream.get());
+  const cublasStatus_t status = state.lt.matmul(
+      state.handle, state.description, state.one.data(), set.a, state.a, set.b, state.b, state.zero.data(), set.d,
+      state.d, set.d, state.d, &algo, state.workspace.data(), state.workspace.size().count, stream.get());
   if (status != CUBLAS_STATUS_SUCCESS) {
-    throw AlgorithmRefused(fmt::format("{}: enqueueing a product ({}): {}", kTitle, text(algorithm), state.lt.status_string(status)));
+    throw AlgorithmRefused(
+        fmt::format("{}: enqueueing a product ({}): {}", kTitle, text(algorithm), state.lt.status_string(status)));
   }
 }
 
 std::size_t Matmul::stored_parts(const Algorithm& algorithm) const {
   const auto parts = state_->configured(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{});
   const auto reduction = state_->configured(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, std::uint32_t{});
-  const bool stored = reduction == CUBLASLT_REDUCTION_SCHEME_INPLACE || reduction == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  const bool stored =
+      reduction == CUBLASLT_REDUCTION_SCHEME_INPLACE || reduction == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
   return stored && parts > 1 ? static_cast<std::size_t>(parts) : 1;
 }
 
 std::string Matmul::text(const Algorithm& algorithm) const {
-  const auto number = [&](auto attribute, auto value) { return std::int64_t{state_->configured(algorithm, attribute, value)}; };
-  return fmt::format("id {}, tile {}, stages {}, split_k {}, reduction {}, inner_shape {}, cluster {}, workspace {} B",
-                     number(CUBLASLT_ALGO_CONFIG_ID, std::int32_t{}), number(CUBLASLT_ALGO_CONFIG_TILE_ID, std::uint32_t{}),
-                     number(CUBLASLT_ALGO_CONFIG_STAGES_ID, std::uint32_t{}),
-                     number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{}),
-                     number(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, std::uint32_t{}),
-                     number(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, std::uint16_t{}),
-                     number(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, std::uint16_t{}), algorithm.workspace.count);
+  const auto number = [&](auto attribute, auto value) {
+    return std::int64_t{state_->configured(algorithm, attribute, value)};
+  };
+  return fmt::format(
+      "id {}, tile {}, stages {}, split_k {}, reduction {}, inner_shape {}, cluster {}, workspace {} B",
+      number(CUBLASLT_ALGO_CONFIG_ID, std::int32_t{}), number(CUBLASLT_ALGO_CONFIG_TILE_ID, std::uint32_t{}),
+      number(CUBLASLT_ALGO_CONFIG_STAGES_ID, std::uint32_t{}), number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{}),
+      number(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, std::uint32_t{}),
+      number(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, std::uint16_t{}),
+      number(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, std::uint16_t{}), algorithm.workspace.count);
 }
 
 }  // namespace assay

@@ -21,9 +21,9 @@ struct CublasLtFunctions;  // what the library exports; in cublaslt.cpp
 /// The library of this node. One for the process; its functions may be called from any thread.
 class CublasLt {
  public:
-  /// Opens libcublasLt of the major version this probe was built for and switches off the emulation of FP64 and FP32 and
-  /// lets TF32 be TF32, whatever a user's environment says. `folders` are searched first. Throws Skip when it is missing or of another
-  /// version. Call before other threads run: it sets environment variables.
+  /// Opens libcublasLt of the major version this probe was built for and switches off the emulation of FP64 and FP32
+  /// and lets TF32 be TF32, whatever a user's environment says. `folders` are searched first. Throws Skip when it is
+  /// missing or of another version. Call before other threads run: it sets environment variables.
   explicit CublasLt(std::string_view folders);
   ~CublasLt();
 
@@ -62,14 +62,16 @@ class Matmul {
   Matmul(const CublasLt& library, const GemmType& type, const GemmShape& shape, bool fast_accumulation);
   ~Matmul();
 
-  /// What the library's heuristic proposes, its favourite first, at most `most`; algorithms that its own check refuses and
-  /// such as emulate a wider type by narrower ones are left out. `set` is one that will be multiplied. Empty when it has none for this device.
+  /// What the library's heuristic proposes, its favourite first, at most `most`; algorithms that its own check refuses
+  /// and such as emulate a wider type by narrower ones are left out. `set` is one that will be multiplied. Empty when
+  /// it has none for this device.
   [[nodiscard]] std::vector<Algorithm> algorithms(const OperandSet& set, std::size_t most);
   /// Enqueues one product. Throws AlgorithmRefused when the library does.
   void enqueue(const Algorithm& algorithm, const OperandSet& set, const Stream& stream);
   /// How many partial sums `algorithm` rounds to the type of the result before it adds them up; 1 where it does not.
   [[nodiscard]] std::size_t stored_parts(const Algorithm& algorithm) const;
-  /// "id 66, tile 20, stages 36, split_k 1, reduction 0, inner_shape 0, cluster 5, workspace 0 B" in the library's own numbers.
+  /// "id 66, tile 20, stages 36, split_k 1, reduction 0, inner_shape 0, cluster 5, workspace 0 B" in the library's own
+  /// numbers.
   [[nodiscard]] std::string text(const Algorithm& algorithm) const;
 
  private:

@@ -34,7 +34,8 @@ Device describe_device(int ordinal) {
   check(cudaGetDeviceProperties(&properties, ordinal), fmt::format("reading the properties of GPU {}", ordinal));
   constexpr int kBusIdSize = 32;  // longer than "00000000:00:00.0"
   std::array<char, kBusIdSize> bus_id = {};
-  check(cudaDeviceGetPCIBusId(bus_id.data(), kBusIdSize, ordinal), fmt::format("reading the PCI bus id of GPU {}", ordinal));
+  check(cudaDeviceGetPCIBusId(bus_id.data(), kBusIdSize, ordinal),
+        fmt::format("reading the PCI bus id of GPU {}", ordinal));
   std::array<std::byte, 16> uuid = {};
   std::memcpy(uuid.data(), properties.uuid.bytes, uuid.size());
   return {.ordinal = ordinal,
@@ -88,7 +89,9 @@ std::vector<Device> all_devices() {
   return devices;
 }
 
-std::vector<Device> chosen_devices(const Parameters& given) { return choose_devices(all_devices(), given.text("device")); }
+std::vector<Device> chosen_devices(const Parameters& given) {
+  return choose_devices(all_devices(), given.text("device"));
+}
 
 void use(const Device& device) { check(cudaSetDevice(device.ordinal), "choosing " + device.uuid); }
 
@@ -135,7 +138,9 @@ Event make_event() {
   return Event(event);
 }
 
-void mark(const Event& event, const Stream& stream) { check(cudaEventRecord(event.get(), stream.get()), "marking an event"); }
+void mark(const Event& event, const Stream& stream) {
+  check(cudaEventRecord(event.get(), stream.get()), "marking an event");
+}
 
 void wait(const Event& event) {
   wait_until_done([&] { return cudaEventQuery(event.get()); }, "waiting for an event");
@@ -154,7 +159,8 @@ Graph capture(const Stream& stream, const std::function<void()>& enqueue) {
   try {
     enqueue();
   } catch (...) {
-    (void)cudaStreamEndCapture(stream.get(), &recorded);  // leaves the stream usable; the first failure is the one to tell
+    (void)cudaStreamEndCapture(stream.get(),
+                               &recorded);  // leaves the stream usable; the first failure is the one to tell
     if (recorded != nullptr) (void)cudaGraphDestroy(recorded);
     throw;
   }
@@ -168,7 +174,9 @@ Graph capture(const Stream& stream, const std::function<void()>& enqueue) {
   return result;
 }
 
-void launch(const Graph& graph, const Stream& stream) { check(cudaGraphLaunch(graph.get(), stream.get()), "launching a graph"); }
+void launch(const Graph& graph, const Stream& stream) {
+  check(cudaGraphLaunch(graph.get(), stream.get()), "launching a graph");
+}
 
 DeviceBuffer::DeviceBuffer(Bytes size) : size_(size) {
   void* memory = nullptr;
@@ -178,7 +186,8 @@ DeviceBuffer::DeviceBuffer(Bytes size) : size_(size) {
 
 PinnedBuffer::PinnedBuffer(Bytes size) : size_(size) {
   void* memory = nullptr;
-  check(cudaHostAlloc(&memory, size.count, cudaHostAllocPortable), fmt::format("allocating {} B of pinned memory", size.count));
+  check(cudaHostAlloc(&memory, size.count, cudaHostAllocPortable),
+        fmt::format("allocating {} B of pinned memory", size.count));
   memory_.reset(static_cast<std::byte*>(memory));
   std::memset(memory, 0, size.count);
 }

@@ -24,7 +24,8 @@ inline constexpr ConditionSpec kDeviceConditions[] = {
     {.name = "memory_bus_bits", .meaning = "Width of the memory bus, in bit."},
     {.name = "ecc", .meaning = "Whether ECC is on."},
     {.name = "driver_version", .meaning = "Version of the NVIDIA kernel driver, where /sys tells it."},
-    {.name = "cuda_driver_version", .meaning = "Newest CUDA version that the driver supports; not the driver's own version."},
+    {.name = "cuda_driver_version",
+     .meaning = "Newest CUDA version that the driver supports; not the driver's own version."},
     {.name = "cuda_runtime_version", .meaning = "Version of the CUDA runtime in this probe."},
 };
 

@@ -28,8 +28,8 @@ double overlap_share(std::span<const Interval_s> intervals);
 /// The same of things that began at one moment and took `times`.
 double overlap_share(std::span<const Seconds> times);
 
-/// Whether all of several things that began at one moment and took `times` still ran `moment` after it. False when there
-/// are none.
+/// Whether all of several things that began at one moment and took `times` still ran `moment` after it. False when
+/// there are none.
 bool all_ran_at(Seconds moment, std::span<const Seconds> times);
 
 /// Number of copies that make a sample last about `wanted` when one takes `one`: at least 1, at most `cap`.

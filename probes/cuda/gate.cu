@@ -33,7 +33,8 @@ Gate::Gate() : flags_(Bytes{2 * sizeof(std::uint64_t)}) {}
 
 void Gate::close(const Stream& stream) {
   auto* flags = flags_.as<std::uint64_t>();
-  hold<<<1, 1, 0, stream.get()>>>(flags, flags + 1, ++round_, static_cast<std::uint64_t>(kLongestHold.count * kNanoseconds));
+  hold<<<1, 1, 0, stream.get()>>>(flags, flags + 1, ++round_,
+                                  static_cast<std::uint64_t>(kLongestHold.count * kNanoseconds));
   check(cudaGetLastError(), "closing the gate");
 }
 

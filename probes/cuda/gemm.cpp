@@ -28,35 +28,70 @@ constexpr Parameter kParameters[] = {
     {.name = "m", .unit = "1", .fallback = "8192", .quick = "4096", .meaning = "rows of the result"},
     {.name = "n", .unit = "1", .fallback = "8192", .quick = "4096", .meaning = "columns of the result"},
     {.name = "k", .unit = "1", .fallback = "8192", .quick = "4096", .meaning = "terms of each sum"},
-    {.name = "data", .unit = "", .fallback = "gaussian", .meaning = "what the operands hold; constant flatters and exists to show how much", .choices = "gaussian constant"},
-    {.name = "fast_accumulation", .unit = "1", .fallback = "0", .meaning = "1 lets FP8 products accumulate with less precision"},
-    {.name = "library_path", .unit = "", .fallback = "", .meaning = "folders with libcublasLt, separated by colons, searched before the usual ones"},
+    {.name = "data",
+     .unit = "",
+     .fallback = "gaussian",
+     .meaning = "what the operands hold; constant flatters and exists to show how much",
+     .choices = "gaussian constant"},
+    {.name = "fast_accumulation",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "1 lets FP8 products accumulate with less precision"},
+    {.name = "library_path",
+     .unit = "",
+     .fallback = "",
+     .meaning = "folders with libcublasLt, separated by colons, searched before the usual ones"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "throughput", .unit = "FLOP/s", .better = Better::higher, .meaning = "2 m n k for each product over the time of a sample, with the algorithm that was fastest in trials", .instrument = kInstrument},
-    {.name = "throughput_first", .unit = "FLOP/s", .better = Better::higher, .meaning = "the same with the library's favourite algorithm, which applications get", .instrument = kInstrument},
-    {.name = "throughput_best", .unit = "FLOP/s", .better = Better::higher, .meaning = "the fastest single sample of throughput, warm-up included", .instrument = kInstrument},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "sampled elements that the FP64 reference refuses, of both algorithms"},
-    {.name = "checksum_changes", .unit = "1", .better = Better::lower, .meaning = "results that differ in any bit from the first of the same operands and algorithm"},
-    {.name = "energy_efficiency", .unit = "FLOP/J", .better = Better::higher, .meaning = "mean rate over mean power while throughput is measured, where NVML has an energy counter", .instrument = kEnergyInstrument},
+    {.name = "throughput",
+     .unit = "FLOP/s",
+     .better = Better::higher,
+     .meaning = "2 m n k for each product over the time of a sample, with the algorithm that was fastest in trials",
+     .instrument = kInstrument},
+    {.name = "throughput_first",
+     .unit = "FLOP/s",
+     .better = Better::higher,
+     .meaning = "the same with the library's favourite algorithm, which applications get",
+     .instrument = kInstrument},
+    {.name = "throughput_best",
+     .unit = "FLOP/s",
+     .better = Better::higher,
+     .meaning = "the fastest single sample of throughput, warm-up included",
+     .instrument = kInstrument},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "sampled elements that the FP64 reference refuses, of both algorithms"},
+    {.name = "checksum_changes",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "results that differ in any bit from the first of the same operands and algorithm"},
+    {.name = "energy_efficiency",
+     .unit = "FLOP/J",
+     .better = Better::higher,
+     .meaning = "mean rate over mean power while throughput is measured, where NVML has an energy counter",
+     .instrument = kEnergyInstrument},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "layout", .meaning = "How A and B are stored: TN is A transposed, B not, all column-major."},
     {.name = "data", .meaning = "What the operands hold."},
     {.name = "result_type", .meaning = "Element type of the result."},
-    {.name = "fast_accumulation", .meaning = "Whether products may accumulate with less precision, where the type is fp8_e4m3 or fp8_e5m2."},
+    {.name = "fast_accumulation",
+     .meaning = "Whether products may accumulate with less precision, where the type is fp8_e4m3 or fp8_e5m2."},
     {.name = "emulated", .meaning = "Whether algorithms that emulate the type by narrower ones were allowed."},
     {.name = "library_version", .meaning = "Version of cuBLASLt."},
     {.name = "library_path", .meaning = "File of cuBLASLt."},
     {.name = "algorithm", .meaning = "The fastest algorithm, in the library's numbers."},
-    {.name = "algorithm_first", .meaning = "The library's favourite of the algorithms that it runs, in the same numbers."},
+    {.name = "algorithm_first",
+     .meaning = "The library's favourite of the algorithms that it runs, in the same numbers."},
     {.name = "algorithms_refused", .meaning = "Algorithms that the library proposed and then did not run."},
     {.name = "algorithms_timed", .meaning = "Algorithms that the library proposed and the trials timed."},
     {.name = "operand_sets", .meaning = "Sets of matrices used in turn."},
     {.name = "operand_bytes", .meaning = "Size of all sets together, in B."},
     {.name = "products_per_sample", .meaning = "Products in one sample of throughput."},
     {.name = "elements_checked", .meaning = "Elements that were compared with the reference, of both algorithms."},
-    {.name = "energy_window_s", .meaning = "Time over which energy was counted, in s, where NVML has an energy counter."},
+    {.name = "energy_window_s",
+     .meaning = "Time over which energy was counted, in s, where NVML has an energy counter."},
 };
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
@@ -65,16 +100,27 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Sustained rate of an NVIDIA GPU on dense matrix products of one element type.",
     .method =
-        "D = op(A) op(B) with A stored transposed (TN), by cuBLASLt with a workspace of 32 MiB. A and B hold standard normal numbers "
-        "rounded to the type on the GPU; mxfp8 and nvfp4 carry a scale for each block of 32 or 16 elements, FP8 one device scale for each "
-        "matrix. Sets of operands that together pass twice the second-level cache are used in turn. Every algorithm that the library's "
-        "heuristic returns is timed after a second of warm-up; those near the fastest three times in turn; the fastest and the library's favourite "
-        "are then measured alike, once where they are the same. A sample is a CUDA graph of products that last at least 100 ms, between two events, "
-        "with the next one already in the queue. 2 m n k FLOPs are counted for each product, integer operations alike. FP64 and FP32 are never "
-        "emulated by narrower types. After each sample the results of all sets are summed to 64 bits on the GPU and compared with the first "
-        "ones; at the end 4096 elements of up to 8 sets, one in every tile of a 64 by 64 grid, are recomputed on the host from the operands as the GPU stores them, in FP64 or "
-        "wider, and compared within the accumulator's precision (FP8: 14 bits) and, of algorithms that split k, that of the partial sums they store. Energy is the difference of the GPU's counter.",
-    .source = "cuBLAS manual (cublasLtMatmul, block scaling layouts); OCP Microscaling 1.0; FP8 accumulation: arXiv 2412.19437, section 3.3.2.",
+        "D = op(A) op(B) with A stored transposed (TN), by cuBLASLt with a workspace of 32 MiB. A and B hold standard "
+        "normal numbers "
+        "rounded to the type on the GPU; mxfp8 and nvfp4 carry a scale for each block of 32 or 16 elements, FP8 one "
+        "device scale for each "
+        "matrix. Sets of operands that together pass twice the second-level cache are used in turn. Every algorithm "
+        "that the library's "
+        "heuristic returns is timed after a second of warm-up; those near the fastest three times in turn; the fastest "
+        "and the library's favourite "
+        "are then measured alike, once where they are the same. A sample is a CUDA graph of products that last at "
+        "least 100 ms, between two events, "
+        "with the next one already in the queue. 2 m n k FLOPs are counted for each product, integer operations alike. "
+        "FP64 and FP32 are never "
+        "emulated by narrower types. After each sample the results of all sets are summed to 64 bits on the GPU and "
+        "compared with the first "
+        "ones; at the end 4096 elements of up to 8 sets, one in every tile of a 64 by 64 grid, are recomputed on the "
+        "host from the operands as the GPU stores them, in FP64 or "
+        "wider, and compared within the accumulator's precision (FP8: 14 bits) and, of algorithms that split k, that "
+        "of the partial sums they store. Energy is the difference of the GPU's counter.",
+    .source =
+        "cuBLAS manual (cublasLtMatmul, block scaling layouts); OCP Microscaling 1.0; FP8 accumulation: arXiv "
+        "2412.19437, section 3.3.2.",
     .needs = "NVIDIA driver for CUDA 13, libcublasLt 13",
     .typical = {60},
     .deadline = {1800},
@@ -113,19 +159,20 @@ Plan read_plan(const Parameters& given) {
   if (const auto problem = shape_problem(plan.type, plan.shape)) throw std::runtime_error(*problem);
   if (given.count("fast_accumulation") > 1) throw std::runtime_error("fast_accumulation: give 0 or 1");
   if (plan.fast_accumulation && plan.type.scaling != Scaling::tensor) {
-    throw std::runtime_error(fmt::format("fast_accumulation: type {} has no such choice; hint: fp8_e4m3 and fp8_e5m2 have", plan.type.name));
+    throw std::runtime_error(
+        fmt::format("fast_accumulation: type {} has no such choice; hint: fp8_e4m3 and fp8_e5m2 have", plan.type.name));
   }
   return plan;
 }
 
 void require_type(const Device& device, const GemmType& type) {
   if (10 * device.compute_major + device.compute_minor >= type.compute) return;
-  throw Skip(fmt::format("type {} needs compute capability {}.{}; {} ({}) has {}", type.name, type.compute / 10, type.compute % 10,
-                         device.uuid, device.name, device.compute_capability()));
+  throw Skip(fmt::format("type {} needs compute capability {}.{}; {} ({}) has {}", type.name, type.compute / 10,
+                         type.compute % 10, device.uuid, device.name, device.compute_capability()));
 }
 
-/// Measures one candidate; with `watch`, what the GPU does meanwhile. The load runs before the watch begins and until after
-/// it ends, so that its mean power is that of the load.
+/// Measures one candidate; with `watch`, what the GPU does meanwhile. The load runs before the watch begins and until
+/// after it ends, so that its mean power is that of the load.
 Sampling measure_candidate(GemmSeries& series, const SamplingPlan& plan, GpuWatch* watch) {
   series.next();
   if (watch != nullptr) watch->start();
@@ -136,7 +183,8 @@ Sampling measure_candidate(GemmSeries& series, const SamplingPlan& plan, GpuWatc
   return result;
 }
 
-std::uint64_t wrong(const std::vector<SampledProduct>& samples, const GemmType& type, std::size_t parts, std::int64_t& checked) {
+std::uint64_t wrong(const std::vector<SampledProduct>& samples, const GemmType& type, std::size_t parts,
+                    std::int64_t& checked) {
   std::uint64_t count = 0;
   for (const auto& product : samples) {
     count += wrong_elements(product, type.exactness, parts);
@@ -210,11 +258,16 @@ void record_outcome(Recorder& record, const Device& device, const Outcome& outco
 
 const char* result_type(Format format) {
   switch (format) {
-    case Format::bf16: return "bf16";
-    case Format::fp16: return "fp16";
-    case Format::fp64: return "fp64";
-    case Format::int32: return "int32";
-    default: return "fp32";
+    case Format::bf16:
+      return "bf16";
+    case Format::fp16:
+      return "fp16";
+    case Format::fp64:
+      return "fp64";
+    case Format::int32:
+      return "int32";
+    default:
+      return "fp32";
   }
 }
 

@@ -34,9 +34,10 @@ GemmBench::GemmBench(const Device& device, const CublasLt& library, const GemmTy
     candidates_.push_back({.algorithm = algorithm, .times_s = {}});
   }
   if (candidates_.empty()) {
-    throw Skip(fmt::format("cuBLASLt {} has no algorithm for type {} with m {}, n {}, k {} on {} ({}, compute capability {})",
-                           library.version(), type.name, shape.m, shape.n, shape.k, device.uuid, device.name,
-                           device.compute_capability()));
+    throw Skip(
+        fmt::format("cuBLASLt {} has no algorithm for type {} with m {}, n {}, k {} on {} ({}, compute capability {})",
+                    library.version(), type.name, shape.m, shape.n, shape.k, device.uuid, device.name,
+                    device.compute_capability()));
   }
   drop_refused();
 }
@@ -113,7 +114,10 @@ GemmSeries::GemmSeries(GemmBench& bench, std::size_t candidate)
       graph_(bench.graph(candidate, plan_.products)) {
   const Bytes sums = {bench.operands().sets() * sizeof(std::uint64_t)};
   for (auto& slot : slots_) {
-    slot = {.begin = make_event(), .end = make_event(), .summed = make_event(), .sums = DeviceBuffer(sums),
+    slot = {.begin = make_event(),
+            .end = make_event(),
+            .summed = make_event(),
+            .sums = DeviceBuffer(sums),
             .copied = PinnedBuffer(sums)};
   }
   bench.operands().clear_results(bench.stream());
@@ -125,7 +129,8 @@ void GemmSeries::enqueue(Slot& slot) {
   for (std::size_t i = 0; i < plan_.launches; ++i) launch(graph_, stream);
   mark(slot.end, stream);
   bench_.operands().sum_results(stream, slot.sums.as<std::uint64_t>());
-  check(cudaMemcpyAsync(slot.copied.data(), slot.sums.data(), slot.sums.size().count, cudaMemcpyDeviceToHost, stream.get()),
+  check(cudaMemcpyAsync(slot.copied.data(), slot.sums.data(), slot.sums.size().count, cudaMemcpyDeviceToHost,
+                        stream.get()),
         "copying the sums of results");
   mark(slot.summed, stream);
 }

@@ -24,14 +24,14 @@ struct Candidate {
 /// Operands, library and candidates for one type and shape on one device.
 class GemmBench {
  public:
-  /// Makes the operands and asks for algorithms, on the current device, which is `device`; leaves out those that the library
-  /// then refuses to run. Throws Skip naming type and device when the library has no algorithm for them, AlgorithmRefused
-  /// when it runs none.
-  GemmBench(const Device& device, const CublasLt& library, const GemmType& type, const GemmShape& shape, Pattern pattern,
-            bool fast_accumulation);
+  /// Makes the operands and asks for algorithms, on the current device, which is `device`; leaves out those that the
+  /// library then refuses to run. Throws Skip naming type and device when the library has no algorithm for them,
+  /// AlgorithmRefused when it runs none.
+  GemmBench(const Device& device, const CublasLt& library, const GemmType& type, const GemmShape& shape,
+            Pattern pattern, bool fast_accumulation);
 
-  /// Times every candidate on rotating sets: warms the device up with the library's favourite, then takes a short time of
-  /// each, then longer ones in turn of those near the fastest. Returns the index of the fastest.
+  /// Times every candidate on rotating sets: warms the device up with the library's favourite, then takes a short time
+  /// of each, then longer ones in turn of those near the fastest. Returns the index of the fastest.
   std::size_t try_all();
 
   /// In the library's order: the first is its favourite of those that it runs.
@@ -41,7 +41,9 @@ class GemmBench {
   /// The candidate in words.
   [[nodiscard]] std::string text(std::size_t candidate) const { return matmul_.text(candidates_[candidate].algorithm); }
   /// See Matmul::stored_parts.
-  [[nodiscard]] std::size_t stored_parts(std::size_t candidate) const { return matmul_.stored_parts(candidates_[candidate].algorithm); }
+  [[nodiscard]] std::size_t stored_parts(std::size_t candidate) const {
+    return matmul_.stored_parts(candidates_[candidate].algorithm);
+  }
   [[nodiscard]] const GemmOperands& operands() const { return operands_; }
   [[nodiscard]] const Stream& stream() const { return stream_; }
   [[nodiscard]] const GemmShape& shape() const { return shape_; }
@@ -68,8 +70,8 @@ class GemmBench {
 /// Samples of one candidate without a pause between them: while one is waited for, the next is in the queue.
 class GemmSeries {
  public:
-  /// A sample lasts at least this long: the resolution of events is far below it, and the clock's governor sees a steady
-  /// load.
+  /// A sample lasts at least this long: the resolution of events is far below it, and the clock's governor sees a
+  /// steady load.
   static constexpr Seconds kSample = {0.1};
 
   /// `bench` must outlive the series; results of earlier products are forgotten.
@@ -86,8 +88,9 @@ class GemmSeries {
   [[nodiscard]] std::size_t products() const { return plan_.products * plan_.launches; }
   /// Forgets what mean_rate has seen.
   void restart_mean();
-  /// FLOPs over time from the begin of the first sample since restart_mean to the begin of the one after the last: with the
-  /// sums of the results, so that it is the rate that goes with the energy. At least one sample must lie in between.
+  /// FLOPs over time from the begin of the first sample since restart_mean to the begin of the one after the last: with
+  /// the sums of the results, so that it is the rate that goes with the energy. At least one sample must lie in
+  /// between.
   [[nodiscard]] double mean_rate() const { return counted_flop_ / counted_s_; }
 
  private:
@@ -104,7 +107,7 @@ class GemmSeries {
   SamplePlan plan_;
   Graph graph_;
   std::array<Slot, 2> slots_;
-  std::size_t turn_ = 0;    ///< the slot that is next to be waited for
+  std::size_t turn_ = 0;  ///< the slot that is next to be waited for
   bool queued_ = false;
   std::vector<std::uint64_t> first_sums_;  ///< of each set; empty before the first sample
   std::uint64_t changes_ = 0;

@@ -35,16 +35,25 @@ double decode_16(MiniFloat format, std::uint16_t code) {
 
 double decode_one(Format format, std::span<const std::byte> bytes, std::size_t index) {
   switch (format) {
-    case Format::fp64: return stored_at<double>(bytes, index);
+    case Format::fp64:
+      return stored_at<double>(bytes, index);
     case Format::fp32:
-    case Format::tf32: return stored_at<float>(bytes, index);
-    case Format::fp16: return decode_16(kFp16, stored_at<std::uint16_t>(bytes, index));
-    case Format::bf16: return decode_16(kBf16, stored_at<std::uint16_t>(bytes, index));
-    case Format::e4m3: return decode(kE4m3, stored_at<std::uint8_t>(bytes, index));
-    case Format::e5m2: return decode(kE5m2, stored_at<std::uint8_t>(bytes, index));
-    case Format::e2m1: return decode(kE2m1, (stored_at<std::uint8_t>(bytes, index / 2) >> (index % 2 * 4)) & 0xfU);
-    case Format::int8: return stored_at<std::int8_t>(bytes, index);
-    case Format::int32: return stored_at<std::int32_t>(bytes, index);
+    case Format::tf32:
+      return stored_at<float>(bytes, index);
+    case Format::fp16:
+      return decode_16(kFp16, stored_at<std::uint16_t>(bytes, index));
+    case Format::bf16:
+      return decode_16(kBf16, stored_at<std::uint16_t>(bytes, index));
+    case Format::e4m3:
+      return decode(kE4m3, stored_at<std::uint8_t>(bytes, index));
+    case Format::e5m2:
+      return decode(kE5m2, stored_at<std::uint8_t>(bytes, index));
+    case Format::e2m1:
+      return decode(kE2m1, (stored_at<std::uint8_t>(bytes, index / 2) >> (index % 2 * 4)) & 0xfU);
+    case Format::int8:
+      return stored_at<std::int8_t>(bytes, index);
+    case Format::int32:
+      return stored_at<std::int32_t>(bytes, index);
   }
   throw std::logic_error("a format without a decoder");
 }
@@ -115,8 +124,8 @@ std::uint64_t wrong_elements(const SampledProduct& product, const Exactness& exa
 }
 
 std::size_t fastest(std::span<const std::vector<double>> times) {
-  return static_cast<std::size_t>(
-      std::ranges::min_element(times, {}, [](const auto& list) { return median(list); }) - times.begin());
+  return static_cast<std::size_t>(std::ranges::min_element(times, {}, [](const auto& list) { return median(list); }) -
+                                  times.begin());
 }
 
 }  // namespace assay

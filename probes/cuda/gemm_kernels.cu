@@ -13,7 +13,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr unsigned kMostBlocks = 4096;  // loops take the rest; enough for every multiprocessor several times
 
-/// SplitMix64 of one number (Steele, Lea & Flood 2014): the state after `index` steps is known, so any thread can begin.
+/// SplitMix64 of one number (Steele, Lea & Flood 2014): the state after `index` steps is known, so any thread can
+/// begin.
 __device__ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ULL;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -52,14 +53,29 @@ __global__ void fill(std::byte* target, Format format, std::size_t count, std::u
     }
     const float value = element(pattern, seed, i);
     switch (format) {
-      case Format::fp32: reinterpret_cast<float*>(target)[i] = value; break;
-      case Format::tf32: reinterpret_cast<float*>(target)[i] = round_tf32(value); break;
-      case Format::fp16: reinterpret_cast<std::uint16_t*>(target)[i] = static_cast<std::uint16_t>(encode(kFp16, value)); break;
-      case Format::bf16: reinterpret_cast<std::uint16_t*>(target)[i] = static_cast<std::uint16_t>(encode(kBf16, value)); break;
-      case Format::e4m3: reinterpret_cast<std::uint8_t*>(target)[i] = static_cast<std::uint8_t>(encode(kE4m3, value)); break;
-      case Format::e5m2: reinterpret_cast<std::uint8_t*>(target)[i] = static_cast<std::uint8_t>(encode(kE5m2, value)); break;
-      case Format::int8: reinterpret_cast<std::int8_t*>(target)[i] = encode_int8(value); break;
-      default: break;
+      case Format::fp32:
+        reinterpret_cast<float*>(target)[i] = value;
+        break;
+      case Format::tf32:
+        reinterpret_cast<float*>(target)[i] = round_tf32(value);
+        break;
+      case Format::fp16:
+        reinterpret_cast<std::uint16_t*>(target)[i] = static_cast<std::uint16_t>(encode(kFp16, value));
+        break;
+      case Format::bf16:
+        reinterpret_cast<std::uint16_t*>(target)[i] = static_cast<std::uint16_t>(encode(kBf16, value));
+        break;
+      case Format::e4m3:
+        reinterpret_cast<std::uint8_t*>(target)[i] = static_cast<std::uint8_t>(encode(kE4m3, value));
+        break;
+      case Format::e5m2:
+        reinterpret_cast<std::uint8_t*>(target)[i] = static_cast<std::uint8_t>(encode(kE5m2, value));
+        break;
+      case Format::int8:
+        reinterpret_cast<std::int8_t*>(target)[i] = encode_int8(value);
+        break;
+      default:
+        break;
     }
   }
 }
@@ -118,25 +134,28 @@ void fill_elements(const Stream& stream, std::byte* target, Format format, std::
   check(cudaGetLastError(), "filling a matrix");
 }
 
-void fill_blocks(const Stream& stream, std::byte* target, std::byte* scales, Scaling scaling, std::size_t lines, std::size_t k,
-                 std::uint64_t seed, Pattern pattern) {
+void fill_blocks(const Stream& stream, std::byte* target, std::byte* scales, Scaling scaling, std::size_t lines,
+                 std::size_t k, std::uint64_t seed, Pattern pattern) {
   constexpr int kMxBlock = static_cast<int>(block_of(Scaling::mx)), kNvBlock = static_cast<int>(block_of(Scaling::nv));
   if (scaling == Scaling::mx) {
-    fill_scaled<kMxBlock><<<blocks_for(lines * k / kMxBlock), kThreads, 0, stream.get()>>>(target, scales, lines, k, seed, pattern);
+    fill_scaled<kMxBlock>
+        <<<blocks_for(lines * k / kMxBlock), kThreads, 0, stream.get()>>>(target, scales, lines, k, seed, pattern);
   } else {
-    fill_scaled<kNvBlock><<<blocks_for(lines * k / kNvBlock), kThreads, 0, stream.get()>>>(target, scales, lines, k, seed, pattern);
+    fill_scaled<kNvBlock>
+        <<<blocks_for(lines * k / kNvBlock), kThreads, 0, stream.get()>>>(target, scales, lines, k, seed, pattern);
   }
   check(cudaGetLastError(), "filling a matrix of blocks");
 }
 
-void sum_up(const Stream& stream, const std::byte* first, std::size_t stride, Bytes size, std::size_t count, std::uint64_t* sums) {
+void sum_up(const Stream& stream, const std::byte* first, std::size_t stride, Bytes size, std::size_t count,
+            std::uint64_t* sums) {
   constexpr std::size_t kMostGridRows = 65535;  // CUDA's limit of gridDim.y
   check(cudaMemsetAsync(sums, 0, count * sizeof(std::uint64_t), stream.get()), "clearing sums");
   for (std::size_t begin = 0; begin < count; begin += kMostGridRows) {
     const std::size_t rows = count - begin < kMostGridRows ? count - begin : kMostGridRows;
     const std::size_t words = size.count / sizeof(std::uint32_t);
-    add_words<<<dim3(blocks_for(words), static_cast<unsigned>(rows)), kThreads, 0, stream.get()>>>(first + begin * stride, stride,
-                                                                                              words, sums + begin);
+    add_words<<<dim3(blocks_for(words), static_cast<unsigned>(rows)), kThreads, 0, stream.get()>>>(
+        first + begin * stride, stride, words, sums + begin);
   }
   check(cudaGetLastError(), "summing up results");
 }

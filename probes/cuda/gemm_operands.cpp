@@ -12,9 +12,9 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kAlignment = 256;       // what cudaMalloc gives; every algorithm's demand is below it
-constexpr std::size_t kSampledLines = 64;     // 64 x 64 elements are 4096
-constexpr double kShareOfMemory = 0.8;        // leaves room for the library's kernels and workspace
+constexpr std::size_t kAlignment = 256;    // what cudaMalloc gives; every algorithm's demand is below it
+constexpr std::size_t kSampledLines = 64;  // 64 x 64 elements are 4096
+constexpr double kShareOfMemory = 0.8;     // leaves room for the library's kernels and workspace
 
 std::size_t aligned(Bytes size) { return (size.count + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -38,8 +38,9 @@ GemmOperands::GemmOperands(const Device& device, const GemmType& type, const Gem
       sets_(operand_sets(set_bytes(type, shape), device.l2)) {
   const Bytes free = free_memory();
   if (static_cast<double>(size().count) > kShareOfMemory * static_cast<double>(free.count)) {
-    throw std::runtime_error(fmt::format("m, n, k: {} sets of operands take {} B, {} B are free on {}; hint: choose a smaller shape",
-                                         sets_, size().count, free.count, device.uuid));
+    throw std::runtime_error(
+        fmt::format("m, n, k: {} sets of operands take {} B, {} B are free on {}; hint: choose a smaller shape", sets_,
+                    size().count, free.count, device.uuid));
   }
   const Stream stream = make_stream();
   make(a_, stream, 0, pattern);
@@ -56,7 +57,8 @@ void GemmOperands::make(Matrices& matrices, const Stream& stream, std::uint64_t 
     check(cudaMemsetAsync(matrices.scales.data(), 0, matrices.scales.size().count, stream.get()), "clearing scales");
   } else if (type_.scaling == Scaling::tensor) {
     matrices.scales = DeviceBuffer({sizeof(float)});
-    check(cudaMemcpy(matrices.scales.data(), &matrices.tensor_scale, sizeof(float), cudaMemcpyHostToDevice), "copying a scale");
+    check(cudaMemcpy(matrices.scales.data(), &matrices.tensor_scale, sizeof(float), cudaMemcpyHostToDevice),
+          "copying a scale");
   }
   for (std::size_t index = 0; index < sets_; ++index) {
     std::byte* target = matrices.data.data() + index * matrices.stride;
@@ -70,7 +72,9 @@ void GemmOperands::make(Matrices& matrices, const Stream& stream, std::uint64_t 
 }
 
 OperandSet GemmOperands::set(std::size_t index) const {
-  const auto scale = [index](const Matrices& matrices) { return matrices.scales.data() + index * matrices.scale_stride; };
+  const auto scale = [index](const Matrices& matrices) {
+    return matrices.scales.data() + index * matrices.scale_stride;
+  };
   return {.a = a_.data.data() + index * a_.stride,
           .b = b_.data.data() + index * b_.stride,
           .d = d_.data() + index * d_stride_,
@@ -114,7 +118,8 @@ std::vector<double> GemmOperands::sample_lines(const Matrices& matrices, std::si
 SampledProduct GemmOperands::sample(std::size_t index) const {
   const auto lines = sampled_indices(shape_.m, kSampledLines, index);
   const auto columns = sampled_indices(shape_.n, kSampledLines, index + sets_);
-  SampledProduct sampled{.k = shape_.k, .a = sample_lines(a_, index, lines), .b = sample_lines(b_, index, columns), .d = {}};
+  SampledProduct sampled{
+      .k = shape_.k, .a = sample_lines(a_, index, lines), .b = sample_lines(b_, index, columns), .d = {}};
   const Bytes column = bytes_of(type_.d, shape_.m);
   sampled.d.resize(lines.size() * columns.size());
   std::vector<std::byte> raw(column.count);

@@ -15,17 +15,20 @@ namespace assay {
 /// What the operands hold: standard normal numbers, or ones, which flatter.
 enum class Pattern { gaussian, constant };
 
-/// Enqueues: fills `count` elements of `format` at `target` with the stream of numbers `seed`. Formats without block scales.
-void fill_elements(const Stream& stream, std::byte* target, Format format, std::size_t count, std::uint64_t seed, Pattern pattern);
+/// Enqueues: fills `count` elements of `format` at `target` with the stream of numbers `seed`. Formats without block
+/// scales.
+void fill_elements(const Stream& stream, std::byte* target, Format format, std::size_t count, std::uint64_t seed,
+                   Pattern pattern);
 
 /// Enqueues: fills `lines` lines of `k` elements with blocks of `scaling` (mx or nv) and their scales, in the layout of
 /// scale_index. k must be a multiple of the block.
-void fill_blocks(const Stream& stream, std::byte* target, std::byte* scales, Scaling scaling, std::size_t lines, std::size_t k,
-                 std::uint64_t seed, Pattern pattern);
+void fill_blocks(const Stream& stream, std::byte* target, std::byte* scales, Scaling scaling, std::size_t lines,
+                 std::size_t k, std::uint64_t seed, Pattern pattern);
 
-/// Enqueues: writes to `sums[i]` 64 bits of the `size` bytes (a multiple of 4) at `first` + i `stride`, for i < `count`, which
-/// differ with all but certainty when any bit there or its place differs.
-void sum_up(const Stream& stream, const std::byte* first, std::size_t stride, Bytes size, std::size_t count, std::uint64_t* sums);
+/// Enqueues: writes to `sums[i]` 64 bits of the `size` bytes (a multiple of 4) at `first` + i `stride`, for i <
+/// `count`, which differ with all but certainty when any bit there or its place differs.
+void sum_up(const Stream& stream, const std::byte* first, std::size_t stride, Bytes size, std::size_t count,
+            std::uint64_t* sums);
 
 /// Where the matrices of one set are, for one product.
 struct OperandSet {
@@ -39,8 +42,8 @@ struct OperandSet {
 /// Sets of A, B and D on one device, different in every set, D all ones bits until it is computed.
 class GemmOperands {
  public:
-  /// Makes as many sets as pass twice the second-level cache (see operand_sets), on the current device, which is `device`.
-  /// Throws std::runtime_error when they would take more than 80 % of the memory that is free.
+  /// Makes as many sets as pass twice the second-level cache (see operand_sets), on the current device, which is
+  /// `device`. Throws std::runtime_error when they would take more than 80 % of the memory that is free.
   GemmOperands(const Device& device, const GemmType& type, const GemmShape& shape, Pattern pattern);
 
   [[nodiscard]] std::size_t sets() const { return sets_; }

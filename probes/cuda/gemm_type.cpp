@@ -11,8 +11,9 @@
 namespace assay {
 namespace {
 
-// Tensor cores add blocks of products into an accumulator and cut off what does not fit. For FP8 on Hopper the accumulator
-// keeps about 14 bits (DeepSeek-V3 report, arXiv 2412.19437, section 3.3.2); the same is allowed where nothing is published.
+// Tensor cores add blocks of products into an accumulator and cut off what does not fit. For FP8 on Hopper the
+// accumulator keeps about 14 bits (DeepSeek-V3 report, arXiv 2412.19437, section 3.3.2); the same is allowed where
+// nothing is published.
 constexpr Exactness kFp8{.accumulator = 0x1p-13, .per_step = 16, .output = 0x1p-8};
 // Binary32 accumulators that cut off, with a bit to spare for the alignment of a block's products.
 constexpr Exactness kSingle16{.accumulator = 0x1p-22, .per_step = 4, .output = 0x1p-11};
@@ -22,20 +23,60 @@ constexpr Exactness kVector32{.accumulator = 0x1p-24, .per_step = 1, .output = 0
 constexpr Exactness kDouble{.accumulator = 0x1p-53, .per_step = 1, .output = 0x1p-52};
 constexpr Exactness kWhole{.accumulator = 0, .per_step = 1, .output = 0};
 
-constexpr std::int64_t kLargestHalf = 65504;                      // k ones add up to k
+constexpr std::int64_t kLargestHalf = 65504;                       // k ones add up to k
 constexpr std::int64_t kInt8Terms = 2147483647LL / (127LL * 127);  // products of 127 that an int32 holds
 
 constexpr GemmType kTypes[] = {
-    {.name = "fp8_e4m3", .a = Format::e4m3, .b = Format::e4m3, .d = Format::bf16, .scaling = Scaling::tensor, .compute = 89, .granule = 16, .exactness = kFp8},
-    {.name = "fp8_e5m2", .a = Format::e5m2, .b = Format::e4m3, .d = Format::bf16, .scaling = Scaling::tensor, .compute = 89, .granule = 16, .exactness = kFp8},
+    {.name = "fp8_e4m3",
+     .a = Format::e4m3,
+     .b = Format::e4m3,
+     .d = Format::bf16,
+     .scaling = Scaling::tensor,
+     .compute = 89,
+     .granule = 16,
+     .exactness = kFp8},
+    {.name = "fp8_e5m2",
+     .a = Format::e5m2,
+     .b = Format::e4m3,
+     .d = Format::bf16,
+     .scaling = Scaling::tensor,
+     .compute = 89,
+     .granule = 16,
+     .exactness = kFp8},
     {.name = "bf16", .a = Format::bf16, .b = Format::bf16, .d = Format::bf16, .granule = 8, .exactness = kBrain16},
-    {.name = "fp16", .a = Format::fp16, .b = Format::fp16, .d = Format::fp16, .granule = 8, .largest_k = kLargestHalf, .exactness = kSingle16},
+    {.name = "fp16",
+     .a = Format::fp16,
+     .b = Format::fp16,
+     .d = Format::fp16,
+     .granule = 8,
+     .largest_k = kLargestHalf,
+     .exactness = kSingle16},
     {.name = "tf32", .a = Format::tf32, .b = Format::tf32, .d = Format::fp32, .granule = 4, .exactness = kTensor32},
     {.name = "fp32", .a = Format::fp32, .b = Format::fp32, .d = Format::fp32, .granule = 4, .exactness = kVector32},
     {.name = "fp64", .a = Format::fp64, .b = Format::fp64, .d = Format::fp64, .granule = 2, .exactness = kDouble},
-    {.name = "int8", .a = Format::int8, .b = Format::int8, .d = Format::int32, .granule = 16, .largest_k = kInt8Terms, .exactness = kWhole},
-    {.name = "mxfp8", .a = Format::e4m3, .b = Format::e4m3, .d = Format::bf16, .scaling = Scaling::mx, .compute = 100, .granule = 32, .exactness = kFp8},
-    {.name = "nvfp4", .a = Format::e2m1, .b = Format::e2m1, .d = Format::bf16, .scaling = Scaling::nv, .compute = 100, .granule = 32, .exactness = kFp8},
+    {.name = "int8",
+     .a = Format::int8,
+     .b = Format::int8,
+     .d = Format::int32,
+     .granule = 16,
+     .largest_k = kInt8Terms,
+     .exactness = kWhole},
+    {.name = "mxfp8",
+     .a = Format::e4m3,
+     .b = Format::e4m3,
+     .d = Format::bf16,
+     .scaling = Scaling::mx,
+     .compute = 100,
+     .granule = 32,
+     .exactness = kFp8},
+    {.name = "nvfp4",
+     .a = Format::e2m1,
+     .b = Format::e2m1,
+     .d = Format::bf16,
+     .scaling = Scaling::nv,
+     .compute = 100,
+     .granule = 32,
+     .exactness = kFp8},
 };
 
 }  // namespace
@@ -52,12 +93,13 @@ std::optional<std::string> shape_problem(const GemmType& type, const GemmShape& 
   for (const auto& [name, size] : dimensions) {
     if (size < 1 || size > kMost) return fmt::format("{}: {} is not between 1 and {}", name, size, kMost);
     if (size % type.granule != 0) {
-      return fmt::format("{}: {} is no multiple of {}, which {} needs; hint: {} is", name, size, type.granule, type.name,
-                         (size + type.granule - 1) / type.granule * type.granule);
+      return fmt::format("{}: {} is no multiple of {}, which {} needs; hint: {} is", name, size, type.granule,
+                         type.name, (size + type.granule - 1) / type.granule * type.granule);
     }
   }
   if (type.largest_k > 0 && std::cmp_greater(shape.k, type.largest_k)) {
-    return fmt::format("k: the result of {} may overflow beyond {}; hint: choose a smaller k", type.name, type.largest_k);
+    return fmt::format("k: the result of {} may overflow beyond {}; hint: choose a smaller k", type.name,
+                       type.largest_k);
   }
   return std::nullopt;
 }

@@ -17,14 +17,19 @@ enum class Format { fp64, fp32, tf32, fp16, bf16, e4m3, e5m2, e2m1, int8, int32 
 /// Bits of one element in memory.
 constexpr std::size_t bits_of(Format format) {
   switch (format) {
-    case Format::fp64: return 64;
+    case Format::fp64:
+      return 64;
     case Format::fp32:
     case Format::tf32:
-    case Format::int32: return 32;
+    case Format::int32:
+      return 32;
     case Format::fp16:
-    case Format::bf16: return 16;
-    case Format::e2m1: return 4;
-    default: return 8;
+    case Format::bf16:
+      return 16;
+    case Format::e2m1:
+      return 4;
+    default:
+      return 8;
   }
 }
 
@@ -32,17 +37,19 @@ constexpr std::size_t bits_of(Format format) {
 enum class Scaling { none, tensor, mx, nv };
 
 /// Elements along k that share one scale; 0 where scales do not belong to blocks.
-constexpr std::size_t block_of(Scaling scaling) { return scaling == Scaling::mx ? 32 : scaling == Scaling::nv ? 16 : 0; }
+constexpr std::size_t block_of(Scaling scaling) {
+  return scaling == Scaling::mx ? 32 : scaling == Scaling::nv ? 16 : 0;
+}
 
-/// Scales of A and B with Scaling::tensor: powers of two, so that they cost no accuracy, and not 1, so that a library that
-/// ignores them is found out.
+/// Scales of A and B with Scaling::tensor: powers of two, so that they cost no accuracy, and not 1, so that a library
+/// that ignores them is found out.
 inline constexpr float kTensorScaleA = 0.5F, kTensorScaleB = 0.25F;
 
 /// How far a right result may be from the exact one (see gemm_check.h).
 struct Exactness {
-  double accumulator = 0;   ///< relative error of one addition into the accumulator
-  std::size_t per_step = 1; ///< products that one such addition takes in
-  double output = 0;        ///< relative error of storing the result
+  double accumulator = 0;    ///< relative error of one addition into the accumulator
+  std::size_t per_step = 1;  ///< products that one such addition takes in
+  double output = 0;         ///< relative error of storing the result
 };
 
 /// One choice of the parameter `type`.
@@ -62,8 +69,8 @@ inline constexpr std::string_view kGemmTypeNames = "fp8_e4m3 fp8_e5m2 bf16 fp16 
 /// The type called `name`, one of kGemmTypeNames.
 const GemmType& gemm_type(std::string_view name);
 
-/// C (m x n) = op(A) (m x k) op(B) (k x n), all column-major, A stored transposed: lines of op(A) and columns of op(B) are
-/// contiguous ("TN").
+/// C (m x n) = op(A) (m x k) op(B) (k x n), all column-major, A stored transposed: lines of op(A) and columns of op(B)
+/// are contiguous ("TN").
 struct GemmShape {
   std::size_t m = 0, n = 0, k = 0;
 

@@ -24,14 +24,14 @@
 namespace assay {
 namespace {
 
-constexpr double kInstrument = 1e-4;          // 0.5 us of event resolution (CUDA Runtime API) in 20 ms or more
-constexpr double kLatencyInstrument = 1e-3;   // the launch of a kernel, some us, in 8 ms or more
-constexpr double kPageableInstrument = 5e-3;  // waiting polls every 50 us; a copy takes 10 ms or more
-constexpr std::size_t kCopies = 16;           // as nvbandwidth 0.8 has it
-constexpr std::uint64_t kSteps = 16384;       // of the chase in one sample: 8 ms or more
+constexpr double kInstrument = 1e-4;                // 0.5 us of event resolution (CUDA Runtime API) in 20 ms or more
+constexpr double kLatencyInstrument = 1e-3;         // the launch of a kernel, some us, in 8 ms or more
+constexpr double kPageableInstrument = 5e-3;        // waiting polls every 50 us; a copy takes 10 ms or more
+constexpr std::size_t kCopies = 16;                 // as nvbandwidth 0.8 has it
+constexpr std::uint64_t kSteps = 16384;             // of the chase in one sample: 8 ms or more
 constexpr std::chrono::milliseconds kReading{450};  // four or five readings of a link, one every 100 ms
-constexpr Seconds kLoadTime = {3};            // of copies both ways meanwhile: NVML takes its time to open and close 16 watches
-constexpr std::size_t kLoadCopies = 800;      // a stream takes about a thousand operations
+constexpr Seconds kLoadTime = {3};  // of copies both ways meanwhile: NVML takes its time to open and close 16 watches
+constexpr std::size_t kLoadCopies = 800;  // a stream takes about a thousand operations
 constexpr Bytes kGranule = {1 << 20};
 constexpr std::size_t kHostBuffers = 3;  // each way one that is pinned, and a pageable one
 constexpr std::array kUp = {Direction::h2d}, kDown = {Direction::d2h};
@@ -79,7 +79,8 @@ constexpr Metric kMetrics[] = {
                 "lasted"},
     {.name = "pcie_width",
      .unit = "1",
-     .meaning = "fewest PCIe lanes of the link while copies ran both ways, where NVML tells them and the copies lasted"},
+     .meaning =
+         "fewest PCIe lanes of the link while copies ran both ways, where NVML tells them and the copies lasted"},
     {.name = "pcie_replays",
      .unit = "1",
      .better = Better::lower,
@@ -220,8 +221,8 @@ void measure_pageable(const SamplingPlan& plan, Group& group, Recorder& record) 
   }
 }
 
-/// Reads generation and width of every link while copies run both ways on all of them. Where the copies ended before the
-/// last reading nothing is recorded: it may be of a link at rest.
+/// Reads generation and width of every link while copies run both ways on all of them. Where the copies ended before
+/// the last reading nothing is recorded: it may be of a link at rest.
 void measure_link(Group& group, Recorder& record) {
   const std::vector<Device>& devices = group.lanes.devices();
   const auto once = group.lanes.run(copy_lanes(group, kBoth, Engine::copy_engine, 1));

@@ -1,5 +1,5 @@
-// quantise: the number formats of matrix products, to bits and back. Plain constexpr C++: the kernels that make operands
-// and the host that checks results run the same lines.
+// quantise: the number formats of matrix products, to bits and back. Plain constexpr C++: the kernels that make
+// operands and the host that checks results run the same lines.
 #pragma once
 
 #include <bit>
@@ -26,7 +26,8 @@ inline constexpr MiniFloat kE2m1{2, 1, 1, 0x7};
 /// IEEE 754 binary16, bfloat16, and TF32 (19 bits, here in the upper ones of a binary32, see encode_tf32).
 inline constexpr MiniFloat kFp16{5, 10, 15, 0x7bff}, kBf16{8, 7, 127, 0x7f7f}, kTf32{8, 10, 127, 0x3fbff};
 
-/// The code of the number of `format` nearest to finite `value`, ties to even; beyond the largest finite number the largest.
+/// The code of the number of `format` nearest to finite `value`, ties to even; beyond the largest finite number the
+/// largest.
 constexpr std::uint32_t encode(MiniFloat format, float value) {
   constexpr int kSingleMantissa = 23, kSingleBias = 127;
   constexpr std::uint32_t kMantissaMask = 0x7fffff, kSign = 0x80000000U;
@@ -41,7 +42,8 @@ constexpr std::uint32_t encode(MiniFloat format, float value) {
   const std::uint32_t kept = significand >> shift, rest = significand & ((1U << shift) - 1), half = 1U << (shift - 1);
   const std::uint32_t rounded = kept + (rest > half || (rest == half && (kept & 1U) != 0) ? 1U : 0U);
   // The hidden bit adds one to the exponent field; so does a carry out of the mantissa, as it should.
-  const std::uint32_t code = rounded + (target > 1 ? static_cast<std::uint32_t>(target - 1) << format.mantissa_bits : 0U);
+  const std::uint32_t code =
+      rounded + (target > 1 ? static_cast<std::uint32_t>(target - 1) << format.mantissa_bits : 0U);
   return sign | (code < format.largest ? code : format.largest);
 }
 
@@ -51,15 +53,16 @@ constexpr float power_of_two(int exponent) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(exponent + kSingleBias) << kSingleMantissa);
 }
 
-/// The number that `code` stands for; codes beyond the largest finite number are undefined. Exact for every format here:
-/// binary32 holds them all.
+/// The number that `code` stands for; codes beyond the largest finite number are undefined. Exact for every format
+/// here: binary32 holds them all.
 constexpr float decode(MiniFloat format, std::uint32_t code) {
   const std::uint32_t magnitude = code & ((1U << (format.bits() - 1)) - 1);
   const int field = static_cast<int>(magnitude >> format.mantissa_bits);
   const std::uint32_t mantissa = magnitude & ((1U << format.mantissa_bits) - 1);
   const float significand = static_cast<float>(field == 0 ? mantissa : mantissa + (1U << format.mantissa_bits));
   // Two exact steps, since 2^(1 - bias - mantissa_bits) of the wide formats is below the smallest normal number.
-  const float value = significand * power_of_two(-format.mantissa_bits) * power_of_two((field == 0 ? 1 : field) - format.bias);
+  const float value =
+      significand * power_of_two(-format.mantissa_bits) * power_of_two((field == 0 ? 1 : field) - format.bias);
   return code != magnitude ? -value : value;
 }
 static_assert(decode(kE4m3, encode(kE4m3, 1000.0F)) == 448.0F);
@@ -87,9 +90,9 @@ constexpr std::int8_t encode_int8(float value) {
 }
 static_assert(encode_int8(1) == 32 && encode_int8(-9) == -127);
 
-/// Code of the power-of-two scale (UE8M0: value 2^(code - 127)) of an MXFP8 block of E4M3 elements whose largest magnitude
-/// is `largest`: the exponent of `largest` less 8, the largest exponent of E4M3 (OCP Microscaling 1.0, section 6.3). Elements
-/// above 448 scales saturate, as the specification has it.
+/// Code of the power-of-two scale (UE8M0: value 2^(code - 127)) of an MXFP8 block of E4M3 elements whose largest
+/// magnitude is `largest`: the exponent of `largest` less 8, the largest exponent of E4M3 (OCP Microscaling 1.0,
+/// section 6.3). Elements above 448 scales saturate, as the specification has it.
 constexpr std::uint8_t mx_scale(float largest) {
   constexpr int kSingleMantissa = 23, kLargestExponent = 8;
   const int biased = static_cast<int>(std::bit_cast<std::uint32_t>(largest) >> kSingleMantissa);
@@ -102,8 +105,8 @@ constexpr float decode_ue8m0(std::uint8_t code) {
 static_assert(decode_ue8m0(mx_scale(448.0F)) == 1.0F);
 static_assert(decode_ue8m0(mx_scale(3.5F)) == 0x1p-7F);
 
-/// Code of the scale (UE4M3: E4M3 without a sign) of an NVFP4 block whose largest magnitude is `largest`: the nearest to
-/// largest / 6, 6 being the largest number of E2M1. Never zero, so that a block can be divided by it.
+/// Code of the scale (UE4M3: E4M3 without a sign) of an NVFP4 block whose largest magnitude is `largest`: the nearest
+/// to largest / 6, 6 being the largest number of E2M1. Never zero, so that a block can be divided by it.
 constexpr std::uint8_t nv_scale(float largest) {
   constexpr float kLargestE2m1 = 6;
   const std::uint32_t code = encode(kE4m3, largest / kLargestE2m1);
@@ -111,9 +114,9 @@ constexpr std::uint8_t nv_scale(float largest) {
 }
 static_assert(decode(kE4m3, nv_scale(6.0F)) == 1.0F);
 
-/// Where the scale of block `block` of line `line` stands in the tensor of scales that cuBLASLt reads, when each line has
-/// `blocks` of them: tiles of 128 lines and 4 blocks follow each other along the blocks first; inside one, lines 32 apart
-/// are neighbours (cuBLAS manual, "1D Block Scaling Factors Layout").
+/// Where the scale of block `block` of line `line` stands in the tensor of scales that cuBLASLt reads, when each line
+/// has `blocks` of them: tiles of 128 lines and 4 blocks follow each other along the blocks first; inside one, lines 32
+/// apart are neighbours (cuBLAS manual, "1D Block Scaling Factors Layout").
 constexpr std::size_t scale_index(std::size_t line, std::size_t block, std::size_t blocks) {
   constexpr std::size_t kTileLines = 128, kTileBlocks = 4, kGroup = 32;
   const std::size_t tiles_along = (blocks + kTileBlocks - 1) / kTileBlocks;
@@ -127,6 +130,7 @@ constexpr std::size_t scale_count(std::size_t lines, std::size_t blocks) {
   return (lines + kTileLines - 1) / kTileLines * kTileLines * ((blocks + kTileBlocks - 1) / kTileBlocks * kTileBlocks);
 }
 static_assert(scale_index(0, 3, 8) == 3 && scale_index(1, 0, 8) == 16 && scale_index(32, 0, 8) == 4);
-static_assert(scale_index(0, 4, 8) == 512 && scale_index(128, 0, 8) == 1024 && scale_count(129, 5) == std::size_t{256} * 8);
+static_assert(scale_index(0, 4, 8) == 512 && scale_index(128, 0, 8) == 1024 &&
+              scale_count(129, 5) == std::size_t{256} * 8);
 
 }  // namespace assay

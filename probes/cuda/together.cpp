@@ -49,7 +49,8 @@ void Meeting::abandon() {
   changed_.notify_all();
 }
 
-void for_each_index(std::size_t count, std::string_view schedule, const std::function<void(std::size_t, Meeting&)>& work) {
+void for_each_index(std::size_t count, std::string_view schedule,
+                    const std::function<void(std::size_t, Meeting&)>& work) {
   if (schedule != "together") {
     for (std::size_t index = 0; index < count; ++index) {
       Meeting alone(1);

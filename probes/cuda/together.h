@@ -25,8 +25,8 @@ class Meeting {
   void wait_for_all();
   /// Says that this participant has its numbers. Once only.
   void finish();
-  /// Whether all have called finish() or one has failed. Those that are done keep their device under load until then, so
-  /// that the others are measured in the company they were promised.
+  /// Whether all have called finish() or one has failed. Those that are done keep their device under load until then,
+  /// so that the others are measured in the company they were promised.
   [[nodiscard]] bool all_finished();
   /// Releases all who wait, because one participant failed.
   void abandon();
@@ -39,8 +39,9 @@ class Meeting {
 };
 
 /// Calls `work(index, meeting)` for 0 <= index < count: `one_by_one` in this thread, each with a meeting of its own;
-/// `together` in one thread for each, all with one meeting. After all have ended, the first failure by index that is not
-/// the echo of another is thrown on. `schedule` is one of the choices of kScheduleParameter.
-void for_each_index(std::size_t count, std::string_view schedule, const std::function<void(std::size_t, Meeting&)>& work);
+/// `together` in one thread for each, all with one meeting. After all have ended, the first failure by index that is
+/// not the echo of another is thrown on. `schedule` is one of the choices of kScheduleParameter.
+void for_each_index(std::size_t count, std::string_view schedule,
+                    const std::function<void(std::size_t, Meeting&)>& work);
 
 }  // namespace assay

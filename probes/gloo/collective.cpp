@@ -219,20 +219,20 @@ void conduct_all(Fleet& fleet, const Parameters& given, const std::vector<Bytes>
 }
 
 /// The part of this node.
-void take_part(const Parameters& given, const Placement& placement, Recorder& record,
-               Rendezvous* group) {
+void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
   const auto sizes = parse_sizes(given.text("sizes"));
   const Library library = Library::open("libgloo.so.0", "Gloo");
   const RankFile file;
   const auto programs = rank_programs(given, placement, file, library);
   LocalRanks ranks(programs);
-  Fleet fleet([&](std::string_view request, Seconds limit) {
-    return ranks.ask(request, limit, [&] {  // a library may never tell its rank that a peer is gone
-      if (group != nullptr) group->check();
-    });
-  },
-              std::vector<std::string>(programs.size(), programs.front().arguments.back()),
-              std::get<std::string>(host_facts().at("name")), group);
+  Fleet fleet(
+      [&](std::string_view request, Seconds limit) {
+        return ranks.ask(request, limit, [&] {  // a library may never tell its rank that a peer is gone
+          if (group != nullptr) group->check();
+        });
+      },
+      std::vector<std::string>(programs.size(), programs.front().arguments.back()),
+      std::get<std::string>(host_facts().at("name")), group);
   record.condition("path", given.text("path"));
   record.condition("ranks", static_cast<std::int64_t>(fleet.ranks()));
   record.condition("nodes", static_cast<std::int64_t>(fleet.nodes().size()));
@@ -262,7 +262,8 @@ void check(const Parameters& given, const Placement& placement) {
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   check(given, placement);
   if (placement.world == 1) return take_part(given, placement, record, nullptr);
-  work_together(placement, {.exchange = kExchangeLimit, .message = kLongestMessage}, [&](Rendezvous& group) { take_part(given, placement, record, &group); });
+  work_together(placement, {.exchange = kExchangeLimit, .message = kLongestMessage},
+                [&](Rendezvous& group) { take_part(given, placement, record, &group); });
 }
 
 }  // namespace

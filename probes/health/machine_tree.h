@@ -31,8 +31,8 @@ class MachineTree {
   [[nodiscard]] std::optional<std::string> target_name(const std::string& path) const;
   /// The PCI function that `path` leads to or through, the innermost one ("0000:1b:00.0"); nothing for other buses.
   [[nodiscard]] std::optional<std::string> pci_address(const std::string& path) const;
-  /// The way to that function from its host bridge, which comes first: {"pci0000:17", "0000:17:01.0", "0000:18:00.0"}. Empty
-  /// for other buses.
+  /// The way to that function from its host bridge, which comes first: {"pci0000:17", "0000:17:01.0", "0000:18:00.0"}.
+  /// Empty for other buses.
   [[nodiscard]] std::vector<std::string> pci_route(const std::string& path) const;
   /// Whether this is the machine the probe runs on, so that its kernel can be asked beyond the tree.
   [[nodiscard]] bool is_this_machine() const { return root_.empty(); }

@@ -27,28 +27,37 @@ constexpr Seconds kLldpDeadline = {10};             // a daemon on this machine 
 constexpr std::size_t kMostLldp = 8 << 20;          // B; a neighbour has about 2 kB
 
 constexpr Parameter kParameters[] = {
-    {.name = "interface", .fallback = "all", .meaning = "ports to look at, in a row with commas; all: every one but the loopback"},
+    {.name = "interface",
+     .fallback = "all",
+     .meaning = "ports to look at, in a row with commas; all: every one but the loopback"},
     {.name = "lldp", .fallback = "lldpctl", .meaning = "lldpd's client, by name or path; empty: nobody is asked"},
     {.name = "root", .fallback = "/", .meaning = "where /sys of the machine is; for tests"},
 };
 constexpr Metric kMetrics[] = {
     {.name = "link_up", .unit = "1", .meaning = "1 when the port has a carrier, 0 when it has none or is not there"},
-    {.name = "link_rate", .unit = "B/s", .meaning = "signalling rate of one direction in bytes (bits over 8), where the link is up and the driver tells it"},
+    {.name = "link_rate",
+     .unit = "B/s",
+     .meaning =
+         "signalling rate of one direction in bytes (bits over 8), where the link is up and the driver tells it"},
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "address", .meaning = "first address of the port that is not link-local, IPv4 before IPv6, where it has one"},
+    {.name = "address",
+     .meaning = "first address of the port that is not link-local, IPv4 before IPv6, where it has one"},
     {.name = "addresses", .meaning = "all of those, where it has one"},
     {.name = "mtu", .meaning = "largest packet in B, where the kernel tells it"},
     {.name = "mac_address", .meaning = "hardware address, where there is one"},
-    {.name = "switch", .meaning = "name of the system that the port hears by LLDP, where lldpd runs; several with commas"},
+    {.name = "switch",
+     .meaning = "name of the system that the port hears by LLDP, where lldpd runs; several with commas"},
     {.name = "switch_port", .meaning = "port of that system, where lldpd runs and it says"},
     {.name = "lldp", .meaning = "whom the neighbours were asked of, or \"absent: \" and why nobody"},
 };
 constexpr ProbeSpec kSpec{
     .name = "health_ports",
     .measures = "Link, rate, addresses and LLDP neighbour of the network ports of a node.",
-    .method = "Reads /sys/class/net and the kernel's list of addresses, and asks lldpd's client what the ports hear; nothing is changed. A named port that is not there "
-              "has a link_up of 0. What the machine does not tell is absent.",
+    .method =
+        "Reads /sys/class/net and the kernel's list of addresses, and asks lldpd's client what the ports hear; nothing "
+        "is changed. A named port that is not there "
+        "has a link_up of 0. What the machine does not tell is absent.",
     .source = "Linux Documentation/ABI/testing/sysfs-class-net; getifaddrs(3); IEEE 802.1AB; lldpctl(8) of lldpd.",
     .needs = "Linux; lldpd for the neighbours",
     .typical = {1},
@@ -68,7 +77,8 @@ std::vector<std::string> ports_in(const std::string& wanted, const MachineTree& 
   }
   std::istringstream list(wanted);
   for (std::string name; std::getline(list, name, ',');) {
-    if (name.empty() || name.find('/') != std::string::npos) throw BadParameter(fmt::format("interface: '{}' is no name of a port", name));
+    if (name.empty() || name.find('/') != std::string::npos)
+      throw BadParameter(fmt::format("interface: '{}' is no name of a port", name));
     names.push_back(name);
   }
   if (names.empty()) throw BadParameter("interface: names no port");
@@ -86,7 +96,8 @@ std::map<std::string, std::vector<std::string>> addresses_of_machine() {
       if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != family) continue;
       char host[NI_MAXHOST] = {};
       const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-      if (getnameinfo(one->ifa_addr, length, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0) continue;  // it cannot be told
+      if (getnameinfo(one->ifa_addr, length, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0)
+        continue;  // it cannot be told
       const std::string text = host;
       if (!text.starts_with("fe80:") && !text.starts_with("169.254.")) addresses[one->ifa_name].push_back(text);
     }
@@ -109,7 +120,8 @@ Heard ask_lldp(const std::string& client) {
   const auto text = read_file(log, kMostLldp);
   std::error_code gone;
   std::filesystem::remove(log, gone);  // the agent clears its scratch directory as well
-  if (ended.end != ChildEnd::exited || ended.code != 0) return {.neighbours = {}, .from = fmt::format("absent: {} ended with exit code {}", *program, ended.code)};
+  if (ended.end != ChildEnd::exited || ended.code != 0)
+    return {.neighbours = {}, .from = fmt::format("absent: {} ended with exit code {}", *program, ended.code)};
   if (!text) return {.neighbours = {}, .from = "absent: " + text.error().what};
   auto neighbours = read_lldp(*text, *program);
   if (!neighbours) return {.neighbours = {}, .from = "absent: " + neighbours.error().text()};
@@ -127,7 +139,8 @@ void record_link(const MachineTree& tree, const Subject& nic, Recorder& record) 
   const bool up = tree.number(directory + "/carrier") == 1;
   record.measurement("link_up", up ? 1 : 0, nic);
   const auto speed = tree.number(directory + "/speed");
-  if (up && speed && *speed > 0 && *speed < kUnknownSpeed) record.measurement("link_rate", static_cast<double>(*speed) * 1e6 / kBitsPerByte, nic);
+  if (up && speed && *speed > 0 && *speed < kUnknownSpeed)
+    record.measurement("link_rate", static_cast<double>(*speed) * 1e6 / kBitsPerByte, nic);
   if (const auto mtu = tree.number(directory + "/mtu")) record.condition("mtu", *mtu, nic);
   if (const auto mac = tree.text(directory + "/address")) record.condition("mac_address", *mac, nic);
 }
@@ -147,7 +160,8 @@ void measure(const Parameters& given, Recorder& record) {
   const MachineTree tree(given.text("root"));
   const auto names = ports_in(given.text("interface"), tree);
   if (names.empty()) throw Skip("the machine has no network port but the loopback");
-  const auto addresses = tree.is_this_machine() ? addresses_of_machine() : std::map<std::string, std::vector<std::string>>{};
+  const auto addresses =
+      tree.is_this_machine() ? addresses_of_machine() : std::map<std::string, std::vector<std::string>>{};
   const Heard heard = ask_lldp(given.text("lldp"));
   record.condition("lldp", heard.from);
   for (const auto& name : names) {

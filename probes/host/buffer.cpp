@@ -37,10 +37,11 @@ bool read_bounds(const std::string& line, std::uintptr_t& begin, std::uintptr_t&
 Buffer::Buffer(Bytes size, Pages pages) : size_(size) {
   const std::size_t rounded = (size.count + kHugePage - 1) / kHugePage * kHugePage;
   mapped_ = rounded + kHugePage;
-  void* const mapping = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const mapping =
+      mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
-    throw std::runtime_error(fmt::format("cannot map {}: {}; choose a smaller size", for_people(static_cast<double>(size.count), "B"),
-                                         std::strerror(errno)));
+    throw std::runtime_error(fmt::format("cannot map {}: {}; choose a smaller size",
+                                         for_people(static_cast<double>(size.count), "B"), std::strerror(errno)));
   }
   mapping_ = mapping;
   const std::size_t skip = (kHugePage - address(mapping) % kHugePage) % kHugePage;
@@ -54,7 +55,10 @@ Buffer::~Buffer() {
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : size_(other.size_), mapping_(std::exchange(other.mapping_, nullptr)), mapped_(other.mapped_), begin_(other.begin_) {}
+    : size_(other.size_),
+      mapping_(std::exchange(other.mapping_, nullptr)),
+      mapped_(other.mapped_),
+      begin_(other.begin_) {}
 
 double Buffer::huge_share() const {
   std::ifstream file("/proc/self/smaps");

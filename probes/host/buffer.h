@@ -42,8 +42,8 @@ class Buffer {
   void* begin_ = nullptr;
 };
 
-/// The size nearest to `wanted` that is a multiple of `granule` and, all `count` of them together, takes at most half of
-/// physical memory, so that the probe never drives a node into swap or the OOM killer.
+/// The size nearest to `wanted` that is a multiple of `granule` and, all `count` of them together, takes at most half
+/// of physical memory, so that the probe never drives a node into swap or the OOM killer.
 Bytes affordable(Bytes wanted, std::size_t count, Bytes granule);
 
 }  // namespace assay

@@ -22,7 +22,8 @@ void pin_this_thread(int cpu) {
   CPU_ZERO(&set);
   CPU_SET(cpu, &set);
   if (const int error = pthread_setaffinity_np(pthread_self(), sizeof set, &set); error != 0) {
-    throw std::runtime_error(fmt::format("cannot pin a thread to CPU {}: error {}; check the cpuset of this process", cpu, error));
+    throw std::runtime_error(
+        fmt::format("cannot pin a thread to CPU {}: error {}; check the cpuset of this process", cpu, error));
   }
 }
 
@@ -42,7 +43,8 @@ Crew::Crew(std::vector<int> cpus)
       ready_(static_cast<std::ptrdiff_t>(cpus_.size()), Stamp{&begin_}),
       done_(static_cast<std::ptrdiff_t>(cpus_.size()), Stamp{&end_}) {
   try {
-    for (std::size_t thread = 0; thread < cpus_.size(); ++thread) threads_.emplace_back([this, thread] { live(thread); });
+    for (std::size_t thread = 0; thread < cpus_.size(); ++thread)
+      threads_.emplace_back([this, thread] { live(thread); });
     run([this](std::size_t thread) { pin_this_thread(cpus_[thread]); });
   } catch (...) {
     // The destructor does not run for an object that was never made: let the threads that did start go, standing in at
@@ -115,7 +117,8 @@ void Crew::note_failure() {
 
 Seconds thread_cpu_time() {
   timespec time{};
-  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) throw std::runtime_error("the kernel does not tell a thread its CPU time");
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0)
+    throw std::runtime_error("the kernel does not tell a thread its CPU time");
   return {static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9};
 }
 
@@ -124,8 +127,9 @@ std::vector<int> cpus_for(std::int64_t threads) {
   if (cpus.empty()) throw std::runtime_error("the kernel names no CPU that this process may run on");
   if (threads == 0) return cpus;
   if (threads < 0 || static_cast<std::size_t>(threads) > cpus.size()) {
-    throw std::runtime_error(fmt::format("{} threads do not fit the {} physical cores this process may use; give 0 for one on each",
-                                         threads, cpus.size()));
+    throw std::runtime_error(
+        fmt::format("{} threads do not fit the {} physical cores this process may use; give 0 for one on each", threads,
+                    cpus.size()));
   }
   cpus.resize(static_cast<std::size_t>(threads));
   return cpus;

@@ -59,11 +59,11 @@ class Crew {
 
   std::vector<int> cpus_;
   Seconds cpu_time_ = {};
-  std::vector<Spent> spent_;     ///< each thread writes its own between ready_ and done_
+  std::vector<Spent> spent_;  ///< each thread writes its own between ready_ and done_
   Clock::time_point begin_, end_;
-  std::barrier<> gate_;          ///< the crew and its owner: work is there, work is done
-  std::barrier<Stamp> ready_;    ///< the crew: stamps begin_ before it lets anyone go
-  std::barrier<Stamp> done_;     ///< the crew: stamps end_ when the last has arrived
+  std::barrier<> gate_;                                     ///< the crew and its owner: work is there, work is done
+  std::barrier<Stamp> ready_;                               ///< the crew: stamps begin_ before it lets anyone go
+  std::barrier<Stamp> done_;                                ///< the crew: stamps end_ when the last has arrived
   const std::function<void(std::size_t)>* work_ = nullptr;  ///< nullptr ends the threads
   std::mutex failure_mutex_;
   std::exception_ptr failure_;

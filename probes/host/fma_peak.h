@@ -11,8 +11,8 @@ namespace assay {
 
 /// One register-only multiply-add loop.
 struct FmaKernel {
-  std::string_view isa;        ///< "avx512f", "avx2_fma" or "portable" (the compiler's vectors of 16 bytes)
-  double flop_per_round = 0;   ///< FLOPs of one round on one core; a multiply-add counts as two
+  std::string_view isa;       ///< "avx512f", "avx2_fma" or "portable" (the compiler's vectors of 16 bytes)
+  double flop_per_round = 0;  ///< FLOPs of one round on one core; a multiply-add counts as two
   void (*run)(std::uint64_t rounds) = nullptr;
 };
 
@@ -29,7 +29,7 @@ static_assert(fma_rate({.isa = "", .flop_per_round = 16}, 2, 1'000, Seconds{0.5}
 constexpr double flop_per_cycle(double rate, std::size_t threads, double clock_hz) {
   return rate / (static_cast<double>(threads) * clock_hz);
 }
-static_assert(flop_per_cycle(96e9, 2, 3e9) == 16);  // AVX2: 2 pipes x 4 doubles x 2, as Zen 4 does with AVX-512 too
+static_assert(flop_per_cycle(96e9, 2, 3e9) == 16);   // AVX2: 2 pipes x 4 doubles x 2, as Zen 4 does with AVX-512 too
 static_assert(flop_per_cycle(192e9, 2, 3e9) == 32);  // AVX-512 with two 512-bit pipes: Intel server parts, Zen 5
 
 /// The attainable peak of a crew, measured in short bursts on all its threads at once, in CPU time: whatever holds a
@@ -50,8 +50,8 @@ class FmaPeak {
   std::uint64_t rounds_ = 1;
 };
 
-/// The core clock in Hz as every thread of `crew` sees it at once while it runs, lowest of all: a chain of dependent integer
-/// additions, one cycle each on every current core. Takes about 20 ms.
+/// The core clock in Hz as every thread of `crew` sees it at once while it runs, lowest of all: a chain of dependent
+/// integer additions, one cycle each on every current core. Takes about 20 ms.
 double clock_seen(Crew& crew);
 
 }  // namespace assay

@@ -21,28 +21,47 @@
 namespace assay {
 namespace {
 
-constexpr double kInstrument = 1e-4;  // barriers of about 20 us in a window of 200 ms or more
+constexpr double kInstrument = 1e-4;                         // barriers of about 20 us in a window of 200 ms or more
 constexpr Bytes kUnknownCache = {std::uint64_t{256} << 20};  // where the kernel does not say: larger than most
 
 constexpr Parameter kParameters[] = {
     {.name = "type", .unit = "", .fallback = "fp64", .meaning = "element type", .choices = "fp64 fp32"},
     {.name = "size", .unit = "1", .fallback = "4096", .quick = "2048", .meaning = "n of the n x n matrices"},
-    {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads, each pinned to a core of its own; 0 for one on every physical core"},
+    {.name = "threads",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "threads, each pinned to a core of its own; 0 for one on every physical core"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "throughput", .unit = "FLOP/s", .better = Better::higher, .meaning = "2 n^3 over the wall time of one product", .instrument = kInstrument},
-    {.name = "efficiency", .unit = "1", .better = Better::higher, .meaning = "throughput over the better of the multiply-add peaks measured just before and just after that product", .instrument = kInstrument},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "sampled elements and rows that the independent references refuse, and products that differ from an earlier one of the same operands"},
+    {.name = "throughput",
+     .unit = "FLOP/s",
+     .better = Better::higher,
+     .meaning = "2 n^3 over the wall time of one product",
+     .instrument = kInstrument},
+    {.name = "efficiency",
+     .unit = "1",
+     .better = Better::higher,
+     .meaning = "throughput over the better of the multiply-add peaks measured just before and just after that product",
+     .instrument = kInstrument},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "sampled elements and rows that the independent references refuse, and products that differ from an "
+                "earlier one of the same operands"},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "isa", .meaning = "Instruction set of the multiply-add peak."},
     {.name = "peak", .meaning = "Median of the measured multiply-add peaks of all threads together, in FLOP/s."},
-    {.name = "clock_hz", .meaning = "Median over the products of the slowest core's clock right after each, from dependent integer additions, in Hz."},
+    {.name = "clock_hz",
+     .meaning = "Median over the products of the slowest core's clock right after each, from dependent integer "
+                "additions, in Hz."},
     {.name = "flop_per_cycle", .meaning = "Peak over threads and clock: FLOPs a cycle and core."},
     {.name = "threads", .meaning = "Threads that computed."},
     {.name = "pinned", .meaning = "Whether every thread was bound to one CPU, read back from the kernel."},
     {.name = "cpu_list", .meaning = "The CPUs of the threads."},
-    {.name = "off_cpu_share", .meaning = "Largest share, over the threads, of working time in which a thread did not run: CPU quota, hypervisor or other processes."},
+    {.name = "off_cpu_share",
+     .meaning = "Largest share, over the threads, of working time in which a thread did not run: CPU quota, hypervisor "
+                "or other processes."},
     {.name = "library", .meaning = "Version and build options of the library in use."},
     {.name = "blas_core", .meaning = "Processor core that the library chose its kernels for."},
     {.name = "data_pattern", .meaning = "Distribution of the operands."},
@@ -56,15 +75,24 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Sustained floating-point rate of the host processor on dense matrix products.",
     .method =
-        "C = A B for n x n column-major matrices of standard normal numbers. C is cut into one tile for each thread, as square as the "
-        "thread count allows; each thread is pinned to a physical core of its own and computes its tile by one single-threaded OpenBLAS "
-        "call. The window runs from the moment all threads are ready until the last is done, in wall time; 2 n^3 FLOPs are counted. Sets of "
-        "operands that together pass twice the last-level cache are used in turn. Between the products a register-only multiply-add loop "
-        "of the widest instruction set runs on the same threads for 20 ms of CPU time, so that what holds a thread off its CPU lowers the "
+        "C = A B for n x n column-major matrices of standard normal numbers. C is cut into one tile for each thread, "
+        "as square as the "
+        "thread count allows; each thread is pinned to a physical core of its own and computes its tile by one "
+        "single-threaded OpenBLAS "
+        "call. The window runs from the moment all threads are ready until the last is done, in wall time; 2 n^3 FLOPs "
+        "are counted. Sets of "
+        "operands that together pass twice the last-level cache are used in turn. Between the products a register-only "
+        "multiply-add loop "
+        "of the widest instruction set runs on the same threads for 20 ms of CPU time, so that what holds a thread off "
+        "its CPU lowers the "
         "product's rate and not the peak; the better of the two bursts around a product is the peak of its "
-        "efficiency: both see the same clock, and a disturbance can only lower a burst. Outside the window every result is compared bit by bit with earlier ones of the same "
-        "operands, and at the end 4096 elements of every set are recomputed in long double and the whole is put to Freivalds' check.",
-    .source = "OpenBLAS cblas_dgemm and cblas_sgemm; rounding bounds of Higham & Mary 2019, SIAM J. Sci. Comput. 41(5); Freivalds 1979.",
+        "efficiency: both see the same clock, and a disturbance can only lower a burst. Outside the window every "
+        "result is compared bit by bit with earlier ones of the same "
+        "operands, and at the end 4096 elements of every set are recomputed in long double and the whole is put to "
+        "Freivalds' check.",
+    .source =
+        "OpenBLAS cblas_dgemm and cblas_sgemm; rounding bounds of Higham & Mary 2019, SIAM J. Sci. Comput. 41(5); "
+        "Freivalds 1979.",
     .typical = {25},
     .deadline = {300},
     .parameters = kParameters,
@@ -101,7 +129,8 @@ class Bench {
   double once() {
     const std::size_t index = turn_++ % operands_.size();
     const auto set = operands_.set(index);
-    const Seconds time = crew_.run([&](std::size_t thread) { multiply_tile<Real>(set, n_, tile(n_, crew_.size(), thread)); });
+    const Seconds time =
+        crew_.run([&](std::size_t thread) { multiply_tile<Real>(set, n_, tile(n_, crew_.size(), thread)); });
     look_around();
     const std::uint64_t print = operands_.fingerprint(crew_, index);
     if (!prints_[index]) prints_[index] = print;
@@ -158,9 +187,11 @@ class Bench {
 template <class Real>
 void measure_type(const Parameters& given, Recorder& record) {
   constexpr std::int64_t kMost = 1 << 20;  // far beyond any memory; keeps n^2 in 64 bits
-  if (given.count("size") < 1 || given.count("size") > kMost) throw std::runtime_error("size must be between 1 and 1048576");
+  if (given.count("size") < 1 || given.count("size") > kMost)
+    throw std::runtime_error("size must be between 1 and 1048576");
   const auto n = static_cast<std::size_t>(given.count("size"));
-  openblas_set_num_threads(1);  // the crew is the only parallelism: the library's own threads are not pinned and at most 64
+  openblas_set_num_threads(
+      1);  // the crew is the only parallelism: the library's own threads are not pinned and at most 64
   Crew crew(cpus_for(given.count("threads")));
   const Bytes set = {3 * n * n * sizeof(Real)};
   const std::size_t sets = operand_sets(set, last_level_cache().value_or(kUnknownCache));

@@ -18,8 +18,9 @@ GemmOperands<Real>::GemmOperands(Crew& crew, std::size_t n, std::size_t sets) : 
   const std::uint64_t bytes = n * n * sizeof(Real);
   const double all = static_cast<double>(bytes) * 3 * static_cast<double>(sets);
   if (all > 0.75 * static_cast<double>(total_memory().count)) {
-    throw std::runtime_error(fmt::format("{} sets of three {} x {} matrices need {}, over three quarters of memory; choose a smaller size",
-                                         sets, n, n, for_people(all, "B")));
+    throw std::runtime_error(
+        fmt::format("{} sets of three {} x {} matrices need {}, over three quarters of memory; choose a smaller size",
+                    sets, n, n, for_people(all, "B")));
   }
   for (std::size_t i = 0; i < 3 * sets; ++i) matrices_.emplace_back(Bytes{bytes}, Pages::huge);
   crew.run([&](std::size_t thread) {

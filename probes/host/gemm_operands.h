@@ -18,8 +18,8 @@ struct Tile {
   Slice rows, columns;
 };
 
-/// Tile `index` of a grid of `tiles` over an n x n matrix: as near to square tiles as the divisors of `tiles` allow, cut
-/// at multiples of 16 elements, which every kernel of the library divides.
+/// Tile `index` of a grid of `tiles` over an n x n matrix: as near to square tiles as the divisors of `tiles` allow,
+/// cut at multiples of 16 elements, which every kernel of the library divides.
 constexpr Tile tile(std::size_t n, std::size_t tiles, std::size_t index) {
   constexpr std::size_t kGranule = 16;
   std::size_t down = 1;
@@ -31,7 +31,8 @@ constexpr Tile tile(std::size_t n, std::size_t tiles, std::size_t index) {
 static_assert(tile(64, 2, 1).rows == Slice{0, 64} && tile(64, 2, 1).columns == Slice{32, 64});
 static_assert(tile(64, 4, 1).rows == Slice{32, 64} && tile(64, 4, 1).columns == Slice{0, 32});
 
-/// Sets of A, B (standard normal, different in every set) and C (not a number until it is computed), n x n, column-major.
+/// Sets of A, B (standard normal, different in every set) and C (not a number until it is computed), n x n,
+/// column-major.
 template <class Real>
 class GemmOperands {
  public:

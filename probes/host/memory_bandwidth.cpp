@@ -18,33 +18,72 @@ namespace assay {
 namespace {
 
 constexpr double kInstrument = 1e-3;  // barriers of about 20 us in windows of 15 ms or more
-constexpr std::uint64_t kCacheMultiple = 4;  // STREAM's rule: each array at least four times the sum of last-level caches
+constexpr std::uint64_t kCacheMultiple =
+    4;  // STREAM's rule: each array at least four times the sum of last-level caches
 constexpr Bytes kUnknownCache = {std::uint64_t{128} << 20};
 constexpr std::size_t kLine = 8;  // doubles in a cache line; slices start and end on lines
 
 constexpr Parameter kParameters[] = {
-    {.name = "array", .unit = "B", .fallback = "0", .quick = "256MiB", .meaning = "size of each of the three arrays; 0 for four times all last-level caches"},
-    {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads, each pinned to a core of its own; 0 for one on every physical core"},
-    {.name = "stores", .unit = "", .fallback = "non_temporal", .meaning = "whether results bypass the caches", .choices = "non_temporal regular"},
-    {.name = "huge_pages", .unit = "", .fallback = "on", .meaning = "whether transparent huge pages are asked for", .choices = "on off"},
+    {.name = "array",
+     .unit = "B",
+     .fallback = "0",
+     .quick = "256MiB",
+     .meaning = "size of each of the three arrays; 0 for four times all last-level caches"},
+    {.name = "threads",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "threads, each pinned to a core of its own; 0 for one on every physical core"},
+    {.name = "stores",
+     .unit = "",
+     .fallback = "non_temporal",
+     .meaning = "whether results bypass the caches",
+     .choices = "non_temporal regular"},
+    {.name = "huge_pages",
+     .unit = "",
+     .fallback = "on",
+     .meaning = "whether transparent huge pages are asked for",
+     .choices = "on off"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "copy_bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "c = a: 2 x 8 bytes an element over the wall time of one pass", .instrument = kInstrument},
-    {.name = "scale_bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "b = s c: 2 x 8 bytes an element over the wall time of one pass", .instrument = kInstrument},
-    {.name = "add_bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "c = a + b: 3 x 8 bytes an element over the wall time of one pass", .instrument = kInstrument},
-    {.name = "triad_bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "a = b + s c: 3 x 8 bytes an element over the wall time of one pass", .instrument = kInstrument},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "elements of the three arrays that are not what the rounds must have made of them"},
+    {.name = "copy_bandwidth",
+     .unit = "B/s",
+     .better = Better::higher,
+     .meaning = "c = a: 2 x 8 bytes an element over the wall time of one pass",
+     .instrument = kInstrument},
+    {.name = "scale_bandwidth",
+     .unit = "B/s",
+     .better = Better::higher,
+     .meaning = "b = s c: 2 x 8 bytes an element over the wall time of one pass",
+     .instrument = kInstrument},
+    {.name = "add_bandwidth",
+     .unit = "B/s",
+     .better = Better::higher,
+     .meaning = "c = a + b: 3 x 8 bytes an element over the wall time of one pass",
+     .instrument = kInstrument},
+    {.name = "triad_bandwidth",
+     .unit = "B/s",
+     .better = Better::higher,
+     .meaning = "a = b + s c: 3 x 8 bytes an element over the wall time of one pass",
+     .instrument = kInstrument},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "elements of the three arrays that are not what the rounds must have made of them"},
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "isa", .meaning = "Instruction set of the non-temporal kernels; `compiler` for the plain loops of regular stores."},
+    {.name = "isa",
+     .meaning = "Instruction set of the non-temporal kernels; `compiler` for the plain loops of regular stores."},
     {.name = "non_temporal_stores", .meaning = "Whether results bypassed the caches."},
     {.name = "array_bytes", .meaning = "Size of each array, in B."},
-    {.name = "cache_multiple", .meaning = "Size of each array over the sum of last-level caches, where the kernel tells those."},
+    {.name = "cache_multiple",
+     .meaning = "Size of each array over the sum of last-level caches, where the kernel tells those."},
     {.name = "rounds", .meaning = "Rounds of the four kernels, warm-up included."},
     {.name = "threads", .meaning = "Threads that moved data."},
     {.name = "pinned", .meaning = "Whether every thread was bound to one CPU, read back from the kernel."},
     {.name = "cpu_list", .meaning = "The CPUs of the threads."},
-    {.name = "off_cpu_share", .meaning = "Largest share, over the threads, of working time in which a thread did not run: CPU quota, hypervisor or other processes."},
+    {.name = "off_cpu_share",
+     .meaning = "Largest share, over the threads, of working time in which a thread did not run: CPU quota, hypervisor "
+                "or other processes."},
     {.name = "huge_page_share", .meaning = "Share of the arrays which huge pages backed."},
 };
 constexpr ProbeSpec kSpec{
@@ -53,12 +92,18 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Sustained bandwidth of the host's memory with all cores at once.",
     .method =
-        "STREAM's four kernels on three arrays of doubles, each at least four times the sum of last-level caches unless half of memory "
-        "forbids it. One pinned thread on every physical core owns a contiguous slice and touches it first, so that pages lie on its own "
-        "NUMA node. A round runs copy, scale, add and triad in this order; each is timed by itself from the moment all threads are ready "
-        "until the last is done, in wall time, stores drained. Bytes are counted as STREAM counts them: what the kernel asks to read and "
-        "write, no reads for ownership. Every round is one sample of each kernel; sampling ends when the median of triad is known. At the end every "
-        "element is compared with the value that the rounds must have given, to a relative 1e-13. STREAM quotes the best of n: that is "
+        "STREAM's four kernels on three arrays of doubles, each at least four times the sum of last-level caches "
+        "unless half of memory "
+        "forbids it. One pinned thread on every physical core owns a contiguous slice and touches it first, so that "
+        "pages lie on its own "
+        "NUMA node. A round runs copy, scale, add and triad in this order; each is timed by itself from the moment all "
+        "threads are ready "
+        "until the last is done, in wall time, stores drained. Bytes are counted as STREAM counts them: what the "
+        "kernel asks to read and "
+        "write, no reads for ownership. Every round is one sample of each kernel; sampling ends when the median of "
+        "triad is known. At the end every "
+        "element is compared with the value that the rounds must have given, to a relative 1e-13. STREAM quotes the "
+        "best of n: that is "
         "the largest of the samples.",
     .source = "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream.",
     .typical = {5},
@@ -123,9 +168,13 @@ std::array<Sampling, kStreamKernels.size()> take(const SamplingPlan& plan, Array
 
 void measure(const Parameters& given, Recorder& record) {
   const auto cache = last_level_cache();
-  const Bytes wanted = given.bytes("array").count > 0 ? given.bytes("array") : Bytes{kCacheMultiple * cache.value_or(kUnknownCache).count};
+  const Bytes wanted = given.bytes("array").count > 0 ? given.bytes("array")
+                                                      : Bytes{kCacheMultiple * cache.value_or(kUnknownCache).count};
   const Bytes size = affordable(wanted, 3, {kLine * sizeof(double)});
-  if (size < wanted) record.note(fmt::format("each array is {}, not {}: three of them may take half of memory", for_people(static_cast<double>(size.count), "B"), for_people(static_cast<double>(wanted.count), "B")));
+  if (size < wanted)
+    record.note(fmt::format("each array is {}, not {}: three of them may take half of memory",
+                            for_people(static_cast<double>(size.count), "B"),
+                            for_people(static_cast<double>(wanted.count), "B")));
   const StreamCode code = stream_code(given.text("stores") == "regular" ? Stores::regular : Stores::non_temporal);
   Crew crew(cpus_for(given.count("threads")));
   Arrays arrays(crew, size, given.text("huge_pages") == "on" ? Pages::huge : Pages::base);

@@ -23,22 +23,38 @@ constexpr Bytes kMost = {std::uint64_t{4} << 30};  // building a larger cycle ta
 constexpr std::uint64_t kSeed = 1;
 
 constexpr Parameter kParameters[] = {
-    {.name = "size", .unit = "B", .fallback = "0", .meaning = "memory that the cycle runs through; 0 for eight times all last-level caches, at most 4 GiB"},
-    {.name = "cpu", .unit = "1", .fallback = "0", .meaning = "which physical core walks, counted from 0 among those allowed"},
-    {.name = "huge_pages", .unit = "", .fallback = "on", .meaning = "whether transparent huge pages are asked for", .choices = "on off"},
+    {.name = "size",
+     .unit = "B",
+     .fallback = "0",
+     .meaning = "memory that the cycle runs through; 0 for eight times all last-level caches, at most 4 GiB"},
+    {.name = "cpu",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "which physical core walks, counted from 0 among those allowed"},
+    {.name = "huge_pages",
+     .unit = "",
+     .fallback = "on",
+     .meaning = "whether transparent huge pages are asked for",
+     .choices = "on off"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "latency", .unit = "s", .better = Better::lower, .meaning = "mean wall time of one dependent load over a chunk of about 50 ms of CPU time", .instrument = kInstrument},
+    {.name = "latency",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "mean wall time of one dependent load over a chunk of about 50 ms of CPU time",
+     .instrument = kInstrument},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "size_bytes", .meaning = "Memory that the cycle runs through, in B."},
     {.name = "cache_multiple", .meaning = "That size over the sum of last-level caches, where the kernel tells those."},
     {.name = "steps", .meaning = "Loads in one chunk."},
     {.name = "huge_pages_requested", .meaning = "Whether transparent huge pages were asked for."},
-    {.name = "huge_page_share", .meaning = "Share of the memory which huge pages backed; without them a load pays for a page walk too."},
+    {.name = "huge_page_share",
+     .meaning = "Share of the memory which huge pages backed; without them a load pays for a page walk too."},
     {.name = "pinned", .meaning = "Whether the thread was bound to one CPU, read back from the kernel."},
     {.name = "cpu_list", .meaning = "The CPU of the thread."},
-    {.name = "off_cpu_share", .meaning = "Share of its working time in which the thread did not run: CPU quota, hypervisor or other processes."},
+    {.name = "off_cpu_share",
+     .meaning = "Share of its working time in which the thread did not run: CPU quota, hypervisor or other processes."},
 };
 constexpr ProbeSpec kSpec{
     .name = "host_memory_latency",
@@ -46,10 +62,14 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Latency of the host's memory as one core sees it.",
     .method =
-        "One pinned thread walks a random Hamiltonian cycle (Sattolo's shuffle) with one pointer in every 64-byte line of memory that it "
-        "touched first, eight times the sum of last-level caches, so that each load depends on the one before and neither caches "
-        "nor prefetchers help. A sample is the wall time of a chunk over its loads; a chunk is as many loads as take about 50 ms of CPU "
-        "time, so that a thread that is held off its CPU waits inside the samples and not between them; the next chunk goes on where "
+        "One pinned thread walks a random Hamiltonian cycle (Sattolo's shuffle) with one pointer in every 64-byte line "
+        "of memory that it "
+        "touched first, eight times the sum of last-level caches, so that each load depends on the one before and "
+        "neither caches "
+        "nor prefetchers help. A sample is the wall time of a chunk over its loads; a chunk is as many loads as take "
+        "about 50 ms of CPU "
+        "time, so that a thread that is held off its CPU waits inside the samples and not between them; the next chunk "
+        "goes on where "
         "the last ended. Transparent huge pages are asked for by default, so that address translation hardly counts.",
     .source = "McVoy & Staelin 1996, lmbench (lat_mem_rd), made random against prefetchers; Sattolo 1986.",
     .typical = {3},
@@ -62,7 +82,8 @@ constexpr ProbeSpec kSpec{
 int chosen_cpu(std::int64_t wanted) {
   const auto cpus = cpus_for(0);
   if (wanted < 0 || static_cast<std::size_t>(wanted) >= cpus.size()) {
-    throw std::runtime_error(fmt::format("there is no core {}: this process may use {}, counted from 0", wanted, cpus.size()));
+    throw std::runtime_error(
+        fmt::format("there is no core {}: this process may use {}, counted from 0", wanted, cpus.size()));
   }
   return cpus[static_cast<std::size_t>(wanted)];
 }
@@ -89,7 +110,8 @@ void measure(const Parameters& given, Recorder& record) {
     walk_on(tried);
     return crew.cpu_time();
   });
-  record.measurement("latency", sample(sampling_plan(given), [&] { return walk_on(steps).count / static_cast<double>(steps); }));
+  record.measurement("latency",
+                     sample(sampling_plan(given), [&] { return walk_on(steps).count / static_cast<double>(steps); }));
   record.condition("size_bytes", static_cast<std::int64_t>(size.count));
   if (cache) record.condition("cache_multiple", static_cast<double>(size.count) / static_cast<double>(cache->count));
   record.condition("steps", static_cast<std::int64_t>(steps));

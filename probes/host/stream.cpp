@@ -20,10 +20,14 @@ struct Operands {
 
 Operands operands(StreamKernel kernel, const StreamArrays& arrays) {
   switch (kernel) {
-    case StreamKernel::copy: return {arrays.c.data(), arrays.a.data(), nullptr};
-    case StreamKernel::scale: return {arrays.b.data(), arrays.c.data(), nullptr};
-    case StreamKernel::add: return {arrays.c.data(), arrays.a.data(), arrays.b.data()};
-    case StreamKernel::triad: break;
+    case StreamKernel::copy:
+      return {arrays.c.data(), arrays.a.data(), nullptr};
+    case StreamKernel::scale:
+      return {arrays.b.data(), arrays.c.data(), nullptr};
+    case StreamKernel::add:
+      return {arrays.c.data(), arrays.a.data(), arrays.b.data()};
+    case StreamKernel::triad:
+      break;
   }
   return {arrays.a.data(), arrays.b.data(), arrays.c.data()};
 }
@@ -57,7 +61,8 @@ struct Avx512 {
       __m512d x = _mm512_load_pd(at.first + i);
       if constexpr (kernel == StreamKernel::scale) x = _mm512_mul_pd(scalar, x);
       if constexpr (kernel == StreamKernel::add) x = _mm512_add_pd(x, _mm512_load_pd(at.second + i));
-      if constexpr (kernel == StreamKernel::triad) x = _mm512_add_pd(x, _mm512_mul_pd(scalar, _mm512_load_pd(at.second + i)));
+      if constexpr (kernel == StreamKernel::triad)
+        x = _mm512_add_pd(x, _mm512_mul_pd(scalar, _mm512_load_pd(at.second + i)));
       _mm512_stream_pd(at.target + i, x);
     }
     _mm_sfence();  // the pass ends when its stores are on their way
@@ -73,7 +78,8 @@ struct Avx2 {
       __m256d x = _mm256_load_pd(at.first + i);
       if constexpr (kernel == StreamKernel::scale) x = _mm256_mul_pd(scalar, x);
       if constexpr (kernel == StreamKernel::add) x = _mm256_add_pd(x, _mm256_load_pd(at.second + i));
-      if constexpr (kernel == StreamKernel::triad) x = _mm256_add_pd(x, _mm256_mul_pd(scalar, _mm256_load_pd(at.second + i)));
+      if constexpr (kernel == StreamKernel::triad)
+        x = _mm256_add_pd(x, _mm256_mul_pd(scalar, _mm256_load_pd(at.second + i)));
       _mm256_stream_pd(at.target + i, x);
     }
     _mm_sfence();
@@ -102,10 +108,14 @@ void pass(StreamKernel kernel, const StreamArrays& arrays) {
   const Operands at = operands(kernel, arrays);
   const std::size_t count = arrays.a.size();
   switch (kernel) {
-    case StreamKernel::copy: return Isa::template run<StreamKernel::copy>(at, count);
-    case StreamKernel::scale: return Isa::template run<StreamKernel::scale>(at, count);
-    case StreamKernel::add: return Isa::template run<StreamKernel::add>(at, count);
-    case StreamKernel::triad: return Isa::template run<StreamKernel::triad>(at, count);
+    case StreamKernel::copy:
+      return Isa::template run<StreamKernel::copy>(at, count);
+    case StreamKernel::scale:
+      return Isa::template run<StreamKernel::scale>(at, count);
+    case StreamKernel::add:
+      return Isa::template run<StreamKernel::add>(at, count);
+    case StreamKernel::triad:
+      return Isa::template run<StreamKernel::triad>(at, count);
   }
 }
 

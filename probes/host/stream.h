@@ -11,7 +11,8 @@ namespace assay {
 
 /// The kernels in the order in which STREAM runs them.
 enum class StreamKernel { copy, scale, add, triad };
-inline constexpr std::array kStreamKernels = {StreamKernel::copy, StreamKernel::scale, StreamKernel::add, StreamKernel::triad};
+inline constexpr std::array kStreamKernels = {StreamKernel::copy, StreamKernel::scale, StreamKernel::add,
+                                              StreamKernel::triad};
 
 /// How results leave the core: past the caches, or through them, which reads every line before writing it.
 enum class Stores { non_temporal, regular };
@@ -20,8 +21,8 @@ enum class Stores { non_temporal, regular };
 /// round: every round leaves other values behind, so that a lost one shows, and 43,000 rounds fit a double.
 inline constexpr double kStreamScalar = 0.42;
 
-/// Bytes that STREAM counts for one pass over arrays of `elements` doubles: two arrays for copy and scale, three for add
-/// and triad (McCalpin, STREAM 5.10). Reads for ownership are not counted.
+/// Bytes that STREAM counts for one pass over arrays of `elements` doubles: two arrays for copy and scale, three for
+/// add and triad (McCalpin, STREAM 5.10). Reads for ownership are not counted.
 constexpr std::uint64_t stream_bytes(StreamKernel kernel, std::size_t elements) {
   const std::uint64_t arrays = kernel == StreamKernel::copy || kernel == StreamKernel::scale ? 2 : 3;
   return arrays * sizeof(double) * elements;
@@ -43,8 +44,8 @@ struct StreamCode {
   StreamPass pass = nullptr;
 };
 
-/// Non-temporal: the widest implementation this processor has; where it has none the result says `regular`. Regular: plain
-/// loops, vectorised for the build's target.
+/// Non-temporal: the widest implementation this processor has; where it has none the result says `regular`. Regular:
+/// plain loops, vectorised for the build's target.
 StreamCode stream_code(Stores stores);
 
 /// STREAM's starting values: a = 1, b = 2, c = 0.

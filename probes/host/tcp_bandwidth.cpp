@@ -21,10 +21,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kInstrument = 1e-3;          // a window's ends are known to some 50 us of 100 ms
-constexpr Seconds kOpenPatience = {30};       // a lossy network may lose a connection's first packets three times over
-constexpr Seconds kDrain = {60};              // beyond sampling: what is under way at its end, over a slow link
-constexpr std::size_t kDuplexWarmup = 10;     // windows; the streams have run in one direction before
+constexpr double kInstrument = 1e-3;       // a window's ends are known to some 50 us of 100 ms
+constexpr Seconds kOpenPatience = {30};    // a lossy network may lose a connection's first packets three times over
+constexpr Seconds kDrain = {60};           // beyond sampling: what is under way at its end, over a slow link
+constexpr std::size_t kDuplexWarmup = 10;  // windows; the streams have run in one direction before
 constexpr std::int64_t kMostStreams = 256;
 constexpr std::uint64_t kMostBlock = std::uint64_t{64} << 20;
 constexpr std::uint64_t kForwardSeed = 1, kBackwardSeed = 2;
@@ -32,21 +32,44 @@ constexpr std::uint64_t kForwardSeed = 1, kBackwardSeed = 2;
 constexpr Parameter kParameters[] = {
     kPathParameter,
     kInterfaceParameter,
-    {.name = "streams", .unit = "1", .fallback = "4", .meaning = "TCP connections that share the payload, with a thread at each end"},
+    {.name = "streams",
+     .unit = "1",
+     .fallback = "4",
+     .meaning = "TCP connections that share the payload, with a thread at each end"},
     {.name = "block", .unit = "B", .fallback = "256KiB", .meaning = "payload that is numbered and sent as one"},
     {.name = "window", .unit = "s", .fallback = "100ms", .meaning = "time over which one sample is taken"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "forward_bandwidth", .unit = "B/s", .meaning = "payload that rank 1 receives from rank 0, where path is fabric", .instrument = kInstrument},
-    {.name = "backward_bandwidth", .unit = "B/s", .meaning = "payload that rank 0 receives from rank 1, where path is fabric", .instrument = kInstrument},
-    {.name = "duplex_bandwidth", .unit = "B/s", .meaning = "payload that both receive while both send, the sum, where path is fabric", .instrument = kInstrument},
-    {.name = "loopback_bandwidth", .unit = "B/s", .meaning = "payload between two processes of one machine, where path is loopback", .instrument = kInstrument},
-    {.name = "retransmitted_share", .unit = "1", .better = Better::lower, .meaning = "segments sent again over segments sent, of both ranks, one sample for each of the phases"},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "blocks that did not arrive in their order or, of those compared, not as they were sent"},
+    {.name = "forward_bandwidth",
+     .unit = "B/s",
+     .meaning = "payload that rank 1 receives from rank 0, where path is fabric",
+     .instrument = kInstrument},
+    {.name = "backward_bandwidth",
+     .unit = "B/s",
+     .meaning = "payload that rank 0 receives from rank 1, where path is fabric",
+     .instrument = kInstrument},
+    {.name = "duplex_bandwidth",
+     .unit = "B/s",
+     .meaning = "payload that both receive while both send, the sum, where path is fabric",
+     .instrument = kInstrument},
+    {.name = "loopback_bandwidth",
+     .unit = "B/s",
+     .meaning = "payload between two processes of one machine, where path is loopback",
+     .instrument = kInstrument},
+    {.name = "retransmitted_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "segments sent again over segments sent, of both ranks, one sample for each of the phases"},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "blocks that did not arrive in their order or, of those compared, not as they were sent"},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "streams", .meaning = "TCP connections that shared the payload."},
-    {.name = "checked_share", .meaning = "Share of the blocks that were compared byte for byte, where this is rank 0; every block's number is compared."},
+    {.name = "checked_share",
+     .meaning = "Share of the blocks that were compared byte for byte, where this is rank 0; every block's number is "
+                "compared."},
     {.name = "segments_retransmitted", .meaning = "Segments that both ranks sent again, where this is rank 0."},
 };
 constexpr auto kConditions = join(kPathConditions, kOwnConditions);
@@ -56,13 +79,20 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Payload bandwidth of TCP between two nodes: forward, backward, and both directions at once.",
     .method =
-        "The ranks meet and open the streams once, on the address of the rendezvous. In each phase the sending rank writes numbered "
-        "blocks to every stream as fast as the kernel takes them, one thread a stream. The receiving rank counts bytes as they come out of its "
-        "sockets; a sample is what came in one window, by its wall clock, so nothing that still lies in a buffer is counted. Forward and "
-        "backward are sampled until steady and known, then both at once for a set number of windows that begin together; "
-        "each is the sum of what the two ranks received in the windows of the same number. A block's number is always compared, every "
-        "sixteenth block byte for byte, and what was sent must have been received to the byte. Retransmissions are the kernel's own count "
-        "(TCP_INFO) over the phase. Two ranks on one machine are an error unless path=loopback, which has a metric of its own.",
+        "The ranks meet and open the streams once, on the address of the rendezvous. In each phase the sending rank "
+        "writes numbered "
+        "blocks to every stream as fast as the kernel takes them, one thread a stream. The receiving rank counts bytes "
+        "as they come out of its "
+        "sockets; a sample is what came in one window, by its wall clock, so nothing that still lies in a buffer is "
+        "counted. Forward and "
+        "backward are sampled until steady and known, then both at once for a set number of windows that begin "
+        "together; "
+        "each is the sum of what the two ranks received in the windows of the same number. A block's number is always "
+        "compared, every "
+        "sixteenth block byte for byte, and what was sent must have been received to the byte. Retransmissions are the "
+        "kernel's own count "
+        "(TCP_INFO) over the phase. Two ranks on one machine are an error unless path=loopback, which has a metric of "
+        "its own.",
     .source = "RFC 6349, TCP throughput testing, for the quantity; tcp(7) for TCP_INFO.",
     .needs = "Two nodes that reach each other on the rendezvous port",
     .typical = {20},
@@ -72,7 +102,9 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions,
 };
 
-json to_words(const Sampling& taken) { return {{"samples", taken.samples}, {"warmup", taken.warmup}, {"stopped", taken.stopped}}; }
+json to_words(const Sampling& taken) {
+  return {{"samples", taken.samples}, {"warmup", taken.warmup}, {"stopped", taken.stopped}};
+}
 
 Sampling from_words(const std::string& words) {
   const auto document = json::parse(words);
@@ -82,10 +114,12 @@ Sampling from_words(const std::string& words) {
 /// Rates of what a receiver takes in, window by window without a gap.
 class Windows {
  public:
-  Windows(Receiver& receiver, Seconds window) : receiver_(receiver), window_(window), at_(Clock::now()), bytes_(receiver.received()) {}
+  Windows(Receiver& receiver, Seconds window)
+      : receiver_(receiver), window_(window), at_(Clock::now()), bytes_(receiver.received()) {}
 
   double next() {
-    std::this_thread::sleep_until(at_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(window_.count)));
+    std::this_thread::sleep_until(
+        at_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(window_.count)));
     const auto now = Clock::now();
     const std::uint64_t bytes = receiver_.received();
     const double rate = static_cast<double>(bytes - bytes_) / std::chrono::duration<double>(now - at_).count();
@@ -108,7 +142,11 @@ enum class Direction { forward, backward, duplex };
 class Conversation {
  public:
   Conversation(const Parameters& given, Rendezvous& group, const Streams& streams)
-      : group_(group), streams_(streams), plan_(sampling_plan(given)), block_(given.bytes("block")), window_(given.seconds("window")) {}
+      : group_(group),
+        streams_(streams),
+        plan_(sampling_plan(given)),
+        block_(given.bytes("block")),
+        window_(given.seconds("window")) {}
 
   /// What was received in one phase, summed over both ranks where both received.
   Sampling phase(Direction direction) {
@@ -130,7 +168,8 @@ class Conversation {
   }
 
   void record(Recorder& record, const Subject& subject) const {
-    record.measurement("retransmitted_share", {.samples = retransmitted_shares_, .warmup = {}, .stopped = "fixed"}, subject);
+    record.measurement("retransmitted_share", {.samples = retransmitted_shares_, .warmup = {}, .stopped = "fixed"},
+                       subject);
     record.measurement("mismatches", static_cast<double>(total_.mismatches), subject);
     record.condition("checked_share", static_cast<double>(total_.checked) / static_cast<double>(total_.blocks));
     record.condition("segments_retransmitted", static_cast<std::int64_t>(retransmitted_));
@@ -157,21 +196,29 @@ class Conversation {
   /// Compares what was sent with what came, and keeps the counts of the phase.
   void settle(const TcpCounters& before, std::uint64_t sent, const Received& received) {
     const TcpCounters after = counters_of(streams_);
-    const json mine = {{"sent", sent}, {"received", received.bytes}, {"blocks", received.blocks}, {"checked", received.checked},
-                       {"mismatches", received.mismatches}, {"segments", after.segments - before.segments},
+    const json mine = {{"sent", sent},
+                       {"received", received.bytes},
+                       {"blocks", received.blocks},
+                       {"checked", received.checked},
+                       {"mismatches", received.mismatches},
+                       {"segments", after.segments - before.segments},
                        {"retransmitted", after.retransmitted - before.retransmitted}};
     const auto said = group_.all_gather(mine.dump());
     const auto one = json::parse(said[0]), other = json::parse(said[1]);
     if (one.at("sent") != other.at("received") || other.at("sent") != one.at("received")) {
-      throw std::runtime_error(fmt::format("rank 0 sent {} B and rank 1 received {}; rank 1 sent {} B and rank 0 received {}", one.at("sent").dump(),
-                                           other.at("received").dump(), other.at("sent").dump(), one.at("received").dump()));
+      throw std::runtime_error(fmt::format(
+          "rank 0 sent {} B and rank 1 received {}; rank 1 sent {} B and rank 0 received {}", one.at("sent").dump(),
+          other.at("received").dump(), other.at("sent").dump(), one.at("received").dump()));
     }
-    const auto both = [&](const char* name) { return one.at(name).get<std::uint64_t>() + other.at(name).get<std::uint64_t>(); };
+    const auto both = [&](const char* name) {
+      return one.at(name).get<std::uint64_t>() + other.at(name).get<std::uint64_t>();
+    };
     total_.blocks += both("blocks");
     total_.checked += both("checked");
     total_.mismatches += both("mismatches");
     retransmitted_ += both("retransmitted");
-    if (both("segments") == 0) throw std::runtime_error("the kernel counted no segment in a phase in which payload moved");
+    if (both("segments") == 0)
+      throw std::runtime_error("the kernel counted no segment in a phase in which payload moved");
     retransmitted_shares_.push_back(static_cast<double>(both("retransmitted")) / static_cast<double>(both("segments")));
   }
 
@@ -187,15 +234,18 @@ class Conversation {
 
 void check(const Parameters& given) {
   const auto streams = given.count("streams");
-  if (streams < 1 || streams > kMostStreams) throw BadParameter(fmt::format("streams: {} is not from 1 to {}", streams, kMostStreams));
+  if (streams < 1 || streams > kMostStreams)
+    throw BadParameter(fmt::format("streams: {} is not from 1 to {}", streams, kMostStreams));
   const auto block = given.bytes("block").count;
-  if (block < 64 || block > kMostBlock || block % 8 != 0) throw BadParameter(fmt::format("block: {} B is not a multiple of 8 B from 64 B to 64 MiB", block));
+  if (block < 64 || block > kMostBlock || block % 8 != 0)
+    throw BadParameter(fmt::format("block: {} B is not a multiple of 8 B from 64 B to 64 MiB", block));
   const double window = given.seconds("window").count;
   if (window < 0.01 || window > 10) throw BadParameter(fmt::format("window: {:g} s is not from 10 ms to 10 s", window));
 }
 
 void converse(const Parameters& given, const Placement& placement, Rendezvous& group, Recorder& record) {
-  const Streams streams = open_streams(placement, group, static_cast<std::size_t>(given.count("streams")), kOpenPatience);
+  const Streams streams =
+      open_streams(placement, group, static_cast<std::size_t>(given.count("streams")), kOpenPatience);
   record_path(given, group, streams, record);
   record.condition("streams", given.count("streams"));
   const Subject subject = pair_subject(group);
@@ -218,8 +268,10 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
   check(given);
   demand_pair(placement);
   const SamplingPlan plan = sampling_plan(given);
-  const double longest = plan.warmup_limit.count + plan.time_limit.count + static_cast<double>(plan.min_samples) * given.seconds("window").count;
-  work_together(placement, {.exchange = {longest + kDrain.count}}, [&](Rendezvous& group) { converse(given, placement, group, record); });
+  const double longest = plan.warmup_limit.count + plan.time_limit.count +
+                         static_cast<double>(plan.min_samples) * given.seconds("window").count;
+  work_together(placement, {.exchange = {longest + kDrain.count}},
+                [&](Rendezvous& group) { converse(given, placement, group, record); });
 }
 
 }  // namespace

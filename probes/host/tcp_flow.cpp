@@ -1,4 +1,5 @@
-// tcp_flow: a block is its number and a payload that both sides can make, so that a lost, doubled, misplaced or changed one is seen.
+// tcp_flow: a block is its number and a payload that both sides can make, so that a lost, doubled, misplaced or changed
+// one is seen.
 #include "probes/host/tcp_flow.h"
 
 #include <array>

@@ -14,7 +14,8 @@
 
 namespace assay {
 
-/// Every how many blocks the receiver compares a whole block with what it must be; the number of a block is always compared.
+/// Every how many blocks the receiver compares a whole block with what it must be; the number of a block is always
+/// compared.
 inline constexpr std::uint64_t kCheckEvery = 16;
 
 /// What all blocks of a stream hold after their number: `size` bytes from SplitMix64 (Steele et al. 2014), whole words.

@@ -22,8 +22,8 @@ namespace assay {
 namespace {
 
 constexpr Seconds kOpenPatience = {30};
-constexpr Seconds kExchange = {280};     // all round trips: within the deadline even when each takes 20 ms
-constexpr double kInstrument = 5e-3;     // two clock readings of some 30 ns in a round trip of 10 us and more
+constexpr Seconds kExchange = {280};          // all round trips: within the deadline even when each takes 20 ms
+constexpr double kInstrument = 5e-3;          // two clock readings of some 30 ns in a round trip of 10 us and more
 constexpr std::int64_t kMostCount = 200'000;  // samples that fit into one line of a record
 constexpr std::uint64_t kMostSize = std::uint64_t{1} << 20;
 
@@ -35,10 +35,25 @@ constexpr Parameter kParameters[] = {
     {.name = "warmup", .unit = "1", .fallback = "200", .meaning = "round trips before them, at least 1"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "latency", .unit = "s", .better = Better::lower, .meaning = "half a round trip, every one a sample, where path is fabric", .instrument = kInstrument},
-    {.name = "latency_p999", .unit = "s", .better = Better::lower, .meaning = "99.9th percentile of these samples, where path is fabric", .instrument = kInstrument},
-    {.name = "loopback_latency", .unit = "s", .better = Better::lower, .meaning = "half a round trip between two processes of one machine, where path is loopback", .instrument = kInstrument},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "messages that came back other than they went"},
+    {.name = "latency",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "half a round trip, every one a sample, where path is fabric",
+     .instrument = kInstrument},
+    {.name = "latency_p999",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "99.9th percentile of these samples, where path is fabric",
+     .instrument = kInstrument},
+    {.name = "loopback_latency",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "half a round trip between two processes of one machine, where path is loopback",
+     .instrument = kInstrument},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "messages that came back other than they went"},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "segments_retransmitted", .meaning = "Segments that this rank sent again."},
@@ -49,12 +64,18 @@ constexpr ProbeSpec kSpec{
     .scope = Scope::pair,
     .measures = "Latency of small messages over TCP between two nodes.",
     .method =
-        "Rank 0 sends a message on one connection with TCP_NODELAY, rank 1 sends it back, and rank 0 compares it: one round trip at a time, "
-        "timed by rank 0's wall clock from before the first call to after the last. A sample is half of one round trip. All are kept, in their "
-        "order, so that any percentile and the real maximum can be had: use statistic median, p99 or max; the 99.9th percentile is a metric of its own. Both "
-        "ranks wait in the kernel, so waking them is in the figure, as it is for an application that does not spin. Two ranks on one machine are an "
+        "Rank 0 sends a message on one connection with TCP_NODELAY, rank 1 sends it back, and rank 0 compares it: one "
+        "round trip at a time, "
+        "timed by rank 0's wall clock from before the first call to after the last. A sample is half of one round "
+        "trip. All are kept, in their "
+        "order, so that any percentile and the real maximum can be had: use statistic median, p99 or max; the 99.9th "
+        "percentile is a metric of its own. Both "
+        "ranks wait in the kernel, so waking them is in the figure, as it is for an application that does not spin. "
+        "Two ranks on one machine are an "
         "error unless path=loopback, which has a metric of its own.",
-    .source = "OSU micro-benchmarks, osu_latency, for half a round trip; perftest's habit of dropping the largest samples is not followed.",
+    .source =
+        "OSU micro-benchmarks, osu_latency, for half a round trip; perftest's habit of dropping the largest samples is "
+        "not followed.",
     .needs = "Two nodes that reach each other on the rendezvous port",
     .typical = {5},
     .deadline = {300},
@@ -94,9 +115,11 @@ class Wire {
 };
 
 void check(const Parameters& given) {
-  if (const auto size = given.bytes("size").count; size < 1 || size > kMostSize) throw BadParameter(fmt::format("size: {} B is not from 1 B to 1 MiB", size));
+  if (const auto size = given.bytes("size").count; size < 1 || size > kMostSize)
+    throw BadParameter(fmt::format("size: {} B is not from 1 B to 1 MiB", size));
   for (const char* name : {"count", "warmup"}) {
-    if (const auto count = given.count(name); count < 1 || count > kMostCount) throw BadParameter(fmt::format("{}: {} is not from 1 to {}", name, count, kMostCount));
+    if (const auto count = given.count(name); count < 1 || count > kMostCount)
+      throw BadParameter(fmt::format("{}: {} is not from 1 to {}", name, count, kMostCount));
   }
 }
 
@@ -105,7 +128,8 @@ void exchange(const Parameters& given, const Placement& placement, Rendezvous& g
   record_path(given, group, streams, record);
   const Subject subject = pair_subject(group);
   Wire wire(streams.front().number(), given.bytes("size").count);
-  const auto warmup = static_cast<std::size_t>(given.count("warmup")), count = static_cast<std::size_t>(given.count("count"));
+  const auto warmup = static_cast<std::size_t>(given.count("warmup")),
+             count = static_cast<std::size_t>(given.count("count"));
   group.barrier();
   if (placement.rank == 1) {
     for (std::size_t i = 0; i < warmup + count; ++i) wire.answer();
@@ -130,7 +154,8 @@ void exchange(const Parameters& given, const Placement& placement, Rendezvous& g
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   check(given);
   demand_pair(placement);
-  work_together(placement, {.exchange = kExchange}, [&](Rendezvous& group) { exchange(given, placement, group, record); });
+  work_together(placement, {.exchange = kExchange},
+                [&](Rendezvous& group) { exchange(given, placement, group, record); });
 }
 
 }  // namespace

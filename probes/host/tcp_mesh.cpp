@@ -19,7 +19,9 @@ namespace {
 using nlohmann::json;
 using rendezvous::Clock;
 
-Clock::duration duration(Seconds time) { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count)); }
+Clock::duration duration(Seconds time) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
+}
 
 /// The rates of several receivers in the same windows, one after another without a gap.
 std::vector<std::vector<double>> rates_of(const std::vector<Receiver*>& receivers, Seconds window, std::size_t count) {
@@ -45,17 +47,20 @@ std::vector<std::vector<double>> rates_of(const std::vector<Receiver*>& receiver
 /// What was told of a flow by its source and its target.
 FlowTaken settled(const Flow& flow, const json& source, const json& target, const TrafficSampling& sampling) {
   if (source.at("sent") != target.at("received")) {
-    throw std::runtime_error(fmt::format("rank {} sent {} B and rank {} received {}", flow.source, source.at("sent").dump(), flow.target, target.at("received").dump()));
+    throw std::runtime_error(fmt::format("rank {} sent {} B and rank {} received {}", flow.source,
+                                         source.at("sent").dump(), flow.target, target.at("received").dump()));
   }
   const auto segments = source.at("segments").get<std::uint64_t>();
   if (segments == 0) throw std::runtime_error("the kernel counted no segment in a phase in which payload moved");
-  return {.payload = windows_of(target.at("rates"), sampling), .mismatches = target.at("mismatches"),
+  return {.payload = windows_of(target.at("rates"), sampling),
+          .mismatches = target.at("mismatches"),
           .retransmitted_share = source.at("retransmitted").get<double>() / static_cast<double>(segments)};
 }
 
 }  // namespace
 
-Mesh::Mesh(const Placement& placement, Rendezvous& group, std::vector<Flow> flows, std::size_t streams, Seconds patience)
+Mesh::Mesh(const Placement& placement, Rendezvous& group, std::vector<Flow> flows, std::size_t streams,
+           Seconds patience)
     : rank_(placement.rank), flows_(std::move(flows)), out_(flows_.size()), in_(flows_.size()) {
   const Endpoint meeting = parse_endpoint(placement.rendezvous);
   const auto until = Clock::now() + duration(patience);
@@ -65,11 +70,15 @@ Mesh::Mesh(const Placement& placement, Rendezvous& group, std::vector<Flow> flow
   std::vector<std::uint32_t> next(addresses.size());  // streams are numbered by their target
   std::size_t incoming = 0;
   for (std::size_t i = 0; i < flows_.size(); ++i) {
-    const auto first = std::exchange(next[static_cast<std::size_t>(flows_[i].target)], next[static_cast<std::size_t>(flows_[i].target)] + static_cast<std::uint32_t>(streams));
+    const auto first =
+        std::exchange(next[static_cast<std::size_t>(flows_[i].target)],
+                      next[static_cast<std::size_t>(flows_[i].target)] + static_cast<std::uint32_t>(streams));
     if (flows_[i].target == rank_) incoming += streams;
     if (flows_[i].source != rank_) continue;
     const auto there = json::parse(addresses[static_cast<std::size_t>(flows_[i].target)]);
-    for (std::uint32_t k = 0; k < streams; ++k) out_[i].push_back(dial_stream({.host = there.at("host"), .port = there.at("port")}, placement.token, first + k, until));
+    for (std::uint32_t k = 0; k < streams; ++k)
+      out_[i].push_back(
+          dial_stream({.host = there.at("host"), .port = there.at("port")}, placement.token, first + k, until));
   }
   Streams all = accept_streams(listener, placement.token, incoming, until);
   auto stream = std::make_move_iterator(all.begin());
@@ -81,7 +90,8 @@ Mesh::Mesh(const Placement& placement, Rendezvous& group, std::vector<Flow> flow
   group.barrier();
 }
 
-std::vector<FlowTaken> Mesh::phase(Rendezvous& group, const std::vector<std::size_t>& active, Bytes block, const TrafficSampling& sampling) {
+std::vector<FlowTaken> Mesh::phase(Rendezvous& group, const std::vector<std::size_t>& active, Bytes block,
+                                   const TrafficSampling& sampling) {
   std::vector<std::unique_ptr<Receiver>> receivers(flows_.size());
   std::vector<std::unique_ptr<Sender>> senders(flows_.size());
   std::vector<TcpCounters> before(flows_.size());
@@ -101,19 +111,23 @@ std::vector<FlowTaken> Mesh::phase(Rendezvous& group, const std::vector<std::siz
     if (!senders[i]) continue;
     const std::uint64_t sent = senders[i]->finish();
     const TcpCounters after = counters_of(out_[i]);
-    mine[fmt::format("source {}", i)] = {{"sent", sent}, {"segments", after.segments - before[i].segments}, {"retransmitted", after.retransmitted - before[i].retransmitted}};
+    mine[fmt::format("source {}", i)] = {{"sent", sent},
+                                         {"segments", after.segments - before[i].segments},
+                                         {"retransmitted", after.retransmitted - before[i].retransmitted}};
   }
   for (const std::size_t i : active) {
     if (!receivers[i]) continue;
     const Received received = receivers[i]->finish();
-    mine[fmt::format("target {}", i)] = {{"received", received.bytes}, {"mismatches", received.mismatches}, {"rates", rates[number++]}};
+    mine[fmt::format("target {}", i)] = {
+        {"received", received.bytes}, {"mismatches", received.mismatches}, {"rates", rates[number++]}};
   }
   std::vector<json> said;
   for (const auto& words : group.all_gather(mine.dump())) said.push_back(json::parse(words));
   std::vector<FlowTaken> taken;
   for (const std::size_t i : active) {
     taken.push_back(settled(flows_[i], said[static_cast<std::size_t>(flows_[i].source)].at(fmt::format("source {}", i)),
-                            said[static_cast<std::size_t>(flows_[i].target)].at(fmt::format("target {}", i)), sampling));
+                            said[static_cast<std::size_t>(flows_[i].target)].at(fmt::format("target {}", i)),
+                            sampling));
   }
   return taken;
 }

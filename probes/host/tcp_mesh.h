@@ -13,13 +13,15 @@ namespace assay {
 /// The streams of this rank's flows. All ranks do the same in the same order.
 class Mesh {
  public:
-  /// Opens `streams` connections for each of `flows`, from its source to an address of its target's own on the way to the rendezvous.
-  /// Throws RendezvousError, std::system_error or std::runtime_error.
+  /// Opens `streams` connections for each of `flows`, from its source to an address of its target's own on the way to
+  /// the rendezvous. Throws RendezvousError, std::system_error or std::runtime_error.
   Mesh(const Placement& placement, Rendezvous& group, std::vector<Flow> flows, std::size_t streams, Seconds patience);
 
-  /// Lets the flows of these numbers work at the same time: none stops before all were sampled. In blocks of `block`; by number of flow; on every rank the same.
-  /// Throws what a stream threw, and std::runtime_error when other bytes came than were sent.
-  std::vector<FlowTaken> phase(Rendezvous& group, const std::vector<std::size_t>& active, Bytes block, const TrafficSampling& sampling);
+  /// Lets the flows of these numbers work at the same time: none stops before all were sampled. In blocks of `block`;
+  /// by number of flow; on every rank the same. Throws what a stream threw, and std::runtime_error when other bytes
+  /// came than were sent.
+  std::vector<FlowTaken> phase(Rendezvous& group, const std::vector<std::size_t>& active, Bytes block,
+                               const TrafficSampling& sampling);
 
   /// One stream of this rank, or -1 when it has no flow.
   [[nodiscard]] int any_stream() const;

@@ -36,17 +36,20 @@ std::string address_text(const sockaddr_storage& address, socklen_t length) {
 std::string own_address(int socket, int (*ask)(int, sockaddr*, socklen_t*)) {
   sockaddr_storage address = {};
   socklen_t length = sizeof address;
-  if (ask(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) throw std::system_error(errno, std::generic_category(), "a stream has no address");
+  if (ask(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    throw std::system_error(errno, std::generic_category(), "a stream has no address");
   return address_text(address, length);
 }
 
 /// The network port that has `address`; empty when none has.
 std::string interface_with(const std::string& address) {
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) throw std::system_error(errno, std::generic_category(), "the network ports cannot be listed");
+  if (getifaddrs(&list) != 0)
+    throw std::system_error(errno, std::generic_category(), "the network ports cannot be listed");
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, freeifaddrs);
   for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || (one->ifa_addr->sa_family != AF_INET && one->ifa_addr->sa_family != AF_INET6)) continue;
+    if (one->ifa_addr == nullptr || (one->ifa_addr->sa_family != AF_INET && one->ifa_addr->sa_family != AF_INET6))
+      continue;
     sockaddr_storage own = {};
     const socklen_t length = one->ifa_addr->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
     std::memcpy(&own, one->ifa_addr, length);
@@ -62,19 +65,24 @@ std::string boot_id() { return read_fact("/proc/sys/kernel/random/boot_id").valu
 std::optional<BytesPerSecond> link_speed_in(const std::string& text) {
   std::int64_t megabits = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), megabits);
-  if (error != std::errc{} || rest != text.data() + text.size() || megabits <= 0 || megabits >= UINT32_MAX) return std::nullopt;
+  if (error != std::errc{} || rest != text.data() + text.size() || megabits <= 0 || megabits >= UINT32_MAX)
+    return std::nullopt;
   return BytesPerSecond{static_cast<double>(megabits) * 1e6 / kBitsPerByte};
 }
 
 PathFacts path_of(int socket) {
-  PathFacts facts{.address = own_address(socket, getsockname), .peer_address = own_address(socket, getpeername), .interface = "", .congestion_control = ""};
+  PathFacts facts{.address = own_address(socket, getsockname),
+                  .peer_address = own_address(socket, getpeername),
+                  .interface = "",
+                  .congestion_control = ""};
   facts.interface = interface_with(facts.address);
   facts.way_back = address_towards({.host = facts.peer_address, .port = 1});  // the port plays no part in a route
   char algorithm[64] = {};
   socklen_t size = sizeof algorithm - 1;
   int mss = 0;
   socklen_t mss_size = sizeof mss;
-  if (getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, algorithm, &size) != 0 || getsockopt(socket, IPPROTO_TCP, TCP_MAXSEG, &mss, &mss_size) != 0) {
+  if (getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, algorithm, &size) != 0 ||
+      getsockopt(socket, IPPROTO_TCP, TCP_MAXSEG, &mss, &mss_size) != 0) {
     throw std::system_error(errno, std::generic_category(), "a stream's properties cannot be read");
   }
   facts.congestion_control = algorithm;
@@ -86,30 +94,37 @@ PathFacts path_of(int socket) {
   return facts;
 }
 
-std::string other_path(const std::string& wanted, const PathFacts& facts, const std::string& boot, const std::string& other_boot) {
+std::string other_path(const std::string& wanted, const PathFacts& facts, const std::string& boot,
+                       const std::string& other_boot) {
   std::string loopback;
   if (!boot.empty() && boot == other_boot) {
     loopback = fmt::format("both ranks run on one machine (boot {})", boot);
   } else if (facts.address == facts.peer_address) {
     loopback = fmt::format("both ends of the streams have the address {}", facts.address);
   } else if (facts.interface == "lo") {
-    loopback = fmt::format("the streams from {} to {} go through the loopback interface", facts.address, facts.peer_address);
+    loopback =
+        fmt::format("the streams from {} to {} go through the loopback interface", facts.address, facts.peer_address);
   }
-  if (wanted == kLoopback) return loopback.empty() ? "path: the ranks run on two machines, and a loopback was asked for" : "";
-  return loopback.empty() ? "" : loopback + "; that is no network. Give every node an address and a machine of its own, or path=loopback";
+  if (wanted == kLoopback)
+    return loopback.empty() ? "path: the ranks run on two machines, and a loopback was asked for" : "";
+  return loopback.empty()
+             ? ""
+             : loopback + "; that is no network. Give every node an address and a machine of its own, or path=loopback";
 }
 
 void demand_pair(const Placement& placement) {
   if (placement.world == 1) throw Skip("one rank alone: this probe measures between two nodes; use it with scope pair");
-  if (placement.world != 2) throw std::runtime_error(fmt::format("{} ranks: this probe measures between two; use it with scope pair", placement.world));
+  if (placement.world != 2)
+    throw std::runtime_error(
+        fmt::format("{} ranks: this probe measures between two; use it with scope pair", placement.world));
 }
 
 std::string other_interface(const std::string& wanted, const PathFacts& facts) {
   if (wanted == kRendezvousPort) return "";
   if (wanted == facts.interface) {
     if (facts.way_back.empty() || facts.way_back == facts.address) return "";
-    return fmt::format("this node's own way to {} begins at {} and not at {}, the address of {} which was asked for", facts.peer_address, facts.way_back,
-                       facts.address, wanted);
+    return fmt::format("this node's own way to {} begins at {} and not at {}, the address of {} which was asked for",
+                       facts.peer_address, facts.way_back, facts.address, wanted);
   }
   return fmt::format("the streams from {} to {} go through {}, and {} was asked for", facts.address, facts.peer_address,
                      facts.interface.empty() ? "no port of this node" : facts.interface, wanted);
@@ -129,8 +144,10 @@ void record_facts(const std::string& path, const PathFacts& facts, Recorder& rec
 void record_path(const Parameters& given, Rendezvous& group, const Streams& streams, Recorder& record) {
   const PathFacts facts = path_of(streams.front().number());
   const auto boots = group.all_gather(boot_id());
-  if (const auto problem = other_path(given.text("path"), facts, boots[0], boots[1]); !problem.empty()) throw std::runtime_error(problem);
-  if (const auto problem = other_interface(given.text("interface"), facts); !problem.empty()) throw std::runtime_error(problem);
+  if (const auto problem = other_path(given.text("path"), facts, boots[0], boots[1]); !problem.empty())
+    throw std::runtime_error(problem);
+  if (const auto problem = other_interface(given.text("interface"), facts); !problem.empty())
+    throw std::runtime_error(problem);
   record_facts(given.text("path"), facts, record);
 }
 

@@ -16,12 +16,19 @@ namespace assay {
 
 /// The parameter of every probe that measures between two ranks over TCP.
 inline constexpr Parameter kPathParameter = {
-    .name = "path", .fallback = "fabric", .meaning = "what is measured: the network between two machines, or one machine's own loopback", .choices = "fabric loopback"};
+    .name = "path",
+    .fallback = "fabric",
+    .meaning = "what is measured: the network between two machines, or one machine's own loopback",
+    .choices = "fabric loopback"};
 
-/// `interface` of those probes. What the parameter says is checked, not enforced: the route is the machine's own, and a wrong one is a finding.
+/// `interface` of those probes. What the parameter says is checked, not enforced: the route is the machine's own, and a
+/// wrong one is a finding.
 inline constexpr const char* kRendezvousPort = "rendezvous";
-inline constexpr Parameter kInterfaceParameter = {
-    .name = "interface", .fallback = kRendezvousPort, .meaning = "network port of this node that the payload must go through, such as eth1; rendezvous: the one on which the ranks meet"};
+inline constexpr Parameter kInterfaceParameter = {.name = "interface",
+                                                  .fallback = kRendezvousPort,
+                                                  .meaning =
+                                                      "network port of this node that the payload must go through, "
+                                                      "such as eth1; rendezvous: the one on which the ranks meet"};
 
 /// The conditions that record_path() records.
 inline constexpr ConditionSpec kPathConditions[] = {
@@ -41,7 +48,8 @@ struct PathFacts {
   std::int64_t mss = 0;
   std::optional<std::int64_t> mtu = {};
   std::optional<BytesPerSecond> link_speed = {};
-  std::string way_back = {};  ///< the address that this machine would send from on its own way to the peer; empty where there is none
+  std::string way_back =
+      {};  ///< the address that this machine would send from on its own way to the peer; empty where there is none
 };
 
 /// The facts of a connected socket. Throws std::system_error when the kernel does not tell what every TCP socket has.
@@ -50,12 +58,14 @@ PathFacts path_of(int socket);
 /// B/s from the text of /sys/class/net/*/speed, which is in Mbit/s; nothing for "-1" and other ways to say unknown.
 std::optional<BytesPerSecond> link_speed_in(const std::string& text);
 
-/// Why streams with these facts, between machines of these boots, are not what `wanted` (fabric or loopback) names; empty when they are.
-/// The boot is the kernel's own boot id, and empty where it tells none.
-std::string other_path(const std::string& wanted, const PathFacts& facts, const std::string& boot, const std::string& other_boot);
+/// Why streams with these facts, between machines of these boots, are not what `wanted` (fabric or loopback) names;
+/// empty when they are. The boot is the kernel's own boot id, and empty where it tells none.
+std::string other_path(const std::string& wanted, const PathFacts& facts, const std::string& boot,
+                       const std::string& other_boot);
 
-/// Why a stream with these facts does not go through the port `wanted` of this node; empty when it does, or any will do. The end that
-/// accepted has the address it was dialled at, wherever its packets leave: so its own way to the peer must begin there too.
+/// Why a stream with these facts does not go through the port `wanted` of this node; empty when it does, or any will
+/// do. The end that accepted has the address it was dialled at, wherever its packets leave: so its own way to the peer
+/// must begin there too.
 std::string other_interface(const std::string& wanted, const PathFacts& facts);
 
 /// Records the conditions of one stream's path.
@@ -67,7 +77,8 @@ std::string boot_id();
 /// Both ranks: throws Skip for one rank alone, std::runtime_error for more than two.
 void demand_pair(const Placement& placement);
 
-/// Both ranks: throws std::runtime_error when the streams do not take the path or interface that `given` names; else records every condition.
+/// Both ranks: throws std::runtime_error when the streams do not take the path or interface that `given` names; else
+/// records every condition.
 void record_path(const Parameters& given, Rendezvous& group, const Streams& streams, Recorder& record);
 
 /// The pair as a subject: both host names, rank 0's first. Both ranks call it.

@@ -27,8 +27,8 @@ using rendezvous::Descriptor;
 namespace {
 
 constexpr timeval kSlice = {.tv_sec = 0, .tv_usec = 200'000};  // the longest a stop goes unnoticed
-constexpr std::chrono::seconds kStall{30};                     // a link that moves nothing for so long is dead, not slow
-constexpr std::chrono::seconds kHello{5};                      // a caller says at once which stream it is
+constexpr std::chrono::seconds kStall{30};  // a link that moves nothing for so long is dead, not slow
+constexpr std::chrono::seconds kHello{5};   // a caller says at once which stream it is
 constexpr int kBacklog = 128;
 
 std::system_error failure(const std::string& what) { return {errno, std::generic_category(), what}; }
@@ -115,13 +115,16 @@ Descriptor listen_for_streams(const Endpoint& at) {
 std::uint16_t port_of(const Descriptor& listener) {
   sockaddr_storage address = {};
   socklen_t length = sizeof address;
-  if (getsockname(listener.number(), reinterpret_cast<sockaddr*>(&address), &length) != 0) throw failure("a listener has no address");
-  return ntohs(address.ss_family == AF_INET ? reinterpret_cast<const sockaddr_in*>(&address)->sin_port : reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
+  if (getsockname(listener.number(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    throw failure("a listener has no address");
+  return ntohs(address.ss_family == AF_INET ? reinterpret_cast<const sockaddr_in*>(&address)->sin_port
+                                            : reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
 }
 
 std::string address_towards(const Endpoint& at) {
   const auto there = address_of(at);
-  const Descriptor socket(::socket(there->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));  // connecting a datagram socket asks for the route alone
+  const Descriptor socket(::socket(there->ai_family, SOCK_DGRAM | SOCK_CLOEXEC,
+                                   0));  // connecting a datagram socket asks for the route alone
   sockaddr_storage address = {};
   socklen_t length = sizeof address;
   if (socket.number() < 0 || connect(socket.number(), there->ai_addr, there->ai_addrlen) != 0 ||
@@ -129,20 +132,25 @@ std::string address_towards(const Endpoint& at) {
     throw failure(fmt::format("there is no way to {}", at.host));
   }
   char host[NI_MAXHOST] = {};
-  const int failed = getnameinfo(reinterpret_cast<const sockaddr*>(&address), length, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
+  const int failed =
+      getnameinfo(reinterpret_cast<const sockaddr*>(&address), length, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
   if (failed != 0) throw std::runtime_error(fmt::format("an address cannot be read: {}", gai_strerror(failed)));
   return host;
 }
 
-Streams accept_streams(const Descriptor& listener, const std::string& token, std::size_t count, Clock::time_point until) {
+Streams accept_streams(const Descriptor& listener, const std::string& token, std::size_t count,
+                       Clock::time_point until) {
   Streams streams(count);
   for (std::size_t have = 0; have < count;) {
-    if (!ready(listener.number(), POLLIN, until)) throw std::runtime_error(fmt::format("{} of {} streams came in time", have, count));
+    if (!ready(listener.number(), POLLIN, until))
+      throw std::runtime_error(fmt::format("{} of {} streams came in time", have, count));
     Descriptor caller(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
     if (caller.number() < 0) continue;  // it has gone again
     prepare(caller);
     const long number = heard(caller, token);
-    if (number < 0 || static_cast<std::size_t>(number) >= count || streams[static_cast<std::size_t>(number)].number() >= 0) continue;
+    if (number < 0 || static_cast<std::size_t>(number) >= count ||
+        streams[static_cast<std::size_t>(number)].number() >= 0)
+      continue;
     streams[static_cast<std::size_t>(number)] = std::move(caller);
     ++have;
   }
@@ -157,7 +165,8 @@ Descriptor dial_stream(const Endpoint& at, const std::string& token, std::uint32
     if (!slice_over()) throw failure(fmt::format("stream {} to {} port {}", number, at.host, at.port));
     int error = ETIMEDOUT;
     socklen_t size = sizeof error;
-    if (ready(stream.number(), POLLOUT, until)) (void)getsockopt(stream.number(), SOL_SOCKET, SO_ERROR, &error, &size);  // else it stays
+    if (ready(stream.number(), POLLOUT, until))
+      (void)getsockopt(stream.number(), SOL_SOCKET, SO_ERROR, &error, &size);  // else it stays
     errno = error;
     if (error != 0) throw failure(fmt::format("stream {} to {} port {}", number, at.host, at.port));
   }
@@ -174,14 +183,16 @@ namespace {
 /// Passes over one slice in which nothing moved; throws when it was one too many.
 void pass_over(Clock::time_point since, const std::atomic<bool>& abandoned, const char* what) {
   if (abandoned || stop_requested()) throw std::runtime_error("stopped while payload was moving");
-  if (Clock::now() - since > kStall) throw std::runtime_error(fmt::format("the other rank {} for {} s", what, kStall.count()));
+  if (Clock::now() - since > kStall)
+    throw std::runtime_error(fmt::format("the other rank {} for {} s", what, kStall.count()));
 }
 
 }  // namespace
 
 Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t count, Seconds patience) {
   const Endpoint at = parse_endpoint(placement.rendezvous);
-  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience.count));
+  const auto until =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience.count));
   if (group.rank() == 0) {
     const Descriptor listener = listen_at(at);
     group.barrier();  // the other rank may dial
@@ -191,7 +202,8 @@ Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t 
   }
   group.barrier();
   Streams streams;
-  for (std::size_t i = 0; i < count; ++i) streams.push_back(dial_stream(at, placement.token, static_cast<std::uint32_t>(i), until));
+  for (std::size_t i = 0; i < count; ++i)
+    streams.push_back(dial_stream(at, placement.token, static_cast<std::uint32_t>(i), until));
   group.barrier();
   return streams;
 }
@@ -211,7 +223,8 @@ void send_all(int socket, std::span<const std::byte> bytes, const std::atomic<bo
   }
 }
 
-void receive_all(int socket, std::span<std::byte> bytes, const std::atomic<bool>& abandoned, std::atomic<std::uint64_t>& counted) {
+void receive_all(int socket, std::span<std::byte> bytes, const std::atomic<bool>& abandoned,
+                 std::atomic<std::uint64_t>& counted) {
   auto moved = Clock::now();
   while (!bytes.empty()) {
     const ssize_t got = recv(socket, bytes.data(), bytes.size(), 0);
@@ -233,7 +246,8 @@ TcpCounters counters_of(int socket) {
   tcp_info told = {};
   socklen_t size = sizeof told;
   if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &told, &size) != 0) throw failure("TCP_INFO cannot be read");
-  if (size < offsetof(tcp_info, tcpi_segs_out) + sizeof told.tcpi_segs_out) throw std::runtime_error("this kernel does not count segments (Linux 4.2 does)");
+  if (size < offsetof(tcp_info, tcpi_segs_out) + sizeof told.tcpi_segs_out)
+    throw std::runtime_error("this kernel does not count segments (Linux 4.2 does)");
   return {.segments = told.tcpi_segs_out, .retransmitted = told.tcpi_total_retrans};
 }
 

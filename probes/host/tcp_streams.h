@@ -15,33 +15,38 @@ namespace assay {
 
 using Streams = std::vector<rendezvous::Descriptor>;
 
-/// Opens `count` connections, rank 1 to rank 0, on the address and port of the rendezvous, so that a firewall which lets ranks meet
-/// lets them measure. Both ranks call it. A caller that does not know the token is turned away. Neighbouring small segments are
-/// not put together (TCP_NODELAY). Throws RendezvousError or std::runtime_error when they are not there within `patience`.
+/// Opens `count` connections, rank 1 to rank 0, on the address and port of the rendezvous, so that a firewall which
+/// lets ranks meet lets them measure. Both ranks call it. A caller that does not know the token is turned away.
+/// Neighbouring small segments are not put together (TCP_NODELAY). Throws RendezvousError or std::runtime_error when
+/// they are not there within `patience`.
 Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t count, Seconds patience);
 
-/// A socket that listens for streams on the address of `at` and its port; where that port is taken (on one machine another rank has it)
-/// on a free one. Throws std::system_error.
+/// A socket that listens for streams on the address of `at` and its port; where that port is taken (on one machine
+/// another rank has it) on a free one. Throws std::system_error.
 rendezvous::Descriptor listen_for_streams(const Endpoint& at);
 
 /// The port that it listens on.
 std::uint16_t port_of(const rendezvous::Descriptor& listener);
 
-/// The streams 0 to count - 1 that dial_stream() opens with this token. Throws std::runtime_error when they have not come by `until`.
-Streams accept_streams(const rendezvous::Descriptor& listener, const std::string& token, std::size_t count, rendezvous::Clock::time_point until);
+/// The streams 0 to count - 1 that dial_stream() opens with this token. Throws std::runtime_error when they have not
+/// come by `until`.
+Streams accept_streams(const rendezvous::Descriptor& listener, const std::string& token, std::size_t count,
+                       rendezvous::Clock::time_point until);
 
 /// Opens stream `number` to who listens at `at`. Throws std::system_error.
-rendezvous::Descriptor dial_stream(const Endpoint& at, const std::string& token, std::uint32_t number, rendezvous::Clock::time_point until);
+rendezvous::Descriptor dial_stream(const Endpoint& at, const std::string& token, std::uint32_t number,
+                                   rendezvous::Clock::time_point until);
 
 /// This machine's address on its way to `at`, by the kernel's routes; nothing is sent. Throws std::system_error.
 std::string address_towards(const Endpoint& at);
 
-/// Sends all of `bytes`; with `more` the kernel may wait for what follows. Throws when the peer has gone, takes nothing for 30 s, or
-/// `abandoned` turns true.
+/// Sends all of `bytes`; with `more` the kernel may wait for what follows. Throws when the peer has gone, takes nothing
+/// for 30 s, or `abandoned` turns true.
 void send_all(int socket, std::span<const std::byte> bytes, const std::atomic<bool>& abandoned, bool more = false);
 
 /// Receives exactly `bytes.size()` bytes and adds what comes to `counted` as it comes. Throws as send_all.
-void receive_all(int socket, std::span<std::byte> bytes, const std::atomic<bool>& abandoned, std::atomic<std::uint64_t>& counted);
+void receive_all(int socket, std::span<std::byte> bytes, const std::atomic<bool>& abandoned,
+                 std::atomic<std::uint64_t>& counted);
 
 /// What the kernel counted on a connection since it was opened.
 struct TcpCounters {

@@ -27,7 +27,8 @@ __global__ void fill_kernel(Number* buffer, std::uint64_t count, Pattern pattern
 }
 
 template <class Number>
-__global__ void count_kernel(const Number* buffer, std::uint64_t count, Pattern pattern, unsigned long long* mismatches) {
+__global__ void count_kernel(const Number* buffer, std::uint64_t count, Pattern pattern,
+                             unsigned long long* mismatches) {
   unsigned long long wrong = 0;
   for (std::uint64_t i = first_index(); i < count; i += stride()) {
     // Compared as double, into which every type goes exactly; NaN matches nothing.
@@ -40,10 +41,14 @@ __global__ void count_kernel(const Number* buffer, std::uint64_t count, Pattern 
 template <class Work>
 void with_type(Element element, Work work) {
   switch (element) {
-    case Element::fp32: return work(static_cast<float*>(nullptr));
-    case Element::fp64: return work(static_cast<double*>(nullptr));
-    case Element::fp16: return work(static_cast<__half*>(nullptr));
-    case Element::bf16: return work(static_cast<__nv_bfloat16*>(nullptr));
+    case Element::fp32:
+      return work(static_cast<float*>(nullptr));
+    case Element::fp64:
+      return work(static_cast<double*>(nullptr));
+    case Element::fp16:
+      return work(static_cast<__half*>(nullptr));
+    case Element::bf16:
+      return work(static_cast<__nv_bfloat16*>(nullptr));
   }
 }
 
@@ -51,7 +56,8 @@ void with_type(Element element, Work work) {
 
 void fill(std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern, const Stream& stream) {
   with_type(element, [&]<class Number>(Number*) {
-    fill_kernel<Number><<<blocks_for(count), kThreads, 0, stream.get()>>>(reinterpret_cast<Number*>(buffer), count, pattern);
+    fill_kernel<Number>
+        <<<blocks_for(count), kThreads, 0, stream.get()>>>(reinterpret_cast<Number*>(buffer), count, pattern);
   });
   check(cudaGetLastError(), "filling a send buffer");
 }

@@ -17,8 +17,8 @@ void overwrite(std::byte* buffer, std::size_t bytes, const Stream& stream);
 /// Enqueues setting `*counter`, in memory of the device, to 0.
 void clear(std::uint64_t* counter, const Stream& stream);
 
-/// Enqueues counting those of the `count` elements at `buffer` that are not received(); adds to `*mismatches`, which lies in
-/// memory of the device: adding to the host's needs atomics over PCIe, which not every machine has.
+/// Enqueues counting those of the `count` elements at `buffer` that are not received(); adds to `*mismatches`, which
+/// lies in memory of the device: adding to the host's needs atomics over PCIe, which not every machine has.
 void count_mismatches(const std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern,
                       std::uint64_t* mismatches, const Stream& stream);
 

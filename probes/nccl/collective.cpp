@@ -1,7 +1,7 @@
 // nccl_collective: time and bandwidth of one NCCL collective over all GPUs of a node or of several, checked exactly.
+#include <unistd.h>
 #include <array>
 #include <optional>
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,47 +32,69 @@ constexpr Parameter kParameters[] = {
     {.name = "sizes",
      .fallback = "8..16GiB",
      .quick = "8,64KiB,8MiB",
-     .meaning = "message sizes, separated by commas; first..last doubles; those that do not fit are left out and named"},
+     .meaning =
+         "message sizes, separated by commas; first..last doubles; those that do not fit are left out and named"},
     {.name = "type", .fallback = "fp32", .meaning = "type of the elements; reductions add them", .choices = kElements},
-    {.name = "algorithm", .fallback = "default", .meaning = "algorithm to force, or NCCL's own choice", .choices = kAlgorithms},
-    {.name = "protocol", .fallback = "default", .meaning = "protocol to force, or NCCL's own choice", .choices = kProtocols},
+    {.name = "algorithm",
+     .fallback = "default",
+     .meaning = "algorithm to force, or NCCL's own choice",
+     .choices = kAlgorithms},
+    {.name = "protocol",
+     .fallback = "default",
+     .meaning = "protocol to force, or NCCL's own choice",
+     .choices = kProtocols},
     {.name = "nvls",
      .fallback = "default",
      .meaning = "reduction in NVLink switches: NCCL's own choice, off or on",
      .choices = "default 0 1"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "time", .unit = "s", .better = Better::lower, .meaning = "time of one collective, the longest of all ranks"},
+    {.name = "time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "time of one collective, the longest of all ranks"},
     {.name = "algbw", .unit = "B/s", .meaning = "size over time, the size counted as nccl-tests does"},
     {.name = "busbw", .unit = "B/s", .meaning = "algbw times the operation's factor for this number of ranks"},
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "elements, of all ranks and of a check before and one after the timing, that are not exactly what they must be"},
+     .meaning = "elements, of all ranks and of a check before and one after the timing, that are not exactly what they "
+                "must be"},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "ranks", .meaning = "GPUs that took part"},
     {.name = "nodes", .meaning = "nodes that took part"},
     {.name = "gpus_per_node", .meaning = "GPUs that took part on each node"},
     {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
-    {.name = "sizes_left_out", .meaning = "sizes in B that were asked for and do not fit, or none, where this is rank 0"},
+    {.name = "sizes_left_out",
+     .meaning = "sizes in B that were asked for and do not fit, or none, where this is rank 0"},
 };
 constexpr auto kConditions = join_conditions(kDeviceConditions, kFactConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "nccl_collective",
     .scope = Scope::group,
     .sampled = true,
-    .measures = "Time, algorithm bandwidth and bus bandwidth of an NCCL collective over GPUs of one node or of several.",
+    .measures =
+        "Time, algorithm bandwidth and bus bandwidth of an NCCL collective over GPUs of one node or of several.",
     .method =
-        "One process for each GPU; ranks count node by node in the order of PCI bus ids. The communicator is non-blocking and "
-        "every wait has a deadline. Buffers come from ncclMemAlloc, are used out of place, and their place moves on with each "
-        "iteration. Sums; all_to_all, scatter and send_recv (to the next rank, from the one before) are grouped sends and "
-        "receives. A batch is enqueued behind a gate on each GPU, which then opens, so that no launch is in a time; after "
-        "lead-in iterations (five at first, then one in each batch) each iteration is timed by two events on every rank, and "
-        "its time is the longest of all ranks. algbw is size over time, size being the whole buffer as nccl-tests counts it; "
-        "busbw is algbw times 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter, all_to_all and scatter, 1 for "
-        "broadcast and send_recv. Under NVLS and over two nodes by tree busbw is not the traffic of a link. Before and after "
-        "the timing of each size one collective runs on whole numbers whose sums are exact in the type, and every received "
+        "One process for each GPU; ranks count node by node in the order of PCI bus ids. The communicator is "
+        "non-blocking and "
+        "every wait has a deadline. Buffers come from ncclMemAlloc, are used out of place, and their place moves on "
+        "with each "
+        "iteration. Sums; all_to_all, scatter and send_recv (to the next rank, from the one before) are grouped sends "
+        "and "
+        "receives. A batch is enqueued behind a gate on each GPU, which then opens, so that no launch is in a time; "
+        "after "
+        "lead-in iterations (five at first, then one in each batch) each iteration is timed by two events on every "
+        "rank, and "
+        "its time is the longest of all ranks. algbw is size over time, size being the whole buffer as nccl-tests "
+        "counts it; "
+        "busbw is algbw times 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter, all_to_all and scatter, "
+        "1 for "
+        "broadcast and send_recv. Under NVLS and over two nodes by tree busbw is not the traffic of a link. Before and "
+        "after "
+        "the timing of each size one collective runs on whole numbers whose sums are exact in the type, and every "
+        "received "
         "element is compared on the device. Algorithm, protocol, channels and transport are what NCCL's log says.",
     .source = "NVIDIA nccl-tests, doc/PERFORMANCE.md; NCCL 2.28 user guide and source for the lines of its log.",
     .needs = "NVIDIA GPUs, two or more over all nodes, with their driver, and libnccl.so.2 from 2.18 on",
@@ -92,14 +114,20 @@ std::vector<std::string> titles_of(const std::vector<Device>& devices) {
 }
 
 LocalRanks start_ranks(const Parameters& given, const std::vector<Device>& devices, const Placement& placement) {
-  const Forced forced{.algorithm = given.text("algorithm"), .protocol = given.text("protocol"), .nvls = given.text("nvls")};
+  const Forced forced{
+      .algorithm = given.text("algorithm"), .protocol = given.text("protocol"), .nvls = given.text("nvls")};
   const int here = static_cast<int>(devices.size());
   std::vector<RankProgram> programs;
   for (int local = 0; local < here; ++local) {
-    const RankPlace place{.rank = placement.rank * here + local, .ranks = placement.world * here,
-                          .gpu = devices[static_cast<std::size_t>(local)].uuid, .operation = given.text("operation"), .type = given.text("type")};
-    programs.push_back({.path = kThisProgram, .arguments = rank_arguments(std::string(kSpec.name), place),
-                        .environment = rank_environment(environ, forced), .title = fmt::format("rank {} ({})", place.rank, place.gpu)});
+    const RankPlace place{.rank = placement.rank * here + local,
+                          .ranks = placement.world * here,
+                          .gpu = devices[static_cast<std::size_t>(local)].uuid,
+                          .operation = given.text("operation"),
+                          .type = given.text("type")};
+    programs.push_back({.path = kThisProgram,
+                        .arguments = rank_arguments(std::string(kSpec.name), place),
+                        .environment = rank_environment(environ, forced),
+                        .title = fmt::format("rank {} ({})", place.rank, place.gpu)});
   }
   return LocalRanks(programs);
 }
@@ -138,7 +166,8 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   if (placement.world == 1) return take_part(given, placement, record, nullptr);
-  work_together(placement, {.exchange = kExchangeLimit}, [&](Rendezvous& group) { take_part(given, placement, record, &group); });
+  work_together(placement, {.exchange = kExchangeLimit},
+                [&](Rendezvous& group) { take_part(given, placement, record, &group); });
 }
 
 }  // namespace

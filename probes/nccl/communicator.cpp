@@ -19,8 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kOldest = 21800;             // 2.18: non-blocking configuration with all fields that are set here
-constexpr Seconds kEnqueueLimit = {60};    // enqueueing may connect peers, which takes seconds on a thousand ranks
+constexpr int kOldest = 21800;           // 2.18: non-blocking configuration with all fields that are set here
+constexpr Seconds kEnqueueLimit = {60};  // enqueueing may connect peers, which takes seconds on a thousand ranks
 constexpr std::chrono::microseconds kPoll{50};
 
 ncclDataType_t nccl_type(Element element) {
@@ -34,9 +34,11 @@ struct Nccl::Functions {
   Library library = Library::open("libnccl.so.2", "NCCL");
   decltype(&::ncclGetVersion) get_version = library.symbol<decltype(&::ncclGetVersion)>("ncclGetVersion");
   decltype(&::ncclGetUniqueId) get_unique_id = library.symbol<decltype(&::ncclGetUniqueId)>("ncclGetUniqueId");
-  decltype(&::ncclCommInitRankConfig) init = library.symbol<decltype(&::ncclCommInitRankConfig)>("ncclCommInitRankConfig");
+  decltype(&::ncclCommInitRankConfig) init =
+      library.symbol<decltype(&::ncclCommInitRankConfig)>("ncclCommInitRankConfig");
   decltype(&::ncclCommAbort) abort = library.symbol<decltype(&::ncclCommAbort)>("ncclCommAbort");
-  decltype(&::ncclCommGetAsyncError) async_error = library.symbol<decltype(&::ncclCommGetAsyncError)>("ncclCommGetAsyncError");
+  decltype(&::ncclCommGetAsyncError) async_error =
+      library.symbol<decltype(&::ncclCommGetAsyncError)>("ncclCommGetAsyncError");
   decltype(&::ncclGetErrorString) error_string = library.symbol<decltype(&::ncclGetErrorString)>("ncclGetErrorString");
   decltype(&::ncclGetLastError) last_error = library.symbol<decltype(&::ncclGetLastError)>("ncclGetLastError");
   decltype(&::ncclAllReduce) all_reduce = library.symbol<decltype(&::ncclAllReduce)>("ncclAllReduce");
@@ -103,7 +105,10 @@ CollectiveBuffer::CollectiveBuffer(const Nccl& nccl, Bytes size) : nccl_(&nccl),
 }
 
 CollectiveBuffer::CollectiveBuffer(CollectiveBuffer&& other) noexcept
-    : nccl_(other.nccl_), from_nccl_(std::exchange(other.from_nccl_, nullptr)), from_cuda_(std::move(other.from_cuda_)), size_(other.size_) {}
+    : nccl_(other.nccl_),
+      from_nccl_(std::exchange(other.from_nccl_, nullptr)),
+      from_cuda_(std::move(other.from_cuda_)),
+      size_(other.size_) {}
 
 CollectiveBuffer& CollectiveBuffer::operator=(CollectiveBuffer&& other) noexcept {
   std::swap(nccl_, other.nccl_);
@@ -121,7 +126,8 @@ Communicator::Communicator(const Nccl& nccl, std::string_view id, int ranks, int
     : nccl_(nccl), ranks_(ranks), rank_(rank) {
   ncclUniqueId unique = {};
   const auto bytes = from_hexadecimal(id);
-  if (!bytes || bytes->size() != sizeof unique.internal) throw std::runtime_error("the id of the communicator is damaged");
+  if (!bytes || bytes->size() != sizeof unique.internal)
+    throw std::runtime_error("the id of the communicator is damaged");
   bytes->copy(unique.internal, sizeof unique.internal);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -153,29 +159,42 @@ void Communicator::settle(std::string_view what, Seconds limit) {
     demand(state, what);
     if (state == ncclSuccess) return;
     if (std::chrono::duration<double>(Clock::now() - begin).count() > limit.count) {
-      throw std::runtime_error(fmt::format("{}: not done after {:g} s; a rank is missing or cannot be reached", what, limit.count));
+      throw std::runtime_error(
+          fmt::format("{}: not done after {:g} s; a rank is missing or cannot be reached", what, limit.count));
     }
     std::this_thread::sleep_for(kPoll);
   }
 }
 
-void Communicator::enqueue(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target,
-                           const Stream& stream) {
+void Communicator::enqueue(Operation operation, Element element, std::size_t chunk, const std::byte* source,
+                           std::byte* target, const Stream& stream) {
   const auto& call = *nccl_.functions_;
   const auto type = nccl_type(element);
   const std::size_t share = chunk * size_of(element);
-  const auto send = [&](std::size_t place, int peer) { demand(call.send(source + place * share, chunk, type, peer, comm_, stream.get()), "ncclSend"); };
-  const auto receive = [&](std::size_t place, int peer) { demand(call.receive(target + place * share, chunk, type, peer, comm_, stream.get()), "ncclRecv"); };
+  const auto send = [&](std::size_t place, int peer) {
+    demand(call.send(source + place * share, chunk, type, peer, comm_, stream.get()), "ncclSend");
+  };
+  const auto receive = [&](std::size_t place, int peer) {
+    demand(call.receive(target + place * share, chunk, type, peer, comm_, stream.get()), "ncclRecv");
+  };
   const auto grouped = [&](const auto& calls) {
     demand(call.group_start(), "ncclGroupStart");
     calls();
     demand(call.group_end(), "ncclGroupEnd");
   };
   switch (operation) {
-    case Operation::all_reduce: demand(call.all_reduce(source, target, chunk, type, ncclSum, comm_, stream.get()), "ncclAllReduce"); break;
-    case Operation::all_gather: demand(call.all_gather(source, target, chunk, type, comm_, stream.get()), "ncclAllGather"); break;
-    case Operation::reduce_scatter: demand(call.reduce_scatter(source, target, chunk, type, ncclSum, comm_, stream.get()), "ncclReduceScatter"); break;
-    case Operation::broadcast: demand(call.broadcast(source, target, chunk, type, 0, comm_, stream.get()), "ncclBroadcast"); break;
+    case Operation::all_reduce:
+      demand(call.all_reduce(source, target, chunk, type, ncclSum, comm_, stream.get()), "ncclAllReduce");
+      break;
+    case Operation::all_gather:
+      demand(call.all_gather(source, target, chunk, type, comm_, stream.get()), "ncclAllGather");
+      break;
+    case Operation::reduce_scatter:
+      demand(call.reduce_scatter(source, target, chunk, type, ncclSum, comm_, stream.get()), "ncclReduceScatter");
+      break;
+    case Operation::broadcast:
+      demand(call.broadcast(source, target, chunk, type, 0, comm_, stream.get()), "ncclBroadcast");
+      break;
     case Operation::all_to_all:
       grouped([&] {
         for (int peer = 0; peer < ranks_; ++peer) {

@@ -72,7 +72,8 @@ class Communicator {
   ~Communicator();
 
   /// Enqueues `operation` on `chunk` elements (Shape::chunk) and returns when it is in the stream.
-  void enqueue(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target, const Stream& stream);
+  void enqueue(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target,
+               const Stream& stream);
   /// Waits until all work of `stream` is done; throws when it failed, the communicator failed, or it is not done within
   /// `limit`, which is how a peer that hangs shows.
   void finish(const Stream& stream, Seconds limit);

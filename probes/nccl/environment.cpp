@@ -12,8 +12,16 @@ constexpr std::string_view kLogging = "NCCL_DEBUG";  // and NCCL_DEBUG_FILE, _SU
 
 // NCCL's own spelling: src/init.cc, ncclAlgoStr and ncclProtoStr.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSpelling = {{
-    {"ring", "Ring"}, {"tree", "Tree"}, {"nvls", "NVLS"}, {"nvls_tree", "NVLSTree"}, {"collnet_direct", "CollNetDirect"},
-    {"collnet_chain", "CollNetChain"}, {"pat", "PAT"}, {"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"},
+    {"ring", "Ring"},
+    {"tree", "Tree"},
+    {"nvls", "NVLS"},
+    {"nvls_tree", "NVLSTree"},
+    {"collnet_direct", "CollNetDirect"},
+    {"collnet_chain", "CollNetChain"},
+    {"pat", "PAT"},
+    {"ll", "LL"},
+    {"ll128", "LL128"},
+    {"simple", "Simple"},
 }};
 
 std::string spelled(std::string_view word) {
@@ -58,7 +66,8 @@ std::vector<std::string> rank_environment(const char* const* environment, const 
 
 std::string words(const Variables& variables) {
   std::string text;
-  for (const auto& [name, value] : variables) text.append(text.empty() ? "" : " ").append(name).append("=").append(value);
+  for (const auto& [name, value] : variables)
+    text.append(text.empty() ? "" : " ").append(name).append("=").append(value);
   return text.empty() ? "none" : text;
 }
 

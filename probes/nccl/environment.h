@@ -1,4 +1,5 @@
-// environment: the NCCL_* variables that ranks run under: those of the node, those this probe forces, and how they are told.
+// environment: the NCCL_* variables that ranks run under: those of the node, those this probe forces, and how they are
+// told.
 #pragma once
 
 #include <map>
@@ -22,12 +23,12 @@ struct Forced {
 inline constexpr std::string_view kAlgorithms = "default ring tree nvls nvls_tree collnet_direct collnet_chain pat";
 inline constexpr std::string_view kProtocols = "default ll ll128 simple";
 
-/// The variables of `environment` ("NAME=VALUE", as environ holds them) whose names begin with NCCL_, without those that
-/// set up logging (NCCL_DEBUG…): they are the probe's own.
+/// The variables of `environment` ("NAME=VALUE", as environ holds them) whose names begin with NCCL_, without those
+/// that set up logging (NCCL_DEBUG…): they are the probe's own.
 Variables nccl_variables(const char* const* environment);
 
-/// `environment` for a rank: everything as it is, but logging and `forced` as the probe needs them. The log's file is the
-/// rank's own business.
+/// `environment` for a rank: everything as it is, but logging and `forced` as the probe needs them. The log's file is
+/// the rank's own business.
 std::vector<std::string> rank_environment(const char* const* environment, const Forced& forced);
 
 /// "NCCL_ALGO=Ring NCCL_IB_HCA=mlx5_0": sorted by name; "none" for none.

@@ -58,17 +58,22 @@ std::optional<Choice> read_choice(std::string_view message) {
   std::string_view function, algorithm, protocol;
   std::int64_t bytes = 0, low = 0, high = 0;
   const bool whole = scan.until(": ", function) && scan.number(bytes) && scan.literal(" Bytes -> Algo ") &&
-                     scan.until(" proto ", algorithm) && scan.until(" channel{Lo..Hi}={", protocol) && scan.number(low) &&
-                     scan.literal("..") && scan.number(high) && scan.literal("}") && scan.done();
+                     scan.until(" proto ", algorithm) && scan.until(" channel{Lo..Hi}={", protocol) &&
+                     scan.number(low) && scan.literal("..") && scan.number(high) && scan.literal("}") && scan.done();
   if (!whole || bytes < 0 || low < 0 || high < low) return std::nullopt;
-  if (!one_of(algorithm, {"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"})) return std::nullopt;
+  if (!one_of(algorithm, {"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"}))
+    return std::nullopt;
   if (!one_of(protocol, {"LL", "LL128", "SIMPLE"})) return std::nullopt;
-  return Choice{.function = std::string(function), .bytes = bytes, .algorithm = std::string(algorithm),
-                .protocol = std::string(protocol), .channels = high - low + 1};
+  return Choice{.function = std::string(function),
+                .bytes = bytes,
+                .algorithm = std::string(algorithm),
+                .protocol = std::string(protocol),
+                .channels = high - low + 1};
 }
 
 /// Behind "NET/" or "COLLNET/": "IB/0/GDRDMA(PCI)/Shared", "IB/0(3)/GDRDMA", "AWS Libfabric/1". The plug-in's name may
-/// hold anything, so the device is looked for from the end. Spaces in it become underlines: the list has spaces between.
+/// hold anything, so the device is looked for from the end. Spaces in it become underlines: the list has spaces
+/// between.
 std::optional<std::string> read_net(std::string_view prefix, std::string_view path) {
   const auto cut = [&](std::string_view suffix) {
     const bool there = path.ends_with(suffix);
@@ -81,7 +86,8 @@ std::optional<std::string> read_net(std::string_view prefix, std::string_view pa
   if (slash == std::string_view::npos || slash == 0) return std::nullopt;
   Scanner device(path.substr(slash + 1));
   if (!device.number()) return std::nullopt;
-  if (!device.done() && !(device.literal("(") && device.number() && device.literal(")") && device.done())) return std::nullopt;
+  if (!device.done() && !(device.literal("(") && device.number() && device.literal(")") && device.done()))
+    return std::nullopt;
   std::string name(path.substr(0, slash));
   std::ranges::replace(name, ' ', '_');
   return std::string(prefix) + name + (direct ? "/GDRDMA" : "");
@@ -91,12 +97,18 @@ std::optional<std::string> read_net(std::string_view prefix, std::string_view pa
 std::optional<std::string> read_p2p(std::string_view path) {
   Scanner scan(path);
   std::string kind;
-  if (scan.literal("direct pointer")) kind = "direct";
-  else if (scan.literal("CUMEM")) kind = "CUMEM";
-  else if (scan.literal("MNNVL")) kind = "MNNVL";
-  else if (scan.literal("IPC")) kind = "IPC";
-  else if (scan.literal("indirect/") && scan.peer()) kind = "indirect";
-  else return std::nullopt;
+  if (scan.literal("direct pointer"))
+    kind = "direct";
+  else if (scan.literal("CUMEM"))
+    kind = "CUMEM";
+  else if (scan.literal("MNNVL"))
+    kind = "MNNVL";
+  else if (scan.literal("IPC"))
+    kind = "IPC";
+  else if (scan.literal("indirect/") && scan.peer())
+    kind = "indirect";
+  else
+    return std::nullopt;
   (void)scan.literal("/read");  // both directions are the same path
   (void)scan.literal("/CE");
   return scan.done() ? std::optional("P2P/" + kind) : std::nullopt;
@@ -106,7 +118,8 @@ std::optional<std::string> read_p2p(std::string_view path) {
 std::optional<std::string> read_transport(std::string_view message) {
   Scanner scan(message);
   if (scan.literal("CollNet ")) {
-    if (!(scan.number() && scan.literal("/") && scan.number() && scan.literal(" : ") && scan.number())) return std::nullopt;
+    if (!(scan.number() && scan.literal("/") && scan.number() && scan.literal(" : ") && scan.number()))
+      return std::nullopt;
     if (!scan.literal(" [send] via COLLNET/") && !scan.literal(" [receive] via COLLNET/")) return std::nullopt;
     return read_net("COLLNET/", scan.rest());
   }
@@ -115,12 +128,13 @@ std::optional<std::string> read_transport(std::string_view message) {
   if (!(scan.literal(" : ") && scan.peer() && scan.literal(" -> ") && scan.peer())) return std::nullopt;
   if (scan.literal(" [send] via NET/") || scan.literal(" [receive] via NET/")) return read_net("NET/", scan.rest());
   if (scan.literal(" via P2P/")) return read_p2p(scan.rest());
-  if (scan.literal(" via SHM/") && one_of(scan.rest(), {"direct/direct", "CE/direct", "direct/CE", "CE/CE", "direct"})) return "SHM";
+  if (scan.literal(" via SHM/") && one_of(scan.rest(), {"direct/direct", "CE/direct", "direct/CE", "CE/CE", "direct"}))
+    return "SHM";
   return std::nullopt;
 }
 
-/// "NVLS multicast support is not available on dev 0 (NVLS_NCHANNELS 0)"; the part in brackets is new in 2.27 and gone in
-/// 2.30.
+/// "NVLS multicast support is not available on dev 0 (NVLS_NCHANNELS 0)"; the part in brackets is new in 2.27 and gone
+/// in 2.30.
 std::optional<bool> read_multicast(std::string_view message) {
   Scanner scan(message);
   if (!scan.literal("NVLS multicast support is ")) return std::nullopt;
@@ -134,7 +148,8 @@ std::optional<bool> read_multicast(std::string_view message) {
 bool is_nvls_buffers(std::string_view message) {
   Scanner scan(message);
   std::string_view address;
-  return scan.literal("NVLS comm ") && scan.until(" headRank ", address) && scan.number() && scan.literal(" nHeads ") && scan.number();
+  return scan.literal("NVLS comm ") && scan.until(" headRank ", address) && scan.number() && scan.literal(" nHeads ") &&
+         scan.number();
 }
 
 void read_message(std::string_view message, NcclLog& log) {
@@ -157,7 +172,8 @@ std::optional<std::string_view> message_of(std::string_view line, std::string_vi
   if (at == std::string_view::npos) return std::nullopt;
   const auto head = line.substr(0, at);
   const auto space = head.rfind(' ');
-  return space != std::string_view::npos && head.find(':') < space ? std::optional(line.substr(at + level.size())) : std::nullopt;
+  return space != std::string_view::npos && head.find(':') < space ? std::optional(line.substr(at + level.size()))
+                                                                   : std::nullopt;
 }
 
 }  // namespace

@@ -13,21 +13,21 @@ namespace assay {
 
 /// How NCCL ran one size of a collective; rank 0 says so.
 struct Choice {
-  std::string function;       ///< "AllReduce"
-  std::int64_t bytes = 0;     ///< NCCL's count times the size of the type; per rank for AllGather and ReduceScatter
-  std::string algorithm;      ///< "RING", "TREE", "NVLS", …
-  std::string protocol;       ///< "LL", "LL128", "SIMPLE"
+  std::string function;    ///< "AllReduce"
+  std::int64_t bytes = 0;  ///< NCCL's count times the size of the type; per rank for AllGather and ReduceScatter
+  std::string algorithm;   ///< "RING", "TREE", "NVLS", …
+  std::string protocol;    ///< "LL", "LL128", "SIMPLE"
   std::int64_t channels = 0;
   friend auto operator<=>(const Choice&, const Choice&) = default;
 };
 
 /// What one rank's log says.
 struct NcclLog {
-  std::vector<Choice> choices;          ///< each once, in the order first seen
-  std::set<std::string> transports;     ///< "P2P/CUMEM", "SHM", "NET/IB/GDRDMA", "NET/Socket", "COLLNET/SHARP", "NVLS"
-  std::optional<std::string> network;   ///< "IB", "Socket", or a plug-in's name
-  std::optional<bool> multicast;        ///< whether NVLink multicast, which NVLS needs, is available
-  std::vector<std::string> warnings;    ///< texts of NCCL WARN, at most 20
+  std::vector<Choice> choices;         ///< each once, in the order first seen
+  std::set<std::string> transports;    ///< "P2P/CUMEM", "SHM", "NET/IB/GDRDMA", "NET/Socket", "COLLNET/SHARP", "NVLS"
+  std::optional<std::string> network;  ///< "IB", "Socket", or a plug-in's name
+  std::optional<bool> multicast;       ///< whether NVLink multicast, which NVLS needs, is available
+  std::vector<std::string> warnings;   ///< texts of NCCL WARN, at most 20
 };
 
 /// Reads a whole log.

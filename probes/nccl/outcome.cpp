@@ -54,12 +54,14 @@ void record_facts(Recorder& record, const std::vector<json>& facts) {
     available = available && one.value("multicast", false);
   }
   if (!transports.empty()) record.condition("transport", fmt::format("{}", fmt::join(transports, " ")));
-  std::erase_if(transports, [](const std::string& way) { return !way.starts_with("NET/") && !way.starts_with("COLLNET/"); });
+  std::erase_if(transports,
+                [](const std::string& way) { return !way.starts_with("NET/") && !way.starts_with("COLLNET/"); });
   if (!transports.empty()) record.condition("fabric", fmt::format("{}", fmt::join(transports, " ")));
   if (first.contains("network")) record.condition("network", first.at("network").get<std::string>());
   if (told) record.condition("nvls", available);
   record.condition("buffers", first.at("buffers").get<std::string>());
-  record.condition("launch_excluded", std::ranges::all_of(facts, [](const json& one) { return one.at("launch_excluded").get<bool>(); }));
+  record.condition("launch_excluded",
+                   std::ranges::all_of(facts, [](const json& one) { return one.at("launch_excluded").get<bool>(); }));
   record_choices(record, first.at("choices"));
   for (const auto& warning : warnings) record.note("NCCL warns: " + warning);
 }
@@ -71,12 +73,16 @@ LibraryRules nccl_rules(Recorder& record) {
       least = std::min(least, Bytes{hello.at("free").get<std::uint64_t>()});
       if (hello.at("version") != hellos.front().at("version")) {
         throw std::runtime_error(fmt::format("NCCL {} and {} on different nodes; install the same version on all",
-                                             hellos.front().at("version").get<std::string>(), hello.at("version").get<std::string>()));
+                                             hellos.front().at("version").get<std::string>(),
+                                             hello.at("version").get<std::string>()));
       }
     }
     return memory_for_buffers(least);
   };
-  return {.prefix = "", .admit = admit, .entered = nullptr, .measured = nullptr, .finished = [&record](const auto& facts) { record_facts(record, facts); }};
+  return {
+      .prefix = "", .admit = admit, .entered = nullptr, .measured = nullptr, .finished = [&record](const auto& facts) {
+        record_facts(record, facts);
+      }};
 }
 
 Bytes memory_for_buffers(Bytes free) {

@@ -19,13 +19,16 @@ inline constexpr ConditionSpec kFactConditions[] = {
     {.name = "nccl_library", .meaning = "path of that library"},
     {.name = "environment", .meaning = "NCCL_* variables in force, without those for logging, or none"},
     {.name = "transport",
-     .meaning = "ways between ranks that NCCL reports of all ranks, such as NET/IB/GDRDMA, NET/Socket, P2P/CUMEM, SHM, NVLS, "
-                "sorted; where it reports any"},
-    {.name = "fabric", .meaning = "those of them that cross a network, such as NET/IB/GDRDMA or NET/Socket, where it reports any"},
+     .meaning =
+         "ways between ranks that NCCL reports of all ranks, such as NET/IB/GDRDMA, NET/Socket, P2P/CUMEM, SHM, NVLS, "
+         "sorted; where it reports any"},
+    {.name = "fabric",
+     .meaning = "those of them that cross a network, such as NET/IB/GDRDMA or NET/Socket, where it reports any"},
     {.name = "network", .meaning = "network that NCCL uses between nodes, where it names one"},
     {.name = "nvls", .meaning = "whether NVLink multicast is available on every GPU, where NCCL says so"},
-    {.name = "algorithm", .meaning = "algorithms of the sizes measured, smallest size first, where NCCL names them (not for "
-                                     "operations made of send and receive)"},
+    {.name = "algorithm",
+     .meaning = "algorithms of the sizes measured, smallest size first, where NCCL names them (not for "
+                "operations made of send and receive)"},
     {.name = "protocol", .meaning = "protocols of the sizes measured, where NCCL names them"},
     {.name = "channels", .meaning = "channels of the largest size, where NCCL names them"},
     {.name = "buffers", .meaning = "where buffers come from, ncclMemAlloc or cudaMalloc"},

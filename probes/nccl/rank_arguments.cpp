@@ -6,8 +6,14 @@
 namespace assay {
 
 std::vector<std::string> rank_arguments(const std::string& program, const RankPlace& place) {
-  return {program, "--local-rank", std::to_string(getpid()), std::to_string(place.rank), std::to_string(place.ranks),
-          place.gpu, place.operation, place.type};
+  return {program,
+          "--local-rank",
+          std::to_string(getpid()),
+          std::to_string(place.rank),
+          std::to_string(place.ranks),
+          place.gpu,
+          place.operation,
+          place.type};
 }
 
 }  // namespace assay

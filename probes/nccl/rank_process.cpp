@@ -38,13 +38,15 @@ class LogFile {
   /// NCCL opens its log at the first thing it says, so this comes before the library.
   LogFile() : file_(memfd_create("nccl-log", MFD_CLOEXEC)) {
     if (file_.number() < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
-    if (setenv("NCCL_DEBUG_FILE", fmt::format("/proc/self/fd/{}", file_.number()).c_str(), 1) != 0) throw std::bad_alloc();
+    if (setenv("NCCL_DEBUG_FILE", fmt::format("/proc/self/fd/{}", file_.number()).c_str(), 1) != 0)
+      throw std::bad_alloc();
   }
   [[nodiscard]] std::string text() const {
     std::string all;
     std::array<char, 1 << 16> chunk;
     ssize_t got = 0;
-    while (all.size() < kMaxLog && (got = pread(file_.number(), chunk.data(), chunk.size(), static_cast<off_t>(all.size()))) > 0) {
+    while (all.size() < kMaxLog &&
+           (got = pread(file_.number(), chunk.data(), chunk.size(), static_cast<off_t>(all.size()))) > 0) {
       all.append(chunk.data(), static_cast<std::size_t>(got));
     }
     return all;
@@ -65,7 +67,10 @@ Device enter_device(const std::string& uuid) {
 class Session {
  public:
   explicit Session(const RankPlace& place)
-      : place_(place), operation_(operation_named(place.operation)), element_(element_named(place.type)), device_(enter_device(place.gpu)),
+      : place_(place),
+        operation_(operation_named(place.operation)),
+        element_(element_named(place.type)),
+        device_(enter_device(place.gpu)),
         stream_(make_stream()) {}
 
   json answer(const json& request) {
@@ -95,7 +100,8 @@ class Session {
 
   [[nodiscard]] Shape shape(const json& request) const {
     const Shape shape = shape_of(operation_, request.at("size").get<std::size_t>(), size_of(element_), place_.ranks);
-    if (shape.sent * size_of(element_) > source_.size().count || shape.received * size_of(element_) > target_.size().count) {
+    if (shape.sent * size_of(element_) > source_.size().count ||
+        shape.received * size_of(element_) > target_.size().count) {
       throw std::logic_error("a size is larger than the buffers");
     }
     return shape;
@@ -107,16 +113,21 @@ class Session {
     std::byte* target;
   };
   [[nodiscard]] Places places(const Shape& shape, std::uint64_t number) const {
-    return {.source = source_.data() + rotated_offset(number, shape.sent * size_of(element_), source_.size().count),
-            .target = target_.data() + rotated_offset(number, shape.received * size_of(element_), target_.size().count)};
+    return {
+        .source = source_.data() + rotated_offset(number, shape.sent * size_of(element_), source_.size().count),
+        .target = target_.data() + rotated_offset(number, shape.received * size_of(element_), target_.size().count)};
   }
 
   json check_once(const json& request) {
     const Shape now = shape(request);
     const auto number = request.at("number").get<std::uint64_t>();
     const auto ranks = static_cast<std::uint32_t>(place_.ranks);
-    const Pattern pattern{.operation = operation_, .rank = static_cast<std::uint32_t>(place_.rank), .ranks = ranks,
-                          .chunk = now.chunk, .seed = number, .modulus = sum_modulus(ranks, exact_limit(element_)),
+    const Pattern pattern{.operation = operation_,
+                          .rank = static_cast<std::uint32_t>(place_.rank),
+                          .ranks = ranks,
+                          .chunk = now.chunk,
+                          .seed = number,
+                          .modulus = sum_modulus(ranks, exact_limit(element_)),
                           .sparse = sum_is_sparse(ranks, exact_limit(element_))};
     const Places at = places(now, number);
     clear(mismatches_.as<std::uint64_t>(), stream_);
@@ -164,14 +175,19 @@ class Session {
 
   [[nodiscard]] json facts() const {
     const NcclLog log = read_nccl_log(log_.text());
-    json result = {{"transports", log.transports}, {"warnings", log.warnings}, {"environment", words(nccl_variables(environ))},
-                   {"library", nccl_.path()}, {"version", nccl_.version()}, {"buffers", source_.source()}, {"launch_excluded", gated_}};
+    json result = {
+        {"transports", log.transports}, {"warnings", log.warnings},   {"environment", words(nccl_variables(environ))},
+        {"library", nccl_.path()},      {"version", nccl_.version()}, {"buffers", source_.source()},
+        {"launch_excluded", gated_}};
     if (log.network) result["network"] = *log.network;
     if (log.multicast) result["multicast"] = *log.multicast;
     auto& choices = result["choices"] = json::array();
     for (const auto& choice : log.choices) {
-      choices.push_back({{"function", choice.function}, {"bytes", choice.bytes}, {"algorithm", choice.algorithm},
-                         {"protocol", choice.protocol}, {"channels", choice.channels}});
+      choices.push_back({{"function", choice.function},
+                         {"bytes", choice.bytes},
+                         {"algorithm", choice.algorithm},
+                         {"protocol", choice.protocol},
+                         {"channels", choice.channels}});
     }
     return result;
   }
@@ -206,8 +222,11 @@ std::optional<int> rank_main(int argc, char** argv) {
   // The leader may be killed at any time, and no rank may go on spinning on a GPU after it.
   if (!tie_to_leader(arguments[2])) return 1;
   try {
-    run({.rank = std::stoi(arguments[3]), .ranks = std::stoi(arguments[4]), .gpu = arguments[5],
-         .operation = arguments[6], .type = arguments[7]});
+    run({.rank = std::stoi(arguments[3]),
+         .ranks = std::stoi(arguments[4]),
+         .gpu = arguments[5],
+         .operation = arguments[6],
+         .type = arguments[7]});
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "nccl_collective rank " << arguments[3] << ": " << error.what() << '\n';

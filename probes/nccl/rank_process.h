@@ -9,7 +9,7 @@ namespace assay {
 
 /// What a rank is told when it starts.
 struct RankPlace {
-  int rank = 0;   ///< among the ranks of all nodes
+  int rank = 0;  ///< among the ranks of all nodes
   int ranks = 1;
   std::string gpu;        ///< UUID
   std::string operation;  ///< one of kOperations

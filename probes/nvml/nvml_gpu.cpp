@@ -270,7 +270,8 @@ Answer<std::uint64_t> NvmlGpu::link_errors(unsigned link, int counter) const {
 
 Answer<bool> NvmlGpu::reaches_over_nvlink(const NvmlGpu& other) const {
   if (other.device_ == nullptr) return {.value = std::nullopt, .code = other.code_};
-  return changed<bool>(ask<int>(functions_->peer_status, other.device_, api::kPeerOverNvLink), [](int status) { return status == api::kPeerOk; });
+  return changed<bool>(ask<int>(functions_->peer_status, other.device_, api::kPeerOverNvLink),
+                       [](int status) { return status == api::kPeerOk; });
 }
 
 Answer<std::vector<std::optional<double>>> NvmlGpu::fields(std::span<const unsigned> ids, unsigned scope) const {

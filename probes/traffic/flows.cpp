@@ -13,7 +13,9 @@ std::vector<Flow> flows_of(std::string_view pattern, int world, int shift) {
   if (world < 2) throw std::runtime_error(fmt::format("{} rank has nobody to send to", world));
   std::vector<Flow> flows;
   if (pattern == "permutation") {
-    if (shift < 1 || shift % world == 0) throw BadParameter(fmt::format("shift: {} of {} ranks leads each to itself; give 1 to {}", shift, world, world - 1));
+    if (shift < 1 || shift % world == 0)
+      throw BadParameter(
+          fmt::format("shift: {} of {} ranks leads each to itself; give 1 to {}", shift, world, world - 1));
     for (int rank = 0; rank < world; ++rank) flows.push_back({.source = rank, .target = (rank + shift) % world});
   } else if (pattern == "bisection") {
     const int half = world / 2;

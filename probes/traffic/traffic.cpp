@@ -32,12 +32,17 @@ TrafficSampling traffic_sampling(const Parameters& given) {
     return static_cast<std::size_t>(count);
   };
   (void)in_range("shift", kMostRanks);  // flows_of() takes it
-  const TrafficSampling sampling{.window = given.seconds("window"), .warmup = in_range("warmup", kMostWindows), .windows = in_range("windows", kMostWindows)};
-  if (sampling.window.count < 0.01 || sampling.window.count > 10) throw BadParameter(fmt::format("window: {:g} s is not from 10 ms to 10 s", sampling.window.count));
+  const TrafficSampling sampling{.window = given.seconds("window"),
+                                 .warmup = in_range("warmup", kMostWindows),
+                                 .windows = in_range("windows", kMostWindows)};
+  if (sampling.window.count < 0.01 || sampling.window.count > 10)
+    throw BadParameter(fmt::format("window: {:g} s is not from 10 ms to 10 s", sampling.window.count));
   return sampling;
 }
 
-Seconds length_of(const TrafficSampling& sampling) { return {static_cast<double>(sampling.warmup + sampling.windows) * sampling.window.count}; }
+Seconds length_of(const TrafficSampling& sampling) {
+  return {static_cast<double>(sampling.warmup + sampling.windows) * sampling.window.count};
+}
 
 Sampling windows_of(const std::vector<double>& rates, const TrafficSampling& sampling) {
   const auto first = rates.begin() + static_cast<std::ptrdiff_t>(sampling.warmup);
@@ -59,7 +64,10 @@ std::vector<Subject> flow_subjects(const std::vector<Flow>& flows, Rendezvous& g
     for (std::size_t rank = 0; rank < hosts.size(); ++rank) hosts[rank] += fmt::format("#{}", rank);
   }
   std::vector<Subject> subjects;
-  for (const auto& flow : flows) subjects.push_back({.kind = "pair", .id = hosts[static_cast<std::size_t>(flow.source)] + ">" + hosts[static_cast<std::size_t>(flow.target)]});
+  for (const auto& flow : flows)
+    subjects.push_back(
+        {.kind = "pair",
+         .id = hosts[static_cast<std::size_t>(flow.source)] + ">" + hosts[static_cast<std::size_t>(flow.target)]});
   return subjects;
 }
 

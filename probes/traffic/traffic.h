@@ -1,4 +1,5 @@
-// traffic: every flow of a pattern by itself, then all of them at the same time, and the figures of both. Says nothing of transports.
+// traffic: every flow of a pattern by itself, then all of them at the same time, and the figures of both. Says nothing
+// of transports.
 #pragma once
 
 #include <array>
@@ -18,22 +19,46 @@ namespace assay {
 
 /// The parameters of every probe of traffic, besides those of its transport.
 inline constexpr Parameter kTrafficParameters[] = {
-    {.name = "pattern", .fallback = "bisection", .meaning = "who sends to whom: each rank to the one `shift` further on; the halves to each other; all to rank 0",
+    {.name = "pattern",
+     .fallback = "bisection",
+     .meaning = "who sends to whom: each rank to the one `shift` further on; the halves to each other; all to rank 0",
      .choices = "permutation bisection incast"},
-    {.name = "shift", .unit = "1", .fallback = "1", .meaning = "of a permutation: how many ranks on the target of a rank is"},
+    {.name = "shift",
+     .unit = "1",
+     .fallback = "1",
+     .meaning = "of a permutation: how many ranks on the target of a rank is"},
     {.name = "window", .unit = "s", .fallback = "100ms", .meaning = "time over which one sample is taken"},
     {.name = "warmup", .unit = "1", .fallback = "5", .quick = "2", .meaning = "windows before those that count"},
-    {.name = "windows", .unit = "1", .fallback = "20", .quick = "10", .meaning = "windows that count, of each flow alone and of all together"},
+    {.name = "windows",
+     .unit = "1",
+     .fallback = "20",
+     .quick = "10",
+     .meaning = "windows that count, of each flow alone and of all together"},
 };
 
 /// The bandwidths of every probe of traffic, with the transport's own uncertainty of a window.
 constexpr std::array<Metric, 5> traffic_metrics(double instrument) {
   return {{
-      {.name = "alone_bandwidth", .unit = "B/s", .meaning = "payload of one flow while no other flow is at work", .instrument = instrument},
-      {.name = "together_bandwidth", .unit = "B/s", .meaning = "payload of one flow while all flows are at work", .instrument = instrument},
-      {.name = "aggregate_bandwidth", .unit = "B/s", .meaning = "the sum of together_bandwidth over all flows, window by window", .instrument = instrument},
-      {.name = "alone_sum", .unit = "B/s", .meaning = "the sum of alone_bandwidth over all flows, window by window; they never ran at one time", .instrument = instrument},
-      {.name = "alone_mean", .unit = "B/s", .meaning = "alone_sum over the number of flows: what one port carries", .instrument = instrument},
+      {.name = "alone_bandwidth",
+       .unit = "B/s",
+       .meaning = "payload of one flow while no other flow is at work",
+       .instrument = instrument},
+      {.name = "together_bandwidth",
+       .unit = "B/s",
+       .meaning = "payload of one flow while all flows are at work",
+       .instrument = instrument},
+      {.name = "aggregate_bandwidth",
+       .unit = "B/s",
+       .meaning = "the sum of together_bandwidth over all flows, window by window",
+       .instrument = instrument},
+      {.name = "alone_sum",
+       .unit = "B/s",
+       .meaning = "the sum of alone_bandwidth over all flows, window by window; they never ran at one time",
+       .instrument = instrument},
+      {.name = "alone_mean",
+       .unit = "B/s",
+       .meaning = "alone_sum over the number of flows: what one port carries",
+       .instrument = instrument},
   }};
 }
 
@@ -77,7 +102,8 @@ struct TrafficTaken {
 /// Every flow by itself, one after another, then all at once. All ranks call it.
 TrafficTaken run_traffic(const std::vector<Flow>& flows, const TrafficPhase& phase);
 
-/// What is at the ends of a flow, as a subject: both host names, with the rank's number where ranks share a name, and '>' between them.
+/// What is at the ends of a flow, as a subject: both host names, with the rank's number where ranks share a name, and
+/// '>' between them.
 std::vector<Subject> flow_subjects(const std::vector<Flow>& flows, Rendezvous& group);
 
 /// Records kTrafficConditions.

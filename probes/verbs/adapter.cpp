@@ -19,7 +19,8 @@ constexpr std::uint32_t kMaxUint8 = 255;
 
 std::uint8_t as_byte(int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, static_cast<int>(kMaxUint8))); }
 
-/// Size of an MTU code in bytes (InfiniBand Architecture Specification, vol. 1, 9.2: 1 is 256 B, each further one doubles).
+/// Size of an MTU code in bytes (InfiniBand Architecture Specification, vol. 1, 9.2: 1 is 256 B, each further one
+/// doubles).
 int mtu_bytes(ibv_mtu code) { return 128 << static_cast<int>(code); }
 
 ibv_port_attr port_of(const VerbsFunctions& verbs, ibv_context* context, int number) {
@@ -29,7 +30,8 @@ ibv_port_attr port_of(const VerbsFunctions& verbs, ibv_context* context, int num
   if (auto* const extended = verbs_get_ctx_op(context, query_port)) {
     demand_verbs(extended->query_port(context, port, &attributes, sizeof attributes), "ibv_query_port");
   } else {
-    demand_verbs(verbs.query_port(context, port, reinterpret_cast<_compat_ibv_port_attr*>(&attributes)), "ibv_query_port");
+    demand_verbs(verbs.query_port(context, port, reinterpret_cast<_compat_ibv_port_attr*>(&attributes)),
+                 "ibv_query_port");
   }
   return attributes;
 }
@@ -37,7 +39,8 @@ ibv_port_attr port_of(const VerbsFunctions& verbs, ibv_context* context, int num
 bool stamps_completions(ibv_context* context) {
   auto* const extended = verbs_get_ctx_op(context, query_device_ex);
   ibv_device_attr_ex attributes = {};
-  if (extended == nullptr || extended->query_device_ex(context, nullptr, &attributes, sizeof attributes) != 0) return false;
+  if (extended == nullptr || extended->query_device_ex(context, nullptr, &attributes, sizeof attributes) != 0)
+    return false;
   return attributes.completion_timestamp_mask != 0;
 }
 
@@ -58,7 +61,9 @@ AdapterLimits limits_of(const VerbsFunctions& verbs, ibv_context* context, int n
 VerbsHandle<ibv_context> open_named(const VerbsFunctions& verbs, const std::string& name) {
   int count = 0;
   ibv_device** const list = verbs.get_device_list(&count);
-  if (list == nullptr) throw Skip(fmt::format("libibverbs lists no devices: {}; is ib_uverbs loaded?", std::generic_category().message(errno)));
+  if (list == nullptr)
+    throw Skip(
+        fmt::format("libibverbs lists no devices: {}; is ib_uverbs loaded?", std::generic_category().message(errno)));
   const auto release = [&](ibv_device** all) { verbs.free_device_list(all); };
   const std::unique_ptr<ibv_device*, decltype(release)> devices(list, release);
   for (int i = 0; i < count; ++i) {
@@ -66,17 +71,21 @@ VerbsHandle<ibv_context> open_named(const VerbsFunctions& verbs, const std::stri
     errno = 0;
     ibv_context* const context = verbs.open_device(list[i]);
     if (context != nullptr) return {context, VerbsDeleter<ibv_context>{verbs.close_device}};
-    if (errno == EACCES || errno == EPERM) throw Skip(fmt::format("{} may not be opened: no access to /dev/infiniband/uverbs*", name));
+    if (errno == EACCES || errno == EPERM)
+      throw Skip(fmt::format("{} may not be opened: no access to /dev/infiniband/uverbs*", name));
     demand_verbs(errno == 0 ? EIO : errno, "ibv_open_device " + name);
   }
-  throw Skip(fmt::format("the kernel has {}, but libibverbs at {} does not list it: its provider library or /dev/infiniband/uverbs* is missing", name,
-                         verbs.library.path()));
+  throw Skip(
+      fmt::format("the kernel has {}, but libibverbs at {} does not list it: its provider library or "
+                  "/dev/infiniband/uverbs* is missing",
+                  name, verbs.library.path()));
 }
 
 }  // namespace
 
 void demand_verbs(int code, std::string_view what) {
-  if (code != 0) throw std::runtime_error(fmt::format("{}: {}", what, std::generic_category().message(code < 0 ? -code : code)));
+  if (code != 0)
+    throw std::runtime_error(fmt::format("{}: {}", what, std::generic_category().message(code < 0 ? -code : code)));
 }
 
 Adapter::Adapter(const PortFacts& port) : state_(std::make_unique<State>()) {

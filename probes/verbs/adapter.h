@@ -16,20 +16,20 @@ class VerbsEndpoint;
 
 /// What the port and the device can do.
 struct AdapterLimits {
-  int mtu = 0;                        ///< active MTU of the port, B
-  int lid = 0;                        ///< 0 on Ethernet
-  std::uint32_t work_requests = 0;    ///< on one queue pair
-  std::uint32_t completions = 0;      ///< in one completion queue
+  int mtu = 0;                                                  ///< active MTU of the port, B
+  int lid = 0;                                                  ///< 0 on Ethernet
+  std::uint32_t work_requests = 0;                              ///< on one queue pair
+  std::uint32_t completions = 0;                                ///< in one completion queue
   std::uint8_t reads_as_initiator = 0, reads_as_responder = 0;  ///< outstanding on one queue pair
-  std::uint64_t largest_message = 0;  ///< B
-  bool completion_timestamps = false; ///< whether the device stamps completions with a clock of its own
+  std::uint64_t largest_message = 0;                            ///< B
+  bool completion_timestamps = false;  ///< whether the device stamps completions with a clock of its own
 };
 
 /// An open device with a protection domain, on one port.
 class Adapter {
  public:
-  /// Opens the library and the device of `port`. Throws Skip when the library is not there, does not know the device, or may
-  /// not open it; std::runtime_error with the failed call otherwise.
+  /// Opens the library and the device of `port`. Throws Skip when the library is not there, does not know the device,
+  /// or may not open it; std::runtime_error with the failed call otherwise.
   explicit Adapter(const PortFacts& port);
   Adapter(Adapter&&) noexcept;
   ~Adapter();
@@ -38,11 +38,12 @@ class Adapter {
   [[nodiscard]] const AdapterLimits& limits() const;
   /// Where the library was found.
   [[nodiscard]] const std::string& library() const;
-  /// `size` bytes that the peer may read and write. Throws std::runtime_error, with a hint about the limit of locked memory.
+  /// `size` bytes that the peer may read and write. Throws std::runtime_error, with a hint about the limit of locked
+  /// memory.
   [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering) const;
-  /// The memory of a GPU for the same: as a dma-buf, and where library, driver or kernel refuse that, through nvidia-peermem; the
-  /// result says which, and why not the first. Throws Skip when the GPU can do neither, std::runtime_error with both reasons when
-  /// both are refused.
+  /// The memory of a GPU for the same: as a dma-buf, and where library, driver or kernel refuse that, through
+  /// nvidia-peermem; the result says which, and why not the first. Throws Skip when the GPU can do neither,
+  /// std::runtime_error with both reasons when both are refused.
   [[nodiscard]] RegisteredMemory memory(GpuMemory of, Ordering ordering) const;
 
   struct State;

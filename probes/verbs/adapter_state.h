@@ -19,9 +19,12 @@ namespace assay {
 /// The functions of libibverbs. Posting and polling go through the device's context and need none.
 struct VerbsFunctions {
   Library library = Library::open("libibverbs.so.1", "libibverbs (rdma-core)");
-  decltype(&::ibv_get_device_list) get_device_list = library.symbol<decltype(&::ibv_get_device_list)>("ibv_get_device_list");
-  decltype(&::ibv_free_device_list) free_device_list = library.symbol<decltype(&::ibv_free_device_list)>("ibv_free_device_list");
-  decltype(&::ibv_get_device_name) get_device_name = library.symbol<decltype(&::ibv_get_device_name)>("ibv_get_device_name");
+  decltype(&::ibv_get_device_list) get_device_list =
+      library.symbol<decltype(&::ibv_get_device_list)>("ibv_get_device_list");
+  decltype(&::ibv_free_device_list) free_device_list =
+      library.symbol<decltype(&::ibv_free_device_list)>("ibv_free_device_list");
+  decltype(&::ibv_get_device_name) get_device_name =
+      library.symbol<decltype(&::ibv_get_device_name)>("ibv_get_device_name");
   decltype(&::ibv_open_device) open_device = library.symbol<decltype(&::ibv_open_device)>("ibv_open_device");
   decltype(&::ibv_close_device) close_device = library.symbol<decltype(&::ibv_close_device)>("ibv_close_device");
   decltype(&::ibv_query_device) query_device = library.symbol<decltype(&::ibv_query_device)>("ibv_query_device");
@@ -37,16 +40,20 @@ struct VerbsFunctions {
   decltype(&::ibv_destroy_qp) destroy_qp = library.symbol<decltype(&::ibv_destroy_qp)>("ibv_destroy_qp");
   decltype(&::ibv_wc_status_str) wc_status_str = library.symbol<decltype(&::ibv_wc_status_str)>("ibv_wc_status_str");
   /// Since rdma-core 27; passes optional access flags on. Null in an older library: it has strict ordering alone.
-  decltype(&::ibv_reg_mr_iova2) reg_mr_iova2 = library.optional_symbol<decltype(&::ibv_reg_mr_iova2)>("ibv_reg_mr_iova2");
+  decltype(&::ibv_reg_mr_iova2) reg_mr_iova2 =
+      library.optional_symbol<decltype(&::ibv_reg_mr_iova2)>("ibv_reg_mr_iova2");
   /// Since rdma-core 34; null in an older library.
-  decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr = library.optional_symbol<decltype(&::ibv_reg_dmabuf_mr)>("ibv_reg_dmabuf_mr");
+  decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr =
+      library.optional_symbol<decltype(&::ibv_reg_dmabuf_mr)>("ibv_reg_dmabuf_mr");
 };
 
 /// Frees a handle of libibverbs by the function that the library gave for it.
 template <class Handle>
 struct VerbsDeleter {
   int (*function)(Handle*) = nullptr;
-  void operator()(Handle* handle) const { (void)function(handle); }  // at the end of the process nothing can be done about it
+  void operator()(Handle* handle) const {
+    (void)function(handle);
+  }  // at the end of the process nothing can be done about it
 };
 template <class Handle>
 using VerbsHandle = std::unique_ptr<Handle, VerbsDeleter<Handle>>;

@@ -8,7 +8,8 @@
 
 namespace assay {
 
-/// A barrier that a second thread waits in while the first goes on moving messages. The group is the second thread's until get().
+/// A barrier that a second thread waits in while the first goes on moving messages. The group is the second thread's
+/// until get().
 class Arrival {
  public:
   explicit Arrival(Rendezvous& group)

@@ -24,46 +24,96 @@ namespace {
 using nlohmann::json;
 
 constexpr Parameter kOwnParameters[] = {
-    {.name = "sizes", .fallback = "64KiB,8MiB", .quick = "64KiB", .meaning = "message sizes, separated by commas; first..last doubles; 2 B to 64 MiB"},
-    {.name = "directions", .fallback = "all", .meaning = "which directions to measure", .choices = "all forward backward both"},
-    {.name = "window", .unit = "s", .fallback = "200ms", .quick = "50ms", .meaning = "time of one sample, cut out of a stream that does not pause"},
+    {.name = "sizes",
+     .fallback = "64KiB,8MiB",
+     .quick = "64KiB",
+     .meaning = "message sizes, separated by commas; first..last doubles; 2 B to 64 MiB"},
+    {.name = "directions",
+     .fallback = "all",
+     .meaning = "which directions to measure",
+     .choices = "all forward backward both"},
+    {.name = "window",
+     .unit = "s",
+     .fallback = "200ms",
+     .quick = "50ms",
+     .meaning = "time of one sample, cut out of a stream that does not pause"},
 };
-constexpr auto kParameters = join(kOperationParameter, kStationParameters, kPlaceParameters, kStreamParameters, kOwnParameters);
+constexpr auto kParameters =
+    join(kOperationParameter, kStationParameters, kPlaceParameters, kStreamParameters, kOwnParameters);
 // Two readings of the clock, 0.1 us together, in a window of 50 ms or more.
 constexpr double kInstrument = 2e-6;
 constexpr Metric kMetrics[] = {
-    {.name = "bandwidth_forward", .unit = "B/s", .meaning = "payload from rank 0 to rank 1, nothing the other way, where the path is fabric", .instrument = kInstrument},
-    {.name = "bandwidth_backward", .unit = "B/s", .meaning = "payload from rank 1 to rank 0, nothing the other way, where the path is fabric", .instrument = kInstrument},
-    {.name = "bandwidth_both", .unit = "B/s", .meaning = "sum of both directions at once, where the path is fabric", .instrument = kInstrument},
-    {.name = "bandwidth_both_slower", .unit = "B/s", .meaning = "the slower direction while both are at work, where the path is fabric", .instrument = kInstrument},
-    {.name = "wire_share_forward", .unit = "1", .meaning = "bandwidth_forward over payload_limit, where both ports tell their rate", .instrument = kInstrument},
-    {.name = "wire_share_backward", .unit = "1", .meaning = "bandwidth_backward over payload_limit, where both ports tell their rate", .instrument = kInstrument},
-    {.name = "loopback_bandwidth", .unit = "B/s", .meaning = "payload from a port to itself, where the path is loopback; says nothing of cables and switches", .instrument = kInstrument},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "bytes, of all slots and directions, that are not what was sent"},
+    {.name = "bandwidth_forward",
+     .unit = "B/s",
+     .meaning = "payload from rank 0 to rank 1, nothing the other way, where the path is fabric",
+     .instrument = kInstrument},
+    {.name = "bandwidth_backward",
+     .unit = "B/s",
+     .meaning = "payload from rank 1 to rank 0, nothing the other way, where the path is fabric",
+     .instrument = kInstrument},
+    {.name = "bandwidth_both",
+     .unit = "B/s",
+     .meaning = "sum of both directions at once, where the path is fabric",
+     .instrument = kInstrument},
+    {.name = "bandwidth_both_slower",
+     .unit = "B/s",
+     .meaning = "the slower direction while both are at work, where the path is fabric",
+     .instrument = kInstrument},
+    {.name = "wire_share_forward",
+     .unit = "1",
+     .meaning = "bandwidth_forward over payload_limit, where both ports tell their rate",
+     .instrument = kInstrument},
+    {.name = "wire_share_backward",
+     .unit = "1",
+     .meaning = "bandwidth_backward over payload_limit, where both ports tell their rate",
+     .instrument = kInstrument},
+    {.name = "loopback_bandwidth",
+     .unit = "B/s",
+     .meaning = "payload from a port to itself, where the path is loopback; says nothing of cables and switches",
+     .instrument = kInstrument},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "bytes, of all slots and directions, that are not what was sent"},
 };
 constexpr ConditionSpec kOwnConditions[] = {
-    {.name = "slots", .meaning = "message slots of each queue pair that were verified, at the largest size, where this is rank 0"},
+    {.name = "slots",
+     .meaning = "message slots of each queue pair that were verified, at the largest size, where this is rank 0"},
 };
-constexpr auto kConditions = join(kPathConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
+constexpr auto kConditions =
+    join(kPathConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "verbs_bandwidth",
     .revision = 2,
     .scope = Scope::group,  // of two ranks; one rank alone is a loopback
     .sampled = true,
-    .measures = "Payload bandwidth between two RDMA ports by write, read or send, each direction alone and both at once.",
+    .measures =
+        "Payload bandwidth between two RDMA ports by write, read or send, each direction alone and both at once.",
     .method =
-        "Reliable connections over libibverbs; addresses go over TCP between the ranks. The posting side keeps `depth` messages in flight on "
-        "each queue pair; small ones are posted in batches of which the last tells its completion. The stream does not pause from the first "
-        "message to the last: samples are windows of it, the bytes completed over the host's time between the last completions of two windows, "
-        "so start-up and draining are in none. A direction is that of the payload, whoever posts. With both directions at once each rank "
-        "measures its own for the same number of windows after the same warm-up and goes on until the other has measured; the sum and the "
-        "minimum pair the windows by number. Before a direction the target is filled with other bytes; afterwards every byte of every slot is "
-        "compared with what was sent: what the last pass over the slots left is verified, not each pass. A GPU's memory is filled and fetched "
-        "back through the CUDA driver; the adapter is given it as a dma-buf, or where that is refused through nvidia-peermem, and the record "
+        "Reliable connections over libibverbs; addresses go over TCP between the ranks. The posting side keeps `depth` "
+        "messages in flight on "
+        "each queue pair; small ones are posted in batches of which the last tells its completion. The stream does not "
+        "pause from the first "
+        "message to the last: samples are windows of it, the bytes completed over the host's time between the last "
+        "completions of two windows, "
+        "so start-up and draining are in none. A direction is that of the payload, whoever posts. With both directions "
+        "at once each rank "
+        "measures its own for the same number of windows after the same warm-up and goes on until the other has "
+        "measured; the sum and the "
+        "minimum pair the windows by number. Before a direction the target is filled with other bytes; afterwards "
+        "every byte of every slot is "
+        "compared with what was sent: what the last pass over the slots left is verified, not each pass. A GPU's "
+        "memory is filled and fetched "
+        "back through the CUDA driver; the adapter is given it as a dma-buf, or where that is refused through "
+        "nvidia-peermem, and the record "
         "says which; it never falls back to host memory. A fabric is two kernels: two ranks "
         "with one boot id are an error. Counters of both ports are read before and after.",
-    .source = "linux-rdma/perftest 24.07 for the definitions (RC, one direction per figure); InfiniBand Architecture Specification, vol. 1.",
-    .needs = "RDMA adapters with active ports (InfiniBand, RoCE) on two nodes, rdma-core's libibverbs.so.1; for GPU memory NVIDIA's driver",
+    .source =
+        "linux-rdma/perftest 24.07 for the definitions (RC, one direction per figure); InfiniBand Architecture "
+        "Specification, vol. 1.",
+    .needs =
+        "RDMA adapters with active ports (InfiniBand, RoCE) on two nodes, rdma-core's libibverbs.so.1; for GPU memory "
+        "NVIDIA's driver",
     .typical = {60},
     .deadline = {900},
     .parameters = kParameters,
@@ -106,20 +156,31 @@ struct Seen {
 /// One size in one direction, as one rank takes part in it.
 class Passage {
  public:
-  Passage(Session& session, const RegisteredMemory& memory, const Wanted& wanted, const SamplingPlan& sampling, const MessagePlan& plan,
-          Direction direction, std::uint64_t number)
-      : session_(session), memory_(memory), wanted_(wanted), sampling_(sampling), plan_(plan), layout_(layout_for(plan.area())),
-        direction_(direction), number_(number), sends_(has_payload_from(session.rank())), receives_(has_payload_from(1 - session.rank())),
+  Passage(Session& session, const RegisteredMemory& memory, const Wanted& wanted, const SamplingPlan& sampling,
+          const MessagePlan& plan, Direction direction, std::uint64_t number)
+      : session_(session),
+        memory_(memory),
+        wanted_(wanted),
+        sampling_(sampling),
+        plan_(plan),
+        layout_(layout_for(plan.area())),
+        direction_(direction),
+        number_(number),
+        sends_(has_payload_from(session.rank())),
+        receives_(has_payload_from(1 - session.rank())),
         posts_(wanted.operation == VerbsOperation::read ? receives_ : sends_) {}
 
   Seen run() {
     const std::size_t area = plan_.area();
     const Stamp mine = stamp_of(session_.rank()), other = stamp_of(1 - session_.rank());
-    if (sends_) memory_.write(layout_.source, area, [&](std::span<std::byte> bytes) { fill_messages(bytes, plan_, mine); });
-    if (receives_) memory_.write(layout_.target, area, [&](std::span<std::byte> bytes) { poison_messages(bytes, plan_, other); });
+    if (sends_)
+      memory_.write(layout_.source, area, [&](std::span<std::byte> bytes) { fill_messages(bytes, plan_, mine); });
+    if (receives_)
+      memory_.write(layout_.target, area, [&](std::span<std::byte> bytes) { poison_messages(bytes, plan_, other); });
     const bool by_send = wanted_.operation == VerbsOperation::send;
-    VerbsEndpoint endpoint(session_.adapter(), memory_,
-                           {.queue_pairs = plan_.queue_pairs, .sends = plan_.depth, .receives = by_send ? Receiver::room(plan_) : 1});
+    VerbsEndpoint endpoint(
+        session_.adapter(), memory_,
+        {.queue_pairs = plan_.queue_pairs, .sends = plan_.depth, .receives = by_send ? Receiver::room(plan_) : 1});
     std::optional<Receiver> receiver;
     if (by_send && receives_) receiver.emplace(endpoint, plan_, layout_);
     session_.connect(endpoint);
@@ -187,12 +248,18 @@ class Passage {
 };
 
 std::string packed(const Seen& seen) {
-  return json{{"samples", seen.sampling.samples}, {"warmup", seen.sampling.warmup}, {"stopped", seen.sampling.stopped}, {"mismatches", seen.mismatches}}.dump();
+  return json{{"samples", seen.sampling.samples},
+              {"warmup", seen.sampling.warmup},
+              {"stopped", seen.sampling.stopped},
+              {"mismatches", seen.mismatches}}
+      .dump();
 }
 
 Seen unpacked_seen(const std::string& bytes) {
   const json from = json::parse(bytes);
-  return {.sampling = {.samples = from.at("samples").get<std::vector<double>>(), .warmup = from.at("warmup").get<std::vector<double>>(), .stopped = from.at("stopped")},
+  return {.sampling = {.samples = from.at("samples").get<std::vector<double>>(),
+                       .warmup = from.at("warmup").get<std::vector<double>>(),
+                       .stopped = from.at("stopped")},
           .mismatches = from.at("mismatches")};
 }
 
@@ -200,22 +267,29 @@ Seen unpacked_seen(const std::string& bytes) {
 template <class Combine>
 Sampling paired(const Sampling& a, const Sampling& b, const Combine& combine) {
   Sampling result{.samples = {}, .warmup = {}, .stopped = "fixed"};
-  for (std::size_t i = 0; i < std::min(a.samples.size(), b.samples.size()); ++i) result.samples.push_back(combine(a.samples[i], b.samples[i]));
-  for (std::size_t i = 0; i < std::min(a.warmup.size(), b.warmup.size()); ++i) result.warmup.push_back(combine(a.warmup[i], b.warmup[i]));
+  for (std::size_t i = 0; i < std::min(a.samples.size(), b.samples.size()); ++i)
+    result.samples.push_back(combine(a.samples[i], b.samples[i]));
+  for (std::size_t i = 0; i < std::min(a.warmup.size(), b.warmup.size()); ++i)
+    result.warmup.push_back(combine(a.warmup[i], b.warmup[i]));
   return result;
 }
 
-void record_direction(Recorder& record, const Session& session, Direction direction, const Seen& first, const Seen& second, const Values& at) {
+void record_direction(Recorder& record, const Session& session, Direction direction, const Seen& first,
+                      const Seen& second, const Values& at) {
   const Sampling& posted = first.sampling.samples.empty() ? second.sampling : first.sampling;
   if (session.loopback()) return record.measurement("loopback_bandwidth", posted, session.subject(), at);
   if (direction != Direction::both) {
     const bool forward = direction == Direction::forward;
     record.measurement(forward ? "bandwidth_forward" : "bandwidth_backward", posted, session.subject(), at);
-    if (const auto limit = session.payload_limit()) record.measurement(forward ? "wire_share_forward" : "wire_share_backward", share_of(posted, limit->count), session.subject(), at);
+    if (const auto limit = session.payload_limit())
+      record.measurement(forward ? "wire_share_forward" : "wire_share_backward", share_of(posted, limit->count),
+                         session.subject(), at);
     return;
   }
   record.measurement("bandwidth_both", paired(first.sampling, second.sampling, std::plus<>()), session.subject(), at);
-  record.measurement("bandwidth_both_slower", paired(first.sampling, second.sampling, [](double a, double b) { return std::min(a, b); }), session.subject(), at);
+  record.measurement("bandwidth_both_slower",
+                     paired(first.sampling, second.sampling, [](double a, double b) { return std::min(a, b); }),
+                     session.subject(), at);
 }
 
 void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group, Recorder* record) {
@@ -234,7 +308,8 @@ void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group,
       mismatches += mine.mismatches + other.mismatches;
       if (record != nullptr && session.rank() == 0) record_direction(*record, session, direction, mine, other, at);
     }
-    if (record != nullptr && session.rank() == 0) record->measurement("mismatches", static_cast<double>(mismatches), session.subject(), at);
+    if (record != nullptr && session.rank() == 0)
+      record->measurement("mismatches", static_cast<double>(mismatches), session.subject(), at);
   }
   if (record == nullptr) return;
   if (session.rank() == 0) record->condition("slots", static_cast<std::int64_t>(wanted.plans.back().slots));
@@ -245,9 +320,13 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
   const Wanted wanted = wanted_of(given);
   const SamplingPlan plan = sampling_plan(given);
   constexpr double kSlack = 60;  // s; for connecting, filling and comparing on a slow machine
-  // One rank waits in an exchange while the other samples; a slow link takes longer than its limits for the least samples.
-  const Seconds exchange{3 * (plan.warmup_limit.count + plan.time_limit.count) + given.seconds("stall_limit").count + kSlack};
-  run_pair(given, placement, record, [&](Rendezvous& group, Recorder* mine) { take_part(given, wanted, group, mine); }, exchange);
+  // One rank waits in an exchange while the other samples; a slow link takes longer than its limits for the least
+  // samples.
+  const Seconds exchange{3 * (plan.warmup_limit.count + plan.time_limit.count) + given.seconds("stall_limit").count +
+                         kSlack};
+  run_pair(
+      given, placement, record, [&](Rendezvous& group, Recorder* mine) { take_part(given, wanted, group, mine); },
+      exchange);
 }
 
 }  // namespace

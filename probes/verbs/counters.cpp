@@ -1,5 +1,5 @@
-// counters: names differ between drivers; the groups list those of mlx5, mlx4, bnxt_re, irdma, hns, rxe and the InfiniBand
-// Architecture's own PortCounters.
+// counters: names differ between drivers; the groups list those of mlx5, mlx4, bnxt_re, irdma, hns, rxe and the
+// InfiniBand Architecture's own PortCounters.
 #include "probes/verbs/counters.h"
 
 #include <algorithm>
@@ -16,22 +16,37 @@
 namespace assay {
 namespace {
 
-// Documentation/infiniband, the mlx5 counter pages of NVIDIA's driver documentation, drivers/infiniband/sw/rxe/rxe_hw_counters.c.
+// Documentation/infiniband, the mlx5 counter pages of NVIDIA's driver documentation,
+// drivers/infiniband/sw/rxe/rxe_hw_counters.c.
 constexpr std::string_view kRetransmits[] = {
-    "out_of_sequence", "packet_seq_err", "local_ack_timeout_err", "implied_nak_seq_err", "rnr_nak_retry_err", "duplicate_request",
-    "roce_adp_retrans", "roce_adp_retrans_to", "roce_slow_restart", "rcvd_seq_err", "out_of_seq_request", "completer_retry_err",
-    "retry_exceeded_err", "to_retransmits", "seq_err_naks_rcvd", "max_retry_exceeded", "rnr_naks_rcvd", "missing_resp", "retransSegs"};
-constexpr std::string_view kLinkErrors[] = {
-    "symbol_error", "link_error_recovery", "link_downed", "port_rcv_errors", "port_rcv_remote_physical_errors", "local_link_integrity_errors",
-    "excessive_buffer_overrun_errors", "rx_icrc_encapsulated", "net.rx_crc_errors", "net.rx_crc_errors_phy", "net.rx_symbol_err_phy",
-    "net.rx_pcs_symbol_err_phy", "net.rx_fec_uncorrectable*", "net.link_down_events_phy", "net.fec_uncorrectable*"};
-constexpr std::string_view kDiscards[] = {"port_xmit_discards", "out_of_buffer", "VL15_dropped", "rx_discards", "net.rx_discards_phy",
-                                          "net.tx_discards_phy", "net.rx_out_of_buffer", "net.rx_prio*_discard",
-                                          "net.rx_prio*_buf_discard"};
-constexpr std::string_view kPauses[] = {"port_xmit_wait", "net.rx_pause*", "net.tx_pause*", "net.rx_prio*_pause", "net.tx_prio*_pause",
-                                        "net.rx_global_pause", "net.tx_global_pause"};
-constexpr std::string_view kCongestionMarks[] = {"np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled", "rp_cnp_ignored",
-                                                 "port_xmit_ecn*", "rx_ecn_marked_pkts", "rx_cnp_pkts", "tx_cnp_pkts"};
+    "out_of_sequence",    "packet_seq_err",      "local_ack_timeout_err", "implied_nak_seq_err", "rnr_nak_retry_err",
+    "duplicate_request",  "roce_adp_retrans",    "roce_adp_retrans_to",   "roce_slow_restart",   "rcvd_seq_err",
+    "out_of_seq_request", "completer_retry_err", "retry_exceeded_err",    "to_retransmits",      "seq_err_naks_rcvd",
+    "max_retry_exceeded", "rnr_naks_rcvd",       "missing_resp",          "retransSegs"};
+constexpr std::string_view kLinkErrors[] = {"symbol_error",
+                                            "link_error_recovery",
+                                            "link_downed",
+                                            "port_rcv_errors",
+                                            "port_rcv_remote_physical_errors",
+                                            "local_link_integrity_errors",
+                                            "excessive_buffer_overrun_errors",
+                                            "rx_icrc_encapsulated",
+                                            "net.rx_crc_errors",
+                                            "net.rx_crc_errors_phy",
+                                            "net.rx_symbol_err_phy",
+                                            "net.rx_pcs_symbol_err_phy",
+                                            "net.rx_fec_uncorrectable*",
+                                            "net.link_down_events_phy",
+                                            "net.fec_uncorrectable*"};
+constexpr std::string_view kDiscards[] = {"port_xmit_discards",   "out_of_buffer",        "VL15_dropped",
+                                          "rx_discards",          "net.rx_discards_phy",  "net.tx_discards_phy",
+                                          "net.rx_out_of_buffer", "net.rx_prio*_discard", "net.rx_prio*_buf_discard"};
+constexpr std::string_view kPauses[] = {"port_xmit_wait",     "net.rx_pause*",      "net.tx_pause*",
+                                        "net.rx_prio*_pause", "net.tx_prio*_pause", "net.rx_global_pause",
+                                        "net.tx_global_pause"};
+constexpr std::string_view kCongestionMarks[] = {
+    "np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled", "rp_cnp_ignored", "port_xmit_ecn*",
+    "rx_ecn_marked_pkts",         "rx_cnp_pkts", "tx_cnp_pkts"};
 constexpr CounterGroup kGroups[] = {
     {.name = "retransmits", .members = kRetransmits},
     {.name = "link_errors", .members = kLinkErrors},
@@ -52,9 +67,11 @@ bool fits(std::string_view pattern, std::string_view name) {
   return false;
 }
 
-/// Whether a counter of a network interface says something of the link. Drivers keep thousands for each queue that do not.
+/// Whether a counter of a network interface says something of the link. Drivers keep thousands for each queue that do
+/// not.
 bool tells_of_link(std::string_view name) {
-  constexpr std::string_view kWords[] = {"err", "drop", "discard", "pause", "ecn", "cnp", "fec", "symbol", "crc", "phy", "missed", "carrier", "out_of_buffer"};
+  constexpr std::string_view kWords[] = {"err",    "drop", "discard", "pause",  "ecn",     "cnp",          "fec",
+                                         "symbol", "crc",  "phy",     "missed", "carrier", "out_of_buffer"};
   if (name.find("queue_") != std::string_view::npos) return false;
   return std::ranges::any_of(kWords, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
 }
@@ -62,7 +79,8 @@ bool tells_of_link(std::string_view name) {
 void add_directory(const MachineTree& tree, const std::string& directory, std::string_view prefix, Counters& counters) {
   for (const auto& name : tree.names(directory)) {
     if (name == "lifespan") continue;  // how long the kernel caches the others, ms
-    if (const auto value = tree.number(directory + "/" + name)) counters.emplace(fmt::format("{}{}", prefix, name), *value);
+    if (const auto value = tree.number(directory + "/" + name))
+      counters.emplace(fmt::format("{}{}", prefix, name), *value);
   }
 }
 
@@ -80,7 +98,8 @@ Counters read_counters(const MachineTree& tree, const PortFacts& port) {
     for (const auto& [name, value] : ethtool_counters(port.interface)) counters.emplace("net." + name, value);
   }
   add_directory(tree, fmt::format("sys/class/net/{}/statistics", port.interface), "net.", counters);
-  std::erase_if(counters, [](const auto& counter) { return counter.first.starts_with("net.") && !tells_of_link(counter.first); });
+  std::erase_if(counters,
+                [](const auto& counter) { return counter.first.starts_with("net.") && !tells_of_link(counter.first); });
   return counters;
 }
 
@@ -95,7 +114,8 @@ Counters change_of(const Counters& before, const Counters& after) {
 std::optional<std::int64_t> sum_of(const CounterGroup& group, const Counters& change) {
   std::optional<std::int64_t> sum;
   for (const auto& [name, value] : change) {
-    if (std::ranges::any_of(group.members, [&](std::string_view member) { return fits(member, name); })) sum = sum.value_or(0) + value;
+    if (std::ranges::any_of(group.members, [&](std::string_view member) { return fits(member, name); }))
+      sum = sum.value_or(0) + value;
   }
   return sum;
 }
@@ -115,7 +135,8 @@ void record_counters(Recorder& record, const Counters& before, const Counters& a
   record.condition("counters_before", counter_words(before));
   record.condition("counters_after", counter_words(after));
   record.condition("counters_changed", counter_words(change));
-  record.condition("counters_reset", std::ranges::any_of(change, [](const auto& counter) { return counter.second < 0; }));
+  record.condition("counters_reset",
+                   std::ranges::any_of(change, [](const auto& counter) { return counter.second < 0; }));
   for (const auto& group : kGroups) {
     if (const auto sum = sum_of(group, change)) record.condition(group.name, *sum);
   }

@@ -19,11 +19,12 @@ struct PortFacts;
 
 /// Counters by name, sorted. One that the port does not have, or does not tell, is not in it; it is never 0 for that.
 /// Names are those of the kernel: "symbol_error" and "out_of_sequence" from the port's counters and hw_counters, with
-/// "net." before those of its network interface (ethtool's and the interface's own) that tell of the link, not of one queue.
+/// "net." before those of its network interface (ethtool's and the interface's own) that tell of the link, not of one
+/// queue.
 using Counters = std::map<std::string, std::int64_t>;
 
-/// Everything the port counts now. Counters of the network interface's driver (ETHTOOL_GSTATS) are asked of the kernel only
-/// when `tree` is this machine.
+/// Everything the port counts now. Counters of the network interface's driver (ETHTOOL_GSTATS) are asked of the kernel
+/// only when `tree` is this machine.
 Counters read_counters(const MachineTree& tree, const PortFacts& port);
 
 /// after - before for every counter that is in both; negative when it was reset in between.
@@ -31,7 +32,7 @@ Counters change_of(const Counters& before, const Counters& after);
 
 /// What a group of counters stands for.
 struct CounterGroup {
-  std::string_view name;     ///< of the condition
+  std::string_view name;                      ///< of the condition
   std::span<const std::string_view> members;  ///< names; each `*` stands for any text
 };
 
@@ -46,15 +47,22 @@ std::string counter_words(const Counters& counters);
 
 /// The conditions that record_counters() writes, for a spec.
 inline constexpr ConditionSpec kCounterConditions[] = {
-    {.name = "counters_before", .meaning = "counters of this rank's port before the measurement that are not 0, where it has any"},
+    {.name = "counters_before",
+     .meaning = "counters of this rank's port before the measurement that are not 0, where it has any"},
     {.name = "counters_after", .meaning = "the same after the measurement, where it has any"},
     {.name = "counters_changed", .meaning = "their differences that are not 0, where it has any"},
     {.name = "counters_read", .meaning = "how many counters the port tells"},
     {.name = "retransmits",
-     .meaning = "change of the counters of lost, repeated and out-of-order packets, timeouts and retries, where the port has one"},
-    {.name = "link_errors", .meaning = "change of the counters of symbol, FEC and other receive errors and of link downs, where the port has one"},
-    {.name = "discards", .meaning = "change of the counters of packets dropped for want of buffers, where the port has one"},
-    {.name = "pauses", .meaning = "change of the counters of PFC and global pause frames and of waiting for credit, where the port has one"},
+     .meaning = "change of the counters of lost, repeated and out-of-order packets, timeouts and retries, where the "
+                "port has one"},
+    {.name = "link_errors",
+     .meaning =
+         "change of the counters of symbol, FEC and other receive errors and of link downs, where the port has one"},
+    {.name = "discards",
+     .meaning = "change of the counters of packets dropped for want of buffers, where the port has one"},
+    {.name = "pauses",
+     .meaning =
+         "change of the counters of PFC and global pause frames and of waiting for credit, where the port has one"},
     {.name = "congestion_marks", .meaning = "change of the counters of ECN marks and CNPs, where the port has one"},
     {.name = "counters_reset", .meaning = "whether a counter ran backwards during the measurement"},
 };

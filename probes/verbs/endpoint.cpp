@@ -17,11 +17,11 @@
 namespace assay {
 namespace {
 
-constexpr std::uint32_t kSequenceMask = 0xffffff;   // packet sequence numbers have 24 bits
-constexpr std::uint8_t kHopLimit = 64;              // routers between leaf and leaf, with room
-constexpr std::uint8_t kRnrTimer = 12;              // 0.64 ms until a sender that found no receive tries again (IBA table 45)
-constexpr std::uint8_t kRnrRetries = 7;             // 7 stands for without end: the caller's own deadline ends it
-constexpr std::size_t kPolled = 32;                 // completions taken with one call
+constexpr std::uint32_t kSequenceMask = 0xffffff;  // packet sequence numbers have 24 bits
+constexpr std::uint8_t kHopLimit = 64;             // routers between leaf and leaf, with room
+constexpr std::uint8_t kRnrTimer = 12;   // 0.64 ms until a sender that found no receive tries again (IBA table 45)
+constexpr std::uint8_t kRnrRetries = 7;  // 7 stands for without end: the caller's own deadline ends it
+constexpr std::size_t kPolled = 32;      // completions taken with one call
 
 /// Code of an MTU of `bytes`, a power of two from 256 to 4096.
 ibv_mtu mtu_code(int bytes) {
@@ -33,9 +33,12 @@ ibv_mtu mtu_code(int bytes) {
 
 ibv_wr_opcode opcode_of(VerbsOperation operation) {
   switch (operation) {
-    case VerbsOperation::write: return IBV_WR_RDMA_WRITE;
-    case VerbsOperation::read: return IBV_WR_RDMA_READ;
-    case VerbsOperation::send: return IBV_WR_SEND;
+    case VerbsOperation::write:
+      return IBV_WR_RDMA_WRITE;
+    case VerbsOperation::read:
+      return IBV_WR_RDMA_READ;
+    case VerbsOperation::send:
+      return IBV_WR_SEND;
   }
   return IBV_WR_SEND;
 }
@@ -59,10 +62,12 @@ struct VerbsEndpoint::State {
 
   [[nodiscard]] VerbsHandle<ibv_cq> make_queue(std::uint32_t entries) const {
     if (adapter->limits.completions != 0 && entries > adapter->limits.completions) {
-      throw std::runtime_error(fmt::format("a completion queue of {} entries is more than {} has ({}); lower depth or qps", entries, adapter->port.name(),
-                                           adapter->limits.completions));
+      throw std::runtime_error(
+          fmt::format("a completion queue of {} entries is more than {} has ({}); lower depth or qps", entries,
+                      adapter->port.name(), adapter->limits.completions));
     }
-    return owned(adapter->verbs.create_cq(adapter->context.get(), static_cast<int>(entries), nullptr, nullptr, 0), adapter->verbs.destroy_cq, "ibv_create_cq");
+    return owned(adapter->verbs.create_cq(adapter->context.get(), static_cast<int>(entries), nullptr, nullptr, 0),
+                 adapter->verbs.destroy_cq, "ibv_create_cq");
   }
 
   [[nodiscard]] VerbsHandle<ibv_qp> make_pair() {
@@ -86,7 +91,8 @@ struct VerbsEndpoint::State {
     initial.qp_state = IBV_QPS_INIT;
     initial.port_num = static_cast<std::uint8_t>(adapter->port.port);
     initial.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    demand_verbs(adapter->verbs.modify_qp(pair.get(), &initial, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+    demand_verbs(adapter->verbs.modify_qp(pair.get(), &initial,
+                                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
                  "ibv_modify_qp to INIT");
     return pair;
   }
@@ -100,9 +106,10 @@ struct VerbsEndpoint::State {
       const ibv_wc& completion = taken[i];
       const auto pair = static_cast<std::uint32_t>(completion.wr_id >> 32);
       if (completion.status != IBV_WC_SUCCESS) {
-        throw std::runtime_error(fmt::format("{}: a {} on queue pair {} ended with \"{}\" (status {}, vendor error {:#x})", adapter->port.name(), what,
-                                             pairs.at(pair)->qp_num, adapter->verbs.wc_status_str(completion.status), static_cast<int>(completion.status),
-                                             completion.vendor_err));
+        throw std::runtime_error(fmt::format(
+            "{}: a {} on queue pair {} ended with \"{}\" (status {}, vendor error {:#x})", adapter->port.name(), what,
+            pairs.at(pair)->qp_num, adapter->verbs.wc_status_str(completion.status),
+            static_cast<int>(completion.status), completion.vendor_err));
       }
       done[i] = {.pair = pair, .messages = static_cast<std::uint32_t>(completion.wr_id)};
     }
@@ -110,14 +117,15 @@ struct VerbsEndpoint::State {
   }
 };
 
-VerbsEndpoint::VerbsEndpoint(const Adapter& adapter, const RegisteredMemory& memory, const EndpointPlan& plan) : state_(std::make_unique<State>()) {
+VerbsEndpoint::VerbsEndpoint(const Adapter& adapter, const RegisteredMemory& memory, const EndpointPlan& plan)
+    : state_(std::make_unique<State>()) {
   state_->adapter = adapter.state_.get();
   state_->memory = memory.state_.get();
   state_->plan = plan;
   const std::uint32_t most = adapter.limits().work_requests;
   if (most != 0 && std::max(plan.sends, plan.receives) > most) {
-    throw std::runtime_error(fmt::format("{} requests on a queue pair are more than {} has ({}); lower depth", std::max(plan.sends, plan.receives),
-                                         adapter.port().name(), most));
+    throw std::runtime_error(fmt::format("{} requests on a queue pair are more than {} has ({}); lower depth",
+                                         std::max(plan.sends, plan.receives), adapter.port().name(), most));
   }
   state_->send_queue = state_->make_queue(plan.sends * plan.queue_pairs);
   state_->receive_queue = state_->make_queue(plan.receives * plan.queue_pairs);
@@ -133,7 +141,8 @@ VerbsEndpoint::~VerbsEndpoint() {
 }
 
 EndpointAddress VerbsEndpoint::address() const {
-  EndpointAddress address{.queue_pairs = {}, .packet_sequence = state_->sequence,
+  EndpointAddress address{.queue_pairs = {},
+                          .packet_sequence = state_->sequence,
                           .memory = state_->memory->address,
                           .remote_key = state_->memory->region->rkey};
   for (const auto& pair : state_->pairs) address.queue_pairs.push_back(pair->qp_num);
@@ -144,7 +153,8 @@ std::uint32_t VerbsEndpoint::inlined() const { return state_->inlined; }
 
 void VerbsEndpoint::connect(const EndpointAddress& peer, const PathChoice& path) {
   if (peer.queue_pairs.size() != state_->pairs.size()) {
-    throw std::runtime_error(fmt::format("the peer has {} queue pairs, this rank {}", peer.queue_pairs.size(), state_->pairs.size()));
+    throw std::runtime_error(
+        fmt::format("the peer has {} queue pairs, this rank {}", peer.queue_pairs.size(), state_->pairs.size()));
   }
   state_->peer = peer;
   ibv_qp_attr ready = {};
@@ -168,9 +178,10 @@ void VerbsEndpoint::connect(const EndpointAddress& peer, const PathChoice& path)
   for (std::size_t i = 0; i < state_->pairs.size(); ++i) {
     ready.dest_qp_num = peer.queue_pairs[i];
     demand_verbs(state_->adapter->verbs.modify_qp(state_->pairs[i].get(), &ready,
-                                                  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                                      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-                 fmt::format("ibv_modify_qp to RTR, towards {}", path.global ? gid_words(path.target_gid) : fmt::format("LID {}", path.target_lid)));
+                                                  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                                      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+                 fmt::format("ibv_modify_qp to RTR, towards {}",
+                             path.global ? gid_words(path.target_gid) : fmt::format("LID {}", path.target_lid)));
     ibv_qp_attr sending = {};
     sending.qp_state = IBV_QPS_RTS;
     sending.timeout = path.ack_timeout;
@@ -179,7 +190,8 @@ void VerbsEndpoint::connect(const EndpointAddress& peer, const PathChoice& path)
     sending.sq_psn = state_->sequence;
     sending.max_rd_atomic = path.reads_as_initiator;
     demand_verbs(state_->adapter->verbs.modify_qp(state_->pairs[i].get(), &sending,
-                                                  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
+                                                  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                                      IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
                  "ibv_modify_qp to RTS");
   }
 }
@@ -190,7 +202,8 @@ void VerbsEndpoint::post(VerbsOperation operation, std::uint32_t pair, std::span
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     const bool last = i + 1 == transfers.size();
     const bool inlines = operation != VerbsOperation::read && transfers[i].size <= state.inlined;
-    state.pieces[i] = {.addr = base + transfers[i].here, .length = transfers[i].size, .lkey = state.memory->region->lkey};
+    state.pieces[i] = {
+        .addr = base + transfers[i].here, .length = transfers[i].size, .lkey = state.memory->region->lkey};
     ibv_send_wr& request = state.send_requests[i];
     request = {};
     request.wr_id = std::uint64_t{pair} << 32 | transfers.size();
@@ -210,7 +223,8 @@ void VerbsEndpoint::post_receives(std::uint32_t pair, std::span<const Transfer> 
   auto& state = *state_;
   const std::uint64_t base = state.memory->address;
   for (std::size_t i = 0; i < transfers.size(); ++i) {
-    state.pieces[i] = {.addr = base + transfers[i].here, .length = transfers[i].size, .lkey = state.memory->region->lkey};
+    state.pieces[i] = {
+        .addr = base + transfers[i].here, .length = transfers[i].size, .lkey = state.memory->region->lkey};
     state.receive_requests[i] = {.wr_id = std::uint64_t{pair} << 32 | 1,
                                  .next = i + 1 == transfers.size() ? nullptr : &state.receive_requests[i + 1],
                                  .sg_list = &state.pieces[i],
@@ -220,8 +234,12 @@ void VerbsEndpoint::post_receives(std::uint32_t pair, std::span<const Transfer> 
   demand_verbs(ibv_post_recv(state.pairs[pair].get(), state.receive_requests.data(), &refused), "ibv_post_recv");
 }
 
-std::size_t VerbsEndpoint::poll_sends(std::span<Completed> done) { return state_->poll(state_->send_queue.get(), done, "message"); }
+std::size_t VerbsEndpoint::poll_sends(std::span<Completed> done) {
+  return state_->poll(state_->send_queue.get(), done, "message");
+}
 
-std::size_t VerbsEndpoint::poll_receives(std::span<Completed> done) { return state_->poll(state_->receive_queue.get(), done, "receive"); }
+std::size_t VerbsEndpoint::poll_receives(std::span<Completed> done) {
+  return state_->poll(state_->receive_queue.get(), done, "receive");
+}
 
 }  // namespace assay

@@ -40,7 +40,8 @@ std::vector<std::pair<std::string, std::int64_t>> ethtool_counters(const std::st
   driver.cmd = ETHTOOL_GDRVINFO;
   if (!ask(socket.number(), interface, &driver) || driver.n_stats == 0 || driver.n_stats > kMaxCounters) return {};
 
-  // The kernel writes as many as there are by then, whatever was asked for: room for those of queues that come meanwhile.
+  // The kernel writes as many as there are by then, whatever was asked for: room for those of queues that come
+  // meanwhile.
   const std::size_t room = 2 * std::size_t{driver.n_stats};
   auto name_room = room_for(sizeof(ethtool_gstrings), room * ETH_GSTRING_LEN);
   auto* const names = reinterpret_cast<ethtool_gstrings*>(name_room.data());
@@ -57,7 +58,8 @@ std::vector<std::pair<std::string, std::int64_t>> ethtool_counters(const std::st
   for (std::uint32_t i = 0; i < std::min({driver.n_stats, names->len, values->n_stats}); ++i) {
     const char* const name = reinterpret_cast<const char*>(names->data) + std::size_t{i} * ETH_GSTRING_LEN;
     if (values->data[i] > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) continue;
-    counters.emplace_back(std::string(name, strnlen(name, ETH_GSTRING_LEN)), static_cast<std::int64_t>(values->data[i]));
+    counters.emplace_back(std::string(name, strnlen(name, ETH_GSTRING_LEN)),
+                          static_cast<std::int64_t>(values->data[i]));
   }
   return counters;
 }

@@ -25,7 +25,8 @@ auto read_json(std::string_view bytes, std::string_view what, const Read& read) 
   try {
     return read(json::parse(bytes));
   } catch (const json::exception& error) {
-    throw std::runtime_error(fmt::format("the other rank's {} cannot be read ({}): is it the same version of this probe?", what, error.what()));
+    throw std::runtime_error(fmt::format(
+        "the other rank's {} cannot be read ({}): is it the same version of this probe?", what, error.what()));
   }
 }
 
@@ -92,24 +93,32 @@ void check_pair(const Introduction& mine, const Introduction& other, std::string
   const bool same_port = one_machine(mine, other) && mine.port == other.port;
   if (path == "loopback") {
     if (same_port) return;
-    throw std::runtime_error(fmt::format("path loopback is one port of one machine, and the ranks are {} {} and {} {}", mine.host, mine.port, other.host, other.port));
+    throw std::runtime_error(fmt::format("path loopback is one port of one machine, and the ranks are {} {} and {} {}",
+                                         mine.host, mine.port, other.host, other.port));
   }
   if (mine.boot.empty() || other.boot.empty()) {
     throw std::runtime_error("a rank does not tell its kernel's boot id, so the two cannot be told from one machine");
   }
   if (one_machine(mine, other)) {
-    throw std::runtime_error(fmt::format("both ranks are on one machine (boot {}, {} {} and {} {}): that is no fabric; hint: --path loopback measures one port as such",
-                                         mine.boot, mine.host, mine.port, other.host, other.port));
+    throw std::runtime_error(
+        fmt::format("both ranks are on one machine (boot {}, {} {} and {} {}): that is no fabric; hint: --path "
+                    "loopback measures one port as such",
+                    mine.boot, mine.host, mine.port, other.host, other.port));
   }
   if (mine.link_layer != other.link_layer) {
-    throw std::runtime_error(fmt::format("{} {} is {}, {} {} is {}", mine.host, mine.port, mine.link_layer, other.host, other.port, other.link_layer));
+    throw std::runtime_error(fmt::format("{} {} is {}, {} {} is {}", mine.host, mine.port, mine.link_layer, other.host,
+                                         other.port, other.link_layer));
   }
   if (mine.gid == other.gid) {
-    throw std::runtime_error(fmt::format("{} and {} have the same GID {}: two machines with one address, or one machine twice", mine.host, other.host, gid_words(mine.gid)));
+    throw std::runtime_error(
+        fmt::format("{} and {} have the same GID {}: two machines with one address, or one machine twice", mine.host,
+                    other.host, gid_words(mine.gid)));
   }
   if (mine.gid_type != other.gid_type || holds_ipv4(mine.gid) != holds_ipv4(other.gid)) {
-    throw std::runtime_error(fmt::format("{} has GID {} {} ({}), {} has GID {} {} ({}): give gid_index entries of one type and address family", mine.host,
-                                         mine.gid_index, gid_words(mine.gid), mine.gid_type, other.host, other.gid_index, gid_words(other.gid), other.gid_type));
+    throw std::runtime_error(fmt::format(
+        "{} has GID {} {} ({}), {} has GID {} {} ({}): give gid_index entries of one type and address family",
+        mine.host, mine.gid_index, gid_words(mine.gid), mine.gid_type, other.host, other.gid_index,
+        gid_words(other.gid), other.gid_type));
   }
 }
 

@@ -24,8 +24,8 @@ struct Introduction {
   std::string gid, gid_type;
   int gid_index = 0;
   int lid = 0;
-  int mtu = 0;             ///< active, B
-  double rate = 0;         ///< signalling rate of the port in one direction, B/s; 0 where it does not tell
+  int mtu = 0;      ///< active, B
+  double rate = 0;  ///< signalling rate of the port in one direction, B/s; 0 where it does not tell
   int reads_as_initiator = 0, reads_as_responder = 0;
 };
 
@@ -41,14 +41,16 @@ EndpointAddress unpacked_address(std::string_view bytes);
 /// Whether the two sides are one machine: they share the kernel's boot id.
 bool one_machine(const Introduction& a, const Introduction& b);
 
-/// Throws std::runtime_error unless the pair is what `path` ("fabric" or "loopback") asks for: two machines, or one port of one
-/// machine; and when both were not given the same parameters, have different link layers or types of GID, or one GID twice.
+/// Throws std::runtime_error unless the pair is what `path` ("fabric" or "loopback") asks for: two machines, or one
+/// port of one machine; and when both were not given the same parameters, have different link layers or types of GID,
+/// or one GID twice.
 void check_pair(const Introduction& mine, const Introduction& other, std::string_view path);
 
 /// The longest time that ack_timeout_code() gives; nobody waits seven times as long.
 inline constexpr Seconds kLongestAckTimeout = {4.096e-6 * (1 << 22)};
-/// The time until a message that nobody acknowledged is sent again, as InfiniBand counts it (Architecture Specification, vol. 1, 9.7.6.1.3):
-/// 4.096 us * 2^code; the least that is not below `wanted`. Nothing when `wanted` is over kLongestAckTimeout.
+/// The time until a message that nobody acknowledged is sent again, as InfiniBand counts it (Architecture
+/// Specification, vol. 1, 9.7.6.1.3): 4.096 us * 2^code; the least that is not below `wanted`. Nothing when `wanted` is
+/// over kLongestAckTimeout.
 std::optional<std::uint8_t> ack_timeout_code(Seconds wanted);
 /// What that code stands for.
 Seconds ack_timeout_of(std::uint8_t code);
@@ -64,8 +66,8 @@ struct PathWish {
 /// The path from `mine` to `other`: by LID within an InfiniBand subnet, by GID else. Throws as choose_mtu() does.
 PathChoice path_between(const Introduction& mine, const Introduction& other, const PathWish& wish);
 
-/// The largest payload rate between two ports at this path MTU, by the slower one and the packets' headers; nothing when one does not tell
-/// its rate.
+/// The largest payload rate between two ports at this path MTU, by the slower one and the packets' headers; nothing
+/// when one does not tell its rate.
 std::optional<BytesPerSecond> payload_limit_between(const Introduction& a, const Introduction& b, int mtu);
 
 /// "RoCE v2", "RoCE v1" or "InfiniBand".

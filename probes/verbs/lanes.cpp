@@ -21,12 +21,16 @@ using nlohmann::json;
 /// Every rank's introduction, by rank. Throws when two of a fabric are one machine, whether they have a flow or not.
 std::vector<Introduction> introduced(const Station& station, Rendezvous& group) {
   std::vector<Introduction> all;
-  for (const auto& words : group.all_gather(packed(station.introduction()))) all.push_back(unpacked_introduction(words));
+  for (const auto& words : group.all_gather(packed(station.introduction())))
+    all.push_back(unpacked_introduction(words));
   std::set<std::string> boots;
   for (std::size_t rank = 0; rank < all.size() && !station.loopback(); ++rank) {
-    if (all[rank].boot.empty()) throw std::runtime_error(fmt::format("rank {} ({}) does not tell its kernel's boot id", rank, all[rank].host));
+    if (all[rank].boot.empty())
+      throw std::runtime_error(fmt::format("rank {} ({}) does not tell its kernel's boot id", rank, all[rank].host));
     if (!boots.insert(all[rank].boot).second) {
-      throw std::runtime_error(fmt::format("rank {} ({} {}) is on one machine with another rank (boot {}): that is no fabric", rank, all[rank].host, all[rank].port, all[rank].boot));
+      throw std::runtime_error(
+          fmt::format("rank {} ({} {}) is on one machine with another rank (boot {}): that is no fabric", rank,
+                      all[rank].host, all[rank].port, all[rank].boot));
     }
   }
   return all;
@@ -39,7 +43,10 @@ void go_on_unless_stopped() {
 }  // namespace
 
 Lanes::Lanes(Station& station, Rendezvous& group, std::vector<Flow> flows, const MessagePlan& plan)
-    : station_(station), group_(group), flows_(std::move(flows)), plan_(plan),
+    : station_(station),
+      group_(group),
+      flows_(std::move(flows)),
+      plan_(plan),
       source_(station.memory(layout_apart(plan.area()).size, Ordering::relaxed)) {
   const auto ranks = introduced(station_, group_);
   const EndpointPlan queues{.queue_pairs = plan_.queue_pairs, .sends = plan_.depth, .receives = 1};
@@ -47,23 +54,29 @@ Lanes::Lanes(Station& station, Rendezvous& group, std::vector<Flow> flows, const
   for (std::size_t i = 0; i < flows_.size(); ++i) {
     if (flows_[i].target == group_.rank()) {
       targets_.push_back(std::make_unique<RegisteredMemory>(station_.memory(plan_.area(), Ordering::relaxed)));
-      in_.push_back({.flow = i, .memory = targets_.back().get(), .endpoint = std::make_unique<VerbsEndpoint>(station_.adapter(), *targets_.back(), queues)});
+      in_.push_back({.flow = i,
+                     .memory = targets_.back().get(),
+                     .endpoint = std::make_unique<VerbsEndpoint>(station_.adapter(), *targets_.back(), queues)});
       mine[fmt::format("target {}", i)] = packed(in_.back().endpoint->address());
     }
     if (flows_[i].source == group_.rank()) {
       if (out_) throw std::logic_error("a rank is the source of two flows");
-      out_.emplace(End{.flow = i, .memory = &source_, .endpoint = std::make_unique<VerbsEndpoint>(station_.adapter(), source_, queues)});
+      out_.emplace(End{.flow = i,
+                       .memory = &source_,
+                       .endpoint = std::make_unique<VerbsEndpoint>(station_.adapter(), source_, queues)});
       mine[fmt::format("source {}", i)] = packed(out_->endpoint->address());
     }
   }
   std::vector<json> addresses;
   for (const auto& words : group_.all_gather(mine.dump())) addresses.push_back(json::parse(words));
   const auto address = [&](int rank, const char* role, std::size_t flow) {
-    return unpacked_address(addresses.at(static_cast<std::size_t>(rank)).at(fmt::format("{} {}", role, flow)).get<std::string>());
+    return unpacked_address(
+        addresses.at(static_cast<std::size_t>(rank)).at(fmt::format("{} {}", role, flow)).get<std::string>());
   };
   for (const End& end : in_) {
     const int source = flows_[end.flow].source;
-    end.endpoint->connect(address(source, "source", end.flow), station_.path_to(ranks.at(static_cast<std::size_t>(source))));
+    end.endpoint->connect(address(source, "source", end.flow),
+                          station_.path_to(ranks.at(static_cast<std::size_t>(source))));
   }
   if (out_) {
     const int target = flows_[out_->flow].target;
@@ -94,10 +107,14 @@ std::vector<FlowTaken> Lanes::phase(const std::vector<std::size_t>& active, cons
   const auto at_work = [&](const End& end) { return std::ranges::find(active, end.flow) != active.end(); };
   const std::size_t area = plan_.area();
   for (const End& end : in_) {
-    if (at_work(end)) end.memory->write(0, area, [&](std::span<std::byte> bytes) { poison_messages(bytes, plan_, stamp_of(end.flow)); });
+    if (at_work(end))
+      end.memory->write(0, area,
+                        [&](std::span<std::byte> bytes) { poison_messages(bytes, plan_, stamp_of(end.flow)); });
   }
   const bool writes = out_ && at_work(*out_);
-  if (writes) out_->memory->write(0, area, [&](std::span<std::byte> bytes) { fill_messages(bytes, plan_, stamp_of(out_->flow)); });
+  if (writes)
+    out_->memory->write(0, area,
+                        [&](std::span<std::byte> bytes) { fill_messages(bytes, plan_, stamp_of(out_->flow)); });
   group_.barrier();
   json mine = json::object();
   if (writes) {
@@ -113,15 +130,19 @@ std::vector<FlowTaken> Lanes::phase(const std::vector<std::size_t>& active, cons
   group_.barrier();  // what was written lies in its target's memory
   for (const End& end : in_) {
     if (!at_work(end)) continue;
-    const auto count = [&](std::span<const std::byte> bytes) { return count_mismatches(bytes, plan_, stamp_of(end.flow)); };
+    const auto count = [&](std::span<const std::byte> bytes) {
+      return count_mismatches(bytes, plan_, stamp_of(end.flow));
+    };
     mine[fmt::format("target {}", end.flow)] = end.memory->read(0, area, count);
   }
   std::vector<json> said;
   for (const auto& words : group_.all_gather(mine.dump())) said.push_back(json::parse(words));
   std::vector<FlowTaken> taken;
   for (const std::size_t i : active) {
-    const json &source = said[static_cast<std::size_t>(flows_[i].source)], &target = said[static_cast<std::size_t>(flows_[i].target)];
-    taken.push_back({.payload = windows_of(source.at(fmt::format("source {}", i)), sampling), .mismatches = target.at(fmt::format("target {}", i))});
+    const json &source = said[static_cast<std::size_t>(flows_[i].source)],
+               &target = said[static_cast<std::size_t>(flows_[i].target)];
+    taken.push_back({.payload = windows_of(source.at(fmt::format("source {}", i)), sampling),
+                     .mismatches = target.at(fmt::format("target {}", i))});
   }
   return taken;
 }

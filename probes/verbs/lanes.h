@@ -18,12 +18,13 @@ namespace assay {
 /// This rank's ends of all flows. All ranks do the same in the same order. A rank is the source of one flow at most.
 class Lanes {
  public:
-  /// Introduces the ranks, checks every flow of this rank as a pair, and connects. `station` and `group` must outlive it. Throws
-  /// std::runtime_error for two ranks on one machine unless the path is a loopback, and as Station::path_to() and VerbsEndpoint do.
+  /// Introduces the ranks, checks every flow of this rank as a pair, and connects. `station` and `group` must outlive
+  /// it. Throws std::runtime_error for two ranks on one machine unless the path is a loopback, and as
+  /// Station::path_to() and VerbsEndpoint do.
   Lanes(Station& station, Rendezvous& group, std::vector<Flow> flows, const MessagePlan& plan);
 
-  /// Lets the flows of these numbers work at the same time: none stops before all were sampled. Mismatches are in B. By number of flow; on
-  /// every rank the same. Throws when a flow stalls or this process was told to stop.
+  /// Lets the flows of these numbers work at the same time: none stops before all were sampled. Mismatches are in B. By
+  /// number of flow; on every rank the same. Throws when a flow stalls or this process was told to stop.
   std::vector<FlowTaken> phase(const std::vector<std::size_t>& active, const TrafficSampling& sampling);
 
   [[nodiscard]] const std::vector<Flow>& flows() const { return flows_; }
@@ -44,7 +45,8 @@ class Lanes {
     std::unique_ptr<VerbsEndpoint> endpoint;
   };
   [[nodiscard]] Stamp stamp_of(std::size_t flow) const { return {.seed = phase_ * flows_.size() + flow}; }
-  [[nodiscard]] std::vector<double> write_until_all_were_sampled(VerbsEndpoint& endpoint, const TrafficSampling& sampling);
+  [[nodiscard]] std::vector<double> write_until_all_were_sampled(VerbsEndpoint& endpoint,
+                                                                 const TrafficSampling& sampling);
 
   Station& station_;
   Rendezvous& group_;

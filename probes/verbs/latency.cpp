@@ -17,41 +17,85 @@ namespace assay {
 namespace {
 
 constexpr Parameter kOwnParameters[] = {
-    {.name = "sizes", .fallback = "2,8,4KiB,64KiB", .quick = "8", .meaning = "message sizes, separated by commas; first..last doubles; 2 B to 64 MiB"},
+    {.name = "sizes",
+     .fallback = "2,8,4KiB,64KiB",
+     .quick = "8",
+     .meaning = "message sizes, separated by commas; first..last doubles; 2 B to 64 MiB"},
     {.name = "messages", .unit = "1", .fallback = "10000", .quick = "1000", .meaning = "messages in one batch"},
-    {.name = "batches", .unit = "1", .fallback = "10", .meaning = "batches of each size; batches times messages at most 200,000"},
-    {.name = "warmup", .unit = "1", .fallback = "1000", .quick = "100", .meaning = "messages before the first batch, kept apart"},
+    {.name = "batches",
+     .unit = "1",
+     .fallback = "10",
+     .meaning = "batches of each size; batches times messages at most 200,000"},
+    {.name = "warmup",
+     .unit = "1",
+     .fallback = "1000",
+     .quick = "100",
+     .meaning = "messages before the first batch, kept apart"},
 };
 constexpr auto kParameters = join(kOperationParameter, kStationParameters, kPlaceParameters, kOwnParameters);
 // Two readings of the clock, some 50 ns together, in 1 us or more; half of that in half of a round trip.
 constexpr double kInstrument = 0.03;
 constexpr Metric kMetrics[] = {
-    {.name = "latency", .unit = "s", .better = Better::lower, .meaning = "every message: half of the round trip with write and send, the whole with read", .instrument = kInstrument},
-    {.name = "latency_p50", .unit = "s", .better = Better::lower, .meaning = "median of each batch", .instrument = kInstrument},
-    {.name = "latency_p99", .unit = "s", .better = Better::lower, .meaning = "99th percentile of each batch", .instrument = kInstrument},
-    {.name = "latency_p999", .unit = "s", .better = Better::lower, .meaning = "99.9th percentile of each batch", .instrument = kInstrument},
-    {.name = "latency_max", .unit = "s", .better = Better::lower, .meaning = "largest sample of each batch, none left out", .instrument = kInstrument},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "bytes, at both ends, that are not what was sent"},
+    {.name = "latency",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "every message: half of the round trip with write and send, the whole with read",
+     .instrument = kInstrument},
+    {.name = "latency_p50",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "median of each batch",
+     .instrument = kInstrument},
+    {.name = "latency_p99",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "99th percentile of each batch",
+     .instrument = kInstrument},
+    {.name = "latency_p999",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "99.9th percentile of each batch",
+     .instrument = kInstrument},
+    {.name = "latency_max",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "largest sample of each batch, none left out",
+     .instrument = kInstrument},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "bytes, at both ends, that are not what was sent"},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "inlined", .meaning = "largest message that is copied into the work request, B"},
 };
-constexpr auto kConditions = join(kPathConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
+constexpr auto kConditions =
+    join(kPathConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "verbs_latency",
     .scope = Scope::group,  // of two ranks; one rank alone is a loopback
     .measures = "Latency of one message between two RDMA ports by write, read or send, as every single sample.",
     .method =
-        "One reliable connection over libibverbs, one message in flight. Write and send: rank 0 sends, rank 1 answers with a message of the same "
-        "size, and a sample is half of the host's time from posting to the arrival of the answer; with write both look at the last byte in "
-        "memory, with send at the completion of the receive. Read: a sample is the time from posting to the completion, the whole round trip. "
-        "Small messages are inlined where the device does that. The last byte counts the messages, so that each is seen to arrive once and in "
-        "turn; the other bytes are compared at both ends after the last message, over a target that held other bytes before. In a GPU's memory, "
-        "where processors cannot look, nothing is counted or inlined, write is refused, and every byte is compared, the last one too; it is "
-        "filled and fetched back through the CUDA driver, and is reached as verbs_bandwidth reaches it. Samples come in "
+        "One reliable connection over libibverbs, one message in flight. Write and send: rank 0 sends, rank 1 answers "
+        "with a message of the same "
+        "size, and a sample is half of the host's time from posting to the arrival of the answer; with write both look "
+        "at the last byte in "
+        "memory, with send at the completion of the receive. Read: a sample is the time from posting to the "
+        "completion, the whole round trip. "
+        "Small messages are inlined where the device does that. The last byte counts the messages, so that each is "
+        "seen to arrive once and in "
+        "turn; the other bytes are compared at both ends after the last message, over a target that held other bytes "
+        "before. In a GPU's memory, "
+        "where processors cannot look, nothing is counted or inlined, write is refused, and every byte is compared, "
+        "the last one too; it is "
+        "filled and fetched back through the CUDA driver, and is reached as verbs_bandwidth reaches it. Samples come "
+        "in "
         "batches; percentiles (type 7) and the largest sample are those of each batch, and no sample is left out.",
-    .source = "linux-rdma/perftest 24.07 for the definitions; it leaves the two largest samples out and this probe does not.",
-    .needs = "RDMA adapters with active ports (InfiniBand, RoCE) on two nodes, rdma-core's libibverbs.so.1; for GPU memory NVIDIA's driver",
+    .source =
+        "linux-rdma/perftest 24.07 for the definitions; it leaves the two largest samples out and this probe does not.",
+    .needs =
+        "RDMA adapters with active ports (InfiniBand, RoCE) on two nodes, rdma-core's libibverbs.so.1; for GPU memory "
+        "NVIDIA's driver",
     .typical = {20},
     .deadline = {900},
     .parameters = kParameters,
@@ -68,21 +112,29 @@ struct Wanted {
 };
 
 Wanted wanted_of(const Parameters& given) {
-  const std::int64_t messages = given.count("messages"), batches = given.count("batches"), warmup = given.count("warmup");
+  const std::int64_t messages = given.count("messages"), batches = given.count("batches"),
+                     warmup = given.count("warmup");
   const auto sizes = parse_sizes(given.text("sizes"));
   if (messages < 1 || batches < 1 || messages > kMaxSamples || batches > kMaxSamples / messages) {
-    throw BadParameter(fmt::format("messages: {} in {} batches are not from 1 to {} samples", messages, batches, kMaxSamples));
+    throw BadParameter(
+        fmt::format("messages: {} in {} batches are not from 1 to {} samples", messages, batches, kMaxSamples));
   }
-  if (warmup < 1 || warmup > kMaxSamples) throw BadParameter(fmt::format("warmup: {} is not from 1 to {}", warmup, kMaxSamples));
+  if (warmup < 1 || warmup > kMaxSamples)
+    throw BadParameter(fmt::format("warmup: {} is not from 1 to {}", warmup, kMaxSamples));
   if (sizes.front().count < 2 || sizes.back() > kMaxMessage) {
-    throw BadParameter(fmt::format("sizes: {} and {} B are not all from 2 B to 64 MiB", sizes.front().count, sizes.back().count));
+    throw BadParameter(
+        fmt::format("sizes: {} and {} B are not all from 2 B to 64 MiB", sizes.front().count, sizes.back().count));
   }
   const VerbsOperation operation = verbs_operation(given.text("operation"));
   if (given.text("memory") == "gpu" && operation == VerbsOperation::write) {
-    throw BadParameter("memory: the processors cannot see a write arrive in a GPU's memory; hint: --operation send, or read");
+    throw BadParameter(
+        "memory: the processors cannot see a write arrive in a GPU's memory; hint: --operation send, or read");
   }
-  return {.operation = operation, .sizes = sizes, .messages = static_cast<std::size_t>(messages),
-          .batches = static_cast<std::size_t>(batches), .warmup = static_cast<std::size_t>(warmup)};
+  return {.operation = operation,
+          .sizes = sizes,
+          .messages = static_cast<std::size_t>(messages),
+          .batches = static_cast<std::size_t>(batches),
+          .warmup = static_cast<std::size_t>(warmup)};
 }
 
 /// The samples of one size on rank 0, batch by batch.
@@ -139,18 +191,23 @@ struct Played {
 Played play(Session& session, const RegisteredMemory& memory, const Wanted& wanted, Bytes size, std::uint64_t number) {
   const MessagePlan plan = plan_messages(size, 1, 2, {0});  // one slot
   const AreaLayout layout = layout_for(plan.area());
-  const Stamp mine{.seed = number * 2 + static_cast<std::uint64_t>(session.rank())}, other{.seed = number * 2 + static_cast<std::uint64_t>(1 - session.rank())};
+  const Stamp mine{.seed = number * 2 + static_cast<std::uint64_t>(session.rank())},
+      other{.seed = number * 2 + static_cast<std::uint64_t>(1 - session.rank())};
   const bool reads = wanted.operation == VerbsOperation::read, visible = !memory.bytes().empty();
   memory.write(layout.source, plan.area(), [&](std::span<std::byte> area) { fill_messages(area, plan, mine); });
   memory.write(layout.target, plan.area(), [&](std::span<std::byte> area) { poison_messages(area, plan, other); });
   // To inline is to have the processor copy the message, which it cannot from a GPU's memory.
   VerbsEndpoint endpoint(session.adapter(), memory,
-                         {.queue_pairs = 1, .sends = PingPong::kSends, .receives = PingPong::kReceives, .inlined = visible ? kInlined : 0});
+                         {.queue_pairs = 1,
+                          .sends = PingPong::kSends,
+                          .receives = PingPong::kReceives,
+                          .inlined = visible ? kInlined : 0});
   PingPong game(endpoint, memory, layout, size, wanted.operation, session.stall_limit());
   session.connect(endpoint);
   Played played{.timed = exchange(game, wanted, session.rank() == 0), .mismatches = 0, .inlined = endpoint.inlined()};
   session.barrier();
-  // The counting byte at the end was looked at with every message; the pattern of a message that is one byte shorter is the same.
+  // The counting byte at the end was looked at with every message; the pattern of a message that is one byte shorter is
+  // the same.
   MessagePlan compared = plan;
   if (!reads && visible) compared.size.count -= 1;
   const auto count = [&](std::span<const std::byte> area) { return count_mismatches(area, compared, other); };
@@ -181,8 +238,11 @@ void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group,
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   const Wanted wanted = wanted_of(given);
-  // With read rank 1 waits in an exchange while rank 0 times everything; the probe's own deadline ends what takes longer.
-  run_pair(given, placement, record, [&](Rendezvous& group, Recorder* mine) { take_part(given, wanted, group, mine); }, kSpec.deadline);
+  // With read rank 1 waits in an exchange while rank 0 times everything; the probe's own deadline ends what takes
+  // longer.
+  run_pair(
+      given, placement, record, [&](Rendezvous& group, Recorder* mine) { take_part(given, wanted, group, mine); },
+      kSpec.deadline);
 }
 
 }  // namespace

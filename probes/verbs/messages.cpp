@@ -8,10 +8,12 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kCacheLine = 64;       // no two small messages share one
-constexpr std::uint64_t kBatch = 256 << 10;  // B posted with one call: fewer doorbells and completions, and 5 us on a port of 400 Gb/s
+constexpr std::size_t kCacheLine = 64;  // no two small messages share one
+constexpr std::uint64_t kBatch =
+    256 << 10;  // B posted with one call: fewer doorbells and completions, and 5 us on a port of 400 Gb/s
 
-/// Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators": the finaliser of SplitMix64, a bijection.
+/// Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators": the finaliser of SplitMix64, a
+/// bijection.
 constexpr std::uint64_t mix(std::uint64_t value) {
   value += 0x9e3779b97f4a7c15;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
@@ -45,11 +47,13 @@ VerbsOperation verbs_operation(std::string_view name) {
 }
 
 MessagePlan plan_messages(Bytes size, std::int64_t queue_pairs, std::int64_t depth, Bytes memory) {
-  MessagePlan plan{.size = size, .queue_pairs = static_cast<std::uint32_t>(queue_pairs), .depth = static_cast<std::uint32_t>(depth)};
+  MessagePlan plan{
+      .size = size, .queue_pairs = static_cast<std::uint32_t>(queue_pairs), .depth = static_cast<std::uint32_t>(depth)};
   plan.stride = (size.count + kCacheLine - 1) / kCacheLine * kCacheLine;
   const std::uint64_t fitting = memory.count / (plan.stride * plan.queue_pairs);
   plan.slots = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fitting, 1, plan.depth));
-  plan.batch = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kBatch / size.count, 1, std::max(1U, plan.depth / 4)));
+  plan.batch =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kBatch / size.count, 1, std::max(1U, plan.depth / 4)));
   return plan;
 }
 

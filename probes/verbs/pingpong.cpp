@@ -15,7 +15,8 @@ namespace assay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::uint32_t kLooksPerClock = 4096;  // looks at memory or queue between two looks at the clock: some tens of microseconds
+constexpr std::uint32_t kLooksPerClock =
+    4096;  // looks at memory or queue between two looks at the clock: some tens of microseconds
 
 /// The byte that the adapter writes. A plain load could be kept in a register.
 std::uint8_t look_at(std::byte* place) {
@@ -45,11 +46,13 @@ class Patience {
 
 }  // namespace
 
-PingPong::PingPong(VerbsEndpoint& endpoint, const RegisteredMemory& memory, const AreaLayout& layout, Bytes size, VerbsOperation operation, Seconds stall)
+PingPong::PingPong(VerbsEndpoint& endpoint, const RegisteredMemory& memory, const AreaLayout& layout, Bytes size,
+                   VerbsOperation operation, Seconds stall)
     : endpoint_(endpoint), operation_(operation), stall_(stall) {
   const bool reads = operation == VerbsOperation::read;
   const auto bytes = static_cast<std::uint32_t>(size.count);
-  message_ = {.here = reads ? layout.target : layout.source, .there = reads ? layout.source : layout.target, .size = bytes};
+  message_ = {
+      .here = reads ? layout.target : layout.source, .there = reads ? layout.source : layout.target, .size = bytes};
   room_ = {.here = layout.target, .there = 0, .size = bytes};
   if (!memory.bytes().empty()) {
     source_last_ = memory.bytes().data() + layout.source + size.count - 1;
@@ -68,8 +71,10 @@ void PingPong::throw_message() {
 }
 
 void PingPong::await_message() {
-  if (operation_ == VerbsOperation::write) await_memory();
-  else await_receive();
+  if (operation_ == VerbsOperation::write)
+    await_memory();
+  else
+    await_receive();
 }
 
 void PingPong::await_memory() {
@@ -88,7 +93,8 @@ void PingPong::await_receive() {
     if (patience.look()) reclaim();
   }
   const auto awaited = static_cast<std::uint8_t>(caught_ + 1);
-  if (target_last_ != nullptr && look_at(target_last_) != awaited) throw std::runtime_error("a message arrived out of turn");
+  if (target_last_ != nullptr && look_at(target_last_) != awaited)
+    throw std::runtime_error("a message arrived out of turn");
   caught_ = awaited;
   endpoint_.post_receives(0, {&room_, 1});
 }
@@ -131,7 +137,10 @@ void PingPong::follow(std::size_t count) {
 }
 
 LatencySummary summary_of(const std::vector<double>& samples) {
-  return {.p50 = percentile(samples, 0.5), .p99 = percentile(samples, 0.99), .p999 = percentile(samples, 0.999), .largest = std::ranges::max(samples)};
+  return {.p50 = percentile(samples, 0.5),
+          .p99 = percentile(samples, 0.99),
+          .p999 = percentile(samples, 0.999),
+          .largest = std::ranges::max(samples)};
 }
 
 }  // namespace assay

@@ -13,20 +13,21 @@
 
 namespace assay {
 
-/// Two ranks that throw one message to and fro. The last byte of a message counts the throws, so that a rank sees each one
-/// arrive and no old one is taken for a new one. In memory that the processors cannot see nothing is counted: read and send alone
-/// are played there, and each completion, in the order that a reliable connection keeps, is one message.
+/// Two ranks that throw one message to and fro. The last byte of a message counts the throws, so that a rank sees each
+/// one arrive and no old one is taken for a new one. In memory that the processors cannot see nothing is counted: read
+/// and send alone are played there, and each completion, in the order that a reliable connection keeps, is one message.
 class PingPong {
  public:
   /// How large the queues must be.
   static constexpr std::uint32_t kSends = 64, kReceives = 64;
 
-  /// Messages of `size` (2 B at least) over the first queue pair of `endpoint`, which outlives this. Made before the endpoint is
-  /// connected: it clears the counting byte of the target and with send posts the first receives.
-  PingPong(VerbsEndpoint& endpoint, const RegisteredMemory& memory, const AreaLayout& layout, Bytes size, VerbsOperation operation, Seconds stall);
+  /// Messages of `size` (2 B at least) over the first queue pair of `endpoint`, which outlives this. Made before the
+  /// endpoint is connected: it clears the counting byte of the target and with send posts the first receives.
+  PingPong(VerbsEndpoint& endpoint, const RegisteredMemory& memory, const AreaLayout& layout, Bytes size,
+           VerbsOperation operation, Seconds stall);
 
-  /// Rank 0: throws `count` times and catches what comes back; seconds from each post to the arrival of the answer, or with
-  /// read to the completion. Throws std::runtime_error when nothing comes for the stall limit.
+  /// Rank 0: throws `count` times and catches what comes back; seconds from each post to the arrival of the answer, or
+  /// with read to the completion. Throws std::runtime_error when nothing comes for the stall limit.
   std::vector<double> lead(std::size_t count);
   /// Rank 1: answers `count` times; with read there is nothing to do.
   void follow(std::size_t count);
@@ -41,8 +42,8 @@ class PingPong {
   VerbsEndpoint& endpoint_;
   std::byte* source_last_ = nullptr;  ///< last byte of the message to throw; null where it cannot be seen
   std::byte* target_last_ = nullptr;  ///< last byte of the message to catch; the same
-  Transfer message_;        ///< as it is posted
-  Transfer room_;           ///< as it is received
+  Transfer message_;                  ///< as it is posted
+  Transfer room_;                     ///< as it is received
   VerbsOperation operation_;
   Seconds stall_;
   std::array<Completed, kSends> taken_;

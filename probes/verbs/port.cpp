@@ -20,9 +20,14 @@ constexpr Parameter kParameters[] = {
 constexpr Metric kMetrics[] = {
     {.name = "ports_total", .unit = "1", .meaning = "RDMA ports"},
     {.name = "ports_active", .unit = "1", .meaning = "RDMA ports that are active"},
-    {.name = "port_rate", .unit = "B/s", .meaning = "signalling rate of one direction of an active port, where it tells"},
+    {.name = "port_rate",
+     .unit = "B/s",
+     .meaning = "signalling rate of one direction of an active port, where it tells"},
     {.name = "port_width", .unit = "1", .meaning = "lanes of an active port, where it tells"},
-    {.name = "counter", .unit = "1", .better = Better::neither, .meaning = "a counter of a port since it was reset, where it has any"},
+    {.name = "counter",
+     .unit = "1",
+     .better = Better::neither,
+     .meaning = "a counter of a port since it was reset, where it has any"},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "port_state", .meaning = "state of a port, where it tells"},
@@ -41,9 +46,12 @@ constexpr ConditionSpec kConditions[] = {
 constexpr ProbeSpec kSpec{
     .name = "verbs_port",
     .measures = "Link state, rate, addresses and error counters of every RDMA port of a node.",
-    .method = "Everything is read from /sys/class/infiniband; driver counters of a port's network interface are asked by ETHTOOL_GSTATS. A "
-              "counter that a port does not have is not recorded. Counters count since the device was reset: what a measurement added is "
-              "recorded by the probe that measures.",
+    .method =
+        "Everything is read from /sys/class/infiniband; driver counters of a port's network interface are asked by "
+        "ETHTOOL_GSTATS. A "
+        "counter that a port does not have is not recorded. Counters count since the device was reset: what a "
+        "measurement added is "
+        "recorded by the probe that measures.",
     .source = "Linux, Documentation/ABI/stable/sysfs-class-infiniband and drivers' own lists of counters.",
     .needs = "an RDMA adapter with its driver",
     .typical = {1},
@@ -60,7 +68,8 @@ void record_port(Recorder& record, const MachineTree& tree, const PortFacts& por
   const Subject subject{.kind = "nic", .id = port.name()};
   if (port.active() && port.rate) record.measurement("port_rate", port.rate->count, subject);
   if (port.active() && port.width) record.measurement("port_width", *port.width, subject);
-  for (const auto& [name, value] : read_counters(tree, port)) record.measurement("counter", static_cast<double>(value), subject, {{"counter", name}});
+  for (const auto& [name, value] : read_counters(tree, port))
+    record.measurement("counter", static_cast<double>(value), subject, {{"counter", name}});
   record_words(record, subject, "port_state", port.state);
   record_words(record, subject, "physical_state", port.physical_state);
   record_words(record, subject, "link_layer", port.link_layer);
@@ -73,7 +82,8 @@ void record_port(Recorder& record, const MachineTree& tree, const PortFacts& por
   if (port.numa_node) record.condition("numa_node", std::int64_t{*port.numa_node}, subject);
   if (port.lid) record.condition("lid", std::int64_t{*port.lid}, subject);
   std::vector<std::string> gids;
-  for (const auto& gid : port.gids) gids.push_back(fmt::format("{} {} {}", gid.index, gid.type.empty() ? "GID" : gid.type, gid_words(gid.value)));
+  for (const auto& gid : port.gids)
+    gids.push_back(fmt::format("{} {} {}", gid.index, gid.type.empty() ? "GID" : gid.type, gid_words(gid.value)));
   record_words(record, subject, "gids", fmt::format("{}", fmt::join(gids, ", ")));
 }
 

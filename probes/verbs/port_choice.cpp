@@ -25,7 +25,8 @@ std::optional<int> node_of(std::string_view wanted) {
   constexpr std::string_view kPrefix = "numa:";
   if (!wanted.starts_with(kPrefix)) return std::nullopt;
   const auto node = whole(wanted.substr(kPrefix.size()));
-  if (!node || *node < 0) throw BadParameter(fmt::format("device: '{}' is not numa: and the number of a NUMA node", wanted));
+  if (!node || *node < 0)
+    throw BadParameter(fmt::format("device: '{}' is not numa: and the number of a NUMA node", wanted));
   return node;
 }
 
@@ -40,7 +41,8 @@ std::string listed(const std::vector<PortFacts>& ports) {
 
 std::string table(const PortFacts& port) {
   std::vector<std::string> words;
-  for (const auto& gid : port.gids) words.push_back(fmt::format("{} {} {}", gid.index, gid.type.empty() ? "GID" : gid.type, gid_words(gid.value)));
+  for (const auto& gid : port.gids)
+    words.push_back(fmt::format("{} {} {}", gid.index, gid.type.empty() ? "GID" : gid.type, gid_words(gid.value)));
   return words.empty() ? "no entry" : fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -57,9 +59,12 @@ std::vector<PortFacts> candidate_ports(const std::vector<PortFacts>& ports, std:
   if (ports.empty()) throw Skip("no RDMA device under /sys/class/infiniband: no adapter, or its driver is not loaded");
   const auto node = node_of(wanted);
   if (wanted != "auto" && !node) {
-    const auto named = std::ranges::find_if(ports, [&](const PortFacts& port) { return port.name() == wanted || port.device == wanted; });
-    if (named == ports.end()) throw std::runtime_error(fmt::format("device: '{}' is not here; there is {}", wanted, listed(ports)));
-    if (!named->active()) throw std::runtime_error(fmt::format("device: {} is not active; there is {}", named->name(), listed(ports)));
+    const auto named = std::ranges::find_if(
+        ports, [&](const PortFacts& port) { return port.name() == wanted || port.device == wanted; });
+    if (named == ports.end())
+      throw std::runtime_error(fmt::format("device: '{}' is not here; there is {}", wanted, listed(ports)));
+    if (!named->active())
+      throw std::runtime_error(fmt::format("device: {} is not active; there is {}", named->name(), listed(ports)));
     return {*named};
   }
   const auto rate = [](const PortFacts& of) { return of.rate ? of.rate->count : 0; };
@@ -69,7 +74,9 @@ std::vector<PortFacts> candidate_ports(const std::vector<PortFacts>& ports, std:
     if (!fastest.empty() && rate(port) > rate(fastest.front())) fastest.clear();
     if (fastest.empty() || rate(port) == rate(fastest.front())) fastest.push_back(port);
   }
-  if (fastest.empty() && node) throw std::runtime_error(fmt::format("device: no port of NUMA node {} is active; there is {}", *node, listed(ports)));
+  if (fastest.empty() && node)
+    throw std::runtime_error(
+        fmt::format("device: no port of NUMA node {} is active; there is {}", *node, listed(ports)));
   if (fastest.empty()) throw Skip(fmt::format("no RDMA port is active; there is {}", listed(ports)));
   return fastest;
 }
@@ -80,9 +87,12 @@ const Gid& choose_gid(const PortFacts& port, std::string_view wanted) {
     if (!index) throw BadParameter(fmt::format("gid_index: '{}' is neither a number nor auto", wanted));
     const auto found = std::ranges::find(port.gids, *index, &Gid::index);
     if (found != port.gids.end()) return *found;
-    throw std::runtime_error(fmt::format("gid_index: {} of {} holds no GID; its table: {}", *index, port.name(), table(port)));
+    throw std::runtime_error(
+        fmt::format("gid_index: {} of {} holds no GID; its table: {}", *index, port.name(), table(port)));
   }
-  if (port.gids.empty()) throw std::runtime_error(fmt::format("{} has an empty GID table: its network interface has no address or is down", port.name()));
+  if (port.gids.empty())
+    throw std::runtime_error(
+        fmt::format("{} has an empty GID table: its network interface has no address or is down", port.name()));
   if (port.link_layer != "Ethernet") return port.gids.front();
   return *std::ranges::max_element(port.gids, {}, rank_of);
 }
@@ -92,7 +102,8 @@ int choose_mtu(int mine, int other, std::string_view wanted) {
   if (wanted == "auto") return both;
   const auto asked = whole(wanted);
   if (!asked || *asked > both) {
-    throw std::runtime_error(fmt::format("mtu: {} B is more than the ports have, {} and {} B; raise the MTU of their interfaces", wanted, mine, other));
+    throw std::runtime_error(fmt::format(
+        "mtu: {} B is more than the ports have, {} and {} B; raise the MTU of their interfaces", wanted, mine, other));
   }
   return *asked;
 }

@@ -11,19 +11,19 @@
 
 namespace assay {
 
-/// The ports that `wanted` names, by name and never none: "auto": the fastest active ones; "numa:1": the fastest active ones on
-/// that NUMA node; a device ("mlx5_0": its first port) or a port ("mlx5_0/2"): that one. Throws Skip when there is no port at
-/// all, or with "auto" none is active; std::runtime_error with what there is when the named one is not there or not active, or no
-/// port of the NUMA node is.
+/// The ports that `wanted` names, by name and never none: "auto": the fastest active ones; "numa:1": the fastest active
+/// ones on that NUMA node; a device ("mlx5_0": its first port) or a port ("mlx5_0/2"): that one. Throws Skip when there
+/// is no port at all, or with "auto" none is active; std::runtime_error with what there is when the named one is not
+/// there or not active, or no port of the NUMA node is.
 std::vector<PortFacts> candidate_ports(const std::vector<PortFacts>& ports, std::string_view wanted);
 
-/// The GID that `wanted` names: an index, or "auto": on Ethernet RoCE v2 with an IPv4 address, then RoCE v2 with another address
-/// that is not link-local, then any RoCE v2, then RoCE v1; on InfiniBand the first. Throws BadParameter for text that is
-/// neither, std::runtime_error with the table when there is no such entry.
+/// The GID that `wanted` names: an index, or "auto": on Ethernet RoCE v2 with an IPv4 address, then RoCE v2 with
+/// another address that is not link-local, then any RoCE v2, then RoCE v1; on InfiniBand the first. Throws BadParameter
+/// for text that is neither, std::runtime_error with the table when there is no such entry.
 const Gid& choose_gid(const PortFacts& port, std::string_view wanted);
 
-/// The path MTU for two ports whose active MTUs are `mine` and `other`, B: the smaller one, or `wanted` ("auto" or B). Throws
-/// std::runtime_error when more is wanted than both have.
+/// The path MTU for two ports whose active MTUs are `mine` and `other`, B: the smaller one, or `wanted` ("auto" or B).
+/// Throws std::runtime_error when more is wanted than both have.
 int choose_mtu(int mine, int other, std::string_view wanted);
 
 /// The largest payload rate of `rate` when messages travel in packets of `mtu` bytes with `headers` bytes each.
@@ -32,8 +32,8 @@ constexpr BytesPerSecond payload_limit(BytesPerSecond rate, int mtu, int headers
 }
 static_assert(payload_limit({1000}, 900, 100).count == 900);
 
-/// RoCE v2 over IPv4: Ethernet 14 + FCS 4 + preamble and gap 20, IPv4 20, UDP 8, BTH 12, ICRC 4 (InfiniBand Architecture
-/// Specification, Annex A17). RETH comes once a message and is left out, so the limit is an upper bound.
+/// RoCE v2 over IPv4: Ethernet 14 + FCS 4 + preamble and gap 20, IPv4 20, UDP 8, BTH 12, ICRC 4 (InfiniBand
+/// Architecture Specification, Annex A17). RETH comes once a message and is left out, so the limit is an upper bound.
 inline constexpr int kRoceHeaders = 14 + 4 + 20 + 20 + 8 + 12 + 4;
 /// InfiniBand within a subnet: LRH 8, BTH 12, ICRC 4, VCRC 2.
 inline constexpr int kInfinibandHeaders = 8 + 12 + 4 + 2;

@@ -39,7 +39,9 @@ std::vector<Gid> read_gids(const MachineTree& tree, const std::string& port) {
     const auto value = tree.text(port + "/gids/" + name);
     if (!index || *index < 0 || *index >= kMaxGids || !value || is_empty_gid(*value)) continue;
     // The kernel refuses the attributes of an entry without an address; the entry itself reads as zeros.
-    gids.push_back({.index = *index, .value = *value, .type = tree.text(port + "/gid_attrs/types/" + name).value_or(""),
+    gids.push_back({.index = *index,
+                    .value = *value,
+                    .type = tree.text(port + "/gid_attrs/types/" + name).value_or(""),
                     .interface = tree.text(port + "/gid_attrs/ndevs/" + name).value_or("")});
   }
   std::ranges::sort(gids, {}, &Gid::index);
@@ -63,7 +65,8 @@ PortFacts read_port(const MachineTree& tree, const std::string& device, int numb
                   .node_guid = tree.text(directory + "/node_guid").value_or(""),
                   .pci_address = tree.pci_address(directory + "/device").value_or(""),
                   .gids = read_gids(tree, port)};
-  if (const auto node = tree.number(directory + "/device/numa_node"); node && *node >= 0) facts.numa_node = static_cast<int>(*node);
+  if (const auto node = tree.number(directory + "/device/numa_node"); node && *node >= 0)
+    facts.numa_node = static_cast<int>(*node);
   if (const auto lid = tree.text(port + "/lid"); lid && lid->starts_with("0x")) {
     if (const auto value = whole(lid->substr(2), 16); value && *value != 0) facts.lid = value;
   }

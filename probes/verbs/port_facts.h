@@ -22,11 +22,11 @@ struct Gid {
 
 /// One port; what it does not tell is absent or empty.
 struct PortFacts {
-  std::string device;  ///< "mlx5_0", "rxe0"
-  int port = 1;        ///< counted from 1
-  std::string state;           ///< "ACTIVE", "DOWN", "INIT", "ARMED"
-  std::string physical_state;  ///< "LinkUp", "Disabled", "Polling"
-  std::string link_layer;      ///< "Ethernet", "InfiniBand"
+  std::string device;                       ///< "mlx5_0", "rxe0"
+  int port = 1;                             ///< counted from 1
+  std::string state;                        ///< "ACTIVE", "DOWN", "INIT", "ARMED"
+  std::string physical_state;               ///< "LinkUp", "Disabled", "Polling"
+  std::string link_layer;                   ///< "Ethernet", "InfiniBand"
   std::optional<BytesPerSecond> rate = {};  ///< signalling rate of one direction as the port tells it
   std::optional<int> width = {};            ///< lanes
   std::string speed;                        ///< of a lane: "NDR", "EDR"
@@ -52,8 +52,8 @@ struct RateWords {
 };
 RateWords parse_rate(std::string_view text);
 
-/// A GID as people write addresses: "10.9.0.1" for one that holds an IPv4 address, else IPv6 as RFC 5952 has it. `value` as
-/// sysfs writes it; returned unchanged when it is none.
+/// A GID as people write addresses: "10.9.0.1" for one that holds an IPv4 address, else IPv6 as RFC 5952 has it.
+/// `value` as sysfs writes it; returned unchanged when it is none.
 std::string gid_words(const std::string& value);
 
 /// Whether a GID holds an IPv4 address (::ffff:a.b.c.d).

@@ -27,20 +27,28 @@ std::string fresh_token() {
 }  // namespace
 
 Session::Session(const Parameters& given, Rendezvous& group)
-    : group_(group), station_(given, group.rank()), other_(unpacked_introduction(swap(packed(station_.introduction())))), path_(station_.path_to(other_)) {}
+    : group_(group),
+      station_(given, group.rank()),
+      other_(unpacked_introduction(swap(packed(station_.introduction())))),
+      path_(station_.path_to(other_)) {}
 
-std::string Session::swap(std::string_view mine) { return group_.all_gather(mine).at(static_cast<std::size_t>(1 - group_.rank())); }
+std::string Session::swap(std::string_view mine) {
+  return group_.all_gather(mine).at(static_cast<std::size_t>(1 - group_.rank()));
+}
 
 Subject Session::subject() const {
   return group_.rank() == 0 ? subject_of(station_.introduction(), other_) : subject_of(other_, station_.introduction());
 }
 
-std::optional<BytesPerSecond> Session::payload_limit() const { return payload_limit_between(station_.introduction(), other_, path_.mtu); }
+std::optional<BytesPerSecond> Session::payload_limit() const {
+  return payload_limit_between(station_.introduction(), other_, path_.mtu);
+}
 
 void Session::connect(VerbsEndpoint& endpoint) {
   const EndpointAddress mine = endpoint.address();
   const EndpointAddress other = unpacked_address(swap(packed(mine)));
-  if (pairs_text_.empty()) pairs_text_ = fmt::format("{} > {}", fmt::join(mine.queue_pairs, ","), fmt::join(other.queue_pairs, ","));
+  if (pairs_text_.empty())
+    pairs_text_ = fmt::format("{} > {}", fmt::join(mine.queue_pairs, ","), fmt::join(other.queue_pairs, ","));
   endpoint.connect(other, path_);
   barrier();  // a message must not arrive at a queue pair that is not connected
 }
@@ -55,7 +63,8 @@ void Session::record_conditions(Recorder& record, const RegisteredMemory& memory
   station_.record(record, memory);
 }
 
-void run_loopback(int ranks, Recorder& record, const std::function<void(Rendezvous&, Recorder*)>& part, const RendezvousLimits& limits) {
+void run_loopback(int ranks, Recorder& record, const std::function<void(Rendezvous&, Recorder*)>& part,
+                  const RendezvousLimits& limits) {
   RendezvousListener listener({.host = "127.0.0.1", .port = 0});
   const Endpoint at{.host = "127.0.0.1", .port = listener.port()};
   const std::string token = fresh_token();
@@ -81,7 +90,8 @@ void run_loopback(int ranks, Recorder& record, const std::function<void(Rendezvo
   {
     std::vector<std::jthread> others;
     for (int rank = 1; rank < ranks; ++rank) {
-      others.emplace_back([&, rank] { play([&] { return Rendezvous::dial(at, rank, ranks, token, limits); }, nullptr); });
+      others.emplace_back(
+          [&, rank] { play([&] { return Rendezvous::dial(at, rank, ranks, token, limits); }, nullptr); });
     }
     play([&] { return std::move(listener).gather(ranks, token, limits); }, &record);
   }
@@ -97,7 +107,8 @@ void run_pair(const Parameters& given, const Placement& placement, Recorder& rec
               const std::function<void(Rendezvous&, Recorder*)>& part, Seconds exchange) {
   check_place(given);
   const RendezvousLimits limits{.exchange = exchange};
-  if (placement.world > 2) throw std::runtime_error(fmt::format("{} ranks: a pair has two; hint: scope pair", placement.world));
+  if (placement.world > 2)
+    throw std::runtime_error(fmt::format("{} ranks: a pair has two; hint: scope pair", placement.world));
   if (placement.world == 1 && given.text("path") == "loopback") return run_loopback(2, record, part, limits);
   if (placement.world == 1) skip_alone(given);
   work_together(placement, limits, [&](Rendezvous& group) { part(group, &record); });

@@ -14,7 +14,10 @@ namespace assay {
 
 /// The parameter of the probes of one pair.
 inline constexpr Parameter kOperationParameter[] = {
-    {.name = "operation", .fallback = "write", .meaning = "RDMA write, RDMA read, or send and receive", .choices = kVerbsOperations},
+    {.name = "operation",
+     .fallback = "write",
+     .meaning = "RDMA write, RDMA read, or send and receive",
+     .choices = kVerbsOperations},
 };
 
 /// The conditions that a session records, besides those of its station.
@@ -22,7 +25,9 @@ inline constexpr ConditionSpec kPathConditions[] = {
     {.name = "local", .meaning = "this rank's host, port and address"},
     {.name = "peer", .meaning = "the other rank's host, port and address"},
     {.name = "queue_pairs", .meaning = "numbers of this rank's and the other's queue pairs as first connected"},
-    {.name = "payload_limit", .meaning = "largest payload rate in B/s that the slower port's rate, MTU and headers leave, where both ports tell their rate"},
+    {.name = "payload_limit",
+     .meaning = "largest payload rate in B/s that the slower port's rate, MTU and headers leave, where both ports tell "
+                "their rate"},
     {.name = "mtu", .meaning = "path MTU in B"},
     {.name = "reads_outstanding", .meaning = "RDMA reads in flight on one queue pair at most"},
 };
@@ -34,7 +39,9 @@ class Session {
   Session(const Parameters& given, Rendezvous& group);
 
   [[nodiscard]] Adapter& adapter() { return station_.adapter(); }
-  [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering) const { return station_.memory(size, ordering); }
+  [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering) const {
+    return station_.memory(size, ordering);
+  }
   [[nodiscard]] int rank() const { return group_.rank(); }
   [[nodiscard]] Seconds stall_limit() const { return station_.stall_limit(); }
   /// What is measured: a pair, or one port.
@@ -60,16 +67,19 @@ class Session {
   std::string pairs_text_;
 };
 
-/// Runs `part` as each of `ranks` ranks in this process, which meet on the machine's loopback interface; rank 0 records, the others get
-/// null. For one port that talks to itself. Throws what the first rank that failed threw.
-void run_loopback(int ranks, Recorder& record, const std::function<void(Rendezvous&, Recorder*)>& part, const RendezvousLimits& limits);
+/// Runs `part` as each of `ranks` ranks in this process, which meet on the machine's loopback interface; rank 0
+/// records, the others get null. For one port that talks to itself. Throws what the first rank that failed threw.
+void run_loopback(int ranks, Recorder& record, const std::function<void(Rendezvous&, Recorder*)>& part,
+                  const RendezvousLimits& limits);
 
-/// Runs `part` as one rank of the pair of `placement`; a loopback alone has both ranks in this process, of which rank 0 records.
-/// A rank that throws tells the other why. Throws Skip for a fabric with one rank, BadParameter for parameters out of range.
+/// Runs `part` as one rank of the pair of `placement`; a loopback alone has both ranks in this process, of which rank 0
+/// records. A rank that throws tells the other why. Throws Skip for a fabric with one rank, BadParameter for parameters
+/// out of range.
 void run_pair(const Parameters& given, const Placement& placement, Recorder& record,
               const std::function<void(Rendezvous&, Recorder*)>& part, Seconds exchange);
 
-/// Throws Skip because a fabric needs a second rank, or because this node has no port at all, which is the better reason.
+/// Throws Skip because a fabric needs a second rank, or because this node has no port at all, which is the better
+/// reason.
 [[noreturn]] void skip_alone(const Parameters& given);
 
 }  // namespace assay

@@ -31,7 +31,9 @@ std::int64_t in_range(const Parameters& given, std::string_view name, std::int64
 std::uint8_t ack_timeout_in(const Parameters& given) {
   const Seconds wanted = given.seconds("ack_timeout");
   const auto code = ack_timeout_code(wanted);
-  if (!code) throw BadParameter(fmt::format("ack_timeout: {:g} s is more than the {:g} s that a queue pair waits at most", wanted.count, kLongestAckTimeout.count));
+  if (!code)
+    throw BadParameter(fmt::format("ack_timeout: {:g} s is more than the {:g} s that a queue pair waits at most",
+                                   wanted.count, kLongestAckTimeout.count));
   return *code;
 }
 
@@ -48,7 +50,10 @@ void record_words(Recorder& record, std::string_view name, const std::string& va
 }  // namespace
 
 Station::Station(const Parameters& given, int rank)
-    : path_(given.text("path")), loopback_(path_ == "loopback"), stall_limit_(given.seconds("stall_limit")), root_(given.text("root")),
+    : path_(given.text("path")),
+      loopback_(path_ == "loopback"),
+      stall_limit_(given.seconds("stall_limit")),
+      root_(given.text("root")),
       wish_{.mtu = given.text("mtu"),
             .traffic_class = static_cast<int>(in_range(given, "traffic_class", kMaxTrafficClass)),
             .service_level = static_cast<int>(in_range(given, "service_level", kMaxServiceLevel)),
@@ -110,8 +115,10 @@ void Station::record(Recorder& record, const RegisteredMemory& memory) {
   for (const auto& now : read_ports(tree)) {
     if (now.name() != introduction_.port) continue;
     record_words(record, "port_state", now.state);
-    record.condition("port_unchanged", now.state == port().state && now.speed == port().speed && now.width == port().width &&
-                                           now.rate.has_value() == port().rate.has_value() && (!now.rate || now.rate->count == port().rate->count));
+    record.condition("port_unchanged", now.state == port().state && now.speed == port().speed &&
+                                           now.width == port().width &&
+                                           now.rate.has_value() == port().rate.has_value() &&
+                                           (!now.rate || now.rate->count == port().rate->count));
   }
 }
 

@@ -1,4 +1,5 @@
-// station: one rank on its own port: chosen, opened, its processors bound, its counters read; and what is recorded of that.
+// station: one rank on its own port: chosen, opened, its processors bound, its counters read; and what is recorded of
+// that.
 #pragma once
 
 #include <memory>
@@ -19,17 +20,37 @@ namespace assay {
 inline constexpr Parameter kStationParameters[] = {
     {.name = "path",
      .fallback = "fabric",
-     .meaning = "fabric: from one machine to another; loopback: one port of this machine, which is no test of cables and switches",
+     .meaning = "fabric: from one machine to another; loopback: one port of this machine, which is no test of cables "
+                "and switches",
      .choices = "fabric loopback"},
     {.name = "device",
      .fallback = "auto",
-     .meaning = "RDMA device (mlx5_0) or port (mlx5_0/2); auto: the fastest active port, numa:1: that of a NUMA node; with memory gpu the nearest of equals"},
-    {.name = "gid_index", .fallback = "auto", .meaning = "entry of the GID table; auto: RoCE v2 over IPv4 before others"},
-    {.name = "mtu", .fallback = "auto", .meaning = "path MTU in B; auto: the smaller of both ports' active MTUs", .choices = "auto 256 512 1024 2048 4096"},
-    {.name = "traffic_class", .unit = "1", .fallback = "0", .meaning = "of the global route header, 0 to 255; its upper six bits are the DSCP of RoCE v2"},
-    {.name = "service_level", .unit = "1", .fallback = "0", .meaning = "InfiniBand service level, or Ethernet priority, 0 to 15"},
-    {.name = "ack_timeout", .unit = "s", .fallback = "67ms", .meaning = "time until a message that was not acknowledged is sent again, rounded up to 4.096 us times a power of two"},
-    {.name = "stall_limit", .unit = "s", .fallback = "10s", .meaning = "time without any completed message after which the measurement fails"},
+     .meaning = "RDMA device (mlx5_0) or port (mlx5_0/2); auto: the fastest active port, numa:1: that of a NUMA node; "
+                "with memory gpu the nearest of equals"},
+    {.name = "gid_index",
+     .fallback = "auto",
+     .meaning = "entry of the GID table; auto: RoCE v2 over IPv4 before others"},
+    {.name = "mtu",
+     .fallback = "auto",
+     .meaning = "path MTU in B; auto: the smaller of both ports' active MTUs",
+     .choices = "auto 256 512 1024 2048 4096"},
+    {.name = "traffic_class",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "of the global route header, 0 to 255; its upper six bits are the DSCP of RoCE v2"},
+    {.name = "service_level",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "InfiniBand service level, or Ethernet priority, 0 to 15"},
+    {.name = "ack_timeout",
+     .unit = "s",
+     .fallback = "67ms",
+     .meaning =
+         "time until a message that was not acknowledged is sent again, rounded up to 4.096 us times a power of two"},
+    {.name = "stall_limit",
+     .unit = "s",
+     .fallback = "10s",
+     .meaning = "time without any completed message after which the measurement fails"},
     {.name = "root", .fallback = "/", .meaning = "where /sys and /proc of the machine are; for tests"},
 };
 
@@ -46,7 +67,8 @@ inline constexpr ConditionSpec kStationConditions[] = {
     {.name = "port_width", .meaning = "lanes, where the port tells"},
     {.name = "port_speed", .meaning = "speed of a lane in InfiniBand's words, where the port tells"},
     {.name = "port_state", .meaning = "of the port after the measurement"},
-    {.name = "port_unchanged", .meaning = "whether state, rate, width and speed of the port are the same after the measurement as before"},
+    {.name = "port_unchanged",
+     .meaning = "whether state, rate, width and speed of the port are the same after the measurement as before"},
     {.name = "gid_index", .meaning = "index of the GID used"},
     {.name = "gid", .meaning = "the GID used, as an address"},
     {.name = "lid", .meaning = "LID of the port, where it has one"},
@@ -54,30 +76,35 @@ inline constexpr ConditionSpec kStationConditions[] = {
     {.name = "service_level", .meaning = "service level"},
     {.name = "ack_timeout_s", .meaning = "time until a message that was not acknowledged is sent again"},
     {.name = "relaxed_ordering", .meaning = "whether the adapter may reorder its writes to memory"},
-    {.name = "completion_timestamps", .meaning = "whether the device has a clock for completions; times here are the host's in any case"},
+    {.name = "completion_timestamps",
+     .meaning = "whether the device has a clock for completions; times here are the host's in any case"},
     {.name = "numa_node", .meaning = "NUMA node of the device, where the kernel tells"},
-    {.name = "cpus_bound", .meaning = "whether the measuring thread, and with it the memory, stays on the CPUs of that node"},
+    {.name = "cpus_bound",
+     .meaning = "whether the measuring thread, and with it the memory, stays on the CPUs of that node"},
     {.name = "library", .meaning = "path of libibverbs"},
 };
 
 /// One rank by itself, before and after it knows any other.
 class Station {
  public:
-  /// Chooses port and GID, opens the device, binds this thread to the processors beside it and reads the counters. Throws Skip for what
-  /// is missing, BadParameter, and what the choices throw.
+  /// Chooses port and GID, opens the device, binds this thread to the processors beside it and reads the counters.
+  /// Throws Skip for what is missing, BadParameter, and what the choices throw.
   Station(const Parameters& given, int rank);
 
   [[nodiscard]] Adapter& adapter() { return *adapter_; }
   [[nodiscard]] const PortFacts& port() const { return adapter_->port(); }
   /// `size` bytes for messages, where the parameters want them; they must be gone before the station is.
-  [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering) const { return place_->make(*adapter_, size, ordering); }
+  [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering) const {
+    return place_->make(*adapter_, size, ordering);
+  }
   /// What other ranks must know of this one.
   [[nodiscard]] const Introduction& introduction() const { return introduction_; }
   /// The path to a rank that may be talked to. Throws as check_pair() and path_between() do.
   [[nodiscard]] PathChoice path_to(const Introduction& other) const;
   [[nodiscard]] bool loopback() const { return loopback_; }
   [[nodiscard]] Seconds stall_limit() const { return stall_limit_; }
-  /// Records port, place and what the counters did since the begin; called once, after the measurement, by the thread that measured.
+  /// Records port, place and what the counters did since the begin; called once, after the measurement, by the thread
+  /// that measured.
   void record(Recorder& record, const RegisteredMemory& memory);
 
  private:

@@ -10,11 +10,13 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kTaken = 32;            // completions taken at a time
-constexpr std::uint32_t kLooksPerClock = 256; // empty polls between two looks at the clock
+constexpr std::size_t kTaken = 32;             // completions taken at a time
+constexpr std::uint32_t kLooksPerClock = 256;  // empty polls between two looks at the clock
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
-double since(Stream::Clock::time_point begin) { return std::chrono::duration<double>(Stream::Clock::now() - begin).count(); }
+double since(Stream::Clock::time_point begin) {
+  return std::chrono::duration<double>(Stream::Clock::now() - begin).count();
+}
 
 constexpr std::int64_t kMaxDepth = 1024;
 
@@ -22,9 +24,12 @@ constexpr std::int64_t kMaxDepth = 1024;
 
 MessagePlan stream_plan(const Parameters& given, Bytes size, std::string_view sizes) {
   const std::int64_t pairs = given.count("qps"), depth = given.count("depth");
-  if (pairs < 1 || pairs > kMaxQueuePairs) throw BadParameter(fmt::format("qps: {} is not from 1 to {}", pairs, kMaxQueuePairs));
-  if (depth < 2 || depth > kMaxDepth) throw BadParameter(fmt::format("depth: {} is not from 2 to {}", depth, kMaxDepth));
-  if (size.count < 2 || size > kMaxMessage) throw BadParameter(fmt::format("{}: {} B is not from 2 B to 64 MiB", sizes, size.count));
+  if (pairs < 1 || pairs > kMaxQueuePairs)
+    throw BadParameter(fmt::format("qps: {} is not from 1 to {}", pairs, kMaxQueuePairs));
+  if (depth < 2 || depth > kMaxDepth)
+    throw BadParameter(fmt::format("depth: {} is not from 2 to {}", depth, kMaxDepth));
+  if (size.count < 2 || size > kMaxMessage)
+    throw BadParameter(fmt::format("{}: {} B is not from 2 B to 64 MiB", sizes, size.count));
   return plan_messages(size, pairs, depth, given.bytes("buffer"));
 }
 
@@ -36,8 +41,15 @@ AreaLayout layout_apart(std::size_t area) {
   return {.source = 0, .target = 0, .scratch = area, .size = area + kMaxQueuePairs * kWord};
 }
 
-Stream::Stream(VerbsEndpoint& endpoint, const MessagePlan& plan, const AreaLayout& layout, VerbsOperation operation, Seconds stall)
-    : endpoint_(endpoint), plan_(plan), layout_(layout), operation_(operation), stall_(stall), posted_(plan.queue_pairs), done_(plan.queue_pairs),
+Stream::Stream(VerbsEndpoint& endpoint, const MessagePlan& plan, const AreaLayout& layout, VerbsOperation operation,
+               Seconds stall)
+    : endpoint_(endpoint),
+      plan_(plan),
+      layout_(layout),
+      operation_(operation),
+      stall_(stall),
+      posted_(plan.queue_pairs),
+      done_(plan.queue_pairs),
       last_(Clock::now()) {
   transfers_.reserve(plan.batch);
 }
@@ -47,7 +59,8 @@ void Stream::post(std::uint32_t pair) {
   transfers_.clear();
   for (std::uint32_t i = 0; i < plan_.batch; ++i) {
     const std::size_t offset = plan_.offset(pair, posted_[pair]++);
-    transfers_.push_back({.here = (reads ? layout_.target : layout_.source) + offset, .there = (reads ? layout_.source : layout_.target) + offset,
+    transfers_.push_back({.here = (reads ? layout_.target : layout_.source) + offset,
+                          .there = (reads ? layout_.source : layout_.target) + offset,
                           .size = static_cast<std::uint32_t>(plan_.size.count)});
   }
   endpoint_.post(operation_, pair, transfers_);
@@ -79,7 +92,9 @@ std::uint64_t Stream::pump() {
 }
 
 void Stream::finish(const std::function<void()>& meanwhile) {
-  const auto behind = [&](std::uint64_t goal) { return std::ranges::any_of(posted_, [&](std::uint64_t posted) { return posted < goal; }); };
+  const auto behind = [&](std::uint64_t goal) {
+    return std::ranges::any_of(posted_, [&](std::uint64_t posted) { return posted < goal; });
+  };
   while (behind(plan_.slots)) {
     (void)pump();  // counted in done_
     meanwhile();
@@ -93,7 +108,8 @@ void Stream::finish(const std::function<void()>& meanwhile) {
   drain();
   if (operation_ != VerbsOperation::write) return;
   for (std::uint32_t pair = 0; pair < plan_.queue_pairs; ++pair) {
-    const Transfer word{.here = layout_.scratch + pair * kWord, .there = layout_.target + plan_.offset(pair, 0),
+    const Transfer word{.here = layout_.scratch + pair * kWord,
+                        .there = layout_.target + plan_.offset(pair, 0),
                         .size = static_cast<std::uint32_t>(std::min<std::uint64_t>(kWord, plan_.size.count))};
     endpoint_.post(VerbsOperation::read, pair, {&word, 1});
     ++posted_[pair];
@@ -110,7 +126,9 @@ Receiver::Receiver(VerbsEndpoint& endpoint, const MessagePlan& plan, const AreaL
 void Receiver::post(std::uint32_t pair, std::uint32_t count) {
   transfers_.clear();
   for (std::uint32_t i = 0; i < count; ++i) {
-    transfers_.push_back({.here = layout_.target + plan_.offset(pair, posted_[pair]++), .there = 0, .size = static_cast<std::uint32_t>(plan_.size.count)});
+    transfers_.push_back({.here = layout_.target + plan_.offset(pair, posted_[pair]++),
+                          .there = 0,
+                          .size = static_cast<std::uint32_t>(plan_.size.count)});
   }
   endpoint_.post_receives(pair, transfers_);
 }

@@ -18,14 +18,18 @@ namespace assay {
 inline constexpr Parameter kStreamParameters[] = {
     {.name = "qps", .unit = "1", .fallback = "4", .meaning = "queue pairs, 1 to 16"},
     {.name = "depth", .unit = "1", .fallback = "128", .meaning = "messages in flight on each queue pair, 2 to 1024"},
-    {.name = "buffer", .unit = "B", .fallback = "64MiB", .meaning = "memory for messages at each end; one slot for each queue pair may take more"},
+    {.name = "buffer",
+     .unit = "B",
+     .fallback = "64MiB",
+     .meaning = "memory for messages at each end; one slot for each queue pair may take more"},
 };
 
-/// The plan of these parameters for messages of `size`. Throws BadParameter for what is out of range, with sizes as that of `sizes`.
+/// The plan of these parameters for messages of `size`. Throws BadParameter for what is out of range, with sizes as
+/// that of `sizes`.
 MessagePlan stream_plan(const Parameters& given, Bytes size, std::string_view sizes);
 
-/// Where the areas lie in the memory of both ranks, B from its begin. A message goes from the source area of one rank to the
-/// target area of the other, to the same slot.
+/// Where the areas lie in the memory of both ranks, B from its begin. A message goes from the source area of one rank
+/// to the target area of the other, to the same slot.
 struct AreaLayout {
   std::size_t source = 0, target = 0;
   std::size_t scratch = 0;  ///< 8 bytes for each queue pair, after the areas
@@ -43,14 +47,16 @@ class Stream {
   using Clock = std::chrono::steady_clock;
 
   /// `endpoint` is connected and outlives the stream. No completion for `stall` throws std::runtime_error.
-  Stream(VerbsEndpoint& endpoint, const MessagePlan& plan, const AreaLayout& layout, VerbsOperation operation, Seconds stall);
+  Stream(VerbsEndpoint& endpoint, const MessagePlan& plan, const AreaLayout& layout, VerbsOperation operation,
+         Seconds stall);
 
-  /// Posts until every queue pair is full, then takes what is done; the number of messages that were completed by this call.
+  /// Posts until every queue pair is full, then takes what is done; the number of messages that were completed by this
+  /// call.
   std::uint64_t pump();
   /// The instant of the last completion that pump() took.
   [[nodiscard]] Clock::time_point last() const { return last_; }
-  /// Goes on until every slot has been written, waits for all that is in flight, and makes sure that what was written lies in
-  /// the target's memory: a read of each queue pair follows the writes and pushes them there.
+  /// Goes on until every slot has been written, waits for all that is in flight, and makes sure that what was written
+  /// lies in the target's memory: a read of each queue pair follows the writes and pushes them there.
   void finish(const std::function<void()>& meanwhile);
 
  private:

@@ -1,4 +1,5 @@
-// verbs_traffic: what every RDMA flow of a pattern carries by itself, and what is left of it when all flows are at work at once.
+// verbs_traffic: what every RDMA flow of a pattern carries by itself, and what is left of it when all flows are at work
+// at once.
 #include <fmt/format.h>
 
 #include "probes/core/join.h"
@@ -17,13 +18,26 @@ constexpr std::int64_t kMostOwnRanks = 16;
 
 constexpr Parameter kOwnParameters[] = {
     {.name = "size", .unit = "B", .fallback = "64KiB", .meaning = "message size, 2 B to 64 MiB"},
-    {.name = "loopback_ranks", .unit = "1", .fallback = "3", .meaning = "of a loopback alone: how many ranks this process plays on its one port"},
+    {.name = "loopback_ranks",
+     .unit = "1",
+     .fallback = "3",
+     .meaning = "of a loopback alone: how many ranks this process plays on its one port"},
 };
-constexpr auto kParameters = join(kStationParameters, kPlaceParameters, kTrafficParameters, kStreamParameters, kOwnParameters);
+constexpr auto kParameters =
+    join(kStationParameters, kPlaceParameters, kTrafficParameters, kStreamParameters, kOwnParameters);
 constexpr Metric kOwnMetrics[] = {
-    {.name = "loopback_alone", .unit = "B/s", .meaning = "as alone_bandwidth, from a port to itself, where the path is loopback", .instrument = kInstrument},
-    {.name = "loopback_together", .unit = "B/s", .meaning = "as together_bandwidth, from a port to itself, where the path is loopback", .instrument = kInstrument},
-    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "bytes, of all slots, flows and phases, that are not what was sent"},
+    {.name = "loopback_alone",
+     .unit = "B/s",
+     .meaning = "as alone_bandwidth, from a port to itself, where the path is loopback",
+     .instrument = kInstrument},
+    {.name = "loopback_together",
+     .unit = "B/s",
+     .meaning = "as together_bandwidth, from a port to itself, where the path is loopback",
+     .instrument = kInstrument},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "bytes, of all slots, flows and phases, that are not what was sent"},
 };
 constexpr auto kMetrics = join(traffic_metrics(kInstrument), kOwnMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
@@ -31,23 +45,38 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "local", .meaning = "this rank's host, port and address, where it sends"},
     {.name = "sends_to", .meaning = "host, port and address of the rank that this one sends to, where it sends"},
     {.name = "mtu", .meaning = "path MTU in B to that rank"},
-    {.name = "payload_limit", .meaning = "largest payload rate in B/s that the slower port's rate, MTU and headers leave, where both ports tell their rate"},
+    {.name = "payload_limit",
+     .meaning = "largest payload rate in B/s that the slower port's rate, MTU and headers leave, where both ports tell "
+                "their rate"},
 };
-constexpr auto kConditions = join(kTrafficConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
+constexpr auto kConditions =
+    join(kTrafficConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "verbs_traffic",
     .scope = Scope::group,
-    .measures = "Payload bandwidth of many RDMA flows between nodes, each alone and all at once: permutation, bisection, incast.",
+    .measures =
+        "Payload bandwidth of many RDMA flows between nodes, each alone and all at once: permutation, bisection, "
+        "incast.",
     .method =
-        "The ranks meet over TCP and connect the queue pairs of all flows once. First every flow works by itself, one after another; then all of them at the "
-        "same time: they begin after a common barrier and none stops before the windows of all have passed. The source writes by RDMA and keeps `depth` "
-        "messages in flight on each queue pair; a sample is what its adapter reports as acknowledged over the host's time between the last completions of two "
-        "windows, which are as long as `window` or one completion; windows before a set number are warm-up. Before a phase the target's memory is filled with "
-        "other bytes; afterwards every byte of every slot is compared with what was sent, so what the last pass over the slots left is verified. A flow is named "
-        "SOURCE>TARGET by host names. Ranks of one machine are an error unless path=loopback, which has metrics of its own. Counters of every port are read "
+        "The ranks meet over TCP and connect the queue pairs of all flows once. First every flow works by itself, one "
+        "after another; then all of them at the "
+        "same time: they begin after a common barrier and none stops before the windows of all have passed. The source "
+        "writes by RDMA and keeps `depth` "
+        "messages in flight on each queue pair; a sample is what its adapter reports as acknowledged over the host's "
+        "time between the last completions of two "
+        "windows, which are as long as `window` or one completion; windows before a set number are warm-up. Before a "
+        "phase the target's memory is filled with "
+        "other bytes; afterwards every byte of every slot is compared with what was sent, so what the last pass over "
+        "the slots left is verified. A flow is named "
+        "SOURCE>TARGET by host names. Ranks of one machine are an error unless path=loopback, which has metrics of its "
+        "own. Counters of every port are read "
         "before and after.",
-    .source = "Leighton, Introduction to Parallel Algorithms and Architectures, 1.9, for bisection; linux-rdma/perftest 24.07 for the definitions of one flow.",
-    .needs = "RDMA adapters with active ports (InfiniBand, RoCE) on two nodes or more, rdma-core's libibverbs.so.1; for GPU memory NVIDIA's driver",
+    .source =
+        "Leighton, Introduction to Parallel Algorithms and Architectures, 1.9, for bisection; linux-rdma/perftest "
+        "24.07 for the definitions of one flow.",
+    .needs =
+        "RDMA adapters with active ports (InfiniBand, RoCE) on two nodes or more, rdma-core's libibverbs.so.1; for GPU "
+        "memory NVIDIA's driver",
     .typical = {60},
     .deadline = {3600},
     .parameters = kParameters,
@@ -61,7 +90,8 @@ void record_way(const Station& station, const Lanes& lanes, Recorder& record) {
   record.condition("local", address_words(station.introduction(), path.global));
   record.condition("sends_to", address_words(target, path.global));
   record.condition("mtu", std::int64_t{path.mtu});
-  if (const auto limit = payload_limit_between(station.introduction(), target, path.mtu)) record.condition("payload_limit", limit->count);
+  if (const auto limit = payload_limit_between(station.introduction(), target, path.mtu))
+    record.condition("payload_limit", limit->count);
 }
 
 void record_taken(const TrafficTaken& taken, const std::vector<Subject>& flows, bool loopback, Recorder& record) {
@@ -73,9 +103,11 @@ void record_taken(const TrafficTaken& taken, const std::vector<Subject>& flows, 
   record.measurement("mismatches", static_cast<double>(mismatches_of(taken)), all_flows());
 }
 
-void take_part(const Parameters& given, const MessagePlan& plan, const TrafficSampling& sampling, Rendezvous& group, Recorder* record) {
+void take_part(const Parameters& given, const MessagePlan& plan, const TrafficSampling& sampling, Rendezvous& group,
+               Recorder* record) {
   Station station(given, group.rank());
-  Lanes lanes(station, group, flows_of(given.text("pattern"), group.world(), static_cast<int>(given.count("shift"))), plan);
+  Lanes lanes(station, group, flows_of(given.text("pattern"), group.world(), static_cast<int>(given.count("shift"))),
+              plan);
   const auto subjects = flow_subjects(lanes.flows(), group);
   const auto taken = run_traffic(lanes.flows(), [&](const auto& active) { return lanes.phase(active, sampling); });
   if (record == nullptr) return;
@@ -91,10 +123,13 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
   const MessagePlan plan = stream_plan(given, given.bytes("size"), "size");
   const TrafficSampling sampling = traffic_sampling(given);
   const auto own_ranks = given.count("loopback_ranks");
-  if (own_ranks < 2 || own_ranks > kMostOwnRanks) throw BadParameter(fmt::format("loopback_ranks: {} is not from 2 to {}", own_ranks, kMostOwnRanks));
-  const RendezvousLimits limits{.exchange = {length_of(sampling).count + given.seconds("stall_limit").count + kSlack.count}};
+  if (own_ranks < 2 || own_ranks > kMostOwnRanks)
+    throw BadParameter(fmt::format("loopback_ranks: {} is not from 2 to {}", own_ranks, kMostOwnRanks));
+  const RendezvousLimits limits{
+      .exchange = {length_of(sampling).count + given.seconds("stall_limit").count + kSlack.count}};
   const auto part = [&](Rendezvous& group, Recorder* mine) { take_part(given, plan, sampling, group, mine); };
-  if (placement.world == 1 && given.text("path") == "loopback") return run_loopback(static_cast<int>(own_ranks), record, part, limits);
+  if (placement.world == 1 && given.text("path") == "loopback")
+    return run_loopback(static_cast<int>(own_ranks), record, part, limits);
   if (placement.world == 1) skip_alone(given);
   work_together(placement, limits, [&](Rendezvous& group) { part(group, &record); });
 }

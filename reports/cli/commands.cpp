@@ -82,10 +82,10 @@ ordered_json document_of(const Verified& verified) {
 void print_for_people(const ordered_json& document) {
   const auto text = [&](const ordered_json& value) { return value.get<std::string>(); };
   std::cout << fmt::format("verified: {}\n", text(document.at("overall")));
-  std::cout << fmt::format("  {}\n  run {} on site {}\n  profile {} revision {}, {} requirements, targets {}\n", text(document.at("reason")),
-                           text(document.at("run_id")), text(document.at("site")), text(document.at("profile")),
-                           document.at("profile_revision").get<int>(), document.at("requirements").get<std::size_t>(),
-                           text(document.at("targets_sha256")));
+  std::cout << fmt::format("  {}\n  run {} on site {}\n  profile {} revision {}, {} requirements, targets {}\n",
+                           text(document.at("reason")), text(document.at("run_id")), text(document.at("site")),
+                           text(document.at("profile")), document.at("profile_revision").get<int>(),
+                           document.at("requirements").get<std::size_t>(), text(document.at("targets_sha256")));
   std::cout << fmt::format("  issued {} (the signer's word), {} files\n", text(document.at("issued_at")),
                            document.at("files").get<std::uint64_t>());
   for (const auto& signer : document.at("signers")) {

@@ -41,7 +41,8 @@ struct SimulateArguments {
   bool json = false;
 };
 
-/// Plans, runs in virtual time, judges, localises and reports a fleet that does not exist; exit code 0 when that was done.
+/// Plans, runs in virtual time, judges, localises and reports a fleet that does not exist; exit code 0 when that was
+/// done.
 int run_simulate(const SimulateArguments& given);
 /// Writes DIR/report.html. Each prints its result on stdout, errors on stderr, and returns the exit code.
 int run_report(const ReportArguments& given);

@@ -52,7 +52,9 @@ void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
       ->take_all();
   command->add_option("--plan", given.plan, "refuse a dossier of another plan (SHA-256)");
   command->add_option("--site", given.site, "refuse a dossier of another site");
-  command->add_option("--profile", given.profile, "refuse a dossier of another profile: its name, or its file, whose targets are compared one by one");
+  command->add_option(
+      "--profile", given.profile,
+      "refuse a dossier of another profile: its name, or its file, whose targets are compared one by one");
   command->add_flag("--accepted", given.accepted, "exit 0 only when the verdict is accepted; 1 rejected, 3 incomplete");
   command->add_flag("--json", given.json, "print the result as JSON");
   command->callback([&] { action = [&] { return run_verify(given); }; });
@@ -66,7 +68,8 @@ void add_simulate(CLI::App& app, SimulateArguments& given, Action& action) {
   command->add_option("--nodes-per-leaf", given.per_leaf, "nodes on a leaf switch [leaves are not told]");
   command->add_option("--seed", given.seed, "the same seed gives the same fleet [1]");
   command->add_option("--faults", given.faults, "what is wrong with it (assay.faults/1) [nothing]");
-  command->add_option("--out", given.out, "fresh folder for plan, journal, verdict, report and summary [nothing is written]");
+  command->add_option("--out", given.out,
+                      "fresh folder for plan, journal, verdict, report and summary [nothing is written]");
   command->add_flag("--json", given.json, "the summary as JSON");
   command->footer("Example: assay simulate --profile host --nodes 1000 --seed 7 --faults faults.json --out rehearsal");
   command->callback([&] { action = [&] { return run_simulate(given); }; });

@@ -37,14 +37,15 @@ std::expected<Plan, InputError> simulated_plan(const SimulateArguments& given) {
   }
   const auto programs = find_programs(installation().probes);
   if (!programs) return std::unexpected(programs.error());
-  auto plan = make_plan(*profile, site, *programs, {.localise = false});  // the searches of a simulation are put to the model
+  auto plan =
+      make_plan(*profile, site, *programs, {.localise = false});  // the searches of a simulation are put to the model
   if (plan) plan->simulation = std::move(simulation);
   return plan;
 }
 
 /// Everything that a simulation leaves; the report is drawn from what is in memory, which it uses up.
-std::optional<InputError> write_all(const std::string& out, const std::string& plan, const std::string& verdict, const SimulationSummary& summary,
-                                    const std::string& journal, Examined&& examined) {
+std::optional<InputError> write_all(const std::string& out, const std::string& plan, const std::string& verdict,
+                                    const SimulationSummary& summary, const std::string& journal, Examined&& examined) {
   try {
     write_durably(out + "/plan.json", plan);
     write_durably(out + "/journal.jsonl", journal);
@@ -61,7 +62,8 @@ std::optional<InputError> write_all(const std::string& out, const std::string& p
 
 int run_simulate(const SimulateArguments& given) {
   std::error_code unknown;  // what cannot be looked at fails when it is written
-  if (!given.out.empty() && std::filesystem::exists(given.out, unknown) && !std::filesystem::is_empty(given.out, unknown)) {
+  if (!given.out.empty() && std::filesystem::exists(given.out, unknown) &&
+      !std::filesystem::is_empty(given.out, unknown)) {
     return bad_input({given.out, "exists and is not empty", "name another --out"});
   }
   auto plan = simulated_plan(given);
@@ -76,9 +78,12 @@ int run_simulate(const SimulateArguments& given) {
   const auto summary = summarise(*plan, run, verdict, searches);
   if (!given.out.empty()) {
     const std::string document = verdict_text(verdict);
-    Examined examined{.run = {.plan = std::move(*plan), .plan_sha256 = digest, .journal = std::move(run.journal)}, .verdict = std::move(verdict),
-                      .verdict_sha256 = sha256(document), .journal_sha256 = sha256(run.journal_text)};
-    if (const auto problem = write_all(given.out, text, document, summary, run.journal_text, std::move(examined))) return bad_input(*problem);
+    Examined examined{.run = {.plan = std::move(*plan), .plan_sha256 = digest, .journal = std::move(run.journal)},
+                      .verdict = std::move(verdict),
+                      .verdict_sha256 = sha256(document),
+                      .journal_sha256 = sha256(run.journal_text)};
+    if (const auto problem = write_all(given.out, text, document, summary, run.journal_text, std::move(examined)))
+      return bad_input(*problem);
   }
   std::cout << (given.json ? to_json(summary).dump(1) + "\n" : summary_text(summary));
   return kExitVerified;

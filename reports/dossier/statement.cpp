@@ -247,7 +247,8 @@ std::expected<ReadStatement, InputError> read_statement(std::string_view payload
   if (!document) return std::unexpected(document.error());
   if (!document->is_object()) return std::unexpected(InputError{where, "is not an object", ""});
   if (document->value("predicateType", json()) == kSimulationType) {
-    return std::unexpected(InputError{fmt::format("{}: predicateType", where), "is a simulation, in which nothing was measured",
+    return std::unexpected(InputError{fmt::format("{}: predicateType", where),
+                                      "is a simulation, in which nothing was measured",
                                       "a simulation accepts nothing; ask for the dossier of a measured run"});
   }
   // Types first and exactly: a statement of another type is refused as such, not for its members.

@@ -62,9 +62,9 @@ std::vector<std::string> non_claims();
 /// SHA-256 of the canonical JSON of a resolved profile, which stands in the statement as targets.sha256.
 std::expected<std::string, InputError> digest_of_targets(const Profile& profile);
 
-/// The whole statement; that of a simulated run has kSimulationType. Everything but `claims` follows from the evidence, so a verifier makes it again and compares.
-/// Values that decide are decimal strings (es6_number), counts are numbers. An error when the profile cannot be spelt
-/// in canonical JSON.
+/// The whole statement; that of a simulated run has kSimulationType. Everything but `claims` follows from the evidence,
+/// so a verifier makes it again and compares. Values that decide are decimal strings (es6_number), counts are numbers.
+/// An error when the profile cannot be spelt in canonical JSON.
 std::expected<nlohmann::json, InputError> statement_of(const Claims& claims, const Run& run, const Verdict& verdict,
                                                        const std::string& verdict_sha256);
 
@@ -74,8 +74,8 @@ struct ReadStatement {
   Claims claims;
 };
 
-/// Reads the payload of an envelope. Refused: what is not canonical JSON, another statement or predicate type, a simulation among them, a member
-/// that is missing, unknown or of another form than statement_of writes.
+/// Reads the payload of an envelope. Refused: what is not canonical JSON, another statement or predicate type, a
+/// simulation among them, a member that is missing, unknown or of another form than statement_of writes.
 std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where);
 
 }  // namespace assay

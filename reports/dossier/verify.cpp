@@ -34,7 +34,8 @@ std::optional<InputError> check_expected(const nlohmann::json& predicate, const 
   if (!expected.site.empty() && site != expected.site) return wrong("site", site, expected.site);
   if (!expected.profile.empty() && profile != expected.profile) return wrong("profile", profile, expected.profile);
   const std::string targets = predicate.at("targets").at("sha256");
-  if (!expected.targets_sha256.empty() && targets != expected.targets_sha256) return wrong("targets (SHA-256)", targets, expected.targets_sha256);
+  if (!expected.targets_sha256.empty() && targets != expected.targets_sha256)
+    return wrong("targets (SHA-256)", targets, expected.targets_sha256);
   return std::nullopt;
 }
 
@@ -154,8 +155,12 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
                    "whoever signed this stated something else than the evidence shows"});
   }
   const auto& targets = statement->document.at("predicate").at("targets");
-  CheckedContents contents{.claims = claims, .verdict = examined->verdict, .profile_revision = targets.at("revision"),
-                           .requirements = targets.at("requirements"), .targets_sha256 = targets.at("sha256"), .notes = {}};
+  CheckedContents contents{.claims = claims,
+                           .verdict = examined->verdict,
+                           .profile_revision = targets.at("revision"),
+                           .requirements = targets.at("requirements"),
+                           .targets_sha256 = targets.at("sha256"),
+                           .notes = {}};
   if (auto problem = check_renderings(claims, *examined, *files, contents.notes)) return std::unexpected(*problem);
   return contents;
 }

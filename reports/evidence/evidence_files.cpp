@@ -23,7 +23,9 @@ std::expected<std::string, InputError> document(const EvidenceFiles& files, cons
 }
 
 /// Evidence as it lies in the files, or as it is made up again.
-EvidenceReader reader_for(const Plan& plan, const EvidenceFiles& files) { return plan.simulation ? simulated_evidence(plan) : evidence_in(files); }
+EvidenceReader reader_for(const Plan& plan, const EvidenceFiles& files) {
+  return plan.simulation ? simulated_evidence(plan) : evidence_in(files);
+}
 
 std::optional<InputError> check_journalled(const Journal& journal, const EvidenceFiles& files) {
   constexpr const char* kHint = "evidence is kept as the journal saw it; restore the file";

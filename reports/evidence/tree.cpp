@@ -45,7 +45,8 @@ InputError system_error(const std::string& path, const char* what) {
 
 /// A name as it can be shown: what is not plain ASCII becomes '?'.
 std::string shown(std::string name) {
-  std::ranges::replace_if(name, [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
   return name;
 }
 

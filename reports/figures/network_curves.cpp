@@ -222,9 +222,9 @@ std::vector<NetworkCurve> size_curves(const CurveSources& sources) {
     const auto* probe = description_of(sources.plan, requirement);
     const auto results = sources.results.find(requirement.id);
     if (probe == nullptr || probe->scope == "node" || results == sources.results.end()) continue;
-    Sizes& sizes = families.sizes_of(
-        requirement, {requirement.probe, requirement.metric, requirement.statistic, requirement.scope + placement_words(requirement), requirement.plane,
-                      without_size(requirement.parameters), without_size(requirement.at)});
+    Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic,
+                                                   requirement.scope + placement_words(requirement), requirement.plane,
+                                                   without_size(requirement.parameters), without_size(requirement.at)});
     for (const Result* one : results->second) {
       if (const auto size = message_size(requirement, step_of(sources, *one))) sizes[*size].push_back(one);
     }
@@ -241,8 +241,8 @@ std::vector<NetworkCurve> scaling_curves(const CurveSources& sources) {
   for (const auto& requirement : sources.plan.profile.requirements) {
     const auto results = sources.results.find(requirement.id);
     if (results == sources.results.end()) continue;
-    Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic, "", requirement.plane,
-                                                   requirement.parameters, requirement.at});
+    Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic, "",
+                                                   requirement.plane, requirement.parameters, requirement.at});
     for (const Result* one : results->second) {
       const Step* step = step_of(sources, *one);
       if (step != nullptr && step->nodes.size() > 1) sizes[static_cast<double>(step->nodes.size())].push_back(one);

@@ -120,7 +120,8 @@ std::string nodes_section(const ReportContent& content) {
       rows.push_back(row(cells));
     }
     html += "<h3>Different</h3>\n" + table("nodes", titles, rows);
-    if (rows.size() < nodes) html += fmt::format("<p>The first {} of {}; evidence/journal.jsonl has all.</p>\n", rows.size(), nodes);
+    if (rows.size() < nodes)
+      html += fmt::format("<p>The first {} of {}; evidence/journal.jsonl has all.</p>\n", rows.size(), nodes);
   }
   for (const auto& event : content.run.journal.node_events) {
     html += fmt::format("<p>{}: node {}: {}</p>\n", escape(event.time), escape(event.node), escape(event.reason));
@@ -144,8 +145,9 @@ std::string attempts_section(const ReportContent& content) {
       "end.</p>\n";
   if (attempts.empty()) return html + "<p>None.</p>\n";
   if (!all) {
-    html += fmt::format("<p>{} first attempts that ran to their own end are left out here; evidence/journal.jsonl has them.</p>\n",
-                        attempts.size() - rows.size());
+    html += fmt::format(
+        "<p>{} first attempts that ran to their own end are left out here; evidence/journal.jsonl has them.</p>\n",
+        attempts.size() - rows.size());
   }
   return html + table("attempts", {"Step", "Attempt", "Node", "Begin (UTC)", "End (UTC)", "Outcome", "Reason"}, rows);
 }
@@ -157,7 +159,8 @@ std::string evidence_section(const ReportContent& content) {
   std::size_t files = 0;
   for (const auto& attempt : content.run.journal.attempts) {
     for (const auto& file : attempt.evidence) {
-      if (++files <= kMostListed) rows.push_back(row({escape(file.path), fmt::format("{}", file.bytes), digest_html(file.sha256)}));
+      if (++files <= kMostListed)
+        rows.push_back(row({escape(file.path), fmt::format("{}", file.bytes), digest_html(file.sha256)}));
     }
   }
   std::string html = "<h2>11 Evidence</h2>\n<p>Paths lie under <code>evidence/</code> in the dossier.</p>\n";

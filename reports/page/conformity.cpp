@@ -89,8 +89,8 @@ struct MatrixCell {
   std::size_t results = 0;
 };
 
-/// The rows of the matrix: every node, then pairs, groups and the whole where they were planned. Of too many nodes, or too many
-/// of the others, only those that are open; `left_out` counts the rest.
+/// The rows of the matrix: every node, then pairs, groups and the whole where they were planned. Of too many nodes, or
+/// too many of the others, only those that are open; `left_out` counts the rest.
 std::vector<std::string> places_of(const ReportContent& content, std::size_t& left_out) {
   std::vector<std::string> nodes;
   for (const auto& node : content.run.plan.site.nodes) nodes.push_back(node.name);
@@ -210,7 +210,8 @@ std::string coverage_section(const ReportContent& content) {
       "Letters are those of section 2.</p>\n",
       content.run.plan.coverage.size(), content.verdict.results.size(),
       left_out == 0 ? "Every planned cell is shown"
-                    : fmt::format("{} places all of whose cells pass are left out here, evidence/verdict.json has them", left_out));
+                    : fmt::format("{} places all of whose cells pass are left out here, evidence/verdict.json has them",
+                                  left_out));
   for (std::size_t from = 0; from < content.run.plan.profile.requirements.size(); from += kColumnsOfMatrix)
     html += matrix_block(content, places, cells, from);
   return html;

@@ -15,8 +15,8 @@ namespace assay {
 
 namespace {
 
-/// Steps whose samples are drawn: those of requirements with few results. Conditions are printed of the first records only, so
-/// the records of all other steps never have to be in memory.
+/// Steps whose samples are drawn: those of requirements with few results. Conditions are printed of the first records
+/// only, so the records of all other steps never have to be in memory.
 std::set<std::string_view> steps_drawn(const Verdict& verdict) {
   std::map<std::string_view, std::vector<std::string_view>> of_requirement;
   for (const auto& result : verdict.results) {
@@ -29,7 +29,8 @@ std::set<std::string_view> steps_drawn(const Verdict& verdict) {
   return drawn;
 }
 
-/// The smallest of what the ranks' records say that their ports carry: payload where it is told, else the rate of the link.
+/// The smallest of what the ranks' records say that their ports carry: payload where it is told, else the rate of the
+/// link.
 std::optional<double> wire_limit(const StepEvidence& step) {
   std::optional<double> slowest;
   const auto look = [&](const Record& record) {
@@ -94,7 +95,8 @@ ReportContent report_content(Examined&& examined, const EvidenceReader& given, c
   const auto drawn = steps_drawn(content.verdict);
   std::size_t printed = 0;
   std::map<std::string_view, std::vector<std::size_t>> results_of;
-  for (std::size_t i = 0; i < content.verdict.results.size(); ++i) results_of[content.verdict.results[i].step].push_back(i);
+  for (std::size_t i = 0; i < content.verdict.results.size(); ++i)
+    results_of[content.verdict.results[i].step].push_back(i);
   for (const auto& step : plan.steps) {
     const auto& attempts = attempts_of[step.id];
     auto collected = collect(plan, step, attempts, content.run.journal, machines, evidence);

@@ -18,20 +18,20 @@ struct ReportContent {
   Verdict verdict;
   std::string verdict_sha256, journal_sha256;
   std::string self_signed;  ///< fingerprint of the key when whoever ran the test signs; else empty
-  std::map<std::string, std::vector<Record>> records;     ///< by step, of attempts that completed and can be read; only of
-                                                          ///< steps that the page shows more of than their verdict
+  std::map<std::string, std::vector<Record>> records;  ///< by step, of attempts that completed and can be read; only of
+                                                       ///< steps that the page shows more of than their verdict
   std::map<std::string, std::vector<Record>> companions;  ///< by step, likewise
 
-  std::map<std::size_t, std::vector<double>> ranges;  ///< of results, by their place in the verdict, whose records are not
-                                                      ///< kept: the smallest and the largest sample
+  std::map<std::size_t, std::vector<double>> ranges;  ///< of results, by their place in the verdict, whose records are
+                                                      ///< not kept: the smallest and the largest sample
 
-  std::map<std::string, double> wire_limits;  ///< B/s by step of several nodes: what the slower of its ports carries in one direction,
-                                              ///< where a record tells it
+  std::map<std::string, double> wire_limits;  ///< B/s by step of several nodes: what the slower of its ports carries in
+                                              ///< one direction, where a record tells it
 
   /// The requirement of this id; it must be one of the plan.
   [[nodiscard]] const Requirement& requirement(const std::string& id) const;
-  /// Every sample that was pooled for `result`, which must be one of the verdict's, in the order taken; of many subjects, which
-  /// are drawn as a distribution, the smallest and the largest alone.
+  /// Every sample that was pooled for `result`, which must be one of the verdict's, in the order taken; of many
+  /// subjects, which are drawn as a distribution, the smallest and the largest alone.
   [[nodiscard]] std::vector<double> samples(const Result& result) const;
 };
 

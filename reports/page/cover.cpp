@@ -23,8 +23,10 @@ std::string banner(const char* word, const std::string& html) {
 std::string banners(const ReportContent& content) {
   std::string html;
   if (content.run.plan.simulation) {
-    html += banner("SIMULATION", "Nothing was measured. Every record is made up from a seed and a list of faults; the page shows what a report would look "
-                                 "like, and accepts and rejects nothing.");
+    html += banner("SIMULATION",
+                   "Nothing was measured. Every record is made up from a seed and a list of faults; the page shows "
+                   "what a report would look "
+                   "like, and accepts and rejects nothing.");
   }
   if (content.run.plan.quick) {
     html += banner(
@@ -71,7 +73,9 @@ std::string moment(const std::string& utc) {
 
 }  // namespace
 
-const char* report_title(const ReportContent& content) { return content.run.plan.simulation ? "SIMULATION of an acceptance test report" : "Acceptance test report"; }
+const char* report_title(const ReportContent& content) {
+  return content.run.plan.simulation ? "SIMULATION of an acceptance test report" : "Acceptance test report";
+}
 
 std::string cover_section(const ReportContent& content) {
   const Plan& plan = content.run.plan;

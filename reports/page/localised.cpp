@@ -24,15 +24,23 @@ std::string culprit_row(const Culprit& culprit) {
 
 std::string one_search(const ReportContent& content, const Localised& one) {
   std::string requirements;
-  for (const auto& id : one.requirements) requirements += (requirements.empty() ? "" : ", ") + requirement_number(content, id);
-  std::string html = fmt::format("<p>{}{}: {}</p>\n", requirements, one.step.empty() ? ", over all pairs" : ", step <code>" + escape(one.step) + "</code>", escape(one.reason));
-  if (!one.excluded.empty()) html += fmt::format("<p>Left out, because they fall short by themselves or were accused before: {}.</p>\n", names(one.excluded));
-  if (!one.undecided.empty()) html += fmt::format("<p>Neither accused nor seen to be good: {}.</p>\n", names(one.undecided));
+  for (const auto& id : one.requirements)
+    requirements += (requirements.empty() ? "" : ", ") + requirement_number(content, id);
+  std::string html = fmt::format("<p>{}{}: {}</p>\n", requirements,
+                                 one.step.empty() ? ", over all pairs" : ", step <code>" + escape(one.step) + "</code>",
+                                 escape(one.reason));
+  if (!one.excluded.empty())
+    html += fmt::format("<p>Left out, because they fall short by themselves or were accused before: {}.</p>\n",
+                        names(one.excluded));
+  if (!one.undecided.empty())
+    html += fmt::format("<p>Neither accused nor seen to be good: {}.</p>\n", names(one.undecided));
   std::vector<std::string> rows;
   for (const auto& culprit : one.culprits) rows.push_back(culprit_row(culprit));
   if (!rows.empty()) html += table("culprits", {"At fault", "Who, and where to look", "Shown by"}, rows);
   rows.clear();
-  for (const auto& test : one.tests) rows.push_back(row({"<code>" + escape(test.id) + "</code>", escape(test.purpose), fmt::format("{}", test.nodes), escape(test.outcome)}));
+  for (const auto& test : one.tests)
+    rows.push_back(row({"<code>" + escape(test.id) + "</code>", escape(test.purpose), fmt::format("{}", test.nodes),
+                        escape(test.outcome)}));
   if (!rows.empty()) html += table("tests", {"Extra test", "Purpose", "Nodes", "Outcome"}, rows);
   return html;
 }
@@ -42,7 +50,8 @@ std::string one_search(const ReportContent& content, const Localised& one) {
 std::string localised_section(const ReportContent& content) {
   if (content.verdict.localised.empty()) return "";
   std::string html =
-      "<h3>Who falls short</h3>\n<p>Where nodes that work together fall short, extra tests on some of them, with a budget that was frozen in the plan, tell who is at fault. "
+      "<h3>Who falls short</h3>\n<p>Where nodes that work together fall short, extra tests on some of them, with a "
+      "budget that was frozen in the plan, tell who is at fault. "
       "They change no result: a requirement that is missed stays missed.</p>\n";
   for (const auto& one : content.verdict.localised) html += one_search(content, one);
   return html;

@@ -18,13 +18,13 @@ std::string render_html(const ReportContent& content) {
   html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n";
   html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
   html += fmt::format("<meta name=\"generator\" content=\"{}\">\n", kRenderer);
-  html += fmt::format("<title>{} {}</title>\n<style>{}{}</style>\n</head>\n<body>\n", escape(title),
-                      escape(run_id), style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
+  html += fmt::format("<title>{} {}</title>\n<style>{}{}</style>\n</head>\n<body>\n", escape(title), escape(run_id),
+                      style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
   // Fixed elements stand on every page that is printed.
   if (simulated) html += "<div class=\"watermark\">SIMULATION</div>\n";
   html += cover_section(content) + conformity_section(content) + decision_section(content) + coverage_section(content);
-  html +=
-      results_section(content) + localised_section(content) + conditions_section(content) + deviations_section(content) + methods_section(content);
+  html += results_section(content) + localised_section(content) + conditions_section(content) +
+          deviations_section(content) + methods_section(content);
   html += instruments_section(content) + nodes_section(content) + attempts_section(content) + evidence_section(content);
   html += non_claims_section() + verification_section(content);
   return html + "<p class=\"end\">— end of report —</p>\n</body>\n</html>\n";

@@ -143,7 +143,8 @@ std::string recorded_row(const std::string& step, const Record& record, std::siz
         value_words(condition.value));
   }
   for (const auto& note : record.notes) words += (words.empty() ? "note: " : "; note: ") + note;
-  if (record.end.status != Status::complete) words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", to_string(record.end.status), record.end.reason);
+  if (record.end.status != Status::complete)
+    words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", to_string(record.end.status), record.end.reason);
   return row(
       {fmt::format("<code>{}</code><br><small>{}, record {}</small>", escape(step), escape(record.start.probe), number),
        escape(words)});
@@ -161,11 +162,11 @@ std::string results_section(const ReportContent& content) {
     const std::string placed = placement_words(requirement);
     html += fmt::format("<section>\n<h3>{} {} <code>{}</code></h3>\n", requirement_number(content, requirement.id),
                         escape(requirement.title), escape(requirement.id));
-    html +=
-        fmt::format("<p>The {} of {}{} of each {}, measured by <code>{}</code>{}, is demanded to be {}. Source: {}</p>\n",
-                    escape(requirement.statistic), escape(requirement.metric), escape(at_words(requirement.at)),
-                    escape(requirement.scope), escape(requirement.probe), placed.empty() ? "" : " (" + escape(placed) + ")", escape(target_words(content, requirement)),
-                    source_words(requirement.source));
+    html += fmt::format(
+        "<p>The {} of {}{} of each {}, measured by <code>{}</code>{}, is demanded to be {}. Source: {}</p>\n",
+        escape(requirement.statistic), escape(requirement.metric), escape(at_words(requirement.at)),
+        escape(requirement.scope), escape(requirement.probe), placed.empty() ? "" : " (" + escape(placed) + ")",
+        escape(target_words(content, requirement)), source_words(requirement.source));
     html += figure(content, requirement, own) + requirement_charts(content, steps, requirement, results) +
             uncertainty_table(content, requirement, own) + "</section>\n";
   }

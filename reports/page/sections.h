@@ -10,7 +10,8 @@
 
 namespace assay {
 
-/// Places, attempts and files that are printed one by one; of more, those that need to be looked at, and where the others are.
+/// Places, attempts and files that are printed one by one; of more, those that need to be looked at, and where the
+/// others are.
 inline constexpr std::size_t kMostListed = 512;
 
 /// What the page is: a report, or a simulation of one.
@@ -26,7 +27,8 @@ std::string coverage_section(const ReportContent& content);
 /// For each requirement: target and its source, figure, uncertainty.
 std::string results_section(const ReportContent& content);
 /// Matrices of one requirement: its pairs, and its rails by leaves; empty where it has neither.
-std::string requirement_charts(const ReportContent& content, const StepIndex& steps, const Requirement& requirement, const ResultsOf& results);
+std::string requirement_charts(const ReportContent& content, const StepIndex& steps, const Requirement& requirement,
+                               const ResultsOf& results);
 /// Curves over sizes of messages and of groups; empty where no requirements make one.
 std::string network_section(const ReportContent& content, const StepIndex& steps, const ResultsOf& results);
 /// Who is at fault where nodes that work together fell short; empty where none did.
@@ -60,8 +62,8 @@ std::string outcome_letter(Outcome outcome);
 std::string requirement_number(const ReportContent& content, const std::string& id);
 /// The promise in words: "at least 0.9 × peak fp64 (1.2 TFLOP/s)", with absolute limits exact in base units.
 std::string target_words(const ReportContent& content, const Requirement& requirement);
-/// Through which plane, on which pairs or groups, and what ran meanwhile: "through the plane parameter; pairs across leaves, each alone". Empty for nodes by
-/// themselves on no plane.
+/// Through which plane, on which pairs or groups, and what ran meanwhile: "through the plane parameter; pairs across
+/// leaves, each alone". Empty for nodes by themselves on no plane.
 std::string placement_words(const Requirement& requirement);
 /// The scale on which value, limits and acceptance limits of `result` stand side by side.
 Scale result_scale(const Result& result);

@@ -56,14 +56,17 @@ int check(const std::string& probe) {
     std::cout << "SKIPPED: " << record->end.reason << '\n';
     return failures == 0 ? 77 : 1;
   }
-  expect(record->end.status == Status::complete && measured.exit_code == 0, "a quick run completes: " + record->end.reason);
+  expect(record->end.status == Status::complete && measured.exit_code == 0,
+         "a quick run completes: " + record->end.reason);
   for (const auto& metric : description->metrics) {
     const bool seen = std::ranges::any_of(record->measurements, [&](const auto& m) { return m.metric == metric.name; });
-    expect(seen || metric.meaning.find("where ") != std::string::npos, "measured " + metric.name + " (or says where it is measured)");
+    expect(seen || metric.meaning.find("where ") != std::string::npos,
+           "measured " + metric.name + " (or says where it is measured)");
   }
   for (const auto& condition : description->conditions) {
     const bool seen = std::ranges::any_of(record->conditions, [&](const auto& c) { return c.name == condition.name; });
-    expect(seen || condition.meaning.find("where ") != std::string::npos, "recorded " + condition.name + " (or says where it is recorded)");
+    expect(seen || condition.meaning.find("where ") != std::string::npos,
+           "recorded " + condition.name + " (or says where it is recorded)");
   }
   return failures == 0 ? 0 : 1;
 }

@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <fstream>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/launch/listener.h"
@@ -38,7 +38,8 @@ class DialTest : public testing::Test {
     site_.slurm.bcast_directory = "/tmp";
     for (const char* name : {"n01", "n02", "n03"}) {
       // One directory for all, as srun demands; on one machine their scratch lies side by side in it.
-      site_.nodes.push_back({.name = name, .launcher = Launcher::slurm, .address = name, .directory = place_.path() + "/node"});
+      site_.nodes.push_back(
+          {.name = name, .launcher = Launcher::slurm, .address = name, .directory = place_.path() + "/node"});
     }
     setenv("FAKE_SLURM_LOG", log().c_str(), 1);
     unsetenv("FAKE_SLURM");
@@ -62,7 +63,8 @@ class DialTest : public testing::Test {
     return found;
   }
 
-  /// Starts every node at once, runs a program on those that came, waits for `before_closing` to be true, and closes all.
+  /// Starts every node at once, runs a program on those that came, waits for `before_closing` to be true, and closes
+  /// all.
   std::map<std::string, Outcome> start_all(const std::string& fault, const std::function<bool()>& before_closing = {}) {
     setenv("FAKE_SLURM", fault.c_str(), 1);
     std::map<std::string, Outcome> outcomes;
@@ -70,8 +72,9 @@ class DialTest : public testing::Test {
       std::vector<std::string> names;
       for (const auto& node : site_.nodes) names.push_back(node.name);
       SlurmTools tools{.agent = ASSAY_NODE, .srun = FAKES "/fake_srun", .sinfo = FAKES "/fake_sinfo"};
-      SlurmLauncher slurm(co_await asio::this_coro::executor, site_, names, std::move(tools),
-                          [this](const std::string& who, const std::string& what) { remarks_.push_back(who + ": " + what); });
+      SlurmLauncher slurm(
+          co_await asio::this_coro::executor, site_, names, std::move(tools),
+          [this](const std::string& who, const std::string& what) { remarks_.push_back(who + ": " + what); });
       const LaunchOptions launch{.agent = ASSAY_NODE, .slurm = &slurm};
       const auto one = [&](std::size_t i) -> asio::awaitable<void> {
         Outcome& outcome = outcomes[site_.nodes[i].name];
@@ -100,9 +103,11 @@ class DialTest : public testing::Test {
   asio::awaitable<LaunchError> use(Agent& agent, std::string name) {
     const auto delivered = co_await agent.deliver(sha256_of_file(UNRULY).value(), UNRULY);
     if (!delivered) co_return delivered.error();
-    const RunResult result = co_await agent.run(request("step-" + name, UNRULY, words("say", "hello from " + name, "0", place_.path())));
+    const RunResult result =
+        co_await agent.run(request("step-" + name, UNRULY, words("say", "hello from " + name, "0", place_.path())));
     LaunchError none;
-    if (result.outcome != "exited" || result.output != "hello from " + name) none = {.kind = result.outcome, .reason = result.reason};
+    if (result.outcome != "exited" || result.output != "hello from " + name)
+      none = {.kind = result.outcome, .reason = result.reason};
     co_return none;
   }
 
@@ -113,7 +118,8 @@ class DialTest : public testing::Test {
 
 TEST_F(DialTest, one_srun_starts_all_and_each_agent_speaks_the_protocol) {
   const auto outcomes = start_all("");
-  for (const auto& [name, outcome] : outcomes) EXPECT_TRUE(outcome.agent && outcome.error.kind.empty()) << name << ": " << outcome.error.reason;
+  for (const auto& [name, outcome] : outcomes)
+    EXPECT_TRUE(outcome.agent && outcome.error.kind.empty()) << name << ": " << outcome.error.reason;
   EXPECT_EQ(calls("fake_srun").size(), 1U);
   EXPECT_TRUE(remarks_.empty()) << remarks_.front();
 }
@@ -122,7 +128,8 @@ TEST_F(DialTest, the_token_is_in_no_argument_and_in_no_environment) {
   std::string seen;
   const auto outcomes = start_all("", [&] {
     for (const pid_t pid : processes_with(place_.path())) {
-      for (const char* file : {"cmdline", "environ"}) seen += read_fact(fmt::format("/proc/{}/{}", pid, file)).value_or("");
+      for (const char* file : {"cmdline", "environ"})
+        seen += read_fact(fmt::format("/proc/{}/{}", pid, file)).value_or("");
     }
     return true;
   });
@@ -138,7 +145,8 @@ TEST_F(DialTest, an_agent_that_never_dials_is_named_and_the_others_work) {
   auto outcomes = start_all("absent=n02");
   EXPECT_EQ(outcomes["n02"].error.kind, "unreachable");
   EXPECT_EQ(outcomes["n02"].error.reason, "no agent dialled in from n02 in time");
-  for (const char* name : {"n01", "n03"}) EXPECT_TRUE(outcomes[name].agent && outcomes[name].error.kind.empty()) << outcomes[name].error.reason;
+  for (const char* name : {"n01", "n03"})
+    EXPECT_TRUE(outcomes[name].agent && outcomes[name].error.kind.empty()) << outcomes[name].error.reason;
 }
 
 TEST_F(DialTest, a_job_that_stays_in_the_queue_says_so) {
@@ -146,22 +154,27 @@ TEST_F(DialTest, a_job_that_stays_in_the_queue_says_so) {
   auto outcomes = start_all("pending");
   for (const auto& [name, outcome] : outcomes) {
     EXPECT_EQ(outcome.error.kind, "unreachable");
-    EXPECT_EQ(outcome.error.reason, "no agent dialled in from " + name + " in time; srun says: srun: job 1 queued and waiting for resources");
+    EXPECT_EQ(outcome.error.reason,
+              "no agent dialled in from " + name + " in time; srun says: srun: job 1 queued and waiting for resources");
   }
 }
 
 TEST_F(DialTest, an_srun_that_fails_is_quoted) {
   auto outcomes = start_all("fail");
-  EXPECT_EQ(outcomes["n01"].error.reason, "no agent dialled in from n01: srun ended with exit code 1: srun: error: invalid partition specified: nowhere");
+  EXPECT_EQ(
+      outcomes["n01"].error.reason,
+      "no agent dialled in from n01: srun ended with exit code 1: srun: error: invalid partition specified: nowhere");
 }
 
 TEST_F(DialTest, without_srun_there_is_a_plain_reason) {
   complete([&]() -> asio::awaitable<void> {
     SlurmTools tools{.agent = ASSAY_NODE, .srun = "srun-that-nobody-installed", .sinfo = "sinfo-that-nobody-installed"};
-    SlurmLauncher slurm(co_await asio::this_coro::executor, site_, words("n01"), std::move(tools), [](const std::string&, const std::string&) {});
+    SlurmLauncher slurm(co_await asio::this_coro::executor, site_, words("n01"), std::move(tools),
+                        [](const std::string&, const std::string&) {});
     const LaunchOptions launch{.agent = ASSAY_NODE, .slurm = &slurm};
     const auto agent = co_await Agent::start(site_.nodes[0], site_, launch);
-    EXPECT_EQ(agent ? "an agent" : agent.error().reason, "no agent dialled in from n01: srun-that-nobody-installed is not installed");
+    EXPECT_EQ(agent ? "an agent" : agent.error().reason,
+              "no agent dialled in from n01: srun-that-nobody-installed is not installed");
     co_await slurm.close();
   });
 }
@@ -170,7 +183,8 @@ TEST_F(DialTest, two_agents_of_one_name_are_both_refused) {
   site_.slurm.wait = kPatienceForNobody;
   auto outcomes = start_all("twice=n02 absent=n03");
   EXPECT_EQ(outcomes["n02"].error.kind, "refused");
-  EXPECT_EQ(outcomes["n02"].error.reason.find("two agents say that they are n02, one from "), 0U) << outcomes["n02"].error.reason;
+  EXPECT_EQ(outcomes["n02"].error.reason.find("two agents say that they are n02, one from "), 0U)
+      << outcomes["n02"].error.reason;
   EXPECT_TRUE(outcomes["n01"].agent) << outcomes["n01"].error.reason;
 }
 
@@ -179,7 +193,9 @@ TEST_F(DialTest, a_wrong_token_is_turned_away_by_name_of_its_address) {
   auto outcomes = start_all("wrong=n03");
   EXPECT_EQ(outcomes["n03"].error.kind, "unreachable");
   ASSERT_FALSE(remarks_.empty());
-  EXPECT_TRUE(remarks_.front().starts_with("srun: turned away a caller from ") && remarks_.front().ends_with(": the token is not one of this run")) << remarks_.front();
+  EXPECT_TRUE(remarks_.front().starts_with("srun: turned away a caller from ") &&
+              remarks_.front().ends_with(": the token is not one of this run"))
+      << remarks_.front();
   EXPECT_TRUE(outcomes["n01"].agent);
 }
 
@@ -187,7 +203,9 @@ TEST_F(DialTest, an_agent_of_a_node_that_was_not_asked_for_is_turned_away) {
   site_.slurm.wait = kPatienceForNobody;
   auto outcomes = start_all("stranger absent=n03");
   ASSERT_FALSE(remarks_.empty());
-  EXPECT_TRUE(remarks_.front().starts_with("n99: turned away a caller from ") && remarks_.front().ends_with(": srun was not asked for an agent on n99")) << remarks_.front();
+  EXPECT_TRUE(remarks_.front().starts_with("n99: turned away a caller from ") &&
+              remarks_.front().ends_with(": srun was not asked for an agent on n99"))
+      << remarks_.front();
   EXPECT_TRUE(outcomes["n01"].agent);
 }
 
@@ -202,13 +220,15 @@ TEST_F(DialTest, a_node_that_slurm_calls_down_is_left_out_and_named) {
 
 TEST_F(DialTest, agents_that_went_with_their_srun_are_started_again_one_by_one) {
   const auto outcomes = start_all("together");
-  for (const auto& [name, outcome] : outcomes) EXPECT_TRUE(outcome.agent && outcome.error.kind.empty()) << name << ": " << outcome.error.reason;
+  for (const auto& [name, outcome] : outcomes)
+    EXPECT_TRUE(outcome.agent && outcome.error.kind.empty()) << name << ": " << outcome.error.reason;
   EXPECT_EQ(calls("fake_srun").size(), 4U);
 }
 
 TEST_F(DialTest, agents_work_on_when_srun_is_killed_and_that_is_said) {
   const auto outcomes = start_all("dies", [&] { return !remarks_.empty(); });
-  for (const auto& [name, outcome] : outcomes) EXPECT_TRUE(outcome.agent && outcome.error.kind.empty()) << name << ": " << outcome.error.reason;
+  for (const auto& [name, outcome] : outcomes)
+    EXPECT_TRUE(outcome.agent && outcome.error.kind.empty()) << name << ": " << outcome.error.reason;
   ASSERT_EQ(remarks_.size(), 1U);
   EXPECT_EQ(remarks_.front(), "srun: srun was killed");
 }
@@ -217,16 +237,18 @@ TEST_F(DialTest, what_does_not_hold_the_pinned_key_gets_no_token) {
   complete([&]() -> asio::awaitable<void> {
     const auto executor = co_await asio::this_coro::executor;
     bool asked = false;
-    auto muster = Muster::open(executor, 0, [&](const Greeting&, const std::string&, Stream&) -> std::optional<std::string> {
-      asked = true;
-      return "nobody";
-    });
+    auto muster =
+        Muster::open(executor, 0, [&](const Greeting&, const std::string&, Stream&) -> std::optional<std::string> {
+          asked = true;
+          return "nobody";
+        });
     const auto other = make_tls_identity();
     auto tls = pinned_tls((*other)->pin);
     auto stream = std::make_unique<TlsStream>(TlsStream{asio::ssl::stream<tcp::socket>(executor, tls->context)});
     const tcp::endpoint home(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>((*muster)->port()));
     co_await stream->stream.lowest_layer().async_connect(home, asio::use_awaitable);
-    const auto [error] = co_await stream->stream.async_handshake(asio::ssl::stream_base::client, asio::as_tuple(asio::use_awaitable));
+    const auto [error] =
+        co_await stream->stream.async_handshake(asio::ssl::stream_base::client, asio::as_tuple(asio::use_awaitable));
     EXPECT_TRUE(error);
     EXPECT_FALSE(asked);
   });
@@ -235,13 +257,15 @@ TEST_F(DialTest, what_does_not_hold_the_pinned_key_gets_no_token) {
 TEST_F(DialTest, a_caller_that_greets_wrongly_is_hung_up_on_and_one_that_is_refused_is_told_why) {
   complete([&]() -> asio::awaitable<void> {
     const auto executor = co_await asio::this_coro::executor;
-    auto muster = Muster::open(executor, 0, [&](const Greeting& greeting, const std::string& from, Stream&) -> std::optional<std::string> {
-      return greeting.node + " from " + from + " is not wanted";
-    });
+    auto muster = Muster::open(
+        executor, 0, [&](const Greeting& greeting, const std::string& from, Stream&) -> std::optional<std::string> {
+          return greeting.node + " from " + from + " is not wanted";
+        });
     auto tls = pinned_tls((*muster)->pin());
     const tcp::endpoint home(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>((*muster)->port()));
     const std::string greeting = to_line({.token = std::string(64, '1'), .node = "n01"});
-    const std::map<std::string, std::string> answers = {{"GET / HTTP/1.1\r\n", ""}, {greeting, "assay-dial/1 refused n01 from ::ffff:127.0.0.1 is not wanted\n"}};
+    const std::map<std::string, std::string> answers = {
+        {"GET / HTTP/1.1\r\n", ""}, {greeting, "assay-dial/1 refused n01 from ::ffff:127.0.0.1 is not wanted\n"}};
     for (const auto& [line, expected] : answers) {
       auto caller = std::make_unique<TlsStream>(TlsStream{asio::ssl::stream<tcp::socket>(executor, tls->context)});
       co_await caller->stream.lowest_layer().async_connect(home, asio::use_awaitable);

@@ -44,7 +44,9 @@ class BareAgent {
   BareAgent(const BareAgent&) = delete;
   BareAgent& operator=(const BareAgent&) = delete;
 
-  void say(const std::string& bytes) const { EXPECT_EQ(write(in_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size())); }
+  void say(const std::string& bytes) const {
+    EXPECT_EQ(write(in_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  }
   /// The next message; throws when the stream ends before.
   wire::FromAgent hear() {
     while (true) {
@@ -69,8 +71,12 @@ class BareAgent {
 };
 
 std::string run_frame(const std::string& id, std::vector<std::string> arguments) {
-  return encode(wire::ToAgent(wire::Run{.id = id, .sha256 = sha256_of_file(UNRULY).value(), .arguments = std::move(arguments), .token = "", .deadline_s = 60,
-                            .limits = {.memory_bytes = 1ULL << 33, .output_bytes = 1 << 20, .cpu_s = 60}}));
+  return encode(wire::ToAgent(wire::Run{.id = id,
+                                        .sha256 = sha256_of_file(UNRULY).value(),
+                                        .arguments = std::move(arguments),
+                                        .token = "",
+                                        .deadline_s = 60,
+                                        .limits = {.memory_bytes = 1ULL << 33, .output_bytes = 1 << 20, .cpu_s = 60}}));
 }
 
 void deliver(BareAgent& agent) {
@@ -129,7 +135,9 @@ TEST_F(BareNodeTest, libraries_that_came_with_the_agent_are_named_to_its_program
   (void)std::get<wire::Welcome>(agent.hear());
   deliver(agent);
   agent.say(run_frame("step", {"surroundings", place_.path()}));
-  EXPECT_NE(std::get<wire::Data>(agent.hear()).bytes.find("environment ASSAY_LIBRARY_PATH=" + place_.path() + "/lib/assay\ncwd "), std::string::npos);
+  EXPECT_NE(std::get<wire::Data>(agent.hear())
+                .bytes.find("environment ASSAY_LIBRARY_PATH=" + place_.path() + "/lib/assay\ncwd "),
+            std::string::npos);
   EXPECT_EQ(std::get<wire::Ended>(agent.hear()).exit_code, 0);
   agent.say(encode(wire::ToAgent(wire::Bye{})));
   EXPECT_EQ(agent.end(), 0);

@@ -15,7 +15,16 @@ using namespace test;
 class NodeTest : public testing::Test {
  protected:
   [[nodiscard]] Site site() const { return {.name = "here", .known_hosts = "", .nodes = {node()}}; }
-  [[nodiscard]] Node node() const { return {.name = "here", .launcher = Launcher::local, .address = "here", .user = "", .identity_file = "", .host_key = "", .directory = directory(), .rack = ""}; }
+  [[nodiscard]] Node node() const {
+    return {.name = "here",
+            .launcher = Launcher::local,
+            .address = "here",
+            .user = "",
+            .identity_file = "",
+            .host_key = "",
+            .directory = directory(),
+            .rack = ""};
+  }
   [[nodiscard]] std::string directory() const { return place_.path() + "/node"; }
   /// In the arguments of every program of this test, and of nothing else on the machine.
   [[nodiscard]] std::string mark() const { return "--mark=" + place_.path(); }
@@ -87,7 +96,8 @@ TEST_F(NodeTest, a_run_has_clean_surroundings) {
   EXPECT_NE(result.output.find("environment PATH=/usr/local/sbin:"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("environment HOME=" + home), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("environment LANG=C\ncwd " + home), std::string::npos) << result.output;
-  EXPECT_NE(result.output.find("session leader 1\nopen 0\nopen 1\nopen 2\ncore 0\nwritable 0\n"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("session leader 1\nopen 0\nopen 1\nopen 2\ncore 0\nwritable 0\n"), std::string::npos)
+      << result.output;
   expect_nothing_left();
 }
 
@@ -232,13 +242,14 @@ TEST_F(NodeTest, what_is_no_program_is_refused_with_the_kernels_reason) {
 }
 
 /// Starts a tree that obeys nothing, kills one process of the agent's side, and returns how the run ended.
-RunResult ended_by_killing(const std::function<asio::awaitable<std::unique_ptr<Agent>>()>& ready_agent, const std::string& mark,
-                           const std::function<pid_t()>& victim) {
+RunResult ended_by_killing(const std::function<asio::awaitable<std::unique_ptr<Agent>>()>& ready_agent,
+                           const std::string& mark, const std::function<pid_t()>& victim) {
   RunResult result;
   complete([&]() -> asio::awaitable<void> {
     const auto agent = co_await ready_agent();
     bool ended = false;
-    asio::co_spawn(co_await asio::this_coro::executor, agent->run(request("step", UNRULY, words("fork-and-hang", mark))),
+    asio::co_spawn(co_await asio::this_coro::executor,
+                   agent->run(request("step", UNRULY, words("fork-and-hang", mark))),
                    [&](const std::exception_ptr&, RunResult given) {
                      result = std::move(given);
                      ended = true;
@@ -269,7 +280,8 @@ TEST_F(NodeTest, a_dead_agent_loses_its_runs_and_leaves_nothing) {
 }
 
 TEST_F(NodeTest, a_dead_keeper_loses_its_run_and_leaves_nothing) {
-  const RunResult result = ended_by_killing([&] { return ready_agent(); }, mark(), [] { return child_of(child_of(getpid())); });
+  const RunResult result =
+      ended_by_killing([&] { return ready_agent(); }, mark(), [] { return child_of(child_of(getpid())); });
   EXPECT_EQ(result.outcome, "crashed");
   EXPECT_EQ(result.reason, "killed by SIGKILL");
   expect_nothing_left();
@@ -317,7 +329,8 @@ TEST_F(NodeTest, an_agent_that_cannot_start_is_refused_with_its_own_words) {
     EXPECT_FALSE(agent.has_value());
     if (!agent) {
       EXPECT_EQ(agent.error().kind, "refused");
-      EXPECT_NE(agent.error().reason.find("/node cannot be opened: Not a directory"), std::string::npos) << agent.error().reason;
+      EXPECT_NE(agent.error().reason.find("/node cannot be opened: Not a directory"), std::string::npos)
+          << agent.error().reason;
     }
   });
 }

@@ -1,4 +1,5 @@
-// The agent through the ssh launcher, on two sshd instances of our own: storing, running, and every way not to get there.
+// The agent through the ssh launcher, on two sshd instances of our own: storing, running, and every way not to get
+// there.
 #include <iostream>
 
 #include <netinet/in.h>
@@ -39,9 +40,15 @@ class SshTest : public testing::Test {
     ASSERT_EQ(ssh_nodes({"up", "2", nodes_}), 0);
     const auto document = nlohmann::json::parse(read_file(nodes_ + "/site.json").value());
     for (const auto& entry : document.at("nodes")) {
-      site_.nodes.push_back({.name = entry.at("name"), .launcher = Launcher::ssh, .address = entry.at("address"), .port = entry.at("port"),
-                             .user = entry.at("user"), .identity_file = entry.at("identity_file"), .host_key = entry.at("host_key"),
-                             .directory = entry.at("directory"), .rack = ""});
+      site_.nodes.push_back({.name = entry.at("name"),
+                             .launcher = Launcher::ssh,
+                             .address = entry.at("address"),
+                             .port = entry.at("port"),
+                             .user = entry.at("user"),
+                             .identity_file = entry.at("identity_file"),
+                             .host_key = entry.at("host_key"),
+                             .directory = entry.at("directory"),
+                             .rack = ""});
     }
     ASSERT_EQ(site_.nodes.size(), 2U);
   }
@@ -82,7 +89,8 @@ TEST_F(SshTest, agents_of_two_nodes_run_at_the_same_time) {
     const auto second = co_await ready_agent(1);
     RunResult beside;
     bool ended = false;
-    asio::co_spawn(co_await asio::this_coro::executor, second->run(request("companion", UNRULY, words("obey", place_.path()))),
+    asio::co_spawn(co_await asio::this_coro::executor,
+                   second->run(request("companion", UNRULY, words("obey", place_.path()))),
                    [&](const std::exception_ptr&, RunResult result) {
                      beside = std::move(result);
                      ended = true;
@@ -161,7 +169,8 @@ TEST_F(SshTest, a_known_hosts_file_of_the_site_pins_as_well) {
 }
 
 TEST_F(SshTest, a_port_where_nobody_listens_is_unreachable) {
-  const int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // bound and not listening: nobody else can listen there
+  const int taken =
+      socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // bound and not listening: nobody else can listen there
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -201,7 +210,11 @@ TEST_F(SshTest, without_an_ssh_client_there_is_a_plain_reason) {
 
 TEST_F(SshTest, a_node_behind_a_jump_host_is_reached_and_both_keys_are_pinned) {
   const Node& jump = site_.nodes[1];
-  site_.nodes[0].jump = JumpHost{.address = jump.address, .port = jump.port, .user = jump.user, .identity_file = jump.identity_file, .host_key = jump.host_key};
+  site_.nodes[0].jump = JumpHost{.address = jump.address,
+                                 .port = jump.port,
+                                 .user = jump.user,
+                                 .identity_file = jump.identity_file,
+                                 .host_key = jump.host_key};
   complete([&]() -> asio::awaitable<void> {
     const auto agent = co_await ready_agent(0);
     const RunResult result = co_await agent->run(request("step", UNRULY, words("say", "hello", "0", place_.path())));
@@ -225,7 +238,8 @@ TEST_F(SshTest, a_node_that_drops_in_the_middle_of_a_run_is_lost) {
     const auto agent = co_await ready_agent();
     RunResult result;
     bool ended = false;
-    asio::co_spawn(co_await asio::this_coro::executor, agent->run(request("step", UNRULY, words("fork-and-hang", "--mark=" + place_.path()))),
+    asio::co_spawn(co_await asio::this_coro::executor,
+                   agent->run(request("step", UNRULY, words("fork-and-hang", "--mark=" + place_.path()))),
                    [&](const std::exception_ptr&, RunResult given) {
                      result = std::move(given);
                      ended = true;
@@ -252,7 +266,8 @@ int main(int argc, char** argv) {
   constexpr int kSkip = 77;
   const assay::test::Place place;
   if (const int code = assay::ssh_nodes({"up", "1", place.path() + "/probe"}); code != 0) {
-    std::cerr << (code == kSkip ? "SKIPPED: install openssh-server and openssh-client to run this test\n" : "no sshd can be started\n");
+    std::cerr << (code == kSkip ? "SKIPPED: install openssh-server and openssh-client to run this test\n"
+                                : "no sshd can be started\n");
     return code == kSkip ? kSkip : 1;
   }
   if (assay::ssh_nodes({"down", place.path() + "/probe"}) != 0) return 1;

@@ -1,6 +1,6 @@
-// fake_cuda: a libcuda for tests. Two GPUs, whose memory lies in files without a name: this library copies into and out of them,
-// the addresses that it gives lead to pages that no process may touch, as a real GPU's do. ASSAY_FAKE_CUDA names one fault: none,
-// stub, broken, old, no_dma_buf, no_range, full, bit_flip.
+// fake_cuda: a libcuda for tests. Two GPUs, whose memory lies in files without a name: this library copies into and out
+// of them, the addresses that it gives lead to pages that no process may touch, as a real GPU's do. ASSAY_FAKE_CUDA
+// names one fault: none, stub, broken, old, no_dma_buf, no_range, full, bit_flip.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -42,9 +42,9 @@ struct World {
   std::map<api::Address, Allocation> allocations;
   api::ContextTag context;
 };
-World world;                             // what a machine has one of
-thread_local bool in_context = false;    // whether this thread has a current context
-thread_local bool flushed = false;       // whether writes from outside were flushed since the last copy
+World world;                           // what a machine has one of
+thread_local bool in_context = false;  // whether this thread has a current context
+thread_local bool flushed = false;     // whether writes from outside were flushed since the last copy
 
 /// The allocation that holds `size` bytes at `address`, and where they are in it; null when there is none.
 Allocation* holding(api::Address address, std::size_t size, std::size_t& offset) {
@@ -171,11 +171,13 @@ api::Result cuPointerSetAttribute(const void* value, int attribute, api::Address
   return api::kSuccess;
 }
 #ifndef ASSAY_WITHOUT_DMABUF
-api::Result cuMemGetHandleForAddressRange(void* handle, api::Address address, std::size_t size, int type, unsigned long long) {
+api::Result cuMemGetHandleForAddressRange(void* handle, api::Address address, std::size_t size, int type,
+                                          unsigned long long) {
   const std::lock_guard guard(world.lock);
   std::size_t offset = 0;
   const Allocation* const of = holding(address, size, offset);
-  if (of == nullptr || fault("no_range") || type != api::kHandleDmaBuf || offset % kPage != 0 || size % kPage != 0) return kInvalidValue;
+  if (of == nullptr || fault("no_range") || type != api::kHandleDmaBuf || offset % kPage != 0 || size % kPage != 0)
+    return kInvalidValue;
   const int descriptor = dup(of->file);
   std::memcpy(handle, &descriptor, sizeof descriptor);
   return descriptor < 0 ? kInvalidValue : api::kSuccess;

@@ -1,5 +1,5 @@
-// fake_fabric: a probe whose ranks meet and then behave as they are told. It measures nothing; its number is the parameter
-// `value`, and no profile outside the tests names it.
+// fake_fabric: a probe whose ranks meet and then behave as they are told. It measures nothing; its number is the
+// parameter `value`, and no profile outside the tests names it.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -19,20 +19,36 @@ namespace {
 using namespace assay;
 
 constexpr Parameter kParameters[] = {
-    {.name = "behaviour", .fallback = "measure", .meaning = "what rank 1 does once all have met", .choices = "measure crash hang error skip absent"},
+    {.name = "behaviour",
+     .fallback = "measure",
+     .meaning = "what rank 1 does once all have met",
+     .choices = "measure crash hang error skip absent"},
     {.name = "value", .unit = "1", .fallback = "100", .meaning = "the number that rank 0 says"},
-    {.name = "slow", .fallback = "", .meaning = "who makes it less: n03:40 where host n03 takes part, n01+n02:50 where both do; in a row with commas"},
+    {.name = "slow",
+     .fallback = "",
+     .meaning = "who makes it less: n03:40 where host n03 takes part, n01+n02:50 where both do; in a row with commas"},
     {.name = "fewest", .unit = "1", .fallback = "1", .meaning = "ranks below which it skips"},
     {.name = "pause", .unit = "s", .fallback = "0", .meaning = "how long it takes"},
 };
-constexpr Metric kMetrics[] = {{.name = "number", .unit = "1", .better = Better::higher, .meaning = "the parameter value, or what `slow` leaves of it, ten times"}};
+constexpr Metric kMetrics[] = {{.name = "number",
+                                .unit = "1",
+                                .better = Better::higher,
+                                .meaning = "the parameter value, or what `slow` leaves of it, ten times"}};
 constexpr ConditionSpec kConditions[] = {
     {.name = "hosts", .meaning = "How many different host names the ranks have."},
     {.name = "token_is_secret", .meaning = "Whether the token stands in no command line."},
 };
-constexpr ProbeSpec kSpec{.name = "fake_fabric", .scope = Scope::group, .measures = "Nothing; its ranks meet, for tests of what brings them together.",
-                          .method = "Rank 0 repeats the parameter value ten times, or what `slow` says of the hosts that take part.", .source = "This file alone, nothing else.",
-                          .typical = {1}, .deadline = {8}, .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+constexpr ProbeSpec kSpec{
+    .name = "fake_fabric",
+    .scope = Scope::group,
+    .measures = "Nothing; its ranks meet, for tests of what brings them together.",
+    .method = "Rank 0 repeats the parameter value ten times, or what `slow` says of the hosts that take part.",
+    .source = "This file alone, nothing else.",
+    .typical = {1},
+    .deadline = {8},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
 
 bool is_secret(const std::string& token) {
   std::ifstream file("/proc/self/cmdline");
@@ -65,7 +81,8 @@ double number_of(const Parameters& given, const std::set<std::string>& hosts) {
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   const std::string& behaviour = given.text("behaviour");
   if (behaviour == "absent" && placement.rank == 1) std::_Exit(0);
-  if (placement.world < given.count("fewest")) throw Skip("it needs " + std::to_string(given.count("fewest")) + " ranks");
+  if (placement.world < given.count("fewest"))
+    throw Skip("it needs " + std::to_string(given.count("fewest")) + " ranks");
   Rendezvous ranks = meet(placement, {.join = {5}, .exchange = {5}});
   if (placement.rank == 1) misbehave(behaviour);
   sleep_until_stopped(std::chrono::duration<double>(given.seconds("pause").count));

@@ -1,5 +1,5 @@
-// fake_probe: a probe whose parameter says how it behaves: well, or in each way that a real one can go wrong. It measures
-// nothing; its number is the parameter `value`, and no profile outside the tests names it.
+// fake_probe: a probe whose parameter says how it behaves: well, or in each way that a real one can go wrong. It
+// measures nothing; its number is the parameter `value`, and no profile outside the tests names it.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -16,15 +16,24 @@ namespace {
 using namespace assay;
 
 constexpr Parameter kParameters[] = {
-    {.name = "behaviour", .fallback = "measure", .meaning = "what it does",
+    {.name = "behaviour",
+     .fallback = "measure",
+     .meaning = "what it does",
      .choices = "measure slow hang stubborn crash flood garbage truncate skip error daemon exit3 import"},
     {.name = "value", .unit = "1", .fallback = "100", .meaning = "the number it says"},
 };
-constexpr Metric kMetrics[] = {{.name = "number", .unit = "1", .better = Better::higher, .meaning = "the parameter value, ten times"}};
+constexpr Metric kMetrics[] = {
+    {.name = "number", .unit = "1", .better = Better::higher, .meaning = "the parameter value, ten times"}};
 constexpr ConditionSpec kConditions[] = {{.name = "behaved", .meaning = "Whether it came to its end."}};
-constexpr ProbeSpec kSpec{.name = "fake_probe", .measures = "Nothing; it behaves as it is told, for tests of what watches it.",
-                          .method = "It repeats the parameter value ten times.", .source = "This file alone, nothing else.",
-                          .typical = {1}, .deadline = {5}, .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+constexpr ProbeSpec kSpec{.name = "fake_probe",
+                          .measures = "Nothing; it behaves as it is told, for tests of what watches it.",
+                          .method = "It repeats the parameter value ten times.",
+                          .source = "This file alone, nothing else.",
+                          .typical = {1},
+                          .deadline = {5},
+                          .parameters = kParameters,
+                          .metrics = kMetrics,
+                          .conditions = kConditions};
 
 void measure(const Parameters& given, Recorder& record) {
   const std::string& behaviour = given.text("behaviour");
@@ -41,7 +50,8 @@ void measure(const Parameters& given, Recorder& record) {
   if (behaviour == "garbage") std::puts("\x01\x02 not a record \xff");
   if (behaviour == "flood") {
     const std::string line(65536, 'x');
-    while (std::fputs(line.c_str(), stdout) >= 0) {}
+    while (std::fputs(line.c_str(), stdout) >= 0) {
+    }
   }
   if (behaviour == "daemon" && ::fork() == 0) {
     ::setsid();
@@ -58,7 +68,8 @@ void measure(const Parameters& given, Recorder& record) {
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) != "--behaviour=import") continue;
-    std::puts(R"({"schema":"assay.imported/1","sequence":0,"source":{"tool":"osu"}})");  // in the place of a record, from its first byte
+    std::puts(R"({"schema":"assay.imported/1","sequence":0,"source":{"tool":"osu"}})");  // in the place of a record,
+                                                                                         // from its first byte
     return 0;
   }
   return assay::probe_main(argc, argv, kSpec, measure);

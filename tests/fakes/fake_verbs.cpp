@@ -1,7 +1,7 @@
-// fake_verbs: a libibverbs for tests. Queue pairs of one process move memory at once, so that both ranks of a loopback can be
-// played without an adapter. Memory is reached through regions alone; a GPU's is that of fake_cuda, as a dma-buf (a file that is
-// mapped) or through what stands for nvidia-peermem. ASSAY_FAKE_VERBS names one fault: corrupt, lose, fail, small, locked,
-// locked_memory, inlines, no_dmabuf, no_peermem, no_gpu_memory.
+// fake_verbs: a libibverbs for tests. Queue pairs of one process move memory at once, so that both ranks of a loopback
+// can be played without an adapter. Memory is reached through regions alone; a GPU's is that of fake_cuda, as a dma-buf
+// (a file that is mapped) or through what stands for nvidia-peermem. ASSAY_FAKE_VERBS names one fault: corrupt, lose,
+// fail, small, locked, locked_memory, inlines, no_dmabuf, no_peermem, no_gpu_memory.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -105,7 +105,8 @@ bool carry_out(FakePair& pair, const ibv_send_wr& request) {
   FakePair* const peer = found->second;
   const ibv_sge& piece = *request.sg_list;
   const bool inlined = (request.send_flags & IBV_SEND_INLINE) != 0;  // then the processor reads it, whatever the key
-  std::byte* const here = inlined ? reinterpret_cast<std::byte*>(piece.addr) : reach(piece.lkey, piece.addr, piece.length);
+  std::byte* const here =
+      inlined ? reinterpret_cast<std::byte*>(piece.addr) : reach(piece.lkey, piece.addr, piece.length);
   if (here == nullptr) return false;
   if (request.opcode == IBV_WR_SEND) {
     peer->waiting.emplace_back(here, here + piece.length);
@@ -126,7 +127,8 @@ int post_send(ibv_qp* queue_pair, ibv_send_wr* request, ibv_send_wr** refused) {
   for (; request != nullptr; request = request->next) {
     if (fault("lose")) continue;
     const bool fails = fault("fail") || !carry_out(pair, *request);
-    if (fails || (request->send_flags & IBV_SEND_SIGNALED) != 0) complete(pair.send_cq, request->wr_id, fails ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
+    if (fails || (request->send_flags & IBV_SEND_SIGNALED) != 0)
+      complete(pair.send_cq, request->wr_id, fails ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
   }
   return 0;
 }
@@ -154,7 +156,8 @@ int poll_cq(ibv_cq* queue, int most, ibv_wc* taken) {
   return count;
 }
 
-/// The bytes of a GPU's memory behind `address`, by the fake driver that is loaded beside this; null where there are none.
+/// The bytes of a GPU's memory behind `address`, by the fake driver that is loaded beside this; null where there are
+/// none.
 void* behind_peermem(void* address, std::size_t length) {
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr) return nullptr;
@@ -241,9 +244,12 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t length, int) {
   }
   return region_at(domain, address, length, static_cast<std::byte*>(of_gpu != nullptr ? of_gpu : address), false);
 }
-ibv_mr* ibv_reg_mr_iova2(ibv_pd* domain, void* address, std::size_t length, std::uint64_t, unsigned) { return ibv_reg_mr(domain, address, length, 0); }
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* domain, void* address, std::size_t length, std::uint64_t, unsigned) {
+  return ibv_reg_mr(domain, address, length, 0);
+}
 #ifndef ASSAY_WITHOUT_DMABUF
-ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t length, std::uint64_t address, int file, int) {
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t length, std::uint64_t address, int file,
+                          int) {
   if (fault("no_dmabuf") || fault("no_gpu_memory")) {
     errno = EOPNOTSUPP;
     return nullptr;
@@ -276,7 +282,8 @@ int ibv_destroy_cq(ibv_cq* queue) {
 }
 
 ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
-  if (wanted->cap.max_inline_data > 64 && !fault("inlines")) {  // as a device that inlines less: it says no to the whole
+  if (wanted->cap.max_inline_data > 64 &&
+      !fault("inlines")) {  // as a device that inlines less: it says no to the whole
     errno = EINVAL;
     return nullptr;
   }

@@ -1,5 +1,5 @@
-// unruly MODE [ARGUMENT...]: a program that behaves as probes should not, for the tests of the agent. Arguments beyond the
-// first are markers by which a test finds its processes.
+// unruly MODE [ARGUMENT...]: a program that behaves as probes should not, for the tests of the agent. Arguments beyond
+// the first are markers by which a test finds its processes.
 #include <array>
 #include <cerrno>
 #include <climits>

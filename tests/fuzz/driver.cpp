@@ -1,6 +1,6 @@
-// driver: feeds a fuzz target a fixed number of mutated seeds. The targets have libFuzzer's entry point, so that clang's
-// coverage-guided engine can drive them as well; this driver needs no compiler but ours and is the same every time.
-// usage: <target> SEED_DIRECTORY COUNT; the input in work stands in <target>.last, whatever kills the process.
+// driver: feeds a fuzz target a fixed number of mutated seeds. The targets have libFuzzer's entry point, so that
+// clang's coverage-guided engine can drive them as well; this driver needs no compiler but ours and is the same every
+// time. usage: <target> SEED_DIRECTORY COUNT; the input in work stands in <target>.last, whatever kills the process.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -23,9 +23,42 @@ namespace {
 constexpr std::size_t kLongest = 1 << 20;
 
 /// What breaks parsers: brackets, escapes, numbers at the edge, bad UTF-8, words of our formats.
-const std::string kTokens[] = {"{", "}", "[", "]", "\"", ":", ",", "null", "true", "-0", "1e999", "1e-999", "9223372036854775808", "-9223372036854775809",
-                               "NaN", "\\u0000", "\\ud800", "\xff", "\xc0\x80", "\xef\xbb\xbf", std::string(1, '\0'), "\n", "\r", "..", "/", "schema", "sequence",
-                               "samples", "subject", "end", "limit", "at_least", "payload", "sig", std::string(40, '['), std::string(300, 'A')};
+const std::string kTokens[] = {"{",
+                               "}",
+                               "[",
+                               "]",
+                               "\"",
+                               ":",
+                               ",",
+                               "null",
+                               "true",
+                               "-0",
+                               "1e999",
+                               "1e-999",
+                               "9223372036854775808",
+                               "-9223372036854775809",
+                               "NaN",
+                               "\\u0000",
+                               "\\ud800",
+                               "\xff",
+                               "\xc0\x80",
+                               "\xef\xbb\xbf",
+                               std::string(1, '\0'),
+                               "\n",
+                               "\r",
+                               "..",
+                               "/",
+                               "schema",
+                               "sequence",
+                               "samples",
+                               "subject",
+                               "end",
+                               "limit",
+                               "at_least",
+                               "payload",
+                               "sig",
+                               std::string(40, '['),
+                               std::string(300, 'A')};
 
 class Mutator {
  public:
@@ -45,12 +78,24 @@ class Mutator {
     const std::size_t at = below(input.size() + 1);
     const std::size_t length = below(std::min<std::size_t>(input.size() - at, 64) + 1);
     switch (below(7)) {
-      case 0: if (at < input.size()) input[at] = static_cast<char>(input[at] ^ (1 << below(8))); break;
-      case 1: input.insert(at, kTokens[below(std::size(kTokens))]); break;
-      case 2: input.erase(at, length); break;
-      case 3: input.insert(below(input.size() + 1), std::string(input, at, length)); break;
-      case 4: input.resize(at); break;
-      case 5: input.replace(at, length, kTokens[below(std::size(kTokens))]); break;
+      case 0:
+        if (at < input.size()) input[at] = static_cast<char>(input[at] ^ (1 << below(8)));
+        break;
+      case 1:
+        input.insert(at, kTokens[below(std::size(kTokens))]);
+        break;
+      case 2:
+        input.erase(at, length);
+        break;
+      case 3:
+        input.insert(below(input.size() + 1), std::string(input, at, length));
+        break;
+      case 4:
+        input.resize(at);
+        break;
+      case 5:
+        input.replace(at, length, kTokens[below(std::size(kTokens))]);
+        break;
       default: {
         const std::string& other = seeds_[below(seeds_.size())];
         input.replace(at, length, other, below(other.size() + 1), below(256));
@@ -65,7 +110,8 @@ class Mutator {
 /// A file that holds the current input even when the process dies in the middle.
 class LastInput {
  public:
-  explicit LastInput(const std::string& path) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+  explicit LastInput(const std::string& path)
+      : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
     if (file_ < 0 || ::ftruncate(file_, kLongest) != 0) throw std::runtime_error("cannot write " + path);
     memory_ = static_cast<char*>(::mmap(nullptr, kLongest, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0));
     if (memory_ == MAP_FAILED) throw std::runtime_error("cannot map " + path);

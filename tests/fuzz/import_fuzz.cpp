@@ -1,5 +1,5 @@
-// The importers on hostile bytes: every tool's reader sees every input; what is imported is finite, in base units, and is
-// no record.
+// The importers on hostile bytes: every tool's reader sees every input; what is imported is finite, in base units, and
+// is no record.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -10,7 +10,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace assay;
   for (const auto tool : kImportTools) {
-    const auto import = import_output({.tool = std::string(tool), .bytes = {reinterpret_cast<const char*>(bytes), size}, .path = "fuzz", .command = "ib_write_bw"});
+    const auto import = import_output({.tool = std::string(tool),
+                                       .bytes = {reinterpret_cast<const char*>(bytes), size},
+                                       .path = "fuzz",
+                                       .command = "ib_write_bw"});
     if (!import) {
       if (import.error().what.empty() || !import.error().where.starts_with("fuzz")) std::abort();
       continue;

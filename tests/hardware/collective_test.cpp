@@ -1,5 +1,5 @@
-// hardware_collective: nccl_collective on real GPUs keeps its contract; where there is one GPU, one rank alone goes through
-// every request, so that NCCL, kernels and timing are exercised there, too.
+// hardware_collective: nccl_collective on real GPUs keeps its contract; where there is one GPU, one rank alone goes
+// through every request, so that NCCL, kernels and timing are exercised there, too.
 #include <algorithm>
 #include <cmath>
 
@@ -17,17 +17,21 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kOperationWords[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "scatter", "send_recv"};
+constexpr const char* kOperationWords[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                                           "broadcast",  "scatter",    "send_recv"};
 
 void test_probe(const std::string& probe, Claims& claims) {
   for (const std::string operation : kOperationWords) {
     const auto record = claims.measured(probe, {"--quick", "--operation", operation});
     if (!record) return;  // what one operation lacks, all lack
     const auto mismatches = all_samples(*record, "mismatches");
-    claims.expect(!mismatches.empty() && std::ranges::all_of(mismatches, [](double count) { return count == 0; }), operation + ": every element is right");
+    claims.expect(!mismatches.empty() && std::ranges::all_of(mismatches, [](double count) { return count == 0; }),
+                  operation + ": every element is right");
     const auto rates = all_samples(*record, "busbw");
-    claims.expect(!rates.empty() && std::ranges::all_of(rates, [](double rate) { return rate > 0 && rate < 2e13; }), operation + ": bus bandwidth is positive and below 20 TB/s");
-    claims.expect(std::ranges::any_of(record->conditions, [](const auto& c) { return c.name == "transport"; }), operation + ": the transport is known");
+    claims.expect(!rates.empty() && std::ranges::all_of(rates, [](double rate) { return rate > 0 && rate < 2e13; }),
+                  operation + ": bus bandwidth is positive and below 20 TB/s");
+    claims.expect(std::ranges::any_of(record->conditions, [](const auto& c) { return c.name == "transport"; }),
+                  operation + ": the transport is known");
   }
 }
 
@@ -37,11 +41,15 @@ void test_rank(const std::string& probe, const std::string& operation, const std
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
   environment.insert(environment.end(), {"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,TUNING"});
-  LocalRanks ranks({{.path = probe, .arguments = rank_arguments("nccl_collective", place), .environment = environment, .title = "the rank"}});
+  LocalRanks ranks({{.path = probe,
+                     .arguments = rank_arguments("nccl_collective", place),
+                     .environment = environment,
+                     .title = "the rank"}});
   const auto ask = [&](const json& request) {
     constexpr Seconds kPatient = {120};  // a bound; the first request makes a context
     const json answer = json::parse(ranks.ask(request.dump(), kPatient).front());
-    claims.expect(!answer.contains("error"), operation + " of " + type + ", " + request.at("do").get<std::string>() + ": " + answer.value("error", "done"));
+    claims.expect(!answer.contains("error"), operation + " of " + type + ", " + request.at("do").get<std::string>() +
+                                                 ": " + answer.value("error", "done"));
     return answer;
   };
   claims.expect(ask({{"do", "hello"}}).value("free", 0.0) > 0, "there is free memory");
@@ -52,11 +60,13 @@ void test_rank(const std::string& probe, const std::string& operation, const std
   (void)ask({{"do", "allocate"}, {"sent", kCapacity}, {"received", kCapacity}});  // the same
   std::int64_t number = 0;
   for (const std::int64_t size : {std::int64_t{64}, std::int64_t{1 << 20}, kCapacity}) {
-    claims.expect(ask({{"do", "check"}, {"size", size}, {"number", number++}}).value("mismatches", -1.0) == 0, "every element is right");
+    claims.expect(ask({{"do", "check"}, {"size", size}, {"number", number++}}).value("mismatches", -1.0) == 0,
+                  "every element is right");
     const json timed = ask({{"do", "time"}, {"size", size}, {"lead", 1}, {"counted", 5}, {"number", number}});
     number += 6;
     const auto times = timed.value("times", std::vector<double>{});
-    claims.expect(times.size() == 5 && std::ranges::all_of(times, [](double s) { return s > 0 && s < 10; }), "five times are positive and below 10 s");
+    claims.expect(times.size() == 5 && std::ranges::all_of(times, [](double s) { return s > 0 && s < 10; }),
+                  "five times are positive and below 10 s");
   }
   const json facts = ask({{"do", "facts"}});
   claims.expect(facts.contains("transports"), "the log was read");

@@ -7,8 +7,8 @@
 namespace assay {
 namespace {
 
-/// No GPU known to date has a dense peak beyond these (FLOP/s): FP64 of H100, the others of GB200, NVFP4 of GB300. NVIDIA's
-/// data sheets; a number above 1.2 times them is a unit or a clock that is wrong.
+/// No GPU known to date has a dense peak beyond these (FLOP/s): FP64 of H100, the others of GB200, NVFP4 of GB300.
+/// NVIDIA's data sheets; a number above 1.2 times them is a unit or a clock that is wrong.
 constexpr std::pair<const char*, double> kPeaks[] = {
     {"fp8_e4m3", 5e15}, {"fp8_e5m2", 5e15}, {"bf16", 2.5e15}, {"fp16", 2.5e15}, {"tf32", 1.25e15},
     {"fp32", 9e13},     {"fp64", 6.7e13},   {"int8", 5e15},   {"mxfp8", 5e15},  {"nvfp4", 15e15},
@@ -21,9 +21,12 @@ void expect_right(const Record& record, const std::string& what, Claims& claims)
     claims.expect(!counts.empty() && std::ranges::all_of(counts, [](double count) { return count == 0; }),
                   what + ": " + metric + " is 0 on every GPU");
   }
-  claims.expect(std::ranges::all_of(record.conditions, [](const Condition& condition) {
-    return condition.name != "elements_checked" || std::get<std::int64_t>(condition.value) >= 4096;
-  }), what + ": at least 4096 elements were checked on every GPU");
+  claims.expect(std::ranges::all_of(record.conditions,
+                                    [](const Condition& condition) {
+                                      return condition.name != "elements_checked" ||
+                                             std::get<std::int64_t>(condition.value) >= 4096;
+                                    }),
+                what + ": at least 4096 elements were checked on every GPU");
 }
 
 void test(const std::string& folder, Claims& claims) {
@@ -33,16 +36,17 @@ void test(const std::string& folder, Claims& claims) {
     if (!record) continue;
     for (const char* metric : {"throughput", "throughput_first", "throughput_best"}) {
       const auto samples = all_samples(*record, metric);
-      claims.expect(!samples.empty() && std::ranges::all_of(samples, [&, limit = kBeyond * peak](double value) {
-        return value > 0 && value < limit;
-      }), std::string(type) + ": " + metric + " is positive and below what any GPU can do");
+      claims.expect(!samples.empty() &&
+                        std::ranges::all_of(
+                            samples, [&, limit = kBeyond * peak](double value) { return value > 0 && value < limit; }),
+                    std::string(type) + ": " + metric + " is positive and below what any GPU can do");
     }
     expect_right(*record, type, claims);
   }
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--quick", "--schedule", "together"}, {"--quick", "--data", "constant"},
-        {"--quick", "--type", "fp8_e4m3", "--fast-accumulation", "1"},
-        {"--quick", "--m", "384", "--n", "640", "--k", "1536"}}) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--quick", "--schedule", "together"},
+                                                    {"--quick", "--data", "constant"},
+                                                    {"--quick", "--type", "fp8_e4m3", "--fast-accumulation", "1"},
+                                                    {"--quick", "--m", "384", "--n", "640", "--k", "1536"}}) {
     if (const auto record = claims.measured(probe, arguments)) expect_right(*record, arguments.back(), claims);
   }
 }

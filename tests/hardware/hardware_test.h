@@ -20,8 +20,8 @@ class Claims {
     failed_ = failed_ || !holds;
     checked_ = true;
   }
-  /// Runs `probe` with `arguments`. Nothing when it skipped (its reason is printed) or when what it printed is no complete
-  /// record (a claim that failed).
+  /// Runs `probe` with `arguments`. Nothing when it skipped (its reason is printed) or when what it printed is no
+  /// complete record (a claim that failed).
   std::optional<Record> measured(const std::string& probe, const std::vector<std::string>& arguments) {
     std::string what = probe.substr(probe.rfind('/') + 1);
     for (const auto& argument : arguments) what += " " + argument;
@@ -45,13 +45,14 @@ class Claims {
 inline std::vector<double> all_samples(const Record& record, const std::string& metric) {
   std::vector<double> samples;
   for (const auto& measurement : record.measurements) {
-    if (measurement.metric == metric) samples.insert(samples.end(), measurement.samples.begin(), measurement.samples.end());
+    if (measurement.metric == metric)
+      samples.insert(samples.end(), measurement.samples.begin(), measurement.samples.end());
   }
   return samples;
 }
 
-/// The body of a hardware test's main: reads the folder of the probes from the arguments, runs `test` with it, and turns
-/// an exception into a failed claim.
+/// The body of a hardware test's main: reads the folder of the probes from the arguments, runs `test` with it, and
+/// turns an exception into a failed claim.
 inline int hardware_main(int argc, char** argv, void (*test)(const std::string& folder, Claims& claims)) {
   if (argc != 2) {
     std::cerr << "usage: " << argv[0] << " FOLDER-OF-PROBES\n";

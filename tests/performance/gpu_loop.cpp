@@ -1,6 +1,6 @@
-// gpu_loop: the plainest uses of a GPU, as the yardsticks of cuda_gemm and cuda_hbm_bandwidth: cuBLASLt's first proposal on one pair of
-// bf16 matrices of Gaussian numbers, and copies from device memory to device memory. Prints the median rate of the repetitions, in FLOP/s
-// or, with bytes read and written both counted, in B/s.
+// gpu_loop: the plainest uses of a GPU, as the yardsticks of cuda_gemm and cuda_hbm_bandwidth: cuBLASLt's first
+// proposal on one pair of bf16 matrices of Gaussian numbers, and copies from device memory to device memory. Prints the
+// median rate of the repetitions, in FLOP/s or, with bytes read and written both counted, in B/s.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -59,7 +59,8 @@ double copy_rate(std::size_t bytes, int repetitions) {
   void* const from = device_memory(bytes);
   void* const to = device_memory(bytes);
   check(cudaMemset(from, 1, bytes));
-  return 2 * static_cast<double>(bytes) / time_of(repetitions, [&] { check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice)); });
+  return 2 * static_cast<double>(bytes) /
+         time_of(repetitions, [&] { check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice)); });
 }
 
 void* gaussian_matrix(std::size_t elements, unsigned seed) {
@@ -88,15 +89,18 @@ double gemm_rate(std::size_t n, int repetitions) {
   check(cublasLtMatrixLayoutCreate(&layout, CUDA_R_16BF, n, n, static_cast<std::int64_t>(n)));
   cublasLtMatmulPreference_t preference{};
   check(cublasLtMatmulPreferenceCreate(&preference));
-  check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspace, sizeof kWorkspace));
+  check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspace,
+                                             sizeof kWorkspace));
   cublasLtMatmulHeuristicResult_t first{};
   int found = 0;
-  check(cublasLtMatmulAlgoGetHeuristic(library, product, layout, layout, layout, layout, preference, 1, &first, &found));
+  check(
+      cublasLtMatmulAlgoGetHeuristic(library, product, layout, layout, layout, layout, preference, 1, &first, &found));
   if (found == 0) throw std::runtime_error("cuBLASLt has no algorithm for this product");
   const float one = 1, zero = 0;
   const double size = static_cast<double>(n);
   return 2 * size * size * size / time_of(repetitions, [&] {
-           check(cublasLtMatmul(library, product, &one, a, layout, b, layout, &zero, d, layout, d, layout, &first.algo, workspace, kWorkspace, nullptr));
+           check(cublasLtMatmul(library, product, &one, a, layout, b, layout, &zero, d, layout, d, layout, &first.algo,
+                                workspace, kWorkspace, nullptr));
          });
 }
 
@@ -108,7 +112,8 @@ int main(int argc, char** argv) {
     const std::size_t size = argc == 4 ? std::stoull(argv[2]) : 0;
     const int repetitions = argc == 4 ? std::stoi(argv[3]) : 0;
     if ((what != "gemm" && what != "copy") || size == 0 || repetitions < 1) {
-      std::cerr << "usage: gpu_loop gemm N REPETITIONS | gpu_loop copy BYTES REPETITIONS\nExample: gpu_loop gemm 8192 20\n";
+      std::cerr
+          << "usage: gpu_loop gemm N REPETITIONS | gpu_loop copy BYTES REPETITIONS\nExample: gpu_loop gemm 8192 20\n";
       return 2;
     }
     std::cout.precision(10);

@@ -26,7 +26,8 @@ class Times : public benchmark::BenchmarkReporter {
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) {
-      if (run.run_type == Run::RT_Iteration) seconds.push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
+      if (run.run_type == Run::RT_Iteration)
+        seconds.push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
     }
   }
   std::vector<double> seconds;
@@ -78,7 +79,8 @@ double rate(std::size_t n, int threads, bool pinned, int repetitions, bool best)
           crew.emplace_back([&, i] {
             pin(i);
             const blasint begin = k * i / threads, end = k * (i + 1) / threads;
-            product(k, end - begin, a.get(), b.get() + n * static_cast<std::size_t>(begin), c.get() + n * static_cast<std::size_t>(begin));
+            product(k, end - begin, a.get(), b.get() + n * static_cast<std::size_t>(begin),
+                    c.get() + n * static_cast<std::size_t>(begin));
           });
         }
       } else {
@@ -99,7 +101,8 @@ double rate(std::size_t n, int threads, bool pinned, int repetitions, bool best)
 
 int main(int argc, char** argv) {
   if (argc != 7) {
-    std::cerr << "usage: openblas_loop fp64|fp32 SIZE THREADS own|pinned REPETITIONS median|best\nExample: openblas_loop fp64 4096 2 own 12 median\n";
+    std::cerr << "usage: openblas_loop fp64|fp32 SIZE THREADS own|pinned REPETITIONS median|best\nExample: "
+                 "openblas_loop fp64 4096 2 own 12 median\n";
     return 2;
   }
   const std::string type = argv[1];
@@ -110,6 +113,8 @@ int main(int argc, char** argv) {
   const bool best = std::string(argv[6]) == "best";
   if (n == 0 || threads < 1 || repetitions < 3) return 2;
   std::cout.precision(10);
-  std::cout << (type == "fp32" ? rate<float>(n, threads, pinned, repetitions, best) : rate<double>(n, threads, pinned, repetitions, best)) << '\n';
+  std::cout << (type == "fp32" ? rate<float>(n, threads, pinned, repetitions, best)
+                               : rate<double>(n, threads, pinned, repetitions, best))
+            << '\n';
   return 0;
 }

@@ -19,8 +19,8 @@
 
 namespace {
 
-constexpr double kScalar = 0.42;                // as in host_memory_bandwidth
-constexpr std::size_t kAlignment = 2 << 20;      // huge pages, and any vector's stores
+constexpr double kScalar = 0.42;             // as in host_memory_bandwidth
+constexpr std::size_t kAlignment = 2 << 20;  // huge pages, and any vector's stores
 
 /// The rounds of four kernels; returns the seconds of every triad.
 std::vector<double> regular_rounds(double* a, double* b, double* c, std::ptrdiff_t n, int rounds) {
@@ -42,7 +42,8 @@ std::vector<double> regular_rounds(double* a, double* b, double* c, std::ptrdiff
 
 #if defined(__x86_64__)
 /// The same with 64-byte stores that bypass the caches, which GCC never chooses by itself.
-[[gnu::target("avx512f")]] std::vector<double> non_temporal_rounds(double* a, double* b, double* c, std::ptrdiff_t n, int rounds) {
+[[gnu::target("avx512f")]] std::vector<double> non_temporal_rounds(double* a, double* b, double* c, std::ptrdiff_t n,
+                                                                   int rounds) {
   std::vector<double> times;
   const __m512d scalar = _mm512_set1_pd(kScalar);
   for (int round = 0; round < rounds; ++round) {
@@ -51,7 +52,8 @@ std::vector<double> regular_rounds(double* a, double* b, double* c, std::ptrdiff
 #pragma omp parallel for
     for (std::ptrdiff_t j = 0; j < n; j += 8) _mm512_stream_pd(b + j, _mm512_mul_pd(scalar, _mm512_load_pd(c + j)));
 #pragma omp parallel for
-    for (std::ptrdiff_t j = 0; j < n; j += 8) _mm512_stream_pd(c + j, _mm512_add_pd(_mm512_load_pd(a + j), _mm512_load_pd(b + j)));
+    for (std::ptrdiff_t j = 0; j < n; j += 8)
+      _mm512_stream_pd(c + j, _mm512_add_pd(_mm512_load_pd(a + j), _mm512_load_pd(b + j)));
     const double begin = omp_get_wtime();
 #pragma omp parallel for
     for (std::ptrdiff_t j = 0; j < n; j += 8) {
@@ -64,7 +66,8 @@ std::vector<double> regular_rounds(double* a, double* b, double* c, std::ptrdiff
 #endif
 
 /// The rounds with the stores that were asked for; nothing where this processor has no such stores of 64 bytes.
-std::vector<double> rounds_with(const std::string& stores, double* a, double* b, double* c, std::ptrdiff_t n, int rounds) {
+std::vector<double> rounds_with(const std::string& stores, double* a, double* b, double* c, std::ptrdiff_t n,
+                                int rounds) {
   if (stores == "regular") return regular_rounds(a, b, c, n, rounds);
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) return non_temporal_rounds(a, b, c, n, rounds);
@@ -88,7 +91,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 3; ++i) {
     arrays.emplace_back(static_cast<double*>(std::aligned_alloc(kAlignment, bytes)), &std::free);
     if (arrays.back() == nullptr) return 1;
-    (void)madvise(arrays.back().get(), bytes, pages == "huge" ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // advice may be refused
+    (void)madvise(arrays.back().get(), bytes,
+                  pages == "huge" ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // advice may be refused
   }
   double *a = arrays[0].get(), *b = arrays[1].get(), *c = arrays[2].get();
   const auto n = static_cast<std::ptrdiff_t>(bytes / sizeof(double));

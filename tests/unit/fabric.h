@@ -27,14 +27,18 @@ struct Fabric {
 
   [[nodiscard]] std::vector<Peer> peers() const {
     std::vector<Peer> all;
-    for (std::size_t i = 0; i < nodes; ++i) all.push_back({.name = fmt::format("n{:03}", i), .leaf = per_leaf == 0 ? "" : fmt::format("l{:02}", i / per_leaf)});
+    for (std::size_t i = 0; i < nodes; ++i)
+      all.push_back(
+          {.name = fmt::format("n{:03}", i), .leaf = per_leaf == 0 ? "" : fmt::format("l{:02}", i / per_leaf)});
     return all;
   }
 
   TestOutcome answer(const Test& test, Dice& dice) const {
     const std::set<std::size_t> in(test.nodes.begin(), test.nodes.end());
     bool short_one = std::ranges::any_of(bad, [&](std::size_t node) { return in.contains(node); });
-    short_one = short_one || std::ranges::any_of(bad_pairs, [&](const auto& pair) { return in.contains(pair.first) && in.contains(pair.second); });
+    short_one = short_one || std::ranges::any_of(bad_pairs, [&](const auto& pair) {
+                  return in.contains(pair.first) && in.contains(pair.second);
+                });
     for (const std::size_t node : flapping) short_one = short_one || (in.contains(node) && dice.happens(0.5));
     if (dice.happens(wrong)) short_one = !short_one;
     return short_one ? TestOutcome::short_of_limit : TestOutcome::good;

@@ -13,38 +13,60 @@
 
 namespace assay::fixture {
 
-inline constexpr Parameter kParameters[] = {{.name = "size", .unit = "1", .fallback = "4", .quick = "2", .meaning = "size"}};
+inline constexpr Parameter kParameters[] = {
+    {.name = "size", .unit = "1", .fallback = "4", .quick = "2", .meaning = "size"}};
 inline constexpr Metric kMetrics[] = {
     {.name = "bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "bytes over time"},
     {.name = "raw_bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "the same without checks"},
     {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "wrong bytes"},
 };
 inline constexpr ConditionSpec kConditions[] = {{.name = "direct_io", .meaning = "whether the cache was passed by"}};
-inline constexpr ProbeSpec kSpec{.name = "disk", .scope = Scope::node, .measures = "A disk.", .method = "None.", .source = "None.",
-                                 .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+inline constexpr ProbeSpec kSpec{.name = "disk",
+                                 .scope = Scope::node,
+                                 .measures = "A disk.",
+                                 .method = "None.",
+                                 .source = "None.",
+                                 .parameters = kParameters,
+                                 .metrics = kMetrics,
+                                 .conditions = kConditions};
 
 /// The same probe, run by several nodes together.
-inline constexpr ProbeSpec kFabricSpec{.name = "fabric", .scope = Scope::group, .measures = "A fabric.", .method = "None.", .source = "None.",
-                                       .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+inline constexpr ProbeSpec kFabricSpec{.name = "fabric",
+                                       .scope = Scope::group,
+                                       .measures = "A fabric.",
+                                       .method = "None.",
+                                       .source = "None.",
+                                       .parameters = kParameters,
+                                       .metrics = kMetrics,
+                                       .conditions = kConditions};
 
 inline Description description() { return *read_description(describe(kSpec).dump(), "disk"); }
 
 /// A profile text with one requirement per entry of `requirements`, each a JSON object without the common fields, and
 /// as many subjects of each kind on a node as `per_node` says.
-inline std::string profile_text(const std::vector<std::string>& requirements, const std::map<std::string, int>& per_node = {}) {
+inline std::string profile_text(const std::vector<std::string>& requirements,
+                                const std::map<std::string, int>& per_node = {}) {
   nlohmann::json list = nlohmann::json::array();
   int number = 0;
   for (const auto& text : requirements) {
-    nlohmann::json requirement = {{"id", "r" + std::to_string(number++)}, {"title", "A promise"}, {"probe", "disk"}, {"metric", "bandwidth"},
-                                  {"scope", "node"}, {"source", {{"document", "The data sheet"}, {"status", "sourced"}}}};
+    nlohmann::json requirement = {{"id", "r" + std::to_string(number++)},
+                                  {"title", "A promise"},
+                                  {"probe", "disk"},
+                                  {"metric", "bandwidth"},
+                                  {"scope", "node"},
+                                  {"source", {{"document", "The data sheet"}, {"status", "sourced"}}}};
     requirement.update(nlohmann::json::parse(text));
     list.push_back(std::move(requirement));
   }
-  return nlohmann::json{{"schema", "assay.profile/1"}, {"name", "p"}, {"title", "P"}, {"revision", 1}, {"node", per_node}, {"requirements", list}}.dump();
+  return nlohmann::json{
+      {"schema", "assay.profile/1"}, {"name", "p"}, {"title", "P"}, {"revision", 1}, {"node", per_node},
+      {"requirements", list}}
+      .dump();
 }
 
 inline Profile profile(const std::vector<std::string>& requirements, const std::map<std::string, int>& per_node = {}) {
-  auto result = read_profile(profile_text(requirements, per_node), "p.json", [](const std::string&) { return std::nullopt; });
+  auto result =
+      read_profile(profile_text(requirements, per_node), "p.json", [](const std::string&) { return std::nullopt; });
   if (!result) throw std::runtime_error(result.error().text());
   return *result;
 }
@@ -53,7 +75,12 @@ inline Site site(int nodes) {
   Site result{.name = "s", .known_hosts = "", .nodes = {}};
   for (int i = 1; i <= nodes; ++i) {
     const std::string name = "n" + std::to_string(i);
-    result.nodes.push_back({.name = name, .launcher = Launcher::ssh, .address = name, .directory = "/var/tmp/assay", .rack = i % 2 == 1 ? "odd" : "even", .rendezvous = name});
+    result.nodes.push_back({.name = name,
+                            .launcher = Launcher::ssh,
+                            .address = name,
+                            .directory = "/var/tmp/assay",
+                            .rack = i % 2 == 1 ? "odd" : "even",
+                            .rendezvous = name});
   }
   return result;
 }
@@ -61,7 +88,10 @@ inline Site site(int nodes) {
 /// Both probes as they are at hand when planning.
 inline std::vector<Program> programs() {
   return {{.name = "disk", .sha256 = std::string(64, 'a'), .path = "/p/disk", .description = description()},
-          {.name = "fabric", .sha256 = std::string(64, 'b'), .path = "/p/fabric", .description = *read_description(describe(kFabricSpec).dump(), "fabric")}};
+          {.name = "fabric",
+           .sha256 = std::string(64, 'b'),
+           .path = "/p/fabric",
+           .description = *read_description(describe(kFabricSpec).dump(), "fabric")}};
 }
 
 /// A run in memory: the plan, its journal, and evidence by path.
@@ -70,7 +100,8 @@ struct MemoryRun {
   Journal journal;
   std::map<std::string, std::string> files;
 
-  explicit MemoryRun(const std::vector<std::string>& requirements, int nodes = 1, const std::map<std::string, int>& per_node = {}) {
+  explicit MemoryRun(const std::vector<std::string>& requirements, int nodes = 1,
+                     const std::map<std::string, int>& per_node = {}) {
     plan = *make_plan(profile(requirements, per_node), site(nodes), programs(), {});
     journal.run_id = "run";
     journal.finished = true;
@@ -81,9 +112,12 @@ struct MemoryRun {
   [[nodiscard]] std::string record(const std::string& node, const std::vector<double>& samples, bool direct_io = true,
                                    const std::vector<double>& raw = {}) const {
     std::ostringstream out;
-    Recorder recorder(out, kSpec, {.probe = "disk", .revision = 1, .parameters = plan.steps.front().parameters, .host = {{"name", node}}});
+    Recorder recorder(
+        out, kSpec,
+        {.probe = "disk", .revision = 1, .parameters = plan.steps.front().parameters, .host = {{"name", node}}});
     recorder.measurement("bandwidth", Sampling{.samples = samples, .warmup = {}, .stopped = "stable"});
-    if (!raw.empty()) recorder.measurement("raw_bandwidth", Sampling{.samples = raw, .warmup = {}, .stopped = "stable"});
+    if (!raw.empty())
+      recorder.measurement("raw_bandwidth", Sampling{.samples = raw, .warmup = {}, .stopped = "stable"});
     recorder.measurement("mismatches", 0.0);
     recorder.condition("direct_io", direct_io);
     recorder.end({.status = Status::complete, .reason = ""});
@@ -93,9 +127,12 @@ struct MemoryRun {
   /// A whole record of node n1 with these samples of bandwidth on each of the drives d1 to d`drives`.
   [[nodiscard]] std::string record_of_drives(int drives, const std::vector<double>& samples) const {
     std::ostringstream out;
-    Recorder recorder(out, kSpec, {.probe = "disk", .revision = 1, .parameters = plan.steps.front().parameters, .host = {{"name", "n1"}}});
+    Recorder recorder(
+        out, kSpec,
+        {.probe = "disk", .revision = 1, .parameters = plan.steps.front().parameters, .host = {{"name", "n1"}}});
     for (int i = 1; i <= drives; ++i) {
-      recorder.measurement("bandwidth", Sampling{.samples = samples, .warmup = {}, .stopped = "stable"}, {"drive", "d" + std::to_string(i)});
+      recorder.measurement("bandwidth", Sampling{.samples = samples, .warmup = {}, .stopped = "stable"},
+                           {"drive", "d" + std::to_string(i)});
     }
     recorder.end({.status = Status::complete, .reason = ""});
     return out.str();
@@ -105,19 +142,34 @@ struct MemoryRun {
   [[nodiscard]] std::string record_of_rank(int rank, const std::vector<double>& samples, bool direct_io = true) const {
     const Step& step = plan.steps.front();
     std::ostringstream out;
-    Recorder recorder(out, kFabricSpec, {.probe = "fabric", .revision = 1, .parameters = step.parameters, .rank = rank,
-                                         .world = static_cast<int>(step.nodes.size()), .host = {{"name", step.nodes[static_cast<std::size_t>(rank)]}}});
-    if (rank == 0) recorder.measurement("bandwidth", Sampling{.samples = samples, .warmup = {}, .stopped = "stable"}, {"group", "all"});
+    Recorder recorder(out, kFabricSpec,
+                      {.probe = "fabric",
+                       .revision = 1,
+                       .parameters = step.parameters,
+                       .rank = rank,
+                       .world = static_cast<int>(step.nodes.size()),
+                       .host = {{"name", step.nodes[static_cast<std::size_t>(rank)]}}});
+    if (rank == 0)
+      recorder.measurement("bandwidth", Sampling{.samples = samples, .warmup = {}, .stopped = "stable"},
+                           {"group", "all"});
     recorder.condition("direct_io", direct_io);
     recorder.end({.status = Status::complete, .reason = ""});
     return out.str();
   }
 
   /// One ended attempt of step `index` that left `bytes` as its record.
-  void attempt(std::size_t index, const std::string& outcome, const std::string& bytes, const std::string& reason = "") {
+  void attempt(std::size_t index, const std::string& outcome, const std::string& bytes,
+               const std::string& reason = "") {
     const Step& step = plan.steps.at(index);
     const int number = static_cast<int>(journal.of(step.id).size()) + 1;
-    Attempt ended{.step = step.id, .number = number, .node = step.nodes.front(), .outcome = outcome, .reason = reason, .begin = "b", .end = "e", .evidence = {}};
+    Attempt ended{.step = step.id,
+                  .number = number,
+                  .node = step.nodes.front(),
+                  .outcome = outcome,
+                  .reason = reason,
+                  .begin = "b",
+                  .end = "e",
+                  .evidence = {}};
     if (!bytes.empty()) {
       const std::string path = record_path(step.id, number);
       files[path] = bytes;

@@ -18,7 +18,8 @@ inline int free_port() {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof address;
   auto* plain = reinterpret_cast<sockaddr*>(&address);
-  if (bind(probe.number(), plain, length) != 0 || getsockname(probe.number(), plain, &length) != 0) throw std::runtime_error("no free port");
+  if (bind(probe.number(), plain, length) != 0 || getsockname(probe.number(), plain, &length) != 0)
+    throw std::runtime_error("no free port");
   return ntohs(address.sin_port);
 }
 

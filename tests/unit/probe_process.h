@@ -23,8 +23,8 @@ struct ProbeOutput {
   std::string out;
 };
 
-/// Runs a program to its end, stderr passed through; with `stop_s`, sends SIGTERM after so many seconds, as a companion is
-/// stopped. Throws std::runtime_error when it cannot be started.
+/// Runs a program to its end, stderr passed through; with `stop_s`, sends SIGTERM after so many seconds, as a companion
+/// is stopped. Throws std::runtime_error when it cannot be started.
 inline ProbeOutput run_probe(std::vector<std::string> arguments, unsigned stop_s = 0) {
   int ends[2] = {};
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");

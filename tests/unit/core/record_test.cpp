@@ -10,19 +10,28 @@ namespace assay {
 namespace {
 
 constexpr Parameter kParameters[] = {{.name = "size", .unit = "B", .fallback = "1MiB", .meaning = "payload"}};
-constexpr Metric kMetrics[] = {{.name = "bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "bytes over time"}};
+constexpr Metric kMetrics[] = {
+    {.name = "bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "bytes over time"}};
 constexpr ConditionSpec kConditions[] = {{.name = "direct_io", .meaning = "whether the page cache was passed by"}};
-constexpr ProbeSpec kSpec{.name = "example", .measures = "Nothing.", .method = "None.", .source = "None.",
-                          .parameters = kParameters, .metrics = kMetrics, .conditions = kConditions};
+constexpr ProbeSpec kSpec{.name = "example",
+                          .measures = "Nothing.",
+                          .method = "None.",
+                          .source = "None.",
+                          .parameters = kParameters,
+                          .metrics = kMetrics,
+                          .conditions = kConditions};
 
 Description description() { return *read_description(describe(kSpec).dump(), "example"); }
 
-Start start() { return {.probe = "example", .revision = 1, .parameters = {{"size", std::int64_t{1}}}, .host = {{"name", "n01"}}}; }
+Start start() {
+  return {.probe = "example", .revision = 1, .parameters = {{"size", std::int64_t{1}}}, .host = {{"name", "n01"}}};
+}
 
 std::string good_record() {
   std::ostringstream out;
   Recorder record(out, kSpec, start());
-  record.measurement("bandwidth", Sampling{.samples = {1e9, 2e9}, .warmup = {5e8}, .stopped = "stable"}, {}, {{"size", std::int64_t{8}}});
+  record.measurement("bandwidth", Sampling{.samples = {1e9, 2e9}, .warmup = {5e8}, .stopped = "stable"}, {},
+                     {{"size", std::int64_t{8}}});
   record.condition("direct_io", true);
   record.note("a remark");
   record.end({.status = Status::complete, .reason = ""});
@@ -65,17 +74,25 @@ TEST(record, a_line_cut_off_is_refused) {
 
 TEST(record, each_fault_is_refused_at_its_line) {
   const std::string good = good_record();
-  EXPECT_NE(error_of(replaced(good, "\"sequence\":1", "\"sequence\":2")).find("line 2: sequence 2 where 1 was due"), std::string::npos);
-  EXPECT_NE(error_of(replaced(good, "\"unit\":\"B/s\"", "\"unit\":\"GB/s\"")).find("line 2: 'bandwidth' in 'GB/s', declared in 'B/s'"), std::string::npos);
-  EXPECT_NE(error_of(replaced(good, "1000000000.0", "null")).find("line 2: 'measurement.samples' has an element"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "\"sequence\":1", "\"sequence\":2")).find("line 2: sequence 2 where 1 was due"),
+            std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "\"unit\":\"B/s\"", "\"unit\":\"GB/s\""))
+                .find("line 2: 'bandwidth' in 'GB/s', declared in 'B/s'"),
+            std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "1000000000.0", "null")).find("line 2: 'measurement.samples' has an element"),
+            std::string::npos);
   EXPECT_NE(error_of(replaced(good, "1000000000.0", "NaN")).find("line 2"), std::string::npos);
   EXPECT_NE(error_of(replaced(good, "1000000000.0", "1e999")).find("line 2"), std::string::npos);
-  EXPECT_NE(error_of(replaced(good, "\"stopped\":", "\"metric\":\"x\",\"stopped\":")).find("stands twice"), std::string::npos);
-  EXPECT_NE(error_of(replaced(good, "\"stopped\":", "\"pass\":true,\"stopped\":")).find("does not know"), std::string::npos);
-  EXPECT_NE(error_of(replaced(good, "direct_io", "page_cache")).find("line 3: condition 'page_cache'"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "\"stopped\":", "\"metric\":\"x\",\"stopped\":")).find("stands twice"),
+            std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "\"stopped\":", "\"pass\":true,\"stopped\":")).find("does not know"),
+            std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "direct_io", "page_cache")).find("line 3: condition 'page_cache'"),
+            std::string::npos);
   EXPECT_NE(error_of(replaced(good, "a remark", "a \xff remark")).find("line 4"), std::string::npos);
   EXPECT_NE(error_of(replaced(good, "\"complete\"", "\"passed\"")).find("line 5: status 'passed'"), std::string::npos);
-  EXPECT_NE(error_of(replaced(good, "\"revision\":1", "\"revision\":2")).find("line 1: from probe example revision 2"), std::string::npos);
+  EXPECT_NE(error_of(replaced(good, "\"revision\":1", "\"revision\":2")).find("line 1: from probe example revision 2"),
+            std::string::npos);
   EXPECT_NE(error_of(good + "{}\n").find("line 6: stands after 'end'"), std::string::npos);
   EXPECT_NE(error_of("").find("'end' is missing"), std::string::npos);
 }

@@ -30,7 +30,8 @@ constexpr RendezvousLimits kHasty{.join = {0.3}, .hello = {0.1}, .exchange = {0.
 Endpoint local(std::uint16_t port = 0) { return {.host = "127.0.0.1", .port = port}; }
 
 /// Runs `work` as every rank of a group of `world` threads; the words of what each rank threw, by rank.
-std::vector<std::string> run_group(int world, const RendezvousLimits& limits, const std::function<void(Rendezvous&)>& work) {
+std::vector<std::string> run_group(int world, const RendezvousLimits& limits,
+                                   const std::function<void(Rendezvous&)>& work) {
   RendezvousListener listener(local());
   const auto at = local(listener.port());
   std::vector<std::string> failures(static_cast<std::size_t>(world));
@@ -59,7 +60,8 @@ Descriptor call(std::uint16_t port) {
   at.sin_family = AF_INET;
   at.sin_port = htons(port);
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (connect(socket.number(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) throw std::runtime_error("connect failed");
+  if (connect(socket.number(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
+    throw std::runtime_error("connect failed");
   return socket;
 }
 
@@ -112,7 +114,8 @@ TEST_P(groups_of, every_size_exchange_what_each_rank_has) {
     for (int round = 0; round < 3; ++round) {
       const auto all = group.all_gather(fmt::format("{}/{}", group.rank(), round));
       ASSERT_EQ(all.size(), static_cast<std::size_t>(world));
-      for (int rank = 0; rank < world; ++rank) EXPECT_EQ(all[static_cast<std::size_t>(rank)], fmt::format("{}/{}", rank, round));
+      for (int rank = 0; rank < world; ++rank)
+        EXPECT_EQ(all[static_cast<std::size_t>(rank)], fmt::format("{}/{}", rank, round));
       group.barrier();
       EXPECT_EQ(group.broadcast(group.rank() == 0 ? "from the first" : "ignored"), "from the first");
     }
@@ -134,7 +137,8 @@ TEST(rendezvous_messages, of_the_largest_size_arrive_whole) {
 TEST(rendezvous_messages, over_the_size_end_the_group_with_the_rank_named) {
   RendezvousLimits limits = kPatient;
   limits.message = 64;
-  const auto failures = run_group(3, limits, [&](Rendezvous& group) { group.all_gather(std::string(group.rank() == 2 ? 65 : 1, 'x')); });
+  const auto failures =
+      run_group(3, limits, [&](Rendezvous& group) { group.all_gather(std::string(group.rank() == 2 ? 65 : 1, 'x')); });
   EXPECT_EQ(failures[2], "a message of 65 B is over the limit of 64 B");
   EXPECT_EQ(failures[0], "rank 2: a message of 65 B is over the limit of 64 B");
   EXPECT_EQ(failures[1], failures[0]);
@@ -155,8 +159,10 @@ TEST(rendezvous_peers, that_vanish_end_every_other_rank_with_their_name) {
 
 TEST(rendezvous_peers, that_give_up_leave_their_reason) {
   const auto failures = run_group(3, kPatient, [](Rendezvous& group) {
-    if (group.rank() == 1) group.fail("no GPU here");
-    else group.all_gather("");
+    if (group.rank() == 1)
+      group.fail("no GPU here");
+    else
+      group.all_gather("");
   });
   EXPECT_EQ(failures[0], "rank 1: no GPU here");
   EXPECT_EQ(failures[2], "rank 1: no GPU here");
@@ -164,8 +170,10 @@ TEST(rendezvous_peers, that_give_up_leave_their_reason) {
 
 TEST(rendezvous_peers, learn_why_rank_0_gives_up) {
   const auto failures = run_group(2, kPatient, [](Rendezvous& group) {
-    if (group.rank() == 0) group.fail("no driver");
-    else group.broadcast("");
+    if (group.rank() == 0)
+      group.fail("no driver");
+    else
+      group.broadcast("");
   });
   EXPECT_EQ(failures[1], "rank 0: no driver");
 }
@@ -195,7 +203,8 @@ TEST(rendezvous_peers, that_fall_silent_are_named_after_the_limit) {
   EXPECT_EQ(failures[2], failures[0]);
 }
 
-/// Asks for as long as the group lasts, as one does who waits for something else; throws when nothing has happened for 30 s.
+/// Asks for as long as the group lasts, as one does who waits for something else; throws when nothing has happened for
+/// 30 s.
 void check_for_long(Rendezvous& group) {
   const auto until = rendezvous::Clock::now() + std::chrono::seconds(30);
   while (rendezvous::Clock::now() < until) {
@@ -217,8 +226,10 @@ TEST(rendezvous_peers, that_are_busy_between_exchanges_notice_who_vanished) {
 TEST(rendezvous_peers, that_are_busy_between_exchanges_learn_why_one_gave_up) {
   const auto failures = run_group(3, kPatient, [&](Rendezvous& group) {
     group.barrier();
-    if (group.rank() == 2) group.fail("the device is gone");
-    else check_for_long(group);
+    if (group.rank() == 2)
+      group.fail("the device is gone");
+    else
+      check_for_long(group);
   });
   EXPECT_EQ(failures[0], "rank 2: the device is gone");
   EXPECT_EQ(failures[1], failures[0]);
@@ -234,10 +245,10 @@ TEST(rendezvous_groups, that_have_ended_stay_ended) {
 TEST(rendezvous_ranks, that_do_not_come_are_named_to_those_who_came) {
   RendezvousListener listener(local());
   const auto at = local(listener.port());
-  auto second = std::async(std::launch::async, [&] {
-    return failure([&] { Rendezvous::dial(at, 2, 4, kToken, kPatient).barrier(); });
-  });
-  EXPECT_EQ(failure([&] { (void)std::move(listener).gather(4, kToken, {.join = {0.5}}); }), "ranks 1, 3 did not come within 0.5 s");
+  auto second = std::async(std::launch::async,
+                           [&] { return failure([&] { Rendezvous::dial(at, 2, 4, kToken, kPatient).barrier(); }); });
+  EXPECT_EQ(failure([&] { (void)std::move(listener).gather(4, kToken, {.join = {0.5}}); }),
+            "ranks 1, 3 did not come within 0.5 s");
   EXPECT_EQ(second.get(), "ranks 1, 3 did not come within 0.5 s");
 }
 
@@ -254,7 +265,8 @@ TEST(rendezvous_callers, with_a_wrong_token_are_refused_and_disturb_nobody) {
   const auto stranger = join_by_hand(hub.port(), hello(1, 2, std::string(32, 'f')), answer);
   EXPECT_EQ(answer.kind, Kind::refused);
   EXPECT_EQ(answer.payload, "wrong token");
-  auto second = std::async(std::launch::async, [&] { Rendezvous::dial(local(hub.port()), 1, 2, kToken, kPatient).barrier(); });
+  auto second =
+      std::async(std::launch::async, [&] { Rendezvous::dial(local(hub.port()), 1, 2, kToken, kPatient).barrier(); });
   auto group = hub.group();
   group.barrier();
   second.get();
@@ -264,7 +276,8 @@ TEST(rendezvous_callers, with_a_wrong_token_are_refused_and_disturb_nobody) {
 
 TEST(rendezvous_callers, learn_that_their_token_is_wrong) {
   Hub hub(kHasty);
-  const std::string words = failure([&] { (void)Rendezvous::dial(local(hub.port()), 1, 2, std::string(32, 'f'), kPatient); });
+  const std::string words =
+      failure([&] { (void)Rendezvous::dial(local(hub.port()), 1, 2, std::string(32, 'f'), kPatient); });
   EXPECT_TRUE(words.ends_with("refuses rank 1: wrong token")) << words;
   const std::string gathered = failure([&] { (void)hub.group(); });
   EXPECT_NE(gathered.find("rank 1 did not come within 0.3 s; refused: 127.0.0.1:"), std::string::npos) << gathered;

@@ -47,8 +47,12 @@ TEST(statistics, the_interval_of_ten_samples_is_ranks_two_and_nine) {
 }
 
 TEST(statistics, ranks_agree_with_the_exact_binomial_table) {
-  struct Row { int n; double low, high, level; };
-  for (const auto& [n, low, high, level] : {Row{6, 1, 6, 0.969}, Row{9, 2, 8, 0.961}, Row{20, 6, 15, 0.959}, Row{50, 18, 33, 0.967}}) {
+  struct Row {
+    int n;
+    double low, high, level;
+  };
+  for (const auto& [n, low, high, level] :
+       {Row{6, 1, 6, 0.969}, Row{9, 2, 8, 0.961}, Row{20, 6, 15, 0.959}, Row{50, 18, 33, 0.967}}) {
     std::vector<double> samples;
     for (int i = 1; i <= n; ++i) samples.push_back(i);
     const auto interval = order_statistic_interval(samples, 0.5, 0.95);
@@ -89,7 +93,8 @@ TEST(sampling, stops_when_the_median_is_known_and_keeps_the_warm_up_apart) {
 
 TEST(sampling, noise_runs_into_the_sample_cap_and_says_so) {
   int calls = 0;
-  const auto result = sample({.max_samples = 20, .warmup_limit = {0}}, [&] { return (++calls % 2) == 0 ? 50.0 : 100.0; });
+  const auto result =
+      sample({.max_samples = 20, .warmup_limit = {0}}, [&] { return (++calls % 2) == 0 ? 50.0 : 100.0; });
   EXPECT_EQ(result.stopped, "sample_cap");
   EXPECT_EQ(result.samples.size(), 20U);
 }

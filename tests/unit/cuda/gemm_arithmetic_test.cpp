@@ -56,7 +56,9 @@ std::vector<std::byte> bytes_from(std::initializer_list<int> values) {
   return bytes;
 }
 
-std::string problem(std::string_view type, GemmShape shape) { return shape_problem(gemm_type(type), shape).value_or(""); }
+std::string problem(std::string_view type, GemmShape shape) {
+  return shape_problem(gemm_type(type), shape).value_or("");
+}
 
 }  // namespace
 
@@ -82,8 +84,10 @@ TEST(gemm_type, a_shape_that_does_not_fit_is_refused_with_one_that_does) {
   EXPECT_EQ(problem("bf16", {8192, 8192, 100}), "k: 100 is no multiple of 8, which bf16 needs; hint: 104 is");
   EXPECT_EQ(problem("mxfp8", {8192, 8176, 8192}), "n: 8176 is no multiple of 32, which mxfp8 needs; hint: 8192 is");
   EXPECT_EQ(problem("fp64", {0, 2, 2}), "m: 0 is not between 1 and 1048576");
-  EXPECT_EQ(problem("int8", {16, 16, 262144}), "k: the result of int8 may overflow beyond 133144; hint: choose a smaller k");
-  EXPECT_EQ(problem("fp16", {8, 8, 65536}), "k: the result of fp16 may overflow beyond 65504; hint: choose a smaller k");
+  EXPECT_EQ(problem("int8", {16, 16, 262144}),
+            "k: the result of int8 may overflow beyond 133144; hint: choose a smaller k");
+  EXPECT_EQ(problem("fp16", {8, 8, 65536}),
+            "k: the result of fp16 may overflow beyond 65504; hint: choose a smaller k");
 }
 
 TEST(gemm_type, a_set_is_the_bytes_of_three_matrices) {
@@ -157,8 +161,10 @@ TEST(gemm_check, elements_are_read_as_they_are_stored) {
 }
 
 TEST(gemm_check, an_infinity_or_not_a_number_of_16_bits_is_none) {
-  for (const double value : decode_elements(Format::bf16, bytes_from({0x80, 0x7f, 0xff, 0xff}), 2)) EXPECT_TRUE(std::isnan(value));
-  for (const double value : decode_elements(Format::fp16, bytes_from({0x00, 0x7c, 0xff, 0xff}), 2)) EXPECT_TRUE(std::isnan(value));
+  for (const double value : decode_elements(Format::bf16, bytes_from({0x80, 0x7f, 0xff, 0xff}), 2))
+    EXPECT_TRUE(std::isnan(value));
+  for (const double value : decode_elements(Format::fp16, bytes_from({0x00, 0x7c, 0xff, 0xff}), 2))
+    EXPECT_TRUE(std::isnan(value));
 }
 
 TEST(gemm_check, block_scales_are_found_by_line_and_block) {
@@ -233,7 +239,8 @@ TEST(gemm_check, whole_numbers_must_agree_exactly) {
 }
 
 TEST(gemm_check, constant_operands_pass_although_their_sums_do_not_cancel) {
-  SampledProduct product{.k = kTerms, .a = std::vector<double>(kTerms, 1), .b = std::vector<double>(kTerms, 1), .d = {kTerms}};
+  SampledProduct product{
+      .k = kTerms, .a = std::vector<double>(kTerms, 1), .b = std::vector<double>(kTerms, 1), .d = {kTerms}};
   EXPECT_EQ(wrong_elements(product, gemm_type("fp16").exactness), 0U);
   product.d[0] = kTerms * 1.02;
   EXPECT_EQ(wrong_elements(product, gemm_type("fp16").exactness), 1U);

@@ -16,8 +16,16 @@ namespace assay {
 namespace {
 
 std::vector<Device> two_devices() {
-  return {{.ordinal = 0, .uuid = "GPU-22222222-0000-0000-0000-000000000000", .pci_bus_id = "0000:9b:00.0", .memory = {}, .l2 = {}},
-          {.ordinal = 1, .uuid = "GPU-11111111-0000-0000-0000-000000000000", .pci_bus_id = "0000:1b:00.0", .memory = {}, .l2 = {}}};
+  return {{.ordinal = 0,
+           .uuid = "GPU-22222222-0000-0000-0000-000000000000",
+           .pci_bus_id = "0000:9b:00.0",
+           .memory = {},
+           .l2 = {}},
+          {.ordinal = 1,
+           .uuid = "GPU-11111111-0000-0000-0000-000000000000",
+           .pci_bus_id = "0000:1b:00.0",
+           .memory = {},
+           .l2 = {}}};
 }
 
 int only_ordinal(std::string_view wanted) {
@@ -25,7 +33,8 @@ int only_ordinal(std::string_view wanted) {
   return chosen.size() == 1 ? chosen.front().ordinal : -1;
 }
 
-std::string failure_of(std::size_t count, std::string_view schedule, const std::function<void(std::size_t, Meeting&)>& work) {
+std::string failure_of(std::size_t count, std::string_view schedule,
+                       const std::function<void(std::size_t, Meeting&)>& work) {
   try {
     for_each_index(count, schedule, work);
   } catch (const std::exception& failure) {

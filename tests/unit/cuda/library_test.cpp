@@ -1,4 +1,5 @@
-// A library that is missing, too old or incomplete is a skip that says so; one that is there is found where it is said to be.
+// A library that is missing, too old or incomplete is a skip that says so; one that is there is found where it is said
+// to be.
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -29,7 +30,8 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 }  // namespace
 
 TEST(library, a_missing_library_is_a_skip_that_names_it_and_where_it_was_sought) {
-  const std::string text = skip_text([] { (void)Library::open("libno_such.so.7", "No Such Library", "/nowhere/at/all"); });
+  const std::string text =
+      skip_text([] { (void)Library::open("libno_such.so.7", "No Such Library", "/nowhere/at/all"); });
   EXPECT_TRUE(contains(text, "No Such Library is not here")) << text;
   EXPECT_TRUE(contains(text, "libno_such.so.7")) << text;
   EXPECT_TRUE(contains(text, "/nowhere/at/all")) << text;
@@ -67,8 +69,13 @@ TEST(library, another_major_version_is_a_skip_that_names_both) {
 }
 
 TEST(library, folders_are_searched_from_the_most_to_the_least_explicit) {
-  const std::vector<std::string> expected = {"/given", "/variable", "/opt/assay/libexec/assay/probes", "/opt/assay/libexec/assay/lib",
-                                             "/opt/assay/lib/assay", "", "/usr/local/cuda/lib64"};
+  const std::vector<std::string> expected = {"/given",
+                                             "/variable",
+                                             "/opt/assay/libexec/assay/probes",
+                                             "/opt/assay/libexec/assay/lib",
+                                             "/opt/assay/lib/assay",
+                                             "",
+                                             "/usr/local/cuda/lib64"};
   EXPECT_EQ(library_folders("/given:", "/variable", "/opt/assay/libexec/assay/probes"), expected);
   EXPECT_EQ(library_folders("", "", ""), (std::vector<std::string>{"", "/usr/local/cuda/lib64"}));
 }

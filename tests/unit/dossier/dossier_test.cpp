@@ -371,7 +371,9 @@ TEST_F(DossierTest, a_dossier_of_another_plan_site_or_profile_is_refused_where_o
   EXPECT_EQ(verify({vendor_.public_key()}, {.targets_sha256 = *digest_of_targets(plan->profile)}), "verified");
   Profile laxer = plan->profile;
   laxer.requirements.pop_back();
-  EXPECT_NE(verify({vendor_.public_key()}, {.profile = laxer.name, .targets_sha256 = *digest_of_targets(laxer)}).find("is of the targets (SHA-256)"), std::string::npos);
+  EXPECT_NE(verify({vendor_.public_key()}, {.profile = laxer.name, .targets_sha256 = *digest_of_targets(laxer)})
+                .find("is of the targets (SHA-256)"),
+            std::string::npos);
 }
 
 TEST_F(DossierTest, nothing_is_overwritten_and_nothing_is_left_behind) {

@@ -17,13 +17,15 @@ namespace {
 class SimulationDossierTest : public testing::Test {
  protected:
   void SetUp() override {
-    Plan plan = *make_plan(fixture::profile({R"({"limit": {"at_least": 100, "unit": "B/s"}})"}), simulated_site({.nodes = 3}), fixture::programs(), {});
+    Plan plan = *make_plan(fixture::profile({R"({"limit": {"at_least": 100, "unit": "B/s"}})"}),
+                           simulated_site({.nodes = 3}), fixture::programs(), {});
     plan.simulation = Simulation{.seed = 1, .faults = {}};
     const std::string text = plan_text(plan);
     const auto run = simulate(plan, sha256(text));
     fixture::write(run_ + "/plan.json", text);
     fixture::write(run_ + "/journal.jsonl", run.journal_text);
-    fixture::write(run_ + "/verdict.json", verdict_text(judge(plan, sha256(text), run.journal, simulated_evidence(plan))));
+    fixture::write(run_ + "/verdict.json",
+                   verdict_text(judge(plan, sha256(text), run.journal, simulated_evidence(plan))));
   }
 
   [[nodiscard]] std::string page() const {
@@ -31,7 +33,11 @@ class SimulationDossierTest : public testing::Test {
     return render_html(report_content(examine(files).value(), evidence_in(files), ""));
   }
   [[nodiscard]] SignRequest request() const {
-    return {.run_directory = run_, .dossier = folder_.path() + "/dossier", .name = "Ada Example", .organisation = "", .issued_at = "2026-01-05T08:00:00.000Z"};
+    return {.run_directory = run_,
+            .dossier = folder_.path() + "/dossier",
+            .name = "Ada Example",
+            .organisation = "",
+            .issued_at = "2026-01-05T08:00:00.000Z"};
   }
 
   fixture::TemporaryFolder folder_;
@@ -48,8 +54,10 @@ TEST_F(SimulationDossierTest, it_is_examined_without_a_record_on_disk) {
 
 TEST_F(SimulationDossierTest, the_page_says_so_in_title_banner_footer_and_across_every_sheet) {
   const std::string html = page();
-  for (const char* words : {"<title>SIMULATION of an acceptance test report", "<h1>SIMULATION of an acceptance test report</h1>", "<div class=\"word\">SIMULATION</div>",
-                            "<div class=\"watermark\">SIMULATION</div>", ".watermark { position: fixed;", "@bottom-left { content: \"SIMULATION of an acceptance test report"}) {
+  for (const char* words :
+       {"<title>SIMULATION of an acceptance test report", "<h1>SIMULATION of an acceptance test report</h1>",
+        "<div class=\"word\">SIMULATION</div>", "<div class=\"watermark\">SIMULATION</div>",
+        ".watermark { position: fixed;", "@bottom-left { content: \"SIMULATION of an acceptance test report"}) {
     EXPECT_NE(html.find(words), std::string::npos) << words;
   }
   EXPECT_EQ(html.find("<h1>Acceptance"), std::string::npos);
@@ -60,11 +68,13 @@ TEST_F(SimulationDossierTest, its_dossier_is_of_another_type_and_verification_re
   const auto made = make_dossier(request(), key_);
   ASSERT_TRUE(made) << made.error().text();
   const auto envelope = read_envelope(fixture::read(folder_.path() + "/dossier/" + kStatementFile), "e").value();
-  EXPECT_NE(envelope.payload.find("\"predicateType\":\"https://assay-suite.example/attestation/simulation/v1\""), std::string::npos);
+  EXPECT_NE(envelope.payload.find("\"predicateType\":\"https://assay-suite.example/attestation/simulation/v1\""),
+            std::string::npos);
   EXPECT_NE(envelope.payload.find("\"kind\":\"simulated\""), std::string::npos);
   const auto verified = verify_dossier(folder_.path() + "/dossier", {key_.public_key()}, {});
   ASSERT_FALSE(verified);
-  EXPECT_EQ(verified.error().where + ": " + verified.error().what, "statement.dsse.json: payload: predicateType: is a simulation, in which nothing was measured");
+  EXPECT_EQ(verified.error().where + ": " + verified.error().what,
+            "statement.dsse.json: payload: predicateType: is a simulation, in which nothing was measured");
 }
 
 TEST_F(SimulationDossierTest, without_the_word_in_the_journal_it_is_refused) {

@@ -46,7 +46,8 @@ TEST(crew, more_threads_than_cores_are_refused_with_the_number_there_is) {
     cpus_for(static_cast<std::int64_t>(cores) + 1);
     FAIL() << "too many threads were granted";
   } catch (const std::runtime_error& error) {
-    EXPECT_NE(std::string(error.what()).find(std::to_string(cores) + " physical cores"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(std::to_string(cores) + " physical cores"), std::string::npos)
+        << error.what();
   }
   EXPECT_THROW(cpus_for(-1), std::runtime_error);
 }
@@ -68,7 +69,8 @@ TEST(crew, cpu_lists_read_as_the_kernel_writes_them) {
 }
 
 TEST(timing, rounds_are_scaled_to_the_goal) {
-  EXPECT_EQ(rounds_for({1e-3}, [](std::uint64_t rounds) { return Seconds{static_cast<double>(rounds) * 1e-6}; }), 1000U);
+  EXPECT_EQ(rounds_for({1e-3}, [](std::uint64_t rounds) { return Seconds{static_cast<double>(rounds) * 1e-6}; }),
+            1000U);
 }
 
 TEST(timing, work_longer_than_the_goal_is_done_once) {

@@ -102,14 +102,16 @@ TEST(TcpPath, speeds_that_a_driver_does_not_know_are_absent) {
 }
 
 TEST(TcpPath, every_way_to_meet_oneself_is_told_from_a_network) {
-  const PathFacts apart{.address = "10.0.0.1", .peer_address = "10.0.0.2", .interface = "eth0", .congestion_control = "cubic"};
+  const PathFacts apart{
+      .address = "10.0.0.1", .peer_address = "10.0.0.2", .interface = "eth0", .congestion_control = "cubic"};
   PathFacts same = apart, lo = apart;
   same.peer_address = same.address;
   lo.interface = "lo";
   EXPECT_EQ(other_path("fabric", apart, "boot-1", "boot-2"), "");
   EXPECT_EQ(other_path("fabric", apart, "", ""), "");
   EXPECT_NE(other_path("fabric", apart, "boot-1", "boot-1").find("one machine (boot boot-1)"), std::string::npos);
-  EXPECT_NE(other_path("fabric", same, "boot-1", "boot-2").find("both ends of the streams have the address 10.0.0.1"), std::string::npos);
+  EXPECT_NE(other_path("fabric", same, "boot-1", "boot-2").find("both ends of the streams have the address 10.0.0.1"),
+            std::string::npos);
   EXPECT_NE(other_path("fabric", lo, "boot-1", "boot-2").find("loopback interface"), std::string::npos);
   EXPECT_EQ(other_path("loopback", lo, "boot-1", "boot-1"), "");
   EXPECT_NE(other_path("loopback", apart, "boot-1", "boot-2").find("two machines"), std::string::npos);
@@ -119,7 +121,8 @@ TEST(TcpPath, every_way_to_meet_oneself_is_told_from_a_network) {
 std::vector<ProbeOutput> both_ranks(const std::string& probe, const std::vector<std::string>& more) {
   const std::string at = fmt::format("--rendezvous=127.0.0.1:{}", free_port());
   const auto rank = [&](int number) {
-    std::vector<std::string> words = {probe, "--quick", fmt::format("--rank={}", number), "--world=2", at, "--token=0123456789abcdef0123456789abcdef"};
+    std::vector<std::string> words = {probe,       "--quick", fmt::format("--rank={}", number),
+                                      "--world=2", at,        "--token=0123456789abcdef0123456789abcdef"};
     words.insert(words.end(), more.begin(), more.end());
     return run_probe(words);
   };
@@ -140,7 +143,9 @@ TEST(TcpProbes, a_loopback_has_metrics_of_its_own_and_each_rank_a_whole_record) 
     const auto ranks = both_ranks(probe, {"--path=loopback"});
     for (const auto& output : ranks) {
       ASSERT_EQ(output.exit_code, 0) << output.out;
-      EXPECT_EQ(value_of(read(probe, output), "path", {"node", std::get<std::string>(read(probe, output).start.host.at("name"))}), Value(std::string("loopback")));
+      EXPECT_EQ(value_of(read(probe, output), "path",
+                         {"node", std::get<std::string>(read(probe, output).start.host.at("name"))}),
+                Value(std::string("loopback")));
     }
     const Record record = read(probe, ranks[0]);
     std::string metrics;
@@ -173,11 +178,17 @@ TEST(TcpProbes, one_rank_alone_skips_and_says_why) {
 }
 
 TEST(TcpProbes, parameters_that_measure_nothing_are_named) {
-  for (const auto& [flag, words] : {std::pair{"--streams=0", "streams: 0 is not from 1"}, {"--block=63", "block: 63 B"}, {"--window=1ms", "window: 0.001 s"}}) {
-    EXPECT_NE(read(HOST_TCP_BANDWIDTH, run_probe({HOST_TCP_BANDWIDTH, flag})).end.reason.find(words), std::string::npos) << flag;
+  for (const auto& [flag, words] : {std::pair{"--streams=0", "streams: 0 is not from 1"},
+                                    {"--block=63", "block: 63 B"},
+                                    {"--window=1ms", "window: 0.001 s"}}) {
+    EXPECT_NE(read(HOST_TCP_BANDWIDTH, run_probe({HOST_TCP_BANDWIDTH, flag})).end.reason.find(words), std::string::npos)
+        << flag;
   }
-  for (const auto& [flag, words] : {std::pair{"--size=0", "size: 0 B"}, {"--count=0", "count: 0 is not from 1"}, {"--warmup=0", "warmup: 0 is not"}}) {
-    EXPECT_NE(read(HOST_TCP_LATENCY, run_probe({HOST_TCP_LATENCY, flag})).end.reason.find(words), std::string::npos) << flag;
+  for (const auto& [flag, words] : {std::pair{"--size=0", "size: 0 B"},
+                                    {"--count=0", "count: 0 is not from 1"},
+                                    {"--warmup=0", "warmup: 0 is not"}}) {
+    EXPECT_NE(read(HOST_TCP_LATENCY, run_probe({HOST_TCP_LATENCY, flag})).end.reason.find(words), std::string::npos)
+        << flag;
   }
 }
 
@@ -195,14 +206,18 @@ TEST(TcpPattern, halves_send_to_each_other_and_all_send_to_rank_0) {
 }
 
 TEST(TcpPath, streams_through_another_port_than_was_asked_for_are_named) {
-  const PathFacts facts{.address = "10.0.0.1", .peer_address = "10.0.0.2", .interface = "eth0", .congestion_control = "cubic"};
+  const PathFacts facts{
+      .address = "10.0.0.1", .peer_address = "10.0.0.2", .interface = "eth0", .congestion_control = "cubic"};
   EXPECT_EQ(other_interface("rendezvous", facts), "");
   EXPECT_EQ(other_interface("eth0", facts), "");
-  EXPECT_EQ(other_interface("eth1", facts), "the streams from 10.0.0.1 to 10.0.0.2 go through eth0, and eth1 was asked for");
+  EXPECT_EQ(other_interface("eth1", facts),
+            "the streams from 10.0.0.1 to 10.0.0.2 go through eth0, and eth1 was asked for");
   PathFacts round_about = facts;
   round_about.way_back = "10.9.0.1";
   EXPECT_EQ(other_interface("rendezvous", round_about), "");
-  EXPECT_EQ(other_interface("eth0", round_about), "this node's own way to 10.0.0.2 begins at 10.9.0.1 and not at 10.0.0.1, the address of eth0 which was asked for");
+  EXPECT_EQ(other_interface("eth0", round_about),
+            "this node's own way to 10.0.0.2 begins at 10.9.0.1 and not at 10.0.0.1, the address of eth0 which was "
+            "asked for");
 }
 
 TEST(TcpTraffic, every_flow_has_a_figure_alone_and_one_with_all_others_and_nothing_is_wrong) {
@@ -210,7 +225,8 @@ TEST(TcpTraffic, every_flow_has_a_figure_alone_and_one_with_all_others_and_nothi
   const auto port = free_port();
   for (int rank = 0; rank < 3; ++rank) {
     started.push_back(std::async(std::launch::async, [&, rank] {
-      return run_probe({HOST_TCP_TRAFFIC, "--path=loopback", "--pattern=incast", "--block=4KiB", "--window=20ms", "--warmup=1", "--windows=3", fmt::format("--rank={}", rank), "--world=3",
+      return run_probe({HOST_TCP_TRAFFIC, "--path=loopback", "--pattern=incast", "--block=4KiB", "--window=20ms",
+                        "--warmup=1", "--windows=3", fmt::format("--rank={}", rank), "--world=3",
                         fmt::format("--rendezvous=127.0.0.1:{}", port), "--token=0123456789abcdef0123456789abcdef"});
     }));
   }
@@ -220,8 +236,13 @@ TEST(TcpTraffic, every_flow_has_a_figure_alone_and_one_with_all_others_and_nothi
   const Record record = read(HOST_TCP_TRAFFIC, ranks[0]);
   std::map<std::string, int> counts;
   for (const auto& measured : record.measurements) ++counts[measured.metric];
-  EXPECT_EQ(counts, (std::map<std::string, int>{{"alone_bandwidth", 2}, {"together_bandwidth", 2}, {"retransmitted_share", 2}, {"aggregate_bandwidth", 1}, {"alone_sum", 1},
-                                                {"alone_mean", 1}, {"mismatches", 1}}));
+  EXPECT_EQ(counts, (std::map<std::string, int>{{"alone_bandwidth", 2},
+                                                {"together_bandwidth", 2},
+                                                {"retransmitted_share", 2},
+                                                {"aggregate_bandwidth", 1},
+                                                {"alone_sum", 1},
+                                                {"alone_mean", 1},
+                                                {"mismatches", 1}}));
   EXPECT_EQ(samples_of(record, "aggregate_bandwidth", {"group", "all flows"}).size(), 3U);
   EXPECT_EQ(samples_of(record, "mismatches", {"group", "all flows"}), std::vector<double>{0});
 }

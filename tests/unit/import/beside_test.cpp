@@ -38,17 +38,24 @@ Result cell(const std::string& requirement, std::optional<double> value) {
 class beside_test : public testing::Test {
  protected:
   beside_test() {
-    for (const auto& [id, metric, operation] : {std::tuple{"write.forward", "bandwidth_forward", "write"}, {"write.backward", "bandwidth_backward", "write"},
+    for (const auto& [id, metric, operation] : {std::tuple{"write.forward", "bandwidth_forward", "write"},
+                                                {"write.backward", "bandwidth_backward", "write"},
                                                 {"read.forward", "bandwidth_forward", "read"}}) {
       plan_.profile.requirements.push_back(requirement(id, metric));
       plan_.steps.push_back(step_of(plan_.profile.requirements.back(), operation));
     }
     verdict_.run_id = "r1";
-    verdict_.results = {cell("write.forward", 9e9), cell("write.forward", 11e9), cell("write.forward", 12e9), cell("write.backward", std::nullopt), cell("read.forward", 5e9)};
+    verdict_.results = {cell("write.forward", 9e9), cell("write.forward", 11e9), cell("write.forward", 12e9),
+                        cell("write.backward", std::nullopt), cell("read.forward", 5e9)};
     import_.source.tool = "perftest";
   }
   void add(const std::string& metric, const std::string& verb, std::int64_t size = kSize) {
-    import_.figures.push_back({.metric = metric, .unit = "B/s", .statistic = "mean", .at = {{"verb", verb}, {"size", size}}, .value = 1e10, .from = "line " + std::to_string(import_.figures.size())});
+    import_.figures.push_back({.metric = metric,
+                               .unit = "B/s",
+                               .statistic = "mean",
+                               .at = {{"verb", verb}, {"size", size}},
+                               .value = 1e10,
+                               .from = "line " + std::to_string(import_.figures.size())});
   }
   [[nodiscard]] std::vector<Beside> pairs() const { return beside(import_, plan_, verdict_); }
 
@@ -86,11 +93,13 @@ TEST_F(beside_test, another_operation_size_metric_or_tool_does_not) {
 TEST_F(beside_test, the_table_says_what_it_is_and_counts_what_stands_alone) {
   add("bandwidth", "RDMA_Write");
   add("message_rate", "RDMA_Write");
-  EXPECT_EQ(beside_text(import_, plan_, verdict_),
-            "perftest beside run r1. What the tool said is not judged, and nobody vouches for where and how it was taken.\n"
-            "mean bandwidth, size 65536, verb RDMA_Write (line 0): 10 GB/s\n"
-            "    ours: 11 GB/s in the middle of 3 cells from 9 GB/s to 12 GB/s, 1.100 of theirs (write.forward, verbs_bandwidth bandwidth_forward median)\n"
-            "1 of 2 figures have no counterpart in this run\n");
+  EXPECT_EQ(
+      beside_text(import_, plan_, verdict_),
+      "perftest beside run r1. What the tool said is not judged, and nobody vouches for where and how it was taken.\n"
+      "mean bandwidth, size 65536, verb RDMA_Write (line 0): 10 GB/s\n"
+      "    ours: 11 GB/s in the middle of 3 cells from 9 GB/s to 12 GB/s, 1.100 of theirs (write.forward, "
+      "verbs_bandwidth bandwidth_forward median)\n"
+      "1 of 2 figures have no counterpart in this run\n");
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ inline std::string changed(std::string text, const std::string& from, const std:
   return text.replace(at, from.size(), to);
 }
 
-inline std::expected<Import, InputError> imported(const std::string& tool, const std::string& text, const std::string& command = "") {
+inline std::expected<Import, InputError> imported(const std::string& tool, const std::string& text,
+                                                  const std::string& command = "") {
   return import_output({.tool = tool, .bytes = text, .path = "given.txt", .command = command});
 }
 
@@ -41,12 +42,17 @@ inline std::string refusal(const std::string& tool, const std::string& text, con
   return import ? "imported" : import.error().text();
 }
 
-/// The figure that has this metric and statistic and at least these coordinates; nothing when there is none or more than one.
-inline std::optional<double> value(const Import& import, const std::string& metric, const std::string& statistic, const Values& at) {
+/// The figure that has this metric and statistic and at least these coordinates; nothing when there is none or more
+/// than one.
+inline std::optional<double> value(const Import& import, const std::string& metric, const std::string& statistic,
+                                   const Values& at) {
   std::optional<double> found;
   for (const auto& figure : import.figures) {
-    const bool matches = figure.metric == metric && figure.statistic == statistic &&
-                         std::ranges::all_of(at, [&](const auto& one) { const auto own = figure.at.find(one.first); return own != figure.at.end() && own->second == one.second; });
+    const bool matches =
+        figure.metric == metric && figure.statistic == statistic && std::ranges::all_of(at, [&](const auto& one) {
+          const auto own = figure.at.find(one.first);
+          return own != figure.at.end() && own->second == one.second;
+        });
     if (!matches) continue;
     if (found) return std::nullopt;
     found = figure.value;

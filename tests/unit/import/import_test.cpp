@@ -34,12 +34,14 @@ TEST(ImportNcclTests, the_speed_of_wrong_data_is_no_figure_and_the_count_is) {
   const Values in{{"size", whole(1073741824)}, {"place", text("in_place")}};
   EXPECT_EQ(value(import, "mismatches", "count", in), 3);
   EXPECT_EQ(value(import, "busbw", "mean", in), std::nullopt);
-  EXPECT_EQ(value(import, "busbw", "mean", {{"size", whole(1073741824)}, {"place", text("out_of_place")}}), 219.12 * 1e9);
+  EXPECT_EQ(value(import, "busbw", "mean", {{"size", whole(1073741824)}, {"place", text("out_of_place")}}),
+            219.12 * 1e9);
   EXPECT_TRUE(says(why(import, "line 15"), "3 elements were wrong"));
 }
 
 TEST(ImportNcclTests, unchecked_data_and_a_nan_become_neither_zero_nor_a_figure) {
-  const Import import = import_of("nccl-tests", "nccl_tests_tagged.txt", "mpirun -np 2 /opt/reduce_scatter_perf_mpi -c 0");
+  const Import import =
+      import_of("nccl-tests", "nccl_tests_tagged.txt", "mpirun -np 2 /opt/reduce_scatter_perf_mpi -c 0");
   const Values in{{"operation", text("reduce_scatter")}, {"size", whole(4096)}, {"place", text("in_place")}};
   EXPECT_EQ(value(import, "mismatches", "count", in), std::nullopt);
   EXPECT_EQ(value(import, "time", "mean", in), std::nullopt);
@@ -73,7 +75,8 @@ TEST(ImportNcclTests, the_json_form_gives_the_same_and_nothing_of_the_environmen
 
 TEST(ImportPerftest, decimal_gigabits_become_bytes_a_second_and_a_peak_that_was_not_measured_is_left_out) {
   const Import import = import_of("perftest", "perftest_bw_gbits.txt");
-  EXPECT_DOUBLE_EQ(*value(import, "bandwidth", "mean", {{"verb", text("RDMA_Write")}, {"size", whole(65536)}}), 392.40e9 / 8);
+  EXPECT_DOUBLE_EQ(*value(import, "bandwidth", "mean", {{"verb", text("RDMA_Write")}, {"size", whole(65536)}}),
+                   392.40e9 / 8);
   EXPECT_EQ(value(import, "bandwidth", "peak", {{"size", whole(65536)}}), std::nullopt);
   EXPECT_DOUBLE_EQ(*value(import, "message_rate", "mean", {{"size", whole(65536)}}), 0.748444e6);
   EXPECT_EQ(import.source.facts.at("Device"), text("mlx5_0"));
@@ -85,7 +88,8 @@ TEST(ImportPerftest, what_older_versions_call_megabytes_are_mebibytes_and_both_d
   EXPECT_EQ(value(import, "bandwidth_both_directions", "mean", {{"verb", text("Send")}}), 990.0 * 1048576);
   EXPECT_EQ(value(import, "bandwidth", "mean", {}), std::nullopt);
   EXPECT_TRUE(says(why(import, "line 21"), "2^20"));
-  EXPECT_TRUE(std::ranges::any_of(import.left_out, [](const LeftOut& one) { return says(one.why, "Conflicting CPU frequency"); }));
+  EXPECT_TRUE(std::ranges::any_of(import.left_out,
+                                  [](const LeftOut& one) { return says(one.why, "Conflicting CPU frequency"); }));
 }
 
 TEST(ImportPerftest, a_read_latency_counts_the_round_trip_and_its_maximum_is_not_called_one) {
@@ -99,8 +103,11 @@ TEST(ImportPerftest, a_read_latency_counts_the_round_trip_and_its_maximum_is_not
 
 TEST(ImportPerftest, the_json_form_takes_its_unit_from_the_command_alone) {
   const Values at{{"size", whole(65536)}};
-  EXPECT_DOUBLE_EQ(*value(import_of("perftest", "perftest_bw.json", "ib_write_bw --report_gbits -s 65536"), "bandwidth", "mean", at), 392e9 / 8);
-  EXPECT_EQ(value(import_of("perftest", "perftest_bw.json", "ib_write_bw -s 65536"), "bandwidth", "mean", at), 392.0 * 1048576);
+  EXPECT_DOUBLE_EQ(
+      *value(import_of("perftest", "perftest_bw.json", "ib_write_bw --report_gbits -s 65536"), "bandwidth", "mean", at),
+      392e9 / 8);
+  EXPECT_EQ(value(import_of("perftest", "perftest_bw.json", "ib_write_bw -s 65536"), "bandwidth", "mean", at),
+            392.0 * 1048576);
   EXPECT_TRUE(says(refusal("perftest", recorded("perftest_bw.json")), "has no unit"));
   EXPECT_TRUE(says(refusal("perftest", recorded("perftest_bw.json"), "as usual"), "--command 'ib_write_bw"));
   const Import import = import_of("perftest", "perftest_lat.json");
@@ -110,7 +117,8 @@ TEST(ImportPerftest, the_json_form_takes_its_unit_from_the_command_alone) {
 
 TEST(ImportNvbandwidth, cells_are_figures_and_absent_ones_are_none) {
   const Import import = import_of("nvbandwidth", "nvbandwidth_0.7.json");
-  EXPECT_EQ(value(import, "bandwidth", "median", {{"test", text("host_to_device_memcpy_ce")}, {"column", whole(1)}}), 55.64 * 1e9);
+  EXPECT_EQ(value(import, "bandwidth", "median", {{"test", text("host_to_device_memcpy_ce")}, {"column", whole(1)}}),
+            55.64 * 1e9);
   const Values write{{"test", text("device_to_device_memcpy_write_ce")}};
   EXPECT_EQ(value(import, "bandwidth", "median", write), 396.1 * 1e9);  // the only one of four
   EXPECT_TRUE(says(why(import, "nvbandwidth.testcases[1].bandwidth_matrix[1][0]"), "'-nan'"));
@@ -121,7 +129,10 @@ TEST(ImportNvbandwidth, cells_are_figures_and_absent_ones_are_none) {
 TEST(ImportNvbandwidth, the_three_tables_of_both_directions_are_told_apart) {
   const Import import = import_of("nvbandwidth", "nvbandwidth_0.7.json");
   const auto cell = [&](const char* direction) {
-    return value(import, "bandwidth", "median", {{"test", text("device_to_device_bidirectional_memcpy_read_ce")}, {"direction", text(direction)}, {"row", whole(1)}});
+    return value(import, "bandwidth", "median",
+                 {{"test", text("device_to_device_bidirectional_memcpy_read_ce")},
+                  {"direction", text(direction)},
+                  {"row", whole(1)}});
   };
   EXPECT_EQ(cell("first"), 392 * 1e9);
   EXPECT_EQ(cell("second"), 394 * 1e9);
@@ -133,9 +144,11 @@ TEST(ImportNvbandwidth, a_waived_a_failed_and_a_wrongly_measured_test_give_no_fi
   EXPECT_TRUE(says(why(import, "nvbandwidth.testcases[4]"), "before 0.8"));
   EXPECT_TRUE(says(why(import, "nvbandwidth.testcases[5]"), "'Waived'"));
   EXPECT_TRUE(says(why(import, "nvbandwidth.testcases[6]"), "ended in an error"));
-  const auto newer = imported("nvbandwidth", changed(recorded("nvbandwidth_0.7.json"), "\"version\" : \"v0.7\"", "\"version\" : \"v0.8\""));
+  const auto newer = imported(
+      "nvbandwidth", changed(recorded("nvbandwidth_0.7.json"), "\"version\" : \"v0.7\"", "\"version\" : \"v0.8\""));
   ASSERT_TRUE(newer) << newer.error().text();
-  EXPECT_EQ(value(*newer, "latency", "median", {{"test", text("device_to_device_latency_sm")}, {"row", whole(0)}}), 700.1 * 1e-9);
+  EXPECT_EQ(value(*newer, "latency", "median", {{"test", text("device_to_device_latency_sm")}, {"row", whole(0)}}),
+            700.1 * 1e-9);
 }
 
 TEST(ImportFio, bytes_a_second_come_from_the_field_that_is_in_bytes) {
@@ -164,7 +177,8 @@ TEST(ImportFio, what_was_not_measured_is_no_zero) {
 
 TEST(ImportOsu, megabytes_are_a_million_bytes_and_the_size_is_a_coordinate) {
   const Import import = import_of("osu", "osu_bw_7.5.txt");
-  EXPECT_EQ(value(import, "bandwidth", "mean", {{"test", text("OSU MPI Bandwidth Test")}, {"size", whole(65536)}}), 11873.27 * 1e6);
+  EXPECT_EQ(value(import, "bandwidth", "mean", {{"test", text("OSU MPI Bandwidth Test")}, {"size", whole(65536)}}),
+            11873.27 * 1e6);
   EXPECT_EQ(import.figures.size(), 1);
   EXPECT_TRUE(says(why(import, "line 5"), "below what the tool prints"));
   EXPECT_TRUE(says(why(import, "line 7"), "'-nan'"));
@@ -182,11 +196,15 @@ TEST(ImportOsu, full_statistics_a_barrier_and_validation_are_understood) {
 
 TEST(ImportText, says_on_every_line_that_it_is_imported_and_is_the_same_every_time) {
   const Import import = import_of("osu", "osu_barrier.txt");
-  EXPECT_EQ(import_text(import),
-            R"({"schema":"assay.imported/1","sequence":0,"source":{"tool":"osu","form":"text","version":"5.8","file":"given.txt","bytes":72,)"
-            R"("sha256":"0abe27a46c75c75b7f634aae6933131cd130f0b30f7a9c38c81349894e19faa5","facts":{"test":"OSU MPI Barrier Latency Test"}}})" "\n"
-            R"({"sequence":1,"imported":{"metric":"latency","unit":"s","statistic":"mean","at":{"test":"OSU MPI Barrier Latency Test"},"value":1.257e-05,"from":"line 3"}})" "\n"
-            R"({"sequence":2,"end":{"status":"complete","imported":1,"left_out":0}})" "\n");
+  EXPECT_EQ(
+      import_text(import),
+      R"({"schema":"assay.imported/1","sequence":0,"source":{"tool":"osu","form":"text","version":"5.8","file":"given.txt","bytes":72,)"
+      R"("sha256":"0abe27a46c75c75b7f634aae6933131cd130f0b30f7a9c38c81349894e19faa5","facts":{"test":"OSU MPI Barrier Latency Test"}}})"
+      "\n"
+      R"({"sequence":1,"imported":{"metric":"latency","unit":"s","statistic":"mean","at":{"test":"OSU MPI Barrier Latency Test"},"value":1.257e-05,"from":"line 3"}})"
+      "\n"
+      R"({"sequence":2,"end":{"status":"complete","imported":1,"left_out":0}})"
+      "\n");
 }
 
 }  // namespace

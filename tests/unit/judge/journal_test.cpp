@@ -21,7 +21,8 @@ struct Scratch {
 
 /// What the reader says of a journal whose lines after the first are these, in order.
 std::string journal_error(const std::vector<std::string>& lines) {
-  std::string text = R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})" "\n";
+  std::string text = R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})"
+                     "\n";
   for (const auto& line : lines) text += R"({"time":"t",)" + line + "}\n";
   const auto journal = read_journal(text, "j");
   return journal ? "accepted" : journal.error().what;
@@ -37,7 +38,14 @@ TEST(journal, what_is_written_is_read_back_and_a_torn_line_is_passed_over) {
     writer.run_begin("id", "digest");
     writer.node_up("n1", {{"name", "n1"}});
     writer.attempt_begin("s1", 1, "n1");
-    writer.attempt_end({.step = "s1", .number = 1, .node = "n1", .outcome = "exited", .reason = "", .begin = "", .end = "", .evidence = {{.path = "p", .sha256 = "x", .bytes = 3}}});
+    writer.attempt_end({.step = "s1",
+                        .number = 1,
+                        .node = "n1",
+                        .outcome = "exited",
+                        .reason = "",
+                        .begin = "",
+                        .end = "",
+                        .evidence = {{.path = "p", .sha256 = "x", .bytes = 3}}});
     writer.attempt_begin("s2", 1, "n1");
   }
   std::ofstream(path, std::ios::app) << R"({"time": "2026)";
@@ -66,30 +74,45 @@ TEST(journal, two_writers_on_one_run_are_refused) {
 }
 
 TEST(journal, damage_in_the_middle_is_an_error_with_its_line) {
-  const std::string begin = R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})" "\n";
+  const std::string begin =
+      R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})"
+      "\n";
   EXPECT_NE(read_journal(begin + "{]\n" + begin, "j").error().text().find("j: line 2"), std::string::npos);
-  EXPECT_NE(read_journal(begin + R"({"time":"t","kind":"party"})" "\n", "j").error().text().find("unknown kind 'party'"), std::string::npos);
+  EXPECT_NE(read_journal(begin + R"({"time":"t","kind":"party"})"
+                                 "\n",
+                         "j")
+                .error()
+                .text()
+                .find("unknown kind 'party'"),
+            std::string::npos);
   EXPECT_NE(read_journal("", "j").error().text().find("has no whole line"), std::string::npos);
 }
 
 TEST(journal, what_no_run_can_have_written_is_refused) {
-  const auto begin = [](int number) { return fmt::format(R"("kind":"attempt_begin","step":"s","attempt":{},"node":"n")", number); };
+  const auto begin = [](int number) {
+    return fmt::format(R"("kind":"attempt_begin","step":"s","attempt":{},"node":"n")", number);
+  };
   const auto end = [](int number, const std::string& path) {
-    return fmt::format(R"("kind":"attempt_end","step":"s","attempt":{},"outcome":"exited","reason":"","evidence":[{{"path":"{}","sha256":"x","bytes":1}}])", number, path);
+    return fmt::format(
+        R"("kind":"attempt_end","step":"s","attempt":{},"outcome":"exited","reason":"","evidence":[{{"path":"{}","sha256":"x","bytes":1}}])",
+        number, path);
   };
   const std::string run_end = R"("kind":"run_end")";
   const std::string resume = R"("kind":"run_resume")";
   EXPECT_EQ(journal_error({begin(1), end(1, "a"), begin(2), resume, begin(3), end(3, "b"), run_end}), "accepted");
   EXPECT_NE(journal_error({begin(1), begin(2)}).find("while another runs"), std::string::npos);
   EXPECT_NE(journal_error({begin(2)}).find("attempt 2 of s begins where 1 is due"), std::string::npos);
-  EXPECT_NE(journal_error({begin(1), end(1, "a"), begin(1)}).find("attempt 1 of s begins where 2 is due"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), end(1, "a"), begin(1)}).find("attempt 1 of s begins where 2 is due"),
+            std::string::npos);
   EXPECT_NE(journal_error({begin(1), end(2, "a")}).find("ends that never began"), std::string::npos);
   EXPECT_NE(journal_error({begin(1), end(1, "a"), end(1, "b")}).find("ends that never began"), std::string::npos);
   EXPECT_NE(journal_error({begin(1), resume, end(1, "a")}).find("ends that never began"), std::string::npos);
-  EXPECT_NE(journal_error({begin(1), end(1, "a"), begin(2), end(2, "a")}).find("a is journalled twice"), std::string::npos);
+  EXPECT_NE(journal_error({begin(1), end(1, "a"), begin(2), end(2, "a")}).find("a is journalled twice"),
+            std::string::npos);
   EXPECT_NE(journal_error({begin(1), run_end}).find("ends while an attempt runs"), std::string::npos);
   EXPECT_NE(journal_error({run_end, begin(1)}).find("after run_end"), std::string::npos);
-  EXPECT_NE(journal_error({R"("kind":"run_begin","run_id":"j","plan_sha256":"d")"}).find("a second run begins"), std::string::npos);
+  EXPECT_NE(journal_error({R"("kind":"run_begin","run_id":"j","plan_sha256":"d")"}).find("a second run begins"),
+            std::string::npos);
 }
 
 TEST(journal, a_second_writer_is_told_who_the_first_is) {
@@ -105,8 +128,14 @@ TEST(journal, a_second_writer_is_told_who_the_first_is) {
 }
 
 TEST(journal, a_node_with_another_boot_than_before_was_rebooted) {
-  const auto up = [](const char* boot) { return fmt::format(R"({{"time":"t","kind":"node_up","node":"n1","facts":{{"name":"n1","boot_id":"{}"}}}})" "\n", boot); };
-  const std::string begin = R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})" "\n";
+  const auto up = [](const char* boot) {
+    return fmt::format(R"({{"time":"t","kind":"node_up","node":"n1","facts":{{"name":"n1","boot_id":"{}"}}}})"
+                       "\n",
+                       boot);
+  };
+  const std::string begin =
+      R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})"
+      "\n";
   EXPECT_TRUE(read_journal(begin + up("a") + up("a"), "j")->node_events.empty());
   const auto rebooted = read_journal(begin + up("a") + up("b"), "j");
   ASSERT_EQ(rebooted->node_events.size(), 1U);
@@ -116,14 +145,20 @@ TEST(journal, a_node_with_another_boot_than_before_was_rebooted) {
 
 TEST(journal, searches_begin_once_and_after_them_no_step_does) {
   const std::string step = R"("kind":"attempt_begin","step":"s","attempt":1,"node":"n")";
-  const std::string test = R"("kind":"attempt_begin","step":"s.t001","attempt":1,"node":"n","nodes":["n","m"],"purpose":"screening")";
+  const std::string test =
+      R"("kind":"attempt_begin","step":"s.t001","attempt":1,"node":"n","nodes":["n","m"],"purpose":"screening")";
   const std::string localise = R"("kind":"localise_begin")";
   EXPECT_EQ(journal_error({localise, test}), "accepted");
   EXPECT_NE(journal_error({test}).find("before the searches do"), std::string::npos);
   EXPECT_NE(journal_error({localise, step}).find("a step begins after the searches did"), std::string::npos);
   EXPECT_NE(journal_error({localise, localise}).find("for the second time"), std::string::npos);
   EXPECT_NE(journal_error({step, localise}).find("while an attempt runs"), std::string::npos);
-  EXPECT_NE(journal_error({localise, R"("kind":"attempt_begin","step":"s.t001","attempt":1,"node":"n","nodes":["m","n"],"purpose":"screening")"}).find("has no nodes"), std::string::npos);
+  EXPECT_NE(
+      journal_error(
+          {localise,
+           R"("kind":"attempt_begin","step":"s.t001","attempt":1,"node":"n","nodes":["m","n"],"purpose":"screening")"})
+          .find("has no nodes"),
+      std::string::npos);
 }
 
 TEST(journal, steps_that_were_left_out_say_why_until_the_run_goes_on) {
@@ -132,7 +167,8 @@ TEST(journal, steps_that_were_left_out_say_why_until_the_run_goes_on) {
   JournalWriter writer(path);
   writer.run_begin("id", "digest");
   writer.steps_left_out("the deadline", {"s1", "s2"});
-  EXPECT_EQ(read_journal(*read_file(path), path)->left_out, (std::map<std::string, std::string>{{"s1", "the deadline"}, {"s2", "the deadline"}}));
+  EXPECT_EQ(read_journal(*read_file(path), path)->left_out,
+            (std::map<std::string, std::string>{{"s1", "the deadline"}, {"s2", "the deadline"}}));
   writer.run_resume();
   EXPECT_TRUE(read_journal(*read_file(path), path)->left_out.empty());
 }

@@ -118,13 +118,15 @@ TEST(judge, evidence_that_is_gone_is_an_error) {
 }
 
 TEST(judge, a_condition_unmet_or_absent_is_inconclusive) {
-  constexpr const char* kCold = R"({"limit": {"at_least": 100, "unit": "B/s"}, "conditions": [{"name": "direct_io", "equals": true}]})";
+  constexpr const char* kCold =
+      R"({"limit": {"at_least": 100, "unit": "B/s"}, "conditions": [{"name": "direct_io", "equals": true}]})";
   MemoryRun unmet({kCold});
   unmet.attempt(0, "exited", unmet.record("n1", kSteady110, false));
   EXPECT_EQ(only(unmet).outcome, Outcome::inconclusive);
   EXPECT_EQ(only(unmet).reason, "The condition direct_io = true is not met: it was false.");
 
-  MemoryRun absent({R"({"limit": {"at_least": 100, "unit": "B/s"}, "conditions": [{"name": "clock_synchronised", "equals": true}]})"});
+  MemoryRun absent(
+      {R"({"limit": {"at_least": 100, "unit": "B/s"}, "conditions": [{"name": "clock_synchronised", "equals": true}]})"});
   absent.attempt(0, "exited", absent.record("n1", kSteady110));
   EXPECT_EQ(only(absent).outcome, Outcome::inconclusive);
   EXPECT_EQ(only(absent).reason, "The condition clock_synchronised = true is not recorded.");
@@ -164,7 +166,9 @@ TEST(judge, a_skip_beside_a_good_attempt_is_not_passed_over) {
   MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}, "repeat": {"looks": 2}})"});
   run.attempt(0, "exited", run.record("n1", kSteady110));
   std::ostringstream skipped;
-  Recorder recorder(skipped, fixture::kSpec, {.probe = "disk", .revision = 1, .parameters = run.plan.steps[0].parameters, .host = {{"name", "n1"}}});
+  Recorder recorder(
+      skipped, fixture::kSpec,
+      {.probe = "disk", .revision = 1, .parameters = run.plan.steps[0].parameters, .host = {{"name", "n1"}}});
   recorder.end({.status = Status::skip, .reason = "the device fell off the bus"});
   run.attempt(0, "exited", skipped.str());
   EXPECT_EQ(only(run).outcome, Outcome::inconclusive);
@@ -207,7 +211,9 @@ TEST(judge, an_unfinished_run_is_never_accepted) {
 }
 
 TEST(judge, one_step_is_judged_from_its_own_attempts_alone) {
-  MemoryRun run({R"({"limit": {"at_least": 109, "unit": "B/s"}, "repeat": {"looks": 3}})", R"({"limit": {"at_least": 0.9, "of": "fleet_median", "unit": "B/s"}})"}, 3);
+  MemoryRun run({R"({"limit": {"at_least": 109, "unit": "B/s"}, "repeat": {"looks": 3}})",
+                 R"({"limit": {"at_least": 0.9, "of": "fleet_median", "unit": "B/s"}})"},
+                3);
   for (std::size_t i = 0; i < 3; ++i) run.attempt(i, "exited", run.record("n" + std::to_string(i + 1), kSpread110));
   Journal part;
   part.attempts = {run.journal.attempts[1]};
@@ -259,7 +265,8 @@ TEST(judge, a_share_of_the_best_sample_judges_steadiness) {
 }
 
 TEST(judge, a_share_of_nothing_is_no_pass) {
-  for (const char* limit : {R"({"limit": {"at_least": 0.5, "unit": "B/s", "of": "best_sample"}})", R"({"limit": {"at_least": 0.9, "unit": "B/s", "of": "metric:raw_bandwidth"}})"}) {
+  for (const char* limit : {R"({"limit": {"at_least": 0.5, "unit": "B/s", "of": "best_sample"}})",
+                            R"({"limit": {"at_least": 0.9, "unit": "B/s", "of": "metric:raw_bandwidth"}})"}) {
     MemoryRun run({limit});
     const std::vector<double> nothing(10, 0.0);
     run.attempt(0, "exited", run.record("n1", nothing, true, nothing));
@@ -280,7 +287,8 @@ TEST(judge, a_fleet_median_is_of_numbers_that_are_fit_to_be_judged) {
   constexpr const char* kShare = R"({"limit": {"at_least": 0.9, "unit": "B/s", "of": "fleet_median"},
                                      "conditions": [{"name": "direct_io", "equals": true}]})";
   MemoryRun run({kShare}, 5);
-  for (std::size_t node = 0; node < 3; ++node) run.attempt(node, "exited", run.record("n" + std::to_string(node + 1), kSteady110));
+  for (std::size_t node = 0; node < 3; ++node)
+    run.attempt(node, "exited", run.record("n" + std::to_string(node + 1), kSteady110));
   // Through the page cache and ten times as fast: neither judged nor a measure for the others.
   run.attempt(3, "exited", run.record("n4", std::vector<double>(10, 1100.0), false));
   run.attempt(4, "exited", run.record("n5", std::vector<double>(10, 1100.0), false));
@@ -320,7 +328,8 @@ TEST(judge, one_machine_reached_under_two_addresses_is_caught_by_its_name_and_bo
   run.attempt(0, "exited", run.record("gpu-7", kSteady110));
   run.attempt(1, "exited", run.record("gpu-7", kSteady110));
   EXPECT_EQ(judged(run).results.at(0).outcome, Outcome::error);
-  EXPECT_NE(judged(run).results.at(0).reason.find("the nodes n1 and n2 are one machine: host name gpu-7, boot b-1"), std::string::npos);
+  EXPECT_NE(judged(run).results.at(0).reason.find("the nodes n1 and n2 are one machine: host name gpu-7, boot b-1"),
+            std::string::npos);
   // Two containers of one machine share its boot, not their names; two machines may share a name, not a boot.
   run.journal.node_facts["n2"]["boot_id"] = "b-2";
   EXPECT_EQ(judged(run).overall, Overall::accepted);
@@ -353,7 +362,8 @@ TEST(judge, quick_runs_and_those_that_leave_something_out_accept_nothing) {
 }
 
 TEST(judge, an_exact_count_needs_one_sample_and_no_guard_band) {
-  MemoryRun run({R"({"metric": "mismatches", "statistic": "max", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}})"});
+  MemoryRun run(
+      {R"({"metric": "mismatches", "statistic": "max", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}})"});
   run.attempt(0, "exited", run.record("n1", kSteady110));
   EXPECT_EQ(only(run).outcome, Outcome::pass);
 }

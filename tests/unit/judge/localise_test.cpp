@@ -135,7 +135,8 @@ TEST(localise, two_nodes_that_are_short_together_cannot_be_told_apart) {
 }
 
 TEST(localise, one_of_three_nodes_is_told_by_the_two_others) {
-  for (const std::size_t bad : {0U, 1U, 2U}) EXPECT_EQ(accused_nodes(Fabric{.nodes = 3, .bad = {bad}}.search(kPlenty)), Nodes{bad});
+  for (const std::size_t bad : {0U, 1U, 2U})
+    EXPECT_EQ(accused_nodes(Fabric{.nodes = 3, .bad = {bad}}.search(kPlenty)), Nodes{bad});
 }
 
 TEST(localise, when_all_are_bad_nobody_is_known_to_be_good_and_nobody_is_accused) {
@@ -147,7 +148,8 @@ TEST(localise, when_all_are_bad_nobody_is_known_to_be_good_and_nobody_is_accused
 TEST(localise, a_test_that_broke_counts_as_short) {
   Localiser localiser(Fabric{.nodes = 16}.peers(), kPlenty);
   for (auto round = localiser.next(); !round.empty(); round = localiser.next()) {
-    for (const auto& test : round) localiser.take(test, std::ranges::count(test.nodes, 5U) ? TestOutcome::broken : TestOutcome::good);
+    for (const auto& test : round)
+      localiser.take(test, std::ranges::count(test.nodes, 5U) ? TestOutcome::broken : TestOutcome::good);
   }
   EXPECT_EQ(accused_nodes(localiser.finding()), Nodes{5});
 }

@@ -18,7 +18,8 @@ constexpr const char* kWhole = R"({"probe": "fabric", "scope": "cluster", "limit
 constexpr const char* kByRack = R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})";
 constexpr const char* kPairs = R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}})";
 constexpr const char* kAlone = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kOfFleet = R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 0.9, "unit": "B/s", "of": "fleet_median"}})";
+constexpr const char* kOfFleet =
+    R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 0.9, "unit": "B/s", "of": "fleet_median"}})";
 
 bool holds(const Names& nodes, const std::string& name) { return std::ranges::find(nodes, name) != nodes.end(); }
 IsShort with(const std::string& name) {
@@ -42,20 +43,36 @@ struct Fleet : fixture::MemoryRun {
     std::ostringstream out;
     const bool alone = step.probe == "disk";
     Recorder recorder(out, alone ? fixture::kSpec : fixture::kFabricSpec,
-                      {.probe = step.probe, .revision = 1, .parameters = step.parameters, .rank = static_cast<int>(rank), .world = static_cast<int>(step.nodes.size()),
+                      {.probe = step.probe,
+                       .revision = 1,
+                       .parameters = step.parameters,
+                       .rank = static_cast<int>(rank),
+                       .world = static_cast<int>(step.nodes.size()),
                        .host = {{"name", step.nodes[rank]}}});
     const double each = sums ? static_cast<double>(step.nodes.size()) : 1;
-    const Sampling sampling{.samples = std::vector<double>(10, each * (is_short(step.nodes) ? 50.0 : 110.0)), .warmup = {}, .stopped = "stable"};
-    if (alone) recorder.measurement("bandwidth", sampling);
-    else if (rank == 0) recorder.measurement("bandwidth", sampling, {"group", "all"});
+    const Sampling sampling{.samples = std::vector<double>(10, each * (is_short(step.nodes) ? 50.0 : 110.0)),
+                            .warmup = {},
+                            .stopped = "stable"};
+    if (alone)
+      recorder.measurement("bandwidth", sampling);
+    else if (rank == 0)
+      recorder.measurement("bandwidth", sampling, {"group", "all"});
     recorder.end({.status = Status::complete, .reason = ""});
     return out.str();
   }
 
   /// One attempt of a step, or of a test that has a purpose.
   void make(const Step& step, const std::string& purpose) {
-    Attempt attempt{.step = step.id, .number = static_cast<int>(journal.of(step.id).size()) + 1, .node = step.nodes.front(), .outcome = "exited", .reason = "", .begin = "b",
-                    .end = "e", .evidence = {}, .nodes = purpose.empty() ? Names{} : step.nodes, .purpose = purpose};
+    Attempt attempt{.step = step.id,
+                    .number = static_cast<int>(journal.of(step.id).size()) + 1,
+                    .node = step.nodes.front(),
+                    .outcome = "exited",
+                    .reason = "",
+                    .begin = "b",
+                    .end = "e",
+                    .evidence = {},
+                    .nodes = purpose.empty() ? Names{} : step.nodes,
+                    .purpose = purpose};
     for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
       const std::string path = record_path(step.id, attempt.number, static_cast<int>(rank));
       files[path] = record(step, rank);
@@ -81,7 +98,9 @@ struct Fleet : fixture::MemoryRun {
     return *this;
   }
 
-  [[nodiscard]] std::expected<Verdict, InputError> judged() const { return judge_run(plan, "digest", journal, reader()); }
+  [[nodiscard]] std::expected<Verdict, InputError> judged() const {
+    return judge_run(plan, "digest", journal, reader());
+  }
 };
 
 std::string refusal(const Fleet& fleet) {
@@ -167,7 +186,8 @@ TEST(searches, groups_without_a_common_node_are_searched_side_by_side_and_the_wh
 
 TEST(searches, a_limit_of_the_fleet_is_held_against_the_tests_too) {
   Fleet fleet({kOfFleet}, 16, with("n3"));
-  for (std::size_t i = 0; i < fleet.plan.site.nodes.size(); ++i) fleet.plan.site.nodes[i].rack = "k" + std::to_string(i / 4);
+  for (std::size_t i = 0; i < fleet.plan.site.nodes.size(); ++i)
+    fleet.plan.site.nodes[i].rack = "k" + std::to_string(i / 4);
   fleet.plan = *make_plan(fleet.plan.profile, fleet.plan.site, fixture::programs(), {});
   fleet.journal.attempts.clear();
   for (const auto& step : fleet.plan.steps) fleet.make(step, "");
@@ -177,7 +197,8 @@ TEST(searches, a_limit_of_the_fleet_is_held_against_the_tests_too) {
 }
 
 TEST(searches, a_sum_over_nodes_is_promised_to_fewer_of_them_in_proportion) {
-  constexpr const char* kGrowing = R"({"probe": "fabric", "scope": "group", "by": "growing", "limit": {"at_least": 0.9, "unit": "B/s", "of": "smallest_group_by_nodes"}})";
+  constexpr const char* kGrowing =
+      R"({"probe": "fabric", "scope": "group", "by": "growing", "limit": {"at_least": 0.9, "unit": "B/s", "of": "smallest_group_by_nodes"}})";
   const auto verdict = Fleet({kGrowing}, 8, with("n7"), true).search().judged();
   ASSERT_TRUE(verdict) << verdict.error().text();
   ASSERT_EQ(verdict->localised.size(), 1U);
@@ -229,7 +250,8 @@ TEST(searches, a_probe_that_cannot_be_run_on_so_few_nodes_ends_the_search_with_i
   Searches searches(fleet.plan, fleet.judged()->results, fleet.journal);
   const auto open = searches.open();
   ASSERT_FALSE(open.empty());
-  for (const auto& test : open) searches.take(test.step.id, {.outcome = TestOutcome::broken, .unusable = true, .reason = "it needs eight"});
+  for (const auto& test : open)
+    searches.take(test.step.id, {.outcome = TestOutcome::broken, .unusable = true, .reason = "it needs eight"});
   EXPECT_TRUE(searches.open().empty());
   EXPECT_EQ(searches.found().at(0).state, "not_searched");
   EXPECT_NE(searches.found()[0].reason.find("it needs eight"), std::string::npos) << searches.found()[0].reason;
@@ -247,16 +269,19 @@ TEST(searches_refused, a_test_that_its_search_would_not_have_asked_for) {
   ASSERT_EQ(refusal(fleet), "accepted");
   Fleet other_nodes = fleet;
   other_nodes.journal.attempts.back().nodes.back() = "n4";
-  EXPECT_NE(refusal(other_nodes).find("which its search would not have asked for"), std::string::npos) << refusal(other_nodes);
+  EXPECT_NE(refusal(other_nodes).find("which its search would not have asked for"), std::string::npos)
+      << refusal(other_nodes);
   Fleet other_purpose = fleet;
   other_purpose.journal.attempts.back().purpose = "luck";
   EXPECT_NE(refusal(other_purpose).find("which its search would not have asked for"), std::string::npos);
   Fleet one_more = fleet;
   one_more.journal.attempts.push_back(one_more.journal.attempts.back());
   one_more.journal.attempts.back().step = "0001-fabric-cluster.t099";
-  EXPECT_NE(refusal(one_more).find("0001-fabric-cluster.t099, which its search would not have asked for"), std::string::npos);
+  EXPECT_NE(refusal(one_more).find("0001-fabric-cluster.t099, which its search would not have asked for"),
+            std::string::npos);
   Fleet without_the_first = fleet;
-  std::erase_if(without_the_first.journal.attempts, [](const Attempt& attempt) { return attempt.step.ends_with(".t001"); });
+  std::erase_if(without_the_first.journal.attempts,
+                [](const Attempt& attempt) { return attempt.step.ends_with(".t001"); });
   EXPECT_NE(refusal(without_the_first).find("which its search would not have asked for"), std::string::npos);
 }
 
@@ -276,7 +301,8 @@ TEST(searches_refused, tests_where_no_search_was_planned) {
 }
 
 TEST(planned_searches, a_budget_is_frozen_for_each_group_and_two_nodes_have_none) {
-  const Plan plan = *make_plan(fixture::profile({kByRack, kWhole, kAlone, kPairs}), fixture::site(5), fixture::programs(), {});
+  const Plan plan =
+      *make_plan(fixture::profile({kByRack, kWhole, kAlone, kPairs}), fixture::site(5), fixture::programs(), {});
   ASSERT_EQ(plan.searches.size(), 3U);
   EXPECT_EQ(plan.searches[0].budget, test_budget(3));
   EXPECT_EQ(plan.searches[1].budget, 0U);
@@ -286,8 +312,10 @@ TEST(planned_searches, a_budget_is_frozen_for_each_group_and_two_nodes_have_none
 }
 
 TEST(planned_searches, a_rehearsal_has_none_and_neither_has_who_wants_none) {
-  EXPECT_TRUE(make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {.quick = true})->searches.empty());
-  const Plan without = *make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {.localise = false});
+  EXPECT_TRUE(
+      make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {.quick = true})->searches.empty());
+  const Plan without =
+      *make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {.localise = false});
   EXPECT_TRUE(without.searches.empty());
   EXPECT_FALSE(read_plan(plan_text(without), "p")->localise);
 }
@@ -311,9 +339,11 @@ TEST(pair_matrix, a_node_that_is_short_with_every_partner_is_named) {
 }
 
 TEST(pair_matrix, two_bad_nodes_of_four_do_not_drag_the_good_ones_along) {
-  const auto verdict = Fleet({kPairs}, 4, [](const Names& nodes) { return holds(nodes, "n1") || holds(nodes, "n2"); }).judged();
+  const auto verdict =
+      Fleet({kPairs}, 4, [](const Names& nodes) { return holds(nodes, "n1") || holds(nodes, "n2"); }).judged();
   std::set<std::string> named;
-  for (const auto& culprit : verdict->localised.at(0).culprits) named.insert(culprit.nodes.begin(), culprit.nodes.end());
+  for (const auto& culprit : verdict->localised.at(0).culprits)
+    named.insert(culprit.nodes.begin(), culprit.nodes.end());
   EXPECT_EQ(named, (std::set<std::string>{"n1", "n2"}));
 }
 
@@ -336,7 +366,8 @@ TEST(pair_matrix, what_lies_within_the_guard_band_supports_an_accusation_and_mak
   const auto pair = unsure(Fleet({kPairs}, 6, with_both("n2", "n5")), 0);
   EXPECT_TRUE(pair.culprits.empty());
   EXPECT_EQ(pair.state, "undecided");
-  EXPECT_EQ(pair.reason, "1 of 15 pairs fall short; 1 of them so little that the measurement cannot tell, which accuses nobody.");
+  EXPECT_EQ(pair.reason,
+            "1 of 15 pairs fall short; 1 of them so little that the measurement cannot tell, which accuses nobody.");
   EXPECT_TRUE(unsure(Fleet({kPairs}, 6, with("n3")), 0).culprits.empty());
   const auto node = unsure(Fleet({kPairs}, 6, with("n3")), 1);
   ASSERT_EQ(node.culprits.size(), 1U) << "one that is sure, and four that agree with it";
@@ -351,7 +382,8 @@ TEST(pair_matrix, where_every_pair_is_short_nobody_is_accused) {
 }
 
 TEST(pair_matrix, one_round_of_pairs_does_not_tell_which_of_two_it_is) {
-  constexpr const char* kOneRound = R"({"probe": "fabric", "scope": "pair", "rounds": 1, "limit": {"at_least": 100, "unit": "B/s"}})";
+  constexpr const char* kOneRound =
+      R"({"probe": "fabric", "scope": "pair", "rounds": 1, "limit": {"at_least": 100, "unit": "B/s"}})";
   const auto verdict = Fleet({kOneRound}, 6, with("n3")).judged();
   EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
   EXPECT_EQ(verdict->localised[0].undecided.size(), 2U);

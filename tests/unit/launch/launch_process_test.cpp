@@ -8,8 +8,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
+#include <boost/asio/io_context.hpp>
 
 namespace assay {
 namespace {
@@ -22,7 +22,10 @@ class ChildProcessTest : public testing::Test {
   void TearDown() override { fs::remove(words_); }
 
   void start(const std::string& script) {
-    child_ = ChildProcess::start(io_.get_executor(), {"/bin/sh", "-c", script + "; echo up $$ >>" + words_ + "; while :; do sleep 0.02; done"}).value();
+    child_ =
+        ChildProcess::start(io_.get_executor(),
+                            {"/bin/sh", "-c", script + "; echo up $$ >>" + words_ + "; while :; do sleep 0.02; done"})
+            .value();
     for (int i = 0; i < 1000 && read().empty(); ++i) usleep(10'000);
     ASSERT_TRUE(read().starts_with("up "));
     pid_ = std::stoi(read().substr(3));

@@ -11,24 +11,36 @@ namespace {
 const std::string kHash(64, 'b');
 
 Node example_node() {
-  return {.name = "n01", .launcher = Launcher::ssh, .address = "10.0.0.1", .port = 2222, .user = "bench", .identity_file = "/keys/id_ed25519",
-          .host_key = "ssh-ed25519 AAAAC3Nz", .directory = "/var/tmp/assay", .rack = ""};
+  return {.name = "n01",
+          .launcher = Launcher::ssh,
+          .address = "10.0.0.1",
+          .port = 2222,
+          .user = "bench",
+          .identity_file = "/keys/id_ed25519",
+          .host_key = "ssh-ed25519 AAAAC3Nz",
+          .directory = "/var/tmp/assay",
+          .rack = ""};
 }
 
-bool has(const std::vector<std::string>& words, const std::string& word) { return std::ranges::find(words, word) != words.end(); }
+bool has(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
 
 TEST(LaunchSsh, nothing_is_forwarded_asked_or_configured) {
-  const auto argv = ssh_arguments(example_node(), LaunchOptions{.agent = ""}, {.node = "/tmp/known_hosts"}, "true").value();
+  const auto argv =
+      ssh_arguments(example_node(), LaunchOptions{.agent = ""}, {.node = "/tmp/known_hosts"}, "true").value();
   EXPECT_EQ(argv.front(), "ssh");
   EXPECT_EQ(argv[1], "-F");
   EXPECT_EQ(argv[2], "none");
-  for (const char* option : {"BatchMode=yes", "StrictHostKeyChecking=yes", "UserKnownHostsFile=/tmp/known_hosts", "GlobalKnownHostsFile=/dev/null",
-                             "PasswordAuthentication=no", "ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "IdentitiesOnly=yes",
-                             "HostKeyAlias=assay-pinned-node", "ConnectTimeout=10"}) {
+  for (const char* option :
+       {"BatchMode=yes", "StrictHostKeyChecking=yes", "UserKnownHostsFile=/tmp/known_hosts",
+        "GlobalKnownHostsFile=/dev/null", "PasswordAuthentication=no", "ForwardAgent=no", "ForwardX11=no",
+        "ClearAllForwardings=yes", "IdentitiesOnly=yes", "HostKeyAlias=assay-pinned-node", "ConnectTimeout=10"}) {
     EXPECT_TRUE(has(argv, option)) << option;
   }
   const std::vector<std::string> end(argv.end() - 9, argv.end());
-  EXPECT_EQ(end, (std::vector<std::string>{"-i", "/keys/id_ed25519", "-p", "2222", "-l", "bench", "--", "10.0.0.1", "true"}));
+  EXPECT_EQ(
+      end, (std::vector<std::string>{"-i", "/keys/id_ed25519", "-p", "2222", "-l", "bench", "--", "10.0.0.1", "true"}));
 }
 
 TEST(LaunchSsh, words_that_ssh_or_a_shell_would_read_are_refused) {
@@ -68,12 +80,20 @@ TEST(LaunchSsh, a_pinned_key_stands_under_an_alias) {
 }
 
 TEST(LaunchSsh, the_last_words_tell_the_kind_of_failure) {
-  EXPECT_EQ(ssh_failure("@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.\r\n", 255).kind, "host_key");
-  EXPECT_EQ(ssh_failure("No ED25519 host key is known for x and you have requested strict checking.\nHost key verification failed.\n", 255).kind,
-            "host_key");
+  EXPECT_EQ(
+      ssh_failure("@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.\r\n", 255)
+          .kind,
+      "host_key");
+  EXPECT_EQ(
+      ssh_failure(
+          "No ED25519 host key is known for x and you have requested strict checking.\nHost key verification failed.\n",
+          255)
+          .kind,
+      "host_key");
   EXPECT_EQ(ssh_failure("root@x: Permission denied (publickey).\n", 255).kind, "refused");
   EXPECT_EQ(ssh_failure("ssh: connect to host x port 22: Connection refused\r\n", 255).kind, "unreachable");
-  EXPECT_EQ(ssh_failure("ssh: connect to host x port 22: Connection refused\r\n", 255).reason, "ssh: connect to host x port 22: Connection refused");
+  EXPECT_EQ(ssh_failure("ssh: connect to host x port 22: Connection refused\r\n", 255).reason,
+            "ssh: connect to host x port 22: Connection refused");
   EXPECT_EQ(ssh_failure("", 255).kind, "unreachable");
   EXPECT_EQ(ssh_failure("assay: directory /x cannot be used or is not ours\n", 73).kind, "refused");
   EXPECT_EQ(ssh_failure("", std::nullopt).kind, "unreachable");

@@ -15,10 +15,16 @@ namespace {
 const std::string kPin(64, 'a');
 const std::string kToken(64, '7');
 
-bool has(const std::vector<std::string>& words, const std::string& word) { return std::ranges::find(words, word) != words.end(); }
+bool has(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
 
 SrunRequest two_nodes() {
-  return {.agent = "/opt/assay/bin/assay-node", .nodes = {"n01", "n02"}, .directory = "/scratch/assay", .homes = {"10.0.0.1:4711", "[fd00::1]:4711"}, .pin = kPin};
+  return {.agent = "/opt/assay/bin/assay-node",
+          .nodes = {"n01", "n02"},
+          .directory = "/scratch/assay",
+          .homes = {"10.0.0.1:4711", "[fd00::1]:4711"},
+          .pin = kPin};
 }
 
 SlurmOptions options() {
@@ -29,14 +35,16 @@ SlurmOptions options() {
 
 TEST(LaunchSlurm, one_srun_starts_one_agent_on_each_node) {
   const auto argv = srun_arguments(two_nodes(), options(), "srun").value();
-  for (const char* word : {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--nodelist=n01,n02", "--no-kill", "--kill-on-bad-exit=0", "--wait=0", "--cpu-bind=none",
-                           "--export=NONE", "--partition=gpu", "--account=lab", "--time=2:00:00", "--gres=gpu:8", "--exclusive", "--bcast=/tmp/"}) {
+  for (const char* word : {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--nodelist=n01,n02", "--no-kill",
+                           "--kill-on-bad-exit=0", "--wait=0", "--cpu-bind=none", "--export=NONE", "--partition=gpu",
+                           "--account=lab", "--time=2:00:00", "--gres=gpu:8", "--exclusive", "--bcast=/tmp/"}) {
     EXPECT_TRUE(has(argv, word)) << word;
   }
   const auto program = std::ranges::find(argv, "--");
   const std::vector<std::string> agent(program + 1, argv.end());
-  EXPECT_EQ(agent, (std::vector<std::string>{"/opt/assay/bin/assay-node", "--directory", "/scratch/assay", "--pin", kPin, "--dial", "10.0.0.1:4711", "--dial",
-                                             "[fd00::1]:4711", "--patience", "121", "--remove-self"}));
+  EXPECT_EQ(agent, (std::vector<std::string>{"/opt/assay/bin/assay-node", "--directory", "/scratch/assay", "--pin",
+                                             kPin, "--dial", "10.0.0.1:4711", "--dial", "[fd00::1]:4711", "--patience",
+                                             "121", "--remove-self"}));
 }
 
 TEST(LaunchSlurm, inside_an_allocation_it_is_a_step_and_asks_for_none) {
@@ -45,7 +53,8 @@ TEST(LaunchSlurm, inside_an_allocation_it_is_a_step_and_asks_for_none) {
   const auto argv = srun_arguments(request, options(), "srun").value();
   EXPECT_TRUE(has(argv, "--overlap"));
   EXPECT_TRUE(has(argv, "--gres=gpu:8"));  // a step that names none gets none
-  for (const char* word : {"--exclusive", "--partition=gpu", "--account=lab", "--time=2:00:00"}) EXPECT_FALSE(has(argv, word)) << word;
+  for (const char* word : {"--exclusive", "--partition=gpu", "--account=lab", "--time=2:00:00"})
+    EXPECT_FALSE(has(argv, word)) << word;
 }
 
 TEST(LaunchSlurm, a_shared_agent_is_neither_copied_nor_removed) {
@@ -68,7 +77,8 @@ TEST(LaunchSlurm, words_of_another_alphabet_are_refused) {
   EXPECT_FALSE(srun_arguments(request, options(), "srun"));
   SlurmOptions wrong = options();
   wrong.partition = "gpu --uid=0";
-  EXPECT_EQ(srun_arguments(two_nodes(), wrong, "srun").error(), "slurm.partition 'gpu --uid=0' has a character that none has");
+  EXPECT_EQ(srun_arguments(two_nodes(), wrong, "srun").error(),
+            "slurm.partition 'gpu --uid=0' has a character that none has");
   wrong = options();
   wrong.gres = "gpu:8 x";
   EXPECT_FALSE(srun_arguments(two_nodes(), wrong, "srun"));
@@ -78,8 +88,11 @@ TEST(LaunchSlurm, words_of_another_alphabet_are_refused) {
 }
 
 TEST(LaunchSlurm, nodes_that_slurm_cannot_use_are_told_from_busy_ones) {
-  const auto found = unusable_nodes("n01 idle\nn02 down\nn03 idle*\nn04 drained\nn05 draining\nn06 allocated\nn07 mixed\nn08 unknown\nn09 down*\n\nn10\n");
-  EXPECT_EQ(found, (std::map<std::string, std::string>{{"n02", "down"}, {"n03", "idle*"}, {"n04", "drained"}, {"n08", "unknown"}, {"n09", "down*"}}));
+  const auto found = unusable_nodes(
+      "n01 idle\nn02 down\nn03 idle*\nn04 drained\nn05 draining\nn06 allocated\nn07 mixed\nn08 unknown\nn09 "
+      "down*\n\nn10\n");
+  EXPECT_EQ(found, (std::map<std::string, std::string>{
+                       {"n02", "down"}, {"n03", "idle*"}, {"n04", "drained"}, {"n08", "unknown"}, {"n09", "down*"}}));
 }
 
 TEST(Dial, a_greeting_is_one_line_and_nothing_else_is_one) {
@@ -89,24 +102,33 @@ TEST(Dial, a_greeting_is_one_line_and_nothing_else_is_one) {
   ASSERT_TRUE(back);
   EXPECT_EQ(back->token, kToken);
   EXPECT_EQ(back->node, "n01");
-  for (const std::string& wrong : {std::string(), std::string("GET / HTTP/1.1"), "assay-dial/2 " + kToken + " n01", "assay-dial/1 " + kToken, "assay-dial/1 " + kToken + " ",
-                                   "assay-dial/1 " + kToken.substr(1) + " n01", "assay-dial/1 " + kToken + " -n01", "assay-dial/1 " + kToken + " n01 x",
-                                   "assay-dial/1 " + std::string(64, 'G') + " n01"}) {
+  for (const std::string& wrong :
+       {std::string(), std::string("GET / HTTP/1.1"), "assay-dial/2 " + kToken + " n01", "assay-dial/1 " + kToken,
+        "assay-dial/1 " + kToken + " ", "assay-dial/1 " + kToken.substr(1) + " n01", "assay-dial/1 " + kToken + " -n01",
+        "assay-dial/1 " + kToken + " n01 x", "assay-dial/1 " + std::string(64, 'G') + " n01"}) {
     EXPECT_FALSE(greeting_from(wrong)) << wrong;
   }
 }
 
 Node example_pod() {
-  return {.name = "n01", .launcher = Launcher::kubernetes, .address = "n01", .directory = "/var/tmp/assay", .pod = "assay-x7k2p", .kube_namespace = "lab", .container = "assay",
+  return {.name = "n01",
+          .launcher = Launcher::kubernetes,
+          .address = "n01",
+          .directory = "/var/tmp/assay",
+          .pod = "assay-x7k2p",
+          .kube_namespace = "lab",
+          .container = "assay",
           .context = "admin@hall-2"};
 }
 
 TEST(LaunchKubernetes, kubectl_executes_one_script_in_one_pod) {
   EXPECT_EQ(kubectl_arguments(example_pod(), "kubectl", "true").value(),
-            (std::vector<std::string>{"kubectl", "--context=admin@hall-2", "--namespace=lab", "exec", "-i", "assay-x7k2p", "--container=assay", "--", "/bin/sh", "-c", "true"}));
+            (std::vector<std::string>{"kubectl", "--context=admin@hall-2", "--namespace=lab", "exec", "-i",
+                                      "assay-x7k2p", "--container=assay", "--", "/bin/sh", "-c", "true"}));
   Node bare = example_pod();
   bare.kube_namespace = bare.container = bare.context = "";
-  EXPECT_EQ(kubectl_arguments(bare, "kubectl", "true").value(), (std::vector<std::string>{"kubectl", "exec", "-i", "assay-x7k2p", "--", "/bin/sh", "-c", "true"}));
+  EXPECT_EQ(kubectl_arguments(bare, "kubectl", "true").value(),
+            (std::vector<std::string>{"kubectl", "exec", "-i", "assay-x7k2p", "--", "/bin/sh", "-c", "true"}));
 }
 
 TEST(LaunchKubernetes, names_that_kubernetes_does_not_have_are_refused) {
@@ -129,13 +151,18 @@ TEST(LaunchKubernetes, names_that_kubernetes_does_not_have_are_refused) {
 TEST(LaunchKubernetes, the_last_words_tell_the_kind_of_failure) {
   EXPECT_EQ(kubectl_failure("Error from server (NotFound): pods \"x\" not found\n", 1).kind, "unreachable");
   EXPECT_EQ(kubectl_failure("Error from server (Forbidden): pods \"x\" is forbidden\n", 1).kind, "refused");
-  EXPECT_EQ(kubectl_failure("The connection to the server localhost:8080 was refused - did you specify the right host or port?\n", 1).kind, "unreachable");
+  EXPECT_EQ(
+      kubectl_failure(
+          "The connection to the server localhost:8080 was refused - did you specify the right host or port?\n", 1)
+          .kind,
+      "unreachable");
   EXPECT_EQ(kubectl_failure("", 73).reason, "kubectl, or the agent in the pod, ended with exit code 73");
   EXPECT_EQ(kubectl_failure("", std::nullopt).kind, "unreachable");
 }
 
 TEST(LaunchKubernetes, a_manifest_is_a_daemon_set_that_keeps_the_nodes_own_name) {
-  const auto manifest = nlohmann::json::parse(kubernetes_manifest("registry.lab/assay:1", "lab", "/scratch/assay").value());
+  const auto manifest =
+      nlohmann::json::parse(kubernetes_manifest("registry.lab/assay:1", "lab", "/scratch/assay").value());
   EXPECT_EQ(manifest.at("kind"), "DaemonSet");
   const auto& pod = manifest.at("spec").at("template").at("spec");
   EXPECT_EQ(pod.at("hostNetwork"), true);
@@ -144,29 +171,50 @@ TEST(LaunchKubernetes, a_manifest_is_a_daemon_set_that_keeps_the_nodes_own_name)
   EXPECT_EQ(pod.at("containers").at(0).at("command").at(0), "/bin/sh");
   EXPECT_EQ(pod.at("containers").at(0).at("volumeMounts").at(0).at("mountPath"), "/scratch/assay");
   EXPECT_EQ(pod.at("volumes").at(0).at("hostPath").at("path"), "/scratch/assay");
-  EXPECT_EQ(manifest.at("spec").at("selector").at("matchLabels"), manifest.at("spec").at("template").at("metadata").at("labels"));
+  EXPECT_EQ(manifest.at("spec").at("selector").at("matchLabels"),
+            manifest.at("spec").at("template").at("metadata").at("labels"));
   EXPECT_FALSE(kubernetes_manifest("x y", "lab", "/scratch/assay"));
   EXPECT_FALSE(kubernetes_manifest("x", "lab_1", "/scratch/assay"));
 }
 
 TEST(LaunchSsh, a_jump_host_is_pinned_and_asked_by_the_same_rules) {
-  const Node node{.name = "n01", .launcher = Launcher::ssh, .address = "10.0.0.1", .port = 2222, .host_key = "ssh-ed25519 AAAA", .directory = "/var/tmp/assay",
-                  .jump = JumpHost{.address = "login.lab", .port = 22, .user = "bench", .identity_file = "/keys/jump", .host_key = "ssh-ed25519 BBBB"}};
-  EXPECT_EQ(known_hosts_lines(node).value(), "assay-pinned-node ssh-ed25519 AAAA\nassay-pinned-jump ssh-ed25519 BBBB\n");
+  const Node node{.name = "n01",
+                  .launcher = Launcher::ssh,
+                  .address = "10.0.0.1",
+                  .port = 2222,
+                  .host_key = "ssh-ed25519 AAAA",
+                  .directory = "/var/tmp/assay",
+                  .jump = JumpHost{.address = "login.lab",
+                                   .port = 22,
+                                   .user = "bench",
+                                   .identity_file = "/keys/jump",
+                                   .host_key = "ssh-ed25519 BBBB"}};
+  EXPECT_EQ(known_hosts_lines(node).value(),
+            "assay-pinned-node ssh-ed25519 AAAA\nassay-pinned-jump ssh-ed25519 BBBB\n");
   const auto argv = ssh_arguments(node, LaunchOptions{.agent = ""}, {.node = "/k", .jump = "/j"}, "true").value();
-  const auto proxy = std::ranges::find_if(argv, [](const std::string& word) { return word.starts_with("ProxyCommand="); });
+  const auto proxy =
+      std::ranges::find_if(argv, [](const std::string& word) { return word.starts_with("ProxyCommand="); });
   ASSERT_NE(proxy, argv.end());
-  EXPECT_TRUE(proxy->starts_with("ProxyCommand=ssh -F none -T -a -x -o BatchMode=yes -o StrictHostKeyChecking=yes ")) << *proxy;
-  EXPECT_TRUE(proxy->ends_with(" -o HostKeyAlias=assay-pinned-jump -o IdentitiesOnly=yes -i /keys/jump -p 22 -l bench -W 10.0.0.1:2222 -- login.lab")) << *proxy;
+  EXPECT_TRUE(proxy->starts_with("ProxyCommand=ssh -F none -T -a -x -o BatchMode=yes -o StrictHostKeyChecking=yes "))
+      << *proxy;
+  EXPECT_TRUE(
+      proxy->ends_with(" -o HostKeyAlias=assay-pinned-jump -o IdentitiesOnly=yes -i /keys/jump -p 22 -l bench -W "
+                       "10.0.0.1:2222 -- login.lab"))
+      << *proxy;
   EXPECT_NE(proxy->find(" -o UserKnownHostsFile=/j "), std::string::npos) << *proxy;
   EXPECT_EQ(proxy->find_first_of("$`;|&'\"\\%~"), std::string::npos) << *proxy;  // it goes through a shell
 }
 
 TEST(LaunchSsh, a_jump_host_of_another_alphabet_is_refused) {
-  Node node{.name = "n01", .launcher = Launcher::ssh, .address = "10.0.0.1", .directory = "/var/tmp/assay", .jump = JumpHost{.address = "x;id"}};
+  Node node{.name = "n01",
+            .launcher = Launcher::ssh,
+            .address = "10.0.0.1",
+            .directory = "/var/tmp/assay",
+            .jump = JumpHost{.address = "x;id"}};
   EXPECT_FALSE(ssh_arguments(node, LaunchOptions{.agent = ""}, {.node = "/k", .jump = "/j"}, "true"));
   node.jump = JumpHost{.address = "login.lab", .identity_file = "/keys/$(id)"};
-  EXPECT_EQ(ssh_arguments(node, LaunchOptions{.agent = ""}, {.node = "/k", .jump = "/j"}, "true").error(), "jump: identity_file '/keys/$(id)' has a character that ssh would expand");
+  EXPECT_EQ(ssh_arguments(node, LaunchOptions{.agent = ""}, {.node = "/k", .jump = "/j"}, "true").error(),
+            "jump: identity_file '/keys/$(id)' has a character that ssh would expand");
   node.jump = JumpHost{.address = "login.lab", .host_key = "x"};
   EXPECT_FALSE(known_hosts_lines(node));
 }

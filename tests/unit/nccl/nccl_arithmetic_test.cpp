@@ -30,7 +30,8 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(sizes, are_read_as_lists_and_doubling_ranges_ascending_and_once) {
-  EXPECT_EQ(counts(parse_sizes("1MiB,8,4MiB..16MiB,8MiB")), (std::vector<std::uint64_t>{8, 1 << 20, 4 << 20, 8 << 20, 16 << 20}));
+  EXPECT_EQ(counts(parse_sizes("1MiB,8,4MiB..16MiB,8MiB")),
+            (std::vector<std::uint64_t>{8, 1 << 20, 4 << 20, 8 << 20, 16 << 20}));
   EXPECT_EQ(counts(parse_sizes("3KiB..10KiB")), (std::vector<std::uint64_t>{3072, 6144}));
   const auto all = parse_sizes("8..16GiB");
   EXPECT_EQ(all.size(), 32U);
@@ -48,7 +49,7 @@ TEST(sizes, that_cannot_be_read_are_refused_with_their_part) {
 TEST(sizes, that_do_not_fit_are_told_apart) {
   const auto fitting = fit_sizes(parse_sizes("8,1KiB,1MiB"), Operation::all_gather, Element::fp32, 8, {600'000});
   EXPECT_EQ(counts(fitting.kept), (std::vector<std::uint64_t>{1024}));
-  EXPECT_EQ(counts(fitting.too_small), (std::vector<std::uint64_t>{8}));       // 1 B for each of 8 ranks
+  EXPECT_EQ(counts(fitting.too_small), (std::vector<std::uint64_t>{8}));        // 1 B for each of 8 ranks
   EXPECT_EQ(counts(fitting.too_large), (std::vector<std::uint64_t>{1 << 20}));  // 1.125 MiB of buffers
 }
 
@@ -59,11 +60,13 @@ TEST(memory_for_buffers, leaves_a_reserve_to_NCCL) {
 }
 
 TEST(rotated_offset, never_leaves_the_buffer) {
-  for (std::uint64_t number = 0; number < 100; ++number) EXPECT_LE(rotated_offset(number, 1000, 10'000) + 1000, 10'000U);
+  for (std::uint64_t number = 0; number < 100; ++number)
+    EXPECT_LE(rotated_offset(number, 1000, 10'000) + 1000, 10'000U);
 }
 
 /// Buffers of all ranks after a collective that works as the operation says, in double, where all sums are exact.
-std::vector<std::vector<double>> collective(Operation operation, std::size_t chunk, const std::vector<std::vector<double>>& source) {
+std::vector<std::vector<double>> collective(Operation operation, std::size_t chunk,
+                                            const std::vector<std::vector<double>>& source) {
   const std::size_t n = source.size();
   std::vector<std::vector<double>> target(n);
   for (std::size_t r = 0; r < n; ++r) {
@@ -75,7 +78,8 @@ std::vector<std::vector<double>> collective(Operation operation, std::size_t chu
           for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += one[i];
         }
         const auto first = operation == Operation::all_reduce ? 0 : r * chunk;
-        target[r].assign(sums.begin() + static_cast<std::ptrdiff_t>(first), sums.begin() + static_cast<std::ptrdiff_t>(first + chunk));
+        target[r].assign(sums.begin() + static_cast<std::ptrdiff_t>(first),
+                         sums.begin() + static_cast<std::ptrdiff_t>(first + chunk));
         break;
       }
       case Operation::all_gather:
@@ -87,21 +91,31 @@ std::vector<std::vector<double>> collective(Operation operation, std::size_t chu
           target[r].insert(target[r].end(), share, share + static_cast<std::ptrdiff_t>(chunk));
         }
         break;
-      case Operation::broadcast: target[r] = source[0]; break;
+      case Operation::broadcast:
+        target[r] = source[0];
+        break;
       case Operation::scatter: {
         const auto share = source[0].begin() + static_cast<std::ptrdiff_t>(r * chunk);
         target[r].assign(share, share + static_cast<std::ptrdiff_t>(chunk));
         break;
       }
-      case Operation::send_recv: target[r] = source[(r + n - 1) % n]; break;
+      case Operation::send_recv:
+        target[r] = source[(r + n - 1) % n];
+        break;
     }
   }
   return target;
 }
 
-Pattern pattern_of(Operation operation, std::uint32_t rank, std::uint32_t ranks, std::uint64_t chunk, std::uint32_t limit) {
-  return {.operation = operation, .rank = rank, .ranks = ranks, .chunk = chunk, .seed = 7,
-          .modulus = sum_modulus(ranks, limit), .sparse = sum_is_sparse(ranks, limit)};
+Pattern pattern_of(Operation operation, std::uint32_t rank, std::uint32_t ranks, std::uint64_t chunk,
+                   std::uint32_t limit) {
+  return {.operation = operation,
+          .rank = rank,
+          .ranks = ranks,
+          .chunk = chunk,
+          .seed = 7,
+          .modulus = sum_modulus(ranks, limit),
+          .sparse = sum_is_sparse(ranks, limit)};
 }
 
 /// Elements that a check finds wrong after `operation`, when rank `broken` (if below the ranks) sends zeros.
@@ -137,12 +151,14 @@ TEST_P(patterns_of, every_operation_are_what_a_correct_collective_delivers) {
 }
 
 TEST_P(patterns_of, every_operation_show_a_rank_that_sends_zeros) {
-  for (const std::uint32_t ranks : {2U, 8U, 300U}) EXPECT_GT(mismatches(GetParam(), ranks, exact_limit(Element::bf16), 0), 0U) << ranks;
+  for (const std::uint32_t ranks : {2U, 8U, 300U})
+    EXPECT_GT(mismatches(GetParam(), ranks, exact_limit(Element::bf16), 0), 0U) << ranks;
 }
 
 INSTANTIATE_TEST_SUITE_P(collectives, patterns_of,
-                         testing::Values(Operation::all_reduce, Operation::all_gather, Operation::reduce_scatter, Operation::all_to_all,
-                                         Operation::broadcast, Operation::scatter, Operation::send_recv));
+                         testing::Values(Operation::all_reduce, Operation::all_gather, Operation::reduce_scatter,
+                                         Operation::all_to_all, Operation::broadcast, Operation::scatter,
+                                         Operation::send_recv));
 
 TEST(patterns, of_another_seed_are_others) {
   auto pattern = pattern_of(Operation::all_reduce, 0, 8, 1000, 256);

@@ -25,21 +25,30 @@ constexpr Metric kMetrics[] = {{.name = "time", .unit = "s", .better = Better::l
                                {.name = "algbw", .unit = "B/s", .meaning = "algbw"},
                                {.name = "busbw", .unit = "B/s", .meaning = "busbw"},
                                {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "mismatches"}};
-constexpr ConditionSpec kConditions[] = {{.name = "nccl_version", .meaning = ""}, {.name = "nccl_library", .meaning = ""},
-                                         {.name = "environment", .meaning = ""},  {.name = "transport", .meaning = ""},
-                                         {.name = "fabric", .meaning = ""},
-                                         {.name = "network", .meaning = ""},      {.name = "nvls", .meaning = ""},
-                                         {.name = "algorithm", .meaning = ""},    {.name = "protocol", .meaning = ""},
-                                         {.name = "channels", .meaning = ""},     {.name = "buffers", .meaning = ""},
-                                         {.name = "sizes_left_out", .meaning = ""}, {.name = "launch_excluded", .meaning = ""}};
-constexpr ProbeSpec kSpec{.name = "nccl_collective", .measures = "A test.", .method = "None.", .source = "None.",
-                          .metrics = kMetrics, .conditions = kConditions};
+constexpr ConditionSpec kConditions[] = {
+    {.name = "nccl_version", .meaning = ""},   {.name = "nccl_library", .meaning = ""},
+    {.name = "environment", .meaning = ""},    {.name = "transport", .meaning = ""},
+    {.name = "fabric", .meaning = ""},         {.name = "network", .meaning = ""},
+    {.name = "nvls", .meaning = ""},           {.name = "algorithm", .meaning = ""},
+    {.name = "protocol", .meaning = ""},       {.name = "channels", .meaning = ""},
+    {.name = "buffers", .meaning = ""},        {.name = "sizes_left_out", .meaning = ""},
+    {.name = "launch_excluded", .meaning = ""}};
+constexpr ProbeSpec kSpec{.name = "nccl_collective",
+                          .measures = "A test.",
+                          .method = "None.",
+                          .source = "None.",
+                          .metrics = kMetrics,
+                          .conditions = kConditions};
 const std::string kToken(32, 'a');
 constexpr RendezvousLimits kPatient{.join = {30}, .hello = {30}, .exchange = {30}};
 
 Parameters parameters(const std::string& operation = "all_reduce") {
-  return Parameters({{"operation", operation}, {"type", std::string("fp32")}, {"min_samples", std::int64_t{10}},
-                     {"max_samples", std::int64_t{10}}, {"time_limit", 10.0}, {"warmup_limit", 1.0}});
+  return Parameters({{"operation", operation},
+                     {"type", std::string("fp32")},
+                     {"min_samples", std::int64_t{10}},
+                     {"max_samples", std::int64_t{10}},
+                     {"time_limit", 10.0},
+                     {"warmup_limit", 1.0}});
 }
 
 /// A rank that answers as a healthy one would; `time_s` is what every iteration takes.
@@ -65,11 +74,23 @@ struct PlayedRank {
       return {{"times", std::vector<double>(request.at("counted").get<std::size_t>(), time_s)}};
     }
     if (what == "facts") {
-      return {{"version", version}, {"library", "/lib/libnccl.so.2"}, {"environment", "none"}, {"transports", transports},
-              {"buffers", "ncclMemAlloc"}, {"launch_excluded", gated},
-              {"warnings", json::array()}, {"network", "IB"}, {"multicast", multicast},
-              {"choices", {{{"function", "AllReduce"}, {"bytes", 1 << 20}, {"algorithm", "RING"}, {"protocol", "SIMPLE"}, {"channels", 24}},
-                           {{"function", "AllReduce"}, {"bytes", 1024}, {"algorithm", "TREE"}, {"protocol", "LL"}, {"channels", 2}}}}};
+      return {
+          {"version", version},
+          {"library", "/lib/libnccl.so.2"},
+          {"environment", "none"},
+          {"transports", transports},
+          {"buffers", "ncclMemAlloc"},
+          {"launch_excluded", gated},
+          {"warnings", json::array()},
+          {"network", "IB"},
+          {"multicast", multicast},
+          {"choices",
+           {{{"function", "AllReduce"},
+             {"bytes", 1 << 20},
+             {"algorithm", "RING"},
+             {"protocol", "SIMPLE"},
+             {"channels", 24}},
+            {{"function", "AllReduce"}, {"bytes", 1024}, {"algorithm", "TREE"}, {"protocol", "LL"}, {"channels", 2}}}}};
     }
     return {{"error", "no such request"}};
   }
@@ -83,7 +104,9 @@ Fleet::AskLocal play(std::vector<PlayedRank> ranks) {
   };
 }
 
-Start start_here() { return {.probe = "nccl_collective", .revision = 1, .parameters = {}, .host = {{"name", std::string("n01")}}}; }
+Start start_here() {
+  return {.probe = "nccl_collective", .revision = 1, .parameters = {}, .host = {{"name", std::string("n01")}}};
+}
 
 Record read_back(const std::string& text) {
   const auto description = read_description(describe(kSpec).dump(), "test");
@@ -93,7 +116,8 @@ Record read_back(const std::string& text) {
 }
 
 /// The record of one node with these ranks.
-Record conducted(const std::vector<PlayedRank>& ranks, const std::vector<Bytes>& sizes, const std::string& operation = "all_reduce") {
+Record conducted(const std::vector<PlayedRank>& ranks, const std::vector<Bytes>& sizes,
+                 const std::string& operation = "all_reduce") {
   std::ostringstream out;
   Recorder record(out, kSpec, start_here());
   Fleet fleet(play(ranks), std::vector<std::string>(ranks.size(), "GPU"), "n01", nullptr);
@@ -120,7 +144,8 @@ std::string condition(const Record& record, const std::string& name) {
 }
 
 TEST(conductor, takes_the_slowest_rank_and_the_factor_of_the_operation) {
-  const auto record = conducted({{.time_s = 0.001}, {.time_s = 0.002}, {.time_s = 0.001}, {.time_s = 0.001}}, {{1 << 20}});
+  const auto record =
+      conducted({{.time_s = 0.001}, {.time_s = 0.002}, {.time_s = 0.001}, {.time_s = 0.001}}, {{1 << 20}});
   EXPECT_EQ(measured(record, "time", 1 << 20).samples.at(0), 0.002);
   EXPECT_DOUBLE_EQ(measured(record, "algbw", 1 << 20).samples.at(0), (1 << 20) / 0.002);
   EXPECT_DOUBLE_EQ(measured(record, "busbw", 1 << 20).samples.at(0), (1 << 20) / 0.002 * 1.5);  // 2 (4 - 1) / 4
@@ -140,14 +165,20 @@ TEST(conductor, adds_up_mismatches_of_all_ranks_and_both_checks) {
 }
 
 TEST(conductor, names_the_sizes_that_do_not_fit) {
-  const auto record = conducted({{}, {.free = std::uint64_t{12} << 30}}, {{8}, {1024}, {std::uint64_t{8} << 30}}, "all_to_all");
+  const auto record =
+      conducted({{}, {.free = std::uint64_t{12} << 30}}, {{8}, {1024}, {std::uint64_t{8} << 30}}, "all_to_all");
   EXPECT_EQ(condition(record, "sizes_left_out"), "too_large=8589934592");
   EXPECT_THROW((void)measured(record, "time", std::int64_t{8} << 30), std::runtime_error);
-  EXPECT_NE(failure([] { conducted({{}, {}, {}}, {{8}}, "all_to_all"); }).find("none of them fits 3 ranks (too_small=8)"), std::string::npos);
+  EXPECT_NE(failure([] {
+              conducted({{}, {}, {}}, {{8}}, "all_to_all");
+            }).find("none of them fits 3 ranks (too_small=8)"),
+            std::string::npos);
 }
 
 TEST(conductor, joins_what_the_ranks_report) {
-  const auto record = conducted({{.transports = {"P2P/CUMEM"}}, {.transports = {"NET/Socket", "SHM"}, .multicast = false, .gated = false}}, {{1024}, {1 << 20}});
+  const auto record = conducted(
+      {{.transports = {"P2P/CUMEM"}}, {.transports = {"NET/Socket", "SHM"}, .multicast = false, .gated = false}},
+      {{1024}, {1 << 20}});
   EXPECT_EQ(condition(record, "transport"), "NET/Socket P2P/CUMEM SHM");
   EXPECT_EQ(condition(record, "fabric"), "NET/Socket");
   EXPECT_EQ(condition(record, "nvls"), "false");
@@ -161,26 +192,43 @@ TEST(conductor, joins_what_the_ranks_report) {
 TEST(conductor, records_nothing_that_NCCL_does_not_say) {
   std::ostringstream out;
   Recorder record(out, kSpec, start_here());
-  const json bare = {{"version", "2.18.0"}, {"library", "/l"}, {"environment", "none"}, {"transports", json::array()}, {"buffers", "cudaMalloc"}, {"launch_excluded", true},
-                     {"warnings", {"a cable is loose"}}, {"choices", json::array()}};
+  const json bare = {{"version", "2.18.0"},
+                     {"library", "/l"},
+                     {"environment", "none"},
+                     {"transports", json::array()},
+                     {"buffers", "cudaMalloc"},
+                     {"launch_excluded", true},
+                     {"warnings", {"a cable is loose"}},
+                     {"choices", json::array()}};
   record_facts(record, {bare, bare});
   record.end({.status = Status::complete, .reason = ""});
   const auto read = read_back(out.str());
-  for (const char* name : {"transport", "fabric", "network", "nvls", "algorithm", "protocol", "channels"}) EXPECT_EQ(condition(read, name), "absent") << name;
+  for (const char* name : {"transport", "fabric", "network", "nvls", "algorithm", "protocol", "channels"})
+    EXPECT_EQ(condition(read, name), "absent") << name;
   EXPECT_EQ(read.notes, std::vector<std::string>{"NCCL warns: a cable is loose"});
 }
 
 TEST(conductor, names_the_rank_that_fails) {
-  EXPECT_EQ(failure([] { conducted({{}, {.broken_at = "time"}}, {{1024}}); }), "rank 1 (n01 GPU): the GPU has fallen off the bus");
+  EXPECT_EQ(failure([] {
+              conducted({{}, {.broken_at = "time"}}, {{1024}});
+            }),
+            "rank 1 (n01 GPU): the GPU has fallen off the bus");
 }
 
 TEST(conductor, refuses_different_versions) {
-  EXPECT_NE(failure([] { conducted({{}, {.version = "2.26.2"}}, {{1024}}); }).find("NCCL 2.28.9 and 2.26.2 on different nodes"), std::string::npos);
+  EXPECT_NE(failure([] {
+              conducted({{}, {.version = "2.26.2"}}, {{1024}});
+            }).find("NCCL 2.28.9 and 2.26.2 on different nodes"),
+            std::string::npos);
 }
 
 TEST(fleets, that_hear_no_json_say_so) {
-  Fleet fleet([](std::string_view, Seconds) { return std::vector<std::string>{"Segmentation fault"}; }, {"GPU"}, "n01", nullptr);
-  EXPECT_NE(failure([&] { (void)fleet.ask({{"do", "hello"}}, {1}); }).find("no JSON: Segmentation fault"), std::string::npos);
+  Fleet fleet([](std::string_view, Seconds) { return std::vector<std::string>{"Segmentation fault"}; }, {"GPU"}, "n01",
+              nullptr);
+  EXPECT_NE(failure([&] {
+              (void)fleet.ask({{"do", "hello"}}, {1});
+            }).find("no JSON: Segmentation fault"),
+            std::string::npos);
 }
 
 /// Runs a node for each entry of `nodes` as a thread; what each threw, and what node 0 recorded in `text`.
@@ -219,7 +267,8 @@ std::vector<std::string> conducted_over(const std::vector<std::vector<PlayedRank
 
 TEST(conductor, measures_ranks_of_all_nodes_as_one_group) {
   std::string text;
-  const auto failures = conducted_over({{{}, {}}, {{}, {.time_s = 0.004}}, {{}, {.transports = {"NET/IB/GDRDMA"}}}}, text);
+  const auto failures =
+      conducted_over({{{}, {}}, {{}, {.time_s = 0.004}}, {{}, {.transports = {"NET/IB/GDRDMA"}}}}, text);
   EXPECT_EQ(failures, (std::vector<std::string>{"", "", ""}));
   const auto record = read_back(text);
   const auto& time = measured(record, "time", 1 << 20);

@@ -38,8 +38,8 @@ TEST(nccl_log, of_one_node_tells_algorithm_protocol_and_channels_of_each_size) {
 
 TEST(nccl_log, of_several_nodes_tells_every_way_between_ranks) {
   const NcclLog log = golden("two_nodes.log");
-  EXPECT_EQ(log.transports, (Words{"COLLNET/SHARP/GDRDMA", "NET/AWS_Libfabric", "NET/IB/GDRDMA", "NET/Socket", "P2P/IPC", "P2P/MNNVL",
-                                   "P2P/direct", "P2P/indirect", "SHM"}));
+  EXPECT_EQ(log.transports, (Words{"COLLNET/SHARP/GDRDMA", "NET/AWS_Libfabric", "NET/IB/GDRDMA", "NET/Socket",
+                                   "P2P/IPC", "P2P/MNNVL", "P2P/direct", "P2P/indirect", "SHM"}));
   EXPECT_EQ(log.network, "AWS Libfabric");
   EXPECT_EQ(log.multicast, false);
   ASSERT_EQ(log.warnings.size(), 1U);
@@ -66,28 +66,32 @@ TEST(nccl_log, keeps_the_first_warnings_only) {
 }
 
 TEST(nccl_log, of_other_versions_tells_whether_there_is_multicast) {
-  EXPECT_EQ(read_nccl_log("n01:1:1 [0] NCCL INFO NVLS multicast support is available on dev 3\n").multicast, true);  // 2.26, 2.30
+  EXPECT_EQ(read_nccl_log("n01:1:1 [0] NCCL INFO NVLS multicast support is available on dev 3\n").multicast,
+            true);  // 2.26, 2.30
 }
 
 TEST(nccl_log, of_other_versions_tells_that_memory_of_the_host_is_between_ranks) {
-  EXPECT_EQ(read_nccl_log("n01:1:1 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct\n").transports, (Words{"SHM"}));  // 2.30
+  EXPECT_EQ(read_nccl_log("n01:1:1 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct\n").transports,
+            (Words{"SHM"}));  // 2.30
 }
 
 TEST(nccl_variables, are_told_without_those_for_logging_and_without_any_others) {
-  const char* const environment[] = {"PATH=/bin", "NCCL_IB_HCA=mlx5_0", "NCCL_DEBUG=WARN", "NCCL_DEBUG_FILE=/tmp/x", "AWS_SECRET=s",
-                                     "NCCL_ALGO=Ring", "NCCLX=1", nullptr};
+  const char* const environment[] = {"PATH=/bin",    "NCCL_IB_HCA=mlx5_0", "NCCL_DEBUG=WARN", "NCCL_DEBUG_FILE=/tmp/x",
+                                     "AWS_SECRET=s", "NCCL_ALGO=Ring",     "NCCLX=1",         nullptr};
   EXPECT_EQ(words(nccl_variables(environment)), "NCCL_ALGO=Ring NCCL_IB_HCA=mlx5_0");
   const char* const empty[] = {nullptr};
   EXPECT_EQ(words(nccl_variables(empty)), "none");
 }
 
 TEST(rank_environment, is_the_nodes_own_but_for_logging_and_what_is_forced) {
-  const char* const environment[] = {"PATH=/bin", "NCCL_DEBUG_FILE=/etc/x", "NCCL_ALGO=Tree", "NCCL_NVLS_ENABLE=1", nullptr};
+  const char* const environment[] = {"PATH=/bin", "NCCL_DEBUG_FILE=/etc/x", "NCCL_ALGO=Tree", "NCCL_NVLS_ENABLE=1",
+                                     nullptr};
   EXPECT_EQ(rank_environment(environment, {}),
-            (std::vector<std::string>{"NCCL_ALGO=Tree", "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,TUNING", "NCCL_NVLS_ENABLE=1", "PATH=/bin"}));
+            (std::vector<std::string>{"NCCL_ALGO=Tree", "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,TUNING",
+                                      "NCCL_NVLS_ENABLE=1", "PATH=/bin"}));
   EXPECT_EQ(rank_environment(environment, {.algorithm = "nvls_tree", .protocol = "ll128", .nvls = "0"}),
-            (std::vector<std::string>{"NCCL_ALGO=NVLSTree", "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,TUNING", "NCCL_NVLS_ENABLE=0",
-                                      "NCCL_PROTO=LL128", "PATH=/bin"}));
+            (std::vector<std::string>{"NCCL_ALGO=NVLSTree", "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,TUNING",
+                                      "NCCL_NVLS_ENABLE=0", "NCCL_PROTO=LL128", "PATH=/bin"}));
 }
 
 TEST(forced_words, have_a_spelling_each) {

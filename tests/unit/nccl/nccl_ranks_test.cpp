@@ -15,7 +15,10 @@ namespace {
 constexpr Seconds kPatient = {30};  // a bound: answers come within milliseconds
 
 RankProgram rank(const std::string& behaviour, const std::string& told = "it") {
-  return {.path = ASSAY_FAKE_RANK, .arguments = {"fake_rank", behaviour}, .environment = {"FAKE_RANK=" + told}, .title = "rank " + told};
+  return {.path = ASSAY_FAKE_RANK,
+          .arguments = {"fake_rank", behaviour},
+          .environment = {"FAKE_RANK=" + told},
+          .title = "rank " + told};
 }
 
 std::string loss(const std::vector<RankProgram>& programs, Seconds limit) {
@@ -70,7 +73,8 @@ TEST(local_ranks, that_end_are_named_with_their_exit_code) {
 }
 
 TEST(local_ranks, that_crash_are_named_with_their_signal) {
-  EXPECT_EQ(loss({rank("crash", "0"), rank("echo", "1")}, kPatient), "rank 0 was killed by signal 9 before it answered");
+  EXPECT_EQ(loss({rank("crash", "0"), rank("echo", "1")}, kPatient),
+            "rank 0 was killed by signal 9 before it answered");
   EXPECT_TRUE(childless());
 }
 
@@ -109,8 +113,10 @@ TEST(local_ranks, are_killed_when_their_owner_goes) {
 }
 
 TEST(rank_arguments, name_the_parent_and_the_place) {
-  const auto arguments = rank_arguments("nccl_collective", {.rank = 3, .ranks = 16, .gpu = "GPU-1", .operation = "all_reduce", .type = "bf16"});
-  EXPECT_EQ(arguments, (std::vector<std::string>{"nccl_collective", "--local-rank", std::to_string(getpid()), "3", "16", "GPU-1", "all_reduce", "bf16"}));
+  const auto arguments = rank_arguments(
+      "nccl_collective", {.rank = 3, .ranks = 16, .gpu = "GPU-1", .operation = "all_reduce", .type = "bf16"});
+  EXPECT_EQ(arguments, (std::vector<std::string>{"nccl_collective", "--local-rank", std::to_string(getpid()), "3", "16",
+                                                 "GPU-1", "all_reduce", "bf16"}));
 }
 
 }  // namespace

@@ -59,7 +59,9 @@ TEST(forecast, extra_tests_come_on_top) {
 }
 
 TEST(power, steps_know_what_their_nodes_draw_together) {
-  const Plan plan = plan_of({kAlone, R"({"probe": "fabric", "scope": "cluster", "power_w": 250, "limit": {"at_least": 100, "unit": "B/s"}})"}, 3, 800);
+  const Plan plan = plan_of(
+      {kAlone, R"({"probe": "fabric", "scope": "cluster", "power_w": 250, "limit": {"at_least": 100, "unit": "B/s"}})"},
+      3, 800);
   EXPECT_EQ(plan.steps[0].power_w, 100);
   EXPECT_EQ(plan.steps[3].power_w, 750);
   const auto again = read_plan(plan_text(plan), "p");
@@ -72,9 +74,14 @@ TEST(power, a_step_over_the_cap_by_itself_cannot_be_planned) {
   Profile profile = fixture::profile({kWhole});
   Site site = fixture::site(3);
   site.power_cap_w = 250;
-  EXPECT_NE(make_plan(profile, site, fixture::programs(), {}).error().text().find("profile p: power_w: is missing"), std::string::npos);
+  EXPECT_NE(make_plan(profile, site, fixture::programs(), {}).error().text().find("profile p: power_w: is missing"),
+            std::string::npos);
   profile.power_w = 100;
-  EXPECT_NE(make_plan(profile, site, fixture::programs(), {}).error().text().find("the step 0001-fabric-cluster alone draws 300 W on 3 nodes by design"), std::string::npos);
+  EXPECT_NE(make_plan(profile, site, fixture::programs(), {})
+                .error()
+                .text()
+                .find("the step 0001-fabric-cluster alone draws 300 W on 3 nodes by design"),
+            std::string::npos);
 }
 
 }  // namespace assay

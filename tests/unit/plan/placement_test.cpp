@@ -51,8 +51,10 @@ TEST(pairing, fewer_rounds_still_seat_every_node_and_one_node_has_no_partner) {
 }
 
 TEST(pairing, chosen_pairs_are_those_of_the_choice_and_no_others) {
-  const std::vector<Place> places = {{.node = "a", .rack = "", .leaf = "l1", .spines = {"s1"}}, {.node = "b", .rack = "", .leaf = "l1", .spines = {"s1"}},
-                                     {.node = "c", .rack = "", .leaf = "l2", .spines = {"s1"}}, {.node = "d", .rack = "", .leaf = "l3", .spines = {"s2"}},
+  const std::vector<Place> places = {{.node = "a", .rack = "", .leaf = "l1", .spines = {"s1"}},
+                                     {.node = "b", .rack = "", .leaf = "l1", .spines = {"s1"}},
+                                     {.node = "c", .rack = "", .leaf = "l2", .spines = {"s1"}},
+                                     {.node = "d", .rack = "", .leaf = "l3", .spines = {"s2"}},
                                      {.node = "e", .rack = "", .leaf = "", .spines = {}}};
   const auto chosen = [&](const char* choice) {
     std::set<Pair> all;
@@ -67,7 +69,8 @@ TEST(pairing, chosen_pairs_are_those_of_the_choice_and_no_others) {
 
 TEST(pairing, with_few_rounds_every_node_still_has_as_many_partners_as_there_are_and_were_asked_for) {
   std::vector<Place> places;
-  for (int i = 0; i < 12; ++i) places.push_back({.node = std::to_string(i), .rack = "", .leaf = i < 8 ? "l1" : "l2", .spines = {}});
+  for (int i = 0; i < 12; ++i)
+    places.push_back({.node = std::to_string(i), .rack = "", .leaf = i < 8 ? "l1" : "l2", .spines = {}});
   std::vector<std::size_t> met(places.size());
   for (const auto& round : chosen_pairs(places, "across_leaves", 2)) {
     for (const auto& [low, high] : round) ++met[low], ++met[high];
@@ -101,7 +104,8 @@ TEST(placement, pairs_run_round_by_round_and_each_is_a_cell) {
 }
 
 TEST(placement, a_node_that_pauses_in_the_only_round_has_a_cell_that_is_not_measured) {
-  constexpr const char* kOneRound = R"({"probe": "fabric", "scope": "pair", "rounds": 1, "limit": {"at_least": 100, "unit": "B/s"}})";
+  constexpr const char* kOneRound =
+      R"({"probe": "fabric", "scope": "pair", "rounds": 1, "limit": {"at_least": 100, "unit": "B/s"}})";
   const auto plan = make_plan(profile({kOneRound}), site(5), programs(), {});
   ASSERT_TRUE(plan) << plan.error().text();
   ASSERT_EQ(plan->coverage.size(), 3U);
@@ -111,7 +115,8 @@ TEST(placement, a_node_that_pauses_in_the_only_round_has_a_cell_that_is_not_meas
 }
 
 TEST(placement, what_one_node_shows_comes_before_pairs_and_the_whole_comes_last) {
-  const auto plan = make_plan(profile({kWhole, kPairs, R"({"limit": {"at_least": 100, "unit": "B/s"}})"}), site(2), programs(), {});
+  const auto plan =
+      make_plan(profile({kWhole, kPairs, R"({"limit": {"at_least": 100, "unit": "B/s"}})"}), site(2), programs(), {});
   ASSERT_TRUE(plan) << plan.error().text();
   ASSERT_EQ(plan->steps.size(), 4U);
   EXPECT_EQ(plan->steps[0].nodes.size(), 1U);
@@ -120,7 +125,9 @@ TEST(placement, what_one_node_shows_comes_before_pairs_and_the_whole_comes_last)
 }
 
 TEST(placement, groups_are_what_the_site_says_of_racks) {
-  const auto plan = make_plan(profile({R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})"}), site(5), programs(), {});
+  const auto plan =
+      make_plan(profile({R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})"}),
+                site(5), programs(), {});
   ASSERT_TRUE(plan) << plan.error().text();
   ASSERT_EQ(plan->steps.size(), 2U);
   EXPECT_EQ(plan->steps[0].id, "0001-fabric-rack.odd");
@@ -129,19 +136,27 @@ TEST(placement, groups_are_what_the_site_says_of_racks) {
 }
 
 TEST(placement, a_group_of_one_and_a_site_without_leaves_are_not_measured_and_say_so) {
-  const auto racks = make_plan(profile({R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})"}), site(2), programs(), {});
+  const auto racks =
+      make_plan(profile({R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})"}),
+                site(2), programs(), {});
   EXPECT_TRUE(racks->steps.empty());
   EXPECT_EQ(racks->coverage[0].reason, "the rack odd has one node, and a group needs two");
-  const auto leaves = make_plan(profile({R"({"probe": "fabric", "scope": "group", "by": "leaf", "limit": {"at_least": 100, "unit": "B/s"}})"}), site(2), programs(), {});
+  const auto leaves = make_plan(
+      profile({R"({"probe": "fabric", "scope": "group", "by": "leaf", "limit": {"at_least": 100, "unit": "B/s"}})"}),
+      site(2), programs(), {});
   EXPECT_EQ(leaves->coverage.at(0).reason, "the site names no leaf of any node");
-  EXPECT_EQ(make_plan(profile({kPairs}), site(1), programs(), {})->coverage.at(0).reason, "a pair needs two nodes, the site has one");
-  EXPECT_EQ(make_plan(profile({kWhole}), site(1), programs(), {})->coverage.at(0).reason, "the site has one node, and a cluster needs two");
+  EXPECT_EQ(make_plan(profile({kPairs}), site(1), programs(), {})->coverage.at(0).reason,
+            "a pair needs two nodes, the site has one");
+  EXPECT_EQ(make_plan(profile({kWhole}), site(1), programs(), {})->coverage.at(0).reason,
+            "the site has one node, and a cluster needs two");
 }
 
 TEST(placement, a_node_that_no_rack_holds_leaves_a_cell_that_is_not_measured) {
   Site some = site(5);
   some.nodes[4].rack.clear();
-  const auto plan = make_plan(profile({R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})"}), some, programs(), {});
+  const auto plan =
+      make_plan(profile({R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})"}), some,
+                programs(), {});
   ASSERT_TRUE(plan) << plan.error().text();
   EXPECT_EQ(plan->steps.size(), 2U);
   EXPECT_EQ(plan->coverage.at(2).step, "");
@@ -149,7 +164,8 @@ TEST(placement, a_node_that_no_rack_holds_leaves_a_cell_that_is_not_measured) {
 }
 
 TEST(placement, a_scope_that_does_not_go_with_the_probe_is_refused) {
-  EXPECT_NE(error_of(R"({"scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})").find("requirements[0].scope: disk runs on one node, and the scope is cluster"),
+  EXPECT_NE(error_of(R"({"scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})")
+                .find("requirements[0].scope: disk runs on one node, and the scope is cluster"),
             std::string::npos);
   EXPECT_THROW((void)profile({R"({"rounds": 3, "limit": {"at_least": 100, "unit": "B/s"}})"}), std::runtime_error);
 }
@@ -157,8 +173,11 @@ TEST(placement, a_scope_that_does_not_go_with_the_probe_is_refused) {
 TEST(placement, more_pairs_than_anybody_could_wait_for_are_refused_with_the_way_out) {
   const auto plan = make_plan(profile({kPairs}), site(2000), programs(), {});
   ASSERT_FALSE(plan);
-  EXPECT_NE(plan.error().text().find("requirements[0].rounds: 1999 rounds of pairs of 2000 nodes are 1999000 steps"), std::string::npos);
-  const auto some = make_plan(profile({R"({"probe": "fabric", "scope": "pair", "rounds": 3, "limit": {"at_least": 100, "unit": "B/s"}})"}), site(2000), programs(), {});
+  EXPECT_NE(plan.error().text().find("requirements[0].rounds: 1999 rounds of pairs of 2000 nodes are 1999000 steps"),
+            std::string::npos);
+  const auto some = make_plan(
+      profile({R"({"probe": "fabric", "scope": "pair", "rounds": 3, "limit": {"at_least": 100, "unit": "B/s"}})"}),
+      site(2000), programs(), {});
   EXPECT_EQ(some->steps.size(), 3000U);
 }
 
@@ -184,7 +203,9 @@ TEST(placement, two_ranks_of_one_number_or_host_are_refused) {
 }
 
 TEST(placement, a_condition_that_only_the_other_rank_breaks_is_not_met) {
-  MemoryRun run({R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}, "conditions": [{"name": "direct_io", "equals": true}]})"}, 2);
+  MemoryRun run(
+      {R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}, "conditions": [{"name": "direct_io", "equals": true}]})"},
+      2);
   run.attempt(0, "exited", run.record_of_rank(0, kSteady110));
   run.add_rank(1, run.record_of_rank(1, {}, false));
   EXPECT_EQ(judge(run.plan, "digest", run.journal, run.reader()).results.at(0).outcome, Outcome::inconclusive);

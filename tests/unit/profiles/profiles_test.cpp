@@ -26,7 +26,8 @@ std::vector<std::string> names() {
 
 Site two_nodes() {
   const auto site = read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": [
-      {"name": "n1", "launcher": "local"}, {"name": "n2", "launcher": "ssh", "address": "n2.example", "host_key": "ssh-ed25519 AAAA"}]})", "s.json");
+      {"name": "n1", "launcher": "local"}, {"name": "n2", "launcher": "ssh", "address": "n2.example", "host_key": "ssh-ed25519 AAAA"}]})",
+                              "s.json");
   if (!site) throw std::runtime_error(site.error().text());
   return *site;
 }
@@ -65,10 +66,12 @@ class BuiltIn : public testing::TestWithParam<std::string> {};
 }  // namespace
 
 TEST_P(BuiltIn, every_limit_tells_document_figure_and_method) {
-  EXPECT_EQ(ids_where(built_in(GetParam()), [](const Requirement& requirement) {
-    const auto& source = requirement.source;
-    return source.document.empty() || source.figure.empty() || source.method.empty();
-  }), "");
+  EXPECT_EQ(ids_where(built_in(GetParam()),
+                      [](const Requirement& requirement) {
+                        const auto& source = requirement.source;
+                        return source.document.empty() || source.figure.empty() || source.method.empty();
+                      }),
+            "");
 }
 
 TEST_P(BuiltIn, every_peak_tells_document_figure_and_method) {
@@ -79,17 +82,24 @@ TEST_P(BuiltIn, every_peak_tells_document_figure_and_method) {
 
 TEST_P(BuiltIn, nothing_required_rests_on_an_unsourced_figure) {
   const auto profile = built_in(GetParam());
-  EXPECT_EQ(ids_where(profile, [&](const Requirement& requirement) {
-    const bool by_peak = requirement.limit.reference == Reference::peak && profile.peaks.at(requirement.limit.name).source.status == "unsourced";
-    return requirement.required && (requirement.source.status == "unsourced" || by_peak);
-  }), "");
+  EXPECT_EQ(ids_where(profile,
+                      [&](const Requirement& requirement) {
+                        const bool by_peak = requirement.limit.reference == Reference::peak &&
+                                             profile.peaks.at(requirement.limit.name).source.status == "unsourced";
+                        return requirement.required && (requirement.source.status == "unsourced" || by_peak);
+                      }),
+            "");
 }
 
 TEST_P(BuiltIn, the_choices_of_this_suite_are_not_passed_off_as_sourced) {
-  EXPECT_EQ(ids_where(built_in(GetParam()), [](const Requirement& requirement) {
-    const bool count = requirement.limit.at_most && *requirement.limit.at_most == 0;  // none tolerated: the definition itself
-    return requirement.source.document.starts_with("assay,") && requirement.source.status == "sourced" && !count;
-  }), "");
+  EXPECT_EQ(ids_where(built_in(GetParam()),
+                      [](const Requirement& requirement) {
+                        const bool count = requirement.limit.at_most &&
+                                           *requirement.limit.at_most == 0;  // none tolerated: the definition itself
+                        return requirement.source.document.starts_with("assay,") &&
+                               requirement.source.status == "sourced" && !count;
+                      }),
+            "");
 }
 
 TEST_P(BuiltIn, it_plans_on_two_nodes_with_the_probes_of_this_build) {
@@ -98,12 +108,15 @@ TEST_P(BuiltIn, it_plans_on_two_nodes_with_the_probes_of_this_build) {
 }
 
 TEST_P(BuiltIn, coordinates_are_among_the_sizes_asked_for) {
-  EXPECT_EQ(ids_where(built_in(GetParam()), [](const Requirement& requirement) {
-    if (!requirement.at.contains("size")) return false;
-    const auto sizes = requirement.parameters.find("sizes");
-    return requirement.at.size() != 1 || sizes == requirement.parameters.end() || !std::holds_alternative<std::string>(sizes->second) ||
-           !has_size(std::get<std::string>(sizes->second), requirement.at.at("size"));
-  }), "");
+  EXPECT_EQ(ids_where(built_in(GetParam()),
+                      [](const Requirement& requirement) {
+                        if (!requirement.at.contains("size")) return false;
+                        const auto sizes = requirement.parameters.find("sizes");
+                        return requirement.at.size() != 1 || sizes == requirement.parameters.end() ||
+                               !std::holds_alternative<std::string>(sizes->second) ||
+                               !has_size(std::get<std::string>(sizes->second), requirement.at.at("size"));
+                      }),
+            "");
 }
 
 INSTANTIATE_TEST_SUITE_P(profiles, BuiltIn, testing::ValuesIn(names()), [](const auto& test) {
@@ -127,7 +140,8 @@ TEST(profiles, a_node_without_probes_for_its_accelerators_cannot_be_accepted_by_
   for (const char* name : {"amd-mi300x", "ascend-910c"}) {
     const auto plan = planned(name);
     EXPECT_TRUE(std::ranges::any_of(plan.coverage, [&](const Cell& cell) {
-      return cell.step.empty() && plan.requirement(cell.requirement)->required && plan.requirement(cell.requirement)->scope == "gpu";
+      return cell.step.empty() && plan.requirement(cell.requirement)->required &&
+             plan.requirement(cell.requirement)->scope == "gpu";
     })) << name;
   }
 }

@@ -1,5 +1,5 @@
-// simulate: a fleet that does not exist gives a run that looks like one, finds what is wrong with it, and says everywhere that nothing
-// was measured.
+// simulate: a fleet that does not exist gives a run that looks like one, finds what is wrong with it, and says
+// everywhere that nothing was measured.
 #include "orchestrator/simulate/simulate.h"
 
 #include <gtest/gtest.h>
@@ -10,13 +10,19 @@
 namespace assay {
 namespace {
 
-constexpr const char* kAlone = R"({"limit": {"at_least": 100, "unit": "B/s"}, "conditions": [{"name": "direct_io", "equals": true}]})";
-constexpr const char* kClean = R"({"metric": "mismatches", "statistic": "max", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}})";
-constexpr const char* kTogether = R"({"probe": "fabric", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kByRack = R"({"probe": "fabric", "scope": "group", "by": "rack", "limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kFleet = R"({"metric": "raw_bandwidth", "limit": {"at_least": 0.9, "of": "fleet_median", "unit": "B/s"}})";
+constexpr const char* kAlone =
+    R"({"limit": {"at_least": 100, "unit": "B/s"}, "conditions": [{"name": "direct_io", "equals": true}]})";
+constexpr const char* kClean =
+    R"({"metric": "mismatches", "statistic": "max", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}})";
+constexpr const char* kTogether =
+    R"({"probe": "fabric", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})";
+constexpr const char* kByRack =
+    R"({"probe": "fabric", "scope": "group", "by": "rack", "limit": {"at_least": 100, "unit": "B/s"}})";
+constexpr const char* kFleet =
+    R"({"metric": "raw_bandwidth", "limit": {"at_least": 0.9, "of": "fleet_median", "unit": "B/s"}})";
 
-Plan plan_of(const std::vector<std::string>& requirements, const FleetShape& shape, const Faults& faults = {}, std::uint64_t seed = 1) {
+Plan plan_of(const std::vector<std::string>& requirements, const FleetShape& shape, const Faults& faults = {},
+             std::uint64_t seed = 1) {
   Plan plan = *make_plan(fixture::profile(requirements), simulated_site(shape), fixture::programs(), {});
   plan.simulation = Simulation{.seed = seed, .faults = faults};
   return plan;
@@ -41,10 +47,13 @@ using Words = std::vector<std::string>;
 
 TEST(simulate, a_healthy_fleet_passes_every_cell_and_is_not_accepted) {
   const Rehearsal fleet(plan_of({kAlone, kClean, kTogether, kFleet}, {.nodes = 40, .per_rack = 8}));
-  for (const auto& result : fleet.verdict.results) EXPECT_EQ(result.outcome, Outcome::pass) << result.requirement << ": " << result.reason;
+  for (const auto& result : fleet.verdict.results)
+    EXPECT_EQ(result.outcome, Outcome::pass) << result.requirement << ": " << result.reason;
   EXPECT_EQ(fleet.verdict.overall, Overall::incomplete);
   EXPECT_EQ(exit_code(fleet.verdict.overall), 3);
-  EXPECT_TRUE(fleet.verdict.reason.starts_with("SIMULATION, which accepts or rejects nothing; had it been measured, it would be accepted: ")) << fleet.verdict.reason;
+  EXPECT_TRUE(fleet.verdict.reason.starts_with(
+      "SIMULATION, which accepts or rejects nothing; had it been measured, it would be accepted: "))
+      << fleet.verdict.reason;
   EXPECT_TRUE(fleet.summary.false_alarms.empty());
   EXPECT_EQ(fleet.summary.tests, 0U);
 }
@@ -59,11 +68,14 @@ TEST(simulate, a_failing_fleet_is_not_rejected_either) {
   const Rehearsal fleet(plan_of({kAlone}, {.nodes = 4}, {.faults = {{.node = "n00002", .factor = 0.5}}}));
   EXPECT_EQ(fleet.verdict.overall, Overall::incomplete);
   EXPECT_NE(fleet.verdict.reason.find("it would be rejected"), std::string::npos);
-  EXPECT_EQ(fleet.verdict.deviations.front().what, "The run is a simulation: nothing was measured, every record is made up.");
+  EXPECT_EQ(fleet.verdict.deviations.front().what,
+            "The run is a simulation: nothing was measured, every record is made up.");
 }
 
 TEST(simulate, a_bad_node_is_found_alone_and_by_the_metric_that_it_is_bad_in) {
-  const Rehearsal fleet(plan_of({kAlone, kClean}, {.nodes = 10}, {.faults = {{.node = "n00003", .factor = 0.8}, {.node = "n00005", .metric = "mismatches", .factor = 0.5}}}));
+  const Rehearsal fleet(plan_of(
+      {kAlone, kClean}, {.nodes = 10},
+      {.faults = {{.node = "n00003", .factor = 0.8}, {.node = "n00005", .metric = "mismatches", .factor = 0.5}}}));
   EXPECT_EQ(fleet.summary.found, (Words{"node n00003", "node n00005"}));
   EXPECT_TRUE(fleet.summary.missed.empty());
   EXPECT_TRUE(fleet.summary.false_alarms.empty());
@@ -71,7 +83,8 @@ TEST(simulate, a_bad_node_is_found_alone_and_by_the_metric_that_it_is_bad_in) {
 }
 
 TEST(simulate, a_node_and_a_link_that_are_bad_only_together_with_others_are_localised) {
-  const Faults faults{.faults = {{.node = "n00003", .factor = 0.5}, {.node = "n00010", .other = "n00040", .factor = 0.5}}};
+  const Faults faults{
+      .faults = {{.node = "n00003", .factor = 0.5}, {.node = "n00010", .other = "n00040", .factor = 0.5}}};
   const Rehearsal fleet(plan_of({kTogether}, {.nodes = 64}, faults));
   EXPECT_EQ(fleet.summary.found, (Words{"node n00003", "link n00010 n00040"}));
   EXPECT_TRUE(fleet.summary.false_alarms.empty());
@@ -98,7 +111,9 @@ TEST(simulate, a_dead_node_is_not_measured_and_the_others_go_on) {
 TEST(simulate, a_flapping_node_fails_in_some_seeds_and_not_in_others) {
   std::size_t failed = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    failed += Rehearsal(plan_of({kAlone}, {.nodes = 4}, {.faults = {{.node = "n00001", .factor = 0.5, .probability = 0.5}}}, seed)).verdict.counts.at("fail");
+    failed += Rehearsal(plan_of({kAlone}, {.nodes = 4},
+                                {.faults = {{.node = "n00001", .factor = 0.5, .probability = 0.5}}}, seed))
+                  .verdict.counts.at("fail");
   }
   EXPECT_GT(failed, 5U);
   EXPECT_LT(failed, 35U);
@@ -115,19 +130,25 @@ TEST(simulate, nodes_work_side_by_side_and_steps_of_several_wait_for_all) {
 }
 
 TEST(simulate, the_same_seed_gives_the_same_run_and_another_seed_another) {
-  const auto journal = [](std::uint64_t seed) { return Rehearsal(plan_of({kAlone}, {.nodes = 5}, {}, seed)).run.journal_text; };
+  const auto journal = [](std::uint64_t seed) {
+    return Rehearsal(plan_of({kAlone}, {.nodes = 5}, {}, seed)).run.journal_text;
+  };
   EXPECT_EQ(journal(3), journal(3));
   EXPECT_NE(journal(3), journal(4));
 }
 
 TEST(simulate, a_value_within_the_guard_band_gets_its_planned_looks) {
   const std::string close = R"({"limit": {"at_least": 100, "unit": "B/s"}, "repeat": {"n": 10, "looks": 3}})";
-  const Rehearsal fleet(plan_of({close}, {.nodes = 1}, {.faults = {{.node = "n00000", .factor = 0.9615}}, .spread = {{"bandwidth", 0}}}));
+  const Rehearsal fleet(
+      plan_of({close}, {.nodes = 1}, {.faults = {{.node = "n00000", .factor = 0.9615}}, .spread = {{"bandwidth", 0}}}));
   EXPECT_GT(fleet.summary.attempts, 1U);
 }
 
 TEST(simulation_kind, plan_and_journal_say_it_and_are_read_back) {
-  const Plan plan = plan_of({kAlone}, {.nodes = 3}, {.faults = {{.node = "n00001", .other = "n00002", .factor = 0.5}}, .dead = {"n00000"}, .spread = {{"bandwidth", 0.01}}});
+  const Plan plan = plan_of({kAlone}, {.nodes = 3},
+                            {.faults = {{.node = "n00001", .other = "n00002", .factor = 0.5}},
+                             .dead = {"n00000"},
+                             .spread = {{"bandwidth", 0.01}}});
   const std::string text = plan_text(plan);
   EXPECT_NE(text.find("\"kind_of_run\": \"simulated\""), std::string::npos);
   const auto again = read_plan(text, "plan.json");
@@ -164,7 +185,8 @@ TEST(simulation_kind, a_journal_of_an_unknown_kind_is_refused) {
   text.replace(text.find("simulated\"}"), 9, "rehearsed");
   const auto journal = read_journal(text, "journal.jsonl");
   ASSERT_FALSE(journal);
-  EXPECT_NE(journal.error().what.find("unknown kind_of_run \"rehearsed\""), std::string::npos) << journal.error().text();
+  EXPECT_NE(journal.error().what.find("unknown kind_of_run \"rehearsed\""), std::string::npos)
+      << journal.error().text();
 }
 
 TEST(simulation_kind, plan_and_journal_must_be_of_one_kind) {
@@ -188,7 +210,8 @@ TEST(simulation_kind, made_up_records_are_refused_in_a_measured_run) {
   journal.simulated = false;
   const Verdict verdict = judge(measured, "digest", journal, evidence);
   EXPECT_EQ(verdict.results.at(0).outcome, Outcome::error);
-  EXPECT_NE(verdict.results.at(0).reason.find("the record is made up by a simulation"), std::string::npos) << verdict.results.at(0).reason;
+  EXPECT_NE(verdict.results.at(0).reason.find("the record is made up by a simulation"), std::string::npos)
+      << verdict.results.at(0).reason;
 }
 
 TEST(simulation_kind, measured_records_are_refused_in_a_simulation) {
@@ -196,7 +219,9 @@ TEST(simulation_kind, measured_records_are_refused_in_a_simulation) {
   run.attempt(0, "exited", run.record("n1", std::vector<double>(10, 110.0)));
   run.plan.simulation = Simulation{};
   const Verdict verdict = judge(run.plan, "digest", run.journal, run.reader());
-  EXPECT_NE(verdict.results.at(0).reason.find("the record was measured, and the run is a simulation"), std::string::npos) << verdict.results.at(0).reason;
+  EXPECT_NE(verdict.results.at(0).reason.find("the record was measured, and the run is a simulation"),
+            std::string::npos)
+      << verdict.results.at(0).reason;
 }
 
 TEST(simulation_kind, a_journal_that_says_it_is_enough_for_no_acceptance) {
@@ -223,7 +248,8 @@ TEST(simulation_kind, evidence_of_another_digest_is_refused) {
 
 TEST(faults, a_document_is_read_strictly) {
   const auto faults = read_faults(R"({"schema": "assay.faults/1", "bad_nodes": [{"node": "n00001", "factor": 0.8}],
-    "bad_links": [{"a": "n00000", "b": "n00002", "factor": 0.5, "probability": 0.3}], "dead": ["n00003"], "spread": {"bandwidth": 0.02}})", "faults.json");
+    "bad_links": [{"a": "n00000", "b": "n00002", "factor": 0.5, "probability": 0.3}], "dead": ["n00003"], "spread": {"bandwidth": 0.02}})",
+                                  "faults.json");
   ASSERT_TRUE(faults) << faults.error().text();
   EXPECT_EQ(faults->faults.size(), 2U);
   EXPECT_EQ(faults->faults[1].other, "n00002");
@@ -231,13 +257,16 @@ TEST(faults, a_document_is_read_strictly) {
   const auto unknown = read_faults(R"({"schema": "assay.faults/1", "bad_node": []})", "faults.json");
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().text().find("bad_node"), std::string::npos) << unknown.error().text();
-  const auto factor = read_faults(R"({"schema": "assay.faults/1", "bad_nodes": [{"node": "n00001", "factor": 1.5}]})", "faults.json");
+  const auto factor =
+      read_faults(R"({"schema": "assay.faults/1", "bad_nodes": [{"node": "n00001", "factor": 1.5}]})", "faults.json");
   ASSERT_FALSE(factor);
-  EXPECT_NE(factor.error().text().find("the share of performance that is left"), std::string::npos) << factor.error().text();
+  EXPECT_NE(factor.error().text().find("the share of performance that is left"), std::string::npos)
+      << factor.error().text();
 }
 
 TEST(faults, a_node_that_the_fleet_has_not_is_named) {
-  const auto problem = check_faults({.faults = {{.node = "n7", .factor = 0.5}}}, simulated_site({.nodes = 3}), "faults.json");
+  const auto problem =
+      check_faults({.faults = {{.node = "n7", .factor = 0.5}}}, simulated_site({.nodes = 3}), "faults.json");
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->text(), "faults.json: there is no node 'n7'\nhint: the simulated nodes are n00000 to n00002");
 }

@@ -13,12 +13,15 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 std::string error_of(const std::string& nodes, const std::string& more = "") {
-  const auto site = read_site(R"({"schema": "assay.site/1", "name": "s", )" + more + R"("nodes": )" + nodes + "}", "s.json");
+  const auto site =
+      read_site(R"({"schema": "assay.site/1", "name": "s", )" + more + R"("nodes": )" + nodes + "}", "s.json");
   return site ? "accepted" : site.error().text();
 }
 
 /// The document, or the text of the error.
-std::string text_of(const std::expected<ordered_json, InputError>& made) { return made ? made->dump() : made.error().text(); }
+std::string text_of(const std::expected<ordered_json, InputError>& made) {
+  return made ? made->dump() : made.error().text();
+}
 
 TEST(Site, every_launcher_comes_back_from_its_own_document) {
   const char* const text = R"({"schema": "assay.site/1", "name": "s",
@@ -50,36 +53,55 @@ TEST(Site, a_field_of_another_launcher_is_refused) {
 }
 
 TEST(Site, words_that_srun_or_kubectl_could_misread_are_refused) {
-  EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "slurm"}])", R"("slurm": {"partition": "-x"}, )").find("slurm.partition"), std::string::npos);
-  EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "slurm"}])", R"("slurm": {"options": ["--uid=0"]}, )").find("'options'"), std::string::npos);
-  EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "slurm"}])", R"("slurm": {"agent": "assay-node"}, )").find("slurm.agent"), std::string::npos);
-  EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "slurm"}])", R"("slurm": {"wait_s": 0}, )").find("slurm.wait_s"), std::string::npos);
-  EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "kubernetes", "pod": "A b"}])").find("nodes[0].pod"), std::string::npos);
-  EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "kubernetes", "context": "-x"}])").find("nodes[0].context"), std::string::npos);
-  EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "ssh", "jump": {"address": "-oProxyCommand=x"}}])").find("nodes[0].jump.address"), std::string::npos);
+  EXPECT_NE(
+      error_of(R"([{"name": "n1", "launcher": "slurm"}])", R"("slurm": {"partition": "-x"}, )").find("slurm.partition"),
+      std::string::npos);
+  EXPECT_NE(
+      error_of(R"([{"name": "n1", "launcher": "slurm"}])", R"("slurm": {"options": ["--uid=0"]}, )").find("'options'"),
+      std::string::npos);
+  EXPECT_NE(
+      error_of(R"([{"name": "n1", "launcher": "slurm"}])", R"("slurm": {"agent": "assay-node"}, )").find("slurm.agent"),
+      std::string::npos);
+  EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "slurm"}])", R"("slurm": {"wait_s": 0}, )").find("slurm.wait_s"),
+            std::string::npos);
+  EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "kubernetes", "pod": "A b"}])").find("nodes[0].pod"),
+            std::string::npos);
+  EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "kubernetes", "context": "-x"}])").find("nodes[0].context"),
+            std::string::npos);
+  EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "ssh", "jump": {"address": "-oProxyCommand=x"}}])")
+                .find("nodes[0].jump.address"),
+            std::string::npos);
 }
 
 TEST(Site, one_pod_under_two_names_is_one_machine) {
-  EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "kubernetes", "pod": "p"}, {"name": "n2", "launcher": "kubernetes", "pod": "p"}])").find("stands twice, under two names"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of(
+          R"([{"name": "n1", "launcher": "kubernetes", "pod": "p"}, {"name": "n2", "launcher": "kubernetes", "pod": "p"}])")
+          .find("stands twice, under two names"),
+      std::string::npos);
 }
 
 TEST(HostList, ranges_keep_their_zeros) {
   EXPECT_EQ(expand_host_list("n[01-03,7],gpu1").value(), (std::vector<std::string>{"n01", "n02", "n03", "n7", "gpu1"}));
   EXPECT_EQ(expand_host_list("r[1-2]-ib").value(), (std::vector<std::string>{"r1-ib", "r2-ib"}));
   EXPECT_EQ(expand_host_list("n[098-101]").value(), (std::vector<std::string>{"n098", "n099", "n100", "n101"}));
-  for (const char* wrong : {"n[3-1]", "n[1-", "n[]", "n[a-b]", "n[1-3][1-2]", "", "a,,b", "n[1-999999999]", "-x", "a b"}) EXPECT_FALSE(expand_host_list(wrong)) << wrong;
+  for (const char* wrong :
+       {"n[3-1]", "n[1-", "n[]", "n[a-b]", "n[1-3][1-2]", "", "a,,b", "n[1-999999999]", "-x", "a b"})
+    EXPECT_FALSE(expand_host_list(wrong)) << wrong;
 }
 
 TEST(SiteFrom, a_host_file_of_mpi_becomes_ssh_nodes) {
-  EXPECT_EQ(text_of(site_from_hostfile("# the hall\nn[01-02] slots=8\n\nbench@n03:4 # spare\n", "hosts", {.name = "hall", .known_hosts = "/etc/kh"})),
-            R"({"schema":"assay.site/1","name":"hall","known_hosts":"/etc/kh","nodes":[{"name":"n01","launcher":"ssh"},{"name":"n02","launcher":"ssh"},)"
-            R"({"name":"n03","launcher":"ssh","user":"bench"}]})");
+  EXPECT_EQ(
+      text_of(site_from_hostfile("# the hall\nn[01-02] slots=8\n\nbench@n03:4 # spare\n", "hosts",
+                                 {.name = "hall", .known_hosts = "/etc/kh"})),
+      R"({"schema":"assay.site/1","name":"hall","known_hosts":"/etc/kh","nodes":[{"name":"n01","launcher":"ssh"},{"name":"n02","launcher":"ssh"},)"
+      R"({"name":"n03","launcher":"ssh","user":"bench"}]})");
 }
 
 TEST(SiteFrom, a_host_file_that_is_not_understood_is_refused_with_its_line) {
   EXPECT_EQ(text_of(site_from_hostfile("n01\nn02 ansible_host=10.0.0.2\n", "hosts", {})),
-            "hosts: line 2: 'ansible_host=10.0.0.2' is not understood\nhint: a line is HOST, USER@HOST or HOST:SLOTS, with slots=N after it or not");
+            "hosts: line 2: 'ansible_host=10.0.0.2' is not understood\nhint: a line is HOST, USER@HOST or HOST:SLOTS, "
+            "with slots=N after it or not");
   EXPECT_EQ(text_of(site_from_hostfile("n01\n\nn[01-02]\n", "hosts", {})),
             "hosts: line 3: 'n01' stands in line 1 already\nhint: name every machine once; slots do not matter here");
   EXPECT_EQ(text_of(site_from_hostfile("[nodes]\n", "hosts", {})).substr(0, 14), "hosts: line 1:");
@@ -96,8 +118,13 @@ TEST(SiteFrom, an_ssh_config_is_read_as_ssh_reads_it) {
   const auto site = site_from_ssh_config(config, "config", {});
   ASSERT_TRUE(site) << site.error().text();
   EXPECT_EQ(site->at("nodes").size(), 3U);
-  EXPECT_EQ(site->at("nodes")[0], ordered_json::parse(R"({"name": "login", "launcher": "ssh", "address": "login.lab", "user": "nobody", "port": 2200})"));
-  EXPECT_EQ(site->at("nodes")[1], ordered_json::parse(R"({"name": "n01", "launcher": "ssh", "address": "n01.hall", "user": "bench", "identity_file": "~/.ssh/hall",
+  EXPECT_EQ(site->at("nodes")[0],
+            ordered_json::parse(
+                R"({"name": "login", "launcher": "ssh", "address": "login.lab", "user": "nobody", "port": 2200})"));
+  EXPECT_EQ(
+      site->at("nodes")[1],
+      ordered_json::parse(
+          R"({"name": "n01", "launcher": "ssh", "address": "n01.hall", "user": "bench", "identity_file": "~/.ssh/hall",
     "jump": {"address": "login.lab", "user": "ops", "port": 2200}})"));
   EXPECT_EQ(site->at("nodes")[2].at("port"), 23);
   EXPECT_TRUE(read_site(site->dump(), "config"));
@@ -105,52 +132,66 @@ TEST(SiteFrom, an_ssh_config_is_read_as_ssh_reads_it) {
 
 TEST(SiteFrom, an_ssh_config_that_leads_elsewhere_is_refused_with_its_line) {
   for (const char* line : {"Include other", "Match all", "ProxyCommand nc %h %p", "HostKeyAlias x"}) {
-    EXPECT_EQ(text_of(site_from_ssh_config(std::string("Host n01\n  ") + line + "\n", "config", {})).substr(0, 15), "config: line 2:") << line;
+    EXPECT_EQ(text_of(site_from_ssh_config(std::string("Host n01\n  ") + line + "\n", "config", {})).substr(0, 15),
+              "config: line 2:")
+        << line;
   }
   EXPECT_EQ(text_of(site_from_ssh_config("Host n01\n  Port ssh\n", "config", {})), "config: line 2: 'ssh' is no port");
-  EXPECT_EQ(text_of(site_from_ssh_config("Host n01\n  ProxyJump a,b\n", "config", {})).substr(0, 45), "config: line 2: ProxyJump has more than one h");
-  EXPECT_EQ(text_of(site_from_ssh_config("Host *\n  User x\n", "config", {})).substr(0, 43), "config: has no Host without a wildcard\nhint");
+  EXPECT_EQ(text_of(site_from_ssh_config("Host n01\n  ProxyJump a,b\n", "config", {})).substr(0, 45),
+            "config: line 2: ProxyJump has more than one h");
+  EXPECT_EQ(text_of(site_from_ssh_config("Host *\n  User x\n", "config", {})).substr(0, 43),
+            "config: has no Host without a wildcard\nhint");
 }
 
 /// As slurmctld 22.05 prints them, shortened.
 constexpr const char* kScontrol =
-    "NodeName=node1 Arch=x86_64 CPUAlloc=0 Gres=gpu:h200:8(S:0-1) NodeAddr=10.77.1.2 NodeHostName=node1 OS=Linux 6.1.0 #1 SMP State=IDLE Partitions=main,gpu Reason=a = b\n"
+    "NodeName=node1 Arch=x86_64 CPUAlloc=0 Gres=gpu:h200:8(S:0-1) NodeAddr=10.77.1.2 NodeHostName=node1 OS=Linux 6.1.0 "
+    "#1 SMP State=IDLE Partitions=main,gpu Reason=a = b\n"
     "NodeName=node2 Arch=x86_64 Gres=gpu:h200:8(S:0-1) NodeAddr=node2 NodeHostName=node2 State=DOWN Partitions=main\n";
 
 TEST(SiteFrom, scontrol_tells_nodes_addresses_and_gpus) {
-  EXPECT_EQ(text_of(site_from_scontrol(kScontrol, "scontrol", {.name = "hall"})),
-            R"({"schema":"assay.site/1","name":"hall","nodes":[{"name":"node1","launcher":"slurm","address":"10.77.1.2"},{"name":"node2","launcher":"slurm"}],)"
-            R"("slurm":{"gres":"gpu:h200:8"}})");
-  EXPECT_EQ(text_of(site_from_scontrol(kScontrol, "scontrol", {.partition = "gpu"})),
-            R"({"schema":"assay.site/1","name":"site","nodes":[{"name":"node1","launcher":"slurm","address":"10.77.1.2"}],"slurm":{"partition":"gpu","gres":"gpu:h200:8"}})");
-  EXPECT_EQ(text_of(site_from_scontrol(kScontrol, "scontrol", {.partition = "cpu"})).substr(0, 42), "scontrol: has no node in partition 'cpu'\nh");
+  EXPECT_EQ(
+      text_of(site_from_scontrol(kScontrol, "scontrol", {.name = "hall"})),
+      R"({"schema":"assay.site/1","name":"hall","nodes":[{"name":"node1","launcher":"slurm","address":"10.77.1.2"},{"name":"node2","launcher":"slurm"}],)"
+      R"("slurm":{"gres":"gpu:h200:8"}})");
+  EXPECT_EQ(
+      text_of(site_from_scontrol(kScontrol, "scontrol", {.partition = "gpu"})),
+      R"({"schema":"assay.site/1","name":"site","nodes":[{"name":"node1","launcher":"slurm","address":"10.77.1.2"}],"slurm":{"partition":"gpu","gres":"gpu:h200:8"}})");
+  EXPECT_EQ(text_of(site_from_scontrol(kScontrol, "scontrol", {.partition = "cpu"})).substr(0, 42),
+            "scontrol: has no node in partition 'cpu'\nh");
   EXPECT_EQ(text_of(site_from_scontrol("slurm_load_node: error\n", "scontrol", {})).substr(0, 17), "scontrol: line 1:");
 }
 
 TEST(SiteFrom, pods_are_named_after_their_nodes) {
-  const std::string pod = R"({"metadata": {"name": "assay-x7", "namespace": "lab"}, "spec": {"nodeName": "n01", "containers": [{"name": "assay"}]},
+  const std::string pod =
+      R"({"metadata": {"name": "assay-x7", "namespace": "lab"}, "spec": {"nodeName": "n01", "containers": [{"name": "assay"}]},
     "status": {"phase": "Running", "podIP": "10.0.0.1"}})";
-  EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pod + "]}", "kubectl", {})),
-            R"({"schema":"assay.site/1","name":"site","nodes":[{"name":"n01","launcher":"kubernetes","pod":"assay-x7","namespace":"lab","address":"10.0.0.1","container":"assay"}]})");
+  EXPECT_EQ(
+      text_of(site_from_pods(R"({"items": [)" + pod + "]}", "kubectl", {})),
+      R"({"schema":"assay.site/1","name":"site","nodes":[{"name":"n01","launcher":"kubernetes","pod":"assay-x7","namespace":"lab","address":"10.0.0.1","container":"assay"}]})");
   EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pod + "," + pod + "]}", "kubectl", {})),
             "kubectl: items[1]: runs on 'n01' as items[0] does\nhint: one agent pod a node: a DaemonSet has that");
   std::string pending = pod;
   pending.replace(pending.find("Running"), 7, "Pending");
-  EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pending + "]}", "kubectl", {})), "kubectl: items[0]: pod 'assay-x7' is not running but 'Pending'\nhint: wait for it, or delete it");
+  EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pending + "]}", "kubectl", {})),
+            "kubectl: items[0]: pod 'assay-x7' is not running but 'Pending'\nhint: wait for it, or delete it");
   EXPECT_EQ(text_of(site_from_pods("{}", "kubectl", {})).substr(0, 26), "kubectl: is no list of pod");
 }
 
-NodeAnswer answer(const std::string& node, std::map<std::string, std::string> facts, std::optional<double> clock = 0.0) {
+NodeAnswer answer(const std::string& node, std::map<std::string, std::string> facts,
+                  std::optional<double> clock = 0.0) {
   return {.node = node, .facts = std::move(facts), .clock_offset_s = clock};
 }
 
 TEST(SiteCheck, the_node_that_is_unlike_the_others_is_named) {
-  const SiteCheck check = compare_nodes({answer("n1", {{"kernel", "6.1"}, {"gpus_total", "8"}}), answer("n2", {{"kernel", "6.1"}, {"gpus_total", "7"}}),
-                                         answer("n3", {{"kernel", "6.1"}, {"gpus_total", "8"}, {"driver_version", "580"}})});
+  const SiteCheck check = compare_nodes(
+      {answer("n1", {{"kernel", "6.1"}, {"gpus_total", "8"}}), answer("n2", {{"kernel", "6.1"}, {"gpus_total", "7"}}),
+       answer("n3", {{"kernel", "6.1"}, {"gpus_total", "8"}, {"driver_version", "580"}})});
   EXPECT_FALSE(check.alike());
   EXPECT_EQ(check.same, (std::map<std::string, std::string>{{"kernel", "6.1"}}));
   EXPECT_EQ(check_text(check),
-            "n3: driver_version is 580, elsewhere absent\nn2: gpus_total is 7, elsewhere 8\n3 of 3 nodes reached; 1 facts are the same, 2 differ\n");
+            "n3: driver_version is 580, elsewhere absent\nn2: gpus_total is 7, elsewhere 8\n3 of 3 nodes reached; 1 "
+            "facts are the same, 2 differ\n");
 }
 
 TEST(SiteCheck, without_a_majority_everybody_is_listed) {
@@ -159,8 +200,12 @@ TEST(SiteCheck, without_a_majority_everybody_is_listed) {
 }
 
 TEST(SiteCheck, memory_may_differ_by_what_firmware_takes) {
-  EXPECT_TRUE(compare_nodes({answer("n1", {{"memory", "1007.53 GiB"}}), answer("n2", {{"memory", "1007.41 GiB"}}), answer("n3", {{"memory", "1007.47 GiB"}})}).alike());
-  EXPECT_FALSE(compare_nodes({answer("n1", {{"memory", "1007.53 GiB"}}), answer("n2", {{"memory", "1007.41 GiB"}}), answer("n3", {{"memory", "943.41 GiB"}})}).alike());
+  EXPECT_TRUE(compare_nodes({answer("n1", {{"memory", "1007.53 GiB"}}), answer("n2", {{"memory", "1007.41 GiB"}}),
+                             answer("n3", {{"memory", "1007.47 GiB"}})})
+                  .alike());
+  EXPECT_FALSE(compare_nodes({answer("n1", {{"memory", "1007.53 GiB"}}), answer("n2", {{"memory", "1007.41 GiB"}}),
+                              answer("n3", {{"memory", "943.41 GiB"}})})
+                   .alike());
 }
 
 TEST(SiteCheck, a_clock_is_off_by_the_least_that_must_be_true) {
@@ -169,18 +214,21 @@ TEST(SiteCheck, a_clock_is_off_by_the_least_that_must_be_true) {
   EXPECT_EQ(clock_offset(100, 104, 101), 3);
   const SiteCheck check = compare_nodes({answer("n1", {}, 0.4), answer("n2", {}, -3.0)});
   EXPECT_EQ(check.clocks, (std::map<std::string, double>{{"n2", -3.0}}));
-  EXPECT_EQ(check_text(check), "n2: its clock is behind by at least 3.0 s\n2 of 2 nodes reached; 0 facts are the same, 1 differ\n");
+  EXPECT_EQ(check_text(check),
+            "n2: its clock is behind by at least 3.0 s\n2 of 2 nodes reached; 0 facts are the same, 1 differ\n");
 }
 
 TEST(SiteCheck, a_node_that_is_not_reached_is_named_and_not_compared) {
   NodeAnswer gone{.node = "n2", .kind = "unreachable", .reason = "no route"};
   const SiteCheck check = compare_nodes({answer("n1", {{"kernel", "6.1"}}), gone});
   EXPECT_TRUE(check.alike());
-  EXPECT_EQ(check_text(check), "n2: not reached (unreachable): no route\n1 of 2 nodes reached; 1 facts are the same, 0 differ\n");
+  EXPECT_EQ(check_text(check),
+            "n2: not reached (unreachable): no route\n1 of 2 nodes reached; 1 facts are the same, 0 differ\n");
 }
 
 TEST(SiteCheck, parts_are_counted_and_what_is_a_machines_own_is_left_out) {
-  const json host = {{"name", "n01"}, {"boot_id", "b"}, {"kernel", "6.1"}, {"memory", 1024LL * 1024 * 1024 * 4}, {"cpus", 2}};
+  const json host = {
+      {"name", "n01"}, {"boot_id", "b"}, {"kernel", "6.1"}, {"memory", 1024LL * 1024 * 1024 * 4}, {"cpus", 2}};
   Record inventory;
   inventory.conditions = {{.name = "driver_version", .subject = {}, .value = std::string("580.1")},
                           {.name = "model", .subject = {"gpu", "GPU-1"}, .value = std::string("H200")},
@@ -189,8 +237,13 @@ TEST(SiteCheck, parts_are_counted_and_what_is_a_machines_own_is_left_out) {
                           {.name = "serial", .subject = {"gpu", "GPU-1"}, .value = std::string("165")}};
   inventory.measurements = {{.metric = "gpus_total", .unit = "1", .subject = {}, .samples = {3}},
                             {.metric = "link_rate", .unit = "B/s", .subject = {"nic", "mlx5_0"}, .samples = {5e10}}};
-  EXPECT_EQ(facts_of(host, &inventory), (std::map<std::string, std::string>{{"cpus", "2"}, {"driver_version", "580.1"}, {"gpu model", "1 x H100, 2 x H200"}, {"gpus_total", "3"},
-                                                                             {"kernel", "6.1"}, {"memory", "4.00 GiB"}, {"nic link_rate", "400 Gb/s"}}));
+  EXPECT_EQ(facts_of(host, &inventory), (std::map<std::string, std::string>{{"cpus", "2"},
+                                                                            {"driver_version", "580.1"},
+                                                                            {"gpu model", "1 x H100, 2 x H200"},
+                                                                            {"gpus_total", "3"},
+                                                                            {"kernel", "6.1"},
+                                                                            {"memory", "4.00 GiB"},
+                                                                            {"nic link_rate", "400 Gb/s"}}));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Topology: what lldpctl and ibnetdiscover print becomes leaves, switch ports and spines of a site, and what contradicts the site is named.
+// Topology: what lldpctl and ibnetdiscover print becomes leaves, switch ports and spines of a site, and what
+// contradicts the site is named.
 #include "orchestrator/site/topology.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,9 @@ std::string golden(const std::string& name) { return read_file(std::string(ASSAY
 
 /// Nodes n1 and n2 with `planes` each.
 Site site_of(const std::string& one, const std::string& two) {
-  auto site = read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": [{"name": "n1", "launcher": "ssh")" + one + R"(}, {"name": "n2", "launcher": "ssh")" + two + "}]}", "s.json");
+  auto site = read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": [{"name": "n1", "launcher": "ssh")" + one +
+                            R"(}, {"name": "n2", "launcher": "ssh")" + two + "}]}",
+                        "s.json");
   if (!site) throw std::runtime_error(site.error().text());
   return *site;
 }
@@ -28,7 +31,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-constexpr const char* kTwoDevices = R"(, "planes": {"parameter": [{"device": "mlx5_0", "rail": "0"}, {"device": "mlx5_1", "rail": "1"}]})";
+constexpr const char* kTwoDevices =
+    R"(, "planes": {"parameter": [{"device": "mlx5_0", "rail": "0"}, {"device": "mlx5_1", "rail": "1"}]})";
 
 }  // namespace
 
@@ -44,8 +48,10 @@ TEST(lldp, both_json_forms_of_lldpctl_tell_switch_and_port) {
 }
 
 TEST(lldp, a_port_id_that_is_a_name_comes_before_its_description_and_a_nameless_chassis_has_none) {
-  const auto neighbours = read_lldp(R"({"lldp": {"interface": [{"eth1": {"chassis": {"id": {"type": "mac", "value": "0"}}, "port": {"id": {"type": "ifname", "value": "Ethernet1/3"}, "descr": "to n1"}}},
-                                                              {"eth2": {"chassis": {"leaf2": {}}, "port": {"descr": "swp9"}}}]}})", "x");
+  const auto neighbours = read_lldp(
+      R"({"lldp": {"interface": [{"eth1": {"chassis": {"id": {"type": "mac", "value": "0"}}, "port": {"id": {"type": "ifname", "value": "Ethernet1/3"}, "descr": "to n1"}}},
+                                                              {"eth2": {"chassis": {"leaf2": {}}, "port": {"descr": "swp9"}}}]}})",
+      "x");
   ASSERT_TRUE(neighbours) << neighbours.error().text();
   EXPECT_EQ(neighbours->at(0).system, "");
   EXPECT_EQ(neighbours->at(0).system_port, "Ethernet1/3");
@@ -54,9 +60,15 @@ TEST(lldp, a_port_id_that_is_a_name_comes_before_its_description_and_a_nameless_
 }
 
 TEST(lldp, what_is_no_answer_of_lldpctl_is_refused_with_its_place) {
-  EXPECT_EQ(read_lldp("{}", "n1.json").error().text(), "n1.json: has no member 'lldp'\nhint: give what `lldpctl -f json` printed, unchanged");
-  EXPECT_NE(read_lldp(R"({"lldp": {"interface": [{"eth1": {"chassis": {}}}]}})", "n1.json").error().text().find("n1.json: lldp.interface[0]: 'eth1' has no name, chassis or port"), std::string::npos);
-  EXPECT_NE(read_lldp(R"({"lldp": {"interface": {"a": {}, "a": {}}}})", "n1.json").error().text().find("stands twice"), std::string::npos);
+  EXPECT_EQ(read_lldp("{}", "n1.json").error().text(),
+            "n1.json: has no member 'lldp'\nhint: give what `lldpctl -f json` printed, unchanged");
+  EXPECT_NE(read_lldp(R"({"lldp": {"interface": [{"eth1": {"chassis": {}}}]}})", "n1.json")
+                .error()
+                .text()
+                .find("n1.json: lldp.interface[0]: 'eth1' has no name, chassis or port"),
+            std::string::npos);
+  EXPECT_NE(read_lldp(R"({"lldp": {"interface": {"a": {}, "a": {}}}})", "n1.json").error().text().find("stands twice"),
+            std::string::npos);
 }
 
 TEST(topology, lldp_fills_in_leaf_and_switch_port) {
@@ -71,25 +83,37 @@ TEST(topology, lldp_fills_in_leaf_and_switch_port) {
 
 TEST(topology, a_node_on_the_wrong_leaf_or_switch_port_is_named_and_nothing_is_overwritten) {
   const auto findings = [](const char* port) {
-    const Site site = site_of(std::string(R"(, "planes": {"parameter": [{"interface": "eth1", "rail": "3", )") + port + "}]}", "");
-    return with_cables(site, *topology_from_lldp({{"n1", golden("lldpctl.json")}, {"n2", R"({"lldp": {}})"}}, "lldp", site), "");
+    const Site site =
+        site_of(std::string(R"(, "planes": {"parameter": [{"interface": "eth1", "rail": "3", )") + port + "}]}", "");
+    return with_cables(
+        site, *topology_from_lldp({{"n1", golden("lldpctl.json")}, {"n2", R"({"lldp": {}})"}}, "lldp", site), "");
   };
   const Cabled leaf = findings(R"("leaf": "leaf-2")");
-  EXPECT_EQ(leaf.findings, (std::vector<std::string>{"n1: eth1 of rail 3 hangs on leaf-1 port swp7, the site says leaf-2 (lldp/n1.json)"}));
+  EXPECT_EQ(
+      leaf.findings,
+      (std::vector<std::string>{"n1: eth1 of rail 3 hangs on leaf-1 port swp7, the site says leaf-2 (lldp/n1.json)"}));
   EXPECT_EQ(leaf.site.nodes[0].planes.at("parameter")[0].leaf, "leaf-2");
-  EXPECT_EQ(findings(R"("switch_port": "swp8")").findings.at(0), "n1: eth1 of rail 3 hangs on port swp7 of leaf-1, the site says port swp8 (lldp/n1.json)");
+  EXPECT_EQ(findings(R"("switch_port": "swp8")").findings.at(0),
+            "n1: eth1 of rail 3 hangs on port swp7 of leaf-1, the site says port swp8 (lldp/n1.json)");
 }
 
 TEST(topology, a_port_that_the_site_puts_on_a_leaf_and_nobody_hears_is_named) {
   const Site site = site_of("", R"(, "planes": {"parameter": [{"interface": "eth1", "leaf": "leaf-1"}]})");
-  const Cabled cabled = with_cables(site, *topology_from_lldp({{"n1", R"({"lldp": {}})"}, {"n2", R"({"lldp": {}})"}}, "lldp", site), "");
-  EXPECT_EQ(cabled.findings, (std::vector<std::string>{"n2: eth1 of the plane parameter is on leaf-1 in the site, and the fabric does not show it"}));
+  const Cabled cabled =
+      with_cables(site, *topology_from_lldp({{"n1", R"({"lldp": {}})"}, {"n2", R"({"lldp": {}})"}}, "lldp", site), "");
+  EXPECT_EQ(cabled.findings,
+            (std::vector<std::string>{
+                "n2: eth1 of the plane parameter is on leaf-1 in the site, and the fabric does not show it"}));
 }
 
 TEST(topology, files_and_nodes_must_be_the_same) {
   const Site site = site_of("", "");
-  EXPECT_NE(topology_from_lldp({{"n1", R"({"lldp": {}})"}}, "lldp", site).error().text().find("lldp/n2.json: is missing"), std::string::npos);
-  EXPECT_NE(topology_from_lldp({{"n3", "{}"}}, "lldp", site).error().text().find("lldp/n3.json: is of no node of the site"), std::string::npos);
+  EXPECT_NE(
+      topology_from_lldp({{"n1", R"({"lldp": {}})"}}, "lldp", site).error().text().find("lldp/n2.json: is missing"),
+      std::string::npos);
+  EXPECT_NE(
+      topology_from_lldp({{"n3", "{}"}}, "lldp", site).error().text().find("lldp/n3.json: is of no node of the site"),
+      std::string::npos);
 }
 
 TEST(topology, ibnetdiscover_tells_leaves_switch_ports_spines_and_strangers) {
@@ -104,7 +128,8 @@ TEST(topology, ibnetdiscover_tells_leaves_switch_ports_spines_and_strangers) {
   EXPECT_EQ(cabled.site.nodes[1].planes.at("parameter").size(), 2U);
   EXPECT_EQ(cabled.site.nodes[1].planes.at("parameter")[0].device, "mlx5_0");
   EXPECT_EQ(cabled.site.nodes[1].planes.at("parameter")[0].rail, "0");
-  EXPECT_EQ(cabled.site.spines, (std::map<std::string, std::vector<std::string>>{{"leaf1", {"spine1", "spine2"}}, {"leaf2", {"spine1", "spine2"}}}));
+  EXPECT_EQ(cabled.site.spines, (std::map<std::string, std::vector<std::string>>{{"leaf1", {"spine1", "spine2"}},
+                                                                                 {"leaf2", {"spine1", "spine2"}}}));
   const auto again = read_site(to_json(cabled.site).dump(), "again");
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(to_json(*again), to_json(cabled.site));
@@ -112,18 +137,23 @@ TEST(topology, ibnetdiscover_tells_leaves_switch_ports_spines_and_strangers) {
 
 TEST(topology, a_host_adapter_on_the_wrong_rail_is_named_with_its_line) {
   const Site site = site_of(R"(, "planes": {"parameter": [{"device": "mlx5_0", "rail": "0", "leaf": "leaf2"}]})", "");
-  const Cabled cabled = with_cables(site, *topology_from_ibnetdiscover(golden("ibnetdiscover.txt"), "ib.txt", site), "");
+  const Cabled cabled =
+      with_cables(site, *topology_from_ibnetdiscover(golden("ibnetdiscover.txt"), "ib.txt", site), "");
   ASSERT_EQ(cabled.findings.size(), 1U);
-  EXPECT_TRUE(cabled.findings[0].starts_with("n1: mlx5_0 of rail 0 hangs on leaf1 port 1, the site says leaf2 (ib.txt: line ")) << cabled.findings[0];
+  EXPECT_TRUE(
+      cabled.findings[0].starts_with("n1: mlx5_0 of rail 0 hangs on leaf1 port 1, the site says leaf2 (ib.txt: line "))
+      << cabled.findings[0];
 }
 
 TEST(topology, a_line_that_is_not_understood_and_a_file_that_is_cut_off_are_refused_with_the_line) {
   const std::string whole = golden("ibnetdiscover.txt");
   EXPECT_EQ(error_of(whole), "accepted");
-  EXPECT_NE(error_of(replaced(whole, "[1]\t\"H-", "[x]\t\"H-")).find("ib.txt: line 11: '[x]"), std::string::npos) << error_of(replaced(whole, "[1]\t\"H-", "[x]\t\"H-"));
+  EXPECT_NE(error_of(replaced(whole, "[1]\t\"H-", "[x]\t\"H-")).find("ib.txt: line 11: '[x]"), std::string::npos)
+      << error_of(replaced(whole, "[1]\t\"H-", "[x]\t\"H-"));
   EXPECT_NE(error_of(whole.substr(0, whole.find("caguid"))).find("which is not in the file"), std::string::npos);
   EXPECT_NE(error_of("").find("ib.txt: has no link"), std::string::npos);
-  EXPECT_NE(error_of(replaced(whole, "# \"n2 mlx5_0\"\n", "# \"n2 HCA-1\"\n")).find("'n2 HCA-1' tells no RDMA device"), std::string::npos);
+  EXPECT_NE(error_of(replaced(whole, "# \"n2 mlx5_0\"\n", "# \"n2 HCA-1\"\n")).find("'n2 HCA-1' tells no RDMA device"),
+            std::string::npos);
 }
 
 TEST(topology, two_switches_of_one_description_keep_their_guids) {
@@ -138,15 +168,27 @@ TEST(topology, two_switches_of_one_description_keep_their_guids) {
 
 TEST(site_planes, ports_of_one_rail_addresses_that_stand_twice_and_unknown_planes_are_refused) {
   const auto error = [](const std::string& planes) {
-    const auto site = read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": [{"name": "n1", "launcher": "ssh", "planes": )" + planes + "}]}", "s.json");
+    const auto site =
+        read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": [{"name": "n1", "launcher": "ssh", "planes": )" +
+                      planes + "}]}",
+                  "s.json");
     return site ? "accepted" : site.error().text();
   };
   EXPECT_EQ(error(R"({"parameter": [{"interface": "eth1"}]})"), "accepted");
-  EXPECT_NE(error(R"({"parameter": [{"interface": "eth1"}, {"interface": "eth2"}]})").find("nodes[0].planes.parameter[1].rail: is missing on two ports"), std::string::npos);
-  EXPECT_NE(error(R"({"parameter": [{"rail": "0"}]})").find("nodes[0].planes.parameter[0]: has neither interface nor device"), std::string::npos);
-  EXPECT_NE(error(R"({"parameter": [{"interface": "eth1", "rail": "0"}, {"interface": "eth1", "rail": "1"}]})").find("'eth1' stands twice"), std::string::npos);
-  EXPECT_NE(error(R"({"data": [{"interface": "eth1", "address": "10.0.0.1"}], "parameter": [{"interface": "eth2", "address": "10.0.0.1"}]})").find("'10.0.0.1' is that of node n1, plane data"),
+  EXPECT_NE(error(R"({"parameter": [{"interface": "eth1"}, {"interface": "eth2"}]})")
+                .find("nodes[0].planes.parameter[1].rail: is missing on two ports"),
             std::string::npos);
+  EXPECT_NE(
+      error(R"({"parameter": [{"rail": "0"}]})").find("nodes[0].planes.parameter[0]: has neither interface nor device"),
+      std::string::npos);
+  EXPECT_NE(error(R"({"parameter": [{"interface": "eth1", "rail": "0"}, {"interface": "eth1", "rail": "1"}]})")
+                .find("'eth1' stands twice"),
+            std::string::npos);
+  EXPECT_NE(
+      error(
+          R"({"data": [{"interface": "eth1", "address": "10.0.0.1"}], "parameter": [{"interface": "eth2", "address": "10.0.0.1"}]})")
+          .find("'10.0.0.1' is that of node n1, plane data"),
+      std::string::npos);
   EXPECT_NE(error(R"({"paramter": [{"interface": "eth1"}]})").find("did you mean 'parameter'?"), std::string::npos);
 }
 

@@ -14,22 +14,28 @@
 namespace assay {
 namespace {
 
-/// A node as HGX has them: a GPU and a port behind each of two switches, one switch on each NUMA node; a slow port for management
-/// beside the first GPU; a third GPU on a root port of its own below the first host bridge.
+/// A node as HGX has them: a GPU and a port behind each of two switches, one switch on each NUMA node; a slow port for
+/// management beside the first GPU; a third GPU on a root port of its own below the first host bridge.
 class affinity : public testing::Test {
  protected:
   affinity() {
     add_function(tree_, "pci0000:17/0000:17:01.0/0000:18:00.0/0000:19:00.0/0000:1b:00.0", 0);
     add_function(tree_, "pci0000:17/0000:17:05.0/0000:2b:00.0", 0);
     add_function(tree_, "pci0000:97/0000:97:01.0/0000:98:00.0/0000:99:00.0/0000:9b:00.0", 1);
-    add_port(tree_, {.device = "mlx5_0", .route = "pci0000:97/0000:97:01.0/0000:98:00.0/0000:99:01.0/0000:9c:00.0", .numa_node = 1});
-    add_port(tree_, {.device = "mlx5_1", .route = "pci0000:17/0000:17:01.0/0000:18:00.0/0000:19:01.0/0000:1c:00.0", .numa_node = 0});
+    add_port(tree_, {.device = "mlx5_0",
+                     .route = "pci0000:97/0000:97:01.0/0000:98:00.0/0000:99:01.0/0000:9c:00.0",
+                     .numa_node = 1});
+    add_port(tree_, {.device = "mlx5_1",
+                     .route = "pci0000:17/0000:17:01.0/0000:18:00.0/0000:19:01.0/0000:1c:00.0",
+                     .numa_node = 0});
     add_port(tree_, {.device = "bnxt_0",
                      .rate = "25 Gb/sec (1X EDR)",
                      .route = "pci0000:17/0000:17:01.0/0000:18:00.0/0000:19:02.0/0000:1d:00.0",
                      .numa_node = 0});
   }
-  [[nodiscard]] PciWay way(const std::string& a, const std::string& b) const { return pci_way(MachineTree(tree_.path()), a, b); }
+  [[nodiscard]] PciWay way(const std::string& a, const std::string& b) const {
+    return pci_way(MachineTree(tree_.path()), a, b);
+  }
   [[nodiscard]] PortAndGpu choose(const std::string& device, const std::string& gpu, int rank = 0) const {
     const MachineTree tree(tree_.path());
     return choose_port_and_gpu(tree, read_ports(tree), device, gpus_, gpu, rank);
@@ -87,15 +93,21 @@ TEST_F(affinity, a_numa_node_has_its_own_ports) {
   EXPECT_EQ(choose("numa:0", "affine").port.device, "mlx5_1");
   EXPECT_EQ(choose("numa:1", "affine").port.device, "mlx5_0");
   const auto ports = read_ports(MachineTree(tree_.path()));
-  EXPECT_NE(failure([&] { (void)candidate_ports(ports, "numa:2"); }).find("no port of NUMA node 2 is active; there is bnxt_0/1 ACTIVE on NUMA node 0"),
+  EXPECT_NE(failure([&] {
+              (void)candidate_ports(ports, "numa:2");
+            }).find("no port of NUMA node 2 is active; there is bnxt_0/1 ACTIVE on NUMA node 0"),
             std::string::npos);
-  EXPECT_EQ(failure([&] { (void)candidate_ports(ports, "numa:x"); }), "device: 'numa:x' is not numa: and the number of a NUMA node");
+  EXPECT_EQ(failure([&] { (void)candidate_ports(ports, "numa:x"); }),
+            "device: 'numa:x' is not numa: and the number of a NUMA node");
 }
 
 TEST_F(affinity, each_rank_may_have_a_gpu_of_its_own) {
   EXPECT_EQ(choose("auto", "GPU-1b,GPU-9b", 0).gpu->uuid, "GPU-1b");
   EXPECT_EQ(choose("auto", "GPU-1b,GPU-9b", 1).gpu->uuid, "GPU-9b");
-  EXPECT_NE(failure([&] { (void)choose("auto", "GPU-1b,GPU-2b,GPU-9b"); }).find("neither one GPU nor one for each of two ranks"), std::string::npos);
+  EXPECT_NE(failure([&] {
+              (void)choose("auto", "GPU-1b,GPU-2b,GPU-9b");
+            }).find("neither one GPU nor one for each of two ranks"),
+            std::string::npos);
 }
 
 TEST_F(affinity, a_gpu_that_is_not_here_is_named_with_those_that_are) {

@@ -58,7 +58,8 @@ TEST(port_facts, what_a_port_does_not_tell_is_absent) {
 
 TEST(port_facts, empty_entries_of_the_gid_table_are_left_out) {
   const FakeTree tree;
-  add_port(tree, {.gids = {{"0000:0000:0000:0000:0000:0000:0000:0000", ""}, {"fe80:0000:0000:0000:0000:0000:0000:0002", "RoCE v2"}}});
+  add_port(tree, {.gids = {{"0000:0000:0000:0000:0000:0000:0000:0000", ""},
+                           {"fe80:0000:0000:0000:0000:0000:0000:0002", "RoCE v2"}}});
   const auto ports = read_ports(MachineTree(tree.path()));
   ASSERT_EQ(ports.front().gids.size(), 1U);
   EXPECT_EQ(ports.front().gids.front().index, 1);
@@ -93,8 +94,10 @@ TEST(port_choice, a_port_that_is_not_there_or_down_is_named_with_what_there_is) 
   const FakeTree tree;
   add_port(tree, {.device = "mlx5_2", .state = "1: DOWN"});
   const auto ports = read_ports(MachineTree(tree.path()));
-  EXPECT_EQ(failure([&] { (void)candidate_ports(ports, "mlx5_7"); }), "device: 'mlx5_7' is not here; there is mlx5_2/1 DOWN");
-  EXPECT_EQ(failure([&] { (void)candidate_ports(ports, "mlx5_2"); }), "device: mlx5_2/1 is not active; there is mlx5_2/1 DOWN");
+  EXPECT_EQ(failure([&] { (void)candidate_ports(ports, "mlx5_7"); }),
+            "device: 'mlx5_7' is not here; there is mlx5_2/1 DOWN");
+  EXPECT_EQ(failure([&] { (void)candidate_ports(ports, "mlx5_2"); }),
+            "device: mlx5_2/1 is not active; there is mlx5_2/1 DOWN");
   EXPECT_THROW((void)candidate_ports(ports, "auto"), Skip);
   EXPECT_THROW((void)candidate_ports({}, "auto"), Skip);
 }
@@ -109,7 +112,8 @@ TEST(port_choice, auto_prefers_roce_v2_over_ipv4) {
 
 TEST(port_choice, a_link_local_address_is_the_last_of_roce_v2) {
   const FakeTree tree;
-  add_port(tree, {.gids = {{"fe80:0000:0000:0000:0000:0000:0000:0002", "RoCE v2"}, {"fd00:0000:0000:0000:0000:0000:0000:0002", "RoCE v2"}}});
+  add_port(tree, {.gids = {{"fe80:0000:0000:0000:0000:0000:0000:0002", "RoCE v2"},
+                           {"fd00:0000:0000:0000:0000:0000:0000:0002", "RoCE v2"}}});
   EXPECT_EQ(choose_gid(read_ports(MachineTree(tree.path())).front(), "auto").index, 1);
 }
 
@@ -117,7 +121,8 @@ TEST(port_choice, a_gid_index_without_an_entry_shows_the_table) {
   const FakeTree tree;
   add_port(tree, {.gids = {{"0000:0000:0000:0000:0000:ffff:0a09:0001", "RoCE v2"}}});
   const auto port = read_ports(MachineTree(tree.path())).front();
-  EXPECT_EQ(failure([&] { (void)choose_gid(port, "5"); }), "gid_index: 5 of mlx5_0/1 holds no GID; its table: 0 RoCE v2 10.9.0.1");
+  EXPECT_EQ(failure([&] { (void)choose_gid(port, "5"); }),
+            "gid_index: 5 of mlx5_0/1 holds no GID; its table: 0 RoCE v2 10.9.0.1");
   EXPECT_THROW((void)choose_gid(port, "five"), BadParameter);
 }
 
@@ -136,15 +141,18 @@ TEST(counters, a_counter_that_is_absent_is_missing_and_not_zero) {
   tree.file(port + "hw_counters/out_of_sequence", "7\n");
   tree.file(port + "hw_counters/lifespan", "12\n");
   const MachineTree machine(tree.path());
-  EXPECT_EQ(read_counters(machine, read_ports(machine).front()), (Counters{{"out_of_sequence", 7}, {"symbol_error", 3}}));
+  EXPECT_EQ(read_counters(machine, read_ports(machine).front()),
+            (Counters{{"out_of_sequence", 7}, {"symbol_error", 3}}));
 }
 
 TEST(counters, of_a_network_interface_only_what_tells_of_the_link_is_kept) {
   const FakeTree tree;
   add_port(tree, {});
-  for (const std::string name : {"rx_crc_errors", "tx_dropped", "rx_bytes", "rx_queue_0_drops"}) tree.file("sys/class/net/eth0/statistics/" + name, "1\n");
+  for (const std::string name : {"rx_crc_errors", "tx_dropped", "rx_bytes", "rx_queue_0_drops"})
+    tree.file("sys/class/net/eth0/statistics/" + name, "1\n");
   const MachineTree machine(tree.path());
-  EXPECT_EQ(read_counters(machine, read_ports(machine).front()), (Counters{{"net.rx_crc_errors", 1}, {"net.tx_dropped", 1}}));
+  EXPECT_EQ(read_counters(machine, read_ports(machine).front()),
+            (Counters{{"net.rx_crc_errors", 1}, {"net.tx_dropped", 1}}));
 }
 
 TEST(counters, a_change_is_told_only_of_what_was_there_before_and_after) {
@@ -155,7 +163,11 @@ TEST(counters, a_change_is_told_only_of_what_was_there_before_and_after) {
 }
 
 TEST(counters, groups_sum_their_members_and_are_absent_without_any) {
-  const Counters change{{"out_of_sequence", 2}, {"local_ack_timeout_err", 3}, {"net.rx_prio3_pause", 11}, {"symbol_error", 0}, {"rcvd_pkts", 1000}};
+  const Counters change{{"out_of_sequence", 2},
+                        {"local_ack_timeout_err", 3},
+                        {"net.rx_prio3_pause", 11},
+                        {"symbol_error", 0},
+                        {"rcvd_pkts", 1000}};
   EXPECT_EQ(sum_of(group("retransmits"), change), 5);
   EXPECT_EQ(sum_of(group("pauses"), change), 11);
   EXPECT_EQ(sum_of(group("link_errors"), change), 0);

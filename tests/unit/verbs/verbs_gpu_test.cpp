@@ -1,5 +1,5 @@
-// The verbs probes with their payload in a GPU's memory: both ranks of a loopback over a fake libibverbs and a fake CUDA driver whose
-// memory no processor may touch.
+// The verbs probes with their payload in a GPU's memory: both ranks of a loopback over a fake libibverbs and a fake
+// CUDA driver whose memory no processor may touch.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -27,13 +27,16 @@ class verbs_gpu : public testing::Test {
     unsetenv("ASSAY_FAKE_CUDA");
   }
   [[nodiscard]] Record bandwidth(std::vector<std::string> more = {}, const std::string& memory = "gpu") const {
-    more.insert(more.begin(), {"--root", tree_.path(), "--path", "loopback", "--memory", memory, "--sizes", "2,64KiB", "--buffer", "1MiB"});
-    more.insert(more.end(), {"--min-samples", "6", "--window", "2ms", "--warmup-limit", "10ms", "--time-limit", "50ms"});
+    more.insert(more.begin(), {"--root", tree_.path(), "--path", "loopback", "--memory", memory, "--sizes", "2,64KiB",
+                               "--buffer", "1MiB"});
+    more.insert(more.end(),
+                {"--min-samples", "6", "--window", "2ms", "--warmup-limit", "10ms", "--time-limit", "50ms"});
     return record_of(VERBS_BANDWIDTH, more);
   }
   [[nodiscard]] Record latency(const std::string& operation = "send") const {
-    return record_of(VERBS_LATENCY, {"--root", tree_.path(), "--path", "loopback", "--memory", "gpu", "--operation", operation, "--sizes", "2,4KiB", "--messages", "20",
-                                     "--batches", "10", "--warmup", "5"});
+    return record_of(VERBS_LATENCY,
+                     {"--root", tree_.path(), "--path", "loopback", "--memory", "gpu", "--operation", operation,
+                      "--sizes", "2,4KiB", "--messages", "20", "--batches", "10", "--warmup", "5"});
   }
 
   FakeTree tree_;
@@ -74,7 +77,8 @@ TEST_F(verbs_gpu, nothing_is_inlined_from_a_gpu_even_where_the_device_would) {
   setenv("ASSAY_FAKE_VERBS", "inlines", 1);
   const Record record = latency();
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
-  EXPECT_EQ(value_of(record, "inlined", {"node", std::get<std::string>(record.start.host.at("name"))}), Value{std::int64_t{0}});
+  EXPECT_EQ(value_of(record, "inlined", {"node", std::get<std::string>(record.start.host.at("name"))}),
+            Value{std::int64_t{0}});
 }
 
 TEST_F(verbs_gpu, latency_by_write_is_refused_with_a_hint) {
@@ -109,7 +113,8 @@ TEST_F(verbs_gpu, a_gpu_is_taken_by_uuid_or_address_however_far_it_is) {
 TEST_F(verbs_gpu, a_gpu_that_is_not_here_is_a_skip_that_names_it_and_the_others) {
   const Record record = bandwidth({"--gpu", "GPU-77"});
   EXPECT_EQ(record.end.status, Status::skip);
-  EXPECT_NE(record.end.reason.find("no GPU 'GPU-77'; it has " + kFar + " at 0000:1b:00.0"), std::string::npos) << record.end.reason;
+  EXPECT_NE(record.end.reason.find("no GPU 'GPU-77'; it has " + kFar + " at 0000:1b:00.0"), std::string::npos)
+      << record.end.reason;
 }
 
 TEST_F(verbs_gpu, where_dma_buf_is_refused_peermem_stands_in_and_the_record_says_so) {
@@ -125,7 +130,8 @@ TEST_F(verbs_gpu, where_dma_buf_is_refused_peermem_stands_in_and_the_record_says
 
 TEST_F(verbs_gpu, a_driver_that_lends_no_dma_buf_is_told_from_a_kernel_that_takes_none) {
   setenv("ASSAY_FAKE_CUDA", "no_range", 1);
-  EXPECT_EQ(text_of(bandwidth(), "dma_buf_refused"), "cuMemGetHandleForAddressRange: an error without a name (CUDA error 1)");
+  EXPECT_EQ(text_of(bandwidth(), "dma_buf_refused"),
+            "cuMemGetHandleForAddressRange: an error without a name (CUDA error 1)");
   setenv("ASSAY_FAKE_CUDA", "no_dma_buf", 1);
   EXPECT_EQ(text_of(bandwidth(), "dma_buf_refused"), "the driver does not share memory of " + kNear + " as a dma-buf");
 }
@@ -139,7 +145,8 @@ TEST_F(verbs_gpu, libraries_without_the_functions_for_dma_buf_leave_peermem_and_
   setenv("ASSAY_LIBRARY_PATH", ASSAY_FAKE_VERBS_FOLDER ":" ASSAY_FAKE_CUDA_FOLDER "/no_dmabuf", 1);
   const Record driver = bandwidth();
   ASSERT_EQ(driver.end.status, Status::complete) << driver.end.reason;
-  EXPECT_NE(text_of(driver, "dma_buf_refused").find("has no cuMemGetHandleForAddressRange (CUDA 11.7)"), std::string::npos);
+  EXPECT_NE(text_of(driver, "dma_buf_refused").find("has no cuMemGetHandleForAddressRange (CUDA 11.7)"),
+            std::string::npos);
 }
 
 TEST_F(verbs_gpu, where_both_are_refused_nothing_is_measured_and_both_reasons_are_told) {
@@ -147,7 +154,10 @@ TEST_F(verbs_gpu, where_both_are_refused_nothing_is_measured_and_both_reasons_ar
   const Record record = bandwidth();
   EXPECT_EQ(record.end.status, Status::error);
   EXPECT_TRUE(record.measurements.empty());
-  EXPECT_NE(record.end.reason.find("as dma-buf: ibv_reg_dmabuf_mr: Operation not supported; through nvidia-peermem: ibv_reg_mr"), std::string::npos) << record.end.reason;
+  EXPECT_NE(record.end.reason.find(
+                "as dma-buf: ibv_reg_dmabuf_mr: Operation not supported; through nvidia-peermem: ibv_reg_mr"),
+            std::string::npos)
+      << record.end.reason;
   EXPECT_NE(record.end.reason.find("modprobe nvidia-peermem"), std::string::npos) << record.end.reason;
 }
 
@@ -168,7 +178,9 @@ TEST_F(verbs_gpu, a_byte_that_changed_in_the_memory_of_a_gpu_or_on_the_way_is_a_
 }
 
 TEST_F(verbs_gpu, without_a_gpu_that_can_it_skips_and_does_not_measure_host_memory) {
-  for (const auto& [fault, words] : {std::pair{"none", "shows no GPU"}, {"stub", "stub and no driver"}, {"old", "neither dma-buf nor GPUDirect RDMA"}}) {
+  for (const auto& [fault, words] : {std::pair{"none", "shows no GPU"},
+                                     {"stub", "stub and no driver"},
+                                     {"old", "neither dma-buf nor GPUDirect RDMA"}}) {
     setenv("ASSAY_FAKE_CUDA", fault, 1);
     const Record record = bandwidth();
     EXPECT_EQ(record.end.status, Status::skip) << fault;
@@ -190,7 +202,8 @@ TEST_F(verbs_gpu, a_driver_that_fails_is_an_error_in_its_words) {
   setenv("ASSAY_FAKE_CUDA", "full", 1);
   const Record full = bandwidth();
   EXPECT_EQ(full.end.status, Status::error);
-  EXPECT_NE(full.end.reason.find("on " + kNear + ": out of memory (CUDA error 2)"), std::string::npos) << full.end.reason;
+  EXPECT_NE(full.end.reason.find("on " + kNear + ": out of memory (CUDA error 2)"), std::string::npos)
+      << full.end.reason;
 }
 
 TEST_F(verbs_gpu, a_gpu_for_host_memory_is_refused) {

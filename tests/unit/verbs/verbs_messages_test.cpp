@@ -19,11 +19,23 @@ std::vector<std::byte> filled(const MessagePlan& plan, const Stamp& stamp) {
 }
 
 Introduction side(const std::string& host, const std::string& boot, const std::string& gid) {
-  return {.host = host, .boot = boot, .parameters = "{}", .port = "mlx5_0/1", .node_guid = "", .link_layer = "Ethernet", .gid = gid,
-          .gid_type = "RoCE v2", .gid_index = 3, .lid = 0, .mtu = 4096, .reads_as_initiator = 16, .reads_as_responder = 8};
+  return {.host = host,
+          .boot = boot,
+          .parameters = "{}",
+          .port = "mlx5_0/1",
+          .node_guid = "",
+          .link_layer = "Ethernet",
+          .gid = gid,
+          .gid_type = "RoCE v2",
+          .gid_index = 3,
+          .lid = 0,
+          .mtu = 4096,
+          .reads_as_initiator = 16,
+          .reads_as_responder = 8};
 }
 
-const std::string kFirst = "0000:0000:0000:0000:0000:ffff:0a09:0001", kSecond = "0000:0000:0000:0000:0000:ffff:0a09:0002";
+const std::string kFirst = "0000:0000:0000:0000:0000:ffff:0a09:0001",
+                  kSecond = "0000:0000:0000:0000:0000:ffff:0a09:0002";
 
 }  // namespace
 
@@ -94,38 +106,52 @@ TEST(introduction, two_machines_are_a_fabric) {
 }
 
 TEST(introduction, two_ranks_on_one_machine_are_no_fabric) {
-  const std::string words = failure([] { check_pair(side("n01", "boot-a", kFirst), side("n01", "boot-a", kSecond), "fabric"); });
+  const std::string words =
+      failure([] { check_pair(side("n01", "boot-a", kFirst), side("n01", "boot-a", kSecond), "fabric"); });
   EXPECT_NE(words.find("both ranks are on one machine"), std::string::npos) << words;
   EXPECT_NE(words.find("--path loopback"), std::string::npos) << words;
 }
 
 TEST(introduction, host_names_do_not_make_one_machine_two) {
-  EXPECT_NE(failure([] { check_pair(side("n01", "boot-a", kFirst), side("n02", "boot-a", kSecond), "fabric"); }).find("one machine"), std::string::npos);
+  EXPECT_NE(failure([] {
+              check_pair(side("n01", "boot-a", kFirst), side("n02", "boot-a", kSecond), "fabric");
+            }).find("one machine"),
+            std::string::npos);
 }
 
 TEST(introduction, a_rank_without_a_boot_id_is_not_taken_on_trust) {
-  EXPECT_NE(failure([] { check_pair(side("n01", "", kFirst), side("n02", "boot-b", kSecond), "fabric"); }).find("boot id"), std::string::npos);
+  EXPECT_NE(
+      failure([] { check_pair(side("n01", "", kFirst), side("n02", "boot-b", kSecond), "fabric"); }).find("boot id"),
+      std::string::npos);
 }
 
 TEST(introduction, one_address_twice_is_no_pair) {
-  EXPECT_NE(failure([] { check_pair(side("n01", "boot-a", kFirst), side("n02", "boot-b", kFirst), "fabric"); }).find("same GID 10.9.0.1"), std::string::npos);
+  EXPECT_NE(failure([] {
+              check_pair(side("n01", "boot-a", kFirst), side("n02", "boot-b", kFirst), "fabric");
+            }).find("same GID 10.9.0.1"),
+            std::string::npos);
 }
 
 TEST(introduction, a_loopback_is_one_port_of_one_machine) {
   EXPECT_NO_THROW(check_pair(side("n01", "boot-a", kFirst), side("n01", "boot-a", kFirst), "loopback"));
-  EXPECT_NE(failure([] { check_pair(side("n01", "boot-a", kFirst), side("n02", "boot-b", kSecond), "loopback"); }).find("path loopback"), std::string::npos);
+  EXPECT_NE(failure([] {
+              check_pair(side("n01", "boot-a", kFirst), side("n02", "boot-b", kSecond), "loopback");
+            }).find("path loopback"),
+            std::string::npos);
 }
 
 TEST(introduction, gids_of_unlike_types_do_not_connect) {
   Introduction other = side("n02", "boot-b", kSecond);
   other.gid_type = "IB/RoCE v1";
-  EXPECT_NE(failure([&] { check_pair(side("n01", "boot-a", kFirst), other, "fabric"); }).find("gid_index"), std::string::npos);
+  EXPECT_NE(failure([&] { check_pair(side("n01", "boot-a", kFirst), other, "fabric"); }).find("gid_index"),
+            std::string::npos);
 }
 
 TEST(introduction, unlike_parameters_are_refused) {
   Introduction other = side("n02", "boot-b", kSecond);
   other.parameters = R"({"qps":2})";
-  EXPECT_EQ(failure([&] { check_pair(side("n01", "boot-a", kFirst), other, "fabric"); }), "the two ranks were given different parameters");
+  EXPECT_EQ(failure([&] { check_pair(side("n01", "boot-a", kFirst), other, "fabric"); }),
+            "the two ranks were given different parameters");
 }
 
 TEST(introduction, a_path_has_what_both_sides_can_do) {
@@ -143,7 +169,8 @@ TEST(introduction, a_path_has_what_both_sides_can_do) {
 }
 
 TEST(introduction, within_an_infiniband_subnet_the_lid_leads) {
-  Introduction mine = side("n01", "boot-a", "fe80:0000:0000:0000:0000:0000:0000:0001"), other = side("n02", "boot-b", "fe80:0000:0000:0000:0000:0000:0000:0002");
+  Introduction mine = side("n01", "boot-a", "fe80:0000:0000:0000:0000:0000:0000:0001"),
+               other = side("n02", "boot-b", "fe80:0000:0000:0000:0000:0000:0000:0002");
   mine.link_layer = other.link_layer = "InfiniBand";
   other.lid = 42;
   EXPECT_FALSE(path_between(mine, other, {}).global);

@@ -1,4 +1,5 @@
-// The verbs probes as processes on a made-up machine with a fake libibverbs: both ranks of a loopback, and what is refused.
+// The verbs probes as processes on a made-up machine with a fake libibverbs: both ranks of a loopback, and what is
+// refused.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -28,16 +29,19 @@ class verbs_process : public testing::Test {
     return more;
   }
   [[nodiscard]] Record bandwidth(std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), {"--path", "loopback", "--sizes", "2,64KiB", "--min-samples", "6", "--window", "2ms", "--warmup-limit", "10ms", "--time-limit", "50ms"});
+    more.insert(more.begin(), {"--path", "loopback", "--sizes", "2,64KiB", "--min-samples", "6", "--window", "2ms",
+                               "--warmup-limit", "10ms", "--time-limit", "50ms"});
     return record_of(VERBS_BANDWIDTH, with(more));
   }
   [[nodiscard]] Record latency(std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), {"--path", "loopback", "--sizes", "2,4KiB", "--messages", "20", "--batches", "10", "--warmup", "5"});
+    more.insert(more.begin(),
+                {"--path", "loopback", "--sizes", "2,4KiB", "--messages", "20", "--batches", "10", "--warmup", "5"});
     return record_of(VERBS_LATENCY, with(more));
   }
 
   [[nodiscard]] Record traffic(std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), {"--path", "loopback", "--size", "4KiB", "--buffer", "64KiB", "--window", "10ms", "--warmup", "1", "--windows", "3"});
+    more.insert(more.begin(), {"--path", "loopback", "--size", "4KiB", "--buffer", "64KiB", "--window", "10ms",
+                               "--warmup", "1", "--windows", "3"});
     return record_of(VERBS_TRAFFIC, with(more));
   }
 
@@ -157,7 +161,8 @@ TEST_F(verbs_process, two_ranks_on_one_machine_are_an_error) {
   const std::string at = "127.0.0.1:" + std::to_string(20000 + getpid() % 10000);
   // A device has another name on every node; that is no difference.
   const auto rank = [&](const std::string& number, const std::string& device) {
-    return record_of(VERBS_BANDWIDTH, with({"--rank", number, "--world", "2", "--rendezvous", at, "--token", token, "--device", device}));
+    return record_of(VERBS_BANDWIDTH, with({"--rank", number, "--world", "2", "--rendezvous", at, "--token", token,
+                                            "--device", device}));
   };
   Record second;
   std::thread other([&] { second = rank("1", "fake0/1"); });
@@ -190,7 +195,8 @@ TEST_F(verbs_process, parameters_out_of_range_are_errors_that_say_the_range) {
   EXPECT_EQ(bandwidth({"--qps", "17"}).end.reason, "qps: 17 is not from 1 to 16");
   EXPECT_EQ(bandwidth({"--depth", "1"}).end.reason, "depth: 1 is not from 2 to 1024");
   EXPECT_EQ(bandwidth({"--traffic-class", "256"}).end.reason, "traffic_class: 256 is not from 0 to 255");
-  EXPECT_EQ(record_of(VERBS_LATENCY, {"--messages", "0"}).end.reason, "messages: 0 in 10 batches are not from 1 to 200000 samples");
+  EXPECT_EQ(record_of(VERBS_LATENCY, {"--messages", "0"}).end.reason,
+            "messages: 0 in 10 batches are not from 1 to 200000 samples");
   EXPECT_NE(record_of(VERBS_BANDWIDTH, {"--sizes", "1"}).end.reason.find("2 B to 64 MiB"), std::string::npos);
 }
 
@@ -209,7 +215,8 @@ TEST_F(verbs_process, traffic_measures_every_flow_alone_and_with_all_others_and_
     std::size_t flows;
     std::int64_t idle;
   };
-  for (const auto& [pattern, ranks, flows, idle] : {Case{"permutation", "3", 3, 0}, {"bisection", "5", 4, 1}, {"incast", "4", 3, 0}}) {
+  for (const auto& [pattern, ranks, flows, idle] :
+       {Case{"permutation", "3", 3, 0}, {"bisection", "5", 4, 1}, {"incast", "4", 3, 0}}) {
     const Record record = traffic({"--pattern", pattern, "--loopback-ranks", ranks, "--qps", "2"});
     ASSERT_EQ(record.end.status, Status::complete) << pattern << ": " << record.end.reason;
     EXPECT_EQ(count_of(record, "loopback_alone"), flows) << pattern;
@@ -250,7 +257,8 @@ TEST_F(verbs_process, traffic_of_one_machine_is_no_fabric_and_its_parameters_hav
   EXPECT_EQ(traffic({"--loopback-ranks", "1"}).end.reason, "loopback_ranks: 1 is not from 2 to 16");
   EXPECT_EQ(traffic({"--shift", "0"}).end.reason, "shift: 0 is not from 1 to 1000000");
   EXPECT_EQ(record_of(VERBS_TRAFFIC, with({"--size", "1"})).end.reason, "size: 1 B is not from 2 B to 64 MiB");
-  EXPECT_EQ(traffic({"--ack-timeout", "20s"}).end.reason, "ack_timeout: 20 s is more than the 17.1799 s that a queue pair waits at most");
+  EXPECT_EQ(traffic({"--ack-timeout", "20s"}).end.reason,
+            "ack_timeout: 20 s is more than the 17.1799 s that a queue pair waits at most");
 }
 
 }  // namespace assay

@@ -34,16 +34,21 @@ std::string error_from_agent(FrameType type, const std::string& payload) {
 }
 
 wire::Run example_run() {
-  return {.id = "0001-host_gemm-n01.1.0", .sha256 = kHash, .arguments = {"--size", "64MiB", "with \"quotes\" and \n"}, .deadline_s = 12.5,
+  return {.id = "0001-host_gemm-n01.1.0",
+          .sha256 = kHash,
+          .arguments = {"--size", "64MiB", "with \"quotes\" and \n"},
+          .deadline_s = 12.5,
           .limits = {.memory_bytes = 1ULL << 40, .output_bytes = 64 << 20, .cpu_s = 3600}};
 }
 
 TEST(Protocol, every_message_to_the_agent_comes_back_as_it_was) {
   EXPECT_EQ(std::get<wire::Hello>(*decode_to_agent(frame_of(encode(wire::ToAgent(wire::Hello{7}))))).protocol, 7);
-  const auto program = std::get<wire::Program>(*decode_to_agent(frame_of(encode(wire::ToAgent(wire::Program{kHash, 123456789})))));
+  const auto program =
+      std::get<wire::Program>(*decode_to_agent(frame_of(encode(wire::ToAgent(wire::Program{kHash, 123456789})))));
   EXPECT_EQ(program.sha256, kHash);
   EXPECT_EQ(program.size, 123456789U);
-  const auto data = std::get<wire::Data>(*decode_to_agent(frame_of(encode(wire::Data{Channel::program, kHash, std::string("\0\xFF\n", 3)}))));
+  const auto data = std::get<wire::Data>(
+      *decode_to_agent(frame_of(encode(wire::Data{Channel::program, kHash, std::string("\0\xFF\n", 3)}))));
   EXPECT_EQ(data.id, kHash);
   EXPECT_EQ(data.bytes, std::string("\0\xFF\n", 3));
   const auto run = std::get<wire::Run>(*decode_to_agent(frame_of(encode(wire::ToAgent(example_run())))));
@@ -60,15 +65,16 @@ TEST(Protocol, every_message_to_the_agent_comes_back_as_it_was) {
 }
 
 TEST(Protocol, every_message_from_the_agent_comes_back_as_it_was) {
-  const wire::Welcome said{.protocol = 1, .assay_version = "0.1.0", .agent_sha256 = kHash, .facts = {{"name", "n01"}, {"cpus", 2}}};
+  const wire::Welcome said{
+      .protocol = 1, .assay_version = "0.1.0", .agent_sha256 = kHash, .facts = {{"name", "n01"}, {"cpus", 2}}};
   const auto welcome = std::get<wire::Welcome>(*decode_from_agent(frame_of(encode(said))));
   EXPECT_EQ(welcome.facts, said.facts);
   EXPECT_EQ(welcome.assay_version, "0.1.0");
   EXPECT_EQ(std::get<wire::Stored>(*decode_from_agent(frame_of(encode(wire::Stored{kHash})))).sha256, kHash);
   const auto refused = std::get<wire::Refused>(*decode_from_agent(frame_of(encode(wire::Refused{"r", "no \"room\""}))));
   EXPECT_EQ(refused.reason, "no \"room\"");
-  const auto ended = std::get<wire::Ended>(*decode_from_agent(frame_of(
-      encode(wire::Ended{.id = "r", .outcome = "deadline", .exit_code = {}, .signal = 9, .elapsed_s = 0.25, .left_behind = 3}))));
+  const auto ended = std::get<wire::Ended>(*decode_from_agent(frame_of(encode(wire::Ended{
+      .id = "r", .outcome = "deadline", .exit_code = {}, .signal = 9, .elapsed_s = 0.25, .left_behind = 3}))));
   EXPECT_EQ(ended.outcome, "deadline");
   EXPECT_EQ(ended.exit_code, std::nullopt);
   EXPECT_EQ(ended.signal, 9);
@@ -78,7 +84,8 @@ TEST(Protocol, every_message_from_the_agent_comes_back_as_it_was) {
 }
 
 TEST(Protocol, frames_do_not_depend_on_how_the_bytes_arrive) {
-  const std::string stream = encode(wire::ToAgent(wire::Hello{})) + encode(wire::ToAgent(example_run())) + encode(wire::Data{Channel::out, "r", "xyz"});
+  const std::string stream = encode(wire::ToAgent(wire::Hello{})) + encode(wire::ToAgent(example_run())) +
+                             encode(wire::Data{Channel::out, "r", "xyz"});
   for (std::size_t split = 0; split <= stream.size(); ++split) {
     FrameReader reader;
     std::vector<Frame> frames;
@@ -157,7 +164,8 @@ TEST(Protocol, bad_json_is_refused_with_its_place) {
 }
 
 TEST(Protocol, an_unknown_or_missing_field_is_refused) {
-  EXPECT_EQ(error_to_agent(FrameType::stop, R"({"id":"a","force":true})"), "stop.force: is not a field of this message");
+  EXPECT_EQ(error_to_agent(FrameType::stop, R"({"id":"a","force":true})"),
+            "stop.force: is not a field of this message");
   EXPECT_EQ(error_to_agent(FrameType::stop, "{}"), "stop.id: is missing");
   EXPECT_EQ(error_to_agent(FrameType::ping, R"({"x":1})"), "ping.x: is not a field of this message");
   json run = json::parse(frame_of(encode(wire::ToAgent(example_run()))).payload);
@@ -180,7 +188,8 @@ TEST(Protocol, values_out_of_bounds_are_refused) {
   EXPECT_EQ(with("sha256", "ABC"), "run.sha256: is not text of the allowed form");
   EXPECT_EQ(with("deadline_s", 0), "run.deadline_s: is not a number from 0.001 to 1209600");
   EXPECT_EQ(with("deadline_s", "1"), "run.deadline_s: is not a number from 0.001 to 1209600");
-  EXPECT_EQ(with("arguments", json::array({std::string("a\0b", 3)})), "run.arguments[0]: is not text of the allowed form");
+  EXPECT_EQ(with("arguments", json::array({std::string("a\0b", 3)})),
+            "run.arguments[0]: is not text of the allowed form");
   EXPECT_EQ(with("arguments", std::vector<std::string>(257, "x")), "run.arguments: is not a list of at most 256 texts");
   EXPECT_EQ(error_to_agent(FrameType::program, R"({"sha256":")" + kHash + R"(","size":-1})"),
             "program.size: is not a whole number from 1 to 1073741824");
@@ -188,10 +197,24 @@ TEST(Protocol, values_out_of_bounds_are_refused) {
 
 TEST(Protocol, data_is_checked_like_everything_else) {
   EXPECT_EQ(error_to_agent(FrameType::data, "\x01"), "data: is shorter than its header");
-  EXPECT_EQ(error_to_agent(FrameType::data, "\x09\x01" "ab"), "data: channel 9 is none of 1, 2, 3");
-  EXPECT_EQ(error_to_agent(FrameType::data, "\x01\x05" "ab"), "data: has no bytes after its id");
-  EXPECT_EQ(error_to_agent(FrameType::data, "\x01\x02" "/." "x"), "data: id is not of the allowed form");
-  EXPECT_EQ(error_to_agent(FrameType::data, "\x01\x01" "a" + std::string(kMaxChunk + 1, 'x')), "data: carries 65537 bytes, over 65536");
+  EXPECT_EQ(error_to_agent(FrameType::data,
+                           "\x09\x01"
+                           "ab"),
+            "data: channel 9 is none of 1, 2, 3");
+  EXPECT_EQ(error_to_agent(FrameType::data,
+                           "\x01\x05"
+                           "ab"),
+            "data: has no bytes after its id");
+  EXPECT_EQ(error_to_agent(FrameType::data,
+                           "\x01\x02"
+                           "/."
+                           "x"),
+            "data: id is not of the allowed form");
+  EXPECT_EQ(error_to_agent(FrameType::data,
+                           "\x01\x01"
+                           "a" +
+                               std::string(kMaxChunk + 1, 'x')),
+            "data: carries 65537 bytes, over 65536");
 }
 
 TEST(Protocol, a_message_of_the_other_direction_is_refused) {
@@ -202,12 +225,14 @@ TEST(Protocol, a_message_of_the_other_direction_is_refused) {
 TEST(Protocol, what_an_agent_says_of_an_end_must_make_sense) {
   EXPECT_EQ(error_from_agent(FrameType::ended, R"({"id":"a","outcome":"won","elapsed_s":1,"left_behind":0})"),
             "ended.outcome: is not text of the allowed form");
-  EXPECT_EQ(error_from_agent(FrameType::ended, R"({"id":"a","outcome":"exited","exit_code":0,"signal":9,"elapsed_s":1,"left_behind":0})"),
+  EXPECT_EQ(error_from_agent(FrameType::ended,
+                             R"({"id":"a","outcome":"exited","exit_code":0,"signal":9,"elapsed_s":1,"left_behind":0})"),
             "ended.signal: stands beside exit_code");
-  EXPECT_EQ(error_from_agent(FrameType::ended, R"({"id":"a","outcome":"exited","exit_code":256,"elapsed_s":1,"left_behind":0})"),
+  EXPECT_EQ(error_from_agent(FrameType::ended,
+                             R"({"id":"a","outcome":"exited","exit_code":256,"elapsed_s":1,"left_behind":0})"),
             "ended.exit_code: is not a whole number from 0 to 255");
-  EXPECT_EQ(error_from_agent(FrameType::welcome,
-                             R"({"protocol":1,"assay_version":"1","agent_sha256":")" + kHash + R"(","facts":{"a":[1]}})"),
+  EXPECT_EQ(error_from_agent(FrameType::welcome, R"({"protocol":1,"assay_version":"1","agent_sha256":")" + kHash +
+                                                     R"(","facts":{"a":[1]}})"),
             "welcome.facts: is not an object of scalars");
 }
 
