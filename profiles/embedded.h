@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace assay {
+namespace assay::profiles {
 
 /// File name without .json to text: the profiles, and the schemas "schema" and "site.schema".
 const std::map<std::string, std::string_view>& embedded_documents();
 
-}  // namespace assay
+}  // namespace assay::profiles

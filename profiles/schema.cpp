@@ -15,7 +15,7 @@
 #include "probes/core/suggest.h"
 #include "profiles/embedded.h"
 
-namespace assay {
+namespace assay::profiles {
 namespace {
 
 using nlohmann::json;
@@ -140,4 +140,4 @@ std::optional<InputError> check_schema(const json& document, const std::string& 
                 deepest.path.empty() ? where : where + ": " + deepest.path, said);
 }
 
-}  // namespace assay
+}  // namespace assay::profiles

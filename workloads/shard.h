@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
 #include "workloads/direct_file.h"
 #include "workloads/payload.h"
 

@@ -18,7 +18,7 @@
 #include "probes/core/suggest.h"
 #include "profiles/embedded.h"
 
-namespace assay {
+namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -89,9 +89,9 @@ std::expected<BundleFile, InputError> library(const std::string& soname, const s
                  "name its folder with --library-path; leave --with-libraries out where the nodes have the library"});
 }
 
-std::expected<std::vector<Program>, InputError> chosen(const Installation& installation,
-                                                       const std::vector<std::string>& wanted) {
-  auto programs = find_programs(installation.probes);
+std::expected<std::vector<plan::Program>, InputError> chosen(const plan::Installation& installation,
+                                                             const std::vector<std::string>& wanted) {
+  auto programs = plan::find_programs(installation.probes);
   if (!programs || wanted.empty()) return programs;
   std::vector<std::string> names;
   for (const auto& program : *programs) names.push_back(program.name);
@@ -102,7 +102,7 @@ std::expected<std::vector<Program>, InputError> chosen(const Installation& insta
     }
   }
   std::erase_if(*programs,
-                [&](const Program& program) { return std::ranges::find(wanted, program.name) == wanted.end(); });
+                [&](const plan::Program& program) { return std::ranges::find(wanted, program.name) == wanted.end(); });
   return programs;
 }
 
@@ -110,7 +110,7 @@ std::expected<std::vector<Program>, InputError> chosen(const Installation& insta
 std::expected<std::string, InputError> sums_of(const std::vector<BundleFile>& files) {
   std::string sums;
   for (const auto& one : files) {
-    const auto digest = one.file.empty() ? sha256(one.text) : sha256_of_file(one.file);
+    const auto digest = one.file.empty() ? files::sha256(one.text) : files::sha256_of_file(one.file);
     if (!digest) return std::unexpected(digest.error());
     sums += fmt::format("{}  {}\n", *digest, one.name);
   }
@@ -166,13 +166,14 @@ std::optional<InputError> stage(const std::vector<BundleFile>& files, const fs::
 }
 
 std::optional<InputError> archive(const fs::path& staging, const fs::path& file) {
-  const std::string tar = find_in_path("tar");
+  const std::string tar = files::find_in_path("tar");
   if (tar.empty()) return InputError{"tar", "is not installed", "install GNU tar, or name a folder with --out"};
   // `name` sorts by bytes; ustar knows nothing of the machine, and holds files of up to 8 GiB.
-  const auto done = run_child(tar,
-                              {"--create", "--file=" + file.string(), "--format=ustar", "--sort=name", "--mtime=@0",
-                               "--owner=0", "--group=0", "--numeric-owner", "--directory=" + staging.string(), kRoot},
-                              kTarDeadline);
+  const auto done =
+      files::run_child(tar,
+                       {"--create", "--file=" + file.string(), "--format=ustar", "--sort=name", "--mtime=@0",
+                        "--owner=0", "--group=0", "--numeric-owner", "--directory=" + staging.string(), kRoot},
+                       kTarDeadline);
   if (!done) return done.error();
   if (done->exit_code != 0)
     return InputError{tar, fmt::format("ended with exit code {}", done->exit_code),
@@ -182,7 +183,7 @@ std::optional<InputError> archive(const fs::path& staging, const fs::path& file)
 
 }  // namespace
 
-std::expected<std::vector<BundleFile>, InputError> bundle_files(const Installation& installation,
+std::expected<std::vector<BundleFile>, InputError> bundle_files(const plan::Installation& installation,
                                                                 const BundleRequest& request) {
   const auto programs = chosen(installation, request.probes);
   if (!programs) return std::unexpected(programs.error());
@@ -199,7 +200,7 @@ std::expected<std::vector<BundleFile>, InputError> bundle_files(const Installati
                      .text = "",
                      .executable = true});
   }
-  for (const auto& [name, text] : embedded_documents()) {
+  for (const auto& [name, text] : profiles::embedded_documents()) {
     files.push_back({.name = fmt::format("share/assay/profiles/{}.json", name),
                      .file = {},
                      .text = std::string(text),
@@ -253,4 +254,4 @@ std::expected<void, InputError> write_bundle(const std::vector<BundleFile>& file
   return {};
 }
 
-}  // namespace assay
+}  // namespace assay::cli

@@ -8,7 +8,7 @@
 
 #include "orchestrator/plan/programs.h"
 
-namespace assay {
+namespace assay::cli {
 
 /// What goes into a bundle.
 struct BundleRequest {
@@ -29,7 +29,7 @@ struct BundleFile {
 /// -c` reads it. The layout is that of an installation: bin/, libexec/assay/probes/, share/assay/profiles/ and, with
 /// libraries, lib/assay/. Errors: a program that is not there, an unknown probe, a library that is in none of the
 /// folders searched.
-std::expected<std::vector<BundleFile>, InputError> bundle_files(const Installation& installation,
+std::expected<std::vector<BundleFile>, InputError> bundle_files(const plan::Installation& installation,
                                                                 const BundleRequest& request);
 
 /// Writes `files` to `out`: an archive when the name ends in .tar, with one folder assay-VERSION in it, else that
@@ -38,4 +38,4 @@ std::expected<std::vector<BundleFile>, InputError> bundle_files(const Installati
 /// be written; no tar.
 std::expected<void, InputError> write_bundle(const std::vector<BundleFile>& files, const std::filesystem::path& out);
 
-}  // namespace assay
+}  // namespace assay::cli

@@ -7,7 +7,7 @@
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/stages.h"
 
-namespace assay {
+namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -28,7 +28,7 @@ int command_bundle(const BundleRequest& request, std::string out, bool dry_run) 
     return report_error({"--out", fmt::format("{} is the name of a compressed archive", out),
                          "write a .tar and compress it: `gzip -n FILE.tar`"});
   }
-  const auto files = bundle_files(installation(), request);
+  const auto files = bundle_files(plan::installation(), request);
   if (!files) return report_error(files.error());
   std::uintmax_t bytes = 0;
   for (const auto& one : *files) {
@@ -43,4 +43,4 @@ int command_bundle(const BundleRequest& request, std::string out, bool dry_run) 
   return kExitAccepted;
 }
 
-}  // namespace assay
+}  // namespace assay::cli

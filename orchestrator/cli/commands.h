@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace assay {
+namespace assay::cli {
 
 struct BundleRequest;
 
@@ -66,4 +66,4 @@ int command_describe(const std::string& probe, bool json);
 /// is written.
 int command_bundle(const BundleRequest& request, std::string out, bool dry_run);
 
-}  // namespace assay
+}  // namespace assay::cli

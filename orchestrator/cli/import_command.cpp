@@ -13,7 +13,7 @@
 #include "orchestrator/import/compare.h"
 #include "orchestrator/import/import.h"
 
-namespace assay {
+namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,8 +32,8 @@ std::optional<std::string> run_around(const std::string& path) {
 
 /// What a run planned and found.
 struct Judged {
-  Plan plan;
-  Verdict verdict;
+  plan::Plan plan;
+  judge::Verdict verdict;
 };
 
 std::expected<Judged, InputError> judged_run(const std::string& directory) {
@@ -46,9 +46,9 @@ std::expected<Judged, InputError> judged_run(const std::string& directory) {
   if (!plan_bytes) return std::unexpected(plan_bytes.error());
   const auto verdict_bytes = read("verdict.json", "judge the run first: assay judge RUN");
   if (!verdict_bytes) return std::unexpected(verdict_bytes.error());
-  auto plan = read_plan(*plan_bytes, directory + "/plan.json");
+  auto plan = plan::read_plan(*plan_bytes, directory + "/plan.json");
   if (!plan) return std::unexpected(plan.error());
-  auto verdict = read_verdict(*verdict_bytes, directory + "/verdict.json");
+  auto verdict = judge::read_verdict(*verdict_bytes, directory + "/verdict.json");
   if (!verdict) return std::unexpected(verdict.error());
   return Judged{.plan = std::move(*plan), .verdict = std::move(*verdict)};
 }
@@ -74,17 +74,18 @@ int command_import(const ImportArguments& given) {
   for (const auto& file : given.files) {
     const auto bytes = read_file(file);
     if (!bytes) return report_error(bytes.error());
-    const auto import = import_output({.tool = given.tool, .bytes = *bytes, .path = file, .command = given.command});
+    const auto import =
+        imports::import_output({.tool = given.tool, .bytes = *bytes, .path = file, .command = given.command});
     if (!import) return report_error(import.error());
-    text += import_text(*import);
-    if (run) table += beside_text(*import, run->plan, run->verdict);
+    text += judge::import_text(*import);
+    if (run) table += imports::beside_text(*import, run->plan, run->verdict);
     figures += import->figures.size();
     left_out += import->left_out.size();
   }
   if (given.out.empty() && !run) std::cout << text;
   if (!given.out.empty()) {
     try {
-      write_new_durably(given.out, text);
+      files::write_new_durably(given.out, text);
     } catch (const std::system_error& error) {
       return report_error(
           {"--out", fmt::format("cannot be written: {}", error.what()), "an import is never written over a file"});
@@ -97,4 +98,4 @@ int command_import(const ImportArguments& given) {
   return kExitAccepted;
 }
 
-}  // namespace assay
+}  // namespace assay::cli

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace assay {
+namespace assay::cli {
 
 struct ImportArguments {
   std::string tool;
@@ -18,4 +18,4 @@ struct ImportArguments {
 /// Lines where `out` says; nothing is written unless every file is understood whole. Returns the process's exit code.
 int command_import(const ImportArguments& given);
 
-}  // namespace assay
+}  // namespace assay::cli

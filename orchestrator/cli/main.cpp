@@ -19,13 +19,14 @@
 namespace {
 
 using namespace assay;  // main is the one place where nothing else is named
+using namespace assay::cli;
 
 /// Commands of the other half; `assay` hands them over as git does.
 constexpr std::array<std::string_view, 7> kHandedOver = {"report", "sign",  "verify",  "keygen",
                                                          "export", "trend", "simulate"};
 
 int hand_over(char** argv) {
-  const std::string program = installation().binaries + "/assay-report";
+  const std::string program = plan::installation().binaries + "/assay-report";
   argv[0] = const_cast<char*>("assay-report");  // execv takes char* and does not write
   ::execv(program.c_str(), argv);
   return report_error({program, "cannot be started", "it is installed beside assay"});
@@ -71,7 +72,7 @@ CLI::App* add_site(CLI::App& app, SiteRequest& request) {
   site->add_option("--plane", request.source.plane,
                    "of those: where ports go that the site does not have [they are left out]")
       ->needs(from)
-      ->check(CLI::IsMember(std::vector<std::string>(kPlanes.begin(), kPlanes.end())));
+      ->check(CLI::IsMember(std::vector<std::string>(site::kPlanes.begin(), site::kPlanes.end())));
   site->add_option("--name", request.source.options.name, "of the site [site]")->needs(from);
   site->add_option("--known-hosts", request.source.options.known_hosts, "file with host keys, for nodes over ssh")
       ->needs(from);

@@ -9,7 +9,7 @@
 #include "orchestrator/plan/programs.h"
 #include "probes/core/suggest.h"
 
-namespace assay {
+namespace assay::cli {
 namespace {
 
 /// Text in lines of at most 100 columns, each indented by two.
@@ -61,19 +61,19 @@ std::string table_row(const Description& probe) {
 int command_plan(const PlanRequest& request, const std::string& out) {
   const auto prepared = prepare(request);
   if (!prepared) return report_error(prepared.error());
-  const std::string text = plan_text(prepared->plan);
+  const std::string text = plan::plan_text(prepared->plan);
   if (out.empty()) {
     std::cout << text;
     return kExitAccepted;
   }
-  if (!request.dry_run) write_durably(out, text);
+  if (!request.dry_run) files::write_durably(out, text);
   std::cerr << plan_summary(prepared->plan)
             << (request.dry_run ? "nothing was written\n" : fmt::format("written to {}\n", out));
   return kExitAccepted;
 }
 
 int command_list(ListForm form) {
-  const auto programs = find_programs(installation().probes);
+  const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return report_error(programs.error());
   if (form == ListForm::markdown) {
     std::cout << "| probe | measures | needs |\n|---|---|---|\n";
@@ -92,7 +92,7 @@ int command_list(ListForm form) {
 }
 
 int command_describe(const std::string& probe, bool json) {
-  const auto programs = find_programs(installation().probes);
+  const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return report_error(programs.error());
   std::vector<std::string> names;
   for (const auto& program : *programs) {
@@ -105,4 +105,4 @@ int command_describe(const std::string& probe, bool json) {
   return report_error({probe, "is not a probe of this build", suggestion(probe, names)});
 }
 
-}  // namespace assay
+}  // namespace assay::cli

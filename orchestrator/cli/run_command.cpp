@@ -18,7 +18,7 @@
 #include "orchestrator/plan/programs.h"
 #include "probes/core/utc_time.h"
 
-namespace assay {
+namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,7 +44,7 @@ std::string machine_key_path() {
 
 /// Runs a command of assay-report; what it printed on stdout, without the final newline.
 std::expected<std::string, InputError> call_report(const std::vector<std::string>& arguments) {
-  auto child = run_child(installation().binaries + "/assay-report", arguments, kReportDeadline);
+  auto child = files::run_child(plan::installation().binaries + "/assay-report", arguments, kReportDeadline);
   if (!child) return std::unexpected(child.error());
   if (child->output.ends_with('\n')) child->output.pop_back();
   if (child->exit_code == 0) return child->output;
@@ -92,9 +92,9 @@ int finish(const std::string& directory, bool json) {
                      .dump()
               << std::endl;
   } else {
-    std::cout << verdict_table(*verdict) << std::flush;
+    std::cout << judge::verdict_table(*verdict) << std::flush;
   }
-  return exit_code(verdict->overall);
+  return judge::exit_code(verdict->overall);
 }
 
 /// A fresh run directory with the plan in it.
@@ -105,7 +105,7 @@ std::expected<void, InputError> open_directory(const std::string& directory, con
                                       "name another --out, or `assay run --resume` to go on with an interrupted run"});
   }
   try {
-    write_durably(directory + "/plan.json", text);
+    files::write_durably(directory + "/plan.json", text);
   } catch (const std::system_error& failure) {
     return std::unexpected(
         InputError{directory, fmt::format("cannot be written: {}", failure.what()), "name another --out"});
@@ -113,14 +113,14 @@ std::expected<void, InputError> open_directory(const std::string& directory, con
   return {};
 }
 
-int run_then_judge(const std::string& directory, const std::vector<Program>& programs, bool resume,
+int run_then_judge(const std::string& directory, const std::vector<plan::Program>& programs, bool resume,
                    const RunWish& wish) {
   const auto end = carry_out(directory, programs, resume, wish);
   if (!end) return report_error(end.error());
   const int code = finish(directory, wish.json);
-  if (*end != RunEnd::finished) {
+  if (*end != run::RunEnd::finished) {
     std::cerr << fmt::format("{}; go on with: assay run --resume {}\n",
-                             *end == RunEnd::interrupted ? "interrupted" : "stopped before its end", directory);
+                             *end == run::RunEnd::interrupted ? "interrupted" : "stopped before its end", directory);
   }
   return code;
 }
@@ -140,7 +140,7 @@ int command_accept(const PlanRequest& request, const RunWish& wish, std::string 
   if (!key.empty() && !fs::exists(key))
     return report_error({"--key", fmt::format("there is no file {}", key), "make one with `assay-report keygen FILE`"});
   if (const auto times = times_of(wish); !times) return report_error(times.error());
-  if (auto opened = open_directory(out, plan_text(prepared->plan)); !opened) return report_error(opened.error());
+  if (auto opened = open_directory(out, plan::plan_text(prepared->plan)); !opened) return report_error(opened.error());
   const int code = run_then_judge(out, prepared->programs, false, wish);
   if (code == kExitBadInput) return code;
   if (auto written = report_and_sign(out, key); !written) return report_error(written.error());
@@ -151,8 +151,8 @@ int command_run(const std::string& plan_file, const std::string& out, const RunW
   if (const auto times = times_of(wish); !times) return report_error(times.error());
   const auto text = read_file(plan_file);
   if (!text) return report_error(text.error());
-  if (const auto plan = read_plan(*text, plan_file); !plan) return report_error(plan.error());
-  const auto programs = find_programs(installation().probes);
+  if (const auto plan = plan::read_plan(*text, plan_file); !plan) return report_error(plan.error());
+  const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return report_error(programs.error());
   const std::string directory = out.empty() ? fresh_directory_name() : out;
   if (auto opened = open_directory(directory, *text); !opened) return report_error(opened.error());
@@ -160,7 +160,7 @@ int command_run(const std::string& plan_file, const std::string& out, const RunW
 }
 
 int command_resume(const std::string& directory, const RunWish& wish) {
-  const auto programs = find_programs(installation().probes);
+  const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return report_error(programs.error());
   return run_then_judge(directory, *programs, true, wish);
 }
@@ -168,15 +168,15 @@ int command_resume(const std::string& directory, const RunWish& wish) {
 int command_judge(const std::string& directory, bool json) {
   const auto verdict = judge_directory(directory);
   if (!verdict) return report_error(verdict.error());
-  std::cout << (json ? verdict_text(*verdict) : verdict_table(*verdict));
-  return exit_code(verdict->overall);
+  std::cout << (json ? judge::verdict_text(*verdict) : judge::verdict_table(*verdict));
+  return judge::exit_code(verdict->overall);
 }
 
 int command_status(const std::string& directory, bool json) {
-  const auto run = read_run(directory);
+  const auto run = judge::read_run(directory);
   if (!run) return report_error(run.error());
   std::map<std::string, std::size_t> outcomes;
-  std::map<std::string_view, const Attempt*> last;
+  std::map<std::string_view, const judge::Attempt*> last;
   std::set<std::string_view> tests;
   for (const auto& attempt : run->journal.attempts) {
     if (attempt.is_extra())
@@ -205,4 +205,4 @@ int command_status(const std::string& directory, bool json) {
   return kExitAccepted;
 }
 
-}  // namespace assay
+}  // namespace assay::cli

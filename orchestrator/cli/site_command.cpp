@@ -25,7 +25,7 @@
 #include "probes/core/record_reader.h"
 #include "probes/core/utc_time.h"
 
-namespace assay {
+namespace assay::cli {
 namespace {
 
 namespace asio = boost::asio;
@@ -35,11 +35,11 @@ constexpr const char* kInventory = "health_inventory";
 
 /// What a tool of the place prints.
 std::expected<std::string, InputError> ask(const std::string& tool, const std::vector<std::string>& arguments) {
-  const std::string program = find_in_path(tool);
+  const std::string program = files::find_in_path(tool);
   if (program.empty())
     return std::unexpected(
         InputError{tool, "is not installed", fmt::format("`assay site --from` asks {} what there is", tool)});
-  auto printed = run_child(program, arguments, kListDeadline);
+  auto printed = files::run_child(program, arguments, kListDeadline);
   if (!printed) return std::unexpected(printed.error());
   if (printed->exit_code != 0)
     return std::unexpected(
@@ -54,8 +54,8 @@ std::expected<nlohmann::ordered_json, InputError> document_from(const SiteSource
           InputError{"--from " + source.from, "needs a file", fmt::format("assay site --from {} FILE", source.from)});
     const auto text = read_file(source.file);
     if (!text) return std::unexpected(text.error());
-    return source.from == "hostfile" ? site_from_hostfile(*text, source.file, source.options)
-                                     : site_from_ssh_config(*text, source.file, source.options);
+    return source.from == "hostfile" ? site::site_from_hostfile(*text, source.file, source.options)
+                                     : site::site_from_ssh_config(*text, source.file, source.options);
   }
   if (!source.file.empty())
     return std::unexpected(InputError{"--from " + source.from, "reads no file", "it asks what there is"});
@@ -63,7 +63,7 @@ std::expected<nlohmann::ordered_json, InputError> document_from(const SiteSource
     std::vector<std::string> arguments = {"--oneliner", "show", "nodes"};
     const char* const own = std::getenv("SLURM_JOB_NODELIST");  // inside an allocation: its nodes and no others
     if (own != nullptr && *own != '\0') {
-      const auto names = expand_host_list(own);
+      const auto names = site::expand_host_list(own);
       if (!names)
         return std::unexpected(
             InputError{"SLURM_JOB_NODELIST", names.error(), "it is Slurm's list of the nodes of this job"});
@@ -71,14 +71,14 @@ std::expected<nlohmann::ordered_json, InputError> document_from(const SiteSource
     }
     const auto printed = ask("scontrol", arguments);
     if (!printed) return std::unexpected(printed.error());
-    return site_from_scontrol(*printed, "scontrol", source.options);
+    return site::site_from_scontrol(*printed, "scontrol", source.options);
   }
   std::vector<std::string> arguments;
   if (!source.kube_namespace.empty()) arguments.push_back("--namespace=" + source.kube_namespace);
   arguments.insert(arguments.end(), {"get", "pods", "--output=json", "--selector=" + source.selector});
   const auto printed = ask("kubectl", arguments);
   if (!printed) return std::unexpected(printed.error());
-  return site_from_pods(*printed, "kubectl", source.options);
+  return site::site_from_pods(*printed, "kubectl", source.options);
 }
 
 /// What `lldpctl -f json` printed on each node: the files NODE.json of a folder.
@@ -97,15 +97,15 @@ std::expected<std::map<std::string, std::string>, InputError> texts_in(const std
   return texts;
 }
 
-std::expected<Topology, InputError> topology_from(const SiteSource& source, const Site& site) {
+std::expected<site::Topology, InputError> topology_from(const SiteSource& source, const site::Site& site) {
   if (source.from == "lldp") {
     const auto texts = texts_in(source.file);
     if (!texts) return std::unexpected(texts.error());
-    return topology_from_lldp(*texts, source.file, site);
+    return site::topology_from_lldp(*texts, source.file, site);
   }
   const auto text = read_file(source.file);
   if (!text) return std::unexpected(text.error());
-  return topology_from_ibnetdiscover(*text, source.file, site);
+  return site::topology_from_ibnetdiscover(*text, source.file, site);
 }
 
 /// When the first line of a record was written, in seconds since 1970, by the clock of the node. Nothing when it does
@@ -124,35 +124,36 @@ std::optional<double> seconds_of_first_line(std::string_view output) {
 double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 /// Runs health_inventory on a node; the reason when there is no record.
-asio::awaitable<std::string> take_inventory(Agent& agent, const Program& program, NodeAnswer& answer) {
+asio::awaitable<std::string> take_inventory(launch::Agent& agent, const plan::Program& program,
+                                            site::NodeAnswer& answer) {
   const auto delivered = co_await agent.deliver(program.sha256, program.path);
   if (!delivered) co_return "takes no inventory: " + delivered.error().reason;
-  RunRequest request{.id = "site-check",
-                     .sha256 = program.sha256,
-                     .arguments = {},
-                     .token = "",
-                     .deadline = {60},
-                     .limits = {.memory = {1ULL << 30}, .output = {16 << 20}, .cpu = {60}}};
+  launch::RunRequest request{.id = "site-check",
+                             .sha256 = program.sha256,
+                             .arguments = {},
+                             .token = "",
+                             .deadline = {60},
+                             .limits = {.memory = {1ULL << 30}, .output = {16 << 20}, .cpu = {60}}};
   const double before = now_s();
-  const RunResult result = co_await agent.run(std::move(request));
+  const launch::RunResult result = co_await agent.run(std::move(request));
   const double after = now_s();
   if (result.outcome != "exited") co_return fmt::format("takes no inventory: {}", result.reason);
   const auto record = read_record(result.output, program.description);
   if (!record) co_return "takes no inventory: " + record.error().text();
-  answer.facts = facts_of(agent.facts(), &*record);
+  answer.facts = site::facts_of(agent.facts(), &*record);
   if (const auto there = seconds_of_first_line(result.output))
-    answer.clock_offset_s = clock_offset(before, *there, after);
+    answer.clock_offset_s = site::clock_offset(before, *there, after);
   co_return record->end.status == Status::complete ? "" : "takes no inventory: " + record->end.reason;
 }
 
 class Checker {
  public:
-  Checker(const Site& site, int fan_out) : site_(site), fan_out_(fan_out) {}
+  Checker(const site::Site& site, int fan_out) : site_(site), fan_out_(fan_out) {}
 
-  std::expected<std::vector<NodeAnswer>, InputError> go() {
-    auto programs = find_programs(installation().probes);
+  std::expected<std::vector<site::NodeAnswer>, InputError> go() {
+    auto programs = plan::find_programs(plan::installation().probes);
     if (!programs) return std::unexpected(programs.error());
-    const auto found = std::ranges::find(*programs, kInventory, &Program::name);
+    const auto found = std::ranges::find(*programs, kInventory, &plan::Program::name);
     if (found == programs->end()) {
       std::cerr << fmt::format(
           "assay: {} is not part of this installation; only what agents say of their hosts is compared\n", kInventory);
@@ -162,11 +163,11 @@ class Checker {
     answers_.resize(site_.nodes.size());
     std::vector<std::string> by_slurm;
     for (const auto& node : site_.nodes) {
-      if (node.launcher == Launcher::slurm) by_slurm.push_back(node.name);
+      if (node.launcher == site::Launcher::slurm) by_slurm.push_back(node.name);
     }
-    SlurmTools tools{.agent = installation().binaries + "/assay-node"};
+    launch::SlurmTools tools{.agent = plan::installation().binaries + "/assay-node"};
     if (!by_slurm.empty()) {
-      slurm_ = std::make_unique<SlurmLauncher>(
+      slurm_ = std::make_unique<launch::SlurmLauncher>(
           io_.get_executor(), site_, std::move(by_slurm), std::move(tools),
           [](const std::string& who, const std::string& what) { std::cerr << fmt::format("{}: {}\n", who, what); });
     }
@@ -181,7 +182,7 @@ class Checker {
   asio::awaitable<void> all() {
     const std::size_t workers = std::min(site_.nodes.size(), static_cast<std::size_t>(fan_out_));
     const auto work = [this](std::size_t) { return some(); };
-    co_await side_by_side(workers, work);
+    co_await run::side_by_side(workers, work);
     if (slurm_) co_await slurm_->close();
     slurm_.reset();
   }
@@ -193,34 +194,34 @@ class Checker {
     }
   }
 
-  asio::awaitable<void> one(const Node& node, NodeAnswer& answer) {
+  asio::awaitable<void> one(const site::Node& node, site::NodeAnswer& answer) {
     answer.node = node.name;
-    const LaunchOptions options{.agent = installation().binaries + "/assay-node", .slurm = slurm_.get()};
-    auto agent = co_await Agent::start(node, site_, options);
+    const launch::LaunchOptions options{.agent = plan::installation().binaries + "/assay-node", .slurm = slurm_.get()};
+    auto agent = co_await launch::Agent::start(node, site_, options);
     if (!agent) {
       answer.kind = agent.error().kind;
       answer.reason = agent.error().reason;
       co_return;
     }
-    answer.facts = facts_of((*agent)->facts(), nullptr);
+    answer.facts = site::facts_of((*agent)->facts(), nullptr);
     if (inventory_ != nullptr) answer.reason = co_await take_inventory(**agent, *inventory_, answer);
     co_await (*agent)->close();
   }
 
-  const Site& site_;
+  const site::Site& site_;
   int fan_out_;
-  const Program* inventory_ = nullptr;
+  const plan::Program* inventory_ = nullptr;
   asio::io_context io_{1};
-  std::unique_ptr<SlurmLauncher> slurm_;
-  std::vector<NodeAnswer> answers_;
+  std::unique_ptr<launch::SlurmLauncher> slurm_;
+  std::vector<site::NodeAnswer> answers_;
   std::size_t next_ = 0;
 };
 
-std::expected<Site, InputError> site_in(const std::string& file) {
-  if (file.empty()) return this_machine();
+std::expected<site::Site, InputError> site_in(const std::string& file) {
+  if (file.empty()) return site::this_machine();
   const auto text = read_file(file);
   if (!text) return std::unexpected(text.error());
-  return read_site(*text, file);
+  return site::read_site(*text, file);
 }
 
 }  // namespace
@@ -229,7 +230,7 @@ int command_site_from(const SiteSource& source) {
   const auto document = document_from(source);
   if (!document) return report_error(document.error());
   const std::string text = document->dump(1) + "\n";
-  if (const auto site = read_site(text, source.from); !site) return report_error(site.error());
+  if (const auto site = site::read_site(text, source.from); !site) return report_error(site.error());
   std::cout << text;
   return kExitAccepted;
 }
@@ -248,11 +249,11 @@ int command_site_cables(const SiteSource& source, const std::string& site_file) 
   if (!topology) return report_error(topology.error());
   for (const auto& stranger : topology->strangers)
     std::cerr << fmt::format("assay: '{}' is in the fabric and not in the site\n", stranger);
-  const Cabled cabled = with_cables(*site, *topology, source.plane);
+  const site::Cabled cabled = site::with_cables(*site, *topology, source.plane);
   for (const auto& finding : cabled.findings) std::cerr << finding << '\n';
   if (!cabled.findings.empty()) return kExitRejected;
   const std::string text = to_json(cabled.site).dump(1) + "\n";
-  if (const auto again = read_site(text, source.from); !again) return report_error(again.error());
+  if (const auto again = site::read_site(text, source.from); !again) return report_error(again.error());
   std::cout << text;
   return kExitAccepted;
 }
@@ -262,8 +263,8 @@ int command_site_check(const std::string& file, int fan_out, bool json) {
   if (!site) return report_error(site.error());
   const auto answers = Checker(*site, fan_out).go();
   if (!answers) return report_error(answers.error());
-  const SiteCheck check = compare_nodes(*answers);
-  std::cout << (json ? check_document(check).dump(1) + "\n" : check_text(check));
+  const site::SiteCheck check = site::compare_nodes(*answers);
+  std::cout << (json ? site::check_document(check).dump(1) + "\n" : site::check_text(check));
   if (!check.alike()) return kExitRejected;
   return check.unreachable.empty() && check.partial.empty() ? kExitAccepted : kExitIncomplete;
 }
@@ -273,7 +274,7 @@ int command_site_sbatch(const std::string& file, const std::string& profile) {
   if (!site) return report_error(site.error());
   std::vector<std::string> nodes;
   for (const auto& node : site->nodes) {
-    if (node.launcher == Launcher::slurm) nodes.push_back(node.name);
+    if (node.launcher == site::Launcher::slurm) nodes.push_back(node.name);
   }
   if (nodes.empty())
     return report_error({file.empty() ? "--site" : file, "has no node of launcher slurm",
@@ -287,7 +288,7 @@ int command_site_sbatch(const std::string& file, const std::string& profile) {
   const auto say = [](std::string_view option, const std::string& value) {
     if (!value.empty()) std::cout << fmt::format("#SBATCH --{}={}\n", option, value);
   };
-  const SlurmOptions& slurm = site->slurm;
+  const site::SlurmOptions& slurm = site->slurm;
   say("job-name", "assay-accept");
   say("nodes", std::to_string(nodes.size()));
   say("nodelist", fmt::format("{}", fmt::join(nodes, ",")));
@@ -309,7 +310,7 @@ int command_site_sbatch(const std::string& file, const std::string& profile) {
 }
 
 int command_site_manifest(const std::string& image, const std::string& kube_namespace, const std::string& directory) {
-  const auto manifest = kubernetes_manifest(image, kube_namespace, directory);
+  const auto manifest = launch::kubernetes_manifest(image, kube_namespace, directory);
   if (!manifest)
     return report_error(
         {"assay site manifest", manifest.error(), "names are of lower-case letters, digits and hyphens"});
@@ -317,4 +318,4 @@ int command_site_manifest(const std::string& image, const std::string& kube_name
   return kExitAccepted;
 }
 
-}  // namespace assay
+}  // namespace assay::cli

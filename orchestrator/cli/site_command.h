@@ -5,13 +5,13 @@
 
 #include "orchestrator/site/sources.h"
 
-namespace assay {
+namespace assay::cli {
 
 /// Where a site document is made from.
 struct SiteSource {
   std::string from;  ///< hostfile | ssh-config | slurm | kubectl | lldp | ibnetdiscover
   std::string file;  ///< of the first two and the last; of lldp a folder
-  SourceOptions options;
+  site::SourceOptions options;
   std::string kube_namespace;          ///< of kubectl; empty: that of its context
   std::string selector = "app=assay";  ///< of kubectl: which pods
   std::string plane;  ///< of lldp and ibnetdiscover: where ports go that the site does not have; empty: nowhere
@@ -35,4 +35,4 @@ int command_site_sbatch(const std::string& site, const std::string& profile);
 /// Prints a Kubernetes DaemonSet of agent pods.
 int command_site_manifest(const std::string& image, const std::string& kube_namespace, const std::string& directory);
 
-}  // namespace assay
+}  // namespace assay::cli

@@ -14,18 +14,18 @@
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/simulate/simulate.h"
 
-namespace assay {
+namespace assay::cli {
 namespace {
 
-std::expected<Site, InputError> site_for(const PlanRequest& request) {
+std::expected<site::Site, InputError> site_for(const PlanRequest& request) {
   if (request.site.empty()) {
-    Site site = this_machine();
+    site::Site site = site::this_machine();
     if (!request.directory.empty()) site.nodes.front().directory = std::filesystem::absolute(request.directory);
-    return read_site(to_json(site).dump(), "this machine");
+    return site::read_site(to_json(site).dump(), "this machine");
   }
   const auto text = read_file(request.site);
   if (!text) return std::unexpected(text.error());
-  return read_site(*text, request.site);
+  return site::read_site(*text, request.site);
 }
 
 /// The duration in `text`, which is that of `option`: what parse_seconds reads, or hours. Nothing when it is empty.
@@ -45,20 +45,20 @@ std::expected<std::optional<Seconds>, InputError> duration_of(const char* option
 }  // namespace
 
 std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
-  const auto profile = profile_named(request.profile);
+  const auto profile = plan::profile_named(request.profile);
   if (!profile) return std::unexpected(profile.error());
   const auto site = site_for(request);
   if (!site) return std::unexpected(site.error());
-  auto programs = find_programs(installation().probes);
+  auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return std::unexpected(programs.error());
-  auto plan = make_plan(*profile, *site, *programs,
-                        {.quick = request.quick, .only = request.only, .localise = request.localise});
+  auto plan = plan::make_plan(*profile, *site, *programs,
+                              {.quick = request.quick, .only = request.only, .localise = request.localise});
   if (!plan) return std::unexpected(plan.error());
   return Prepared{.plan = std::move(*plan), .programs = std::move(*programs)};
 }
 
-std::string plan_summary(const Plan& plan) {
-  const double longest = Forecast(plan).remaining_s(0);
+std::string plan_summary(const plan::Plan& plan) {
+  const double longest = plan::Forecast(plan).remaining_s(0);
   std::string text =
       fmt::format("{} steps on {} nodes, {} cells, about {}:{:02}\n", plan.steps.size(), plan.site.nodes.size(),
                   plan.coverage.size(), static_cast<int>(longest) / 60, static_cast<int>(longest) % 60);
@@ -73,23 +73,24 @@ std::string plan_summary(const Plan& plan) {
   return text;
 }
 
-std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs,
-                                            bool resume, const RunWish& wish) {
+std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
+                                                 const std::vector<plan::Program>& programs, bool resume,
+                                                 const RunWish& wish) {
   const auto times = times_of(wish);
   if (!times) return std::unexpected(times.error());
   const auto bytes = read_file(directory + "/plan.json");
   if (!bytes) return std::unexpected(bytes.error());
-  const auto plan = read_plan(*bytes, directory + "/plan.json");
+  const auto plan = plan::read_plan(*bytes, directory + "/plan.json");
   if (!plan) return std::unexpected(plan.error());
-  Progress progress(*plan, Progress::mode_for(wish.json));
-  RunOptions options{.directory = directory,
-                     .agent = installation().binaries + "/assay-node",
-                     .resume = resume,
-                     .starts_at_once = wish.fan_out,
-                     .deadline = times->deadline,
-                     .stop_on_fail = wish.stop_on_fail};
+  run::Progress progress(*plan, run::Progress::mode_for(wish.json));
+  run::RunOptions options{.directory = directory,
+                          .agent = plan::installation().binaries + "/assay-node",
+                          .resume = resume,
+                          .starts_at_once = wish.fan_out,
+                          .deadline = times->deadline,
+                          .stop_on_fail = wish.stop_on_fail};
   if (times->patience) options.patience = *times->patience;
-  return run(*plan, sha256(*bytes), programs, options, progress);
+  return run::run(*plan, files::sha256(*bytes), programs, options, progress);
 }
 
 std::expected<RunTimes, InputError> times_of(const RunWish& wish) {
@@ -100,18 +101,19 @@ std::expected<RunTimes, InputError> times_of(const RunWish& wish) {
   return RunTimes{.deadline = *deadline, .patience = *patience};
 }
 
-std::expected<Verdict, InputError> judge_directory(const std::string& directory) {
-  const auto read = read_run(directory);
+std::expected<judge::Verdict, InputError> judge_directory(const std::string& directory) {
+  const auto read = judge::read_run(directory);
   if (!read) return std::unexpected(read.error());
-  if (auto problem = find_foreign(directory, read->journal)) return std::unexpected(*problem);
-  const EvidenceReader evidence = read->plan.simulation ? simulated_evidence(read->plan) : evidence_in(directory);
-  auto verdict = judge_run(read->plan, read->plan_sha256, read->journal, evidence);
+  if (auto problem = judge::find_imported_files(directory, read->journal)) return std::unexpected(*problem);
+  const judge::EvidenceReader evidence =
+      read->plan.simulation ? simulate::simulated_evidence(read->plan) : judge::evidence_in(directory);
+  auto verdict = judge::judge_run(read->plan, read->plan_sha256, read->journal, evidence);
   if (!verdict) {
     verdict.error().where = directory + "/" + verdict.error().where;
     return verdict;
   }
   try {
-    write_durably(directory + "/verdict.json", verdict_text(*verdict));
+    files::write_durably(directory + "/verdict.json", judge::verdict_text(*verdict));
   } catch (const std::system_error& error) {
     return std::unexpected(InputError{directory, fmt::format("the verdict cannot be written: {}", error.what()),
                                       "free space or permissions, then `assay judge`"});
@@ -124,4 +126,4 @@ int report_error(const InputError& error) {
   return kExitBadInput;
 }
 
-}  // namespace assay
+}  // namespace assay::cli

@@ -11,26 +11,27 @@
 #include "orchestrator/plan/plan.h"
 #include "orchestrator/run/run.h"
 
-namespace assay {
+namespace assay::cli {
 
 /// A plan and the programs it was made with.
 struct Prepared {
-  Plan plan;
-  std::vector<Program> programs;
+  plan::Plan plan;
+  std::vector<plan::Program> programs;
 };
 
 /// Reads profile and site, finds the probes, plans.
 std::expected<Prepared, InputError> prepare(const PlanRequest& request);
 
 /// "12 steps on 2 nodes, 24 cells, about 3:10; 4 cells have no probe: …" for people.
-std::string plan_summary(const Plan& plan);
+std::string plan_summary(const plan::Plan& plan);
 
 /// Carries the plan of `directory` out, or goes on with it.
-std::expected<RunEnd, InputError> carry_out(const std::string& directory, const std::vector<Program>& programs,
-                                            bool resume, const RunWish& wish);
+std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
+                                                 const std::vector<plan::Program>& programs, bool resume,
+                                                 const RunWish& wish);
 
 /// Judges the run in `directory` and writes verdict.json.
-std::expected<Verdict, InputError> judge_directory(const std::string& directory);
+std::expected<judge::Verdict, InputError> judge_directory(const std::string& directory);
 
 /// The durations that a wish names; nothing for those that it does not.
 struct RunTimes {
@@ -43,4 +44,4 @@ std::expected<RunTimes, InputError> times_of(const RunWish& wish);
 /// Prints the error on stderr; returns kExitBadInput.
 int report_error(const InputError& error);
 
-}  // namespace assay
+}  // namespace assay::cli

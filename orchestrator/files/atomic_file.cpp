@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace assay {
+namespace assay::files {
 namespace {
 
 constexpr const char* kHalf = ".tmp";  // of a file that is being written
@@ -79,7 +79,7 @@ void write_new_durably(const std::string& path, std::string_view bytes) {
   sync_directory_of(path);
 }
 
-void clear_halves(const std::string& folder) {
+void remove_partial_files(const std::string& folder) {
   std::error_code absent;  // there is no such folder before the first evidence
   std::vector<std::filesystem::path> halves;
   for (std::filesystem::recursive_directory_iterator entry(folder, absent), end; !absent && entry != end;
@@ -89,4 +89,4 @@ void clear_halves(const std::string& folder) {
   for (const auto& path : halves) std::filesystem::remove(path);
 }
 
-}  // namespace assay
+}  // namespace assay::files

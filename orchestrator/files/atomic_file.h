@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace assay {
+namespace assay::files {
 
 /// Writes `bytes` to `path`: directories are made, a temporary neighbour is written, fsynced and renamed, the directory
 /// fsynced. Throws std::system_error with the path.
@@ -16,6 +16,6 @@ void write_new_durably(const std::string& path, std::string_view bytes);
 
 /// Removes what a killed process left half written under `folder`; nothing when there is no such folder. Throws
 /// std::filesystem::filesystem_error.
-void clear_halves(const std::string& folder);
+void remove_partial_files(const std::string& folder);
 
-}  // namespace assay
+}  // namespace assay::files

@@ -19,7 +19,7 @@
 #include <boost/process/v2/process.hpp>
 #include <boost/process/v2/stdio.hpp>
 
-namespace assay {
+namespace assay::files {
 
 namespace asio = boost::asio;
 namespace process = boost::process::v2;
@@ -80,4 +80,4 @@ std::string find_in_path(const std::string& name) {
   return {};
 }
 
-}  // namespace assay
+}  // namespace assay::files

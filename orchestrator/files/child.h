@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::files {
 
 /// What a child printed and how it ended.
 struct ChildResult {
@@ -24,4 +24,4 @@ std::expected<ChildResult, InputError> run_child(const std::string& program, con
 /// The first executable of this name in PATH; empty when there is none.
 std::string find_in_path(const std::string& name);
 
-}  // namespace assay
+}  // namespace assay::files

@@ -10,7 +10,9 @@
 
 #include <openssl/sha.h>
 
-namespace assay {
+#include "probes/core/text.h"
+
+namespace assay::files {
 namespace {
 
 class Sha256 {
@@ -24,13 +26,7 @@ class Sha256 {
   std::string hex() {
     std::array<unsigned char, SHA256_DIGEST_LENGTH> raw = {};
     if (SHA256_Final(raw.data(), &context_) != 1) throw std::runtime_error("SHA-256 final failed");
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string text;
-    for (const unsigned char byte : raw) {
-      text += kDigits[byte >> 4U];
-      text += kDigits[byte & 15U];
-    }
-    return text;
+    return to_hexadecimal({reinterpret_cast<const char*>(raw.data()), raw.size()});
   }
 
  private:
@@ -63,4 +59,4 @@ bool is_sha256(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-}  // namespace assay
+}  // namespace assay::files

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
 
-namespace assay {
+namespace assay::files {
 
 /// SHA-256 of `bytes` as 64 lower-case hex digits.
 std::string sha256(std::string_view bytes);
@@ -18,4 +18,4 @@ std::expected<std::string, InputError> sha256_of_file(const std::string& path);
 /// True for 64 lower-case hex digits.
 bool is_sha256(std::string_view text);
 
-}  // namespace assay
+}  // namespace assay::files

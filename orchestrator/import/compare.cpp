@@ -9,16 +9,16 @@
 
 #include "probes/core/scale.h"
 
-namespace assay {
+namespace assay::imports {
 namespace {
 
 /// A quantity of a tool, and the metric of ours that is defined alike. `where` and `is` restrict the tool's to one
 /// coordinate's value, `ours` to that of our parameter `parameter`; empty: any.
-struct Kin {
+struct QuantityMapping {
   const char *tool, *metric, *where, *is;
   const char *probe, *own_metric, *parameter, *own_is;
 };
-constexpr Kin kKin[] = {
+constexpr QuantityMapping kMappings[] = {
     {"nccl-tests", "busbw", "", "", "nccl_collective", "busbw", "", ""},
     {"nccl-tests", "algbw", "", "", "nccl_collective", "algbw", "", ""},
     {"nccl-tests", "time", "", "", "nccl_collective", "time", "", ""},
@@ -72,7 +72,7 @@ bool agree(const Values& a, const Values& b, const std::string& name) {
 }
 
 /// The parameters of the steps that the requirement is judged from; all steps of one requirement have the same.
-Values parameters_of(const Plan& plan, const Requirement& requirement) {
+Values parameters_of(const plan::Plan& plan, const plan::Requirement& requirement) {
   for (const auto& step : plan.steps) {
     if (step.probe == requirement.probe &&
         std::ranges::find(step.requirements, requirement.id) != step.requirements.end())
@@ -81,8 +81,8 @@ Values parameters_of(const Plan& plan, const Requirement& requirement) {
   return requirement.parameters;
 }
 
-bool same_quantity(const Kin& kin, const std::string& tool, const Figure& figure, const Requirement& requirement,
-                   const Values& parameters) {
+bool same_quantity(const QuantityMapping& kin, const std::string& tool, const judge::Figure& figure,
+                   const plan::Requirement& requirement, const Values& parameters) {
   return kin.tool == tool && kin.metric == figure.metric && kin.probe == requirement.probe &&
          kin.own_metric == requirement.metric && says(figure.at, kin.where, kin.is) &&
          says(parameters, kin.parameter, kin.own_is) && agree(figure.at, requirement.at, "size") &&
@@ -100,7 +100,7 @@ std::string coordinates(const Values& at) {
 
 }  // namespace
 
-std::vector<Beside> beside(const Import& import, const Plan& plan, const Verdict& verdict) {
+std::vector<Beside> beside(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict) {
   std::map<std::string_view, std::vector<double>> values;
   for (const auto& result : verdict.results) {
     if (result.value) values[result.requirement].push_back(*result.value);
@@ -111,7 +111,7 @@ std::vector<Beside> beside(const Import& import, const Plan& plan, const Verdict
       const auto ours = values.find(requirement.id);
       if (ours == values.end()) continue;
       const Values parameters = parameters_of(plan, requirement);
-      if (std::ranges::none_of(kKin, [&](const Kin& kin) {
+      if (std::ranges::none_of(kMappings, [&](const QuantityMapping& kin) {
             return same_quantity(kin, import.source.tool, figure, requirement, parameters);
           }))
         continue;
@@ -129,7 +129,7 @@ std::vector<Beside> beside(const Import& import, const Plan& plan, const Verdict
   return all;
 }
 
-std::string beside_text(const Import& import, const Plan& plan, const Verdict& verdict) {
+std::string beside_text(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict) {
   const auto pairs = beside(import, plan, verdict);
   std::string text = fmt::format(
       "{}{}{} beside run {}. What the tool said is not judged, and nobody vouches for where and how it was taken.\n",
@@ -154,4 +154,4 @@ std::string beside_text(const Import& import, const Plan& plan, const Verdict& v
   return text + fmt::format("{} of {} figures have no counterpart in this run\n", alone, import.figures.size());
 }
 
-}  // namespace assay
+}  // namespace assay::imports

@@ -6,8 +6,9 @@
 
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/reading.h"
+#include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::imports {
 namespace {
 
 using nlohmann::json;
@@ -16,7 +17,7 @@ constexpr const char* kDirections[] = {"read", "write", "trim", "mixed"};
 
 class Reader {
  public:
-  Reader(ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
+  Reader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void document(const json& whole) {
     Fields top(whole, "");
@@ -139,15 +140,15 @@ class Reader {
     one.done();
   }
 
-  ImportSource& source_;
+  judge::ImportSource& source_;
   Figures& figures_;
 };
 
 }  // namespace
 
-void read_fio(std::string_view text, ImportSource& source, Figures& figures) {
+void read_fio(std::string_view text, judge::ImportSource& source, Figures& figures) {
   Reader(source, figures)
       .document(document_of(text, figures, "run fio with --output-format=json+ and import all of what it printed"));
 }
 
-}  // namespace assay
+}  // namespace assay::imports

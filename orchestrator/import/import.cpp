@@ -10,10 +10,10 @@
 #include "orchestrator/import/reading.h"
 #include "probes/core/suggest.h"
 
-namespace assay {
+namespace assay::imports {
 namespace {
 
-using Reader = void (*)(std::string_view, ImportSource&, Figures&);
+using Reader = void (*)(std::string_view, judge::ImportSource&, Figures&);
 
 /// The readers of one tool; nothing where it has no such form that is for programs.
 struct Readers {
@@ -37,7 +37,7 @@ InputError located(const std::string& path, const ImportRefusal& refusal) {
 
 }  // namespace
 
-std::expected<Import, InputError> import_output(const ImportRequest& request) {
+std::expected<judge::Import, InputError> import_output(const ImportRequest& request) {
   const auto* readers = std::ranges::find(kReaders, request.tool, &Readers::tool);
   if (readers == std::end(kReaders)) {
     const std::vector<std::string> names(kImportTools.begin(), kImportTools.end());
@@ -50,14 +50,14 @@ std::expected<Import, InputError> import_output(const ImportRequest& request) {
     return std::unexpected(InputError{
         request.path, fmt::format("is {}, which is not imported from {}", json ? "JSON" : "text", request.tool),
         readers->hint});
-  Import import;
+  judge::Import import;
   import.source = {.tool = request.tool,
                    .form = json ? "json" : "text",
                    .version = "",
                    .command = request.command,
                    .file = std::filesystem::path(request.path).filename().string(),
                    .bytes = request.bytes.size(),
-                   .sha256 = sha256(request.bytes),
+                   .sha256 = files::sha256(request.bytes),
                    .facts = {}};
   Figures figures;
   try {
@@ -69,4 +69,4 @@ std::expected<Import, InputError> import_output(const ImportRequest& request) {
   return import;
 }
 
-}  // namespace assay
+}  // namespace assay::imports

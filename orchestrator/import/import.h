@@ -8,7 +8,7 @@
 
 #include "orchestrator/judge/imported.h"
 
-namespace assay {
+namespace assay::imports {
 
 class Figures;
 
@@ -28,20 +28,20 @@ struct ImportRequest {
 /// understood, an output that is cut off or says that the tool failed, a figure whose unit nobody tells, an output
 /// without a figure. What the tool marks as absent, wrong or not checked is left out with the reason; it never becomes
 /// a number.
-std::expected<Import, InputError> import_output(const ImportRequest& request);
+std::expected<judge::Import, InputError> import_output(const ImportRequest& request);
 
 /// The readers behind it: each fills version, command, form and facts of `source`, and `figures`. They throw
 /// ImportRefusal.
-void read_nccl_tests_text(std::string_view text, ImportSource& source, Figures& figures);
-void read_nccl_tests_json(std::string_view text, ImportSource& source, Figures& figures);
-void read_perftest_text(std::string_view text, ImportSource& source, Figures& figures);
-void read_perftest_json(std::string_view text, ImportSource& source, Figures& figures);
-void read_nvbandwidth(std::string_view text, ImportSource& source, Figures& figures);
-void read_fio(std::string_view text, ImportSource& source, Figures& figures);
-void read_osu(std::string_view text, ImportSource& source, Figures& figures);
+void read_nccl_tests_text(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_nccl_tests_json(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_perftest_text(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_perftest_json(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_nvbandwidth(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_fio(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_osu(std::string_view text, judge::ImportSource& source, Figures& figures);
 
 /// The operation of our own words that an nccl-tests program measures: "/opt/all_reduce_perf_mpi" is "all_reduce",
 /// "alltoall_perf" "all_to_all". Empty when `program` is none of theirs.
 std::string operation_of(std::string_view program);
 
-}  // namespace assay
+}  // namespace assay::imports

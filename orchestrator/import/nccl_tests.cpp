@@ -9,7 +9,7 @@
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/reading.h"
 
-namespace assay {
+namespace assay::imports {
 namespace {
 
 constexpr const char* kUnchecked = "N/A: the tool ran without checking its data";
@@ -45,7 +45,7 @@ constexpr Column kColumns[] = {
 
 class Reader {
  public:
-  Reader(ImportSource& source, Figures& figures) : source_(source), figures_(figures) {
+  Reader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {
     operation_ = operation_of(source.command);
   }
 
@@ -243,7 +243,7 @@ class Reader {
     }
   }
 
-  ImportSource& source_;
+  judge::ImportSource& source_;
   Figures& figures_;
   std::string operation_;
   std::vector<const Column*> columns_;
@@ -271,11 +271,11 @@ std::string operation_of(std::string_view program) {
   return "";
 }
 
-void read_nccl_tests_text(std::string_view text, ImportSource& source, Figures& figures) {
+void read_nccl_tests_text(std::string_view text, judge::ImportSource& source, Figures& figures) {
   const auto lines = lines_of(text);
   Reader reader(source, figures);
   for (const auto& line : lines) reader.line(line);
   reader.end(lines.size());
 }
 
-}  // namespace assay
+}  // namespace assay::imports

@@ -1,18 +1,19 @@
 // nccl_tests_json: what nccl-tests writes with -J. Its `env` is the whole environment, passwords and all: only what
 // steers NCCL is kept.
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/reading.h"
 
-namespace assay {
+namespace assay::imports {
 namespace {
 
 using nlohmann::json;
 
 constexpr const char* kHint = "nccl-tests writes this document with -J FILE; a run that was killed leaves half of it";
 
-void take_arguments(Fields& top, ImportSource& source) {
+void take_arguments(Fields& top, judge::ImportSource& source) {
   std::string command;
   for (const auto& argument : top.list("args")) {
     if (!argument.is_string()) throw ImportRefusal{"args", "must be texts", ""};
@@ -28,7 +29,7 @@ void take_arguments(Fields& top, ImportSource& source) {
   }
 }
 
-void take_settings(const json& document, ImportSource& source) {
+void take_settings(const json& document, judge::ImportSource& source) {
   Fields config(document, "config");
   for (const char* name : {"nthreads", "ngpus", "warmup_iters", "iterations", "aggregated_iterations", "validation"})
     source.facts[name] = config.whole(name);
@@ -116,7 +117,7 @@ void take_result(const json& document, const std::string& path, const std::strin
 
 }  // namespace
 
-void read_nccl_tests_json(std::string_view text, ImportSource& source, Figures& figures) {
+void read_nccl_tests_json(std::string_view text, judge::ImportSource& source, Figures& figures) {
   const json document = document_of(text, figures, kHint);
   Fields top(document, "");
   source.facts["format"] = top.whole("version");
@@ -145,4 +146,4 @@ void read_nccl_tests_json(std::string_view text, ImportSource& source, Figures& 
   top.done();
 }
 
-}  // namespace assay
+}  // namespace assay::imports

@@ -6,8 +6,9 @@
 
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/reading.h"
+#include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::imports {
 namespace {
 
 using nlohmann::json;
@@ -35,7 +36,7 @@ FigureName name_for(std::string_view description) {
 
 class Reader {
  public:
-  Reader(ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
+  Reader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void document(const json& whole) {
     Fields outer(whole, "");
@@ -134,17 +135,17 @@ class Reader {
     }
   }
 
-  ImportSource& source_;
+  judge::ImportSource& source_;
   Figures& figures_;
   std::set<std::string> failed_;
 };
 
 }  // namespace
 
-void read_nvbandwidth(std::string_view text, ImportSource& source, Figures& figures) {
+void read_nvbandwidth(std::string_view text, judge::ImportSource& source, Figures& figures) {
   Reader(source, figures)
       .document(document_of(text, figures,
                             "nvbandwidth writes this document with --json; import all of it and nothing behind it"));
 }
 
-}  // namespace assay
+}  // namespace assay::imports

@@ -8,7 +8,7 @@
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/reading.h"
 
-namespace assay {
+namespace assay::imports {
 namespace {
 
 struct Column {
@@ -38,7 +38,7 @@ constexpr Column kColumns[] = {
 
 class Reader {
  public:
-  Reader(ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
+  Reader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void line(const TextLine& line) {
     if (line.text.empty()) return;
@@ -118,7 +118,7 @@ class Reader {
     }
   }
 
-  ImportSource& source_;
+  judge::ImportSource& source_;
   Figures& figures_;
   std::string test_;
   std::vector<const Column*> columns_;
@@ -127,10 +127,10 @@ class Reader {
 
 }  // namespace
 
-void read_osu(std::string_view text, ImportSource& source, Figures& figures) {
+void read_osu(std::string_view text, judge::ImportSource& source, Figures& figures) {
   Reader reader(source, figures);
   for (const auto& line : lines_of(text)) reader.line(line);
   reader.end();
 }
 
-}  // namespace assay
+}  // namespace assay::imports

@@ -7,8 +7,9 @@
 
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/reading.h"
+#include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::imports {
 namespace {
 
 using nlohmann::json;
@@ -143,7 +144,7 @@ Setting next_setting(std::string_view text, std::size_t begin) {
 
 class TextReader {
  public:
-  TextReader(ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
+  TextReader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void line(const TextLine& line) {
     if (line.text.empty() || line.text.find_first_not_of("-*") == std::string_view::npos) return;
@@ -266,7 +267,7 @@ class TextReader {
     }
   }
 
-  ImportSource& source_;
+  judge::ImportSource& source_;
   Figures& figures_;
   std::optional<Test> test_;
   std::vector<const Column*> columns_;
@@ -274,7 +275,7 @@ class TextReader {
 };
 
 /// The unit of the JSON form's bandwidth, which only the command tells.
-double unit_from_command(const ImportSource& source) {
+double unit_from_command(const judge::ImportSource& source) {
   const auto words = words_of(source.command);
   const bool is_perftest = std::ranges::any_of(words, [](std::string_view word) { return word.ends_with("_bw"); });
   if (!is_perftest) {
@@ -287,13 +288,13 @@ double unit_from_command(const ImportSource& source) {
 
 }  // namespace
 
-void read_perftest_text(std::string_view text, ImportSource& source, Figures& figures) {
+void read_perftest_text(std::string_view text, judge::ImportSource& source, Figures& figures) {
   TextReader reader(source, figures);
   for (const auto& line : lines_of(text)) reader.line(line);
   reader.end();
 }
 
-void read_perftest_json(std::string_view text, ImportSource& source, Figures& figures) {
+void read_perftest_json(std::string_view text, judge::ImportSource& source, Figures& figures) {
   const json document =
       document_of(text, figures, "perftest writes invalid JSON with --output and with --raw_qos: run without them");
   Fields top(document, "");
@@ -334,4 +335,4 @@ void read_perftest_json(std::string_view text, ImportSource& source, Figures& fi
   top.done();
 }
 
-}  // namespace assay
+}  // namespace assay::imports

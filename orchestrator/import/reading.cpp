@@ -8,8 +8,11 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-namespace assay {
+#include "probes/core/json_io.h"
+
+namespace assay::imports {
 namespace {
 
 using nlohmann::json;
@@ -167,7 +170,7 @@ void Figures::leave_out(const std::string& from, const std::string& what, const 
   left_out_.push_back({from, what, why});
 }
 
-void Figures::give(Import& import) {
+void Figures::give(judge::Import& import) {
   if (figures_.empty()) {
     const std::string why = left_out_.empty() ? ""
                                               : fmt::format("{}: {}: {}", left_out_.front().from,
@@ -256,4 +259,4 @@ json document_of(std::string_view text, Figures& figures, const std::string& hin
   return std::move(*document);
 }
 
-}  // namespace assay
+}  // namespace assay::imports

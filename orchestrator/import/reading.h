@@ -13,7 +13,9 @@
 
 #include "orchestrator/judge/imported.h"
 
-namespace assay {
+#include <nlohmann/json.hpp>
+
+namespace assay::imports {
 
 /// Why an output is refused. The importers throw it and import_output() alone catches it, so that each check is one
 /// line.
@@ -72,13 +74,13 @@ class Figures {
   void leave_out(const std::string& from, const std::string& what, const std::string& why);
 
   /// What was taken; refused when that is nothing at all.
-  void give(Import& import);
+  void give(judge::Import& import);
 
  private:
   void take(const FigureName& name, const Values& at, double value, const std::string& from);
 
-  std::vector<Figure> figures_;
-  std::vector<LeftOut> left_out_;
+  std::vector<judge::Figure> figures_;
+  std::vector<judge::LeftOut> left_out_;
   std::set<std::tuple<std::string, std::string, Values>> seen_;
 };
 
@@ -116,4 +118,4 @@ std::optional<std::size_t> document_begin(std::string_view text);
 /// tools print where JSON has no number: they become null. Both are noted in `figures`. Errors carry `hint`.
 nlohmann::json document_of(std::string_view text, Figures& figures, const std::string& hint);
 
-}  // namespace assay
+}  // namespace assay::imports

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::judge {
 
-std::vector<Deviation> deviations(const Plan& plan, const Journal& journal) {
+std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal) {
   std::vector<Deviation> all;
   if (plan.simulation)
     all.push_back({.what = "The run is a simulation: nothing was measured, every record is made up.", .step = ""});
@@ -45,7 +45,7 @@ std::vector<Deviation> deviations(const Plan& plan, const Journal& journal) {
   return all;
 }
 
-void conclude(const Plan& plan, bool finished, Verdict& verdict) {
+void conclude(const plan::Plan& plan, bool finished, Verdict& verdict) {
   for (const auto outcome : {Outcome::pass, Outcome::conditional_pass, Outcome::conditional_fail, Outcome::fail,
                              Outcome::inconclusive, Outcome::not_measured, Outcome::error}) {
     verdict.counts[to_string(outcome)] = 0;
@@ -111,4 +111,4 @@ void name_culprits(Verdict& verdict) {
   verdict.reason += fmt::format(" At fault: {}.", text);
 }
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -7,18 +7,18 @@
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 
-namespace assay {
+namespace assay::judge {
 
 /// Every departure from the method, in plan and journal order: quick parameters, requirements left out, resumptions,
 /// companions that are not there, node events, attempts that did not simply run to their end.
-std::vector<Deviation> deviations(const Plan& plan, const Journal& journal);
+std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal);
 
 /// Fills counts, overall and reason of `verdict` from its results: accepted when every required cell passes, the run is
 /// finished, and nothing of the profile was left out; rejected when a required cell fails; else incomplete. A
 /// simulation is always incomplete, and its reason says what it would have been.
-void conclude(const Plan& plan, bool finished, Verdict& verdict);
+void conclude(const plan::Plan& plan, bool finished, Verdict& verdict);
 
 /// Adds to the reason of the whole who was found at fault, when anybody was.
 void name_culprits(Verdict& verdict);
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -7,7 +7,7 @@
 
 #include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 std::optional<double> number_in(const Value& value) {
@@ -16,14 +16,14 @@ std::optional<double> number_in(const Value& value) {
   return std::nullopt;
 }
 
-bool meets(const Demand& demand, const Value& seen) {
+bool meets(const plan::RequiredCondition& demand, const Value& seen) {
   const auto number = number_in(seen);
   if (demand.equals) return number ? number == number_in(*demand.equals) : *demand.equals == seen;
   if (!number) return false;
   return (!demand.at_least || *number >= *demand.at_least) && (!demand.at_most || *number <= *demand.at_most);
 }
 
-std::string words(const Demand& demand) {
+std::string words(const plan::RequiredCondition& demand) {
   if (demand.equals) return "= " + to_json(*demand.equals).dump();
   std::string text;
   if (demand.at_least) text = fmt::format(">= {:g}", *demand.at_least);
@@ -34,12 +34,12 @@ std::string words(const Demand& demand) {
 /// Looks at the records of one step for one subject.
 class Inspection {
  public:
-  Inspection(const Site& site, const Step& step, const Subject& subject)
+  Inspection(const site::Site& site, const plan::Step& step, const Subject& subject)
       : site_(site), step_(step), subject_(subject) {}
 
   /// Takes what one record says of `demand` into `seen`; the first value that does not fit stays. Whether it says
   /// anything.
-  bool look(const Record& record, const Demand& demand, ConditionSeen& seen) const {
+  bool look(const Record& record, const plan::RequiredCondition& demand, ConditionSeen& seen) const {
     bool recorded = false;
     for (const auto& condition : record.conditions) {
       if (condition.name != demand.name || (condition.subject != subject_ && condition.subject.kind != "node"))
@@ -57,10 +57,11 @@ class Inspection {
   }
 
  private:
-  void look_at_site(const Record& record, const Demand& demand, const Value& value, ConditionSeen& seen) const {
-    const Node& node = *site_.node(step_.nodes.at(static_cast<std::size_t>(record.start.rank)));
-    const Port* const port = port_in(node);
-    const std::string expected = port == nullptr ? "" : port_text(node, *port, demand.site);
+  void look_at_site(const Record& record, const plan::RequiredCondition& demand, const Value& value,
+                    ConditionSeen& seen) const {
+    const site::Node& node = *site_.node(step_.nodes.at(static_cast<std::size_t>(record.start.rank)));
+    const site::Port* const port = port_in(node);
+    const std::string expected = port == nullptr ? "" : site::port_text(node, *port, demand.site);
     const std::string whose =
         fmt::format("{}{}", node.name, port != nullptr && subject_.kind == "nic" ? " " + subject_.id : "");
     seen.demanded = expected.empty() ? fmt::format("the {} of {}, which the site does not tell", demand.site, whose)
@@ -68,24 +69,26 @@ class Inspection {
     seen.met = !expected.empty() && value == Value{expected};
   }
 
-  [[nodiscard]] const Port* port_in(const Node& node) const {
-    if (subject_.kind != "nic") return port_of(node, step_.plane, step_.rail);
+  [[nodiscard]] const site::Port* port_in(const site::Node& node) const {
+    if (subject_.kind != "nic") return site::port_of(node, step_.plane, step_.rail);
     const auto ports = node.planes.find(step_.plane);
     if (ports == node.planes.end()) return nullptr;
-    const auto port = std::ranges::find_if(
-        ports->second, [&](const Port& one) { return one.interface == subject_.id || one.device == subject_.id; });
+    const auto port = std::ranges::find_if(ports->second, [&](const site::Port& one) {
+      return one.interface == subject_.id || one.device == subject_.id;
+    });
     return port == ports->second.end() ? nullptr : &*port;
   }
 
-  const Site& site_;
-  const Step& step_;
+  const site::Site& site_;
+  const plan::Step& step_;
   const Subject& subject_;
 };
 
 }  // namespace
 
-std::vector<ConditionSeen> check_demands(const Site& site, const Step& step, const Requirement& requirement,
-                                         const Subject& subject, std::span<const Record* const> records,
+std::vector<ConditionSeen> check_demands(const site::Site& site, const plan::Step& step,
+                                         const plan::Requirement& requirement, const Subject& subject,
+                                         std::span<const Record* const> records,
                                          std::span<const Record* const> others) {
   const Inspection inspection(site, step, subject);
   std::vector<ConditionSeen> all;
@@ -112,4 +115,4 @@ std::string first_unmet(std::span<const ConditionSeen> seen) {
                      unmet->seen ? "not met: it was " + to_json(*unmet->seen).dump() : "not recorded");
 }
 
-}  // namespace assay
+}  // namespace assay::judge

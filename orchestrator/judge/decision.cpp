@@ -9,7 +9,7 @@
 
 #include "probes/core/scale.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 const std::map<std::string, double, std::less<>> kQuantiles = {
@@ -83,11 +83,11 @@ double guard_factor_for(double guard_factor, int looks) {
   return normal_quantile(1 - risk / looks);
 }
 
-void decide(const Limit& limit, const Estimate& estimate, const ReferenceValue& reference, double guard_factor,
+void decide(const plan::Limit& limit, const Estimate& estimate, const ReferenceValue& reference, double guard_factor,
             Result& result) {
   result.value = estimate.value;
   result.interval = estimate.interval;
-  if (limit.reference != Reference::none) result.reference = reference.value;
+  if (limit.reference != plan::Reference::none) result.reference = reference.value;
   bool first = true;
   const auto judge_side = [&](double stated, double sign) {
     const Side side{.limit = stated * reference.value, .sign = sign};
@@ -109,4 +109,4 @@ void decide(const Limit& limit, const Estimate& estimate, const ReferenceValue& 
   if (limit.at_most) judge_side(*limit.at_most, -1);
 }
 
-}  // namespace assay
+}  // namespace assay::judge

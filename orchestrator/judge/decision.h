@@ -8,7 +8,7 @@
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/profile.h"
 
-namespace assay {
+namespace assay::judge {
 
 /// The judged statistic of pooled samples.
 struct Estimate {
@@ -36,7 +36,7 @@ struct ReferenceValue {
 /// Fills outcome, reason, limits, acceptance limits, uncertainty, margin and false_accept of `result` from the
 /// estimate: pass y >= L + w, conditional_pass L <= y < L + w, conditional_fail L - w < y < L, fail y <= L - w,
 /// mirrored for an upper limit; with both, the worse counts. w = guard_factor * u (ILAC-G8, JCGM 106).
-void decide(const Limit& limit, const Estimate& estimate, const ReferenceValue& reference, double guard_factor,
+void decide(const plan::Limit& limit, const Estimate& estimate, const ReferenceValue& reference, double guard_factor,
             Result& result);
 
-}  // namespace assay
+}  // namespace assay::judge

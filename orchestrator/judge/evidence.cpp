@@ -9,14 +9,14 @@
 #include "orchestrator/files/digest.h"
 #include "probes/core/record_reader.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 /// A run killed more often than that in one step is no accident of the head node, but retesting until something passes.
 constexpr int kMostInterruptions = 3;
 
 /// Why a step has no attempt.
-std::string why_never(const Journal& journal, const Step& step) {
+std::string reason_not_started(const Journal& journal, const plan::Step& step) {
   const auto& nodes = step.nodes;
   if (const auto left_out = journal.left_out.find(step.id); left_out != journal.left_out.end()) return left_out->second;
   for (auto event = journal.node_events.rbegin(); event != journal.node_events.rend(); ++event) {
@@ -27,15 +27,15 @@ std::string why_never(const Journal& journal, const Step& step) {
 }
 
 /// Whether a record is what was asked for on that node; the words of the mismatch otherwise.
-std::optional<std::string> mismatch(const Record& record, const Plan& plan, const Step& step, const Journal& journal,
-                                    const Machines& machines, std::size_t rank) {
-  const auto made_up = record.start.host.find(kSimulated);
+std::optional<std::string> mismatch(const Record& record, const plan::Plan& plan, const plan::Step& step,
+                                    const Journal& journal, const Machines& machines, std::size_t rank) {
+  const auto made_up = record.start.host.find(plan::kSimulated);
   if ((made_up != record.start.host.end()) != plan.simulation.has_value()) {
     return plan.simulation ? "the record was measured, and the run is a simulation"
                            : "the record is made up by a simulation";
   }
   const std::string& node = step.nodes[rank];
-  if (record.start.parameters != parameters_of(plan.site, step, rank))
+  if (record.start.parameters != plan::parameters_of(plan.site, step, rank))
     return "the record's parameters are not those of the step";
   if (record.start.rank != static_cast<int>(rank) || record.start.world != static_cast<int>(step.nodes.size())) {
     return "the record has another rank or world than the step";
@@ -60,8 +60,9 @@ struct RankFault {
   std::string reason;
 };
 
-std::optional<RankFault> fault_of(const std::expected<Record, InputError>& record, const Plan& plan, const Step& step,
-                                  const Journal& journal, const Machines& machines, std::size_t rank) {
+std::optional<RankFault> fault_of(const std::expected<Record, InputError>& record, const plan::Plan& plan,
+                                  const plan::Step& step, const Journal& journal, const Machines& machines,
+                                  std::size_t rank) {
   const std::string who = step.nodes.size() == 1 ? "" : fmt::format("rank {} on {}: ", rank, step.nodes[rank]);
   if (!record)
     return RankFault{
@@ -76,8 +77,8 @@ std::optional<RankFault> fault_of(const std::expected<Record, InputError>& recor
   return std::nullopt;
 }
 
-void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt& attempt, const Journal& journal,
-          const Machines& machines, const EvidenceReader& evidence) {
+void take(StepEvidence& found, const plan::Plan& plan, const plan::Step& step, const Attempt& attempt,
+          const Journal& journal, const Machines& machines, const EvidenceReader& evidence) {
   const auto failed = [&](Outcome outcome, const std::string& reason) {
     found.absence = outcome;
     found.reason = fmt::format("Attempt {} on {}: {}", attempt.number, attempt.node, reason);
@@ -114,7 +115,7 @@ void take(StepEvidence& found, const Plan& plan, const Step& step, const Attempt
 
 }  // namespace
 
-std::optional<InputError> check_kind(const Plan& plan, const Journal& journal) {
+std::optional<InputError> check_kind(const plan::Plan& plan, const Journal& journal) {
   if (plan.simulation.has_value() == journal.simulated) return std::nullopt;
   return InputError{journal.simulated ? "journal.jsonl" : "plan.json", "is of a simulation, and its neighbour is not",
                     "a simulation is never a measurement, and the other way round; restore the file"};
@@ -140,13 +141,13 @@ std::optional<std::string> Machines::twin_of(const std::string& node) const {
 std::expected<Run, InputError> read_run(const std::string& directory) {
   const auto plan_bytes = read_file(directory + "/plan.json");
   if (!plan_bytes) return std::unexpected(plan_bytes.error());
-  auto plan = read_plan(*plan_bytes, directory + "/plan.json");
+  auto plan = plan::read_plan(*plan_bytes, directory + "/plan.json");
   if (!plan) return std::unexpected(plan.error());
   const auto journal_bytes = read_file(directory + "/journal.jsonl");
   if (!journal_bytes) return std::unexpected(journal_bytes.error());
   auto journal = read_journal(*journal_bytes, directory + "/journal.jsonl");
   if (!journal) return std::unexpected(journal.error());
-  Run run{.plan = std::move(*plan), .plan_sha256 = sha256(*plan_bytes), .journal = std::move(*journal)};
+  Run run{.plan = std::move(*plan), .plan_sha256 = files::sha256(*plan_bytes), .journal = std::move(*journal)};
   if (run.journal.plan_sha256 != run.plan_sha256) {
     return std::unexpected(InputError{directory, "journal.jsonl belongs to another plan than plan.json",
                                       "the plan was frozen when the run began; restore it"});
@@ -168,7 +169,7 @@ EvidenceReader evidence_in(const std::string& directory) {
   return [directory](const EvidenceFile& file) -> std::expected<std::string, InputError> {
     auto bytes = read_file(directory + "/" + file.path);
     if (!bytes) return bytes;
-    if (bytes->size() != file.bytes || sha256(*bytes) != file.sha256) {
+    if (bytes->size() != file.bytes || files::sha256(*bytes) != file.sha256) {
       return std::unexpected(
           InputError{file.path, "is not the file that was journalled", "the evidence was changed after the run"});
     }
@@ -184,7 +185,7 @@ std::string log_path(const std::string& step, int attempt, int rank, const std::
   return fmt::format("logs/{}/{}/{}{}.log", step, attempt, companion.empty() ? "" : companion + ".", rank);
 }
 
-std::expected<Record, InputError> record_of(const Plan& plan, const Step& step, const Attempt& attempt,
+std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::Step& step, const Attempt& attempt,
                                             const EvidenceReader& evidence, int rank, const std::string& companion) {
   const std::string path = record_path(attempt.step, attempt.number, rank, companion);
   const auto file = std::ranges::find(attempt.evidence, path, &EvidenceFile::path);
@@ -197,16 +198,16 @@ std::expected<Record, InputError> record_of(const Plan& plan, const Step& step, 
   return record;
 }
 
-bool is_judged(const Measurement& measured, const Requirement& requirement) {
+bool is_judged(const Measurement& measured, const plan::Requirement& requirement) {
   if (measured.metric != requirement.metric || measured.at != requirement.at) return false;
   const auto together = [](const std::string& kind) { return kind == "pair" || kind == "group" || kind == "cluster"; };
   return measured.subject.kind == requirement.scope || (together(measured.subject.kind) && together(requirement.scope));
 }
 
-StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const Attempt*>& attempts,
+StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,
                      const Journal& journal, const Machines& machines, const EvidenceReader& evidence) {
   StepEvidence found;
-  found.reason = why_never(journal, step);
+  found.reason = reason_not_started(journal, step);
   int number = 0;
   for (const Attempt* attempt : attempts) {
     if (attempt->number != ++number) {
@@ -222,4 +223,4 @@ StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const
   return found;
 }
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -12,7 +12,7 @@
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 
-namespace assay {
+namespace assay::judge {
 
 /// The bytes of one evidence file by its path in the run directory; an error when it is missing or not what was
 /// journalled.
@@ -20,14 +20,14 @@ using EvidenceReader = std::function<std::expected<std::string, InputError>(cons
 
 /// A run directory read whole.
 struct Run {
-  Plan plan;
+  plan::Plan plan;
   std::string plan_sha256;
   Journal journal;
 };
 
 /// Nothing when plan and journal agree on whether anything was measured. A simulation has a plan, records and a journal
 /// that each say so; leaving it out of one of them makes no measurement of it.
-std::optional<InputError> check_kind(const Plan& plan, const Journal& journal);
+std::optional<InputError> check_kind(const plan::Plan& plan, const Journal& journal);
 
 /// Which nodes are one machine, by what their agents said: host name and boot.
 class Machines {
@@ -57,13 +57,13 @@ std::string log_path(const std::string& step, int attempt, int rank = 0, const s
 
 /// The record of a rank of an attempt of `step`, or of the companion beside it, parsed with the plan's own description
 /// of the probe.
-std::expected<Record, InputError> record_of(const Plan& plan, const Step& step, const Attempt& attempt,
+std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::Step& step, const Attempt& attempt,
                                             const EvidenceReader& evidence, int rank = 0,
                                             const std::string& companion = "");
 
 /// Whether `requirement` judges `measured`: its metric, coordinates and kind of subject. Ranks of several nodes cannot
 /// know what the plan calls the place they work in, so pair, group and cluster are one kind here.
-bool is_judged(const Measurement& measured, const Requirement& requirement);
+bool is_judged(const Measurement& measured, const plan::Requirement& requirement);
 
 /// What one step left behind, over all its attempts.
 struct StepEvidence {
@@ -80,7 +80,7 @@ struct StepEvidence {
 
 /// Collects the evidence of `step` from its `attempts`. Hostile records are refused here: of another probe, step,
 /// revision, rank or host than was asked for, made up in a measured run, or measured in a made up one.
-StepEvidence collect(const Plan& plan, const Step& step, const std::vector<const Attempt*>& attempts,
+StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,
                      const Journal& journal, const Machines& machines, const EvidenceReader& evidence);
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -12,7 +12,7 @@
 
 #include "orchestrator/judge/imported.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 namespace fs = std::filesystem;
@@ -36,7 +36,7 @@ std::set<std::string> vouched_for(const Journal& journal) {
 
 }  // namespace
 
-std::optional<InputError> find_foreign(const std::string& directory, const Journal& journal) {
+std::optional<InputError> find_imported_files(const std::string& directory, const Journal& journal) {
   const auto known = vouched_for(journal);
   std::error_code failed;
   fs::recursive_directory_iterator entry(directory, failed);
@@ -55,7 +55,7 @@ std::optional<InputError> find_foreign(const std::string& directory, const Journ
   return std::nullopt;
 }
 
-std::optional<InputError> find_foreign(const std::map<std::string, std::string>& files, const Journal& journal) {
+std::optional<InputError> find_imported_files(const std::map<std::string, std::string>& files, const Journal& journal) {
   const auto known = vouched_for(journal);
   for (const auto& [path, bytes] : files) {
     if (!known.contains(path) && is_imported(bytes)) return imported_refusal(path);
@@ -63,4 +63,4 @@ std::optional<InputError> find_foreign(const std::map<std::string, std::string>&
   return std::nullopt;
 }
 
-}  // namespace assay
+}  // namespace assay::judge

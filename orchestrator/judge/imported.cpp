@@ -2,8 +2,11 @@
 #include "orchestrator/judge/imported.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-namespace assay {
+#include "probes/core/json_io.h"
+
+namespace assay::judge {
 namespace {
 
 using nlohmann::ordered_json;
@@ -63,4 +66,4 @@ InputError imported_refusal(const std::string& where) {
       "an imported figure is never a measurement of ours: keep the file outside the run, and lay the two side by side"};
 }
 
-}  // namespace assay
+}  // namespace assay::judge

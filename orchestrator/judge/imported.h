@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
 #include "probes/core/record.h"
 
-namespace assay {
+namespace assay::judge {
 
 /// The schema name in the first line of every import. It is not a record's, so no reader of records takes one.
 inline constexpr const char* kImportedSchema = "assay.imported/1";
@@ -60,4 +60,4 @@ bool is_imported(std::string_view bytes);
 /// What is said wherever an import stands where a measurement of ours is due.
 InputError imported_refusal(const std::string& where);
 
-}  // namespace assay
+}  // namespace assay::judge

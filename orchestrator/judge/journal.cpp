@@ -17,7 +17,7 @@
 #include "orchestrator/plan/simulation.h"
 #include "probes/core/utc_time.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 using nlohmann::json;
@@ -49,7 +49,7 @@ class Account {
       journal_.begin = time;
       journal_.by = line.value("by", "");
       if (const auto said = line.find("kind_of_run"); said != line.end()) {
-        if (*said != kSimulated) refuse("unknown kind_of_run " + said->dump());
+        if (*said != plan::kSimulated) refuse("unknown kind_of_run " + said->dump());
         journal_.simulated = true;
       }
     } else if (kind == "run_resume") {
@@ -273,7 +273,7 @@ std::string JournalLines::run_begin(const std::string& time, const std::string& 
                                     bool simulated, const std::string& by) {
   ordered_json body = {{"run_id", run_id}, {"plan_sha256", plan_sha256}};
   if (!by.empty()) body["by"] = by;
-  if (simulated) body["kind_of_run"] = kSimulated;
+  if (simulated) body["kind_of_run"] = plan::kSimulated;
   return line(time, "run_begin", body);
 }
 std::string JournalLines::run_resume(const std::string& time, const std::string& by) {
@@ -320,4 +320,4 @@ std::string JournalLines::attempt_end(const std::string& time, const Attempt& at
 }
 std::string JournalLines::run_end(const std::string& time) { return line(time, "run_end", ordered_json::object()); }
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -9,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "probes/core/error.h"
 #include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::judge {
 
 /// A file that an attempt left, as journalled once its bytes were on disk.
 struct EvidenceFile {
@@ -172,4 +173,4 @@ class JournalWriter {
   std::chrono::steady_clock::time_point steady_;
 };
 
-}  // namespace assay
+}  // namespace assay::judge

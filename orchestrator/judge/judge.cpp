@@ -14,7 +14,7 @@
 #include "orchestrator/judge/conditions.h"
 #include "orchestrator/judge/decision.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 constexpr std::size_t kSmallestFleet = 3;  // with two, the median is between them and says nothing of either
@@ -28,7 +28,7 @@ struct Pool {
 
 class Judge {
  public:
-  Judge(const Plan& plan, const Journal& journal, const EvidenceReader& evidence)
+  Judge(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence)
       : plan_(plan), journal_(journal), evidence_(evidence), machines_(journal) {
     for (const auto& requirement : plan.profile.requirements) requirements_[requirement.id] = &requirement;
     for (const auto& attempt : journal.attempts) attempts_[attempt.step].push_back(&attempt);
@@ -40,7 +40,7 @@ class Judge {
     std::vector<std::vector<Result>> of_cell(plan_.coverage.size());
     std::unordered_map<std::string_view, std::vector<std::size_t>> cells;
     for (std::size_t i = 0; i < plan_.coverage.size(); ++i) {
-      const Cell& cell = plan_.coverage[i];
+      const plan::Cell& cell = plan_.coverage[i];
       if (cell.step.empty())
         of_cell[i] = {blank(cell, *requirements_.at(cell.requirement))};
       else
@@ -61,7 +61,7 @@ class Judge {
   }
 
   /// Results of these cells of one step, without the fleet.
-  std::vector<Result> results_of(const Step& step, const std::vector<Cell>& cells) {
+  std::vector<Result> results_of(const plan::Step& step, const std::vector<plan::Cell>& cells) {
     const StepEvidence found = evidence_of(step);
     std::vector<Result> all;
     for (const auto& cell : cells)
@@ -70,13 +70,13 @@ class Judge {
   }
 
  private:
-  StepEvidence evidence_of(const Step& step) {
+  StepEvidence evidence_of(const plan::Step& step) {
     const auto attempts = attempts_.find(step.id);
     static const std::vector<const Attempt*> kNone;
     return collect(plan_, step, attempts == attempts_.end() ? kNone : attempts->second, journal_, machines_, evidence_);
   }
 
-  static Result blank(const Cell& cell, const Requirement& requirement) {
+  static Result blank(const plan::Cell& cell, const plan::Requirement& requirement) {
     return {.requirement = requirement.id,
             .subject = cell.subject,
             .node = cell.subject.id,
@@ -87,8 +87,8 @@ class Judge {
             .unit = requirement.limit.unit};
   }
 
-  std::vector<Result> judge_cell(const Cell& cell, const Requirement& requirement, const Step& planned,
-                                 const StepEvidence& step) {
+  std::vector<Result> judge_cell(const plan::Cell& cell, const plan::Requirement& requirement,
+                                 const plan::Step& planned, const StepEvidence& step) {
     Result whole = blank(cell, requirement);
     whole.evidence = step.paths;
     whole.attempts = step.attempts;
@@ -120,7 +120,7 @@ class Judge {
 
   /// The node's own cell when it showed more or fewer subjects than a node of this design has: the missing one is the
   /// one that is broken.
-  [[nodiscard]] std::optional<Result> wrong_number(Result node, const Requirement& requirement,
+  [[nodiscard]] std::optional<Result> wrong_number(Result node, const plan::Requirement& requirement,
                                                    std::size_t seen) const {
     const auto designed = plan_.profile.per_node.find(requirement.scope);
     if (node.subject.kind != "node") return std::nullopt;
@@ -133,7 +133,7 @@ class Judge {
     return node;
   }
 
-  static std::map<Subject, Pool> pooled(const StepEvidence& step, const Requirement& requirement) {
+  static std::map<Subject, Pool> pooled(const StepEvidence& step, const plan::Requirement& requirement) {
     std::map<Subject, Pool> pools;
     for (std::size_t attempt = 0; attempt < step.records.size(); ++attempt) {
       for (const auto& measured : step.records[attempt].measurements) {
@@ -147,8 +147,8 @@ class Judge {
     return pools;
   }
 
-  void judge_pool(const Requirement& requirement, const Step& step, const Subject& subject, const Pool& pool,
-                  Result& result) {
+  void judge_pool(const plan::Requirement& requirement, const plan::Step& step, const Subject& subject,
+                  const Pool& pool, Result& result) {
     result.samples = pool.samples.size();
     const auto inconclusive = [&](std::string reason) {
       result.outcome = Outcome::inconclusive;
@@ -172,7 +172,7 @@ class Judge {
     }
     const auto reference = reference_of(requirement, step, subject, pool);
     if (!reference) return inconclusive(reference.error());
-    if (requirement.limit.reference != Reference::none && !(reference->value > 0)) {
+    if (requirement.limit.reference != plan::Reference::none && !(reference->value > 0)) {
       result.value = value->value;
       return inconclusive("What the limit refers to is 0, and every share of it is met by nothing at all.");
     }
@@ -201,31 +201,31 @@ class Judge {
     result.interval.reset();
   }
 
-  std::expected<ReferenceValue, std::string> reference_of(const Requirement& requirement, const Step& step,
+  std::expected<ReferenceValue, std::string> reference_of(const plan::Requirement& requirement, const plan::Step& step,
                                                           const Subject& subject, const Pool& pool) {
     switch (requirement.limit.reference) {
-      case Reference::none:
+      case plan::Reference::none:
         return ReferenceValue{};
-      case Reference::peak:
+      case plan::Reference::peak:
         return ReferenceValue{.value = plan_.profile.peaks.at(requirement.limit.name).value};
-      case Reference::best_sample: {
+      case plan::Reference::best_sample: {
         const bool larger =
             plan_.probes.at(requirement.probe).description.metric(requirement.metric)->better != "lower";
         return ReferenceValue{.value = larger ? std::ranges::max(pool.samples) : std::ranges::min(pool.samples)};
       }
-      case Reference::metric:
+      case plan::Reference::metric:
         return metric_reference(requirement, subject, pool);
-      case Reference::fleet_median:
+      case plan::Reference::fleet_median:
         return fleet_reference(requirement);
-      case Reference::smallest_group:
-      case Reference::smallest_group_by_nodes:
+      case plan::Reference::smallest_group:
+      case plan::Reference::smallest_group_by_nodes:
         return smallest_reference(requirement, step);
     }
     return std::unexpected("The limit refers to nothing known.");
   }
 
-  std::expected<ReferenceValue, std::string> metric_reference(const Requirement& requirement, const Subject& subject,
-                                                              const Pool& pool) {
+  std::expected<ReferenceValue, std::string> metric_reference(const plan::Requirement& requirement,
+                                                              const Subject& subject, const Pool& pool) {
     std::vector<double> samples;
     for (const Record* record : pool.records) {
       for (const auto& measured : record->measurements) {
@@ -246,7 +246,7 @@ class Judge {
   void take_fleets() {
     std::set<std::string_view> wanted;
     for (const auto& requirement : plan_.profile.requirements) {
-      if (requirement.limit.reference == Reference::fleet_median) wanted.insert(requirement.id);
+      if (requirement.limit.reference == plan::Reference::fleet_median) wanted.insert(requirement.id);
     }
     if (wanted.empty()) return;
     for (const auto& step : plan_.steps) {
@@ -259,7 +259,7 @@ class Judge {
     }
   }
 
-  void take_medians(const Requirement& requirement, const Step& step, const StepEvidence& found) {
+  void take_medians(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found) {
     for (const auto& [subject, pool] : pooled(found, requirement)) {
       // A number that is not fit to be judged is not fit to judge others by.
       if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) continue;
@@ -268,7 +268,7 @@ class Judge {
     }
   }
 
-  std::expected<ReferenceValue, std::string> fleet_reference(const Requirement& requirement) {
+  std::expected<ReferenceValue, std::string> fleet_reference(const plan::Requirement& requirement) {
     const auto known = fleets_.find(requirement.id);
     if (known != fleets_.end()) return known->second;
     const auto& medians = medians_[requirement.id];
@@ -285,17 +285,17 @@ class Judge {
   /// What the smallest of growing groups reached, of each requirement that the others are held against it for and of
   /// each rail.
   void take_smallest() {
-    std::map<SmallestKey, const Step*> smallest;
+    std::map<SmallestKey, const plan::Step*> smallest;
     for (const auto& step : plan_.steps) {
       for (const auto& id : step.requirements) {
-        if (!is_of_smallest(requirements_.at(id)->limit.reference)) continue;
-        const Step*& known = smallest[{id, step.rail}];
+        if (!plan::is_of_smallest(requirements_.at(id)->limit.reference)) continue;
+        const plan::Step*& known = smallest[{id, step.rail}];
         if (known == nullptr || step.nodes.size() < known->nodes.size()) known = &step;
       }
     }
     for (const auto& [key, step] : smallest) {
       const StepEvidence found = evidence_of(*step);
-      const Requirement& requirement = *requirements_.at(key.first);
+      const plan::Requirement& requirement = *requirements_.at(key.first);
       const auto pools = pooled(found, requirement);
       if (found.broken || pools.size() != 1) continue;
       const auto& [subject, pool] = *pools.begin();
@@ -312,13 +312,13 @@ class Judge {
     }
   }
 
-  [[nodiscard]] std::expected<ReferenceValue, std::string> smallest_reference(const Requirement& requirement,
-                                                                              const Step& step) const {
+  [[nodiscard]] std::expected<ReferenceValue, std::string> smallest_reference(const plan::Requirement& requirement,
+                                                                              const plan::Step& step) const {
     const auto known = smallest_.find({requirement.id, step.rail});
     if (known == smallest_.end())
       return std::unexpected("The smallest of the growing groups was not measured under the demanded conditions.");
     ReferenceValue reference = known->second.reference;
-    if (requirement.limit.reference == Reference::smallest_group_by_nodes) {
+    if (requirement.limit.reference == plan::Reference::smallest_group_by_nodes) {
       const double times = static_cast<double>(step.nodes.size()) / static_cast<double>(known->second.nodes);
       reference = {.value = reference.value * times, .uncertainty = reference.uncertainty * times};
     }
@@ -331,11 +331,11 @@ class Judge {
     std::size_t nodes = 0;
   };
 
-  const Plan& plan_;
+  const plan::Plan& plan_;
   const Journal& journal_;
   const EvidenceReader& evidence_;
   Machines machines_;
-  std::map<std::string_view, const Requirement*> requirements_;
+  std::map<std::string_view, const plan::Requirement*> requirements_;
   std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
   std::map<std::string, std::vector<double>> medians_;  ///< by requirement, in plan order
   std::map<std::string, ReferenceValue> fleets_;
@@ -344,7 +344,7 @@ class Judge {
 
 }  // namespace
 
-Verdict judge(const Plan& plan, const std::string& plan_sha256, const Journal& journal,
+Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Journal& journal,
               const EvidenceReader& evidence) {
   Verdict verdict{.plan_sha256 = plan_sha256,
                   .run_id = journal.run_id,
@@ -361,8 +361,8 @@ Verdict judge(const Plan& plan, const std::string& plan_sha256, const Journal& j
   return verdict;
 }
 
-std::vector<Result> judge_step(const Plan& plan, const Step& step, const std::vector<Cell>& cells, const Journal& part,
-                               const EvidenceReader& evidence) {
+std::vector<Result> judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
+                               const Journal& part, const EvidenceReader& evidence) {
   return Judge(plan, part, evidence).results_of(step, cells);
 }
 
@@ -372,4 +372,4 @@ bool another_look_decides(const std::vector<Result>& results) {
   });
 }
 
-}  // namespace assay
+}  // namespace assay::judge

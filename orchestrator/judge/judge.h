@@ -6,20 +6,21 @@
 #include "orchestrator/judge/evidence.h"
 #include "orchestrator/judge/verdict.h"
 
-namespace assay {
+namespace assay::judge {
 
 /// Judges every planned cell. Never passes by omission: no record, no metric, no condition, no samples each have an
 /// outcome that is not pass. Extra tests of searches have no part in it.
-Verdict judge(const Plan& plan, const std::string& plan_sha256, const Journal& journal, const EvidenceReader& evidence);
+Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Journal& journal,
+              const EvidenceReader& evidence);
 
 /// Results of `cells`, all of one `step`, from a journal that need hold no more than the step's attempts and what its
 /// nodes said of themselves. What a limit shares with the fleet's median stays inconclusive, because the fleet is not
 /// in it.
-std::vector<Result> judge_step(const Plan& plan, const Step& step, const std::vector<Cell>& cells, const Journal& part,
-                               const EvidenceReader& evidence);
+std::vector<Result> judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
+                               const Journal& part, const EvidenceReader& evidence);
 
 /// Whether a step with planned looks left, whose cells have these results, is worth another one: at least one lies
 /// within the guard band, where more samples can decide.
 bool another_look_decides(const std::vector<Result>& results);
 
-}  // namespace assay
+}  // namespace assay::judge

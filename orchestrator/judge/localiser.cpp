@@ -2,27 +2,14 @@
 #include "orchestrator/judge/localiser.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
-namespace assay {
-namespace {
+#include "orchestrator/plan/search_budget.h"
 
-/// Per bisection step: five nodes take about four each with their confirmation, a pair about three; the rest is for
-/// outcomes that contradict each other.
-constexpr std::size_t kTestsPerStep = 12;
-constexpr std::size_t kSmallestChunk = 8;
-
-std::size_t chunks_of(std::size_t nodes) {
-  const auto size = std::max<double>(kSmallestChunk, std::round(2 * std::sqrt(static_cast<double>(nodes))));
-  return std::max<std::size_t>(1, static_cast<std::size_t>(std::round(static_cast<double>(nodes) / size)));
-}
-
-}  // namespace
-
+namespace assay::judge {
 Localiser::Localiser(std::vector<Peer> nodes, std::size_t budget)
     : nodes_(std::move(nodes)), budget_(budget), trust_(nodes_.size()) {}
 
@@ -35,7 +22,7 @@ std::vector<Localiser::Lane> Localiser::chunks() const {
   }
   // Neighbours on one leaf stand side by side, so that a bad leaf spoils few chunks.
   std::ranges::stable_sort(order, {}, [&](std::size_t node) { return leaves.at(nodes_[node].leaf); });
-  const std::size_t count = chunks_of(nodes_.size());
+  const std::size_t count = plan::screening_chunks(nodes_.size());
   std::vector<Lane> lanes(count);
   for (std::size_t i = 0; i < order.size(); ++i) lanes[i * count / order.size()].open.push_back(order[i]);
   if (count == 1) lanes.front().known_short = true;
@@ -157,10 +144,6 @@ const char* to_string(Fault fault) {
   return "node";
 }
 
-std::size_t test_budget(std::size_t nodes) {
-  return chunks_of(nodes) + kTestsPerStep * static_cast<std::size_t>(std::bit_width(nodes));
-}
-
 std::string suspect_words(const Suspect& suspect, const std::vector<Peer>& nodes) {
   const auto name = [&](std::size_t i) { return nodes[suspect.nodes[i]].name; };
   const char* unsteady = suspect.unsteady ? ", unsteady" : "";
@@ -179,4 +162,4 @@ std::string suspect_words(const Suspect& suspect, const std::vector<Peer>& nodes
                      unsteady, leaf.empty() ? "" : " to leaf " + leaf);
 }
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -11,7 +11,7 @@
 
 #include "orchestrator/judge/search_task.h"
 
-namespace assay {
+namespace assay::judge {
 
 /// A node that takes part, and the leaf switch it hangs on; empty when not told.
 struct Peer {
@@ -138,7 +138,7 @@ class Localiser {
   [[nodiscard]] std::vector<Lane> chunks() const;
   [[nodiscard]] std::optional<std::size_t> peer_for(const Nodes& nodes, const Nodes& used) const;
   [[nodiscard]] bool has_peer(std::size_t node) const;
-  void hear_again(Lane& lane) const;
+  void reopen_parked(Lane& lane) const;
   [[nodiscard]] bool leaf_looks_bad(const std::string& leaf) const;
   void accuse_node(std::size_t node, Count shown);
   void accuse_pair(std::size_t parked, std::size_t other, Count shown);
@@ -161,11 +161,7 @@ class Localiser {
   std::optional<Search<bool>> search_;  ///< last, so that it dies first
 };
 
-/// A bound on tests that finds five faults among `nodes` nodes with room for contradictions: chunks of the screening
-/// plus twelve for each bisection step. It belongs into the plan.
-std::size_t test_budget(std::size_t nodes);
-
 /// "node n017", "pair n003 and n112", "leaf l04 (16 nodes)", with where to look, for people.
 std::string suspect_words(const Suspect& suspect, const std::vector<Peer>& nodes);
 
-}  // namespace assay
+}  // namespace assay::judge

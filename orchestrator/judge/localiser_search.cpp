@@ -4,7 +4,7 @@
 #include "orchestrator/judge/localiser.h"
 #include "orchestrator/plan/pairing.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 constexpr int kShortToAccuse = 2;       // one outcome may be wrong
@@ -90,7 +90,7 @@ Search<bool> Localiser::extend(Lane& lane) {
     const Ruling ruling = co_await classify(suspect, lane.clean, lane.steady());
     if (ruling == Ruling::paired) lane.parked.push_back(suspect);
     if (ruling == Ruling::refuted) co_await refute(lane, suspect);
-    hear_again(lane);
+    reopen_parked(lane);
     std::erase_if(lane.clean, [&](std::size_t node) { return accused_.contains(node); });
     std::set<std::string> leaves;
     for (const std::size_t node : accused_) leaves.insert(nodes_[node].leaf);
@@ -104,7 +104,7 @@ Search<bool> Localiser::extend(Lane& lane) {
 }
 
 /// Opens whoever was left out for a partner that has since been accused by itself.
-void Localiser::hear_again(Lane& lane) const {
+void Localiser::reopen_parked(Lane& lane) const {
   for (const std::size_t node : std::exchange(lane.parked, {})) {
     if (!accused_.contains(node)) (parked_.contains(node) ? lane.parked : lane.open).push_back(node);
   }
@@ -166,7 +166,7 @@ Search<std::optional<std::size_t>> Localiser::bisect(Lane& lane) {
 /// Makes two open nodes that are good together clean.
 Search<bool> Localiser::anchor(Lane& lane) {
   const Nodes nodes = lane.open;
-  for (const auto& round : tournament(nodes.size(), kAnchorRounds)) {
+  for (const auto& round : plan::tournament(nodes.size(), kAnchorRounds)) {
     for (const auto& [low, high] : round) {
       if (has_peer(nodes[low])) co_return true;  // another chunk has found some meanwhile
       Nodes two = pair_of(nodes[low], nodes[high]);
@@ -349,4 +349,4 @@ std::optional<std::size_t> Localiser::peer_for(const Nodes& nodes, const Nodes& 
   return best;
 }
 
-}  // namespace assay
+}  // namespace assay::judge

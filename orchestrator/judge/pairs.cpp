@@ -12,7 +12,7 @@
 
 #include "orchestrator/judge/searches.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 constexpr std::size_t kShortToAccuse = 2;  // with one partner alone it may as well be the partner
@@ -147,7 +147,7 @@ Localised localise(const std::string& requirement, Matrix matrix) {
 
 }  // namespace
 
-std::vector<Localised> localise_pairs(const Plan& plan, const std::vector<Result>& results) {
+std::vector<Localised> localise_pairs(const plan::Plan& plan, const std::vector<Result>& results) {
   std::set<std::string_view> wanted;
   for (const auto& requirement : plan.profile.requirements) {
     if (requirement.scope == "pair") wanted.insert(requirement.id);
@@ -160,7 +160,7 @@ std::vector<Localised> localise_pairs(const Plan& plan, const std::vector<Result
     index.emplace(node.name, names.size());
     names.push_back(node.name);
   }
-  std::unordered_map<std::string_view, const Step*> steps;
+  std::unordered_map<std::string_view, const plan::Step*> steps;
   for (const auto& step : plan.steps) {
     if (step.nodes.size() == 2) steps.emplace(step.id, &step);
   }
@@ -186,4 +186,4 @@ std::vector<Localised> localise_pairs(const Plan& plan, const std::vector<Result
   return all;
 }
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -7,13 +7,13 @@
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 
-namespace assay {
+namespace assay::judge {
 
 /// What the pairs of each requirement of scope pair tell, in the profile's order; requirements all of whose pairs are
 /// good are left out. A node is accused when it is short in more than half of its pairs and at least two of those
 /// partners are good with others; pairs of the accused are then left out for the next. Pairs that miss their limit
 /// within the guard band support an accusation and make none. No extra test is made: a pair is a test of two nodes
 /// already.
-std::vector<Localised> localise_pairs(const Plan& plan, const std::vector<Result>& results);
+std::vector<Localised> localise_pairs(const plan::Plan& plan, const std::vector<Result>& results);
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay {
+namespace assay::judge {
 
 /// A piece of a search that ends with a T. It begins when it is awaited or started, and whatever it waits for dies with
 /// it.
@@ -86,4 +86,4 @@ class [[nodiscard]] Search {
   std::coroutine_handle<promise_type> handle_;
 };
 
-}  // namespace assay
+}  // namespace assay::judge

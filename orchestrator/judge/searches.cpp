@@ -14,7 +14,7 @@
 #include "orchestrator/judge/pairs.h"
 #include "orchestrator/site/planes.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 constexpr const char* kWithoutTheKnown = "everything without those known";
@@ -46,7 +46,7 @@ std::string listed(const std::vector<std::string>& names) {
 /// The limits that a test is held against: those of the step that fell short where they refer to other steps, its own
 /// otherwise.
 struct Promise {
-  const Requirement* requirement = nullptr;
+  const plan::Requirement* requirement = nullptr;
   std::optional<double> fleet_low, fleet_high;
 };
 
@@ -54,8 +54,8 @@ struct Promise {
 
 /// One search, and the tests that it made.
 struct Searches::Inquiry {
-  const PlannedSearch* planned = nullptr;
-  const Step* step = nullptr;
+  const plan::PlannedSearch* planned = nullptr;
+  const plan::Step* step = nullptr;
   std::vector<Promise> promises;
   std::vector<const Inquiry*> after;  ///< searches of the same nodes that come first
   std::vector<std::string> excluded;
@@ -69,7 +69,7 @@ struct Searches::Inquiry {
   std::string stopped;  ///< why it goes no further, when it is not that it found out
 };
 
-std::set<std::string> bad_alone(const Plan& plan, const std::vector<Result>& results) {
+std::set<std::string> bad_alone(const plan::Plan& plan, const std::vector<Result>& results) {
   std::set<std::string> nodes;
   for (const auto& node : plan.site.nodes) nodes.insert(node.name);
   std::set<std::string> bad;
@@ -88,7 +88,7 @@ bool misses_limit(const Result& result) {
          (result.limit_high && *result.value > *result.limit_high);
 }
 
-Searches::Searches(const Plan& plan, const std::vector<Result>& results, const Journal& journal)
+Searches::Searches(const plan::Plan& plan, const std::vector<Result>& results, const Journal& journal)
     : plan_(plan), known_(plan.searches.empty() ? std::set<std::string>{} : bad_alone(plan, results)) {
   if (plan.searches.empty()) return;
   for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, &node);
@@ -97,7 +97,7 @@ Searches::Searches(const Plan& plan, const std::vector<Result>& results, const J
       if (culprit.fault == "node") known_.insert(culprit.nodes.begin(), culprit.nodes.end());
     }
   }
-  std::unordered_map<std::string_view, const Step*> steps;
+  std::unordered_map<std::string_view, const plan::Step*> steps;
   for (const auto& step : plan.steps) steps.emplace(step.id, &step);
   std::unordered_map<std::string_view, std::vector<const Result*>> results_of;
   for (const auto& result : results) results_of[result.step].push_back(&result);
@@ -114,8 +114,8 @@ Searches::Searches(const Plan& plan, const std::vector<Result>& results, const J
     const bool hung = ended_as[planned.step] == "deadline";
     for (const Result* result : results_of[planned.step]) {
       if (std::ranges::find(planned.requirements, result->requirement) == planned.requirements.end()) continue;
-      const Requirement* requirement = plan.requirement(result->requirement);
-      const bool of_fleet = is_of_others(requirement->limit.reference);
+      const plan::Requirement* requirement = plan.requirement(result->requirement);
+      const bool of_fleet = plan::is_of_others(requirement->limit.reference);
       if (!misses_limit(*result) && (!hung || of_fleet)) continue;
       // One for all subjects of a step: what others give as a limit is the same for each.
       if (std::ranges::find(inquiry->promises, requirement, &Promise::requirement) != inquiry->promises.end()) continue;
@@ -150,7 +150,7 @@ void Searches::begin(Inquiry& inquiry) {
       inquiry.excluded.push_back(node);
     else
       inquiry.peers.push_back(
-          {.name = node, .leaf = leaf_of(*nodes_.at(node), inquiry.step->plane, inquiry.step->rail)});
+          {.name = node, .leaf = site::leaf_of(*nodes_.at(node), inquiry.step->plane, inquiry.step->rail)});
   }
   if (inquiry.planned->budget == 0) {
     inquiry.stopped = inquiry.planned->reason;
@@ -226,7 +226,7 @@ std::optional<TestShown> Searches::shown(const ExtraTest& test, const Journal& p
   if (ended == part.attempts.end()) return std::nullopt;
   const auto inquiry =
       std::ranges::find_if(inquiries_, [&](const auto& one) { return test.step.id.starts_with(one->step->id + ".t"); });
-  std::vector<Cell> cells;
+  std::vector<plan::Cell> cells;
   for (const auto& id : test.step.requirements)
     cells.push_back({.requirement = id, .subject = {"group", test.step.id}, .step = test.step.id, .reason = ""});
   TestShown shown{.outcome = TestOutcome::good, .unusable = false, .reason = ""};
@@ -235,10 +235,10 @@ std::optional<TestShown> Searches::shown(const ExtraTest& test, const Journal& p
     Result result = results[i];
     const auto& promise = *std::ranges::find_if(
         (*inquiry)->promises, [&](const Promise& one) { return one.requirement->id == result.requirement; });
-    if (is_of_others(promise.requirement->limit.reference)) {
+    if (plan::is_of_others(promise.requirement->limit.reference)) {
       // A sum over nodes is promised in proportion to them.
       const double share =
-          promise.requirement->limit.reference == Reference::smallest_group_by_nodes
+          promise.requirement->limit.reference == plan::Reference::smallest_group_by_nodes
               ? static_cast<double>(test.step.nodes.size()) / static_cast<double>((*inquiry)->step->nodes.size())
               : 1;
       const auto scaled = [&](std::optional<double> limit) {
@@ -363,8 +363,8 @@ Localised Searches::found_by(const Inquiry& inquiry) const {
   return found;
 }
 
-std::expected<Verdict, InputError> judge_run(const Plan& plan, const std::string& plan_sha256, const Journal& journal,
-                                             const EvidenceReader& evidence) {
+std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::string& plan_sha256,
+                                             const Journal& journal, const EvidenceReader& evidence) {
   Verdict verdict = judge(plan, plan_sha256, journal, evidence);
   std::set<std::string_view> steps;
   for (const auto& step : plan.steps) steps.insert(step.id);
@@ -413,4 +413,4 @@ std::expected<Verdict, InputError> judge_run(const Plan& plan, const std::string
   return verdict;
 }
 
-}  // namespace assay
+}  // namespace assay::judge

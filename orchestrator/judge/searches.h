@@ -16,13 +16,13 @@
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 
-namespace assay {
+namespace assay::judge {
 
 /// A test that a search asks for: probe and parameters of the step that fell short, on some of its nodes.
 struct ExtraTest {
-  Step step;  ///< "0012-fabric-cluster.t003"; serves the requirements that fell short, has one look and is no step of
-              ///< the plan
-  Test test;  ///< the same as the search knows it
+  plan::Step step;  ///< "0012-fabric-cluster.t003"; serves the requirements that fell short, has one look and is no
+                    ///< step of the plan
+  Test test;        ///< the same as the search knows it
 };
 
 /// What an extra test shows. `unusable`: the probe does not measure this on so few nodes, and the search can go
@@ -35,7 +35,7 @@ struct TestShown {
 
 /// Nodes with a cell of their own, or of a part of theirs, that is bad or was planned and never measured. They are
 /// known without any search.
-std::set<std::string> bad_alone(const Plan& plan, const std::vector<Result>& results);
+std::set<std::string> bad_alone(const plan::Plan& plan, const std::vector<Result>& results);
 
 /// Whether the value of `result` misses its limit, whatever its outcome is called.
 bool misses_limit(const Result& result);
@@ -47,7 +47,7 @@ bool misses_limit(const Result& result);
 class Searches {
  public:
   /// `results` of every planned cell; `journal` tells the attempts behind them. `plan` must outlive it.
-  Searches(const Plan& plan, const std::vector<Result>& results, const Journal& journal);
+  Searches(const plan::Plan& plan, const std::vector<Result>& results, const Journal& journal);
   ~Searches();
   Searches(const Searches&) = delete;
   Searches& operator=(const Searches&) = delete;
@@ -78,9 +78,9 @@ class Searches {
   [[nodiscard]] ExtraTest test_of(const Inquiry& inquiry, Test test) const;
   [[nodiscard]] Localised found_by(const Inquiry& inquiry) const;
 
-  const Plan& plan_;
-  std::map<std::string, const Node*> nodes_;  ///< of the site, by name
-  std::set<std::string> known_;               ///< bad alone, or accused by a search that ended
+  const plan::Plan& plan_;
+  std::map<std::string, const site::Node*> nodes_;  ///< of the site, by name
+  std::set<std::string> known_;                     ///< bad alone, or accused by a search that ended
   std::vector<std::unique_ptr<Inquiry>> inquiries_;
   std::map<std::string, std::pair<std::vector<std::string>, std::string>>
       asked_;  ///< nodes and purpose of each test by id
@@ -88,7 +88,7 @@ class Searches {
 
 /// judge(), and what the searches of the run found: they are replayed over the extra tests in the journal, and change
 /// no outcome. Refused: an attempt of what is no step of the plan and no test that its search would have asked for.
-std::expected<Verdict, InputError> judge_run(const Plan& plan, const std::string& plan_sha256, const Journal& journal,
-                                             const EvidenceReader& evidence);
+std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::string& plan_sha256,
+                                             const Journal& journal, const EvidenceReader& evidence);
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -8,7 +8,7 @@
 #include "orchestrator/plan/json_array.h"
 #include "orchestrator/plan/simulation.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 using nlohmann::json;
@@ -220,9 +220,9 @@ std::string verdict_text(const Verdict& verdict) {
                 {"localised", std::move(localised)},
                 {"counts", verdict.counts},
                 {"deviations", std::move(deviations)}};
-  if (verdict.simulated) document["kind_of_run"] = kSimulated;
-  return with_array(document.dump(1, ' ', false, json::error_handler_t::replace), "results", verdict.results.size(),
-                    [&](std::size_t i) { return to_json(verdict.results[i]); }) +
+  if (verdict.simulated) document["kind_of_run"] = plan::kSimulated;
+  return plan::with_array(document.dump(1, ' ', false, json::error_handler_t::replace), "results",
+                          verdict.results.size(), [&](std::size_t i) { return to_json(verdict.results[i]); }) +
          "\n";
 }
 
@@ -258,4 +258,4 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
   }
 }
 
-}  // namespace assay
+}  // namespace assay::judge

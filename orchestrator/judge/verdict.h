@@ -8,12 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
+#include "probes/core/record.h"
 #include "probes/core/statistics.h"
 
-namespace assay {
+namespace assay::judge {
 
 /// The judgement of one requirement on one subject. For a lower limit L and guard band w: pass y >= L + w;
 /// conditional_pass L <= y < L + w; conditional_fail L - w < y < L; fail y <= L - w.
@@ -118,4 +117,4 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
 /// Exit code of `overall`: 0 accepted, 1 rejected, 3 incomplete.
 int exit_code(Overall overall);
 
-}  // namespace assay
+}  // namespace assay::judge

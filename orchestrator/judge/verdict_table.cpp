@@ -7,7 +7,7 @@
 
 #include "probes/core/scale.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 std::string accepted_from(const Result& result) {
@@ -63,4 +63,4 @@ std::string verdict_table(const Verdict& verdict) {
   return text;
 }
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -5,10 +5,10 @@
 
 #include "orchestrator/judge/verdict.h"
 
-namespace assay {
+namespace assay::judge {
 
 /// One line for each cell (requirement, subject, value, acceptance limit, outcome), the reasons of those that do not
 /// pass, and the whole; ends with a newline. Control characters from nodes are replaced.
 std::string verdict_table(const Verdict& verdict);
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -20,7 +20,7 @@
 #include "orchestrator/launch/slurm.h"
 #include "orchestrator/launch/ssh.h"
 
-namespace assay {
+namespace assay::launch {
 
 namespace asio = boost::asio;
 
@@ -53,7 +53,7 @@ std::expected<Descriptor, std::string> write_known_hosts(const std::string& line
 
 /// A file with the pinned keys, where the site has any, or the site's own file: the first is `pinned`.
 std::expected<std::string, LaunchError> known_hosts_for(const std::string& key, const std::string& pinned,
-                                                        const Site& site, const char* whose) {
+                                                        const site::Site& site, const char* whose) {
   if (!key.empty()) return pinned;
   if (!site.known_hosts.empty()) return site.known_hosts;
   return std::unexpected(
@@ -61,10 +61,10 @@ std::expected<std::string, LaunchError> known_hosts_for(const std::string& key, 
                   .reason = fmt::format("the site pins no host key for {} and names no known_hosts file", whose)});
 }
 
-std::expected<LaunchPlan, LaunchError> plan_ssh(const Node& node, const Site& site, const LaunchOptions& options,
-                                                std::string image) {
+std::expected<LaunchPlan, LaunchError> plan_ssh(const site::Node& node, const site::Site& site,
+                                                const LaunchOptions& options, std::string image) {
   LaunchPlan plan;
-  plan.options.agent_sha256 = sha256(image);
+  plan.options.agent_sha256 = files::sha256(image);
   plan.options.explain = ssh_failure;
   const auto command = bootstrap_command(node.directory, plan.options.agent_sha256, image.size());
   if (!command) return refused(command.error());
@@ -89,10 +89,10 @@ std::expected<LaunchPlan, LaunchError> plan_ssh(const Node& node, const Site& si
   return plan;
 }
 
-std::expected<LaunchPlan, LaunchError> plan_kubernetes(const Node& node, const LaunchOptions& options,
+std::expected<LaunchPlan, LaunchError> plan_kubernetes(const site::Node& node, const LaunchOptions& options,
                                                        std::string image) {
   LaunchPlan plan;
-  plan.options.agent_sha256 = sha256(image);
+  plan.options.agent_sha256 = files::sha256(image);
   plan.options.explain = kubectl_failure;
   const auto script = bootstrap_script(node.directory, plan.options.agent_sha256, image.size());
   if (!script) return refused(script.error());
@@ -103,14 +103,15 @@ std::expected<LaunchPlan, LaunchError> plan_kubernetes(const Node& node, const L
   return plan;
 }
 
-std::expected<LaunchPlan, LaunchError> plan_launch(const Node& node, const Site& site, const LaunchOptions& options) {
+std::expected<LaunchPlan, LaunchError> plan_launch(const site::Node& node, const site::Site& site,
+                                                   const LaunchOptions& options) {
   auto image = read_file(options.agent, kMaxAgent);
   if (!image) return refused(fmt::format("{} {}", image.error().where, image.error().what));
-  if (node.launcher == Launcher::ssh) return plan_ssh(node, site, options, std::move(*image));
-  if (node.launcher == Launcher::kubernetes) return plan_kubernetes(node, options, std::move(*image));
+  if (node.launcher == site::Launcher::ssh) return plan_ssh(node, site, options, std::move(*image));
+  if (node.launcher == site::Launcher::kubernetes) return plan_kubernetes(node, options, std::move(*image));
   LaunchPlan plan;
   plan.argv = {options.agent, "--directory", node.directory};
-  plan.options.agent_sha256 = sha256(*image);
+  plan.options.agent_sha256 = files::sha256(*image);
   plan.options.explain = ssh_failure;  // whose words for an ending without ssh are those of any agent
   return plan;
 }
@@ -119,25 +120,26 @@ asio::awaitable<void> serve(std::unique_ptr<Connection> connection) { co_await c
 
 }  // namespace
 
-asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start(const Node& node, const Site& site,
+asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start(const site::Node& node,
+                                                                                 const site::Site& site,
                                                                                  const LaunchOptions& options) {
   (void)std::signal(SIGPIPE, SIG_IGN);
-  if (node.launcher == Launcher::slurm) co_return co_await start_by_slurm(node, options);
+  if (node.launcher == site::Launcher::slurm) co_return co_await start_by_slurm(node, options);
   auto plan = plan_launch(node, site, options);
   if (!plan) co_return std::unexpected(plan.error());
   auto child = ChildProcess::start(co_await asio::this_coro::executor, plan->argv);
   if (!child) co_return refused(child.error());
   const Seconds patience{options.connect_timeout.count + kHelloPatience.count};
-  Stream stream(std::move((*child)->out), std::move((*child)->in));
+  wire::Stream stream(std::move((*child)->out), std::move((*child)->in));
   co_return co_await connect(std::move(stream), std::move(*child), std::move(plan->options), patience);
 }
 
 /// The agents of an srun that failed while others of it were fine are started again, each by itself.
-asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start_by_slurm(Node node,
+asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start_by_slurm(site::Node node,
                                                                                           LaunchOptions options) {
   if (options.slurm == nullptr)
     co_return refused("nodes of launcher slurm are started together, and nobody does it here");
-  const auto agent_sha256 = sha256_of_file(options.agent);
+  const auto agent_sha256 = files::sha256_of_file(options.agent);
   if (!agent_sha256) co_return refused(fmt::format("{} {}", agent_sha256.error().where, agent_sha256.error().what));
   std::string earlier;
   while (true) {
@@ -161,7 +163,7 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
   }
 }
 
-asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::connect(Stream stream,
+asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::connect(wire::Stream stream,
                                                                                    std::unique_ptr<ChildProcess> child,
                                                                                    ConnectionOptions options,
                                                                                    Seconds patience) {
@@ -202,4 +204,4 @@ asio::awaitable<void> Agent::close() {
   if (connection_ != nullptr) co_await connection_->close();
 }
 
-}  // namespace assay
+}  // namespace assay::launch

@@ -13,12 +13,15 @@
 #include "orchestrator/site/site.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::wire {
+class Stream;
+}  // namespace assay::wire
+
+namespace assay::launch {
 
 class ChildProcess;
 class Connection;
 class SlurmLauncher;
-class Stream;
 struct ConnectionOptions;
 
 /// Why an agent is not there, or not there any more. kind:
@@ -74,8 +77,8 @@ class Agent {
  public:
   /// Starts the agent of `node` and waits for its hello. Ignores SIGPIPE in this process from then on, because a stream
   /// to a node may close at any time. Fails with kind unreachable, host_key, refused or protocol.
-  static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> start(const Node& node,
-                                                                                          const Site& site,
+  static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> start(const site::Node& node,
+                                                                                          const site::Site& site,
                                                                                           const LaunchOptions& options);
   ~Agent();
   Agent(const Agent&) = delete;
@@ -104,9 +107,9 @@ class Agent {
   friend class Connection;
   Agent() = default;
   static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> start_by_slurm(
-      Node node, LaunchOptions options);
+      site::Node node, LaunchOptions options);
   static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> connect(
-      Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Seconds patience);
+      wire::Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Seconds patience);
 
   Connection* connection_ = nullptr;  // owned by its own coroutine; it clears this when it ends
   LaunchError gone_{.kind = "lost", .reason = "the agent was closed"};  // why connection_ is null
@@ -114,4 +117,4 @@ class Agent {
   bool stored_ = false;
 };
 
-}  // namespace assay
+}  // namespace assay::launch

@@ -25,7 +25,7 @@
 #include "orchestrator/files/child.h"
 #include "probes/core/descriptor.h"
 
-namespace assay {
+namespace assay::launch {
 
 namespace asio = boost::asio;
 namespace process = boost::process::v2;
@@ -82,7 +82,7 @@ ChildProcess::~ChildProcess() {
 std::expected<std::unique_ptr<ChildProcess>, std::string> ChildProcess::start(const asio::any_io_executor& executor,
                                                                               const std::vector<std::string>& argv) {
   process::filesystem::path program = argv.front();
-  if (!program.has_parent_path()) program = find_in_path(argv.front());
+  if (!program.has_parent_path()) program = files::find_in_path(argv.front());
   if (program.empty()) return std::unexpected(fmt::format("{} is not installed", argv.front()));
   Pipe in = make_pipe(), out = make_pipe(), err = make_pipe();
   if (!in.reader || !out.reader || !err.reader) {
@@ -126,4 +126,4 @@ asio::awaitable<std::optional<int>> ChildProcess::finish(Seconds patience, std::
   co_return WEXITSTATUS(status);
 }
 
-}  // namespace assay
+}  // namespace assay::launch

@@ -14,7 +14,7 @@
 
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::launch {
 
 /// A child process in a session of its own: a terminal's Ctrl-C reaches assay only, and ssh finds no terminal to ask
 /// for a password. It gets SIGTERM when we are killed, because an srun in Slurm's queue would not notice. Destroying it
@@ -45,4 +45,4 @@ class ChildProcess {
   std::unique_ptr<Handle> handle_;
 };
 
-}  // namespace assay
+}  // namespace assay::launch

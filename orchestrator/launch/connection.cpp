@@ -15,8 +15,9 @@
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/launch/ssh.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::launch {
 
 namespace asio = boost::asio;
 
@@ -25,7 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr auto kHeartbeat = 15s;                // four of them fit in the agent's patience
 constexpr auto kSilence = 60s;                  // without a word from an agent that is pinged
 constexpr Seconds kEndPatience{30};             // after a run's deadline: grace, killing, the way back
@@ -53,7 +54,7 @@ void Waiter::wake(std::optional<LaunchError> failure) {
 asio::awaitable<bool> Waiter::wait(Seconds patience) {
   timer_.expires_after(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience.count)));
   while (!woken_ && Clock::now() < timer_.expiry())
-    (void)co_await timer_.async_wait(kQuietly);  // looked at again above
+    (void)co_await timer_.async_wait(kAsTuple);  // looked at again above
   co_return woken_;
 }
 
@@ -65,7 +66,8 @@ struct Connection::Visit {
   Connection& connection;
 };
 
-Connection::Connection(Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Agent& agent)
+Connection::Connection(wire::Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options,
+                       Agent& agent)
     : child_(std::move(child)),
       stream_(std::move(stream)),
       options_(std::move(options)),
@@ -111,7 +113,7 @@ asio::awaitable<void> Connection::wake_everybody() {
     }
     if (inside_ == 0) co_return;
     timer.expires_after(1ms);  // they are awake and leave in the loop's next rounds
-    (void)co_await timer.async_wait(kQuietly);
+    (void)co_await timer.async_wait(kAsTuple);
   }
 }
 
@@ -131,9 +133,9 @@ void Connection::shut_streams() {
 }
 
 asio::awaitable<void> Connection::read_all() {
-  std::array<char, kMaxChunk> buffer;
+  std::array<char, wire::kMaxChunk> buffer;
   if (co_await bootstrap()) {
-    queue_.push(encode(wire::Hello{}));
+    queue_.push(wire::encode(wire::Hello{}));
     reader_.feed(early_);
     if (const auto problem = take_frames()) abandon(protocol_error(*problem));
     while (!over_) {
@@ -186,7 +188,7 @@ asio::awaitable<std::optional<std::string>> Connection::read_until_line(std::str
 asio::awaitable<void> Connection::read_log() {
   std::array<char, 4096> buffer;
   while (child_) {
-    const auto [error, size] = co_await child_->err.async_read_some(asio::buffer(buffer), kQuietly);
+    const auto [error, size] = co_await child_->err.async_read_some(asio::buffer(buffer), kAsTuple);
     if (error) break;
     log_.append(buffer.data(), size);
     if (log_.size() > kMaxOwnLog) log_.erase(0, log_.size() - kMaxOwnLog);
@@ -199,17 +201,17 @@ asio::awaitable<void> Connection::read_log() {
 asio::awaitable<void> Connection::heartbeat() {
   while (!over_) {
     heart_.expires_after(kHeartbeat);
-    (void)co_await heart_.async_wait(kQuietly);  // cancelled when the stream ends
+    (void)co_await heart_.async_wait(kAsTuple);  // cancelled when the stream ends
     if (over_) break;
     if (welcome_ && Clock::now() - heard_ > kSilence) {
       abandon({.kind = "lost", .reason = fmt::format("no word from the agent for {} s", kSilence.count())});
     } else if (welcome_) {
-      queue_.push(encode(wire::Ping{}));
+      queue_.push(wire::encode(wire::Ping{}));
     }
   }
   if (log_ended_) co_return;
   heart_.expires_after(kLogPatience);
-  (void)co_await heart_.async_wait(kQuietly);
+  (void)co_await heart_.async_wait(kAsTuple);
   boost::system::error_code ignored;  // usually the log has ended by itself
   (void)child_->err.cancel(ignored);
 }
@@ -242,7 +244,7 @@ asio::awaitable<std::expected<void, LaunchError>> Connection::deliver(std::strin
       for (auto* other : deliveries_[sha256]) other->wake(sent.error());
     }
   } else {
-    patience.count += static_cast<double>(kMaxProgram) / kSlowestLink;
+    patience.count += static_cast<double>(wire::kMaxProgram) / kSlowestLink;
   }
   if (!over_ && !co_await waiter.wait(patience))
     waiter.wake(LaunchError{.kind = "lost", .reason = "the agent did not take the program in time"});
@@ -263,14 +265,15 @@ asio::awaitable<std::expected<void, LaunchError>> Connection::send_program(const
   const auto size = std::filesystem::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
   if (error || !file) co_return refused("cannot be read");
-  if (size == 0 || size > kMaxProgram) co_return refused("is empty or too large");
-  queue_.push(encode(wire::Program{.sha256 = sha256, .size = size}));
-  std::string chunk(kMaxChunk, '\0');
+  if (size == 0 || size > wire::kMaxProgram) co_return refused("is empty or too large");
+  queue_.push(wire::encode(wire::Program{.sha256 = sha256, .size = size}));
+  std::string chunk(wire::kMaxChunk, '\0');
   for (std::uint64_t left = size; left > 0;) {
-    const auto part = std::min<std::uint64_t>(left, kMaxChunk);
+    const auto part = std::min<std::uint64_t>(left, wire::kMaxChunk);
     file.read(chunk.data(), static_cast<std::streamsize>(part));
     if (file.gcount() != static_cast<std::streamsize>(part)) co_return refused("became shorter while it was read");
-    std::string frame = encode(wire::Data{.channel = Channel::program, .id = sha256, .bytes = chunk.substr(0, part)});
+    std::string frame =
+        wire::encode(wire::Data{.channel = wire::Channel::program, .id = sha256, .bytes = chunk.substr(0, part)});
     if (!co_await queue_.push_when_room(std::move(frame))) break;  // the connection is over; the waiter is told why
     left -= part;
   }
@@ -286,20 +289,20 @@ asio::awaitable<RunResult> Connection::run(const RunRequest& request) {
     co_return std::move(pending.result);
   }
   runs_[request.id] = &pending;
-  queue_.push(encode(wire::Run{.id = request.id,
-                               .sha256 = request.sha256,
-                               .arguments = request.arguments,
-                               .token = request.token,
-                               .deadline_s = request.deadline.count,
-                               .limits = {.memory_bytes = request.limits.memory.count,
-                                          .output_bytes = request.limits.output.count,
-                                          .cpu_s = request.limits.cpu.count}}));
+  queue_.push(wire::encode(wire::Run{.id = request.id,
+                                     .sha256 = request.sha256,
+                                     .arguments = request.arguments,
+                                     .token = request.token,
+                                     .deadline_s = request.deadline.count,
+                                     .limits = {.memory_bytes = request.limits.memory.count,
+                                                .output_bytes = request.limits.output.count,
+                                                .cpu_s = request.limits.cpu.count}}));
   const Seconds patience{request.deadline.count + kEndPatience.count};
   const bool woken = co_await pending.waiter.wait(patience);
   runs_.erase(request.id);
   if (!woken) {
     forgotten_.insert(request.id);
-    queue_.push(encode(wire::Kill{request.id}));
+    queue_.push(wire::encode(wire::Kill{request.id}));
     pending.result.outcome = "lost";
     pending.result.reason = fmt::format("no end reported {} s after its deadline", kEndPatience.count);
   } else if (pending.waiter.failure()) {
@@ -310,15 +313,15 @@ asio::awaitable<RunResult> Connection::run(const RunRequest& request) {
 }
 
 void Connection::stop(const std::string& id) {
-  if (runs_.contains(id)) queue_.push(encode(wire::Stop{id}));
+  if (runs_.contains(id)) queue_.push(wire::encode(wire::Stop{id}));
 }
 
 asio::awaitable<void> Connection::close() {
   const Visit visit(*this);
-  queue_.push(encode(wire::Bye{}));
+  queue_.push(wire::encode(wire::Bye{}));
   queue_.finish();
   if (!reason_) reason_ = LaunchError{.kind = "lost", .reason = "the agent was closed"};
   if (!co_await closed_.wait(kClosePatience)) abandon(*reason_);
 }
 
-}  // namespace assay
+}  // namespace assay::launch

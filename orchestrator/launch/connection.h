@@ -20,7 +20,7 @@
 #include "orchestrator/wire/stream.h"
 #include "probes/core/descriptor.h"
 
-namespace assay {
+namespace assay::launch {
 
 /// Somebody who waits for one event, with a deadline.
 class Waiter {
@@ -62,7 +62,7 @@ struct ConnectionOptions {
 class Connection {
  public:
   /// Speaks over `stream`; `child` is the process that carries it, and null when the agent has dialled in.
-  Connection(Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Agent& agent);
+  Connection(wire::Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Agent& agent);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -101,11 +101,11 @@ class Connection {
   void shut_streams();
 
   std::unique_ptr<ChildProcess> child_;  // goes after the stream that leads to it
-  Stream stream_;
+  wire::Stream stream_;
   ConnectionOptions options_;
   Agent* agent_;
-  FrameQueue queue_;
-  FrameReader reader_;
+  wire::FrameQueue queue_;
+  wire::FrameReader reader_;
   boost::asio::steady_timer heart_;
   std::chrono::steady_clock::time_point heard_;
   Waiter greeted_, closed_;
@@ -122,4 +122,4 @@ class Connection {
   int inside_ = 0;
 };
 
-}  // namespace assay
+}  // namespace assay::launch

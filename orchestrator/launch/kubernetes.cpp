@@ -8,8 +8,9 @@
 
 #include "orchestrator/launch/ssh.h"
 #include "orchestrator/wire/protocol.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::launch {
 namespace {
 
 bool is_lower_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
@@ -28,7 +29,8 @@ bool is_context(std::string_view text) {
 
 }  // namespace
 
-std::expected<std::vector<std::string>, std::string> kubectl_arguments(const Node& node, const std::string& kubectl,
+std::expected<std::vector<std::string>, std::string> kubectl_arguments(const site::Node& node,
+                                                                       const std::string& kubectl,
                                                                        const std::string& script) {
   if (!is_name(node.pod, ".-"))
     return std::unexpected(fmt::format("pod '{}' is no name of a pod", printable(node.pod)));
@@ -104,4 +106,4 @@ std::expected<std::string, std::string> kubernetes_manifest(const std::string& i
   return manifest.dump(2) + "\n";
 }
 
-}  // namespace assay
+}  // namespace assay::launch

@@ -10,11 +10,12 @@
 #include "orchestrator/launch/agent.h"
 #include "orchestrator/site/site.h"
 
-namespace assay {
+namespace assay::launch {
 
 /// The words of kubectl: argv[0] = `kubectl`, exec -i into the node's pod, `sh -c script` there. Or a reason: a name of
 /// another alphabet than Kubernetes has.
-std::expected<std::vector<std::string>, std::string> kubectl_arguments(const Node& node, const std::string& kubectl,
+std::expected<std::vector<std::string>, std::string> kubectl_arguments(const site::Node& node,
+                                                                       const std::string& kubectl,
                                                                        const std::string& script);
 
 /// What it means that kubectl, or the script in the pod, ended with `exit_code` before the agent said hello; `log` is
@@ -27,4 +28,4 @@ LaunchError kubectl_failure(std::string_view log, std::optional<int> exit_code);
 std::expected<std::string, std::string> kubernetes_manifest(const std::string& image, const std::string& kube_namespace,
                                                             const std::string& directory);
 
-}  // namespace assay
+}  // namespace assay::launch

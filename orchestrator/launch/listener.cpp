@@ -24,7 +24,7 @@
 #include "orchestrator/wire/time_limit.h"
 #include "orchestrator/wire/tls.h"
 
-namespace assay {
+namespace assay::launch {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
@@ -34,36 +34,36 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr auto kIntroduction = 10s;         // for handshake and greeting; an agent does both at once
 constexpr auto kFarewell = 2s;              // for a refusal to be written
 constexpr std::size_t kMostCallers = 1024;  // who have not greeted yet; a thousand agents may dial in the same second
-constexpr auto kBreath = 100ms;             // before the next accept when there are too many, or no descriptors left
+constexpr auto kAcceptBackoff = 100ms;      // before the next accept when there are too many, or no descriptors left
 constexpr std::size_t kMostHomes = 8;       // an agent tries them one after another
 
 }  // namespace
 
-struct Muster::State {
-  State(const asio::any_io_executor& executor, std::unique_ptr<TlsIdentity> given, Admit decide)
+struct AgentListener::State {
+  State(const asio::any_io_executor& executor, std::unique_ptr<wire::TlsIdentity> given, Admit decide)
       : acceptor(executor), identity(std::move(given)), admit(std::move(decide)) {}
   tcp::acceptor acceptor;
-  std::unique_ptr<TlsIdentity> identity;
+  std::unique_ptr<wire::TlsIdentity> identity;
   Admit admit;
-  std::set<TlsStream*> callers;  // who have not been admitted; each is owned by its coroutine
+  std::set<wire::TlsStream*> callers;  // who have not been admitted; each is owned by its coroutine
   bool closed = false;
 };
 
 namespace {
 
 /// The greeting that comes on `stream`; nothing when something else does, or nothing in time.
-asio::awaitable<std::optional<Greeting>> greeting_on(Stream& stream) {
+asio::awaitable<std::optional<wire::Greeting>> greeting_on(wire::Stream& stream) {
   std::string line;
-  while (line.size() < kMaxDialLine) {
+  while (line.size() < wire::kMaxDialLine) {
     char byte = 0;  // byte by byte: what follows belongs to the protocol
     const std::span<char> one(&byte, 1);
-    const ReadResult read = co_await stream.read_some(one);
+    const wire::ReadResult read = co_await stream.read_some(one);
     if (read.error) co_return std::nullopt;
-    if (byte == '\n') co_return greeting_from(line);
+    if (byte == '\n') co_return wire::greeting_from(line);
     line += byte;
   }
   co_return std::nullopt;
@@ -75,24 +75,24 @@ asio::awaitable<void> answer(std::shared_ptr<State> state, tcp::socket socket) {
   const auto peer = socket.remote_endpoint(error);
   const std::string from = error ? "an unknown address" : peer.address().to_string();
   socket.set_option(tcp::no_delay(true), error);
-  auto tls = std::make_unique<TlsStream>(
-      TlsStream{asio::ssl::stream<tcp::socket>(std::move(socket), state->identity->context)});
-  TlsStream* const caller = tls.get();
+  auto tls = std::make_unique<wire::TlsStream>(
+      wire::TlsStream{asio::ssl::stream<tcp::socket>(std::move(socket), state->identity->context)});
+  wire::TlsStream* const caller = tls.get();
   const auto hang_up = [caller] {
     boost::system::error_code ignored;  // closing ends what waits on it
     caller->stream.lowest_layer().close(ignored);
   };
   state->callers.insert(caller);
-  TimeLimit introduction(caller->stream.get_executor(), Clock::now() + kIntroduction, hang_up);
-  auto [failed] = co_await caller->stream.async_handshake(asio::ssl::stream_base::server, kQuietly);
-  Stream stream(std::move(tls));
-  std::optional<Greeting> greeting;
+  wire::TimeLimit introduction(caller->stream.get_executor(), Clock::now() + kIntroduction, hang_up);
+  auto [failed] = co_await caller->stream.async_handshake(asio::ssl::stream_base::server, kAsTuple);
+  wire::Stream stream(std::move(tls));
+  std::optional<wire::Greeting> greeting;
   if (!failed) greeting = co_await greeting_on(stream);
   co_await introduction.lift();
   if (greeting && !state->closed) {
     if (const auto refusal = state->admit(*greeting, from, stream)) {
-      TimeLimit farewell(caller->stream.get_executor(), Clock::now() + kFarewell, hang_up);
-      const std::string line = fmt::format("{}{}\n", kDialRefused, *refusal);
+      wire::TimeLimit farewell(caller->stream.get_executor(), Clock::now() + kFarewell, hang_up);
+      const std::string line = fmt::format("{}{}\n", wire::kDialRefused, *refusal);
       (void)co_await stream.write(line);  // who has hung up meanwhile knows already
       co_await farewell.lift();
     }
@@ -106,14 +106,14 @@ asio::awaitable<void> accept_all(std::shared_ptr<State> state) {
   while (!state->closed) {
     bool accepted = false;
     if (state->callers.size() < kMostCallers) {
-      auto [error, socket] = co_await state->acceptor.async_accept(kQuietly);
+      auto [error, socket] = co_await state->acceptor.async_accept(kAsTuple);
       if (state->closed) co_return;
       accepted = !error;
       if (accepted) asio::co_spawn(state->acceptor.get_executor(), answer(state, std::move(socket)), asio::detached);
     }
     if (accepted) continue;
-    breath.expires_after(kBreath);
-    (void)co_await breath.async_wait(kQuietly);
+    breath.expires_after(kAcceptBackoff);
+    (void)co_await breath.async_wait(kAsTuple);
   }
 }
 
@@ -135,19 +135,19 @@ boost::system::error_code listen_on(tcp::acceptor& acceptor, int port) {
 
 }  // namespace
 
-std::expected<std::unique_ptr<Muster>, std::string> Muster::open(const asio::any_io_executor& executor, int port,
-                                                                 Admit admit) {
-  auto identity = make_tls_identity();
+std::expected<std::unique_ptr<AgentListener>, std::string> AgentListener::open(const asio::any_io_executor& executor,
+                                                                               int port, Admit admit) {
+  auto identity = wire::make_tls_identity();
   if (!identity) return std::unexpected(identity.error());
   auto state = std::make_shared<State>(executor, std::move(*identity), std::move(admit));
   if (const auto error = listen_on(state->acceptor, port)) {
     return std::unexpected(fmt::format("cannot listen for agents on port {}: {}", port, error.message()));
   }
   asio::co_spawn(executor, accept_all(state), asio::detached);
-  return std::unique_ptr<Muster>(new Muster(std::move(state)));  // the constructor is private
+  return std::unique_ptr<AgentListener>(new AgentListener(std::move(state)));  // the constructor is private
 }
 
-Muster::~Muster() {
+AgentListener::~AgentListener() {
   state_->closed = true;
   state_->admit = nullptr;
   boost::system::error_code ignored;  // nothing is lost with them
@@ -155,9 +155,9 @@ Muster::~Muster() {
   for (auto* caller : state_->callers) caller->stream.lowest_layer().close(ignored);
 }
 
-const std::string& Muster::pin() const { return state_->identity->pin; }
+const std::string& AgentListener::pin() const { return state_->identity->pin; }
 
-int Muster::port() const {
+int AgentListener::port() const {
   boost::system::error_code error;
   const auto endpoint = state_->acceptor.local_endpoint(error);
   return error ? 0 : endpoint.port();
@@ -205,7 +205,7 @@ std::vector<asio::ip::address> own_addresses() {
 
 }  // namespace
 
-std::expected<std::vector<std::string>, std::string> homes_of(const std::string& name, int port) {
+std::expected<std::vector<std::string>, std::string> listen_endpoints(const std::string& name, int port) {
   std::vector<asio::ip::address> addresses;
   if (name.empty()) {
     addresses = own_addresses();
@@ -224,4 +224,4 @@ std::expected<std::vector<std::string>, std::string> homes_of(const std::string&
   return homes;
 }
 
-}  // namespace assay
+}  // namespace assay::launch

@@ -13,23 +13,23 @@
 #include "orchestrator/wire/dial.h"
 #include "orchestrator/wire/stream.h"
 
-namespace assay {
+namespace assay::launch {
 
 /// Listens for agents with a TLS key of its own, reads their greetings and hands over those that are admitted. A caller
 /// that does not shake hands and greet within 10 s is hung up on; so is one that says anything else, without an answer.
 /// Destroying it hangs up on everybody who has not been admitted.
-class Muster {
+class AgentListener {
  public:
   /// Decides on a greeting from the address `from`: takes the stream over, or leaves it and says why not.
-  using Admit =
-      std::function<std::optional<std::string>(const Greeting& greeting, const std::string& from, Stream& stream)>;
+  using Admit = std::function<std::optional<std::string>(const wire::Greeting& greeting, const std::string& from,
+                                                         wire::Stream& stream)>;
 
   /// Listens on every address of this machine, on `port` or, when it is 0, on a free one. The error is a reason.
-  static std::expected<std::unique_ptr<Muster>, std::string> open(const boost::asio::any_io_executor& executor,
-                                                                  int port, Admit admit);
-  ~Muster();
-  Muster(const Muster&) = delete;
-  Muster& operator=(const Muster&) = delete;
+  static std::expected<std::unique_ptr<AgentListener>, std::string> open(const boost::asio::any_io_executor& executor,
+                                                                         int port, Admit admit);
+  ~AgentListener();
+  AgentListener(const AgentListener&) = delete;
+  AgentListener& operator=(const AgentListener&) = delete;
 
   /// SHA-256 of its certificate.
   [[nodiscard]] const std::string& pin() const;
@@ -38,13 +38,13 @@ class Muster {
 
  private:
   struct State;
-  explicit Muster(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  explicit AgentListener(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::shared_ptr<State> state_;  // shared with its coroutines, which may outlive it for a round of the loop
 };
 
 /// "ADDRESS:PORT" for every address at which `name` (a host name or a numeric address) is reached, or, when it is
 /// empty, for every address of this machine, loopback only where there is no other. At most eight. The error is a
 /// reason.
-std::expected<std::vector<std::string>, std::string> homes_of(const std::string& name, int port);
+std::expected<std::vector<std::string>, std::string> listen_endpoints(const std::string& name, int port);
 
-}  // namespace assay
+}  // namespace assay::launch

@@ -8,8 +8,9 @@
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/launch/connection.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::launch {
 namespace {
 
 constexpr std::size_t kMaxLog = 1 << 20;  // stderr of a run
@@ -25,7 +26,7 @@ std::optional<InputError> Connection::take_frames() {
     auto frame = reader_.next();
     if (!frame) return frame.error();
     if (!*frame) return std::nullopt;
-    auto message = decode_from_agent(**frame);
+    auto message = wire::decode_from_agent(**frame);
     if (!message) return message.error();
     if (std::holds_alternative<wire::Welcome>(*message) == welcome_)
       return InputError{"stream", "hello is not the agent's first and only one", ""};
@@ -36,8 +37,8 @@ std::optional<InputError> Connection::take_frames() {
 }
 
 std::optional<std::string> Connection::take(wire::Welcome& welcome) {
-  if (welcome.protocol != kProtocol)
-    return fmt::format("the agent speaks protocol {}, we speak {}", welcome.protocol, kProtocol);
+  if (welcome.protocol != wire::kProtocol)
+    return fmt::format("the agent speaks protocol {}, we speak {}", welcome.protocol, wire::kProtocol);
   if (welcome.agent_sha256 != options_.agent_sha256) {
     abandon({.kind = "refused",
              .reason = fmt::format("the agent on the node is another one: {} instead of {}", welcome.agent_sha256,
@@ -64,26 +65,26 @@ std::optional<std::string> Connection::take(const wire::Refused& refused) {
     run->second->waiter.wake(error);
   } else if (const auto delivery = deliveries_.find(refused.what); delivery != deliveries_.end()) {
     for (auto* waiter : delivery->second) waiter->wake(error);
-  } else if (forgotten_.erase(refused.what) == 0 && !is_sha256(refused.what)) {
+  } else if (forgotten_.erase(refused.what) == 0 && !files::is_sha256(refused.what)) {
     return "refused something that nobody asked for";
   }
   return std::nullopt;
 }
 
 std::optional<std::string> Connection::take(const wire::Data& data) {
-  if (data.channel == Channel::program) return "sent a program";
+  if (data.channel == wire::Channel::program) return "sent a program";
   const auto found = runs_.find(data.id);
   if (found == runs_.end())
     return forgotten_.contains(data.id) ? std::nullopt
                                         : std::optional<std::string>("sent output of a run that is not active");
   PendingRun& run = *found->second;
-  if (data.channel == Channel::err) {
+  if (data.channel == wire::Channel::err) {
     append_bounded(run.result.log, data.bytes, kMaxLog);
     return std::nullopt;
   }
   const std::uint64_t limit = run.request.limits.output.count;
   if (run.result.output.size() + data.bytes.size() > limit && !std::exchange(run.flooded, true))
-    queue_.push(encode(wire::Kill{data.id}));
+    queue_.push(wire::encode(wire::Kill{data.id}));
   append_bounded(run.result.output, data.bytes, limit);
   return std::nullopt;
 }
@@ -120,4 +121,4 @@ std::optional<std::string> Connection::take(const wire::Ended& ended) {
   return std::nullopt;
 }
 
-}  // namespace assay
+}  // namespace assay::launch

@@ -27,7 +27,7 @@
 #include "orchestrator/launch/ssh.h"
 #include "orchestrator/wire/tls.h"
 
-namespace assay {
+namespace assay::launch {
 
 namespace asio = boost::asio;
 
@@ -36,7 +36,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr auto kStragglers = 60s;  // between the first agent of an srun and the last
 constexpr Seconds kAsked{10};      // for sinfo; without its answer srun is asked right away
 constexpr auto kNaturalEnd = 10s;  // for srun once its agents have gone
@@ -57,7 +57,7 @@ std::unexpected<LaunchError> failed(const char* kind, std::string reason) {
 asio::awaitable<void> drain(asio::posix::stream_descriptor& stream, std::string& text, std::size_t limit) {
   std::array<char, 4096> buffer;
   while (true) {
-    const auto [error, size] = co_await stream.async_read_some(asio::buffer(buffer), kQuietly);
+    const auto [error, size] = co_await stream.async_read_some(asio::buffer(buffer), kAsTuple);
     if (error) co_return;
     text.append(buffer.data(), size);
     if (text.size() > limit) text.erase(0, text.size() - limit);
@@ -77,11 +77,11 @@ struct SlurmLauncher::Batch {
   bool over = false;   ///< srun has ended or never began
   std::string ending;  ///< how, for people
   Clock::time_point deadline;
-  std::optional<Clock::time_point> first;      ///< when the first agent came
-  std::map<std::string, Stream> arrived;       ///< not handed out yet
-  std::map<std::string, std::string> from;     ///< where each agent that came dialled from
-  std::map<std::string, std::string> refused;  ///< nodes that cannot be had, each with the reason
-  std::set<std::string> claimed;               ///< nodes that were asked for: each once
+  std::optional<Clock::time_point> first;       ///< when the first agent came
+  std::map<std::string, wire::Stream> arrived;  ///< not handed out yet
+  std::map<std::string, std::string> from;      ///< where each agent that came dialled from
+  std::map<std::string, std::string> refused;   ///< nodes that cannot be had, each with the reason
+  std::set<std::string> claimed;                ///< nodes that were asked for: each once
   std::set<std::string> handed;
 
   [[nodiscard]] bool settled() const {
@@ -93,24 +93,24 @@ struct SlurmLauncher::Batch {
 };
 
 /// What coroutines share with the launcher. It outlives them: they hold batches, and batches end with it.
-struct SlurmLauncher::Office {
+struct SlurmLauncher::State {
   asio::any_io_executor executor;
-  const Site& site;
+  const site::Site& site;
   std::vector<std::string> together;
   SlurmTools tools;
   Remark remark;
-  std::unique_ptr<Muster> muster = nullptr;
+  std::unique_ptr<AgentListener> listener = nullptr;
   std::vector<std::shared_ptr<Batch>> batches = {};  ///< the last one of a node is the one that counts
   std::shared_ptr<bool> closing = std::make_shared<bool>(false);
   int remarks = 0;
 
   std::optional<std::string> open();
-  std::optional<std::string> admit(const Greeting& greeting, const std::string& from, Stream& stream);
+  std::optional<std::string> admit(const wire::Greeting& greeting, const std::string& from, wire::Stream& stream);
   std::string turned_away(const std::string& who, const std::string& from, std::string reason);
   std::shared_ptr<Batch> batch_of(const std::string& node) const;
   void begin(const std::vector<std::string>& nodes);
   void end_sruns();
-  static asio::awaitable<void> carry(std::shared_ptr<Batch> batch, SrunRequest request, SlurmOptions options,
+  static asio::awaitable<void> carry(std::shared_ptr<Batch> batch, SrunRequest request, site::SlurmOptions options,
                                      SlurmTools tools, Remark remark, std::shared_ptr<bool> closing);
   static asio::awaitable<void> read_logs(std::shared_ptr<Batch> batch);
   static asio::awaitable<void> leave_out_unusable(Batch& batch, const SlurmTools& tools,
@@ -118,26 +118,26 @@ struct SlurmLauncher::Office {
 };
 
 /// Listens. A reason when it cannot.
-std::optional<std::string> SlurmLauncher::Office::open() {
-  if (muster) return std::nullopt;
-  auto opened = Muster::open(executor, site.slurm.port,
-                             [this](const Greeting& greeting, const std::string& from, Stream& stream) {
-                               return admit(greeting, from, stream);
-                             });
+std::optional<std::string> SlurmLauncher::State::open() {
+  if (listener) return std::nullopt;
+  auto opened = AgentListener::open(
+      executor, site.slurm.port, [this](const wire::Greeting& greeting, const std::string& from, wire::Stream& stream) {
+        return admit(greeting, from, stream);
+      });
   if (!opened) return opened.error();
-  muster = std::move(*opened);
+  listener = std::move(*opened);
   return std::nullopt;
 }
 
-std::string SlurmLauncher::Office::turned_away(const std::string& who, const std::string& from, std::string reason) {
+std::string SlurmLauncher::State::turned_away(const std::string& who, const std::string& from, std::string reason) {
   if (remarks++ < kMostRemarks) remark(who, fmt::format("turned away a caller from {}: {}", from, reason));
   return reason;
 }
 
-std::optional<std::string> SlurmLauncher::Office::admit(const Greeting& greeting, const std::string& from,
-                                                        Stream& stream) {
+std::optional<std::string> SlurmLauncher::State::admit(const wire::Greeting& greeting, const std::string& from,
+                                                       wire::Stream& stream) {
   const auto found =
-      std::ranges::find_if(batches, [&](const auto& batch) { return same_secret(batch->token, greeting.token); });
+      std::ranges::find_if(batches, [&](const auto& batch) { return wire::same_secret(batch->token, greeting.token); });
   if (found == batches.end()) return turned_away("srun", from, "the token is not one of this run");
   Batch& batch = **found;
   const std::string& node = greeting.node;
@@ -157,7 +157,7 @@ std::optional<std::string> SlurmLauncher::Office::admit(const Greeting& greeting
   return std::nullopt;
 }
 
-std::shared_ptr<SlurmLauncher::Batch> SlurmLauncher::Office::batch_of(const std::string& node) const {
+std::shared_ptr<SlurmLauncher::Batch> SlurmLauncher::State::batch_of(const std::string& node) const {
   const auto found = std::ranges::find_if(batches.rbegin(), batches.rend(), [&](const auto& batch) {
     return batch->wants(node) || batch->refused.contains(node);
   });
@@ -165,15 +165,15 @@ std::shared_ptr<SlurmLauncher::Batch> SlurmLauncher::Office::batch_of(const std:
 }
 
 /// Starts an srun for `nodes`, which share a directory.
-void SlurmLauncher::Office::begin(const std::vector<std::string>& nodes) {
+void SlurmLauncher::State::begin(const std::vector<std::string>& nodes) {
   auto batch = std::make_shared<Batch>();
   batch->nodes = nodes;
   batch->directory = site.node(nodes.front())->directory;
-  batch->token = random_hexadecimal(kTokenBytes);
+  batch->token = wire::random_hexadecimal(wire::kTokenBytes);
   batch->deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(site.slurm.wait.count));
   batches.push_back(batch);
-  const auto homes = homes_of(site.slurm.address, muster->port());
+  const auto homes = listen_endpoints(site.slurm.address, listener->port());
   if (!homes || batch->token.empty()) {
     batch->over = true;
     batch->ending = homes ? "no random numbers for a token" : homes.error();
@@ -183,20 +183,20 @@ void SlurmLauncher::Office::begin(const std::vector<std::string>& nodes) {
                       .nodes = nodes,
                       .directory = batch->directory,
                       .homes = *homes,
-                      .pin = muster->pin(),
+                      .pin = listener->pin(),
                       .inside = std::getenv("SLURM_JOB_ID") != nullptr};
   asio::co_spawn(executor, carry(batch, std::move(request), site.slurm, tools, remark, closing), asio::detached);
 }
 
-void SlurmLauncher::Office::end_sruns() {
+void SlurmLauncher::State::end_sruns() {
   for (const auto& batch : batches) {
     if (!batch->over && batch->child) batch->child->ask_to_end();
   }
 }
 
 /// Nodes that Slurm calls down would take the whole srun with them.
-asio::awaitable<void> SlurmLauncher::Office::leave_out_unusable(Batch& batch, const SlurmTools& tools,
-                                                                const asio::any_io_executor& executor) {
+asio::awaitable<void> SlurmLauncher::State::leave_out_unusable(Batch& batch, const SlurmTools& tools,
+                                                               const asio::any_io_executor& executor) {
   std::vector<std::string> argv = sinfo_arguments(batch.nodes);
   argv.insert(argv.begin(), tools.sinfo);
   auto child = ChildProcess::start(executor, argv);
@@ -212,9 +212,9 @@ asio::awaitable<void> SlurmLauncher::Office::leave_out_unusable(Batch& batch, co
   }
 }
 
-asio::awaitable<void> SlurmLauncher::Office::carry(std::shared_ptr<Batch> batch, SrunRequest request,
-                                                   SlurmOptions options, SlurmTools tools, Remark remark,
-                                                   std::shared_ptr<bool> closing) {
+asio::awaitable<void> SlurmLauncher::State::carry(std::shared_ptr<Batch> batch, SrunRequest request,
+                                                  site::SlurmOptions options, SlurmTools tools, Remark remark,
+                                                  std::shared_ptr<bool> closing) {
   const auto executor = co_await asio::this_coro::executor;
   co_await leave_out_unusable(*batch, tools, executor);
   request.nodes = batch->nodes;
@@ -233,14 +233,14 @@ asio::awaitable<void> SlurmLauncher::Office::carry(std::shared_ptr<Batch> batch,
   const std::string line = batch->token + "\n";
   // A pipe takes a line at once. It stays open: at its end srun would tell the agents that their stdin has ended.
   (void)co_await asio::async_write(batch->child->in, asio::buffer(line),
-                                   kQuietly);  // srun that died at once says so below
+                                   kAsTuple);  // srun that died at once says so below
   asio::co_spawn(executor, read_logs(batch), asio::detached);
   const auto code = co_await batch->child->finish(kForever, kGlance);
   // Its last words may still be in the pipe, and somebody it started may hold that open.
   asio::steady_timer timer(executor);
   for (const auto end = Clock::now() + kLastWords; !batch->read && Clock::now() < end;) {
     timer.expires_after(kTick);
-    (void)co_await timer.async_wait(kQuietly);
+    (void)co_await timer.async_wait(kAsTuple);
   }
   boost::system::error_code ignored;  // they have usually ended
   (void)batch->child->out.cancel(ignored);
@@ -253,44 +253,44 @@ asio::awaitable<void> SlurmLauncher::Office::carry(std::shared_ptr<Batch> batch,
 }
 
 /// What srun says on stderr; on stdout it says nothing, but nobody may have to wait for that.
-asio::awaitable<void> SlurmLauncher::Office::read_logs(std::shared_ptr<Batch> batch) {
+asio::awaitable<void> SlurmLauncher::State::read_logs(std::shared_ptr<Batch> batch) {
   using namespace asio::experimental::awaitable_operators;
   std::string nothing;
   co_await (drain(batch->child->out, nothing, kMaxLog) && drain(batch->child->err, batch->log, kMaxLog));
   batch->read = true;
 }
 
-SlurmLauncher::SlurmLauncher(const asio::any_io_executor& executor, const Site& site, std::vector<std::string> nodes,
-                             SlurmTools tools, Remark remark)
-    : office_(std::make_unique<Office>(Office{.executor = executor,
-                                              .site = site,
-                                              .together = std::move(nodes),
-                                              .tools = std::move(tools),
-                                              .remark = std::move(remark)})) {}
+SlurmLauncher::SlurmLauncher(const asio::any_io_executor& executor, const site::Site& site,
+                             std::vector<std::string> nodes, SlurmTools tools, Remark remark)
+    : state_(std::make_unique<State>(State{.executor = executor,
+                                           .site = site,
+                                           .together = std::move(nodes),
+                                           .tools = std::move(tools),
+                                           .remark = std::move(remark)})) {}
 
 SlurmLauncher::~SlurmLauncher() {
-  *office_->closing = true;
-  office_->end_sruns();
+  *state_->closing = true;
+  state_->end_sruns();
 }
 
-asio::awaitable<std::expected<Stream, LaunchError>> SlurmLauncher::start(const Node& node) {
-  if (const auto problem = office_->open()) co_return failed("refused", *problem);
-  auto batch = office_->batch_of(node.name);
+asio::awaitable<std::expected<wire::Stream, LaunchError>> SlurmLauncher::start(const site::Node& node) {
+  if (const auto problem = state_->open()) co_return failed("refused", *problem);
+  auto batch = state_->batch_of(node.name);
   if (!batch || batch->claimed.contains(node.name)) {
     std::vector<std::string> nodes = {node.name};
     if (!batch) {
-      for (const auto& other : office_->together) {
-        if (other != node.name && office_->site.node(other)->directory == node.directory) nodes.push_back(other);
+      for (const auto& other : state_->together) {
+        if (other != node.name && state_->site.node(other)->directory == node.directory) nodes.push_back(other);
       }
     }
-    office_->begin(nodes);
-    batch = office_->batches.back();
+    state_->begin(nodes);
+    batch = state_->batches.back();
   }
   batch->claimed.insert(node.name);
-  asio::steady_timer timer(office_->executor);
+  asio::steady_timer timer(state_->executor);
   while (!batch->settled()) {
     timer.expires_after(kTick);
-    (void)co_await timer.async_wait(kQuietly);
+    (void)co_await timer.async_wait(kAsTuple);
   }
   if (const auto reason = batch->refused.find(node.name); reason != batch->refused.end())
     co_return failed("refused", reason->second);
@@ -302,27 +302,27 @@ asio::awaitable<std::expected<Stream, LaunchError>> SlurmLauncher::start(const N
                                         : fmt::format("no agent dialled in from {} in time{}", node.name,
                                                       said.empty() ? "" : "; srun says: " + said));
   }
-  Stream stream = std::move(arrived->second);
+  wire::Stream stream = std::move(arrived->second);
   batch->arrived.erase(arrived);
   batch->handed.insert(node.name);
-  (void)co_await stream.write(kDialWelcome);  // a broken stream is seen by who reads from it
+  (void)co_await stream.write(wire::kDialWelcome);  // a broken stream is seen by who reads from it
   co_return std::move(stream);
 }
 
 bool SlurmLauncher::can_start_alone(const std::string& node) const {
-  const auto batch = office_->batch_of(node);
+  const auto batch = state_->batch_of(node);
   return batch && batch->over && !batch->refused.contains(node) && batch->nodes.size() > 1;
 }
 
 asio::awaitable<void> SlurmLauncher::close() {
-  *office_->closing = true;
-  office_->muster.reset();
-  asio::steady_timer timer(office_->executor);
+  *state_->closing = true;
+  state_->listener.reset();
+  asio::steady_timer timer(state_->executor);
   const auto running = [this] {
-    return std::ranges::any_of(office_->batches, [](const auto& batch) { return !batch->over && batch->child; });
+    return std::ranges::any_of(state_->batches, [](const auto& batch) { return !batch->over && batch->child; });
   };
   bool natural = true;  // every agent has come, and has gone or goes now
-  for (const auto& batch : office_->batches) {
+  for (const auto& batch : state_->batches) {
     batch->arrived.clear();  // who was never called upon
     natural = natural &&
               std::ranges::all_of(batch->nodes, [&](const std::string& node) { return batch->from.contains(node); });
@@ -331,10 +331,10 @@ asio::awaitable<void> SlurmLauncher::close() {
        {natural ? Clock::duration(kNaturalEnd) : Clock::duration::zero(), Clock::duration(kForcedEnd)}) {
     for (const auto end = Clock::now() + patience; running() && Clock::now() < end;) {
       timer.expires_after(kTick);
-      (void)co_await timer.async_wait(kQuietly);
+      (void)co_await timer.async_wait(kAsTuple);
     }
-    if (running()) office_->end_sruns();
+    if (running()) state_->end_sruns();
   }
 }
 
-}  // namespace assay
+}  // namespace assay::launch

@@ -13,7 +13,7 @@
 #include "orchestrator/launch/agent.h"
 #include "orchestrator/wire/stream.h"
 
-namespace assay {
+namespace assay::launch {
 
 /// What the slurm launcher starts; programs are looked up in PATH unless they have a slash.
 struct SlurmTools {
@@ -32,7 +32,7 @@ class SlurmLauncher {
   using Remark = std::function<void(const std::string& who, const std::string& what)>;
 
   /// `site` outlives it. `nodes`: those that this run needs.
-  SlurmLauncher(const boost::asio::any_io_executor& executor, const Site& site, std::vector<std::string> nodes,
+  SlurmLauncher(const boost::asio::any_io_executor& executor, const site::Site& site, std::vector<std::string> nodes,
                 SlurmTools tools, Remark remark);
   ~SlurmLauncher();
   SlurmLauncher(const SlurmLauncher&) = delete;
@@ -41,7 +41,7 @@ class SlurmLauncher {
   /// The stream to the agent of `node`, once it has dialled in and been welcomed. Waits until every agent of its srun
   /// is there, srun has ended, a minute has passed since the first, or the site's patience is over: an srun that fails
   /// takes its agents along, and nobody should have begun to measure by then.
-  boost::asio::awaitable<std::expected<Stream, LaunchError>> start(const Node& node);
+  boost::asio::awaitable<std::expected<wire::Stream, LaunchError>> start(const site::Node& node);
   /// Whether another start of `node` makes sense after a failed one: its srun had several nodes and is over.
   [[nodiscard]] bool can_start_alone(const std::string& node) const;
   /// Gives each srun 10 s to end by itself after its last agent has gone, and ends it then.
@@ -49,8 +49,8 @@ class SlurmLauncher {
 
  private:
   struct Batch;
-  struct Office;
-  std::unique_ptr<Office> office_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
-}  // namespace assay
+}  // namespace assay::launch

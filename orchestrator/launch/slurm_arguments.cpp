@@ -11,8 +11,9 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/wire/dial.h"
 #include "orchestrator/wire/protocol.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::launch {
 namespace {
 
 bool all_of(std::string_view text, std::string_view punctuation) {
@@ -28,7 +29,7 @@ bool is_path(std::string_view text) {
 }  // namespace
 
 std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRequest& request,
-                                                                    const SlurmOptions& options,
+                                                                    const site::SlurmOptions& options,
                                                                     const std::string& srun) {
   for (const auto& node : request.nodes) {
     if (!is_node_name(node)) return std::unexpected(fmt::format("'{}' is no name of a node", printable(node)));
@@ -36,7 +37,7 @@ std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRe
   if (!is_path(request.directory))
     return std::unexpected(
         fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(request.directory)));
-  if (!is_sha256(request.pin) || request.homes.empty() || request.nodes.empty())
+  if (!files::is_sha256(request.pin) || request.homes.empty() || request.nodes.empty())
     return std::unexpected("nowhere to dial, or nobody to do it");
   const std::string count = std::to_string(request.nodes.size());
   std::vector<std::string> argv = {srun,
@@ -105,4 +106,4 @@ std::map<std::string, std::string> unusable_nodes(std::string_view printed) {
   return found;
 }
 
-}  // namespace assay
+}  // namespace assay::launch

@@ -10,7 +10,7 @@
 #include "orchestrator/launch/agent.h"
 #include "orchestrator/site/site.h"
 
-namespace assay {
+namespace assay::launch {
 
 /// One start of agents by srun.
 struct SrunRequest {
@@ -25,7 +25,7 @@ struct SrunRequest {
 /// The words of srun: one agent on each node, with all of its processors and memory, unbound; the step outlives a
 /// failing node. Nothing in them is secret: the token goes through stdin. Or a reason: a word of another alphabet.
 std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRequest& request,
-                                                                    const SlurmOptions& options,
+                                                                    const site::SlurmOptions& options,
                                                                     const std::string& srun);
 
 /// The words of sinfo for the states of `nodes`; see unusable_nodes.
@@ -35,4 +35,4 @@ std::vector<std::string> sinfo_arguments(const std::vector<std::string>& nodes);
 /// word.
 std::map<std::string, std::string> unusable_nodes(std::string_view printed);
 
-}  // namespace assay
+}  // namespace assay::launch

@@ -8,8 +8,9 @@
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/wire/protocol.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::launch {
 namespace {
 
 bool all_of(std::string_view text, std::string_view allowed_punctuation) {
@@ -41,7 +42,7 @@ std::expected<std::string, std::string> bootstrap_script(const std::string& dire
                                                          std::uint64_t size) {
   if (!is_directory(directory))
     return std::unexpected(fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(directory)));
-  if (!is_sha256(sha256)) return std::unexpected("the agent's SHA-256 is malformed");
+  if (!files::is_sha256(sha256)) return std::unexpected("the agent's SHA-256 is malformed");
   // No single quote and no exclamation mark inside: csh as a login shell reads both even in quotes. `test -O .` after
   // `cd`: what lies in a directory of somebody else must not be executed, and . cannot be swapped any more.
   return fmt::format(
@@ -57,7 +58,7 @@ std::expected<std::string, std::string> bootstrap_script(const std::string& dire
       directory, sha256, size);
 }
 
-std::expected<std::string, std::string> known_hosts_lines(const Node& node) {
+std::expected<std::string, std::string> known_hosts_lines(const site::Node& node) {
   const auto line = [](const char* alias, const std::string& key) -> std::expected<std::string, std::string> {
     if (key.empty()) return std::string();
     const auto blank = key.find(' ');
@@ -129,7 +130,7 @@ std::expected<std::vector<std::string>, std::string> hop_arguments(const Hop& ho
 
 }  // namespace
 
-std::expected<std::vector<std::string>, std::string> ssh_arguments(const Node& node, const LaunchOptions& options,
+std::expected<std::vector<std::string>, std::string> ssh_arguments(const site::Node& node, const LaunchOptions& options,
                                                                    const KnownHosts& known_hosts,
                                                                    const std::string& command) {
   auto argv = hop_arguments({.address = node.address,
@@ -191,4 +192,4 @@ std::string last_line(std::string_view log) {
   return {};
 }
 
-}  // namespace assay
+}  // namespace assay::launch

@@ -11,7 +11,7 @@
 #include "orchestrator/launch/agent.h"
 #include "orchestrator/site/site.h"
 
-namespace assay {
+namespace assay::launch {
 
 /// What the node says on stdout before the agent runs: it has the agent, needs its bytes, or has stored them.
 enum class Bootstrap { have, need, stored };
@@ -32,7 +32,7 @@ std::expected<std::string, std::string> bootstrap_script(const std::string& dire
 
 /// The content of a known_hosts file that holds the pinned keys of `node` under the alias kHostKeyAlias and of its jump
 /// host under kJumpKeyAlias, as far as the site has them; or a reason.
-std::expected<std::string, std::string> known_hosts_lines(const Node& node);
+std::expected<std::string, std::string> known_hosts_lines(const site::Node& node);
 inline constexpr const char* kHostKeyAlias = "assay-pinned-node";
 inline constexpr const char* kJumpKeyAlias = "assay-pinned-jump";
 
@@ -45,7 +45,7 @@ struct KnownHosts {
 /// The words of ssh: argv[0] = options.ssh, no configuration file, nothing forwarded, nobody asked, only pinned host
 /// keys, `command` on the node; through the jump host when it has one, by the same rules. Or a reason: a part of the
 /// site is of another alphabet.
-std::expected<std::vector<std::string>, std::string> ssh_arguments(const Node& node, const LaunchOptions& options,
+std::expected<std::vector<std::string>, std::string> ssh_arguments(const site::Node& node, const LaunchOptions& options,
                                                                    const KnownHosts& known_hosts,
                                                                    const std::string& command);
 
@@ -56,4 +56,4 @@ LaunchError ssh_failure(std::string_view log, std::optional<int> exit_code);
 /// The last line of `log` with something in it, made printable; empty when there is none.
 std::string last_line(std::string_view log);
 
-}  // namespace assay
+}  // namespace assay::launch

@@ -23,7 +23,7 @@
 #include "orchestrator/wire/time_limit.h"
 #include "orchestrator/wire/tls.h"
 
-namespace assay {
+namespace assay::node {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
@@ -33,7 +33,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr auto kAttempt =
     5s;  // for one home to connect and shake hands: an address behind a firewall says nothing at all
 constexpr auto kWelcome =
@@ -60,7 +60,7 @@ std::expected<tcp::endpoint, std::string> endpoint_of(const std::string& home) {
 /// The first line of stdin, without its newline.
 std::expected<std::string, std::string> token_from_stdin(Clock::time_point deadline) {
   std::string line;
-  while (line.size() <= kTokenDigits) {
+  while (line.size() <= wire::kTokenDigits) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd wait = {STDIN_FILENO, POLLIN, 0};
     if (left <= 0 || poll(&wait, 1, static_cast<int>(left)) <= 0) return std::unexpected("no token came on stdin");
@@ -69,7 +69,7 @@ std::expected<std::string, std::string> token_from_stdin(Clock::time_point deadl
     if (byte == '\n') break;
     line += byte;
   }
-  if (!is_dial_token(line)) return std::unexpected("what came on stdin is no token");
+  if (!wire::is_dial_token(line)) return std::unexpected("what came on stdin is no token");
   return line;
 }
 
@@ -82,7 +82,7 @@ std::string own_node_name() {
 
 class Caller {
  public:
-  Caller(asio::io_context& context, const DialOptions& options, PinnedTls tls, Greeting greeting)
+  Caller(asio::io_context& context, const DialOptions& options, wire::PinnedTls tls, wire::Greeting greeting)
       : context_(context),
         options_(options),
         tls_(std::move(tls)),
@@ -90,7 +90,7 @@ class Caller {
         deadline_(Clock::now() +
                   std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.patience.count))) {}
 
-  asio::awaitable<std::expected<Stream, std::string>> call(std::vector<tcp::endpoint> homes) {
+  asio::awaitable<std::expected<wire::Stream, std::string>> call(std::vector<tcp::endpoint> homes) {
     std::string last = "there is no home to dial";
     while (Clock::now() < deadline_) {
       for (const auto& home : homes) {
@@ -99,26 +99,27 @@ class Caller {
         last = stream.error();
       }
       asio::steady_timer pause(context_, kPause);
-      (void)co_await pause.async_wait(kQuietly);
+      (void)co_await pause.async_wait(kAsTuple);
     }
     co_return std::unexpected("nobody answers at home: " + last);
   }
 
  private:
   /// Connected and shaken hands with the holder of the pinned key.
-  asio::awaitable<std::expected<std::unique_ptr<TlsStream>, std::string>> connect(tcp::endpoint home) {
-    auto tls = std::make_unique<TlsStream>(TlsStream{asio::ssl::stream<tcp::socket>(context_, tls_.context)});
+  asio::awaitable<std::expected<std::unique_ptr<wire::TlsStream>, std::string>> connect(tcp::endpoint home) {
+    auto tls =
+        std::make_unique<wire::TlsStream>(wire::TlsStream{asio::ssl::stream<tcp::socket>(context_, tls_.context)});
     auto& socket = tls->stream.lowest_layer();
-    TimeLimit limit(context_.get_executor(), Clock::now() + kAttempt, [&socket] {
+    wire::TimeLimit limit(context_.get_executor(), Clock::now() + kAttempt, [&socket] {
       boost::system::error_code ignored;  // closing ends what waits on the socket
       (void)socket.close(ignored);
     });
     const std::string where = fmt::format("{}:{}", home.address().to_string(), home.port());
-    auto [error] = co_await socket.async_connect(home, kQuietly);
+    auto [error] = co_await socket.async_connect(home, kAsTuple);
     std::string reason = error ? fmt::format("{}: {}", where, error.message()) : "";
     if (!error) {
       socket.set_option(tcp::no_delay(true), error);
-      std::tie(error) = co_await tls->stream.async_handshake(asio::ssl::stream_base::client, kQuietly);
+      std::tie(error) = co_await tls->stream.async_handshake(asio::ssl::stream_base::client, kAsTuple);
       if (error) reason = fmt::format("{} does not hold the pinned key: {}", where, error.message());
     }
     co_await limit.lift();
@@ -127,24 +128,24 @@ class Caller {
   }
 
   /// Says who we are and waits for the welcome.
-  asio::awaitable<std::expected<Stream, std::string>> introduce(std::unique_ptr<TlsStream> tls) {
-    Stream stream(std::move(tls));
-    TimeLimit limit(context_.get_executor(), deadline_ + kWelcome, [&stream] { stream.cancel_reading(); });
-    const std::string answer = co_await answer_to(to_line(greeting_), stream);
+  asio::awaitable<std::expected<wire::Stream, std::string>> introduce(std::unique_ptr<wire::TlsStream> tls) {
+    wire::Stream stream(std::move(tls));
+    wire::TimeLimit limit(context_.get_executor(), deadline_ + kWelcome, [&stream] { stream.cancel_reading(); });
+    const std::string answer = co_await answer_to(wire::to_line(greeting_), stream);
     co_await limit.lift();
-    if (answer == kDialWelcome) co_return std::move(stream);
+    if (answer == wire::kDialWelcome) co_return std::move(stream);
     if (!answer.ends_with('\n')) co_return std::unexpected("assay hung up without a welcome");
     co_return std::unexpected("assay does not want us: " + answer.substr(0, answer.size() - 1));
   }
 
   /// The line that comes back for `line`; without its newline when the stream ended before.
-  static asio::awaitable<std::string> answer_to(std::string line, Stream& stream) {
+  static asio::awaitable<std::string> answer_to(std::string line, wire::Stream& stream) {
     std::string answer;
     if (co_await stream.write(line)) co_return answer;
-    while (!answer.ends_with('\n') && answer.size() < kMaxDialLine) {
+    while (!answer.ends_with('\n') && answer.size() < wire::kMaxDialLine) {
       char byte = 0;  // byte by byte: the protocol's frames follow
       const std::span<char> one(&byte, 1);
-      const ReadResult read = co_await stream.read_some(one);
+      const wire::ReadResult read = co_await stream.read_some(one);
       if (read.error) break;
       answer += byte;
     }
@@ -153,27 +154,27 @@ class Caller {
 
   asio::io_context& context_;
   const DialOptions& options_;
-  PinnedTls tls_;
-  Greeting greeting_;
+  wire::PinnedTls tls_;
+  wire::Greeting greeting_;
   Clock::time_point deadline_;
 };
 
 }  // namespace
 
-std::expected<Stream, std::string> dial_home(asio::io_context& context, const DialOptions& options) {
+std::expected<wire::Stream, std::string> dial_home(asio::io_context& context, const DialOptions& options) {
   std::vector<tcp::endpoint> homes;
   for (const auto& home : options.homes) {
     auto endpoint = endpoint_of(home);
     if (!endpoint) return std::unexpected(endpoint.error());
     homes.push_back(*endpoint);
   }
-  auto tls = pinned_tls(options.pin);
+  auto tls = wire::pinned_tls(options.pin);
   if (!tls) return std::unexpected(tls.error());
   auto token = token_from_stdin(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                    std::chrono::duration<double>(options.patience.count)));
   if (!token) return std::unexpected(token.error());
   Caller caller(context, options, std::move(*tls), {.token = std::move(*token), .node = own_node_name()});
-  std::expected<Stream, std::string> result = std::unexpected("the call did not end");
+  std::expected<wire::Stream, std::string> result = std::unexpected("the call did not end");
   const auto call = [&]() -> asio::awaitable<void> { result = co_await caller.call(std::move(homes)); };
   asio::co_spawn(context, call(), asio::detached);
   context.run();
@@ -181,4 +182,4 @@ std::expected<Stream, std::string> dial_home(asio::io_context& context, const Di
   return result;
 }
 
-}  // namespace assay
+}  // namespace assay::node

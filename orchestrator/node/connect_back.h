@@ -10,7 +10,7 @@
 #include "orchestrator/wire/stream.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::node {
 
 /// Where assay listens, and how to know it.
 struct DialOptions {
@@ -22,6 +22,6 @@ struct DialOptions {
 /// Reads the token from stdin (one line; it is neither in the arguments nor in the environment, which others on a node
 /// may read), dials each home until one holds the pinned key, says token and node name, and waits for the welcome.
 /// The node's name is SLURMD_NODENAME, or else the host name. Runs `context` meanwhile. The error says what was tried.
-std::expected<Stream, std::string> dial_home(boost::asio::io_context& context, const DialOptions& options);
+std::expected<wire::Stream, std::string> dial_home(boost::asio::io_context& context, const DialOptions& options);
 
-}  // namespace assay
+}  // namespace assay::node

@@ -24,14 +24,14 @@ namespace fs = std::filesystem;
 void remove_copies() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  const auto bytes = assay::sha256_of_file("/proc/self/exe");
+  const auto bytes = assay::files::sha256_of_file("/proc/self/exe");
   if (error || !bytes) return;
   for (fs::directory_iterator entry(self.parent_path(), error), end; !error && entry != end; entry.increment(error)) {
     struct stat info = {};
     if (!entry->path().filename().string().starts_with("slurm_bcast_") || lstat(entry->path().c_str(), &info) != 0)
       continue;
     if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() ||
-        assay::sha256_of_file(entry->path()).value_or("") != *bytes)
+        assay::files::sha256_of_file(entry->path()).value_or("") != *bytes)
       continue;
     std::error_code ignored;  // what cannot be removed is found by whoever looks into the directory
     fs::remove(entry->path(), ignored);
@@ -45,7 +45,7 @@ void remove_copies() {
 int main(int argc, char** argv) {
   CLI::App app("Runs probes on this node for assay, which starts it and speaks to it on stdin and stdout.",
                "assay-node");
-  assay::NodeOptions options;
+  assay::node::NodeOptions options;
   std::string programs = "memfd";
   app.add_option("--directory", options.directory, "where scratch directories lie; absolute, made when missing")
       ->required();
@@ -71,11 +71,11 @@ int main(int argc, char** argv) {
     constexpr int kUsage = 2;
     return app.exit(error) == 0 ? 0 : kUsage;
   }
-  if (programs == "file") options.programs = assay::ProgramPlace::file;
+  if (programs == "file") options.programs = assay::node::ProgramPlace::file;
   if (remove_self) remove_copies();
-  if (const auto claimed = assay::claim_directory(options.directory); !claimed) {
+  if (const auto claimed = assay::node::claim_directory(options.directory); !claimed) {
     std::cerr << "assay-node: " << claimed.error() << '\n';
     return 1;
   }
-  return assay::serve_node(options);
+  return assay::node::serve_node(options);
 }

@@ -16,7 +16,7 @@
 
 #include "probes/core/descriptor.h"
 
-namespace assay {
+namespace assay::node {
 namespace {
 
 namespace fs = std::filesystem;
@@ -91,4 +91,4 @@ void signal_each(const std::vector<ProcessEntry>& processes, int signal_number) 
   }
 }
 
-}  // namespace assay
+}  // namespace assay::node

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-namespace assay {
+namespace assay::node {
 
 /// One process as /proc/PID/stat tells it.
 struct ProcessEntry {
@@ -24,4 +24,4 @@ std::vector<ProcessEntry> descendants(pid_t root);
 /// Sends `signal_number` to exactly these processes: one whose pid has since gone to another process is passed over.
 void signal_each(const std::vector<ProcessEntry>& processes, int signal_number);
 
-}  // namespace assay
+}  // namespace assay::node

@@ -18,7 +18,7 @@
 #define MFD_EXEC 0x0010U  // Linux 6.3; delete with a glibc that has it (2.38)
 #endif
 
-namespace assay {
+namespace assay::node {
 namespace {
 
 constexpr std::uint64_t kMaxTotal = 4ULL << 30;  // every probe of a suite with statically linked CUDA libraries
@@ -30,7 +30,7 @@ std::string reason_of(int error) { return std::generic_category().message(error)
 std::string hash_of(const Descriptor& file, std::uint64_t size) {
   void* const begin = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (begin == MAP_FAILED) return {};
-  std::string hash = sha256({static_cast<const char*>(begin), size});
+  std::string hash = files::sha256({static_cast<const char*>(begin), size});
   munmap(begin, size);
   return hash;
 }
@@ -128,4 +128,4 @@ int ProgramStore::find(const std::string& sha256) const {
   return found == ready_.end() ? -1 : found->second.number();
 }
 
-}  // namespace assay
+}  // namespace assay::node

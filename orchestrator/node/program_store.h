@@ -9,7 +9,7 @@
 
 #include "probes/core/descriptor.h"
 
-namespace assay {
+namespace assay::node {
 
 /// Where programs lie.
 enum class ProgramPlace {
@@ -49,4 +49,4 @@ class ProgramStore {
   std::uint64_t total_ = 0;  // bytes of all programs, whole or not
 };
 
-}  // namespace assay
+}  // namespace assay::node

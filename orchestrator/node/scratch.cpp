@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::node {
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,4 +92,4 @@ int clean_scratch(const std::string& directory) {
   return removed;
 }
 
-}  // namespace assay
+}  // namespace assay::node

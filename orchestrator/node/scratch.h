@@ -6,7 +6,7 @@
 
 #include "probes/core/descriptor.h"
 
-namespace assay {
+namespace assay::node {
 
 /// Makes `directory` (absolute) when missing, and makes sure that it is a directory of ours, mode 0700: what lies in it
 /// is executed. The error says what was wrong and what would help.
@@ -28,4 +28,4 @@ bool remove_scratch(const std::string& path);
 /// Removes the scratch directories of agents that are gone: those that nobody locks. Returns how many.
 int clean_scratch(const std::string& directory);
 
-}  // namespace assay
+}  // namespace assay::node

@@ -1,4 +1,4 @@
-// session: one event loop; a keeper process for each run does the enforcing.
+// session: one event loop; a supervisor process for each run does the enforcing.
 #include "orchestrator/node/session.h"
 
 #include <algorithm>
@@ -32,8 +32,9 @@
 #include "orchestrator/wire/frame_queue.h"
 #include "orchestrator/wire/protocol.h"
 #include "probes/core/host_facts.h"
+#include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::node {
 
 namespace asio = boost::asio;
 
@@ -42,7 +43,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr auto kDrainPatience = 5s;         // for the pipes' last bytes once nobody of the tree can write to them
 constexpr auto kShutdownPatience = 45s;     // beyond the keepers' own patience of 30 s
 constexpr auto kTick = 250ms;               // how often silence and shutdown are looked at
@@ -51,7 +52,7 @@ constexpr std::uint64_t kMaxLog = 1 << 20;  // stderr of one run; the rest is re
 
 /// One run, from its request to its end.
 struct ActiveRun {
-  Keeper keeper;
+  Supervisor supervisor;
   std::string scratch;
   std::uint64_t output_limit = 0;
   int pumps = 0;  // streams that are still read
@@ -59,7 +60,7 @@ struct ActiveRun {
 
 class Session {
  public:
-  Session(asio::io_context& context, const NodeOptions& options, Stream stream)
+  Session(asio::io_context& context, const NodeOptions& options, wire::Stream stream)
       : context_(context),
         options_(options),
         store_(options.directory, options.programs),
@@ -81,7 +82,7 @@ class Session {
 
  private:
   asio::awaitable<void> read_frames() {
-    std::array<char, kMaxChunk> buffer;
+    std::array<char, wire::kMaxChunk> buffer;
     while (ending_.empty()) {
       const auto [error, size] = co_await stream_.read_some(buffer);
       if (error) {
@@ -100,7 +101,7 @@ class Session {
       auto frame = reader_.next();
       if (!frame) return frame.error();
       if (!*frame) break;
-      auto message = decode_to_agent(**frame);
+      auto message = wire::decode_to_agent(**frame);
       if (!message) return message.error();
       const bool greeting = std::holds_alternative<wire::Hello>(*message);
       if (greeting == greeted_)
@@ -116,21 +117,23 @@ class Session {
     Values facts = host_facts();
     if (auto boot = read_fact("/proc/sys/kernel/random/boot_id")) facts["boot_id"] = std::move(*boot);
     // The answer goes out whatever number was said: the orchestrator can then name both in its error.
-    queue_.push(encode(wire::Welcome{.protocol = kProtocol,
-                                     .assay_version = ASSAY_VERSION,
-                                     .agent_sha256 = sha256_of_file("/proc/self/exe").value_or(std::string(64, '0')),
-                                     .facts = to_json(facts)}));
-    if (hello.protocol != kProtocol)
-      end(fmt::format("the orchestrator speaks protocol {}, this agent {}", hello.protocol, kProtocol), false);
+    queue_.push(wire::encode(
+        wire::Welcome{.protocol = wire::kProtocol,
+                      .assay_version = ASSAY_VERSION,
+                      .agent_sha256 = files::sha256_of_file("/proc/self/exe").value_or(std::string(64, '0')),
+                      .facts = to_json(facts)}));
+    if (hello.protocol != wire::kProtocol)
+      end(fmt::format("the orchestrator speaks protocol {}, this agent {}", hello.protocol, wire::kProtocol), false);
   }
   void take(const wire::Program& program) {
     if (const auto begun = store_.begin(program.sha256, program.size); !begun) refuse(program.sha256, begun.error());
   }
   void take(const wire::Data& data) {
-    if (data.channel != Channel::program || !is_sha256(data.id)) return end("data that is no program", false);
+    if (data.channel != wire::Channel::program || !files::is_sha256(data.id))
+      return end("data that is no program", false);
     const auto whole = store_.add(data.id, data.bytes);
     if (!whole) return refuse(data.id, whole.error());
-    if (*whole) queue_.push(encode(wire::Stored{data.id}));
+    if (*whole) queue_.push(wire::encode(wire::Stored{data.id}));
   }
   void take(const wire::Run& run) {
     if (runs_.contains(run.id)) return refuse(run.id, "a run of this id is active");
@@ -147,23 +150,24 @@ class Session {
                           .deadline_s = run.deadline_s,
                           .limits = run.limits};
     const std::string path = scratch->path;
-    auto keeper = start_keeper(task, std::move(*scratch));
-    if (!keeper) return refuse(run.id, keeper.error());
-    auto [entry, fresh] = runs_.emplace(
-        run.id,
-        ActiveRun{.keeper = std::move(*keeper), .scratch = path, .output_limit = run.limits.output_bytes, .pumps = 2});
+    auto supervisor = start_keeper(task, std::move(*scratch));
+    if (!supervisor) return refuse(run.id, supervisor.error());
+    auto [entry, fresh] = runs_.emplace(run.id, ActiveRun{.supervisor = std::move(*supervisor),
+                                                          .scratch = path,
+                                                          .output_limit = run.limits.output_bytes,
+                                                          .pumps = 2});
     ActiveRun& active = entry->second;
-    asio::co_spawn(context_, pump(run.id, active, Channel::out), asio::detached);
-    asio::co_spawn(context_, pump(run.id, active, Channel::err), asio::detached);
+    asio::co_spawn(context_, pump(run.id, active, wire::Channel::out), asio::detached);
+    asio::co_spawn(context_, pump(run.id, active, wire::Channel::err), asio::detached);
     asio::co_spawn(context_, await_report(run.id, active), asio::detached);
   }
   void take(const wire::Stop& stop) { order(stop.id, KeeperOrder::stop); }
   void take(const wire::Kill& kill) { order(kill.id, KeeperOrder::kill); }
-  void take(const wire::Ping&) { queue_.push(encode(wire::Pong{})); }
+  void take(const wire::Ping&) { queue_.push(wire::encode(wire::Pong{})); }
   void take(const wire::Bye&) { end("bye", true); }
 
   void refuse(const std::string& what, const std::string& reason) {
-    queue_.push(encode(wire::Refused{.what = what, .reason = reason}));
+    queue_.push(wire::encode(wire::Refused{.what = what, .reason = reason}));
   }
 
   /// An id that is not active has just ended by itself; its end is on the way.
@@ -172,27 +176,28 @@ class Session {
   }
   static void tell(const ActiveRun& run, KeeperOrder order) {
     const char byte = static_cast<char>(order);
-    (void)send(run.keeper.control.number(), &byte, 1, MSG_NOSIGNAL);  // a keeper that is gone has sent its report
+    (void)send(run.supervisor.control.number(), &byte, 1,
+               MSG_NOSIGNAL);  // a supervisor that is gone has sent its report
   }
 
   /// Reads one stream of a run into data frames. Backpressure: it stops reading while the queue has no room.
-  asio::awaitable<void> pump(std::string id, ActiveRun& run, Channel channel) {
-    const bool is_output = channel == Channel::out;
-    Descriptor& end_of_pipe = is_output ? run.keeper.out : run.keeper.err;
+  asio::awaitable<void> pump(std::string id, ActiveRun& run, wire::Channel channel) {
+    const bool is_output = channel == wire::Channel::out;
+    Descriptor& end_of_pipe = is_output ? run.supervisor.out : run.supervisor.err;
     asio::posix::stream_descriptor pipe(context_, end_of_pipe.release());
     pipes_[id].push_back(&pipe);
     const std::uint64_t limit = is_output ? run.output_limit : kMaxLog;
     std::uint64_t seen = 0;
-    std::array<char, kMaxChunk> buffer;
+    std::array<char, wire::kMaxChunk> buffer;
     while (true) {
-      const auto [error, size] = co_await pipe.async_read_some(asio::buffer(buffer), kQuietly);
+      const auto [error, size] = co_await pipe.async_read_some(asio::buffer(buffer), kAsTuple);
       if (error) break;
       const std::uint64_t allowed = std::min<std::uint64_t>(size, limit - std::min(limit, seen));
       seen += size;
       if (is_output && seen > limit && seen - size <= limit) tell(run, KeeperOrder::output_limit);  // once
       if (allowed == 0) continue;
       std::string frame =
-          encode(wire::Data{.channel = channel, .id = id, .bytes = std::string(buffer.data(), allowed)});
+          wire::encode(wire::Data{.channel = channel, .id = id, .bytes = std::string(buffer.data(), allowed)});
       (void)co_await queue_.push_when_room(std::move(frame));  // a closed queue: read on, so that the run can end
     }
     std::erase(pipes_[id], &pipe);
@@ -200,13 +205,13 @@ class Session {
   }
 
   asio::awaitable<void> await_report(std::string id, ActiveRun& run) {
-    asio::posix::stream_descriptor control(context_, run.keeper.control.number());
+    asio::posix::stream_descriptor control(context_, run.supervisor.control.number());
     KeeperReport report;
     ssize_t size = -1;
     while (size < 0) {
-      const auto [error] = co_await control.async_wait(asio::posix::stream_descriptor::wait_read, kQuietly);
+      const auto [error] = co_await control.async_wait(asio::posix::stream_descriptor::wait_read, kAsTuple);
       size = error ? 0 : recv(control.native_handle(), &report, sizeof report, MSG_DONTWAIT);
-      // ECONNRESET: the keeper went without reading an order; what it said before that comes next.
+      // ECONNRESET: the supervisor went without reading an order; what it said before that comes next.
       if (size < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNRESET) size = 0;
     }
     if (size != sizeof report) report = co_await bury(run);
@@ -217,7 +222,7 @@ class Session {
       }
       constexpr auto kDrainTick = 5ms;
       timer.expires_after(kDrainTick);
-      (void)co_await timer.async_wait(kQuietly);
+      (void)co_await timer.async_wait(kAsTuple);
     }
     say_end(id, report);
     (void)control.release();  // run owns it
@@ -255,10 +260,10 @@ class Session {
       default:
         ended.outcome = ended.signal ? "signalled" : "exited";
     }
-    queue_.push(encode(ended));
+    queue_.push(wire::encode(ended));
   }
 
-  /// A keeper that died without a word was killed from outside. Its tree, if any is left, is ours now: we are a
+  /// A supervisor that died without a word was killed from outside. Its tree, if any is left, is ours now: we are a
   /// subreaper.
   asio::awaitable<KeeperReport> bury(const ActiveRun& run) {
     KeeperReport report{.cause = KeeperReport::Cause::exited, .wait_status = SIGKILL};
@@ -271,7 +276,7 @@ class Session {
       signal_each(lost, SIGKILL);
       constexpr auto kRound = 20ms;
       timer.expires_after(kRound);
-      (void)co_await timer.async_wait(kQuietly);
+      (void)co_await timer.async_wait(kAsTuple);
     }
     (void)remove_scratch(run.scratch);  // what cannot be removed is unlocked and taken by the next agent
     co_return report;
@@ -282,8 +287,8 @@ class Session {
     std::vector<ProcessEntry> lost = descendants(getpid());
     for (const auto& [id, other] : runs_) {
       if (&other == &run) continue;
-      std::vector<pid_t> spared = {other.keeper.pid};
-      for (const auto& process : descendants(other.keeper.pid)) spared.push_back(process.pid);
+      std::vector<pid_t> spared = {other.supervisor.pid};
+      for (const auto& process : descendants(other.supervisor.pid)) spared.push_back(process.pid);
       std::erase_if(
           lost, [&](const ProcessEntry& process) { return std::ranges::find(spared, process.pid) != spared.end(); });
     }
@@ -298,19 +303,19 @@ class Session {
         end(fmt::format("nothing heard for {} s", options_.silence.count), false);
       }
       timer.expires_after(kTick);
-      (void)co_await timer.async_wait(kQuietly);
+      (void)co_await timer.async_wait(kAsTuple);
     }
   }
 
   asio::awaitable<void> watch_signals() {
-    const auto [error, number] = co_await signals_.async_wait(kQuietly);
+    const auto [error, number] = co_await signals_.async_wait(kAsTuple);
     if (!error) end(fmt::format("signal {}", number), false);
   }
 
-  /// Keepers, and whatever orphans a killed keeper leaves us.
+  /// Keepers, and whatever orphans a killed supervisor leaves us.
   asio::awaitable<void> collect_children() {
     while (true) {
-      const auto [error, number] = co_await children_.async_wait(kQuietly);
+      const auto [error, number] = co_await children_.async_wait(kAsTuple);
       if (error) co_return;
       while (waitpid(-1, nullptr, WNOHANG) > 0) {
       }
@@ -339,7 +344,7 @@ class Session {
       }
       constexpr auto kShutdownTick = 10ms;
       timer.expires_after(kShutdownTick);
-      (void)co_await timer.async_wait(kQuietly);
+      (void)co_await timer.async_wait(kAsTuple);
     }
     context_.stop();
   }
@@ -347,10 +352,10 @@ class Session {
   asio::io_context& context_;
   const NodeOptions& options_;
   ProgramStore store_;
-  Stream stream_;
+  wire::Stream stream_;
   asio::signal_set signals_, children_;
-  FrameQueue queue_;
-  FrameReader reader_;
+  wire::FrameQueue queue_;
+  wire::FrameReader reader_;
   std::map<std::string, ActiveRun> runs_;
   std::map<std::string, std::vector<asio::posix::stream_descriptor*>> pipes_;  // of the runs, while they are read
   Clock::time_point heard_ = Clock::now();
@@ -370,10 +375,10 @@ int serve_node(const NodeOptions& options) {
   }
   try {
     asio::io_context context(1);
-    std::expected<Stream, std::string> stream = std::unexpected("");
+    std::expected<wire::Stream, std::string> stream = std::unexpected("");
     if (options.dial.homes.empty()) {
-      stream = Stream(asio::posix::stream_descriptor(context, STDIN_FILENO),
-                      asio::posix::stream_descriptor(context, STDOUT_FILENO));
+      stream = wire::Stream(asio::posix::stream_descriptor(context, STDIN_FILENO),
+                            asio::posix::stream_descriptor(context, STDOUT_FILENO));
     } else {
       stream = dial_home(context, options.dial);
     }
@@ -391,4 +396,4 @@ int serve_node(const NodeOptions& options) {
   }
 }
 
-}  // namespace assay
+}  // namespace assay::node

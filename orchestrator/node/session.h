@@ -7,7 +7,7 @@
 #include "orchestrator/node/program_store.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::node {
 
 /// How an agent is started.
 struct NodeOptions {
@@ -23,4 +23,4 @@ struct NodeOptions {
 /// has one thread, and the directory is claimed.
 int serve_node(const NodeOptions& options);
 
-}  // namespace assay
+}  // namespace assay::node

@@ -26,7 +26,7 @@
 
 #include "orchestrator/node/process_tree.h"
 
-namespace assay {
+namespace assay::node {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -46,7 +46,7 @@ struct Launch {
   const KeeperTask& task;
   const Scratch& scratch;
   int out, err, error_pipe;
-  pid_t keeper;
+  pid_t supervisor;
 };
 
 void limit(__rlimit_resource resource, rlim_t soft, rlim_t hard) {
@@ -70,7 +70,7 @@ std::string bundled_libraries(const Scratch& scratch) {
 
 /// Becomes the program. Returns errno; the caller reports it and exits.
 int become_program(const Launch& launch) {
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != launch.keeper || setsid() < 0)
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != launch.supervisor || setsid() < 0)
     return errno == 0 ? ESRCH : errno;
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(launch.out, STDOUT_FILENO) < 0 ||
@@ -147,12 +147,13 @@ class KeeperProcess {
     if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return not_started(errno);
     const Descriptor error_reader(pipe_ends[0]);
     Descriptor error_writer(pipe_ends[1]);
-    const pid_t keeper = getpid();
+    const pid_t supervisor = getpid();
     begin_ = Clock::now();
     program_ = fork();
     if (program_ < 0) return not_started(errno);
     if (program_ == 0) {
-      const int error = become_program({task_, scratch_, out.number(), err.number(), error_writer.number(), keeper});
+      const int error =
+          become_program({task_, scratch_, out.number(), err.number(), error_writer.number(), supervisor});
       (void)!write(error_writer.number(), &error, sizeof error);
       _exit(127);
     }
@@ -292,7 +293,7 @@ Pair make_pipe() {
 
 }  // namespace
 
-std::expected<Keeper, std::string> start_keeper(const KeeperTask& task, Scratch scratch) {
+std::expected<Supervisor, std::string> start_keeper(const KeeperTask& task, Scratch scratch) {
   Pair out = make_pipe();
   Pair err = make_pipe();
   std::array<int, 2> ends = {-1, -1};
@@ -300,7 +301,7 @@ std::expected<Keeper, std::string> start_keeper(const KeeperTask& task, Scratch 
   Pair sockets = {Descriptor(ends[0]), Descriptor(ends[1])};
   sigset_t all, before;
   sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, &before);  // no handler of the agent may run in the keeper
+  sigprocmask(SIG_SETMASK, &all, &before);  // no handler of the agent may run in the supervisor
   const pid_t pid = out.ours && err.ours && control ? fork() : -1;
   const int error = errno;
   if (pid == 0)
@@ -310,7 +311,8 @@ std::expected<Keeper, std::string> start_keeper(const KeeperTask& task, Scratch 
     (void)remove_scratch(scratch.path);
     return std::unexpected(fmt::format("no process for the run: {}", std::generic_category().message(error)));
   }
-  return Keeper{.pid = pid, .control = std::move(sockets.ours), .out = std::move(out.ours), .err = std::move(err.ours)};
+  return Supervisor{
+      .pid = pid, .control = std::move(sockets.ours), .out = std::move(out.ours), .err = std::move(err.ours)};
 }
 
-}  // namespace assay
+}  // namespace assay::node

@@ -12,16 +12,16 @@
 #include "orchestrator/wire/protocol.h"
 #include "probes/core/descriptor.h"
 
-namespace assay {
+namespace assay::node {
 
-/// What the agent may tell a keeper: one byte a datagram. The end of the stream (the agent is gone) means kill.
+/// What the agent may tell a supervisor: one byte a datagram. The end of the stream (the agent is gone) means kill.
 enum class KeeperOrder : char {
   stop = 's',          ///< SIGTERM to the program; killed when it takes longer than the grace
   kill = 'k',          ///< SIGKILL to the tree
   output_limit = 'o',  ///< as kill, and that is the outcome
 };
 
-/// A keeper's last word: one datagram, sent when nothing of the tree is left.
+/// A supervisor's last word: one datagram, sent when nothing of the tree is left.
 struct KeeperReport {
   enum class Cause : std::uint8_t { exited, deadline, memory_limit, output_limit, stopped, not_started };
   Cause cause = Cause::exited;
@@ -31,7 +31,7 @@ struct KeeperReport {
   double elapsed_s = 0;  ///< from just before exec to the end of the program
 };
 
-/// One run for a keeper.
+/// One run for a supervisor.
 struct KeeperTask {
   int program = -1;  ///< executed through this descriptor
   std::string name;  ///< argv[0]
@@ -41,16 +41,16 @@ struct KeeperTask {
   wire::Limits limits;
 };
 
-/// A running keeper. Closing `control` kills the run.
-struct Keeper {
+/// A running supervisor. Closing `control` kills the run.
+struct Supervisor {
   pid_t pid = 0;
   Descriptor control;  ///< datagrams: KeeperOrder out, one KeeperReport in; not blocking
   Descriptor out;      ///< the program's stdout; not blocking
   Descriptor err;      ///< the program's stderr; not blocking
 };
 
-/// Forks a keeper for `task` with `scratch` as working directory, which the keeper removes at the end. Precondition:
-/// the calling process has one thread. The error is a reason; then `scratch` is removed too.
+/// Forks a supervisor for `task` with `scratch` as working directory, which the supervisor removes at the end.
+/// Precondition: the calling process has one thread. The error is a reason; then `scratch` is removed too.
 ///
 /// The program gets a session of its own, /dev/null as stdin, no core dumps, RLIMIT_CPU, and the first place in the
 /// kernel's choice when memory runs out. Its environment is PATH, HOME (the scratch directory), LANG=C and, where the
@@ -59,6 +59,6 @@ struct Keeper {
 /// resident set of the tree, looked at once a second: a cgroup would be exact but needs delegation that few sites give,
 /// and RLIMIT_AS breaks CUDA, which reserves more address space than exists. At the deadline the tree gets SIGTERM, and
 /// SIGKILL two seconds later.
-std::expected<Keeper, std::string> start_keeper(const KeeperTask& task, Scratch scratch);
+std::expected<Supervisor, std::string> start_keeper(const KeeperTask& task, Scratch scratch);
 
-}  // namespace assay
+}  // namespace assay::node

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace assay {
+namespace assay::plan {
 
 Forecast::Forecast(const Plan& plan) : plan_(plan) {
   for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, nodes_.size());
@@ -51,4 +51,4 @@ double Forecast::remaining_s(double now) const {
   return std::max(last - now, by_power) + tests_s_;
 }
 
-}  // namespace assay
+}  // namespace assay::plan

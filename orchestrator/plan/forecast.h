@@ -9,7 +9,7 @@
 
 #include "orchestrator/plan/plan.h"
 
-namespace assay {
+namespace assay::plan {
 
 /// Follows the steps of a plan, which must outlive it, and plays forward those that are open: each node takes its steps
 /// in the plan's order, and a step of several nodes begins when the last of them is free. Extra tests of searches come
@@ -46,4 +46,4 @@ class Forecast {
   double tests_s_ = 0;
 };
 
-}  // namespace assay
+}  // namespace assay::plan

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace assay {
+namespace assay::plan {
 
 /// `document`, which was dumped with one-space indent and holds `member` at its top level as null, with an array of
 /// `count` elements in its place, element(0) to element(count - 1), each a JSON tree. The same bytes as if the array
@@ -31,4 +31,4 @@ std::string with_array(std::string document, const std::string& member, std::siz
   return document;
 }
 
-}  // namespace assay
+}  // namespace assay::plan

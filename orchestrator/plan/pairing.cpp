@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace assay {
+namespace assay::plan {
 
 std::vector<std::vector<Pair>> tournament(std::size_t nodes, std::size_t rounds) {
   std::vector<std::vector<Pair>> all;
@@ -81,4 +81,4 @@ std::vector<Group> growing_groups(std::size_t nodes) {
   return groups;
 }
 
-}  // namespace assay
+}  // namespace assay::plan

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay {
+namespace assay::plan {
 
 /// Two of `nodes`, by index, the lower one first.
 using Pair = std::pair<std::size_t, std::size_t>;
@@ -48,4 +48,4 @@ std::vector<Group> groups_of(const std::vector<Place>& places, std::string_view 
 /// The first 2, 4, 8, … of `nodes` nodes and then all of them; none for fewer than two.
 std::vector<Group> growing_groups(std::size_t nodes);
 
-}  // namespace assay
+}  // namespace assay::plan

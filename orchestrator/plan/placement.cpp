@@ -8,7 +8,7 @@
 
 #include "orchestrator/plan/pairing.h"
 
-namespace assay {
+namespace assay::plan {
 namespace {
 
 /// `name` in the alphabet of step ids.
@@ -42,8 +42,8 @@ bool takes(const Description& probe, const char* parameter) {
 }
 
 /// Why the probe cannot be sent over `port`; empty when it can.
-std::string unusable(const Node& node, const Port* port, const Description& probe, const Requirement& requirement,
-                     const std::string& rail) {
+std::string unusable(const site::Node& node, const site::Port* port, const Description& probe,
+                     const Requirement& requirement, const std::string& rail) {
   const std::string where =
       fmt::format("node {} in the plane {}{}", node.name, requirement.plane, rail.empty() ? "" : ", rail " + rail);
   if (port == nullptr) return fmt::format("the site names no port of {}", where);
@@ -54,23 +54,24 @@ std::string unusable(const Node& node, const Port* port, const Description& prob
   return "";
 }
 
-Place place_of(const Site& site, const Node& node, const Requirement& requirement, const std::string& rail) {
-  Place place{.node = node.name, .rack = node.rack, .leaf = leaf_of(node, requirement.plane, rail), .spines = {}};
+Place place_of(const site::Site& site, const site::Node& node, const Requirement& requirement,
+               const std::string& rail) {
+  Place place{.node = node.name, .rack = node.rack, .leaf = site::leaf_of(node, requirement.plane, rail), .spines = {}};
   if (const auto spines = site.spines.find(place.leaf); spines != site.spines.end()) place.spines = spines->second;
   return place;
 }
 
 /// One arena for each rail; the nodes that a rail does not join go to `missing`.
-std::vector<Arena> arenas(const Requirement& requirement, const Description& probe, const Site& site,
+std::vector<Arena> arenas(const Requirement& requirement, const Description& probe, const site::Site& site,
                           std::vector<Spot>& missing) {
-  const auto rails = requirement.plane.empty() ? std::vector<std::string>{""} : rails_of(site, requirement.plane);
+  const auto rails = requirement.plane.empty() ? std::vector<std::string>{""} : site::rails_of(site, requirement.plane);
   std::vector<Arena> all;
   for (const auto& rail : rails) {
     Arena arena{.site = site.name, .rail = rail, .suffix = rails.size() > 1 ? "@" + rail : "", .places = {}};
     for (const auto& node : site.nodes) {
       const auto why_not = requirement.plane.empty()
                                ? ""
-                               : unusable(node, port_of(node, requirement.plane, rail), probe, requirement, rail);
+                               : unusable(node, site::port_of(node, requirement.plane, rail), probe, requirement, rail);
       if (why_not.empty())
         arena.places.push_back(place_of(site, node, requirement, rail));
       else
@@ -81,7 +82,7 @@ std::vector<Arena> arenas(const Requirement& requirement, const Description& pro
   return all;
 }
 
-std::vector<Spot> single_nodes(const Site& site) {
+std::vector<Spot> single_nodes(const site::Site& site) {
   std::vector<Spot> spots;
   for (const auto& node : site.nodes)
     spots.push_back({.subject = {"node", node.name}, .label = node.name, .nodes = {node.name}, .reason = ""});
@@ -89,17 +90,19 @@ std::vector<Spot> single_nodes(const Site& site) {
 }
 
 /// The same, through every port that a node has in the requirement's plane.
-std::vector<Spot> single_nodes_in_plane(const Requirement& requirement, const Description& probe, const Site& site) {
+std::vector<Spot> single_nodes_in_plane(const Requirement& requirement, const Description& probe,
+                                        const site::Site& site) {
   auto spots = single_nodes(site);
   for (std::size_t i = 0; i < spots.size(); ++i) {
-    const Node& node = site.nodes[i];
+    const site::Node& node = site.nodes[i];
     const auto ports = node.planes.find(requirement.plane);
     if (ports == node.planes.end())
       spots[i].reason = fmt::format("the site names no port of node {} in the plane {}", node.name, requirement.plane);
-    else if (takes(probe, "interface") && std::ranges::any_of(ports->second, &std::string::empty, &Port::interface)) {
+    else if (takes(probe, "interface") &&
+             std::ranges::any_of(ports->second, &std::string::empty, &site::Port::interface)) {
       spots[i].reason =
           fmt::format("the site names no interface of a port of node {} in the plane {}", node.name, requirement.plane);
-    } else if (takes(probe, "device") && std::ranges::any_of(ports->second, &std::string::empty, &Port::device)) {
+    } else if (takes(probe, "device") && std::ranges::any_of(ports->second, &std::string::empty, &site::Port::device)) {
       spots[i].reason = fmt::format("the site names no RDMA device of a port of node {} in the plane {}", node.name,
                                     requirement.plane);
     }
@@ -225,7 +228,7 @@ std::optional<InputError> check_fit(const Requirement& requirement, const Descri
 }  // namespace
 
 std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& requirement, const Description& probe,
-                                                      const Site& site) {
+                                                      const site::Site& site) {
   if (auto problem = check_fit(requirement, probe)) return std::unexpected(std::move(*problem));
   const bool together = requirement.scope == "pair" || requirement.scope == "group" || requirement.scope == "cluster";
   if (probe.scope == "node" || !together)
@@ -251,7 +254,8 @@ std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& require
   return spots;
 }
 
-std::vector<Spot> spots_without_steps(const Requirement& requirement, const Site& site, const std::string& reason) {
+std::vector<Spot> spots_without_steps(const Requirement& requirement, const site::Site& site,
+                                      const std::string& reason) {
   if (requirement.scope == "pair" || requirement.scope == "group" || requirement.scope == "cluster") {
     return {{.subject = {"cluster", site.name}, .label = "", .nodes = {}, .reason = reason}};
   }
@@ -263,4 +267,4 @@ std::vector<Spot> spots_without_steps(const Requirement& requirement, const Site
   return spots;
 }
 
-}  // namespace assay
+}  // namespace assay::plan

@@ -9,7 +9,7 @@
 #include "orchestrator/site/site.h"
 #include "probes/core/description.h"
 
-namespace assay {
+namespace assay::plan {
 
 /// One placement of a requirement's probe. Without nodes nothing can be measured there, and `reason` says why.
 struct Spot {
@@ -30,10 +30,11 @@ inline constexpr std::size_t kMostSpots = 1'000'000;
 /// has a spot without nodes. Never empty. Errors, with the field they are about in `where`: the scope does not go with
 /// the probe; the probe has no parameter that chooses a port; more than kMostSpots.
 std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& requirement, const Description& probe,
-                                                      const Site& site);
+                                                      const site::Site& site);
 
 /// The placements of a requirement that cannot be measured for `reason`: a cell for each node, or one for the whole
 /// site where several nodes belong to one cell.
-std::vector<Spot> spots_without_steps(const Requirement& requirement, const Site& site, const std::string& reason);
+std::vector<Spot> spots_without_steps(const Requirement& requirement, const site::Site& site,
+                                      const std::string& reason);
 
-}  // namespace assay
+}  // namespace assay::plan

@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/localiser.h"
 #include "orchestrator/plan/placement.h"
+#include "orchestrator/plan/search_budget.h"
 #include "probes/core/suggest.h"
 
-namespace assay {
+namespace assay::plan {
 namespace {
 
 const Program* find(const std::vector<Program>& programs, std::string_view name) {
@@ -71,7 +71,8 @@ struct Task {
 
 class Planner {
  public:
-  Planner(const Profile& profile, const Site& site, const std::vector<Program>& programs, const PlanOptions& options)
+  Planner(const Profile& profile, const site::Site& site, const std::vector<Program>& programs,
+          const PlanOptions& options)
       : programs_(programs), options_(options) {
     plan_.assay_version = ASSAY_VERSION;
     plan_.quick = options.quick;
@@ -288,16 +289,16 @@ const Requirement* Plan::requirement(std::string_view id) const {
   return found == profile.requirements.end() ? nullptr : &*found;
 }
 
-Values parameters_of(const Site& site, const Step& step, std::size_t rank) {
+Values parameters_of(const site::Site& site, const Step& step, std::size_t rank) {
   Values parameters = step.parameters;
   if (step.plane.empty()) return parameters;
-  const Node& node = *site.node(step.nodes[rank]);
+  const site::Node& node = *site.node(step.nodes[rank]);
   for (const char* name : {"interface", "device"}) {
     const auto parameter = parameters.find(name);
     if (parameter == parameters.end()) continue;
     std::string ports;
     for (const auto& port : node.planes.at(step.plane)) {
-      const std::string text = port_text(node, port, name);
+      const std::string text = site::port_text(node, port, name);
       if (text.empty() || (step.nodes.size() > 1 && port.rail != step.rail)) continue;
       ports += (ports.empty() ? "" : ",") + text;
     }
@@ -306,9 +307,9 @@ Values parameters_of(const Site& site, const Step& step, std::size_t rank) {
   return parameters;
 }
 
-std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site,
+std::expected<Plan, InputError> make_plan(const Profile& profile, const site::Site& site,
                                           const std::vector<Program>& programs, const PlanOptions& options) {
   return Planner(profile, site, programs, options).make();
 }
 
-}  // namespace assay
+}  // namespace assay::plan

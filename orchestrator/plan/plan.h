@@ -13,7 +13,7 @@
 #include "orchestrator/site/site.h"
 #include "probes/core/description.h"
 
-namespace assay {
+namespace assay::plan {
 
 /// A probe binary at planning time.
 struct Program {
@@ -75,7 +75,7 @@ struct Plan {
                                   ///< without a step, so the whole cannot be accepted
   bool localise = true;           ///< whether groups that fall short are searched for who is at fault
   Profile profile;
-  Site site;
+  site::Site site;
   std::map<std::string, PlannedProbe> probes;
   std::vector<Step> steps;
   std::vector<Cell> coverage;
@@ -90,7 +90,7 @@ struct Plan {
 
 /// The parameters of one rank of `step`: the step's, with the ports of its node in the step's plane as `interface` and
 /// `device`, where the probe has those; of one node alone all its ports in a row, with commas between them.
-Values parameters_of(const Site& site, const Step& step, std::size_t rank);
+Values parameters_of(const site::Site& site, const Step& step, std::size_t rank);
 
 /// What a plan is made from, beside profile and site.
 struct PlanOptions {
@@ -104,7 +104,7 @@ struct PlanOptions {
 /// requirement whose probe is not at hand gets cells without a step, and so does one that --only leaves out. Errors: a
 /// parameter, metric, condition or unit that the probe does not have; an unknown --only id; a step that is over the
 /// site's power cap by itself, or a cap where the profile tells no design power.
-std::expected<Plan, InputError> make_plan(const Profile& profile, const Site& site,
+std::expected<Plan, InputError> make_plan(const Profile& profile, const site::Site& site,
                                           const std::vector<Program>& programs, const PlanOptions& options);
 
 /// The bytes of plan.json: sorted keys, one-space indent, final newline. Their SHA-256 is the plan's digest.
@@ -113,4 +113,4 @@ std::string plan_text(const Plan& plan);
 /// Reads back what plan_text wrote; refuses anything else with coordinates.
 std::expected<Plan, InputError> read_plan(std::string_view text, const std::string& where);
 
-}  // namespace assay
+}  // namespace assay::plan

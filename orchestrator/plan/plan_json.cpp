@@ -9,7 +9,7 @@
 #include "orchestrator/plan/json_array.h"
 #include "orchestrator/plan/plan.h"
 
-namespace assay {
+namespace assay::plan {
 namespace {
 
 using nlohmann::json;
@@ -146,14 +146,14 @@ std::string plan_text(const Plan& plan) {
                 {"only", plan.only},
                 {"localise", plan.localise},
                 {"searches", nullptr},
-                {"profile", assay::to_json(plan.profile)},
-                {"site", assay::to_json(plan.site)},
+                {"profile", to_json(plan.profile)},
+                {"site", site::to_json(plan.site)},
                 {"probes", std::move(probes)},
                 {"steps", nullptr},
                 {"coverage", nullptr}};
   if (plan.simulation) {
     document["kind_of_run"] = kSimulated;
-    document["simulation"] = assay::to_json(*plan.simulation);
+    document["simulation"] = to_json(*plan.simulation);
   }
   std::string text = with_array(document.dump(1), "coverage", plan.coverage.size(),
                                 [&](std::size_t i) { return to_json(plan.coverage[i]); });
@@ -180,7 +180,7 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
     auto profile = read_profile(document->at("profile").dump(), where + ": profile",
                                 [](const std::string&) { return std::nullopt; });
     if (!profile) return std::unexpected(profile.error());
-    auto site = read_site(document->at("site").dump(), where + ": site");
+    auto site = site::read_site(document->at("site").dump(), where + ": site");
     if (!site) return std::unexpected(site.error());
     Plan plan{.assay_version = version,
               .quick = document->at("quick"),
@@ -219,4 +219,4 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
   }
 }
 
-}  // namespace assay
+}  // namespace assay::plan

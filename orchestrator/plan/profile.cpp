@@ -11,7 +11,7 @@
 #include "profiles/embedded.h"
 #include "profiles/schema.h"
 
-namespace assay {
+namespace assay::plan {
 namespace {
 
 using nlohmann::json;
@@ -240,7 +240,7 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
                                               const ProfileLibrary& library, int level) {
   const auto document = parse_json(text, where);
   if (!document) return std::unexpected(document.error());
-  if (auto problem = check_schema(*document, "schema", where)) return std::unexpected(*problem);
+  if (auto problem = profiles::check_schema(*document, "schema", where)) return std::unexpected(*problem);
   Profile profile;
   if (const auto base = document->find("extends"); base != document->end()) {
     const std::string name = *base;
@@ -338,7 +338,7 @@ json to_json(const Profile& profile) {
 
 const std::map<std::string, std::string_view>& embedded_profiles() {
   static const auto kProfiles = [] {
-    auto documents = embedded_documents();
+    auto documents = profiles::embedded_documents();
     std::erase_if(documents, [](const auto& entry) { return entry.first.ends_with("schema"); });
     return documents;
   }();
@@ -363,4 +363,4 @@ std::expected<Profile, InputError> profile_named(const std::string& name) {
   return read_profile(*text, name, embedded_profile);
 }
 
-}  // namespace assay
+}  // namespace assay::plan

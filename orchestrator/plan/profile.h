@@ -11,9 +11,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "probes/core/error.h"
 #include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::plan {
 
 /// Where a figure comes from. Only sourced and inferred ones can accept; an unsourced one can only warn.
 struct Source {
@@ -52,7 +53,7 @@ constexpr bool is_of_smallest(Reference reference) {
 }
 
 /// A circumstance that must be proved beside the number; absent or unmet makes the verdict inconclusive.
-struct Demand {
+struct RequiredCondition {
   std::string name;
   std::optional<Value> equals;
   std::optional<double> at_least;
@@ -79,7 +80,7 @@ struct Requirement {
   int rounds = 0;      ///< scope pair over nodes: rounds of the tournament; 0: all pairs
   std::string statistic;  ///< median | min | max | p01 | p05 | p95 | p99
   Limit limit;
-  std::vector<Demand> conditions;
+  std::vector<RequiredCondition> conditions;
   int repeat_n = 10;              ///< fewer samples are inconclusive
   int looks = 1;                  ///< attempts at most, pooled, the risk split among them; 1 to 3
   std::optional<double> power_w;  ///< design power of each node while it is measured; the profile's when not given
@@ -130,4 +131,4 @@ std::expected<Profile, InputError> profile_named(const std::string& name);
 /// The library of the built-in profiles.
 std::optional<std::string> embedded_profile(const std::string& name);
 
-}  // namespace assay
+}  // namespace assay::plan

@@ -11,7 +11,7 @@
 #include "orchestrator/files/child.h"
 #include "orchestrator/files/digest.h"
 
-namespace assay {
+namespace assay::plan {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,11 +38,11 @@ std::expected<std::vector<Program>, InputError> find_programs(const std::string&
   std::ranges::sort(paths);
   std::vector<Program> programs;
   for (const auto& path : paths) {
-    const auto said = run_child(path, {"--describe"}, kDescribeDeadline);
+    const auto said = files::run_child(path, {"--describe"}, kDescribeDeadline);
     if (!said) return std::unexpected(said.error());
     auto description = read_description(said->output, path + " --describe");
     if (!description) return std::unexpected(description.error());
-    auto digest = sha256_of_file(path);
+    auto digest = files::sha256_of_file(path);
     if (!digest) return std::unexpected(digest.error());
     const std::string name = description->name;
     programs.push_back(
@@ -51,4 +51,4 @@ std::expected<std::vector<Program>, InputError> find_programs(const std::string&
   return programs;
 }
 
-}  // namespace assay
+}  // namespace assay::plan

@@ -7,7 +7,7 @@
 
 #include "orchestrator/plan/plan.h"
 
-namespace assay {
+namespace assay::plan {
 
 /// Where this installation's parts lie, found relative to the running binary.
 struct Installation {
@@ -22,4 +22,4 @@ Installation installation();
 /// not describe itself.
 std::expected<std::vector<Program>, InputError> find_programs(const std::string& directory);
 
-}  // namespace assay
+}  // namespace assay::plan

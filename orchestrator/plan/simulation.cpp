@@ -8,7 +8,7 @@
 
 #include "profiles/schema.h"
 
-namespace assay {
+namespace assay::plan {
 namespace {
 
 using nlohmann::json;
@@ -57,11 +57,11 @@ json to_json(const Faults& faults) {
 std::expected<Faults, InputError> read_faults(std::string_view text, const std::string& where) {
   const auto document = parse_json(text, where);
   if (!document) return std::unexpected(document.error());
-  if (auto problem = check_schema(*document, "faults.schema", where)) return std::unexpected(*problem);
+  if (auto problem = profiles::check_schema(*document, "faults.schema", where)) return std::unexpected(*problem);
   return faults_from(*document);
 }
 
-std::optional<InputError> check_faults(const Faults& faults, const Site& site, const std::string& where) {
+std::optional<InputError> check_faults(const Faults& faults, const site::Site& site, const std::string& where) {
   std::vector<std::string> names;
   for (const auto& node : site.nodes) names.push_back(node.name);
   const std::set<std::string_view> known(names.begin(), names.end());
@@ -97,4 +97,4 @@ std::expected<Simulation, InputError> simulation_from(const json& object, const 
   }
 }
 
-}  // namespace assay
+}  // namespace assay::plan

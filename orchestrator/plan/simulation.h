@@ -11,7 +11,7 @@
 
 #include "orchestrator/site/site.h"
 
-namespace assay {
+namespace assay::plan {
 
 /// The word in plan, journal, verdict and statement for a run in which nothing was measured.
 inline constexpr const char* kSimulated = "simulated";
@@ -45,7 +45,7 @@ struct Simulation {
 std::expected<Faults, InputError> read_faults(std::string_view text, const std::string& where);
 
 /// Nothing when every node that `faults` names is one of `site`'s, else which is not.
-std::optional<InputError> check_faults(const Faults& faults, const Site& site, const std::string& where);
+std::optional<InputError> check_faults(const Faults& faults, const site::Site& site, const std::string& where);
 
 /// The JSON form of `simulation`, every field present.
 nlohmann::json to_json(const Simulation& simulation);
@@ -53,4 +53,4 @@ nlohmann::json to_json(const Simulation& simulation);
 /// Reads it back.
 std::expected<Simulation, InputError> simulation_from(const nlohmann::json& object, const std::string& where);
 
-}  // namespace assay
+}  // namespace assay::plan

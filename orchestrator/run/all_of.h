@@ -12,7 +12,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-namespace assay {
+namespace assay::run {
 
 /// Runs each(0) to each(count - 1), coroutines of type awaitable<void>, at once on the caller's executor and returns
 /// when all have ended. Throws what the first of them threw, once all are over.
@@ -35,4 +35,4 @@ boost::asio::awaitable<void> side_by_side(std::size_t count, Each each) {
   if (*failure) std::rethrow_exception(*failure);
 }
 
-}  // namespace assay
+}  // namespace assay::run

@@ -22,7 +22,7 @@
 #include "orchestrator/run/rendezvous_endpoint.h"
 #include "probes/core/record_reader.h"
 
-namespace assay {
+namespace assay::run {
 namespace {
 
 namespace asio = boost::asio;
@@ -36,25 +36,25 @@ constexpr Seconds kCompanionSlack{60};  // beyond the step's deadline; the agent
 struct Companion {
   std::string name;
   std::string run_id;
-  std::optional<RunResult> result;
+  std::optional<launch::RunResult> result;
 };
 
 /// One rank of the attempt. Its result has an outcome before it ran when the agent did not take the probe.
 struct Rank {
-  Agent* agent = nullptr;
+  launch::Agent* agent = nullptr;
   std::string node;
   std::vector<std::shared_ptr<Companion>> companions;
-  RunResult result;
+  launch::RunResult result;
 };
 
-const Program* program_of(const std::vector<Program>& programs, const std::string& name) {
-  const auto found = std::ranges::find(programs, name, &Program::name);
+const plan::Program* program_of(const std::vector<plan::Program>& programs, const std::string& name) {
+  const auto found = std::ranges::find(programs, name, &plan::Program::name);
   return found == programs.end() ? nullptr : &*found;
 }
 
 /// What a probe may use: nearly the node's memory, so that a runaway is killed before the kernel picks a victim, and
 /// every CPU until the deadline.
-RunLimits limits_on(const nlohmann::json& node, Seconds deadline) {
+launch::RunLimits limits_on(const nlohmann::json& node, Seconds deadline) {
   const auto memory = static_cast<double>(node.value("memory", std::int64_t{1} << 40));
   const auto cpus = static_cast<double>(node.value("cpus", std::int64_t{1}));
   return {.memory = {static_cast<std::uint64_t>(kMemoryShare * memory)},
@@ -62,8 +62,8 @@ RunLimits limits_on(const nlohmann::json& node, Seconds deadline) {
           .cpu = {deadline.count * cpus + 1}};
 }
 
-RunRequest request_for(const Agent& agent, const Program& program, std::string id, const Values& parameters,
-                       Seconds deadline) {
+launch::RunRequest request_for(const launch::Agent& agent, const plan::Program& program, std::string id,
+                               const Values& parameters, Seconds deadline) {
   return {.id = std::move(id),
           .sha256 = program.sha256,
           .arguments = arguments_of(parameters),
@@ -72,12 +72,12 @@ RunRequest request_for(const Agent& agent, const Program& program, std::string i
           .limits = limits_on(agent.facts(), deadline)};
 }
 
-asio::awaitable<void> follow(Agent& agent, RunRequest request, std::shared_ptr<Companion> companion) {
+asio::awaitable<void> follow(launch::Agent& agent, launch::RunRequest request, std::shared_ptr<Companion> companion) {
   companion->result = co_await agent.run(std::move(request));
 }
 
 /// Waits until `companion` has its result or the grace is over.
-asio::awaitable<void> end_of(Agent& agent, Companion& companion) {
+asio::awaitable<void> end_of(launch::Agent& agent, Companion& companion) {
   agent.stop(companion.run_id);
   const auto limit = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
                                                             std::chrono::duration<double>(kCompanionGrace.count));
@@ -89,19 +89,19 @@ asio::awaitable<void> end_of(Agent& agent, Companion& companion) {
 }
 
 /// What every rank of one attempt shares.
-struct Errand {
-  const Plan& plan;
-  const Step& step;
+struct AttemptContext {
+  const plan::Plan& plan;
+  const plan::Step& step;
   int number;
-  const std::vector<Program>& programs;
-  std::string meeting, token;  ///< empty for one rank alone
+  const std::vector<plan::Program>& programs;
+  std::string rendezvous, token;  ///< empty for one rank alone
 
-  [[nodiscard]] const Program& program() const { return *program_of(programs, step.probe); }
+  [[nodiscard]] const plan::Program& program() const { return *program_of(programs, step.probe); }
 };
 
 /// Delivers the probe and starts the companions. A probe that is not taken leaves its reason as the rank's result.
-asio::awaitable<void> prepare(const Errand& errand, Rank& rank) {
-  const Program& program = errand.program();
+asio::awaitable<void> prepare(const AttemptContext& context, Rank& rank) {
+  const plan::Program& program = context.program();
   const auto delivered = co_await rank.agent->deliver(program.sha256, program.path);
   if (!delivered) {
     rank.result.outcome = delivered.error().kind == "lost" ? "lost" : "refused";
@@ -109,41 +109,42 @@ asio::awaitable<void> prepare(const Errand& errand, Rank& rank) {
     co_return;
   }
   const auto executor = co_await asio::this_coro::executor;
-  for (const auto& name : errand.step.companions) {
-    const Program& beside = *program_of(errand.programs, name);
+  for (const auto& name : context.step.companions) {
+    const plan::Program& beside = *program_of(context.programs, name);
     const auto taken = co_await rank.agent->deliver(beside.sha256, beside.path);
     if (!taken) continue;  // the probe's own run meets and reports the same fault
-    const auto parameters = errand.plan.probes.at(name).description.resolve({}, errand.plan.quick);
+    const auto parameters = context.plan.probes.at(name).description.resolve({}, context.plan.quick);
     if (!parameters) continue;  // planning resolved the same defaults before
     auto companion =
-        std::make_shared<Companion>(name, fmt::format("{}.{}.{}", errand.step.id, errand.number, name), std::nullopt);
+        std::make_shared<Companion>(name, fmt::format("{}.{}.{}", context.step.id, context.number, name), std::nullopt);
     auto request = request_for(*rank.agent, beside, companion->run_id, *parameters,
-                               {errand.step.deadline_s + kCompanionSlack.count});
+                               {context.step.deadline_s + kCompanionSlack.count});
     asio::co_spawn(executor, follow(*rank.agent, std::move(request), companion), asio::detached);
     rank.companions.push_back(std::move(companion));
   }
 }
 
-asio::awaitable<void> run_rank(const Errand& errand, Rank& rank, std::size_t number, std::size_t world) {
-  RunRequest request = request_for(*rank.agent, errand.program(), fmt::format("{}.{}", errand.step.id, errand.number),
-                                   parameters_of(errand.plan.site, errand.step, number), {errand.step.deadline_s});
+asio::awaitable<void> run_rank(const AttemptContext& context, Rank& rank, std::size_t number, std::size_t world) {
+  launch::RunRequest request =
+      request_for(*rank.agent, context.program(), fmt::format("{}.{}", context.step.id, context.number),
+                  plan::parameters_of(context.plan.site, context.step, number), {context.step.deadline_s});
   if (world > 1) {
     for (auto& flag :
-         {fmt::format("--rank={}", number), fmt::format("--world={}", world), "--rendezvous=" + errand.meeting})
+         {fmt::format("--rank={}", number), fmt::format("--world={}", world), "--rendezvous=" + context.rendezvous})
       request.arguments.push_back(flag);
-    request.token = errand.token;
+    request.token = context.token;
   }
   rank.result = co_await rank.agent->run(std::move(request));
 }
 
-void keep(Attempt& attempt, const std::string& directory, const std::string& path, const std::string& bytes) {
-  write_new_durably(directory + "/" + path, bytes);
-  attempt.evidence.push_back({.path = path, .sha256 = sha256(bytes), .bytes = bytes.size()});
+void keep(judge::Attempt& attempt, const std::string& directory, const std::string& path, const std::string& bytes) {
+  files::write_new_durably(directory + "/" + path, bytes);
+  attempt.evidence.push_back({.path = path, .sha256 = files::sha256(bytes), .bytes = bytes.size()});
 }
 
 /// A probe's exit code says the same as the end of its record: 0 complete, 1 error, 77 skip. Anything else means that
 /// it died in a way that it could not put into its record, or after it.
-bool agrees(int exit_code, const RunResult& result, const Description& probe) {
+bool agrees(int exit_code, const launch::RunResult& result, const Description& probe) {
   const auto record = read_record(result.output, probe);
   if (!record)
     return exit_code == kExitComplete || exit_code == kExitError ||
@@ -160,7 +161,7 @@ bool agrees(int exit_code, const RunResult& result, const Description& probe) {
 }
 
 /// Outcome and reason of one rank.
-std::pair<std::string, std::string> outcome_of(const RunResult& result, const Description& probe) {
+std::pair<std::string, std::string> outcome_of(const launch::RunResult& result, const Description& probe) {
   if (result.outcome != "exited") return {result.outcome, result.reason};
   std::string reason = result.reason;
   if (result.left_behind > 0)
@@ -171,7 +172,7 @@ std::pair<std::string, std::string> outcome_of(const RunResult& result, const De
 
 /// The outcome that tells most of what went wrong: when one rank dies, the others end in time-outs and errors that
 /// follow from it.
-void take_outcomes(Attempt& attempt, const std::vector<Rank>& ranks, const Description& probe) {
+void take_outcomes(judge::Attempt& attempt, const std::vector<Rank>& ranks, const Description& probe) {
   constexpr std::array kMostTelling = {"lost",         "refused",  "crashed", "output_limit",
                                        "memory_limit", "deadline", "stopped", "exited"};
   const auto weight = [&](const std::string& outcome) {
@@ -187,12 +188,12 @@ void take_outcomes(Attempt& attempt, const std::vector<Rank>& ranks, const Descr
   }
 }
 
-void keep_rank(Attempt& attempt, const std::string& directory, int number, const Rank& rank) {
-  const auto both = [&](const RunResult& result, const std::string& companion) {
+void keep_rank(judge::Attempt& attempt, const std::string& directory, int number, const Rank& rank) {
+  const auto both = [&](const launch::RunResult& result, const std::string& companion) {
     if (!result.output.empty())
-      keep(attempt, directory, record_path(attempt.step, attempt.number, number, companion), result.output);
+      keep(attempt, directory, judge::record_path(attempt.step, attempt.number, number, companion), result.output);
     if (!result.log.empty())
-      keep(attempt, directory, log_path(attempt.step, attempt.number, number, companion), result.log);
+      keep(attempt, directory, judge::log_path(attempt.step, attempt.number, number, companion), result.log);
   };
   both(rank.result, "");
   for (const auto& companion : rank.companions) {
@@ -225,23 +226,24 @@ std::vector<std::string> arguments_of(const Values& parameters) {
   return arguments;
 }
 
-asio::awaitable<AttemptEnd> run_attempt(std::vector<Agent*> agents, const Plan& plan, const Step& step, int number,
-                                        const std::vector<Program>& programs, const std::string& directory) {
+asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, const plan::Plan& plan,
+                                        const plan::Step& step, int number, const std::vector<plan::Program>& programs,
+                                        const std::string& directory) {
   const bool alone = agents.size() == 1;
-  const Errand errand{.plan = plan,
-                      .step = step,
-                      .number = number,
-                      .programs = programs,
-                      .meeting = alone ? "" : meeting_place(plan, step),
-                      .token = alone ? "" : meeting_token()};
+  const AttemptContext context{.plan = plan,
+                               .step = step,
+                               .number = number,
+                               .programs = programs,
+                               .rendezvous = alone ? "" : rendezvous_endpoint(plan, step),
+                               .token = alone ? "" : rendezvous_token()};
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < agents.size(); ++i)
     ranks.push_back({.agent = agents[i], .node = step.nodes[i], .companions = {}, .result = {}});
-  const auto prepare_one = [&](std::size_t i) { return prepare(errand, ranks[i]); };
+  const auto prepare_one = [&](std::size_t i) { return prepare(context, ranks[i]); };
   co_await side_by_side(ranks.size(), prepare_one);
   // A rank that cannot start would leave the others waiting for it.
   if (std::ranges::all_of(ranks, [](const Rank& rank) { return rank.result.outcome.empty(); })) {
-    const auto run_one = [&](std::size_t i) { return run_rank(errand, ranks[i], i, ranks.size()); };
+    const auto run_one = [&](std::size_t i) { return run_rank(context, ranks[i], i, ranks.size()); };
     co_await side_by_side(ranks.size(), run_one);
   }
   for (const auto& rank : ranks) {
@@ -259,9 +261,9 @@ asio::awaitable<AttemptEnd> run_attempt(std::vector<Agent*> agents, const Plan& 
   for (const auto& rank : ranks) {
     if (rank.result.outcome == "lost") end.lost.push_back(rank.node);
   }
-  take_outcomes(end.attempt, ranks, errand.program().description);
+  take_outcomes(end.attempt, ranks, context.program().description);
   for (std::size_t i = 0; i < ranks.size(); ++i) keep_rank(end.attempt, directory, static_cast<int>(i), ranks[i]);
   co_return end;
 }
 
-}  // namespace assay
+}  // namespace assay::run

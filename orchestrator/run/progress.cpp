@@ -9,9 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
-namespace assay {
+namespace assay::run {
 namespace {
 
 constexpr int kShownNodes = 16;  // more lines than that do not fit beside a shell prompt
@@ -37,14 +38,14 @@ Progress::Mode Progress::mode_for(bool json) {
   return ::isatty(STDERR_FILENO) == 1 ? Mode::terminal : Mode::plain;
 }
 
-Progress::Progress(const Plan& plan, Mode mode) : mode_(mode), total_(plan.steps.size()), forecast_(plan) {
+Progress::Progress(const plan::Plan& plan, Mode mode) : mode_(mode), total_(plan.steps.size()), forecast_(plan) {
   for (const auto& node : plan.site.nodes) lanes_[node.name].state = "waiting";
   for (const auto& step : plan.steps) {
     planned_.insert(step.id);
     for (const auto& node : step.nodes) ++lanes_[node].total;
   }
   for (const auto& search : plan.searches) {
-    if (const Step* step = plan.step(search.step); search.budget > 0)
+    if (const plan::Step* step = plan.step(search.step); search.budget > 0)
       longest_test_s_ = std::max(longest_test_s_, step->typical_s);
   }
 }
@@ -85,7 +86,7 @@ void Progress::node(const std::string& name, const std::string& state) {
   tick();
 }
 
-void Progress::step_begin(const Step& step, int attempt) {
+void Progress::step_begin(const plan::Step& step, int attempt) {
   for (const auto& node : step.nodes) {
     Lane& lane = lanes_[node];
     lane.state = step.probe;
@@ -99,7 +100,7 @@ void Progress::step_begin(const Step& step, int attempt) {
   tick();
 }
 
-void Progress::step_end(const Step& step, int attempt, const std::string& outcome, const std::string& reason) {
+void Progress::step_end(const plan::Step& step, int attempt, const std::string& outcome, const std::string& reason) {
   const double took = std::chrono::duration<double>(Clock::now() - lanes_[step.nodes.front()].begin).count();
   const bool planned = is_planned(step);
   for (const auto& node : step.nodes) {
@@ -116,14 +117,14 @@ void Progress::step_end(const Step& step, int attempt, const std::string& outcom
                    reason.empty() ? "" : ": ", reason));
 }
 
-void Progress::step_kept(const Step& step) {
+void Progress::step_kept(const plan::Step& step) {
   for (const auto& node : step.nodes) ++lanes_[node].done;
   ++done_;
   forecast_.end(step.id);
   event("step_kept", {{"step", step.id}});
 }
 
-void Progress::step_dropped(const Step& step) {
+void Progress::step_dropped(const plan::Step& step) {
   forecast_.end(step.id);
   event("step_dropped", {{"step", step.id}});
 }
@@ -169,4 +170,4 @@ void Progress::draw() {
   std::cerr << block << std::flush;
 }
 
-}  // namespace assay
+}  // namespace assay::run

@@ -11,7 +11,7 @@
 #include "orchestrator/plan/forecast.h"
 #include "orchestrator/plan/plan.h"
 
-namespace assay {
+namespace assay::run {
 
 /// Follows a run on stderr: a live line per node and an ETA on a terminal, plain lines otherwise; with `json`, one
 /// event a line on stdout instead.
@@ -22,7 +22,7 @@ class Progress {
   /// The mode for a program run by a person or by another program.
   static Mode mode_for(bool json);
 
-  Progress(const Plan& plan, Mode mode);
+  Progress(const plan::Plan& plan, Mode mode);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -30,13 +30,13 @@ class Progress {
   /// A node's agent answered, is being started, or was lost; `state` is a few words.
   void node(const std::string& node, const std::string& state);
   /// A step begins on its nodes.
-  void step_begin(const Step& step, int attempt);
+  void step_begin(const plan::Step& step, int attempt);
   /// A step ended; `outcome` as in the journal, `reason` empty when it exited by itself.
-  void step_end(const Step& step, int attempt, const std::string& outcome, const std::string& reason);
+  void step_end(const plan::Step& step, int attempt, const std::string& outcome, const std::string& reason);
   /// A step was found finished in the journal of a resumed run.
-  void step_kept(const Step& step);
+  void step_kept(const plan::Step& step);
   /// A step will never start: its node is gone, or the time is.
-  void step_dropped(const Step& step);
+  void step_dropped(const plan::Step& step);
   /// Searches may ask for as many extra tests still, at most; they take the time of the longest step.
   void tests_left(std::size_t tests);
   /// Redraws the time on a terminal; called once a second.
@@ -44,7 +44,7 @@ class Progress {
 
  private:
   [[nodiscard]] double remaining_s();
-  [[nodiscard]] bool is_planned(const Step& step) const { return planned_.contains(step.id); }
+  [[nodiscard]] bool is_planned(const plan::Step& step) const { return planned_.contains(step.id); }
   void line(const std::string& text);
   void event(const char* kind, const nlohmann::ordered_json& body);
   void erase();
@@ -63,11 +63,11 @@ class Progress {
   std::size_t done_ = 0, total_ = 0;
   std::size_t tests_done_ = 0, tests_left_ = 0;
   double longest_test_s_ = 0;
-  Forecast forecast_;
+  plan::Forecast forecast_;
   Clock::time_point forecast_at_;  ///< when remaining_s_ was worked out
   double remaining_s_ = 0;
   int drawn_ = 0;
   Clock::time_point begin_ = Clock::now();
 };
 
-}  // namespace assay
+}  // namespace assay::run

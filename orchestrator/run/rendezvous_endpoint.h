@@ -5,17 +5,17 @@
 
 #include "orchestrator/plan/plan.h"
 
-namespace assay {
+namespace assay::run {
 
 /// Ports that rank 0 listens on, of which a firewall between the nodes must know: below the kernel's own range, and
 /// many enough that steps which run side by side on one machine do not meet.
-inline constexpr int kFirstMeetingPort = 28700, kMeetingPorts = 256;
+inline constexpr int kFirstRendezvousPort = 28700, kRendezvousPorts = 256;
 
 /// "host:port" where rank 0 of `step` listens: the rendezvous address of its first node, or that node's address in the
 /// step's plane where the site tells one, and a port that follows from the step's place in the plan.
-std::string meeting_place(const Plan& plan, const Step& step);
+std::string rendezvous_endpoint(const plan::Plan& plan, const plan::Step& step);
 
 /// 64 hexadecimal digits from the system's random source, for one attempt. Throws std::runtime_error when it has none.
-std::string meeting_token();
+std::string rendezvous_token();
 
-}  // namespace assay
+}  // namespace assay::run

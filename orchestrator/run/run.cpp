@@ -13,20 +13,20 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/run/runner.h"
 
-namespace assay {
+namespace assay::run {
 namespace {
 
 /// "process 4711 on head1": stands in the journal for whoever meets its lock.
-std::string ourselves() {
+std::string process_identity() {
   char host[256] = {};
   if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
   return fmt::format("process {} on {}", ::getpid(), host[0] == '\0' ? "an unnamed host" : host);
 }
 
 /// The probes at hand must be the very ones that were planned.
-std::optional<InputError> check_programs(const Plan& plan, const std::vector<Program>& programs) {
+std::optional<InputError> check_programs(const plan::Plan& plan, const std::vector<plan::Program>& programs) {
   for (const auto& [name, planned] : plan.probes) {
-    const auto found = std::ranges::find(programs, name, &Program::name);
+    const auto found = std::ranges::find(programs, name, &plan::Program::name);
     if (found == programs.end()) return InputError{name, "was planned and is not part of this build", "plan again"};
     if (found->sha256 != planned.sha256)
       return InputError{found->path, "is not the binary that was planned", "plan again, or use the build that planned"};
@@ -35,19 +35,19 @@ std::optional<InputError> check_programs(const Plan& plan, const std::vector<Pro
 }
 
 /// What the run directory already holds, read while `writer` has its lock; empty for a fresh run.
-std::expected<Journal, InputError> earlier(const std::string& directory, const std::string& plan_sha256) {
+std::expected<judge::Journal, InputError> earlier(const std::string& directory, const std::string& plan_sha256) {
   const std::string path = directory + "/journal.jsonl";
   const auto text = read_file(path);
   if (!text) return std::unexpected(text.error());
-  if (text->find('\n') == std::string::npos) return Journal{};  // killed before its first line was whole
-  auto journal = read_journal(*text, path);
+  if (text->find('\n') == std::string::npos) return judge::Journal{};  // killed before its first line was whole
+  auto journal = judge::read_journal(*text, path);
   if (journal && journal->plan_sha256 != plan_sha256)
     return std::unexpected(InputError{directory, "the journal belongs to another plan", "restore plan.json"});
   return journal;
 }
 
-std::expected<RunEnd, InputError> carry_on(const Plan& plan, const std::string& plan_sha256,
-                                           const std::vector<Program>& programs, const RunOptions& options,
+std::expected<RunEnd, InputError> carry_on(const plan::Plan& plan, const std::string& plan_sha256,
+                                           const std::vector<plan::Program>& programs, const RunOptions& options,
                                            Progress& progress) {
   const std::string path = options.directory + "/journal.jsonl";
   const bool there = ::access(path.c_str(), F_OK) == 0;
@@ -57,23 +57,23 @@ std::expected<RunEnd, InputError> carry_on(const Plan& plan, const std::string& 
   if (!there && options.resume)
     return std::unexpected(
         InputError{path, "is not there, so no run was begun", "begin it with `assay run plan.json --out DIR`"});
-  JournalWriter writer(path);
+  judge::JournalWriter writer(path);
   auto journal = earlier(options.directory, plan_sha256);
   if (!journal) return std::unexpected(journal.error());
   if (journal->finished) return RunEnd::finished;
   if (journal->run_id.empty()) {
-    writer.run_begin(boost::uuids::to_string(boost::uuids::random_generator()()), plan_sha256, ourselves());
+    writer.run_begin(boost::uuids::to_string(boost::uuids::random_generator()()), plan_sha256, process_identity());
   } else {
-    for (const char* folder : {"/records", "/logs"}) clear_halves(options.directory + folder);
-    writer.run_resume(ourselves());
+    for (const char* folder : {"/records", "/logs"}) files::remove_partial_files(options.directory + folder);
+    writer.run_resume(process_identity());
   }
   return Runner(plan, programs, options, std::move(*journal), std::move(writer), progress).go();
 }
 
 }  // namespace
 
-std::expected<RunEnd, InputError> run(const Plan& plan, const std::string& plan_sha256,
-                                      const std::vector<Program>& programs, const RunOptions& options,
+std::expected<RunEnd, InputError> run(const plan::Plan& plan, const std::string& plan_sha256,
+                                      const std::vector<plan::Program>& programs, const RunOptions& options,
                                       Progress& progress) {
   if (plan.simulation) {
     return std::unexpected(InputError{options.directory + "/plan.json",
@@ -83,7 +83,7 @@ std::expected<RunEnd, InputError> run(const Plan& plan, const std::string& plan_
   if (auto problem = check_programs(plan, programs)) return std::unexpected(*problem);
   try {
     return carry_on(plan, plan_sha256, programs, options, progress);
-  } catch (const JournalInUse& error) {
+  } catch (const judge::JournalInUse& error) {
     return std::unexpected(InputError{options.directory, fmt::format("is in use by {}", error.what()),
                                       "let it end, or name another --out: two runs would measure each other"});
   } catch (const std::system_error& error) {
@@ -93,4 +93,4 @@ std::expected<RunEnd, InputError> run(const Plan& plan, const std::string& plan_
   }
 }
 
-}  // namespace assay
+}  // namespace assay::run

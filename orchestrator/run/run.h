@@ -10,7 +10,7 @@
 #include "orchestrator/run/progress.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::run {
 
 /// Where and with what a plan is carried out.
 struct RunOptions {
@@ -32,8 +32,8 @@ enum class RunEnd { finished, interrupted, stopped };
 /// and steps that break are journalled and the rest goes on. The first SIGINT or SIGTERM lets running steps end and
 /// starts no more; the second kills them. Errors: a probe at hand is not the planned one; a run directory that another
 /// process writes to, that was begun without `resume`, or that cannot be written.
-std::expected<RunEnd, InputError> run(const Plan& plan, const std::string& plan_sha256,
-                                      const std::vector<Program>& programs, const RunOptions& options,
+std::expected<RunEnd, InputError> run(const plan::Plan& plan, const std::string& plan_sha256,
+                                      const std::vector<plan::Program>& programs, const RunOptions& options,
                                       Progress& progress);
 
-}  // namespace assay
+}  // namespace assay::run

@@ -14,7 +14,7 @@
 
 #include "orchestrator/judge/judge.h"
 
-namespace assay {
+namespace assay::run {
 namespace {
 
 namespace asio = boost::asio;
@@ -25,15 +25,15 @@ constexpr double kPowerSlack = 1e-9;               // relative; sums of watts ar
 
 }  // namespace
 
-Runner::Runner(const Plan& plan, const std::vector<Program>& programs, const RunOptions& options, Journal journal,
-               JournalWriter writer, Progress& progress)
+Runner::Runner(const plan::Plan& plan, const std::vector<plan::Program>& programs, const RunOptions& options,
+               judge::Journal journal, judge::JournalWriter writer, Progress& progress)
     : plan_(plan),
       programs_(programs),
       options_(options),
       progress_(progress),
       memory_(std::move(journal)),
       journal_(std::move(writer)),
-      evidence_(evidence_in(options.directory)),
+      evidence_(judge::evidence_in(options.directory)),
       tokens_(io_, static_cast<std::size_t>(options.starts_at_once)),
       signals_(io_, SIGINT, SIGTERM),
       clock_(io_),
@@ -98,11 +98,12 @@ asio::awaitable<void> Runner::whole() {
 void Runner::prepare_slurm() {
   std::vector<std::string> nodes;
   for (const auto& lane : lanes_) {
-    if (lane.node->launcher == Launcher::slurm && (!lane.queue.empty() || lane.kept)) nodes.push_back(lane.node->name);
+    if (lane.node->launcher == site::Launcher::slurm && (!lane.queue.empty() || lane.kept))
+      nodes.push_back(lane.node->name);
   }
   if (nodes.empty()) return;
-  SlurmTools tools{.agent = options_.agent};
-  slurm_ = std::make_unique<SlurmLauncher>(
+  launch::SlurmTools tools{.agent = options_.agent};
+  slurm_ = std::make_unique<launch::SlurmLauncher>(
       io_.get_executor(), plan_.site, std::move(nodes), std::move(tools),
       [this](const std::string& who, const std::string& what) { progress_.node(who, what); });
 }
@@ -143,8 +144,8 @@ asio::awaitable<void> Runner::tick() {
 }
 
 /// What the judge needs of a step: its attempts, and what its nodes said of themselves.
-Journal Runner::part_of(const Step& step) const {
-  Journal part;
+judge::Journal Runner::part_of(const plan::Step& step) const {
+  judge::Journal part;
   if (const auto mine = attempts_.find(step.id); mine != attempts_.end()) {
     for (const std::size_t index : mine->second) part.attempts.push_back(memory_.attempts[index]);
   }
@@ -155,21 +156,21 @@ Journal Runner::part_of(const Step& step) const {
   return part;
 }
 
-std::vector<Result> Runner::results_of(const Step& step) {
-  return judge_step(plan_, step, cells_[step.id], part_of(step), evidence_);
+std::vector<judge::Result> Runner::results_of(const plan::Step& step) {
+  return judge::judge_step(plan_, step, cells_[step.id], part_of(step), evidence_);
 }
 
 /// Whether one more attempt of `step` belongs to the plan, from what the journal holds.
-bool Runner::wants_attempt(const Step& step) {
+bool Runner::wants_attempt(const plan::Step& step) {
   std::size_t ended = 0;
   for (const std::size_t index : attempts_[step.id]) {
-    const Attempt& attempt = memory_.attempts[index];
+    const judge::Attempt& attempt = memory_.attempts[index];
     if (attempt.outcome == "interrupted") continue;
     ++ended;
     if (attempt.outcome != "exited") return false;
   }
   if (ended == 0) return true;
-  return ended < static_cast<std::size_t>(step.looks) && another_look_decides(results_of(step));
+  return ended < static_cast<std::size_t>(step.looks) && judge::another_look_decides(results_of(step));
 }
 
 void Runner::begin(Lane& lane) {
@@ -211,8 +212,8 @@ asio::awaitable<bool> Runner::try_agent(Lane& lane, bool last) {
   const std::string& name = lane.node->name;
   progress_.node(name, "starting the agent");
   // g++ 12 destroys a braced temporary in a co_await twice; delete the name with g++ 13.
-  const LaunchOptions launch{.agent = options_.agent, .slurm = slurm_.get()};
-  auto agent = co_await Agent::start(*lane.node, plan_.site, launch);
+  const launch::LaunchOptions launch{.agent = options_.agent, .slurm = slurm_.get()};
+  auto agent = co_await launch::Agent::start(*lane.node, plan_.site, launch);
   tokens_.try_receive([](const boost::system::error_code&) {});
   if (!agent) {
     if (last) node_down(name, agent.error().reason);
@@ -228,11 +229,11 @@ asio::awaitable<bool> Runner::try_agent(Lane& lane, bool last) {
 /// Starts the lane's next step when it can run; lets the lane rest when there is none.
 void Runner::advance(Lane& lane) {
   if (lane.resting || lane.busy) return;
-  const auto next_of = [this](Lane& one) -> const Step* {
+  const auto next_of = [this](Lane& one) -> const plan::Step* {
     while (!one.queue.empty() && dropped_.contains(one.queue.front())) one.queue.pop_front();
     return one.queue.empty() ? nullptr : one.queue.front();
   };
-  const Step* step = next_of(lane);
+  const plan::Step* step = next_of(lane);
   while (step != nullptr && !fits_time(*step)) {
     too_late_.push_back(step->id);
     drop(*step);
@@ -259,7 +260,7 @@ void Runner::advance_all() {
 }
 
 /// Every attempt that the step is due, then its nodes go on.
-asio::awaitable<void> Runner::perform(const Step& step) {
+asio::awaitable<void> Runner::perform(const plan::Step& step) {
   std::vector<std::string> lost;
   const std::string no_purpose;
   do {
@@ -273,7 +274,7 @@ asio::awaitable<void> Runner::perform(const Step& step) {
 }
 
 /// The step's nodes go on, and whoever waited for its power or its end.
-void Runner::after(const Step& step, const std::vector<std::string>& lost) {
+void Runner::after(const plan::Step& step, const std::vector<std::string>& lost) {
   for (const auto& node : step.nodes) {
     Lane& lane = lane_of(node);
     lane.queue.pop_front();
@@ -299,9 +300,9 @@ void Runner::after(const Step& step, const std::vector<std::string>& lost) {
 }
 
 /// One attempt, journalled; the nodes that were lost in it. An extra test has a purpose.
-asio::awaitable<std::vector<std::string>> Runner::attempt(const Step& step, const std::string& purpose) {
+asio::awaitable<std::vector<std::string>> Runner::attempt(const plan::Step& step, const std::string& purpose) {
   const int number = static_cast<int>(attempts_[step.id].size()) + 1;
-  std::vector<Agent*> agents;
+  std::vector<launch::Agent*> agents;
   for (const auto& node : step.nodes) agents.push_back(lane_of(node).agent.get());
   if (purpose.empty()) {
     journal_.attempt_begin(step.id, number, step.nodes.front());
@@ -331,7 +332,7 @@ asio::awaitable<std::vector<std::string>> Runner::attempt(const Step& step, cons
 }
 
 /// The step never starts; its nodes pass it over.
-void Runner::drop(const Step& step) {
+void Runner::drop(const plan::Step& step) {
   if (!dropped_.insert(&step).second) return;
   progress_.step_dropped(step);
   for (const auto& node : step.nodes) {
@@ -342,7 +343,7 @@ void Runner::drop(const Step& step) {
 /// Drops every step that needs the lane's node, and lets the nodes that waited for it go on.
 void Runner::give_up(Lane& lane) {
   lane.gone = true;
-  for (const Step* step : lane.queue) drop(*step);
+  for (const plan::Step* step : lane.queue) drop(*step);
   lane.queue.clear();
   rest(lane);
 }
@@ -362,7 +363,7 @@ void Runner::let_go(Lane& lane) {
   spawn(close(std::move(lane.agent)));
 }
 
-asio::awaitable<void> Runner::close(std::unique_ptr<Agent> agent) {
+asio::awaitable<void> Runner::close(std::unique_ptr<launch::Agent> agent) {
   co_await agent->close();
   --closing_;
   changed();
@@ -374,25 +375,25 @@ void Runner::node_down(const std::string& node, const std::string& reason) {
   progress_.node(node, reason);
 }
 
-bool Runner::fits_power(const Step& step) const {
+bool Runner::fits_power(const plan::Step& step) const {
   return !plan_.site.power_cap_w || power_w_ + step.power_w <= *plan_.site.power_cap_w * (1 + kPowerSlack);
 }
 
 /// Whether nothing runs that `step`, or its neighbour, must not share the network with.
-bool Runner::fits_others(const Step& step) const { return !alone_ && (!step.alone || running_ == 0); }
+bool Runner::fits_others(const plan::Step& step) const { return !alone_ && (!step.alone || running_ == 0); }
 
-bool Runner::fits_time(const Step& step) const {
+bool Runner::fits_time(const plan::Step& step) const {
   return end_ == Clock::time_point::max() ||
          Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(step.typical_s)) <=
              end_;
 }
 
 /// With stop_on_fail: nothing more starts once a required cell of the step has failed.
-void Runner::stop_at_failure(const Step& step) {
+void Runner::stop_at_failure(const plan::Step& step) {
   if (!options_.stop_on_fail || stopping_) return;
   const auto results = results_of(step);
-  const auto failed =
-      std::ranges::find_if(results, [](const Result& one) { return one.required && one.outcome == Outcome::fail; });
+  const auto failed = std::ranges::find_if(
+      results, [](const judge::Result& one) { return one.required && one.outcome == judge::Outcome::fail; });
   if (failed == results.end()) return;
   stopping_ = true;
   failed_ =
@@ -411,4 +412,4 @@ void Runner::leave_out() {
   if (!steps.empty()) journal_.steps_left_out(failed_, steps);
 }
 
-}  // namespace assay
+}  // namespace assay::run

@@ -24,7 +24,7 @@
 #include "orchestrator/run/attempt.h"
 #include "orchestrator/run/run.h"
 
-namespace assay {
+namespace assay::run {
 
 /// How often an agent that was lost is started again: a node that goes away twice is a finding, not a hiccup.
 inline constexpr int kMostReconnects = 1;
@@ -35,8 +35,8 @@ inline constexpr int kMostReconnects = 1;
 class Runner {
  public:
   /// `journal` is what `writer` holds so far.
-  Runner(const Plan& plan, const std::vector<Program>& programs, const RunOptions& options, Journal journal,
-         JournalWriter writer, Progress& progress);
+  Runner(const plan::Plan& plan, const std::vector<plan::Program>& programs, const RunOptions& options,
+         judge::Journal journal, judge::JournalWriter writer, Progress& progress);
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
@@ -49,9 +49,9 @@ class Runner {
 
   /// One node: its agent, and the steps that it still has to take part in, in the plan's order.
   struct Lane {
-    const Node* node = nullptr;
-    std::unique_ptr<Agent> agent;
-    std::deque<const Step*> queue;
+    const site::Node* node = nullptr;
+    std::unique_ptr<launch::Agent> agent;
+    std::deque<const plan::Step*> queue;
     bool busy = true;      ///< its agent is being started, or runs a step
     bool kept = false;     ///< a search may want its agent when its steps are over
     bool resting = false;  ///< its steps are over
@@ -68,50 +68,50 @@ class Runner {
   boost::asio::awaitable<void> change();
   void changed() { change_.cancel(); }
 
-  [[nodiscard]] Journal part_of(const Step& step) const;
-  std::vector<Result> results_of(const Step& step);
-  bool wants_attempt(const Step& step);
+  [[nodiscard]] judge::Journal part_of(const plan::Step& step) const;
+  std::vector<judge::Result> results_of(const plan::Step& step);
+  bool wants_attempt(const plan::Step& step);
   void begin(Lane& lane);
   boost::asio::awaitable<void> start_agent(Lane& lane);
   boost::asio::awaitable<bool> try_agent(Lane& lane, bool last);
   void advance(Lane& lane);
   void advance_all();
-  boost::asio::awaitable<void> perform(const Step& step);
-  void after(const Step& step, const std::vector<std::string>& lost);
-  boost::asio::awaitable<std::vector<std::string>> attempt(const Step& step, const std::string& purpose);
-  void drop(const Step& step);
+  boost::asio::awaitable<void> perform(const plan::Step& step);
+  void after(const plan::Step& step, const std::vector<std::string>& lost);
+  boost::asio::awaitable<std::vector<std::string>> attempt(const plan::Step& step, const std::string& purpose);
+  void drop(const plan::Step& step);
   void give_up(Lane& lane);
   void rest(Lane& lane);
   void let_go(Lane& lane);
-  boost::asio::awaitable<void> close(std::unique_ptr<Agent> agent);
+  boost::asio::awaitable<void> close(std::unique_ptr<launch::Agent> agent);
   void node_down(const std::string& node, const std::string& reason);
 
-  [[nodiscard]] bool fits_power(const Step& step) const;
-  [[nodiscard]] bool fits_others(const Step& step) const;
-  [[nodiscard]] bool fits_time(const Step& step) const;
-  void stop_at_failure(const Step& step);
+  [[nodiscard]] bool fits_power(const plan::Step& step) const;
+  [[nodiscard]] bool fits_others(const plan::Step& step) const;
+  [[nodiscard]] bool fits_time(const plan::Step& step) const;
+  void stop_at_failure(const plan::Step& step);
   void leave_out();
 
   boost::asio::awaitable<void> localise();
-  boost::asio::awaitable<void> perform_test(ExtraTest test);
-  boost::asio::awaitable<bool> gather(const Step& step);
+  boost::asio::awaitable<void> perform_test(judge::ExtraTest test);
+  boost::asio::awaitable<bool> gather(const plan::Step& step);
 
-  const Plan& plan_;
-  const std::vector<Program>& programs_;
+  const plan::Plan& plan_;
+  const std::vector<plan::Program>& programs_;
   const RunOptions& options_;
   Progress& progress_;
-  Journal memory_;  ///< what the journal on disk says
-  JournalWriter journal_;
-  EvidenceReader evidence_;
-  std::unordered_map<std::string, std::vector<std::size_t>> attempts_;  ///< of each step, by index in memory_
-  std::unordered_map<std::string_view, std::vector<Cell>> cells_;       ///< of each step
-  std::map<std::string, std::size_t> index_;                            ///< of each node's lane
+  judge::Journal memory_;  ///< what the journal on disk says
+  judge::JournalWriter journal_;
+  judge::EvidenceReader evidence_;
+  std::unordered_map<std::string, std::vector<std::size_t>> attempts_;   ///< of each step, by index in memory_
+  std::unordered_map<std::string_view, std::vector<plan::Cell>> cells_;  ///< of each step
+  std::map<std::string, std::size_t> index_;                             ///< of each node's lane
   boost::asio::io_context io_{1};
   std::vector<Lane> lanes_;
-  std::unique_ptr<SlurmLauncher> slurm_;  ///< null when no node of the plan needs it
-  std::set<const Step*> dropped_;         ///< steps that lost a node, or the time, before they began
-  std::vector<std::string> too_late_;     ///< those that lost the time
-  Tokens tokens_;                         ///< one is held while an agent is being started
+  std::unique_ptr<launch::SlurmLauncher> slurm_;  ///< null when no node of the plan needs it
+  std::set<const plan::Step*> dropped_;           ///< steps that lost a node, or the time, before they began
+  std::vector<std::string> too_late_;             ///< those that lost the time
+  Tokens tokens_;                                 ///< one is held while an agent is being started
   boost::asio::signal_set signals_;
   boost::asio::steady_timer clock_, change_;
   std::size_t open_lanes_ = 0, closing_ = 0, tests_running_ = 0;
@@ -122,8 +122,8 @@ class Runner {
   Clock::time_point end_ = Clock::time_point::max();
   bool stopping_ = false, interrupted_ = false;
   std::string failed_;  ///< the required cell at which the run stopped, and why
-  std::optional<Searches> searches_;
+  std::optional<judge::Searches> searches_;
   std::exception_ptr failure_;
 };
 
-}  // namespace assay
+}  // namespace assay::run

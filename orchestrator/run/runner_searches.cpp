@@ -9,7 +9,7 @@
 #include "orchestrator/judge/judge.h"
 #include "orchestrator/run/runner.h"
 
-namespace assay {
+namespace assay::run {
 
 namespace asio = boost::asio;
 
@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 /// nodes behind it.
 asio::awaitable<void> Runner::localise() {
   if (plan_.searches.empty()) co_return;
-  searches_.emplace(plan_, judge(plan_, "", memory_, evidence_).results, memory_);
+  searches_.emplace(plan_, judge::judge(plan_, "", memory_, evidence_).results, memory_);
   if (searches_->open().empty()) co_return;
   if (!memory_.localising) journal_.localise_begin();
   memory_.localising = true;
@@ -42,8 +42,8 @@ asio::awaitable<void> Runner::localise() {
 }
 
 /// One extra test, when its nodes can be had and there are power and time for it.
-asio::awaitable<void> Runner::perform_test(ExtraTest test) {
-  const Step& step = test.step;
+asio::awaitable<void> Runner::perform_test(judge::ExtraTest test) {
+  const plan::Step& step = test.step;
   if (co_await gather(step)) {
     while (!fits_power(step) && !stopping_) co_await change();
     if (!stopping_ && !fits_time(step)) {
@@ -67,7 +67,7 @@ asio::awaitable<void> Runner::perform_test(ExtraTest test) {
 }
 
 /// Whether every node of `step` has an agent, started where there is none.
-asio::awaitable<bool> Runner::gather(const Step& step) {
+asio::awaitable<bool> Runner::gather(const plan::Step& step) {
   for (const auto& node : step.nodes) {
     Lane& lane = lane_of(node);
     lane.gone = lane.gone || (!lane.agent && !lane.busy && lane.starts > kMostReconnects);
@@ -78,4 +78,4 @@ asio::awaitable<bool> Runner::gather(const Step& step) {
   co_return std::ranges::all_of(step.nodes, [this](const std::string& node) { return lane_of(node).agent != nullptr; });
 }
 
-}  // namespace assay
+}  // namespace assay::run

@@ -10,7 +10,7 @@
 
 #include "orchestrator/simulate/random.h"
 
-namespace assay {
+namespace assay::simulate {
 namespace {
 
 constexpr double kMargin = 0.04;         // of healthy nodes beyond their limit
@@ -31,14 +31,14 @@ double centre_of(const Quantity& quantity, double margin) {
   return kFreeReference;
 }
 
-Value meeting(const Demand& demand) {
+Value meeting(const plan::RequiredCondition& demand) {
   if (demand.equals) return *demand.equals;
   if (demand.at_least && demand.at_most) return (*demand.at_least + *demand.at_most) / 2;
   return demand.at_least ? *demand.at_least : *demand.at_most;
 }
 
-bool is_of_itself(const Limit& limit) {
-  return is_of_others(limit.reference) || limit.reference == Reference::best_sample;
+bool is_of_itself(const plan::Limit& limit) {
+  return plan::is_of_others(limit.reference) || limit.reference == plan::Reference::best_sample;
 }
 
 /// What `nodes` healthy nodes show together.
@@ -46,13 +46,13 @@ double centre_on(const Quantity& quantity, std::size_t nodes) {
   return quantity.by_nodes ? quantity.centre * static_cast<double>(nodes) : quantity.centre;
 }
 
-bool is_of(const Quantity& quantity, const std::string& metric, const Requirement& requirement) {
+bool is_of(const Quantity& quantity, const std::string& metric, const plan::Requirement& requirement) {
   return quantity.metric == metric && quantity.at == requirement.at && quantity.scope == requirement.scope;
 }
 
 }  // namespace
 
-FleetModel::FleetModel(const Plan& plan) : plan_(plan), simulation_(*plan.simulation) {
+FleetModel::FleetModel(const plan::Plan& plan) : plan_(plan), simulation_(*plan.simulation) {
   for (const auto& fault : simulation_.faults.faults) faults_of_[fault.node].push_back(&fault);
   dead_.insert(simulation_.faults.dead.begin(), simulation_.faults.dead.end());
   for (const auto& [name, probe] : plan.probes) {
@@ -77,19 +77,19 @@ FleetModel::FleetModel(const Plan& plan) : plan_(plan), simulation_(*plan.simula
   }
 }
 
-const Step* FleetModel::step(std::string_view id) const {
+const plan::Step* FleetModel::step(std::string_view id) const {
   const auto found = steps_.find(id);
   return found == steps_.end() ? nullptr : found->second;
 }
 
-FleetModel::Recipe FleetModel::recipe_of(const Step& step) const {
+FleetModel::Recipe FleetModel::recipe_of(const plan::Step& step) const {
   Recipe recipe;
-  std::vector<const Requirement*> requirements;
+  std::vector<const plan::Requirement*> requirements;
   for (const auto& id : step.requirements) requirements.push_back(plan_.requirement(id));
   // Those that refer to another metric come last, when that one is known.
-  std::ranges::stable_partition(requirements,
-                                [](const Requirement* one) { return one->limit.reference != Reference::metric; });
-  for (const Requirement* requirement : requirements) {
+  std::ranges::stable_partition(
+      requirements, [](const plan::Requirement* one) { return one->limit.reference != plan::Reference::metric; });
+  for (const plan::Requirement* requirement : requirements) {
     add_limits(recipe, *requirement);
     for (const auto& demand : requirement->conditions) {
       if (!demand.site.empty()) continue;  // a made-up site has no planes, so no step of it comes here
@@ -101,29 +101,30 @@ FleetModel::Recipe FleetModel::recipe_of(const Step& step) const {
   return recipe;
 }
 
-void FleetModel::add_limits(Recipe& recipe, const Requirement& requirement) const {
+void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement) const {
   const auto& probe = plan_.probes.at(requirement.probe).description;
   const auto quantity_of = [&](const std::string& metric) -> Quantity& {
     const auto found =
         std::ranges::find_if(recipe.quantities, [&](const Quantity& one) { return is_of(one, metric, requirement); });
     if (found != recipe.quantities.end()) return *found;
     const auto spread = simulation_.faults.spread.find(metric);
-    recipe.quantities.push_back({.metric = metric,
-                                 .scope = requirement.scope,
-                                 .at = requirement.at,
-                                 .lower_is_better = probe.metric(metric)->better == "lower",
-                                 .low = std::nullopt,
-                                 .high = std::nullopt,
-                                 .centre = kFreeReference,
-                                 .spread = spread == simulation_.faults.spread.end() ? kDefaultSpread : spread->second,
-                                 .spread_key = metric});
+    recipe.quantities.push_back(
+        {.metric = metric,
+         .scope = requirement.scope,
+         .at = requirement.at,
+         .lower_is_better = probe.metric(metric)->better == "lower",
+         .low = std::nullopt,
+         .high = std::nullopt,
+         .centre = kFreeReference,
+         .spread = spread == simulation_.faults.spread.end() ? plan::kDefaultSpread : spread->second,
+         .spread_key = metric});
     return recipe.quantities.back();
   };
-  const Limit& limit = requirement.limit;
+  const plan::Limit& limit = requirement.limit;
   double unit = 1;
   std::string key = requirement.metric;
-  if (limit.reference == Reference::peak) unit = plan_.profile.peaks.at(limit.name).value;
-  if (limit.reference == Reference::metric) {
+  if (limit.reference == plan::Reference::peak) unit = plan_.profile.peaks.at(limit.name).value;
+  if (limit.reference == plan::Reference::metric) {
     Quantity& reference = quantity_of(limit.name);
     reference.samples = std::max(reference.samples, requirement.repeat_n);
     unit = reference.centre;
@@ -131,7 +132,7 @@ void FleetModel::add_limits(Recipe& recipe, const Requirement& requirement) cons
   }
   Quantity& quantity = quantity_of(requirement.metric);
   quantity.samples = std::max(quantity.samples, requirement.repeat_n);
-  quantity.by_nodes = quantity.by_nodes || limit.reference == Reference::smallest_group_by_nodes;
+  quantity.by_nodes = quantity.by_nodes || limit.reference == plan::Reference::smallest_group_by_nodes;
   // What is held against itself or its fleet has no place of its own, and leaves that to limits in units, if there are
   // any.
   if (is_of_itself(limit)) return;
@@ -148,11 +149,11 @@ double FleetModel::share_left(const std::vector<std::string>& nodes, const std::
   for (const auto& node : nodes) {
     const auto faults = faults_of_.find(node);
     if (faults == faults_of_.end()) continue;
-    for (const SimulatedFault* fault : faults->second) {
+    for (const plan::SimulatedFault* fault : faults->second) {
       if (fault->metric.empty() ? named_only : fault->metric != metric) continue;
       if (!fault->other.empty() && std::ranges::find(nodes, fault->other) == nodes.end()) continue;
-      Dice dice(simulation_.seed, {"fault", fault->node, fault->other, occasion});
-      if (fault->probability < 1 && !dice.happens(fault->probability)) continue;
+      SeededRandom random(simulation_.seed, {"fault", fault->node, fault->other, occasion});
+      if (fault->probability < 1 && !random.happens(fault->probability)) continue;
       left = std::min(left, fault->factor);
     }
   }
@@ -167,7 +168,7 @@ double FleetModel::value_of(const Quantity& quantity, const std::vector<std::str
   return quantity.lower_is_better ? healthy / left : healthy * left;
 }
 
-std::string FleetModel::record(const Step& step, int attempt, std::size_t rank) const {
+std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t rank) const {
   const std::string& node = step.nodes[rank];
   const Recipe& recipe = recipes_.at(step.requirements.front());
   const std::string occasion = fmt::format("{}.{}", step.id, attempt);
@@ -175,10 +176,10 @@ std::string FleetModel::record(const Step& step, int attempt, std::size_t rank) 
   Recorder recorder(out, instruments_.at(step.probe).spec,
                     {.probe = step.probe,
                      .revision = instruments_.at(step.probe).spec.revision,
-                     .parameters = parameters_of(plan_.site, step, rank),
+                     .parameters = plan::parameters_of(plan_.site, step, rank),
                      .rank = static_cast<int>(rank),
                      .world = static_cast<int>(step.nodes.size()),
-                     .host = {{"name", node}, {kSimulated, true}}},
+                     .host = {{"name", node}, {plan::kSimulated, true}}},
                     [] { return kNever; });
   for (const auto& quantity : recipe.quantities) {
     const bool together = is_together(quantity.scope);
@@ -190,8 +191,8 @@ std::string FleetModel::record(const Step& step, int attempt, std::size_t rank) 
       const std::string id = together                   ? step.id
                              : quantity.scope == "node" ? node
                                                         : fmt::format("{}-{}{}", node, quantity.scope, i);
-      Dice own(simulation_.seed, {"spread", id, quantity.spread_key});
-      Dice noise(simulation_.seed, {"noise", occasion, id, quantity.metric});
+      SeededRandom own(simulation_.seed, {"spread", id, quantity.spread_key});
+      SeededRandom noise(simulation_.seed, {"noise", occasion, id, quantity.metric});
       const double healthy = centre_on(quantity, step.nodes.size()) * (1 + quantity.spread * own.normal());
       const double value =
           value_of(quantity, together ? step.nodes : std::vector<std::string>{node}, occasion, healthy);
@@ -206,19 +207,19 @@ std::string FleetModel::record(const Step& step, int attempt, std::size_t rank) 
   return out.str();
 }
 
-bool FleetModel::falls_short(const Step& step, const Requirement& requirement, const std::vector<std::string>& nodes,
-                             const std::string& occasion) const {
+bool FleetModel::falls_short(const plan::Step& step, const plan::Requirement& requirement,
+                             const std::vector<std::string>& nodes, const std::string& occasion) const {
   const Recipe& recipe = recipes_.at(step.requirements.front());
   const auto quantity = std::ranges::find_if(
       recipe.quantities, [&](const Quantity& one) { return is_of(one, requirement.metric, requirement); });
-  Dice noise(simulation_.seed, {"test", occasion, quantity->metric});
+  SeededRandom noise(simulation_.seed, {"test", occasion, quantity->metric});
   const double centre = centre_on(*quantity, nodes.size());
   const double value = value_of(*quantity, nodes, occasion, centre * (1 + quantity->spread * noise.normal()));
-  const Limit& limit = requirement.limit;
+  const plan::Limit& limit = requirement.limit;
   if (is_of_itself(limit)) {
     return (limit.at_least && value < *limit.at_least * centre) || (limit.at_most && value > *limit.at_most * centre);
   }
   return (quantity->low && value < *quantity->low) || (quantity->high && value > *quantity->high);
 }
 
-}  // namespace assay
+}  // namespace assay::simulate

@@ -13,7 +13,7 @@
 #include "orchestrator/plan/plan.h"
 #include "probes/core/recorder.h"
 
-namespace assay {
+namespace assay::simulate {
 
 /// One number that a simulated probe measures.
 struct Quantity {
@@ -39,18 +39,18 @@ struct MetCondition {
 /// whatever order they are asked for.
 class FleetModel {
  public:
-  explicit FleetModel(const Plan& plan);
+  explicit FleetModel(const plan::Plan& plan);
   FleetModel(const FleetModel&) = delete;
   FleetModel& operator=(const FleetModel&) = delete;
 
   /// The step of this id, or nullptr.
-  [[nodiscard]] const Step* step(std::string_view id) const;
+  [[nodiscard]] const plan::Step* step(std::string_view id) const;
   /// Whether this node does not answer.
   [[nodiscard]] bool is_dead(const std::string& node) const { return dead_.contains(node); }
   /// What rank `rank` of an attempt prints: a record whose host says that it is simulated.
-  [[nodiscard]] std::string record(const Step& step, int attempt, std::size_t rank) const;
+  [[nodiscard]] std::string record(const plan::Step& step, int attempt, std::size_t rank) const;
   /// Whether `nodes` together would miss the limit of `requirement`; `occasion` tells tests apart.
-  [[nodiscard]] bool falls_short(const Step& step, const Requirement& requirement,
+  [[nodiscard]] bool falls_short(const plan::Step& step, const plan::Requirement& requirement,
                                  const std::vector<std::string>& nodes, const std::string& occasion) const;
 
  private:
@@ -66,20 +66,20 @@ class FleetModel {
     ProbeSpec spec;
   };
 
-  [[nodiscard]] Recipe recipe_of(const Step& step) const;
-  void add_limits(Recipe& recipe, const Requirement& requirement) const;
+  [[nodiscard]] Recipe recipe_of(const plan::Step& step) const;
+  void add_limits(Recipe& recipe, const plan::Requirement& requirement) const;
   [[nodiscard]] double share_left(const std::vector<std::string>& nodes, const std::string& metric,
                                   const std::string& occasion, bool named_only) const;
   [[nodiscard]] double value_of(const Quantity& quantity, const std::vector<std::string>& nodes,
                                 const std::string& occasion, double healthy) const;
 
-  const Plan& plan_;
-  const Simulation& simulation_;
-  std::unordered_map<std::string_view, const Step*> steps_;
-  std::map<std::string, std::vector<const SimulatedFault*>> faults_of_;  ///< by their first node
+  const plan::Plan& plan_;
+  const plan::Simulation& simulation_;
+  std::unordered_map<std::string_view, const plan::Step*> steps_;
+  std::map<std::string, std::vector<const plan::SimulatedFault*>> faults_of_;  ///< by their first node
   std::set<std::string> dead_;
   std::map<std::string, Instrument> instruments_;  ///< by probe
   std::map<std::string, Recipe> recipes_;          ///< by a step's first requirement, which has one place only
 };
 
-}  // namespace assay
+}  // namespace assay::simulate

@@ -7,14 +7,15 @@
 #include <numbers>
 #include <string_view>
 
-namespace assay {
+namespace assay::simulate {
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
-class Dice {
+class SeededRandom {
  public:
-  explicit Dice(std::uint64_t seed) : state_(seed) {}
-  /// Dice of their own for whatever `words` name under `seed` (FNV-1a over the words).
-  Dice(std::uint64_t seed, std::initializer_list<std::string_view> words) : state_(seed ^ 0xcbf29ce484222325ULL) {
+  explicit SeededRandom(std::uint64_t seed) : state_(seed) {}
+  /// SeededRandom of their own for whatever `words` name under `seed` (FNV-1a over the words).
+  SeededRandom(std::uint64_t seed, std::initializer_list<std::string_view> words)
+      : state_(seed ^ 0xcbf29ce484222325ULL) {
     for (const auto word : words) {
       for (const char c : word) state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
       state_ = (state_ ^ 0xffU) * 0x100000001b3ULL;  // no byte of a word, so that "ab","c" is not "a","bc"
@@ -44,4 +45,4 @@ class Dice {
   std::uint64_t state_;
 };
 
-}  // namespace assay
+}  // namespace assay::simulate

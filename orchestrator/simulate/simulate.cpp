@@ -13,7 +13,7 @@
 #include "orchestrator/simulate/fleet_model.h"
 #include "probes/core/utc_time.h"
 
-namespace assay {
+namespace assay::simulate {
 namespace {
 
 /// Virtual time begins before any run that there can have been.
@@ -28,7 +28,7 @@ std::string moment(double after_s) {
 /// when all nodes of a step are free is known when its turn comes.
 class VirtualRun {
  public:
-  VirtualRun(const Plan& plan, const std::string& plan_sha256)
+  VirtualRun(const plan::Plan& plan, const std::string& plan_sha256)
       : plan_(plan), model_(plan), evidence_(simulated_evidence(plan)), lines_(true) {
     run_.journal.run_id = fmt::format("simulated-{}", plan.simulation->seed);
     run_.journal.plan_sha256 = plan_sha256;
@@ -59,18 +59,18 @@ class VirtualRun {
       run_.journal_text += lines_.node_down(moment(0), node, reason);
       return;
     }
-    const nlohmann::json facts = {{"name", node}, {kSimulated, true}};
+    const nlohmann::json facts = {{"name", node}, {plan::kSimulated, true}};
     run_.journal.node_facts[node] = facts;
     run_.journal_text += lines_.node_up(moment(0), node, facts);
   }
 
-  void perform(const Step& step) {
+  void perform(const plan::Step& step) {
     double time = 0;
     for (const auto& node : step.nodes) time = std::max(time, free_at_.at(node));
     if (step.alone) {
       for (const auto& [node, free_at] : free_at_) time = std::max(time, free_at);
     }
-    std::vector<Attempt> attempts;
+    std::vector<judge::Attempt> attempts;
     for (int number = 1; number <= step.looks; ++number) {
       attempts.push_back(attempt(step, number, time, time + step.typical_s));
       time += step.typical_s;
@@ -84,19 +84,19 @@ class VirtualRun {
     for (auto& one : attempts) run_.journal.attempts.push_back(std::move(one));
   }
 
-  Attempt attempt(const Step& step, int number, double begin, double end) {
-    Attempt attempt{.step = step.id,
-                    .number = number,
-                    .node = step.nodes.front(),
-                    .outcome = "exited",
-                    .reason = "",
-                    .begin = moment(begin),
-                    .end = moment(end),
-                    .evidence = {}};
+  judge::Attempt attempt(const plan::Step& step, int number, double begin, double end) {
+    judge::Attempt attempt{.step = step.id,
+                           .number = number,
+                           .node = step.nodes.front(),
+                           .outcome = "exited",
+                           .reason = "",
+                           .begin = moment(begin),
+                           .end = moment(end),
+                           .evidence = {}};
     for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
       const std::string bytes = model_.record(step, number, rank);
-      attempt.evidence.push_back({.path = record_path(step.id, number, static_cast<int>(rank)),
-                                  .sha256 = sha256(bytes),
+      attempt.evidence.push_back({.path = judge::record_path(step.id, number, static_cast<int>(rank)),
+                                  .sha256 = files::sha256(bytes),
                                   .bytes = bytes.size()});
     }
     run_.journal_text += lines_.attempt_begin(attempt.begin, step.id, number, attempt.node);
@@ -105,20 +105,20 @@ class VirtualRun {
   }
 
   /// What the runner asks the judge.
-  bool another_look(const Step& step, const std::vector<Attempt>& attempts) {
-    Journal part;
+  bool another_look(const plan::Step& step, const std::vector<judge::Attempt>& attempts) {
+    judge::Journal part;
     part.simulated = true;
     part.attempts = attempts;
     for (const auto& node : step.nodes) part.node_facts[node] = run_.journal.node_facts.at(node);
-    std::vector<Cell> cells;
+    std::vector<plan::Cell> cells;
     for (const std::size_t i : cells_of_[step.id]) cells.push_back(plan_.coverage[i]);
-    return another_look_decides(judge_step(plan_, step, cells, part, evidence_));
+    return judge::another_look_decides(judge::judge_step(plan_, step, cells, part, evidence_));
   }
 
-  const Plan& plan_;
+  const plan::Plan& plan_;
   FleetModel model_;
-  EvidenceReader evidence_;
-  JournalLines lines_;
+  judge::EvidenceReader evidence_;
+  judge::JournalLines lines_;
   SimulatedRun run_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> cells_of_;
   std::unordered_map<std::string, double> free_at_;
@@ -126,14 +126,14 @@ class VirtualRun {
 
 }  // namespace
 
-Site simulated_site(const FleetShape& shape) {
-  Site site{.name = kSimulated, .known_hosts = "", .nodes = {}};
+site::Site simulated_site(const FleetShape& shape) {
+  site::Site site{.name = plan::kSimulated, .known_hosts = "", .nodes = {}};
   for (std::size_t i = 0; i < shape.nodes; ++i) {
     const std::string name = fmt::format("n{:05}", i);
     site.nodes.push_back({.name = name,
-                          .launcher = Launcher::ssh,
+                          .launcher = site::Launcher::ssh,
                           .address = name,
-                          .directory = kDefaultDirectory,
+                          .directory = site::kDefaultDirectory,
                           .rack = shape.per_rack == 0 ? "" : fmt::format("r{:04}", i / shape.per_rack),
                           .leaf = shape.per_leaf == 0 ? "" : fmt::format("l{:04}", i / shape.per_leaf),
                           .rendezvous = name});
@@ -141,15 +141,16 @@ Site simulated_site(const FleetShape& shape) {
   return site;
 }
 
-EvidenceReader simulated_evidence(const Plan& plan) {
+judge::EvidenceReader simulated_evidence(const plan::Plan& plan) {
   // A std::function is copied, the model is not.
   const auto model = std::make_shared<const FleetModel>(plan);
-  return [model](const EvidenceFile& file) -> std::expected<std::string, InputError> {
+  return [model](const judge::EvidenceFile& file) -> std::expected<std::string, InputError> {
     const InputError odd{file.path, "is not a record that a simulation makes", "simulate again"};
     const std::string prefix = "records/";
     const auto end_of_step = file.path.find('/', prefix.size());
     if (!file.path.starts_with(prefix) || end_of_step == std::string::npos) return std::unexpected(odd);
-    const Step* step = model->step(std::string_view(file.path).substr(prefix.size(), end_of_step - prefix.size()));
+    const plan::Step* step =
+        model->step(std::string_view(file.path).substr(prefix.size(), end_of_step - prefix.size()));
     if (step == nullptr) return std::unexpected(odd);
     int number = 0;
     std::size_t rank = 0;
@@ -158,10 +159,10 @@ EvidenceReader simulated_evidence(const Plan& plan) {
     if (first.ec != std::errc{} || first.ptr == end) return std::unexpected(odd);
     const auto second = std::from_chars(first.ptr + 1, end, rank);
     if (second.ec != std::errc{} || rank >= step->nodes.size() ||
-        record_path(step->id, number, static_cast<int>(rank)) != file.path)
+        judge::record_path(step->id, number, static_cast<int>(rank)) != file.path)
       return std::unexpected(odd);
     std::string bytes = model->record(*step, number, rank);
-    if (bytes.size() != file.bytes || sha256(bytes) != file.sha256) {
+    if (bytes.size() != file.bytes || files::sha256(bytes) != file.sha256) {
       return std::unexpected(InputError{file.path, "is not the record that was journalled",
                                         "plan.json or journal.jsonl was changed after the simulation"});
     }
@@ -169,6 +170,8 @@ EvidenceReader simulated_evidence(const Plan& plan) {
   };
 }
 
-SimulatedRun simulate(const Plan& plan, const std::string& plan_sha256) { return VirtualRun(plan, plan_sha256).go(); }
+SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256) {
+  return VirtualRun(plan, plan_sha256).go();
+}
 
-}  // namespace assay
+}  // namespace assay::simulate

@@ -12,7 +12,7 @@
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 
-namespace assay {
+namespace assay::simulate {
 
 /// What a fleet is made of.
 struct FleetShape {
@@ -22,15 +22,15 @@ struct FleetShape {
 };
 
 /// A site of made-up nodes "n00000", "n00001", …, named "simulated".
-Site simulated_site(const FleetShape& shape);
+site::Site simulated_site(const FleetShape& shape);
 
 /// Evidence of a plan that has a simulation: each record is made up again when it is asked for, the same bytes for the
 /// same plan. `plan` must outlive it.
-EvidenceReader simulated_evidence(const Plan& plan);
+judge::EvidenceReader simulated_evidence(const plan::Plan& plan);
 
 /// A run as it would have been: the journal as read back, its text, and when the last step ended in virtual time.
 struct SimulatedRun {
-  Journal journal;
+  judge::Journal journal;
   std::string journal_text;
   double duration_s = 0;
 };
@@ -38,22 +38,22 @@ struct SimulatedRun {
 /// Carries `plan`, which must have a simulation, out in virtual time: each node one step at a time, steps of several
 /// nodes when all of them are free, each as long as its probe typically takes; dead nodes do not answer. Requirements
 /// relative to the fleet's median get one look.
-SimulatedRun simulate(const Plan& plan, const std::string& plan_sha256);
+SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256);
 
 /// A search for who is at fault in a group that fell short.
 struct Localisation {
   std::string requirement, step;
   std::size_t budget = 0;             ///< as planned
   std::vector<std::string> excluded;  ///< nodes that were known to be bad before, and left out
-  std::vector<Peer> peers;            ///< that the search was among
-  Finding finding;
+  std::vector<judge::Peer> peers;     ///< that the search was among
+  judge::Finding finding;
   std::size_t tests = 0, rounds = 0;  ///< with the test that shows whether the group is good without those excluded
   double duration_s = 0;
 };
 
 /// One search for each step of a group or the cluster whose requirement fails, in plan order, each without the nodes
 /// that fail alone and those that an earlier search accused.
-std::vector<Localisation> localise_failures(const Plan& plan, const Verdict& verdict);
+std::vector<Localisation> localise_failures(const plan::Plan& plan, const judge::Verdict& verdict);
 
 /// What a simulation tells: how long, how many tests, and how much of what is wrong was found.
 struct SimulationSummary {
@@ -67,7 +67,7 @@ struct SimulationSummary {
 };
 
 /// Compares verdict and searches with the faults that the plan was given.
-SimulationSummary summarise(const Plan& plan, const SimulatedRun& run, const Verdict& verdict,
+SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, const judge::Verdict& verdict,
                             const std::vector<Localisation>& searches);
 
 /// The summary for people, "SIMULATION" first.
@@ -76,4 +76,4 @@ std::string summary_text(const SimulationSummary& summary);
 /// The summary as JSON (assay.simulation/1).
 nlohmann::json to_json(const SimulationSummary& summary);
 
-}  // namespace assay
+}  // namespace assay::simulate

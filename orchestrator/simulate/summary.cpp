@@ -5,21 +5,23 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/searches.h"
+#include "orchestrator/plan/search_budget.h"
 #include "orchestrator/simulate/fleet_model.h"
 #include "orchestrator/simulate/simulate.h"
 
-namespace assay {
+namespace assay::simulate {
 namespace {
 
 using nlohmann::json;
 
-bool is_bad(const Result& result) {
-  return result.outcome == Outcome::fail || result.outcome == Outcome::conditional_fail ||
-         result.outcome == Outcome::error;
+bool is_bad(const judge::Result& result) {
+  return result.outcome == judge::Outcome::fail || result.outcome == judge::Outcome::conditional_fail ||
+         result.outcome == judge::Outcome::error;
 }
 
 /// Puts one search through, with the model as the fleet.
-void search(const FleetModel& model, const Step& step, const Requirement& requirement, Localisation& localisation) {
+void search(const FleetModel& model, const plan::Step& step, const plan::Requirement& requirement,
+            Localisation& localisation) {
   const auto names_of = [&](const std::vector<std::size_t>& nodes) {
     std::vector<std::string> names;
     for (const std::size_t node : nodes) names.push_back(localisation.peers[node].name);
@@ -28,18 +30,18 @@ void search(const FleetModel& model, const Step& step, const Requirement& requir
   const auto outcome_of = [&](const std::vector<std::string>& names) {
     const bool bad = model.falls_short(step, requirement, names,
                                        fmt::format("{}.{}.{}", step.id, requirement.id, ++localisation.tests));
-    return bad ? TestOutcome::short_of_limit : TestOutcome::good;
+    return bad ? judge::TestOutcome::short_of_limit : judge::TestOutcome::good;
   };
   if (!localisation.excluded.empty()) {
     std::vector<std::size_t> all(localisation.peers.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
     ++localisation.rounds;
-    if (outcome_of(names_of(all)) == TestOutcome::good) {
+    if (outcome_of(names_of(all)) == judge::TestOutcome::good) {
       localisation.finding.complete = true;
       return;
     }
   }
-  Localiser localiser(localisation.peers, localisation.budget - localisation.tests);
+  judge::Localiser localiser(localisation.peers, localisation.budget - localisation.tests);
   for (auto round = localiser.next(); !round.empty(); round = localiser.next()) {
     for (const auto& test : round) localiser.take(test, outcome_of(names_of(test.nodes)));
     ++localisation.rounds;
@@ -54,8 +56,8 @@ struct Accused {
   std::set<std::string> nodes, pairs;
 };
 
-Accused accused_by(const Plan& plan, const Verdict& verdict, const std::vector<Localisation>& searches) {
-  Accused all{.nodes = bad_alone(plan, verdict.results), .pairs = {}};
+Accused accused_by(const plan::Plan& plan, const judge::Verdict& verdict, const std::vector<Localisation>& searches) {
+  Accused all{.nodes = judge::bad_alone(plan, verdict.results), .pairs = {}};
   for (const auto& result : verdict.results) {
     if (result.subject.kind != "pair" || !is_bad(result)) continue;
     const auto plus = result.subject.id.find('+');
@@ -63,7 +65,7 @@ Accused accused_by(const Plan& plan, const Verdict& verdict, const std::vector<L
   }
   for (const auto& one : searches) {
     for (const auto& suspect : one.finding.suspects) {
-      if (suspect.fault == Fault::pair) {
+      if (suspect.fault == judge::Fault::pair) {
         all.pairs.insert(pair_name(one.peers[suspect.nodes[0]].name, one.peers[suspect.nodes[1]].name));
         continue;
       }
@@ -80,18 +82,18 @@ std::string duration(double seconds) {
 
 }  // namespace
 
-std::vector<Localisation> localise_failures(const Plan& plan, const Verdict& verdict) {
+std::vector<Localisation> localise_failures(const plan::Plan& plan, const judge::Verdict& verdict) {
   const FleetModel model(plan);
   std::map<std::string, std::string> leaves;
   for (const auto& node : plan.site.nodes) leaves[node.name] = node.leaf;
-  std::set<std::string> known = bad_alone(plan, verdict.results);
+  std::set<std::string> known = judge::bad_alone(plan, verdict.results);
   std::vector<Localisation> all;
   for (const auto& result : verdict.results) {
     if ((result.subject.kind != "group" && result.subject.kind != "cluster") || !is_bad(result)) continue;
-    const Step& step = *model.step(result.step);
+    const plan::Step& step = *model.step(result.step);
     Localisation one{.requirement = result.requirement,
                      .step = step.id,
-                     .budget = test_budget(step.nodes.size()),
+                     .budget = plan::test_budget(step.nodes.size()),
                      .excluded = {},
                      .peers = {},
                      .finding = {}};
@@ -108,7 +110,7 @@ std::vector<Localisation> localise_failures(const Plan& plan, const Verdict& ver
       // One end of a bad pair is enough to leave out for the others to be seen.
       for (const std::size_t node : suspect.nodes) {
         known.insert(one.peers[node].name);
-        if (suspect.fault == Fault::pair) break;
+        if (suspect.fault == judge::Fault::pair) break;
       }
     }
     all.push_back(std::move(one));
@@ -116,7 +118,7 @@ std::vector<Localisation> localise_failures(const Plan& plan, const Verdict& ver
   return all;
 }
 
-SimulationSummary summarise(const Plan& plan, const SimulatedRun& run, const Verdict& verdict,
+SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, const judge::Verdict& verdict,
                             const std::vector<Localisation>& searches) {
   SimulationSummary summary{.nodes = plan.site.nodes.size(),
                             .requirements = plan.profile.requirements.size(),
@@ -135,10 +137,10 @@ SimulationSummary summarise(const Plan& plan, const SimulatedRun& run, const Ver
     summary.rounds += one.rounds;
     summary.localisation_s += one.duration_s;
     for (const auto& suspect : one.finding.suspects)
-      summary.accusations.push_back(fmt::format("{}: {}", one.requirement, suspect_words(suspect, one.peers)));
+      summary.accusations.push_back(fmt::format("{}: {}", one.requirement, judge::suspect_words(suspect, one.peers)));
   }
   const Accused accused = accused_by(plan, verdict, searches);
-  const Faults& faults = plan.simulation->faults;
+  const plan::Faults& faults = plan.simulation->faults;
   std::set<std::string> bad_nodes(faults.dead.begin(), faults.dead.end());
   std::set<std::string> bad_links;
   for (const auto& name : faults.dead) {
@@ -155,7 +157,7 @@ SimulationSummary summarise(const Plan& plan, const SimulatedRun& run, const Ver
     (hit ? summary.found : summary.missed).push_back((link ? "link " : "node ") + name);
   }
   const auto end_of_link = [&](const std::string& node) {
-    return std::ranges::any_of(faults.faults, [&](const SimulatedFault& fault) {
+    return std::ranges::any_of(faults.faults, [&](const plan::SimulatedFault& fault) {
       return !fault.other.empty() && (fault.node == node || fault.other == node);
     });
   };
@@ -197,7 +199,7 @@ std::string summary_text(const SimulationSummary& summary) {
 
 json to_json(const SimulationSummary& summary) {
   return {{"schema", "assay.simulation/1"},
-          {"kind_of_run", kSimulated},
+          {"kind_of_run", plan::kSimulated},
           {"nodes", summary.nodes},
           {"requirements", summary.requirements},
           {"steps", summary.steps},
@@ -215,4 +217,4 @@ json to_json(const SimulationSummary& summary) {
           {"would_be", summary.would_be}};
 }
 
-}  // namespace assay
+}  // namespace assay::simulate

@@ -9,9 +9,10 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/wire/protocol.h"
+#include "probes/core/json_io.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::site {
 namespace {
 
 /// Of a host: what two machines of one kind share. Its name and boot are its own.
@@ -32,7 +33,7 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, count>&
 
 std::string text_of(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return printable(*text);
-  return to_json(value).dump();
+  return assay::to_json(value).dump();
 }
 
 /// A measured count or rate; rates of links as people write them.
@@ -190,4 +191,4 @@ nlohmann::ordered_json check_document(const SiteCheck& check) {
           {"clock_offset_s", check.clocks}};
 }
 
-}  // namespace assay
+}  // namespace assay::site

@@ -10,7 +10,7 @@
 
 #include "probes/core/record.h"
 
-namespace assay {
+namespace assay::site {
 
 /// What one node said, or why it did not.
 struct NodeAnswer {
@@ -64,4 +64,4 @@ std::string check_text(const SiteCheck& check);
 /// assay.site-check/1.
 nlohmann::ordered_json check_document(const SiteCheck& check);
 
-}  // namespace assay
+}  // namespace assay::site

@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "orchestrator/site/topology.h"
-#include "orchestrator/wire/protocol.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::site {
 namespace {
 
 constexpr const char* kHint = "give what `ibnetdiscover` printed, unchanged and without options";
@@ -220,4 +220,4 @@ std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view
   return topology;
 }
 
-}  // namespace assay
+}  // namespace assay::site

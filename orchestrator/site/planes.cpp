@@ -8,7 +8,7 @@
 
 #include "orchestrator/site/site.h"
 
-namespace assay {
+namespace assay::site {
 namespace {
 
 using nlohmann::json;
@@ -112,4 +112,4 @@ std::string port_text(const Node& node, const Port& port, std::string_view field
   return text.empty() && field == "leaf" ? node.leaf : text;
 }
 
-}  // namespace assay
+}  // namespace assay::site

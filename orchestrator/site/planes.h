@@ -11,9 +11,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "probes/core/error.h"
 #include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::site {
 
 struct Node;
 struct Site;
@@ -57,4 +58,4 @@ std::string leaf_of(const Node& node, std::string_view plane, std::string_view r
 /// tells none. Empty: not told.
 std::string port_text(const Node& node, const Port& port, std::string_view field);
 
-}  // namespace assay
+}  // namespace assay::site

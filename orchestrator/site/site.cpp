@@ -12,7 +12,7 @@
 
 #include "profiles/schema.h"
 
-namespace assay {
+namespace assay::site {
 namespace {
 
 using nlohmann::json;
@@ -184,7 +184,7 @@ Site this_machine() {
 std::expected<Site, InputError> read_site(std::string_view text, const std::string& where) {
   const auto document = parse_json(text, where);
   if (!document) return std::unexpected(document.error());
-  if (auto problem = check_schema(*document, "site.schema", where)) return std::unexpected(*problem);
+  if (auto problem = profiles::check_schema(*document, "site.schema", where)) return std::unexpected(*problem);
   Site site{.name = document->at("name"),
             .known_hosts = document->value("known_hosts", ""),
             .nodes = {},
@@ -258,4 +258,4 @@ json to_json(const Site& site) {
   return document;
 }
 
-}  // namespace assay
+}  // namespace assay::site

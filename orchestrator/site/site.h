@@ -11,10 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/site/planes.h"
+#include "probes/core/error.h"
 #include "probes/core/json_io.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::site {
 
 /// How a node is reached; spelled in the site file as it is here.
 enum class Launcher { local, ssh, slurm, kubernetes };
@@ -96,4 +97,4 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
 /// unchanged.
 nlohmann::json to_json(const Site& site);
 
-}  // namespace assay
+}  // namespace assay::site

@@ -10,10 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/wire/dial.h"
-#include "orchestrator/wire/protocol.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::site {
 namespace {
 
 using nlohmann::ordered_json;
@@ -224,4 +223,4 @@ std::expected<ordered_json, InputError> site_from_pods(std::string_view text, co
   return site_of(options, std::move(nodes));
 }
 
-}  // namespace assay
+}  // namespace assay::site

@@ -8,9 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "probes/core/error.h"
 #include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::site {
 
 /// What a person adds to a source.
 struct SourceOptions {
@@ -43,4 +44,4 @@ std::expected<nlohmann::ordered_json, InputError> site_from_scontrol(std::string
 std::expected<nlohmann::ordered_json, InputError> site_from_pods(std::string_view text, const std::string& where,
                                                                  const SourceOptions& options);
 
-}  // namespace assay
+}  // namespace assay::site

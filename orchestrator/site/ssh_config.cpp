@@ -11,10 +11,9 @@
 #include <fnmatch.h>
 
 #include "orchestrator/site/sources.h"
-#include "orchestrator/wire/dial.h"
-#include "orchestrator/wire/protocol.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::site {
 namespace {
 
 using nlohmann::ordered_json;
@@ -186,4 +185,4 @@ std::expected<ordered_json, InputError> site_from_ssh_config(std::string_view te
   return site;
 }
 
-}  // namespace assay
+}  // namespace assay::site

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/wire/protocol.h"
 #include "probes/core/lldp.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::site {
 namespace {
 
 bool is_at(const Port& port, const Cable& cable, bool by_device) {
@@ -137,4 +137,4 @@ Cabled with_cables(Site site, const Topology& topology, const std::string& plane
   return cabled;
 }
 
-}  // namespace assay
+}  // namespace assay::site

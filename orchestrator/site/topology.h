@@ -10,7 +10,7 @@
 
 #include "orchestrator/site/site.h"
 
-namespace assay {
+namespace assay::site {
 
 /// One cable from a node to a switch.
 struct Cable {
@@ -56,4 +56,4 @@ struct Cabled {
 /// of its place among those of its node, by name; with an empty `plane` it is left out.
 Cabled with_cables(Site site, const Topology& topology, const std::string& plane);
 
-}  // namespace assay
+}  // namespace assay::site

@@ -1,28 +1,19 @@
 // dial: one line each way.
 #include "orchestrator/wire/dial.h"
 
-#include <algorithm>
-
 #include "orchestrator/files/digest.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::wire {
 namespace {
 
 constexpr std::string_view kGreeting = "assay-dial/1 ";
-
-bool is_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 }  // namespace
 
 static_assert(kTokenDigits == 64, "is_dial_token takes what is_sha256 takes");
 
-bool is_dial_token(std::string_view text) { return is_sha256(text); }
-
-bool is_node_name(std::string_view text) {
-  constexpr std::size_t kLongest = 63;
-  return !text.empty() && text.size() <= kLongest && is_alphanumeric(text.front()) &&
-         std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
-}
+bool is_dial_token(std::string_view text) { return files::is_sha256(text); }
 
 std::string to_line(const Greeting& greeting) {
   return std::string(kGreeting) + greeting.token + ' ' + greeting.node + '\n';
@@ -38,4 +29,4 @@ std::optional<Greeting> greeting_from(std::string_view line) {
   return greeting;
 }
 
-}  // namespace assay
+}  // namespace assay::wire

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace assay {
+namespace assay::wire {
 
 /// What an agent says first: "assay-dial/1 TOKEN NODE\n".
 struct Greeting {
@@ -32,7 +32,4 @@ inline constexpr std::string_view kDialRefused = "assay-dial/1 refused ";
 
 /// True for exactly kTokenDigits lower-case hexadecimal digits.
 bool is_dial_token(std::string_view text);
-/// True for [A-Za-z0-9][A-Za-z0-9._-]*, at most 63 characters: a node's name in a site.
-bool is_node_name(std::string_view text);
-
-}  // namespace assay
+}  // namespace assay::wire

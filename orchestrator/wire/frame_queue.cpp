@@ -6,12 +6,12 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-namespace assay {
+namespace assay::wire {
 
 namespace asio = boost::asio;
 
 namespace {
-constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 }
 
 FrameQueue::FrameQueue(Stream& stream)
@@ -26,7 +26,7 @@ void FrameQueue::push(std::string bytes) {
 
 asio::awaitable<bool> FrameQueue::push_when_room(std::string bytes) {
   while (waiting_bytes_ >= kRoom && !closed_ && !finishing_)
-    (void)co_await changed_.async_wait(kQuietly);  // ends by cancel
+    (void)co_await changed_.async_wait(kAsTuple);  // ends by cancel
   if (closed_ || finishing_) co_return false;
   push(std::move(bytes));
   co_return true;
@@ -36,7 +36,7 @@ asio::awaitable<void> FrameQueue::write_all() {
   while (!closed_) {
     if (waiting_.empty()) {
       if (finishing_) break;
-      (void)co_await changed_.async_wait(kQuietly);  // ends by cancel
+      (void)co_await changed_.async_wait(kAsTuple);  // ends by cancel
       continue;
     }
     const std::string bytes = std::move(waiting_.front());
@@ -61,4 +61,4 @@ void FrameQueue::close() {
   changed_.cancel();
 }
 
-}  // namespace assay
+}  // namespace assay::wire

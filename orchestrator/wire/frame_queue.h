@@ -9,7 +9,7 @@
 
 #include "orchestrator/wire/stream.h"
 
-namespace assay {
+namespace assay::wire {
 
 /// A queue before a byte stream; one writer coroutine empties it. Single-threaded. It must outlive every coroutine that
 /// waits in it: close it and let them end.
@@ -42,4 +42,4 @@ class FrameQueue {
   bool closed_ = false;
 };
 
-}  // namespace assay
+}  // namespace assay::wire

@@ -9,8 +9,9 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::wire {
 namespace {
 
 using nlohmann::json;
@@ -331,12 +332,13 @@ std::expected<wire::ToAgent, InputError> decode_to_agent(const Frame& frame) {
     case FrameType::hello:
       return finished<wire::ToAgent>(fields, wire::Hello{static_cast<int>(fields.whole("protocol", 1, kMaxProtocol))});
     case FrameType::program: {
-      wire::Program program{.sha256 = fields.text("sha256", is_sha256), .size = fields.whole("size", 1, kMaxProgram)};
+      wire::Program program{.sha256 = fields.text("sha256", files::is_sha256),
+                            .size = fields.whole("size", 1, kMaxProgram)};
       return finished<wire::ToAgent>(fields, std::move(program));
     }
     case FrameType::run: {
       wire::Run run{.id = fields.text("id", is_run_id),
-                    .sha256 = fields.text("sha256", is_sha256),
+                    .sha256 = fields.text("sha256", files::is_sha256),
                     .arguments = arguments_of(fields),
                     .token = fields.text("token", is_token),
                     .deadline_s = fields.number("deadline_s", 1e-3, kMaxDeadline_s),
@@ -362,12 +364,12 @@ std::expected<wire::FromAgent, InputError> decode_from_agent(const Frame& frame)
     case FrameType::welcome: {
       wire::Welcome welcome{.protocol = static_cast<int>(fields.whole("protocol", 1, kMaxProtocol)),
                             .assay_version = fields.text("assay_version", is_run_id),
-                            .agent_sha256 = fields.text("agent_sha256", is_sha256),
+                            .agent_sha256 = fields.text("agent_sha256", files::is_sha256),
                             .facts = facts_of(fields)};
       return finished<wire::FromAgent>(fields, std::move(welcome));
     }
     case FrameType::stored:
-      return finished<wire::FromAgent>(fields, wire::Stored{fields.text("sha256", is_sha256)});
+      return finished<wire::FromAgent>(fields, wire::Stored{fields.text("sha256", files::is_sha256)});
     case FrameType::refused: {
       wire::Refused refused{.what = fields.text("what", is_run_id), .reason = fields.text("reason", is_sentence)};
       return finished<wire::FromAgent>(fields, std::move(refused));
@@ -387,19 +389,4 @@ std::expected<wire::FromAgent, InputError> decode_from_agent(const Frame& frame)
   }
 }
 
-bool is_run_id(std::string_view text) {
-  const auto alphanumeric = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  };
-  return !text.empty() && text.size() <= kMaxId && alphanumeric(text.front()) &&
-         std::ranges::all_of(text, [&](char c) { return alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
-}
-
-std::string printable(std::string_view text, std::size_t limit) {
-  std::string clean(text.substr(0, limit));
-  std::ranges::replace_if(
-      clean, [](unsigned char c) { return c < 0x20 || c > 0x7E; }, '?');
-  return clean;
-}
-
-}  // namespace assay
+}  // namespace assay::wire

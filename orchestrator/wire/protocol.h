@@ -14,10 +14,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
+#include "probes/core/text.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::wire {
 
 /// Rises with every change of a frame; both sides refuse another number.
 inline constexpr int kProtocol = 2;
@@ -25,8 +26,6 @@ inline constexpr int kProtocol = 2;
 inline constexpr std::size_t kMaxPayload = 1 << 20;
 /// The most bytes in one data frame: large enough to be cheap, small enough that no stream starves another.
 inline constexpr std::size_t kMaxChunk = 64 << 10;
-/// The longest id of a run; a step's id with attempt and rank stays below 200.
-inline constexpr std::size_t kMaxId = 200;
 /// The largest program: statically linked CUDA libraries reach some 600 MB.
 inline constexpr std::uint64_t kMaxProgram = 1ULL << 30;
 /// The longest deadline of a run: a soak of two weeks.
@@ -74,8 +73,7 @@ class FrameReader {
 /// What a data frame carries.
 enum class Channel : std::uint8_t { out = 1, err = 2, program = 3 };
 
-/// The messages. A namespace of their own keeps their short names from the rest of the house.
-namespace wire {
+// The messages.
 
 /// The orchestrator's first word.
 struct Hello {
@@ -154,8 +152,6 @@ struct Pong {};
 using ToAgent = std::variant<Hello, Program, Data, Run, Stop, Kill, Ping, Bye>;
 using FromAgent = std::variant<Welcome, Stored, Refused, Data, Ended, Pong>;
 
-}  // namespace wire
-
 /// The whole frame of a message. Precondition: it is one that decode takes back (asserted by the tests, not at run
 /// time).
 std::string encode(const wire::ToAgent& message);
@@ -170,10 +166,4 @@ std::expected<wire::ToAgent, InputError> decode_to_agent(const Frame& frame);
 /// The message in `frame`, as decode_to_agent.
 std::expected<wire::FromAgent, InputError> decode_from_agent(const Frame& frame);
 
-/// True for [A-Za-z0-9][A-Za-z0-9._-]*, at most kMaxId long: safe as a part of a file name.
-bool is_run_id(std::string_view text);
-
-/// `text` for logs and reasons: printable ASCII only, everything else '?', at most `limit` characters.
-std::string printable(std::string_view text, std::size_t limit = 500);
-
-}  // namespace assay
+}  // namespace assay::wire

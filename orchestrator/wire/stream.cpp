@@ -12,13 +12,13 @@
 
 #include "orchestrator/wire/tls.h"
 
-namespace assay {
+namespace assay::wire {
 
 namespace asio = boost::asio;
 
 namespace {
 
-constexpr auto kQuietly = asio::as_tuple(asio::use_awaitable);
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
 struct Pipes {
   asio::posix::stream_descriptor in, out;
@@ -44,11 +44,11 @@ asio::awaitable<ReadResult> Stream::read_some(std::span<char> buffer) {
     result.error = asio::error::operation_aborted;
   } else if (auto* pipes = std::get_if<Pipes>(&channel_->side)) {
     std::tie(result.error, result.size) =
-        co_await pipes->in.async_read_some(asio::buffer(buffer.data(), buffer.size()), kQuietly);
+        co_await pipes->in.async_read_some(asio::buffer(buffer.data(), buffer.size()), kAsTuple);
   } else {
     auto& tls = std::get<std::unique_ptr<TlsStream>>(channel_->side)->stream;
     std::tie(result.error, result.size) =
-        co_await tls.async_read_some(asio::buffer(buffer.data(), buffer.size()), kQuietly);
+        co_await tls.async_read_some(asio::buffer(buffer.data(), buffer.size()), kAsTuple);
     // Both sides end a stream by ending its TCP connection, and every message above says its own length, so that a
     // missing close_notify tells nothing that the end does not.
     if (result.error == asio::ssl::error::stream_truncated) result.error = asio::error::eof;
@@ -60,10 +60,10 @@ asio::awaitable<boost::system::error_code> Stream::write(std::string_view bytes)
   boost::system::error_code error;
   std::size_t size = 0;
   if (auto* pipes = std::get_if<Pipes>(&channel_->side)) {
-    std::tie(error, size) = co_await asio::async_write(pipes->out, asio::buffer(bytes), kQuietly);
+    std::tie(error, size) = co_await asio::async_write(pipes->out, asio::buffer(bytes), kAsTuple);
   } else {
     auto& tls = std::get<std::unique_ptr<TlsStream>>(channel_->side)->stream;
-    std::tie(error, size) = co_await asio::async_write(tls, asio::buffer(bytes), kQuietly);
+    std::tie(error, size) = co_await asio::async_write(tls, asio::buffer(bytes), kAsTuple);
   }
   co_return error;
 }
@@ -96,4 +96,4 @@ asio::any_io_executor Stream::executor() const {
   return std::get<std::unique_ptr<TlsStream>>(channel_->side)->stream.get_executor();
 }
 
-}  // namespace assay
+}  // namespace assay::wire

@@ -11,7 +11,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/system/error_code.hpp>
 
-namespace assay {
+namespace assay::wire {
 
 struct TlsStream;
 
@@ -48,4 +48,4 @@ class Stream {
   std::unique_ptr<Channel> channel_;
 };
 
-}  // namespace assay
+}  // namespace assay::wire

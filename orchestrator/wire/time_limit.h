@@ -11,7 +11,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-namespace assay {
+namespace assay::wire {
 
 /// Calls `act` at `end`, unless it is lifted before. Single-threaded.
 class TimeLimit {
@@ -35,4 +35,4 @@ class TimeLimit {
   boost::asio::steady_timer timer_;
 };
 
-}  // namespace assay
+}  // namespace assay::wire

@@ -13,8 +13,9 @@
 #include <openssl/x509.h>
 
 #include "orchestrator/files/digest.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::wire {
 
 namespace asio = boost::asio;
 
@@ -39,22 +40,12 @@ std::unexpected<std::string> openssl_error(const char* what) {
   return std::unexpected(std::string(what) + ": " + text.data());
 }
 
-std::string hexadecimal(const unsigned char* bytes, std::size_t size) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < size; ++i) {
-    text += kDigits[bytes[i] >> 4U];
-    text += kDigits[bytes[i] & 0xFU];
-  }
-  return text;
-}
-
 /// SHA-256 of the certificate's DER; empty when OpenSSL cannot.
 std::string pin_of(const X509* certificate) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
   unsigned size = 0;
   if (X509_digest(certificate, EVP_sha256(), digest.data(), &size) != 1) return {};
-  return hexadecimal(digest.data(), size);
+  return to_hexadecimal({reinterpret_cast<const char*>(digest.data()), size});
 }
 
 Certificate self_signed(EVP_PKEY* key) {
@@ -104,7 +95,7 @@ std::expected<std::unique_ptr<TlsIdentity>, std::string> make_tls_identity() {
     const bool ready = only_tls13(context) && SSL_CTX_set_num_tickets(context, 0) == 1 &&
                        SSL_CTX_use_certificate(context, certificate.get()) == 1 &&
                        SSL_CTX_use_PrivateKey(context, key.get()) == 1;
-    if (!ready || !is_sha256(identity->pin)) return openssl_error("the key cannot be used");
+    if (!ready || !files::is_sha256(identity->pin)) return openssl_error("the key cannot be used");
     return identity;
   } catch (const boost::system::system_error& error) {
     return std::unexpected(std::string("no TLS: ") + error.what());
@@ -112,7 +103,7 @@ std::expected<std::unique_ptr<TlsIdentity>, std::string> make_tls_identity() {
 }
 
 std::expected<PinnedTls, std::string> pinned_tls(const std::string& pin) {
-  if (!is_sha256(pin)) return std::unexpected("the pin is not 64 lower-case hexadecimal digits");
+  if (!files::is_sha256(pin)) return std::unexpected("the pin is not 64 lower-case hexadecimal digits");
   if (OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr) != 1) return openssl_error("no OpenSSL");
   try {
     PinnedTls side{.context = asio::ssl::context(asio::ssl::context::tls_client),
@@ -131,11 +122,11 @@ std::expected<PinnedTls, std::string> pinned_tls(const std::string& pin) {
 std::string random_hexadecimal(std::size_t count) {
   std::vector<unsigned char> bytes(count);
   if (RAND_bytes(bytes.data(), static_cast<int>(count)) != 1) return {};
-  return hexadecimal(bytes.data(), bytes.size());
+  return to_hexadecimal({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 bool same_secret(const std::string& a, const std::string& b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-}  // namespace assay
+}  // namespace assay::wire

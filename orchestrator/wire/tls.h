@@ -10,7 +10,7 @@
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
 
-namespace assay {
+namespace assay::wire {
 
 /// A TLS stream over TCP; a struct of its own so that headers can name it without Asio's.
 struct TlsStream {
@@ -42,4 +42,4 @@ std::string random_hexadecimal(std::size_t count);
 /// Whether two secrets are the same, in a time that does not tell where they differ.
 bool same_secret(const std::string& a, const std::string& b);
 
-}  // namespace assay
+}  // namespace assay::wire

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "probes/core/error.h"
 #include "probes/core/json_io.h"
 #include "probes/core/probe.h"
 

@@ -1,12 +1,9 @@
 // json_io: a SAX handler that builds the document and refuses what a lenient reader would let pass.
 #include "probes/core/json_io.h"
 
-#include <fstream>
 #include <optional>
 #include <set>
 #include <vector>
-
-#include <sys/stat.h>
 
 #include <fmt/format.h>
 
@@ -104,12 +101,6 @@ class StrictBuilder {
 
 }  // namespace
 
-std::string InputError::text() const {
-  std::string line = where.empty() ? what : fmt::format("{}: {}", where, what);
-  if (!hint.empty()) line += "\nhint: " + hint;
-  return line;
-}
-
 std::expected<json, InputError> parse_json(std::string_view text, const std::string& where, const JsonLimits& limits) {
   if (text.size() > limits.max_bytes) {
     return std::unexpected(InputError{where,
@@ -121,26 +112,6 @@ std::expected<json, InputError> parse_json(std::string_view text, const std::str
   const auto position = builder.position();
   return std::unexpected(InputError{position ? fmt::format("{}: {}", where, line_and_column(text, *position)) : where,
                                     builder.reason(), "the document must be strict JSON (RFC 8259) in UTF-8"});
-}
-
-std::expected<std::string, InputError> read_file(const std::string& path, std::size_t max_bytes) {
-  struct stat info = {};
-  if (::stat(path.c_str(), &info) != 0) {
-    return std::unexpected(InputError{path, fmt::format("cannot be read: {}", std::generic_category().message(errno)),
-                                      "check the path and its permissions"});
-  }
-  if (!S_ISREG(info.st_mode)) return std::unexpected(InputError{path, "is not a regular file", "name a file"});
-  if (static_cast<std::size_t>(info.st_size) > max_bytes) {
-    return std::unexpected(InputError{path, fmt::format("{} bytes, over the limit of {}", info.st_size, max_bytes),
-                                      "check that this is the right file"});
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string content(static_cast<std::size_t>(info.st_size), '\0');
-  file.read(content.data(), static_cast<std::streamsize>(content.size()));
-  if (file.gcount() != static_cast<std::streamsize>(content.size())) {
-    return std::unexpected(InputError{path, "could not be read whole", "check the disk and that nobody writes to it"});
-  }
-  return content;
 }
 
 json to_json(const Value& value) {

@@ -3,28 +3,16 @@
 
 #include <cstddef>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
 
+#include "probes/core/error.h"
 #include "probes/core/record.h"
 
 namespace assay {
-
-/// What was wrong, where, and what would help. Printed as "where: what" and, on its own line, "hint: …".
-struct InputError {
-  std::string where;  ///< coordinates in the input: "profiles/h200.json: requirements[3].limit.unit" or "line 4"
-  std::string what;
-  std::string hint;
-
-  /// Both lines, without a final newline.
-  [[nodiscard]] std::string text() const;
-};
-
-/// Bytes of the largest document that is read: of 10,000 nodes and 30 requirements the plan has 90 MB, the verdict 230
-/// MB.
-inline constexpr std::size_t kLargestDocument = 256 << 20;
 
 /// Bounds on one JSON document.
 struct JsonLimits {
@@ -36,9 +24,6 @@ struct JsonLimits {
 /// limits; and what it refuses itself: bad UTF-8, NaN, numbers over the range. `where` names the input in errors.
 std::expected<nlohmann::json, InputError> parse_json(std::string_view text, const std::string& where,
                                                      const JsonLimits& limits = {});
-
-/// Reads a whole regular file of at most `max_bytes`. Errors name the path and the cause.
-std::expected<std::string, InputError> read_file(const std::string& path, std::size_t max_bytes = kLargestDocument);
 
 /// The JSON form of `value`.
 nlohmann::json to_json(const Value& value);

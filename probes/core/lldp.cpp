@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/json_io.h"
+
 namespace assay {
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
 
 namespace assay {
 

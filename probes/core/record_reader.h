@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "probes/core/description.h"
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
 #include "probes/core/record.h"
 
 namespace assay {

@@ -108,10 +108,10 @@ std::string cuda_runtime_version() {
 }
 
 void for_each_device(std::span<const Device> devices, std::string_view schedule,
-                     const std::function<void(const Device&, Meeting&)>& work) {
-  for_each_index(devices.size(), schedule, [&](std::size_t index, Meeting& meeting) {
+                     const std::function<void(const Device&, Barrier&)>& work) {
+  for_each_index(devices.size(), schedule, [&](std::size_t index, Barrier& barrier) {
     use(devices[index]);
-    work(devices[index], meeting);
+    work(devices[index], barrier);
   });
 }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "probes/core/units.h"
+#include "probes/cuda/barrier.h"
 #include "probes/cuda/choice.h"
-#include "probes/cuda/together.h"
 
 struct CUstream_st;     // what cudaStream_t points to
 struct CUevent_st;      // what cudaEvent_t points to
@@ -40,9 +40,9 @@ std::string cuda_driver_version();
 /// The version of the CUDA runtime linked into this probe, as "13.0".
 std::string cuda_runtime_version();
 
-/// Runs `work(device, meeting)` on every device by `schedule` (see for_each_index), with the device made current.
+/// Runs `work(device, barrier)` on every device by `schedule` (see for_each_index), with the device made current.
 void for_each_device(std::span<const Device> devices, std::string_view schedule,
-                     const std::function<void(const Device&, Meeting&)>& work);
+                     const std::function<void(const Device&, Barrier&)>& work);
 
 /// Longest wait for enqueued work: far above the seconds that any sample takes, below the deadline of every probe.
 inline constexpr Seconds kLongestDeviceWait = {120};

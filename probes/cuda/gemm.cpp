@@ -193,12 +193,12 @@ std::uint64_t wrong(const std::vector<SampledProduct>& samples, const GemmType& 
   return count;
 }
 
-Outcome measure_device(const Device& device, Meeting& meeting, const CublasLt& library, const Plan& plan) {
+Outcome measure_device(const Device& device, Barrier& barrier, const CublasLt& library, const Plan& plan) {
   GemmBench bench(device, library, plan.type, plan.shape, plan.pattern, plan.fast_accumulation);
   Outcome outcome;
   outcome.watch.emplace(device.pci_bus_id);
   const std::size_t best = bench.try_all();
-  meeting.wait_for_all();
+  barrier.wait_for_all();
   GemmSeries series(bench, best);
   outcome.throughput = measure_candidate(series, plan.sampling, &*outcome.watch);
   outcome.changes = series.changes();
@@ -216,8 +216,8 @@ Outcome measure_device(const Device& device, Meeting& meeting, const CublasLt& l
     outcome.changes += series_first.changes();
     samples_first = take_samples(bench);
   }
-  meeting.finish();
-  while (!meeting.all_finished()) series.next();  // company for those that are still measured
+  barrier.finish();
+  while (!barrier.all_finished()) series.next();  // company for those that are still measured
   series.drain();
   outcome.mismatches = wrong(samples, plan.type, bench.stored_parts(best), outcome.checked) +
                        wrong(samples_first, plan.type, bench.stored_parts(0), outcome.checked);
@@ -277,8 +277,8 @@ void measure(const Parameters& given, Recorder& record) {
   for (const auto& device : devices) require_type(device, plan.type);
   const CublasLt library(given.text("library_path"));
   std::vector<Outcome> outcomes(devices.size());
-  for_each_device(devices, given.text("schedule"), [&](const Device& device, Meeting& meeting) {
-    outcomes[static_cast<std::size_t>(&device - devices.data())] = measure_device(device, meeting, library, plan);
+  for_each_device(devices, given.text("schedule"), [&](const Device& device, Barrier& barrier) {
+    outcomes[static_cast<std::size_t>(&device - devices.data())] = measure_device(device, barrier, library, plan);
   });
   for (std::size_t i = 0; i < devices.size(); ++i) record_outcome(record, devices[i], outcomes[i]);
   record.condition("layout", std::string("TN"));

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "probes/core/host_facts.h"
-#include "probes/health/machine_tree.h"
+#include "probes/core/machine_tree.h"
 
 namespace assay {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "probes/collective/hexadecimal.h"
+#include "probes/core/text.h"
 
 namespace assay {
 

@@ -18,9 +18,9 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sizes.h"
+#include "probes/gloo/connection_path.h"
 #include "probes/gloo/outcome.h"
 #include "probes/gloo/rank_program.h"
-#include "probes/gloo/way.h"
 #include "probes/host/tcp_path.h"
 
 namespace assay {
@@ -188,7 +188,7 @@ void demand_path(const std::string& path, const std::vector<json>& entered, std:
   std::vector<Presence> ranks;
   for (const auto& one : entered)
     ranks.push_back({.boot = one.at("boot"), .within = one.at("within"), .beyond = one.at("beyond")});
-  if (const auto problem = off_the_way(path, ranks, static_cast<int>(ranks_per_node)); !problem.empty())
+  if (const auto problem = path_problem(path, ranks, static_cast<int>(ranks_per_node)); !problem.empty())
     throw std::runtime_error(problem);
 }
 

@@ -11,11 +11,11 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/health/drives.h"
 #include "probes/health/gpus.h"
-#include "probes/health/machine_tree.h"
 #include "probes/health/nics.h"
 #include "probes/health/pcie.h"
 #include "probes/health/processors.h"

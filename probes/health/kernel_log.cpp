@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "probes/core/error.h"
 #include "probes/nvml/nvml.h"
 
 namespace assay {

@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "probes/health/machine_tree.h"
+#include "probes/core/machine_tree.h"
 
 namespace assay {
 namespace {

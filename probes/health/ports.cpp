@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 
 #include "probes/core/lldp.h"
+#include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
-#include "probes/health/machine_tree.h"
 #include "probes/storage/child.h"
 
 namespace assay {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "probes/health/machine_tree.h"
+#include "probes/core/machine_tree.h"
 
 namespace assay {
 namespace {

@@ -122,7 +122,7 @@ FmaKernel fma_kernel(bool is_double) {
                    : FmaKernel{.isa = "portable", .flop_per_round = flop_per_round(4), .run = portable<float>};
 }
 
-FmaPeak::FmaPeak(Crew& crew, bool is_double) : crew_(crew), kernel_(fma_kernel(is_double)) {
+FmaPeak::FmaPeak(PinnedThreads& crew, bool is_double) : crew_(crew), kernel_(fma_kernel(is_double)) {
   rounds_ = rounds_for(kBurst, [this](std::uint64_t rounds) { return run(rounds); });
 }
 
@@ -133,7 +133,7 @@ Seconds FmaPeak::run(std::uint64_t rounds) {
   return crew_.cpu_time();
 }
 
-double clock_seen(Crew& crew) {
+double clock_seen(PinnedThreads& crew) {
   constexpr std::uint64_t kAdditions = 60'000'000;  // 20 ms at 3 GHz
   std::vector<double> hz(crew.size());
   crew.run([&](std::size_t thread) {

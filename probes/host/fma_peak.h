@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "probes/core/units.h"
-#include "probes/host/crew.h"
+#include "probes/host/pinned_threads.h"
 
 namespace assay {
 
@@ -37,7 +37,7 @@ static_assert(flop_per_cycle(192e9, 2, 3e9) == 32);  // AVX-512 with two 512-bit
 class FmaPeak {
  public:
   /// Chooses the kernel and calibrates a burst.
-  FmaPeak(Crew& crew, bool is_double);
+  FmaPeak(PinnedThreads& crew, bool is_double);
   /// FLOP/s of one burst, about 20 ms of CPU time.
   double burst();
   /// The instruction set in use.
@@ -45,13 +45,13 @@ class FmaPeak {
 
  private:
   Seconds run(std::uint64_t rounds);
-  Crew& crew_;
+  PinnedThreads& crew_;
   FmaKernel kernel_;
   std::uint64_t rounds_ = 1;
 };
 
 /// The core clock in Hz as every thread of `crew` sees it at once while it runs, lowest of all: a chain of dependent
 /// integer additions, one cycle each on every current core. Takes about 20 ms.
-double clock_seen(Crew& crew);
+double clock_seen(PinnedThreads& crew);
 
 }  // namespace assay

@@ -13,10 +13,10 @@
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
 #include "probes/core/statistics.h"
-#include "probes/host/crew.h"
 #include "probes/host/fma_peak.h"
 #include "probes/host/gemm_check.h"
 #include "probes/host/gemm_operands.h"
+#include "probes/host/pinned_threads.h"
 
 namespace assay {
 namespace {
@@ -120,7 +120,7 @@ void multiply_tile(const typename GemmOperands<Real>::Set& set, std::size_t n, c
 template <class Real>
 class Bench {
  public:
-  Bench(Crew& crew, std::size_t n, std::size_t sets)
+  Bench(PinnedThreads& crew, std::size_t n, std::size_t sets)
       : crew_(crew), n_(n), operands_(crew, n, sets), peak_(crew, std::is_same_v<Real, double>), prints_(sets) {
     look_around();
   }
@@ -174,7 +174,7 @@ class Bench {
     clocks_.push_back(clock_seen(crew_));
   }
 
-  Crew& crew_;
+  PinnedThreads& crew_;
   std::size_t n_;
   GemmOperands<Real> operands_;
   FmaPeak peak_;
@@ -192,7 +192,7 @@ void measure_type(const Parameters& given, Recorder& record) {
   const auto n = static_cast<std::size_t>(given.count("size"));
   openblas_set_num_threads(
       1);  // the crew is the only parallelism: the library's own threads are not pinned and at most 64
-  Crew crew(cpus_for(given.count("threads")));
+  PinnedThreads crew(cpus_for(given.count("threads")));
   const Bytes set = {3 * n * n * sizeof(Real)};
   const std::size_t sets = operand_sets(set, last_level_cache().value_or(kUnknownCache));
   Bench<Real> bench(crew, n, sets);

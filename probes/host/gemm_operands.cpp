@@ -14,7 +14,7 @@
 namespace assay {
 
 template <class Real>
-GemmOperands<Real>::GemmOperands(Crew& crew, std::size_t n, std::size_t sets) : n_(n) {
+GemmOperands<Real>::GemmOperands(PinnedThreads& crew, std::size_t n, std::size_t sets) : n_(n) {
   const std::uint64_t bytes = n * n * sizeof(Real);
   const double all = static_cast<double>(bytes) * 3 * static_cast<double>(sets);
   if (all > 0.75 * static_cast<double>(total_memory().count)) {
@@ -54,7 +54,7 @@ Product<Real> GemmOperands<Real>::product(std::size_t index) const {
 }
 
 template <class Real>
-std::uint64_t GemmOperands<Real>::fingerprint(Crew& crew, std::size_t index) {
+std::uint64_t GemmOperands<Real>::fingerprint(PinnedThreads& crew, std::size_t index) {
   // Multiplying by an odd number is a bijection of 64 bits, so a single changed word always changes the sum.
   constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
   const auto bytes = std::as_bytes(matrices_[3 * index + 2].template as<Real>());

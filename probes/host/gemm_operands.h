@@ -7,8 +7,8 @@
 
 #include "probes/core/rotation.h"
 #include "probes/host/buffer.h"
-#include "probes/host/crew.h"
 #include "probes/host/gemm_check.h"
+#include "probes/host/pinned_threads.h"
 #include "probes/host/slice.h"
 
 namespace assay {
@@ -38,7 +38,7 @@ class GemmOperands {
  public:
   /// Maps and fills `sets` sets; each thread of `crew` touches the columns first that it will use. Throws
   /// std::runtime_error when they would take more than three quarters of memory.
-  GemmOperands(Crew& crew, std::size_t n, std::size_t sets);
+  GemmOperands(PinnedThreads& crew, std::size_t n, std::size_t sets);
 
   /// Matrices of set `index` for a computation.
   struct Set {
@@ -50,7 +50,7 @@ class GemmOperands {
   /// Set `index` as a finished product.
   [[nodiscard]] Product<Real> product(std::size_t index) const;
   /// 64 bits that differ, with all but certainty, when any bit of C of set `index` differs.
-  [[nodiscard]] std::uint64_t fingerprint(Crew& crew, std::size_t index);
+  [[nodiscard]] std::uint64_t fingerprint(PinnedThreads& crew, std::size_t index);
   /// Number of sets.
   [[nodiscard]] std::size_t size() const { return matrices_.size() / 3; }
   /// Share of the memory that huge pages back.

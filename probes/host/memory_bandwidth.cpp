@@ -10,7 +10,7 @@
 #include "probes/core/sampling.h"
 #include "probes/core/scale.h"
 #include "probes/host/buffer.h"
-#include "probes/host/crew.h"
+#include "probes/host/pinned_threads.h"
 #include "probes/host/slice.h"
 #include "probes/host/stream.h"
 
@@ -116,7 +116,7 @@ constexpr ProbeSpec kSpec{
 /// The three arrays, shared out over a crew.
 class Arrays {
  public:
-  Arrays(Crew& crew, Bytes size, Pages pages)
+  Arrays(PinnedThreads& crew, Bytes size, Pages pages)
       : crew_(crew), a_(size, pages), b_(size, pages), c_(size, pages), elements_(size.count / sizeof(double)) {
     crew_.run([this](std::size_t thread) { stream_fill(part(thread)); });
   }
@@ -144,7 +144,7 @@ class Arrays {
     return {.a = cut(a_), .b = cut(b_), .c = cut(c_)};
   }
 
-  Crew& crew_;
+  PinnedThreads& crew_;
   Buffer a_, b_, c_;
   std::size_t elements_;
 };
@@ -176,7 +176,7 @@ void measure(const Parameters& given, Recorder& record) {
                             for_people(static_cast<double>(size.count), "B"),
                             for_people(static_cast<double>(wanted.count), "B")));
   const StreamCode code = stream_code(given.text("stores") == "regular" ? Stores::regular : Stores::non_temporal);
-  Crew crew(cpus_for(given.count("threads")));
+  PinnedThreads crew(cpus_for(given.count("threads")));
   Arrays arrays(crew, size, given.text("huge_pages") == "on" ? Pages::huge : Pages::base);
   const auto taken = take(sampling_plan(given), arrays, code);
   const std::size_t rounds = taken[0].warmup.size() + taken[0].samples.size();

@@ -9,7 +9,7 @@
 #include "probes/core/sampling.h"
 #include "probes/host/buffer.h"
 #include "probes/host/chase.h"
-#include "probes/host/crew.h"
+#include "probes/host/pinned_threads.h"
 #include "probes/host/timing.h"
 
 namespace assay {
@@ -95,7 +95,7 @@ void measure(const Parameters& given, Recorder& record) {
                            : std::min(kMost, Bytes{kCacheMultiple * cache.value_or(kUnknownCache).count});
   const Bytes size = affordable(wanted, 1, {sizeof(Link)});
   const bool huge = given.text("huge_pages") == "on";
-  Crew crew({chosen_cpu(given.count("cpu"))});
+  PinnedThreads crew({chosen_cpu(given.count("cpu"))});
   Buffer memory(size, huge ? Pages::huge : Pages::base);
   crew.run([&](std::size_t) { make_cycle(memory.as<Link>(), kSeed); });
 

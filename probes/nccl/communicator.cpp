@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 #include <nccl.h>
 
-#include "probes/collective/hexadecimal.h"
 #include "probes/core/probe.h"
+#include "probes/core/text.h"
 
 namespace assay {
 namespace {

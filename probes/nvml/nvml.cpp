@@ -94,10 +94,10 @@ std::string path_of(const void* symbol, const std::string& otherwise) {
 
 }  // namespace
 
-Told told_by(api::Return code) {
+Availability told_by(api::Return code) {
   switch (code) {
     case api::kSuccess:
-      return Told::told;
+      return Availability::told;
     case api::kNotSupported:
     case api::kNoPermission:
     case api::kNotFound:
@@ -105,9 +105,9 @@ Told told_by(api::Return code) {
     case api::kNoData:
     case api::kArgumentVersionMismatch:
     case api::kDeprecated:
-      return Told::absent;
+      return Availability::absent;
     default:
-      return Told::failed;
+      return Availability::failed;
   }
 }
 

@@ -14,10 +14,10 @@ namespace assay {
 
 /// What became of one question to NVML. Absent is what this GPU or driver does not tell (not supported, no permission,
 /// no such function); failed is everything else, a lost GPU above all.
-enum class Told { told, absent, failed };
+enum class Availability { told, absent, failed };
 
 /// Which of them a result of NVML is.
-Told told_by(nvml_api::Return code);
+Availability told_by(nvml_api::Return code);
 
 /// One answer. `value` is there exactly when told.
 template <class T>
@@ -26,7 +26,7 @@ struct Answer {
   nvml_api::Return code = nvml_api::kSuccess;
 
   /// Whether the question failed, which a healthy GPU's never do.
-  [[nodiscard]] bool failed() const { return told_by(code) == Told::failed; }
+  [[nodiscard]] bool failed() const { return told_by(code) == Availability::failed; }
 };
 
 class NvmlGpu;

@@ -233,8 +233,9 @@ Answer<std::vector<unsigned>> NvmlGpu::processes() const {
     std::vector<api::Process> found(kMost);
     unsigned count = kMost;
     code = call(device_, &count, found.data());
-    if (told_by(code) == Told::failed && code != api::kInsufficientSize) return {.value = std::nullopt, .code = code};
-    if (told_by(code) == Told::absent) continue;
+    if (told_by(code) == Availability::failed && code != api::kInsufficientSize)
+      return {.value = std::nullopt, .code = code};
+    if (told_by(code) == Availability::absent) continue;
     told = true;
     for (unsigned i = 0; i < std::min(count, kMost); ++i) pids.push_back(found[i].pid);
   }
@@ -288,7 +289,7 @@ Answer<std::vector<std::optional<double>>> NvmlGpu::fields(std::span<const unsig
   std::vector<std::optional<double>> numbers;
   for (const api::FieldValue& field : asked) {
     const api::Return result = of_unknown_as_absent(field.result);
-    if (told_by(result) == Told::failed) return {.value = std::nullopt, .code = result};
+    if (told_by(result) == Availability::failed) return {.value = std::nullopt, .code = result};
     numbers.push_back(result == api::kSuccess && known_type(field) ? std::optional(number_in(field)) : std::nullopt);
   }
   return {.value = std::move(numbers), .code = api::kSuccess};

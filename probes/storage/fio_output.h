@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
 #include "probes/core/units.h"
 
 namespace assay {

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
-#include "probes/health/machine_tree.h"
 #include "probes/verbs/port_choice.h"
 
 namespace assay {

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/machine_tree.h"
 #include "probes/core/recorder.h"
-#include "probes/health/machine_tree.h"
 #include "probes/verbs/ethtool.h"
 #include "probes/verbs/port_facts.h"
 

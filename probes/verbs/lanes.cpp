@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 /// Every rank's introduction, by rank. Throws when two of a fabric are one machine, whether they have a flow or not.
-std::vector<Introduction> introduced(const Station& station, Rendezvous& group) {
+std::vector<Introduction> introduced(const RdmaEndpointSetup& station, Rendezvous& group) {
   std::vector<Introduction> all;
   for (const auto& words : group.all_gather(packed(station.introduction())))
     all.push_back(unpacked_introduction(words));
@@ -42,7 +42,7 @@ void go_on_unless_stopped() {
 
 }  // namespace
 
-Lanes::Lanes(Station& station, Rendezvous& group, std::vector<Flow> flows, const MessagePlan& plan)
+Lanes::Lanes(RdmaEndpointSetup& station, Rendezvous& group, std::vector<Flow> flows, const MessagePlan& plan)
     : station_(station),
       group_(group),
       flows_(std::move(flows)),

@@ -9,8 +9,8 @@
 #include "probes/core/rendezvous.h"
 #include "probes/traffic/traffic.h"
 #include "probes/verbs/endpoint.h"
+#include "probes/verbs/endpoint_setup.h"
 #include "probes/verbs/messages.h"
-#include "probes/verbs/station.h"
 #include "probes/verbs/stream.h"
 
 namespace assay {
@@ -20,8 +20,8 @@ class Lanes {
  public:
   /// Introduces the ranks, checks every flow of this rank as a pair, and connects. `station` and `group` must outlive
   /// it. Throws std::runtime_error for two ranks on one machine unless the path is a loopback, and as
-  /// Station::path_to() and VerbsEndpoint do.
-  Lanes(Station& station, Rendezvous& group, std::vector<Flow> flows, const MessagePlan& plan);
+  /// RdmaEndpointSetup::path_to() and VerbsEndpoint do.
+  Lanes(RdmaEndpointSetup& station, Rendezvous& group, std::vector<Flow> flows, const MessagePlan& plan);
 
   /// Lets the flows of these numbers work at the same time: none stops before all were sampled. Mismatches are in B. By
   /// number of flow; on every rank the same. Throws when a flow stalls or this process was told to stop.
@@ -48,7 +48,7 @@ class Lanes {
   [[nodiscard]] std::vector<double> write_until_all_were_sampled(VerbsEndpoint& endpoint,
                                                                  const TrafficSampling& sampling);
 
-  Station& station_;
+  RdmaEndpointSetup& station_;
   Rendezvous& group_;
   std::vector<Flow> flows_;
   MessagePlan plan_;

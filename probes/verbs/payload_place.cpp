@@ -5,9 +5,9 @@
 
 #include <sched.h>
 
+#include "probes/core/machine_tree.h"
 #include "probes/cuda/gpu_memory.h"
 #include "probes/cuda/numa.h"
-#include "probes/health/machine_tree.h"
 #include "probes/verbs/port_choice.h"
 
 namespace assay {

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
-#include "probes/health/machine_tree.h"
 #include "probes/verbs/counters.h"
 #include "probes/verbs/port_facts.h"
 

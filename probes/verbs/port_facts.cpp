@@ -7,7 +7,7 @@
 
 #include <arpa/inet.h>
 
-#include "probes/health/machine_tree.h"
+#include "probes/core/machine_tree.h"
 
 namespace assay {
 namespace {

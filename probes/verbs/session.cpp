@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "probes/health/machine_tree.h"
+#include "probes/core/machine_tree.h"
 #include "probes/verbs/port_choice.h"
 
 namespace assay {

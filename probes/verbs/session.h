@@ -8,7 +8,7 @@
 
 #include "probes/core/rendezvous.h"
 #include "probes/verbs/endpoint.h"
-#include "probes/verbs/station.h"
+#include "probes/verbs/endpoint_setup.h"
 
 namespace assay {
 
@@ -35,7 +35,8 @@ inline constexpr ConditionSpec kPathConditions[] = {
 /// One rank of a pair.
 class Session {
  public:
-  /// Makes the station and introduces the ranks to each other. Throws what that throws, and as Station::path_to() does.
+  /// Makes the station and introduces the ranks to each other. Throws what that throws, and as
+  /// RdmaEndpointSetup::path_to() does.
   Session(const Parameters& given, Rendezvous& group);
 
   [[nodiscard]] Adapter& adapter() { return station_.adapter(); }
@@ -61,7 +62,7 @@ class Session {
 
  private:
   Rendezvous& group_;
-  Station station_;
+  RdmaEndpointSetup station_;
   Introduction other_;
   PathChoice path_;
   std::string pairs_text_;

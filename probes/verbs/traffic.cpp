@@ -84,7 +84,7 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions,
 };
 
-void record_way(const Station& station, const Lanes& lanes, Recorder& record) {
+void record_way(const RdmaEndpointSetup& station, const Lanes& lanes, Recorder& record) {
   if (!lanes.way()) return;
   const auto& [target, path] = *lanes.way();
   record.condition("local", address_words(station.introduction(), path.global));
@@ -105,7 +105,7 @@ void record_taken(const TrafficTaken& taken, const std::vector<Subject>& flows, 
 
 void take_part(const Parameters& given, const MessagePlan& plan, const TrafficSampling& sampling, Rendezvous& group,
                Recorder* record) {
-  Station station(given, group.rank());
+  RdmaEndpointSetup station(given, group.rank());
   Lanes lanes(station, group, flows_of(given.text("pattern"), group.world(), static_cast<int>(given.count("shift"))),
               plan);
   const auto subjects = flow_subjects(lanes.flows(), group);

@@ -15,7 +15,7 @@
 #include "reports/dossier/verify.h"
 #include "reports/page/render.h"
 
-namespace assay {
+namespace assay::report_cli {
 namespace {
 
 using nlohmann::ordered_json;
@@ -46,7 +46,7 @@ InputError not_a_folder(const std::string& path) {
 }
 
 /// The listed signatory of a key, as words; the fingerprint alone when the statement does not list it.
-ordered_json signer_of(const Claims& claims, const std::string& fingerprint) {
+ordered_json signer_of(const dossier::Claims& claims, const std::string& fingerprint) {
   ordered_json signer = {{"key", fingerprint}};
   for (const auto& one : claims.signatories) {
     if (one.key_fingerprint != fingerprint) continue;
@@ -58,7 +58,7 @@ ordered_json signer_of(const Claims& claims, const std::string& fingerprint) {
   return signer;
 }
 
-ordered_json document_of(const Verified& verified) {
+ordered_json document_of(const dossier::Verified& verified) {
   const auto& contents = verified.contents;
   ordered_json signers = ordered_json::array();
   for (const auto& fingerprint : verified.signers) signers.push_back(signer_of(contents.claims, fingerprint));
@@ -106,14 +106,15 @@ void print_for_people(const ordered_json& document) {
 }
 
 /// What `verify --profile` means: a name, or a file whose targets must be those that were judged.
-std::expected<Expectations, InputError> expectations_of(const VerifyArguments& given) {
-  Expectations expected{.plan_sha256 = given.plan, .site = given.site, .profile = given.profile, .targets_sha256 = ""};
+std::expected<dossier::Expectations, InputError> expectations_of(const VerifyArguments& given) {
+  dossier::Expectations expected{
+      .plan_sha256 = given.plan, .site = given.site, .profile = given.profile, .targets_sha256 = ""};
   if (!given.profile.ends_with(".json") && given.profile.find('/') == std::string::npos) return expected;
   const auto text = read_file(given.profile);
   if (!text) return std::unexpected(text.error());
-  const auto profile = read_profile(*text, given.profile, embedded_profile);
+  const auto profile = plan::read_profile(*text, given.profile, plan::embedded_profile);
   if (!profile) return std::unexpected(profile.error());
-  const auto digest = digest_of_targets(*profile);
+  const auto digest = dossier::digest_of_targets(*profile);
   if (!digest) return std::unexpected(digest.error());
   expected.profile = profile->name;
   expected.targets_sha256 = *digest;
@@ -124,17 +125,17 @@ std::expected<Expectations, InputError> expectations_of(const VerifyArguments& g
 
 int run_report(const ReportArguments& given) {
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
-  if (!given.self_signed.empty() && !is_sha256(given.self_signed)) {
+  if (!given.self_signed.empty() && !files::is_sha256(given.self_signed)) {
     return bad_input({"--self-signed", "is not a key's fingerprint", "`assay-report fingerprint FILE.pub` prints it"});
   }
   const std::string directory = without_slash(given.directory);
-  const auto files = read_evidence_files(directory);
+  const auto files = evidence::read_evidence_files(directory);
   if (!files) return bad_input(files.error());
-  const auto examined = examine(*files);
+  const auto examined = evidence::examine(*files);
   if (!examined) return refused(examined.error());
-  const std::string path = directory + "/" + kReportFile;
-  if (const auto problem =
-          replace_file(path, render_html(report_content(*examined, evidence_in(*files), given.self_signed))))
+  const std::string path = directory + "/" + dossier::kReportFile;
+  if (const auto problem = dossier::replace_file(
+          path, page::render_html(page::report_content(*examined, evidence::evidence_in(*files), given.self_signed))))
     return bad_input(*problem);
   std::cout << path << '\n';
   return kExitVerified;
@@ -142,11 +143,11 @@ int run_report(const ReportArguments& given) {
 
 int run_sign(const SignArguments& given) {
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
-  const auto key = load_private_key(given.key, given.passphrase_file);
+  const auto key = dossier::load_private_key(given.key, given.passphrase_file);
   if (!key) return bad_input(key.error());
   const std::string directory = without_slash(given.directory);
   if (given.add) {
-    const auto added = add_signature(directory, *key);
+    const auto added = dossier::add_signature(directory, *key);
     if (!added) return refused(added.error());
     std::cout << directory << '\n';
     return kExitVerified;
@@ -155,14 +156,14 @@ int run_sign(const SignArguments& given) {
   if (std::error_code unknown; std::filesystem::exists(std::filesystem::symlink_status(dossier, unknown))) {
     return bad_input({dossier, "exists already", "a dossier is never overwritten; name another folder with --out"});
   }
-  const auto made = make_dossier({.run_directory = directory,
-                                  .dossier = dossier,
-                                  .role = given.role,
-                                  .name = given.name,
-                                  .organisation = given.organisation,
-                                  .self_signed = given.self_signed,
-                                  .issued_at = utc_text(std::chrono::system_clock::now())},
-                                 *key);
+  const auto made = dossier::make_dossier({.run_directory = directory,
+                                           .dossier = dossier,
+                                           .role = given.role,
+                                           .name = given.name,
+                                           .organisation = given.organisation,
+                                           .self_signed = given.self_signed,
+                                           .issued_at = utc_text(std::chrono::system_clock::now())},
+                                          *key);
   if (!made) return refused(made.error());
   std::cout << dossier << '\n';
   return kExitVerified;
@@ -170,15 +171,15 @@ int run_sign(const SignArguments& given) {
 
 int run_verify(const VerifyArguments& given) {
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
-  std::vector<PublicKey> keys;
+  std::vector<dossier::PublicKey> keys;
   for (const auto& path : given.keys) {
-    auto key = load_public_key(path);
+    auto key = dossier::load_public_key(path);
     if (!key) return bad_input(key.error());
     keys.push_back(std::move(*key));
   }
   const auto expected = expectations_of(given);
   if (!expected) return bad_input(expected.error());
-  const auto verified = verify_dossier(without_slash(given.directory), keys, *expected);
+  const auto verified = dossier::verify_dossier(without_slash(given.directory), keys, *expected);
   if (!verified) {
     if (given.json)
       std::cout << ordered_json{{"verified", false}, {"where", verified.error().where}, {"what", verified.error().what}}
@@ -192,23 +193,23 @@ int run_verify(const VerifyArguments& given) {
   } else {
     print_for_people(document);
   }
-  return given.accepted ? exit_code(verified->contents.verdict.overall) : kExitVerified;
+  return given.accepted ? judge::exit_code(verified->contents.verdict.overall) : kExitVerified;
 }
 
 int run_keygen(const KeygenArguments& given) {
-  const auto passphrase = read_passphrase(given.passphrase_file);
+  const auto passphrase = dossier::read_passphrase(given.passphrase_file);
   if (!passphrase) return bad_input(passphrase.error());
-  const auto key = generate_key(given.file, *passphrase);
+  const auto key = dossier::generate_key(given.file, *passphrase);
   if (!key) return bad_input(key.error());
   std::cout << key->fingerprint() << '\n';
   return kExitVerified;
 }
 
 int run_fingerprint(const std::string& file) {
-  const auto key = load_public_key(file);
+  const auto key = dossier::load_public_key(file);
   if (!key) return bad_input(key.error());
   std::cout << key->fingerprint() << '\n';
   return kExitVerified;
 }
 
-}  // namespace assay
+}  // namespace assay::report_cli

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace assay {
+namespace assay::report_cli {
 
 /// Exit codes of assay-report; rejected and incomplete verdicts that verify are a success of verification.
 inline constexpr int kExitVerified = 0, kExitBadInput = 2, kExitRefused = 4;
@@ -56,4 +56,4 @@ int run_keygen(const KeygenArguments& given);
 /// Prints the fingerprint of a public key.
 int run_fingerprint(const std::string& file);
 
-}  // namespace assay
+}  // namespace assay::report_cli

@@ -11,7 +11,7 @@
 #include "probes/core/suggest.h"
 #include "reports/cli/commands.h"
 
-namespace assay {
+namespace assay::report_cli {
 namespace {
 
 using Action = std::function<int()>;
@@ -111,6 +111,8 @@ int usage(const CLI::App& app, const CLI::ParseError& error) {
   return kExitBadInput;
 }
 
+}  // namespace
+
 int run(int argc, char** argv) {
   CLI::App app{"assay-report: report, sign and verify acceptance tests of AI-cluster hardware", "assay-report"};
   app.footer(kFooter);
@@ -144,14 +146,13 @@ int run(int argc, char** argv) {
   return action();
 }
 
-}  // namespace
-}  // namespace assay
+}  // namespace assay::report_cli
 
 int main(int argc, char** argv) {
   try {
-    return assay::run(argc, argv);
+    return assay::report_cli::run(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << "assay-report: " << error.what() << '\n';
-    return assay::kExitBadInput;
+    return assay::report_cli::kExitBadInput;
   }
 }

@@ -14,7 +14,7 @@
 #include "reports/dossier/sign.h"
 #include "reports/page/render.h"
 
-namespace assay {
+namespace assay::report_cli {
 namespace {
 
 int bad_input(const InputError& error) {
@@ -22,36 +22,39 @@ int bad_input(const InputError& error) {
   return kExitBadInput;
 }
 
-std::expected<Plan, InputError> simulated_plan(const SimulateArguments& given) {
-  const auto profile = profile_named(given.profile);
+std::expected<plan::Plan, InputError> simulated_plan(const SimulateArguments& given) {
+  const auto profile = plan::profile_named(given.profile);
   if (!profile) return std::unexpected(profile.error());
-  Simulation simulation{.seed = given.seed, .faults = {}};
-  const Site site = simulated_site({.nodes = given.nodes, .per_rack = given.per_rack, .per_leaf = given.per_leaf});
+  plan::Simulation simulation{.seed = given.seed, .faults = {}};
+  const site::Site site =
+      simulate::simulated_site({.nodes = given.nodes, .per_rack = given.per_rack, .per_leaf = given.per_leaf});
   if (!given.faults.empty()) {
     const auto text = read_file(given.faults);
     if (!text) return std::unexpected(text.error());
-    auto faults = read_faults(*text, given.faults);
+    auto faults = plan::read_faults(*text, given.faults);
     if (!faults) return std::unexpected(faults.error());
-    if (auto problem = check_faults(*faults, site, given.faults)) return std::unexpected(*problem);
+    if (auto problem = plan::check_faults(*faults, site, given.faults)) return std::unexpected(*problem);
     simulation.faults = std::move(*faults);
   }
-  const auto programs = find_programs(installation().probes);
+  const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return std::unexpected(programs.error());
-  auto plan =
-      make_plan(*profile, site, *programs, {.localise = false});  // the searches of a simulation are put to the model
+  auto plan = plan::make_plan(*profile, site, *programs,
+                              {.localise = false});  // the searches of a simulation are put to the model
   if (plan) plan->simulation = std::move(simulation);
   return plan;
 }
 
 /// Everything that a simulation leaves; the report is drawn from what is in memory, which it uses up.
 std::optional<InputError> write_all(const std::string& out, const std::string& plan, const std::string& verdict,
-                                    const SimulationSummary& summary, const std::string& journal, Examined&& examined) {
+                                    const simulate::SimulationSummary& summary, const std::string& journal,
+                                    evidence::Examined&& examined) {
   try {
-    write_durably(out + "/plan.json", plan);
-    write_durably(out + "/journal.jsonl", journal);
-    write_durably(out + "/verdict.json", verdict);
-    write_durably(out + "/simulation.json", to_json(summary).dump(1) + "\n");
-    write_durably(out + "/" + kReportFile, render_html(report_content(std::move(examined), {}, "")));
+    files::write_durably(out + "/plan.json", plan);
+    files::write_durably(out + "/journal.jsonl", journal);
+    files::write_durably(out + "/verdict.json", verdict);
+    files::write_durably(out + "/simulation.json", to_json(summary).dump(1) + "\n");
+    files::write_durably(out + "/" + dossier::kReportFile,
+                         page::render_html(page::report_content(std::move(examined), {}, "")));
     return std::nullopt;
   } catch (const std::system_error& error) {
     return InputError{out, error.what(), "free space or permissions, then simulate again"};
@@ -68,25 +71,26 @@ int run_simulate(const SimulateArguments& given) {
   }
   auto plan = simulated_plan(given);
   if (!plan) return bad_input(plan.error());
-  const std::string text = plan_text(*plan);
-  const std::string digest = sha256(text);
-  SimulatedRun run = simulate(*plan, digest);
-  auto judged = judge_run(*plan, digest, run.journal, simulated_evidence(*plan));
+  const std::string text = plan::plan_text(*plan);
+  const std::string digest = files::sha256(text);
+  simulate::SimulatedRun run = simulate::simulate(*plan, digest);
+  auto judged = judge::judge_run(*plan, digest, run.journal, simulate::simulated_evidence(*plan));
   if (!judged) return bad_input(judged.error());
-  Verdict verdict = std::move(*judged);
-  const auto searches = localise_failures(*plan, verdict);
-  const auto summary = summarise(*plan, run, verdict, searches);
+  judge::Verdict verdict = std::move(*judged);
+  const auto searches = simulate::localise_failures(*plan, verdict);
+  const auto summary = simulate::summarise(*plan, run, verdict, searches);
   if (!given.out.empty()) {
-    const std::string document = verdict_text(verdict);
-    Examined examined{.run = {.plan = std::move(*plan), .plan_sha256 = digest, .journal = std::move(run.journal)},
-                      .verdict = std::move(verdict),
-                      .verdict_sha256 = sha256(document),
-                      .journal_sha256 = sha256(run.journal_text)};
+    const std::string document = judge::verdict_text(verdict);
+    evidence::Examined examined{
+        .run = {.plan = std::move(*plan), .plan_sha256 = digest, .journal = std::move(run.journal)},
+        .verdict = std::move(verdict),
+        .verdict_sha256 = files::sha256(document),
+        .journal_sha256 = files::sha256(run.journal_text)};
     if (const auto problem = write_all(given.out, text, document, summary, run.journal_text, std::move(examined)))
       return bad_input(*problem);
   }
-  std::cout << (given.json ? to_json(summary).dump(1) + "\n" : summary_text(summary));
+  std::cout << (given.json ? to_json(summary).dump(1) + "\n" : simulate::summary_text(summary));
   return kExitVerified;
 }
 
-}  // namespace assay
+}  // namespace assay::report_cli

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace assay {
+namespace assay::dossier {
 namespace {
 
 constexpr std::string_view kStandard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -48,4 +48,4 @@ std::optional<std::string> base64_decoded(std::string_view text) {
   return bytes;
 }
 
-}  // namespace assay
+}  // namespace assay::dossier

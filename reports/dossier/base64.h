@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace assay {
+namespace assay::dossier {
 
 /// `bytes` in the standard alphabet with padding.
 std::string base64(std::string_view bytes);
@@ -14,4 +14,4 @@ std::string base64(std::string_view bytes);
 /// and right; white space, other characters and non-zero trailing bits are refused, so that bytes have one spelling.
 std::optional<std::string> base64_decoded(std::string_view text);
 
-}  // namespace assay
+}  // namespace assay::dossier

@@ -7,13 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "probes/core/error.h"
 #include "probes/core/json_io.h"
 
-namespace assay {
-
-/// `number` as ECMAScript writes it (RFC 8785, 3.2.2.3): the shortest digits that read back, fixed below 1e21 and from
-/// 1e-6, else with an exponent. Precondition: finite.
-std::string es6_number(double number);
+namespace assay::dossier {
 
 /// The RFC 8785 bytes of `document`: no white space, keys sorted by UTF-16 code units, es6_number. Refused: a number
 /// that is not finite, a whole number beyond 2^53 (its neighbours would read back as the same double).
@@ -24,4 +21,4 @@ std::expected<std::string, InputError> canonical_json(const nlohmann::json& docu
 std::expected<nlohmann::json, InputError> read_canonical_json(std::string_view bytes, const std::string& where,
                                                               const JsonLimits& limits = {});
 
-}  // namespace assay
+}  // namespace assay::dossier

@@ -5,9 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/json_io.h"
 #include "reports/dossier/base64.h"
 
-namespace assay {
+namespace assay::dossier {
 
 using nlohmann::json;
 
@@ -70,4 +71,4 @@ bool is_signed_by(const Envelope& envelope, const PublicKey& key) {
                              [&](const std::string& signature) { return key.verifies(message, signature); });
 }
 
-}  // namespace assay
+}  // namespace assay::dossier

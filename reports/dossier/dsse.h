@@ -8,7 +8,7 @@
 
 #include "reports/dossier/keys.h"
 
-namespace assay {
+namespace assay::dossier {
 
 /// The payload type of every envelope of ours.
 inline constexpr std::string_view kPayloadType = "application/vnd.in-toto+json";
@@ -40,4 +40,4 @@ void sign(Envelope& envelope, const PrivateKey& key);
 /// Whether one of the signatures is by `key`.
 bool is_signed_by(const Envelope& envelope, const PublicKey& key);
 
-}  // namespace assay
+}  // namespace assay::dossier

@@ -12,10 +12,11 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "probes/core/text.h"
 #include "reports/dossier/base64.h"
 #include "reports/dossier/new_file.h"
 
-namespace assay {
+namespace assay::dossier {
 namespace {
 
 constexpr std::size_t kKeyBytes = 32;
@@ -42,12 +43,6 @@ const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());  // OpenSSL's word for bytes
 }
 
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text;
-}
-
 std::string contents(BIO* bio) {
   char* start = nullptr;
   const long size = BIO_get_mem_data(bio, &start);
@@ -72,7 +67,7 @@ std::string raw_public(const EVP_PKEY* key) {
 
 }  // namespace
 
-std::string PublicKey::fingerprint() const { return sha256(std::string(kSpkiPrefix) + raw); }
+std::string PublicKey::fingerprint() const { return files::sha256(std::string(kSpkiPrefix) + raw); }
 
 std::string PublicKey::pem() const {
   return "-----BEGIN PUBLIC KEY-----\n" + base64(std::string(kSpkiPrefix) + raw) + "\n-----END PUBLIC KEY-----\n";
@@ -148,7 +143,8 @@ std::expected<PublicKey, InputError> public_key_from_raw(std::string_view raw, c
   // p = 2^255 - 19 ends in ed ff … ff 7f, least significant byte first.
   const bool high = std::all_of(y.begin() + 1, y.end() - 1, [](char c) { return c == '\xff'; }) && y.back() == '\x7f';
   if (high && static_cast<unsigned char>(y.front()) >= 0xed) return refused("is not a canonical Ed25519 public key");
-  if (std::ranges::find(kSmallOrder, hex(y)) != kSmallOrder.end()) return refused("is a point of small order");
+  if (std::ranges::find(kSmallOrder, to_hexadecimal(y)) != kSmallOrder.end())
+    return refused("is a point of small order");
   return PublicKey{.raw = std::string(raw)};
 }
 
@@ -213,4 +209,4 @@ std::expected<PublicKey, InputError> load_public_key(const std::string& path) {
   return public_key_from_pem(*pem, path);
 }
 
-}  // namespace assay
+}  // namespace assay::dossier

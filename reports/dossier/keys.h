@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
 
 struct evp_pkey_st;
 
-namespace assay {
+namespace assay::dossier {
 
 /// An Ed25519 public key that import has checked.
 struct PublicKey {
@@ -70,4 +70,4 @@ std::expected<PublicKey, InputError> load_public_key(const std::string& path);
 /// The first line of the file at `path`; an empty path is an empty passphrase, an empty line an error.
 std::expected<std::string, InputError> read_passphrase(const std::string& path);
 
-}  // namespace assay
+}  // namespace assay::dossier

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::dossier {
 namespace {
 
 InputError failed(const std::string& path, const char* what, int error) {
@@ -78,4 +78,4 @@ std::optional<InputError> publish_folder(const std::string& from, const std::str
   return sync_folder(parent_of(to));
 }
 
-}  // namespace assay
+}  // namespace assay::dossier

@@ -7,9 +7,9 @@
 
 #include <sys/types.h>
 
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
 
-namespace assay {
+namespace assay::dossier {
 
 /// Creates `path` with `bytes` and `mode`, fsynced; an error when anything is there already (also a dangling link).
 std::optional<InputError> write_new_file(const std::string& path, std::string_view bytes, mode_t mode);
@@ -24,4 +24,4 @@ void remove_file(const std::string& path);
 /// Renames the folder `from` to `to`, which must not exist, and fsyncs their parent.
 std::optional<InputError> publish_folder(const std::string& from, const std::string& to);
 
-}  // namespace assay
+}  // namespace assay::dossier

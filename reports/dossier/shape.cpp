@@ -8,11 +8,12 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "probes/core/es6_number.h"
 #include "probes/core/suggest.h"
 #include "probes/core/utc_time.h"
 #include "reports/dossier/canonical_json.h"
 
-namespace assay {
+namespace assay::dossier {
 namespace {
 
 using nlohmann::json;
@@ -29,7 +30,7 @@ bool fits(const json& value, const std::string& form) {
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
   if (form == "decimal") return is_decimal(text);
-  if (form == "digest") return is_sha256(text);
+  if (form == "digest") return files::is_sha256(text);
   if (form == "time") return is_utc_text(text);
   if (form.starts_with('=')) return text == form.substr(1);
   return true;
@@ -75,4 +76,4 @@ std::optional<InputError> check_shape(const json& value, const json& shape, cons
   return InputError{where, fmt::format("is not of the form '{}'", form), ""};
 }
 
-}  // namespace assay
+}  // namespace assay::dossier

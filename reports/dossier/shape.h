@@ -6,9 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "probes/core/error.h"
 #include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::dossier {
 
 /// Compares `value` with `shape`. In a shape an object lists every member (a name that ends in '?' may be absent), an
 /// array has one element that every element must fit, and a string names a form: "text", "flag", "count" (0 to 2^53),
@@ -17,4 +18,4 @@ namespace assay {
 std::optional<InputError> check_shape(const nlohmann::json& value, const nlohmann::json& shape,
                                       const std::string& where);
 
-}  // namespace assay
+}  // namespace assay::dossier

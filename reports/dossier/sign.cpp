@@ -17,9 +17,10 @@
 #include "reports/dossier/verify_text.h"
 #include "reports/evidence/evidence_files.h"
 #include "reports/evidence/tree.h"
+#include "reports/page/non_claims.h"
 #include "reports/page/render.h"
 
-namespace assay {
+namespace assay::dossier {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,43 +68,42 @@ Signatory signatory_of(const SignRequest& request, const PublicKey& key) {
           .meaning = std::string(request.self_signed ? kSelfSigned : kResponsible)};
 }
 
-std::optional<InputError> check_report(const EvidenceFiles& files, const Examined& examined,
+std::optional<InputError> check_report(const evidence::EvidenceFiles& files, const evidence::Examined& examined,
                                        const std::string& self_signed) {
   const std::string hint =
       fmt::format("run `assay-report report DIR{}` first", self_signed.empty() ? "" : " --self-signed " + self_signed);
   const auto report = files.kept.find(kReportFile);
   if (report == files.kept.end()) return InputError{kReportFile, "is missing", hint};
-  const auto content = report_content(examined, evidence_in(files), self_signed);
-  if (report->second != render_html(content))
+  const auto content = page::report_content(examined, evidence::evidence_in(files), self_signed);
+  if (report->second != page::render_html(content))
     return InputError{kReportFile, "is not what this run and this kind of signature render to", hint};
   return std::nullopt;
 }
 
 /// Copies the logs, which are not kept in memory, and checks that they are what was digested.
-std::optional<InputError> copy_logs(const std::string& run_directory, const EvidenceFiles& files,
+std::optional<InputError> copy_logs(const std::string& run_directory, const evidence::EvidenceFiles& files,
                                     const Workshop& workshop) {
   const std::string root = run_directory + "/logs";
   std::error_code unknown;  // no folder, no logs
   if (!fs::exists(root, unknown)) return std::nullopt;
-  return walk_tree(root, {}, [&](const std::string& path, const std::string& bytes) -> std::optional<InputError> {
-    const auto digest = files.digests.find("logs/" + path);
-    if (digest == files.digests.end() || digest->second != sha256(bytes)) {
-      return InputError{"logs/" + path, "changed while it was being signed", "wait until the run has ended"};
-    }
-    return workshop.write(fmt::format("{}/logs/{}", kEvidenceFolder, path), bytes);
-  });
+  return evidence::walk_tree(
+      root, {}, [&](const std::string& path, const std::string& bytes) -> std::optional<InputError> {
+        const auto digest = files.digests.find("logs/" + path);
+        if (digest == files.digests.end() || digest->second != files::sha256(bytes)) {
+          return InputError{"logs/" + path, "changed while it was being signed", "wait until the run has ended"};
+        }
+        return workshop.write(fmt::format("{}/logs/{}", kEvidenceFolder, path), bytes);
+      });
 }
 
 /// Writes everything that the manifest covers and returns the manifest's text and summary.
-std::expected<std::pair<std::string, EvidenceSummary>, InputError> write_covered_files(const SignRequest& request,
-                                                                                       const EvidenceFiles& files,
-                                                                                       const PublicKey& key,
-                                                                                       const Workshop& workshop) {
-  Manifest manifest;
+std::expected<std::pair<std::string, evidence::EvidenceSummary>, InputError> write_covered_files(
+    const SignRequest& request, const evidence::EvidenceFiles& files, const PublicKey& key, const Workshop& workshop) {
+  evidence::Manifest manifest;
   std::uint64_t total = 0;
   for (const auto& [path, digest] : files.digests) {
     const std::string name = fmt::format("{}/{}", kEvidenceFolder, path);
-    if (!is_plain_path(name))
+    if (!evidence::is_plain_path(name))
       return std::unexpected(InputError{path, "has a name that is not plain",
                                         "the orchestrator names every file it writes; this one is not its own"});
     manifest[name] = digest;
@@ -115,11 +115,11 @@ std::expected<std::pair<std::string, EvidenceSummary>, InputError> write_covered
   if (auto problem = copy_logs(request.run_directory, files, workshop)) return std::unexpected(*problem);
   const std::pair<const char*, std::string> texts[] = {{kVerifyFile, verify_text()}, {kSignerFile, key.pem()}};
   for (const auto& [name, text] : texts) {
-    manifest[name] = sha256(text);
+    manifest[name] = files::sha256(text);
     total += text.size();
     if (auto problem = workshop.write(name, text)) return std::unexpected(*problem);
   }
-  return std::pair(manifest_text(manifest), summary_of(manifest, total));
+  return std::pair(evidence::manifest_text(manifest), evidence::summary_of(manifest, total));
 }
 
 }  // namespace
@@ -130,11 +130,11 @@ std::expected<void, InputError> make_dossier(const SignRequest& request, const P
     return std::unexpected(InputError{request.dossier, "exists already",
                                       "a dossier is never overwritten; name another folder with --out"});
   }
-  const auto files = read_evidence_files(request.run_directory);
+  const auto files = evidence::read_evidence_files(request.run_directory);
   if (!files) return std::unexpected(files.error());
-  const auto examined = examine(*files);
+  const auto examined = evidence::examine(*files);
   if (!examined) return std::unexpected(examined.error());
-  if (auto problem = find_foreign(files->kept, examined->run.journal)) return std::unexpected(*problem);
+  if (auto problem = judge::find_imported_files(files->kept, examined->run.journal)) return std::unexpected(*problem);
   const PublicKey public_key = key.public_key();
   if (auto problem = check_report(*files, *examined, request.self_signed ? public_key.fingerprint() : ""))
     return std::unexpected(*problem);
@@ -153,9 +153,9 @@ std::expected<void, InputError> make_dossier(const SignRequest& request, const P
                       .renderings = {{.path = fmt::format("{}/{}", kEvidenceFolder, kReportFile),
                                       .media_type = "text/html",
                                       .sha256 = files->digests.at(kReportFile),
-                                      .renderer = kRenderer}},
+                                      .renderer = page::kRenderer}},
                       .signatories = {signatory_of(request, public_key)},
-                      .non_claims = non_claims()};
+                      .non_claims = page::non_claims()};
   const auto statement = statement_of(claims, examined->run, examined->verdict, examined->verdict_sha256);
   if (!statement) return std::unexpected(statement.error());
   auto payload = canonical_json(*statement);
@@ -168,7 +168,7 @@ std::expected<void, InputError> make_dossier(const SignRequest& request, const P
 }
 
 std::expected<void, InputError> add_signature(const std::string& dossier, const PrivateKey& key) {
-  const auto text = read_plain_file(dossier, kStatementFile, kLargestEnvelope);
+  const auto text = evidence::read_plain_file(dossier, kStatementFile, kLargestEnvelope);
   if (!text) return std::unexpected(text.error());
   auto envelope = read_envelope(*text, kStatementFile);
   if (!envelope) return std::unexpected(envelope.error());
@@ -187,4 +187,4 @@ std::expected<void, InputError> add_signature(const std::string& dossier, const 
   return {};
 }
 
-}  // namespace assay
+}  // namespace assay::dossier

@@ -7,7 +7,7 @@
 #include "reports/dossier/keys.h"
 #include "reports/dossier/statement.h"
 
-namespace assay {
+namespace assay::dossier {
 
 /// Names inside a dossier.
 inline constexpr const char* kStatementFile = "statement.dsse.json";
@@ -36,4 +36,4 @@ std::expected<void, InputError> make_dossier(const SignRequest& request, const P
 /// a dossier that does not check, a key that has signed already.
 std::expected<void, InputError> add_signature(const std::string& dossier, const PrivateKey& key);
 
-}  // namespace assay
+}  // namespace assay::dossier

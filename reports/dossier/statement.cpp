@@ -5,11 +5,12 @@
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/decision.h"
+#include "probes/core/es6_number.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/shape.h"
 
-namespace assay {
+namespace assay::dossier {
 namespace {
 
 using nlohmann::json;
@@ -57,7 +58,7 @@ void put(json& object, const char* name, const std::optional<double>& value) {
   if (value) object[name] = es6_number(*value);
 }
 
-json json_of(const Result& result, const Requirement& requirement) {
+json json_of(const judge::Result& result, const plan::Requirement& requirement) {
   json conditions = json::array();
   for (const auto& condition : result.conditions) {
     json one = {{"name", condition.name}, {"demanded", condition.demanded}, {"met", condition.met}};
@@ -95,15 +96,15 @@ json json_of(const Result& result, const Requirement& requirement) {
   return object;
 }
 
-json results_of(const Plan& plan, const Verdict& verdict) {
-  std::map<std::string, const Requirement*> requirements;
+json results_of(const plan::Plan& plan, const judge::Verdict& verdict) {
+  std::map<std::string, const plan::Requirement*> requirements;
   for (const auto& requirement : plan.profile.requirements) requirements[requirement.id] = &requirement;
   json results = json::array();
   for (const auto& result : verdict.results) results.push_back(json_of(result, *requirements.at(result.requirement)));
   return results;
 }
 
-json decision_rule(const Profile& profile) {
+json decision_rule(const plan::Profile& profile) {
   return {{"id", "guardBand"},
           {"guardFactor", es6_number(profile.guard_factor)},
           {"confidence", es6_number(profile.confidence)},
@@ -111,9 +112,9 @@ json decision_rule(const Profile& profile) {
           {"looks", "risk split evenly among planned looks (Bonferroni)"}};
 }
 
-json run_part(const Run& run) {
+json run_part(const judge::Run& run) {
   json part = {{"id", run.journal.run_id},
-               {"kind", run.plan.simulation ? kSimulated : "measured"},
+               {"kind", run.plan.simulation ? plan::kSimulated : "measured"},
                {"startedAt", run.journal.begin},
                {"resumed", static_cast<std::uint64_t>(run.journal.resumed)},
                {"orchestrator", {{"name", "assay"}, {"version", run.plan.assay_version}}}};
@@ -178,25 +179,15 @@ Claims claims_from(const json& predicate) {
 
 bool Signatory::is_self_signed() const { return meaning == kSelfSigned; }
 
-std::vector<std::string> non_claims() {
-  return {
-      "It is not claimed that the sensors and clocks of the nodes are honest.",
-      "It is not claimed that the machines were treated alike before, during and after the test.",
-      "It is not claimed that the measured performance lasts; results relate to the tested items at the time of the "
-      "test.",
-      "It is not claimed that requirements outside the profile are met.",
-      "A self-signed statement shows that nothing was changed since it was signed; it does not show who signed it."};
-}
-
-std::expected<std::string, InputError> digest_of_targets(const Profile& profile) {
+std::expected<std::string, InputError> digest_of_targets(const plan::Profile& profile) {
   const auto text = canonical_json(to_json(profile));
   if (!text) return std::unexpected(text.error());
-  return sha256(*text);
+  return files::sha256(*text);
 }
 
-std::expected<json, InputError> statement_of(const Claims& claims, const Run& run, const Verdict& verdict,
+std::expected<json, InputError> statement_of(const Claims& claims, const judge::Run& run, const judge::Verdict& verdict,
                                              const std::string& verdict_sha256) {
-  const Plan& plan = run.plan;
+  const plan::Plan& plan = run.plan;
   const auto targets = digest_of_targets(plan.profile);
   if (!targets) return std::unexpected(targets.error());
   json nodes = json::array();
@@ -264,4 +255,4 @@ std::expected<ReadStatement, InputError> read_statement(std::string_view payload
   return ReadStatement{.document = std::move(*document), .claims = std::move(claims)};
 }
 
-}  // namespace assay
+}  // namespace assay::dossier

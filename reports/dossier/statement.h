@@ -12,7 +12,7 @@
 #include "orchestrator/judge/verdict.h"
 #include "reports/evidence/manifest.h"
 
-namespace assay {
+namespace assay::dossier {
 
 /// Every URI of this project in signed documents begins with this; it must be a domain that the project keeps.
 inline constexpr std::string_view kPredicateType = "https://assay-suite.example/attestation/acceptance/v1";
@@ -50,22 +50,20 @@ struct Rendering {
 struct Claims {
   std::string issued_at;  ///< UTC; the signer's word
   std::string tool;       ///< program and version that signed
-  EvidenceSummary evidence;
+  evidence::EvidenceSummary evidence;
   std::vector<Rendering> renderings;
   std::vector<Signatory> signatories;
   std::vector<std::string> non_claims;
 };
 
-/// What a signature of ours does not say; printed in every report.
-std::vector<std::string> non_claims();
-
 /// SHA-256 of the canonical JSON of a resolved profile, which stands in the statement as targets.sha256.
-std::expected<std::string, InputError> digest_of_targets(const Profile& profile);
+std::expected<std::string, InputError> digest_of_targets(const plan::Profile& profile);
 
 /// The whole statement; that of a simulated run has kSimulationType. Everything but `claims` follows from the evidence,
 /// so a verifier makes it again and compares. Values that decide are decimal strings (es6_number), counts are numbers.
 /// An error when the profile cannot be spelt in canonical JSON.
-std::expected<nlohmann::json, InputError> statement_of(const Claims& claims, const Run& run, const Verdict& verdict,
+std::expected<nlohmann::json, InputError> statement_of(const Claims& claims, const judge::Run& run,
+                                                       const judge::Verdict& verdict,
                                                        const std::string& verdict_sha256);
 
 /// A statement as read: the document and the part of it that does not follow from evidence.
@@ -78,4 +76,4 @@ struct ReadStatement {
 /// simulation among them, a member that is missing, unknown or of another form than statement_of writes.
 std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where);
 
-}  // namespace assay
+}  // namespace assay::dossier

@@ -13,7 +13,7 @@
 #include "reports/evidence/tree.h"
 #include "reports/page/render.h"
 
-namespace assay {
+namespace assay::dossier {
 namespace {
 
 constexpr std::uint64_t kLargestManifest = 1 << 30;  // 4,000,000 lines of 200 bytes
@@ -39,15 +39,15 @@ std::optional<InputError> check_expected(const nlohmann::json& predicate, const 
   return std::nullopt;
 }
 
-std::expected<Manifest, InputError> check_manifest(const std::string& directory,
-                                                   const EvidenceSummary& signed_summary) {
-  const auto text = read_plain_file(directory, kManifestFile, kLargestManifest);
+std::expected<evidence::Manifest, InputError> check_manifest(const std::string& directory,
+                                                             const evidence::EvidenceSummary& signed_summary) {
+  const auto text = evidence::read_plain_file(directory, kManifestFile, kLargestManifest);
   if (!text) return std::unexpected(text.error());
-  if (sha256(*text) != signed_summary.manifest_sha256)
+  if (files::sha256(*text) != signed_summary.manifest_sha256)
     return std::unexpected(differs(kManifestFile, "SHA-256 differs from the signed one"));
-  auto manifest = read_manifest(*text, kManifestFile);
+  auto manifest = evidence::read_manifest(*text, kManifestFile);
   if (!manifest) return manifest;
-  const auto summary = summary_of(*manifest, signed_summary.total_bytes);
+  const auto summary = evidence::summary_of(*manifest, signed_summary.total_bytes);
   if (summary.file_count != signed_summary.file_count) {
     return std::unexpected(differs(
         kManifestFile, fmt::format("lists {} files, signed were {}", summary.file_count, signed_summary.file_count)));
@@ -58,29 +58,30 @@ std::expected<Manifest, InputError> check_manifest(const std::string& directory,
 }
 
 /// Reads every file once; what lies in evidence/ is returned for judging.
-std::expected<EvidenceFiles, InputError> read_and_check_files(const std::string& directory, const Manifest& manifest,
-                                                              std::uint64_t total_bytes) {
-  EvidenceFiles files;
+std::expected<evidence::EvidenceFiles, InputError> read_and_check_files(const std::string& directory,
+                                                                        const evidence::Manifest& manifest,
+                                                                        std::uint64_t total_bytes) {
+  evidence::EvidenceFiles files;
   std::set<std::string> seen;
   std::uint64_t bytes_seen = 0;
   const std::string prefix = std::string(kEvidenceFolder) + "/";
-  const auto problem = walk_tree(directory, {kStatementFile, kManifestFile},
-                                 [&](const std::string& path, std::string bytes) -> std::optional<InputError> {
-                                   const auto line = manifest.find(path);
-                                   if (line == manifest.end()) return differs(path, "is not in the manifest");
-                                   bytes_seen += bytes.size();
-                                   seen.insert(path);
-                                   if (path.starts_with(prefix)) {
-                                     const std::string name = path.substr(prefix.size());
-                                     files.add(name, std::move(bytes));
-                                     if (files.digests.at(name) != line->second)
-                                       return differs(path, "SHA-256 differs");
-                                   } else if (sha256(bytes) != line->second) {
-                                     return differs(path, "SHA-256 differs");
-                                   }
-                                   return std::nullopt;
-                                 },
-                                 {.empty_folders = false});
+  const auto problem =
+      evidence::walk_tree(directory, {kStatementFile, kManifestFile},
+                          [&](const std::string& path, std::string bytes) -> std::optional<InputError> {
+                            const auto line = manifest.find(path);
+                            if (line == manifest.end()) return differs(path, "is not in the manifest");
+                            bytes_seen += bytes.size();
+                            seen.insert(path);
+                            if (path.starts_with(prefix)) {
+                              const std::string name = path.substr(prefix.size());
+                              files.add(name, std::move(bytes));
+                              if (files.digests.at(name) != line->second) return differs(path, "SHA-256 differs");
+                            } else if (files::sha256(bytes) != line->second) {
+                              return differs(path, "SHA-256 differs");
+                            }
+                            return std::nullopt;
+                          },
+                          {.empty_folders = false});
   if (problem) return std::unexpected(*problem);
   if (seen.size() != manifest.size()) {
     const auto missing = std::ranges::find_if(manifest, [&](const auto& line) { return !seen.contains(line.first); });
@@ -98,8 +99,8 @@ std::string self_signed_fingerprint(const Claims& claims) {
   return found == claims.signatories.end() ? "" : found->key_fingerprint;
 }
 
-std::optional<InputError> check_renderings(const Claims& claims, const Examined& examined, const EvidenceFiles& files,
-                                           std::vector<std::string>& notes) {
+std::optional<InputError> check_renderings(const Claims& claims, const evidence::Examined& examined,
+                                           const evidence::EvidenceFiles& files, std::vector<std::string>& notes) {
   const std::string path = fmt::format("{}/{}", kEvidenceFolder, kReportFile);
   if (claims.renderings.size() != 1 || claims.renderings.front().path != path)
     return differs(kStatementFile, "does not name report.html as its one rendering");
@@ -108,14 +109,15 @@ std::optional<InputError> check_renderings(const Claims& claims, const Examined&
   if (report == files.kept.end()) return differs(path, "is missing");
   if (files.digests.at(kReportFile) != rendering.sha256)
     return differs(path, "SHA-256 differs from that of the signed rendering");
-  if (rendering.renderer != kRenderer) {
+  if (rendering.renderer != page::kRenderer) {
     notes.push_back(
         fmt::format("report.html was rendered by {}; this build is {}, so its digest was checked and its content was "
                     "not rendered again.",
-                    rendering.renderer, kRenderer));
+                    rendering.renderer, page::kRenderer));
     return std::nullopt;
   }
-  if (render_html(report_content(examined, evidence_in(files), self_signed_fingerprint(claims))) != report->second) {
+  if (page::render_html(page::report_content(examined, evidence::evidence_in(files),
+                                             self_signed_fingerprint(claims))) != report->second) {
     return differs(path, "is not what the evidence renders to");
   }
   return std::nullopt;
@@ -143,15 +145,16 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
   if (!manifest) return std::unexpected(manifest.error());
   const auto files = read_and_check_files(directory, *manifest, claims.evidence.total_bytes);
   if (!files) return std::unexpected(files.error());
-  auto examined = examine(*files);
+  auto examined = evidence::examine(*files);
   if (!examined) return std::unexpected(in_evidence(examined.error()));
-  if (auto problem = find_foreign(files->kept, examined->run.journal)) return std::unexpected(in_evidence(*problem));
+  if (auto problem = judge::find_imported_files(files->kept, examined->run.journal))
+    return std::unexpected(in_evidence(*problem));
   const auto again = statement_of(claims, examined->run, examined->verdict, examined->verdict_sha256);
   if (!again) return std::unexpected(again.error());
   if (*again != statement->document) {
     return std::unexpected(
         InputError{fmt::format("{}: payload", kStatementFile),
-                   "does not follow from the evidence: " + first_difference(statement->document, *again),
+                   "does not follow from the evidence: " + evidence::first_difference(statement->document, *again),
                    "whoever signed this stated something else than the evidence shows"});
   }
   const auto& targets = statement->document.at("predicate").at("targets");
@@ -174,7 +177,7 @@ std::expected<Verified, InputError> verify_dossier(const std::string& directory,
       return std::unexpected(InputError{"--key", "the same key was given twice", "two signers have two keys"});
     }
   }
-  const auto text = read_plain_file(directory, kStatementFile, kLargestEnvelope);
+  const auto text = evidence::read_plain_file(directory, kStatementFile, kLargestEnvelope);
   if (!text) return std::unexpected(text.error());
   const auto envelope = read_envelope(*text, kStatementFile);
   if (!envelope) return std::unexpected(envelope.error());
@@ -198,4 +201,4 @@ std::expected<Verified, InputError> verify_dossier(const std::string& directory,
   return verified;
 }
 
-}  // namespace assay
+}  // namespace assay::dossier

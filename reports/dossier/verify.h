@@ -9,7 +9,7 @@
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/statement.h"
 
-namespace assay {
+namespace assay::dossier {
 
 /// What the verifier expects of the dossier beside keys, against an old or foreign one being shown; empty: anything.
 struct Expectations {
@@ -20,7 +20,7 @@ struct Expectations {
 /// A dossier's contents, checked but for who signed them.
 struct CheckedContents {
   Claims claims;
-  Verdict verdict;
+  judge::Verdict verdict;
   int profile_revision = 0;
   std::size_t requirements = 0;  ///< of the whole profile, planned or not
   std::string targets_sha256;
@@ -46,4 +46,4 @@ std::expected<Verified, InputError> verify_dossier(const std::string& directory,
 std::expected<CheckedContents, InputError> check_contents(const std::string& directory, const Envelope& envelope,
                                                           const Expectations& expected);
 
-}  // namespace assay
+}  // namespace assay::dossier

@@ -6,7 +6,7 @@
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/statement.h"
 
-namespace assay {
+namespace assay::dossier {
 
 std::string verify_text() {
   return fmt::format(R"page(How to verify this dossier
@@ -64,4 +64,4 @@ Then this is what was signed:
                      kPayloadType, kStatementType, kPredicateType);
 }
 
-}  // namespace assay
+}  // namespace assay::dossier

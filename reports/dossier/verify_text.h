@@ -3,10 +3,10 @@
 
 #include <string>
 
-namespace assay {
+namespace assay::dossier {
 
 /// The page that lies in every dossier. Lines that begin with four spaces are commands for a POSIX shell; a test takes
 /// them from here and runs them.
 std::string verify_text();
 
-}  // namespace assay
+}  // namespace assay::dossier

@@ -10,7 +10,7 @@
 #include "orchestrator/simulate/simulate.h"
 #include "reports/evidence/tree.h"
 
-namespace assay {
+namespace assay::evidence {
 namespace {
 
 using nlohmann::json;
@@ -23,11 +23,11 @@ std::expected<std::string, InputError> document(const EvidenceFiles& files, cons
 }
 
 /// Evidence as it lies in the files, or as it is made up again.
-EvidenceReader reader_for(const Plan& plan, const EvidenceFiles& files) {
-  return plan.simulation ? simulated_evidence(plan) : evidence_in(files);
+judge::EvidenceReader reader_for(const plan::Plan& plan, const EvidenceFiles& files) {
+  return plan.simulation ? simulate::simulated_evidence(plan) : evidence_in(files);
 }
 
-std::optional<InputError> check_journalled(const Journal& journal, const EvidenceFiles& files) {
+std::optional<InputError> check_journalled(const judge::Journal& journal, const EvidenceFiles& files) {
   constexpr const char* kHint = "evidence is kept as the journal saw it; restore the file";
   for (const auto& attempt : journal.attempts) {
     for (const auto& file : attempt.evidence) {
@@ -44,7 +44,7 @@ std::optional<InputError> check_journalled(const Journal& journal, const Evidenc
 }  // namespace
 
 void EvidenceFiles::add(const std::string& path, std::string bytes) {
-  digests[path] = sha256(bytes);
+  digests[path] = files::sha256(bytes);
   sizes[path] = bytes.size();
   if (!path.starts_with("logs/")) kept[path] = std::move(bytes);
 }
@@ -75,8 +75,8 @@ std::expected<EvidenceFiles, InputError> read_evidence_files(const std::string& 
   return files;
 }
 
-EvidenceReader evidence_in(const EvidenceFiles& files) {
-  return [&files](const EvidenceFile& file) -> std::expected<std::string, InputError> {
+judge::EvidenceReader evidence_in(const EvidenceFiles& files) {
+  return [&files](const judge::EvidenceFile& file) -> std::expected<std::string, InputError> {
     const auto found = files.kept.find(file.path);
     if (found == files.kept.end() || found->second.size() != file.bytes || files.digests.at(file.path) != file.sha256) {
       return std::unexpected(
@@ -93,23 +93,23 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
   if (!journal_bytes) return std::unexpected(journal_bytes.error());
   const auto verdict_bytes = document(files, "verdict.json");
   if (!verdict_bytes) return std::unexpected(verdict_bytes.error());
-  auto plan = read_plan(*plan_bytes, "plan.json");
+  auto plan = plan::read_plan(*plan_bytes, "plan.json");
   if (!plan) return std::unexpected(plan.error());
-  auto journal = read_journal(*journal_bytes, "journal.jsonl");
+  auto journal = judge::read_journal(*journal_bytes, "journal.jsonl");
   if (!journal) return std::unexpected(journal.error());
   const std::string plan_sha256 = files.digests.at("plan.json");
   if (journal->plan_sha256 != plan_sha256) {
     return std::unexpected(InputError{"journal.jsonl", "belongs to another plan than plan.json",
                                       "the plan was frozen when the run began; restore it"});
   }
-  if (auto problem = check_kind(*plan, *journal)) return std::unexpected(*problem);
+  if (auto problem = judge::check_kind(*plan, *journal)) return std::unexpected(*problem);
   // Made-up records lie nowhere; whoever reads one makes it again and compares its digest with the journal's.
   if (!plan->simulation) {
     if (auto problem = check_journalled(*journal, files)) return std::unexpected(*problem);
   }
-  const auto judged = judge_run(*plan, plan_sha256, *journal, reader_for(*plan, files));
+  const auto judged = judge::judge_run(*plan, plan_sha256, *journal, reader_for(*plan, files));
   if (!judged) return std::unexpected(judged.error());
-  const std::string again = verdict_text(*judged);
+  const std::string again = judge::verdict_text(*judged);
   if (again != *verdict_bytes) {
     const auto given = parse_json(*verdict_bytes, "verdict.json");
     if (!given) return std::unexpected(given.error());
@@ -118,7 +118,7 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
         "judge again with `assay judge`; a verdict is never edited"});
   }
   // What was read is returned, not what was judged: its texts have passed the reader's check of UTF-8.
-  auto read = read_verdict(*verdict_bytes, "verdict.json");
+  auto read = judge::read_verdict(*verdict_bytes, "verdict.json");
   if (!read) return std::unexpected(read.error());
   return Examined{.run = {.plan = std::move(*plan), .plan_sha256 = plan_sha256, .journal = std::move(*journal)},
                   .verdict = std::move(*read),
@@ -139,4 +139,4 @@ std::string first_difference(const json& found, const json& expected) {
   return fmt::format("{} is {}, should be {}", path.to_string(), shown(found), shown(expected));
 }
 
-}  // namespace assay
+}  // namespace assay::evidence

@@ -10,7 +10,7 @@
 #include "orchestrator/judge/verdict.h"
 #include "reports/evidence/manifest.h"
 
-namespace assay {
+namespace assay::evidence {
 
 /// The files of a run by path in the run directory, each read once. Logs are digested and not kept.
 struct EvidenceFiles {
@@ -24,8 +24,8 @@ struct EvidenceFiles {
 
 /// Everything that the evidence says, after it was found consistent.
 struct Examined {
-  Run run;
-  Verdict verdict;
+  judge::Run run;
+  judge::Verdict verdict;
   std::string verdict_sha256;
   std::string journal_sha256;
 };
@@ -35,7 +35,7 @@ struct Examined {
 std::expected<EvidenceFiles, InputError> read_evidence_files(const std::string& directory);
 
 /// Evidence as judge() wants it, from memory; `files` must outlive it.
-EvidenceReader evidence_in(const EvidenceFiles& files);
+judge::EvidenceReader evidence_in(const EvidenceFiles& files);
 
 /// Reads plan, journal and verdict strictly and judges again. Refused: a journal of another plan, a journalled file
 /// that is missing or not what was journalled, a verdict that is not byte for byte what judging gives now.
@@ -44,4 +44,4 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files);
 /// The first place where two documents differ and what stands there, for an error message.
 std::string first_difference(const nlohmann::json& found, const nlohmann::json& expected);
 
-}  // namespace assay
+}  // namespace assay::evidence

@@ -9,8 +9,9 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "probes/core/text.h"
 
-namespace assay {
+namespace assay::evidence {
 namespace {
 
 constexpr std::size_t kLongestPart = 255;   // NAME_MAX of Linux file systems
@@ -20,26 +21,15 @@ constexpr const char* kHint = "the manifest is written by `assay-report sign` an
 
 std::string line_of(const std::string& sha256, const std::string& path) { return sha256 + "  " + path; }
 
-std::string unhex(std::string_view hex) {
-  const auto digit = [](char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); };
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
-    bytes += static_cast<char>(digit(hex[i]) * 16 + digit(hex[i + 1]));
-  return bytes;
-}
+/// The raw digest of `bytes`.
+std::string raw_sha256(std::string_view bytes) { return from_hexadecimal(files::sha256(bytes)).value(); }
 
 /// The raw tree hash of at least one leaf.
 std::string tree_hash(std::span<const std::string> leaves) {
-  if (leaves.size() == 1) return unhex(sha256(std::string(1, '\0') + leaves.front()));
+  if (leaves.size() == 1) return raw_sha256(std::string(1, '\0') + leaves.front());
   std::size_t left = 1;
   while (left * 2 < leaves.size()) left *= 2;
-  return unhex(sha256('\x01' + tree_hash(leaves.first(left)) + tree_hash(leaves.subspan(left))));
-}
-
-std::string hex_of(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text;
+  return raw_sha256('\x01' + tree_hash(leaves.first(left)) + tree_hash(leaves.subspan(left)));
 }
 
 }  // namespace
@@ -76,7 +66,7 @@ std::expected<Manifest, InputError> read_manifest(std::string_view text, const s
     if (length == std::string_view::npos) return refused("is cut off");
     const auto line = text.substr(0, length);
     text.remove_prefix(length + 1);
-    if (line.size() < kDigestLength + 3 || !is_sha256(line.substr(0, kDigestLength)) ||
+    if (line.size() < kDigestLength + 3 || !files::is_sha256(line.substr(0, kDigestLength)) ||
         line.substr(kDigestLength, 2) != "  ") {
       return refused("is not '<SHA-256>  <path>'");
     }
@@ -93,16 +83,16 @@ std::expected<Manifest, InputError> read_manifest(std::string_view text, const s
 }
 
 std::string merkle_root(const std::vector<std::string>& leaves) {
-  return leaves.empty() ? sha256("") : hex_of(tree_hash(leaves));
+  return leaves.empty() ? files::sha256("") : to_hexadecimal(tree_hash(leaves));
 }
 
 EvidenceSummary summary_of(const Manifest& manifest, std::uint64_t total_bytes) {
   std::vector<std::string> lines;
   for (const auto& [path, digest] : manifest) lines.push_back(line_of(digest, path));
-  return {.manifest_sha256 = sha256(manifest_text(manifest)),
+  return {.manifest_sha256 = files::sha256(manifest_text(manifest)),
           .file_count = manifest.size(),
           .total_bytes = total_bytes,
           .merkle_root = merkle_root(lines)};
 }
 
-}  // namespace assay
+}  // namespace assay::evidence

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
 
-namespace assay {
+namespace assay::evidence {
 
 /// SHA-256 (64 hex digits) by relative path; the order of the map is the order of `LC_ALL=C sort`.
 using Manifest = std::map<std::string, std::string>;
@@ -41,4 +41,4 @@ struct EvidenceSummary {
 /// The summary of `manifest` whose files have `total_bytes` together.
 EvidenceSummary summary_of(const Manifest& manifest, std::uint64_t total_bytes);
 
-}  // namespace assay
+}  // namespace assay::evidence

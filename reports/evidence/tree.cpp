@@ -16,7 +16,7 @@
 
 #include "reports/evidence/manifest.h"
 
-namespace assay {
+namespace assay::evidence {
 namespace {
 
 constexpr const char* kHint = "a dossier holds plain files only; copy it with `cp -r` and take nothing out or in";
@@ -167,4 +167,4 @@ std::expected<std::string, InputError> read_plain_file(const std::string& root, 
   return read_open_file(file.number(), name, max_bytes);
 }
 
-}  // namespace assay
+}  // namespace assay::evidence

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "probes/core/json_io.h"
+#include "probes/core/error.h"
 
-namespace assay {
+namespace assay::evidence {
 
 /// Bounds on a folder of evidence, and whether a folder of it may be empty, as a killed run may leave one.
 struct TreeLimits {
@@ -35,4 +35,4 @@ std::optional<InputError> walk_tree(const std::string& root, const std::vector<s
 std::expected<std::string, InputError> read_plain_file(const std::string& root, const std::string& name,
                                                        std::uint64_t max_bytes);
 
-}  // namespace assay
+}  // namespace assay::evidence

@@ -10,7 +10,7 @@
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
-namespace assay {
+namespace assay::figures {
 namespace {
 
 // All lengths are in the units of a view box that is kFigureWidth wide.
@@ -187,4 +187,4 @@ std::string curve_svg(const Curve& curve) {
   return svg + draw_ends(curve, frame) + "</svg>\n";
 }
 
-}  // namespace assay
+}  // namespace assay::figures

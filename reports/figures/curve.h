@@ -8,7 +8,7 @@
 
 #include "probes/core/statistics.h"
 
-namespace assay {
+namespace assay::figures {
 
 /// What stands over one size; numbers in the base unit of the curve.
 struct CurvePoint {
@@ -46,4 +46,4 @@ std::string curve_svg(const Curve& curve);
 /// Values that spread over more than that are drawn on a logarithmic axis.
 inline constexpr double kLinearRange = 20;
 
-}  // namespace assay
+}  // namespace assay::figures

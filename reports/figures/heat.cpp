@@ -9,7 +9,7 @@
 
 #include "reports/figures/svg.h"
 
-namespace assay {
+namespace assay::figures {
 namespace {
 
 // All lengths are in the units of a view box that is kFigureWidth wide.
@@ -231,4 +231,4 @@ std::string heat_maps(const std::string& title, const std::string& description, 
          svg + "</svg>\n";
 }
 
-}  // namespace assay
+}  // namespace assay::figures

@@ -7,7 +7,7 @@
 
 #include "reports/figures/shade.h"
 
-namespace assay {
+namespace assay::figures {
 
 /// One cell of a matrix. Where there is none, nothing was planned.
 struct HeatCell {
@@ -51,4 +51,4 @@ std::string heat_map(const HeatMap& map);
 /// `description` are of all.
 std::string heat_maps(const std::string& title, const std::string& description, const std::vector<HeatMap>& maps);
 
-}  // namespace assay
+}  // namespace assay::figures

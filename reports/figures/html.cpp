@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::figures {
 namespace {
 
 /// The code point at `at` of well-formed UTF-8 and its length; a stray byte is itself.
@@ -83,4 +83,4 @@ std::string digest_html(std::string_view digest) {
   return fmt::format("<code class=\"digest\">{}</code>", escape(digest));
 }
 
-}  // namespace assay
+}  // namespace assay::figures

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay {
+namespace assay::figures {
 
 /// `text` for element content and quoted attributes: & < > " ' become entities; control characters and those that turn
 /// the direction of writing are shown as "[U+202E]", so that a node's name cannot disguise itself.
@@ -28,4 +28,4 @@ std::string facts(const std::vector<std::pair<std::string, std::string>>& rows);
 /// "<code class=digest>" with a SHA-256 or fingerprint, which may break anywhere.
 std::string digest_html(std::string_view digest);
 
-}  // namespace assay
+}  // namespace assay::figures

@@ -9,28 +9,28 @@
 #include <fmt/format.h>
 
 #include "reports/figures/html.h"
+#include "reports/figures/result_words.h"
 #include "reports/figures/scale.h"
-#include "reports/page/sections.h"
 
-namespace assay {
+namespace assay::figures {
 namespace {
 
 /// Results that stand over one size, by rising size.
-using Sizes = std::map<double, std::vector<const Result*>>;
+using Sizes = std::map<double, std::vector<const judge::Result*>>;
 
 /// Requirements that may share a curve have one key: probe, metric, statistic, which nodes at once (of the sizes of
 /// messages alone), plane, parameters, coordinates.
 using Key = std::tuple<std::string, std::string, std::string, std::string, std::string, Values, Values>;
 
 struct Family {
-  const Requirement* first = nullptr;
+  const plan::Requirement* first = nullptr;
   Sizes sizes;
 };
 
 /// Families in the profile's order.
 class Families {
  public:
-  Sizes& sizes_of(const Requirement& requirement, const Key& key) {
+  Sizes& sizes_of(const plan::Requirement& requirement, const Key& key) {
     const auto [place, is_new] = index_.try_emplace(key, families_.size());
     if (is_new) families_.push_back({.first = &requirement, .sizes = {}});
     return families_[place->second].sizes;
@@ -47,13 +47,13 @@ Values without_size(Values values) {
   return values;
 }
 
-const Description* description_of(const Plan& plan, const Requirement& requirement) {
+const Description* description_of(const plan::Plan& plan, const plan::Requirement& requirement) {
   const auto probe = plan.probes.find(requirement.probe);
   return probe == plan.probes.end() ? nullptr : &probe->second.description;
 }
 
 /// The size of the message in bytes: a coordinate of the figure, or a parameter of its step.
-std::optional<double> message_size(const Requirement& requirement, const Step* step) {
+std::optional<double> message_size(const plan::Requirement& requirement, const plan::Step* step) {
   const auto whole = [](const Values& values) -> std::optional<double> {
     const auto found = values.find("size");
     if (found == values.end()) return std::nullopt;
@@ -64,7 +64,7 @@ std::optional<double> message_size(const Requirement& requirement, const Step* s
   return step == nullptr ? std::nullopt : whole(step->parameters);
 }
 
-const Step* step_of(const CurveSources& sources, const Result& result) {
+const plan::Step* step_of(const CurveSources& sources, const judge::Result& result) {
   const auto found = sources.steps.find(result.step);
   return found == sources.steps.end() ? nullptr : found->second;
 }
@@ -73,11 +73,11 @@ const Step* step_of(const CurveSources& sources, const Result& result) {
 bool is_drawn(const Family& family) {
   if (family.sizes.size() < 2) return false;
   return std::ranges::any_of(family.sizes, [](const auto& size) {
-    return std::ranges::any_of(size.second, [](const Result* one) { return one->value && *one->value > 0; });
+    return std::ranges::any_of(size.second, [](const judge::Result* one) { return one->value && *one->value > 0; });
   });
 }
 
-CurvePoint point_of(double x, std::string label, const std::vector<const Result*>& results) {
+CurvePoint point_of(double x, std::string label, const std::vector<const judge::Result*>& results) {
   CurvePoint point{.x = x,
                    .label = std::move(label),
                    .subjects = 0,
@@ -87,18 +87,18 @@ CurvePoint point_of(double x, std::string label, const std::vector<const Result*
                    .interval = {},
                    .limit = {},
                    .acceptance = {}};
-  for (const Result* one : results) {
+  for (const judge::Result* one : results) {
     if (!one->value) continue;
     ++point.subjects;
     point.low = std::min(point.low.value_or(*one->value), *one->value);
     point.high = std::max(point.high.value_or(*one->value), *one->value);
   }
-  const Result& worst = *worst_of(results, 1).front();
+  const judge::Result& worst = *worst_of(results, 1).front();
   point.value = worst.value;
   point.interval = worst.interval;
   point.limit = worst.limit_low ? worst.limit_low : worst.limit_high;
   point.acceptance = worst.acceptance_low ? worst.acceptance_low : worst.acceptance_high;
-  point.passes = worst.outcome == Outcome::pass;
+  point.passes = worst.outcome == judge::Outcome::pass;
   return point;
 }
 
@@ -109,8 +109,8 @@ std::vector<CurvePoint> points_of(const Sizes& sizes, const Label& label) {
   return points;
 }
 
-std::vector<const Result*> all_of(const Sizes& sizes) {
-  std::vector<const Result*> all;
+std::vector<const judge::Result*> all_of(const Sizes& sizes) {
+  std::vector<const judge::Result*> all;
   for (const auto& [x, results] : sizes) all.insert(all.end(), results.begin(), results.end());
   return all;
 }
@@ -131,10 +131,10 @@ std::string limit_words(const Curve& curve) {
 }
 
 /// The slowest wire of all steps of `results`, as a line; nothing when one of those measured tells none.
-std::optional<CurveLine> wire_line(const CurveSources& sources, const Requirement& requirement,
-                                   const std::vector<const Result*>& results) {
+std::optional<CurveLine> wire_line(const CurveSources& sources, const plan::Requirement& requirement,
+                                   const std::vector<const judge::Result*>& results) {
   std::optional<double> slowest;
-  for (const Result* one : results) {
+  for (const judge::Result* one : results) {
     if (!one->value) continue;
     const auto wire = sources.wire_limits.find(one->step);
     if (wire == sources.wire_limits.end()) return std::nullopt;
@@ -146,8 +146,8 @@ std::optional<CurveLine> wire_line(const CurveSources& sources, const Requiremen
 
 /// The worst named with their sizes.
 std::string worst_at(const Sizes& sizes, const std::vector<CurvePoint>& points) {
-  std::map<const Result*, const std::string*> label_of;
-  std::vector<const Result*> worst;
+  std::map<const judge::Result*, const std::string*> label_of;
+  std::vector<const judge::Result*> worst;
   std::size_t i = 0;
   for (const auto& [x, results] : sizes) {
     worst.push_back(worst_of(results, 1).front());
@@ -155,7 +155,7 @@ std::string worst_at(const Sizes& sizes, const std::vector<CurvePoint>& points) 
   }
   constexpr std::size_t kNamed = 3;
   std::string words;
-  for (const Result* one : worst_of(worst, kNamed)) {
+  for (const judge::Result* one : worst_of(worst, kNamed)) {
     words +=
         fmt::format("{}{} at {} ({}{})", words.empty() ? "Worst: " : ", ", escape(subject_words(*one)), *label_of[one],
                     outcome_words(one->outcome), one->value ? ", " + escape(result_scale(*one).text(*one->value)) : "");
@@ -164,11 +164,11 @@ std::string worst_at(const Sizes& sizes, const std::vector<CurvePoint>& points) 
 }
 
 NetworkCurve size_curve(const CurveSources& sources, const Family& family) {
-  const Requirement& requirement = *family.first;
+  const plan::Requirement& requirement = *family.first;
   const auto all = all_of(family.sizes);
   NetworkCurve drawn;
   Curve& curve = drawn.curve;
-  Requirement without = requirement;
+  plan::Requirement without = requirement;
   without.at = without_size(requirement.at);
   without.parameters = without_size(requirement.parameters);
   curve.title = fmt::format("{} ({}) of each {} over the size of messages{}", requirement.metric, requirement.statistic,
@@ -189,7 +189,7 @@ NetworkCurve size_curve(const CurveSources& sources, const Family& family) {
 }
 
 NetworkCurve scaling_curve(const CurveSources& sources, const Family& family) {
-  const Requirement& requirement = *family.first;
+  const plan::Requirement& requirement = *family.first;
   const auto all = all_of(family.sizes);
   NetworkCurve drawn;
   Curve& curve = drawn.curve;
@@ -225,7 +225,7 @@ std::vector<NetworkCurve> size_curves(const CurveSources& sources) {
     Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic,
                                                    requirement.scope + placement_words(requirement), requirement.plane,
                                                    without_size(requirement.parameters), without_size(requirement.at)});
-    for (const Result* one : results->second) {
+    for (const judge::Result* one : results->second) {
       if (const auto size = message_size(requirement, step_of(sources, *one))) sizes[*size].push_back(one);
     }
   }
@@ -243,8 +243,8 @@ std::vector<NetworkCurve> scaling_curves(const CurveSources& sources) {
     if (results == sources.results.end()) continue;
     Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic, "",
                                                    requirement.plane, requirement.parameters, requirement.at});
-    for (const Result* one : results->second) {
-      const Step* step = step_of(sources, *one);
+    for (const judge::Result* one : results->second) {
+      const plan::Step* step = step_of(sources, *one);
       if (step != nullptr && step->nodes.size() > 1) sizes[static_cast<double>(step->nodes.size())].push_back(one);
     }
   }
@@ -255,4 +255,4 @@ std::vector<NetworkCurve> scaling_curves(const CurveSources& sources) {
   return drawn;
 }
 
-}  // namespace assay
+}  // namespace assay::figures

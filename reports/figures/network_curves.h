@@ -9,14 +9,14 @@
 #include "reports/figures/curve.h"
 #include "reports/figures/words.h"
 
-namespace assay {
+namespace assay::figures {
 
 /// The results of each requirement, by id, in the verdict's order.
-using ResultsOf = std::map<std::string, std::vector<const Result*>>;
+using ResultsOf = std::map<std::string, std::vector<const judge::Result*>>;
 
 /// What of a run the curves are drawn from; all of it must outlive them.
 struct CurveSources {
-  const Plan& plan;
+  const plan::Plan& plan;
   const StepIndex& steps;
   const ResultsOf& results;
   const std::map<std::string, double>& wire_limits;  ///< B/s by step, where a record tells it
@@ -37,4 +37,4 @@ std::vector<NetworkCurve> size_curves(const CurveSources& sources);
 /// alone uses no network and is left out.
 std::vector<NetworkCurve> scaling_curves(const CurveSources& sources);
 
-}  // namespace assay
+}  // namespace assay::figures

@@ -6,15 +6,15 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::figures {
 namespace {
 
 constexpr const char* kNoBand = "none told";
 
-using Members = std::vector<const Node*>;
+using Members = std::vector<const site::Node*>;
 
 /// Nodes by band, in the order in which the site names them.
-std::vector<std::pair<std::string, Members>> bands_of(const Site& site, std::string_view kind) {
+std::vector<std::pair<std::string, Members>> bands_of(const site::Site& site, std::string_view kind) {
   std::vector<std::pair<std::string, Members>> bands;
   std::unordered_map<std::string, std::size_t> index;
   for (const auto& node : site.nodes) {
@@ -34,18 +34,18 @@ std::size_t places_for(const std::vector<std::pair<std::string, Members>>& bands
 
 }  // namespace
 
-std::string_view band_kind(const Site& site) {
-  if (std::ranges::any_of(site.nodes, [](const Node& node) { return !node.leaf.empty(); })) return "leaf";
-  if (std::ranges::any_of(site.nodes, [](const Node& node) { return !node.rack.empty(); })) return "rack";
+std::string_view band_kind(const site::Site& site) {
+  if (std::ranges::any_of(site.nodes, [](const site::Node& node) { return !node.leaf.empty(); })) return "leaf";
+  if (std::ranges::any_of(site.nodes, [](const site::Node& node) { return !node.rack.empty(); })) return "rack";
   return "";
 }
 
-std::string band_of(const Node& node, std::string_view kind) {
+std::string band_of(const site::Node& node, std::string_view kind) {
   const std::string& name = kind == "leaf" ? node.leaf : node.rack;
   return kind.empty() || name.empty() ? kNoBand : name;
 }
 
-NodePlaces node_places(const Site& site, std::size_t most) {
+NodePlaces node_places(const site::Site& site, std::size_t most) {
   NodePlaces places;
   auto bands = bands_of(site, band_kind(site));
   const bool banded = bands.size() > 1 && bands.size() <= most;
@@ -70,4 +70,4 @@ NodePlaces node_places(const Site& site, std::size_t most) {
   return places;
 }
 
-}  // namespace assay
+}  // namespace assay::figures

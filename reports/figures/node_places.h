@@ -10,7 +10,7 @@
 #include "orchestrator/site/site.h"
 #include "reports/figures/heat.h"
 
-namespace assay {
+namespace assay::figures {
 
 /// Where each node stands in a matrix.
 struct NodePlaces {
@@ -20,14 +20,14 @@ struct NodePlaces {
 };
 
 /// What nodes are told to hang on: "leaf", "rack" where no node of `site` has a leaf, "" where none has either.
-std::string_view band_kind(const Site& site);
+std::string_view band_kind(const site::Site& site);
 
 /// The leaf, or else rack, of `node` as band_kind says; "none told" where it has none.
-std::string band_of(const Node& node, std::string_view kind);
+std::string band_of(const site::Node& node, std::string_view kind);
 
 /// Every node of `site`, those of one leaf (or rack) side by side and else in the site's order, in at most `most`
 /// places. One place holds equally many nodes and never those of two leaves, unless there are more leaves than places:
 /// then there are no bands. `site` must outlive the answer.
-NodePlaces node_places(const Site& site, std::size_t most = kMostHeatPlaces);
+NodePlaces node_places(const site::Site& site, std::size_t most = kMostHeatPlaces);
 
-}  // namespace assay
+}  // namespace assay::figures

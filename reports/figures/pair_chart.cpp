@@ -12,7 +12,7 @@
 
 #include "reports/figures/html.h"
 
-namespace assay {
+namespace assay::figures {
 namespace {
 
 constexpr std::size_t kMostSmallMaps = 24;  // four rows of six
@@ -26,8 +26,8 @@ bool replace_word(std::string& text, std::string_view from, std::string_view to)
   return true;
 }
 
-std::vector<const Result*> results_of(const std::vector<PairResult>& pairs) {
-  std::vector<const Result*> results;
+std::vector<const judge::Result*> results_of(const std::vector<PairResult>& pairs) {
+  std::vector<const judge::Result*> results;
   for (const auto& pair : pairs) results.push_back(pair.result);
   return results;
 }
@@ -41,7 +41,7 @@ std::string nodes_words(const std::vector<PairResult>& pairs) {
   for (const auto& pair : pairs) {
     for (const auto node : {pair.row, pair.column}) {
       ++counts[node].all;
-      if (pair.result->outcome != Outcome::pass) ++counts[node].open;
+      if (pair.result->outcome != judge::Outcome::pass) ++counts[node].open;
     }
   }
   std::vector<std::pair<std::string_view, Count>> named;
@@ -60,9 +60,9 @@ std::string nodes_words(const std::vector<PairResult>& pairs) {
 
 /// Results of steps on two nodes, with the nodes that their figure is from and to.
 std::vector<PairResult> node_pairs(const StepIndex& steps, Direction direction,
-                                   const std::vector<const Result*>& results) {
+                                   const std::vector<const judge::Result*>& results) {
   std::vector<PairResult> pairs;
-  for (const Result* result : results) {
+  for (const judge::Result* result : results) {
     const auto step = steps.find(result->step);
     if (step == steps.end() || step->second->nodes.size() != 2) continue;
     const auto& nodes = step->second->nodes;
@@ -78,14 +78,14 @@ std::vector<PairResult> node_pairs(const StepIndex& steps, Direction direction,
 /// worst_lines with the direction of each: a pair has two.
 std::vector<std::string> worst_directions(const std::vector<PairResult>& pairs) {
   std::vector<std::string> lines = {kWorstHeading};
-  for (const Result* one : worst_of(results_of(pairs), kWorstLines)) {
+  for (const judge::Result* one : worst_of(results_of(pairs), kWorstLines)) {
     const auto pair = std::ranges::find(pairs, one, &PairResult::result);
     lines.push_back(line_of(fmt::format("{} to {}", pair->row, pair->column), *one));
   }
   return lines;
 }
 
-Chart node_chart(const Plan& plan, const Requirement& requirement, const std::vector<PairResult>& pairs,
+Chart node_chart(const plan::Plan& plan, const plan::Requirement& requirement, const std::vector<PairResult>& pairs,
                  std::size_t results) {
   const NodePlaces places = node_places(plan.site);
   HeatMap map = pair_map(pairs, places);
@@ -125,10 +125,10 @@ Chart node_chart(const Plan& plan, const Requirement& requirement, const std::ve
 }
 
 /// One node's own pairs, each name ("GPU-8f2…") at its place in the order of names.
-HeatMap inner_map(std::string_view node, const std::vector<const Result*>& results, bool numbered) {
+HeatMap inner_map(std::string_view node, const std::vector<const judge::Result*>& results, bool numbered) {
   std::vector<PairResult> pairs;
   std::set<std::string_view> names;
-  for (const Result* result : results) {
+  for (const judge::Result* result : results) {
     const std::string_view id = result->subject.id;
     const auto at = id.find(kArrow);
     pairs.push_back({.row = id.substr(0, at), .column = id.substr(at + 1), .directed = true, .result = result});
@@ -147,11 +147,11 @@ HeatMap inner_map(std::string_view node, const std::vector<const Result*>& resul
   return map;
 }
 
-bool is_inner(const Result* result) { return result->subject.id.find(kArrow) != std::string::npos; }
+bool is_inner(const judge::Result* result) { return result->subject.id.find(kArrow) != std::string::npos; }
 
 /// The one matrix of a single node.
 Chart single_chart(HeatMap map, const std::string& title, const std::string& description, const std::string& caption,
-                   const std::vector<const Result*>& results) {
+                   const std::vector<const judge::Result*>& results) {
   const std::string unit = cell_scale(results, results.front()->unit).unit;
   map.title = unit.empty() ? title : fmt::format("{}, in {}", title, unit);
   map.description = description;
@@ -160,16 +160,17 @@ Chart single_chart(HeatMap map, const std::string& title, const std::string& des
   return {.svg = heat_map(map), .caption = caption};
 }
 
-Chart inner_chart(const Plan& plan, const Requirement& requirement, const std::vector<const Result*>& results) {
-  std::map<std::string_view, std::vector<const Result*>> of_node;
-  std::vector<const Result*> others;  // of nodes that were not measured
-  for (const Result* result : results) (is_inner(result) ? of_node[result->node] : others).push_back(result);
-  std::vector<const Result*> worst;
+Chart inner_chart(const plan::Plan& plan, const plan::Requirement& requirement,
+                  const std::vector<const judge::Result*>& results) {
+  std::map<std::string_view, std::vector<const judge::Result*>> of_node;
+  std::vector<const judge::Result*> others;  // of nodes that were not measured
+  for (const judge::Result* result : results) (is_inner(result) ? of_node[result->node] : others).push_back(result);
+  std::vector<const judge::Result*> worst;
   for (const auto& [node, own] : of_node) worst.push_back(worst_of(own, 1).front());
   const std::size_t nodes = worst.size();
   if (nodes > kMostSmallMaps) worst = worst_of(worst, kMostSmallMaps);
   std::vector<HeatMap> maps;
-  for (const Result* one : worst) {
+  for (const judge::Result* one : worst) {
     maps.push_back(inner_map(one->node, of_node[one->node], nodes == 1));
     if (maps.back().columns.labels.size() > kMostHeatPlaces) return {};
   }
@@ -200,10 +201,10 @@ Direction direction_of(const std::string& metric) {
   return metric.find("backward") != std::string::npos ? Direction::backward : Direction::none;
 }
 
-const Requirement* other_direction(const Profile& profile, const Requirement& requirement) {
+const plan::Requirement* other_direction(const plan::Profile& profile, const plan::Requirement& requirement) {
   std::string metric = requirement.metric;
   if (!replace_word(metric, "forward", "backward") && !replace_word(metric, "backward", "forward")) return nullptr;
-  const auto found = std::ranges::find_if(profile.requirements, [&](const Requirement& one) {
+  const auto found = std::ranges::find_if(profile.requirements, [&](const plan::Requirement& one) {
     return one.metric == metric && one.probe == requirement.probe && one.parameters == requirement.parameters &&
            one.at == requirement.at && one.scope == requirement.scope && one.statistic == requirement.statistic &&
            one.rounds == requirement.rounds && one.plane == requirement.plane && one.pairs == requirement.pairs &&
@@ -213,8 +214,8 @@ const Requirement* other_direction(const Profile& profile, const Requirement& re
 }
 
 HeatMap pair_map(const std::vector<PairResult>& pairs, const NodePlaces& places) {
-  std::map<std::pair<std::size_t, std::size_t>, const Result*> worst;
-  const auto put = [&](std::size_t row, std::size_t column, const Result* result) {
+  std::map<std::pair<std::size_t, std::size_t>, const judge::Result*> worst;
+  const auto put = [&](std::size_t row, std::size_t column, const judge::Result* result) {
     const auto [cell, is_new] = worst.try_emplace({row, column}, result);
     if (!is_new && is_worse(*result, *cell->second)) cell->second = result;
   };
@@ -237,8 +238,8 @@ HeatMap pair_map(const std::vector<PairResult>& pairs, const NodePlaces& places)
   return map;
 }
 
-Chart pair_chart(const Plan& plan, const StepIndex& steps, const Requirement& requirement,
-                 const std::vector<const Result*>& results, const std::vector<const Result*>& reverse) {
+Chart pair_chart(const plan::Plan& plan, const StepIndex& steps, const plan::Requirement& requirement,
+                 const std::vector<const judge::Result*>& results, const std::vector<const judge::Result*>& reverse) {
   const Direction direction = direction_of(requirement.metric);
   auto pairs = node_pairs(steps, direction, results);
   const auto back =
@@ -248,4 +249,4 @@ Chart pair_chart(const Plan& plan, const StepIndex& steps, const Requirement& re
   return inner_chart(plan, requirement, results);
 }
 
-}  // namespace assay
+}  // namespace assay::figures

@@ -11,7 +11,7 @@
 #include "reports/figures/node_places.h"
 #include "reports/figures/words.h"
 
-namespace assay {
+namespace assay::figures {
 
 /// What a pair's figure says of the two.
 enum class Direction {
@@ -24,13 +24,13 @@ enum class Direction {
 Direction direction_of(const std::string& metric);
 
 /// The requirement that measures the other direction of the same pairs in the same way, or nullptr.
-const Requirement* other_direction(const Profile& profile, const Requirement& requirement);
+const plan::Requirement* other_direction(const plan::Profile& profile, const plan::Requirement& requirement);
 
 /// One result on two nodes; directed: from `row` to `column`.
 struct PairResult {
   std::string_view row, column;
   bool directed = false;
-  const Result* result = nullptr;
+  const judge::Result* result = nullptr;
 };
 
 /// The matrix of `pairs` over `places`: where several results meet in a cell it shows the worst of them (is_worse).
@@ -40,7 +40,7 @@ HeatMap pair_map(const std::vector<PairResult>& pairs, const NodePlaces& places)
 /// The chart of `requirement`, of scope pair, whose results are `results`; `reverse` are those of the other direction,
 /// drawn in the same matrix. Pairs of nodes are one matrix over all nodes; pairs within nodes ("GPU-a>GPU-b") one small
 /// matrix a node, of the worst 24 nodes where there are more.
-Chart pair_chart(const Plan& plan, const StepIndex& steps, const Requirement& requirement,
-                 const std::vector<const Result*>& results, const std::vector<const Result*>& reverse);
+Chart pair_chart(const plan::Plan& plan, const StepIndex& steps, const plan::Requirement& requirement,
+                 const std::vector<const judge::Result*>& results, const std::vector<const judge::Result*>& reverse);
 
-}  // namespace assay
+}  // namespace assay::figures

@@ -9,7 +9,7 @@
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
-namespace assay {
+namespace assay::figures {
 namespace {
 
 // All lengths are in the units of a view box that is kFigureWidth wide.
@@ -192,4 +192,4 @@ std::string distribution_plot(const Plot& plot) {
   return svg + svg_text(kLeft - 10, kTop - 12, "end", "mark", "share of subjects") + "</svg>\n";
 }
 
-}  // namespace assay
+}  // namespace assay::figures

@@ -7,7 +7,7 @@
 
 #include "probes/core/statistics.h"
 
-namespace assay {
+namespace assay::figures {
 
 /// One subject in a figure; numbers in the base unit of the plot.
 struct PlotRow {
@@ -41,4 +41,4 @@ std::string distribution_plot(const Plot& plot);
 /// Round numbers for axis marks that cover [low, high]: 4 to 9 of them, steps 1, 2 or 5 times a power of ten.
 std::vector<double> axis_marks(double low, double high);
 
-}  // namespace assay
+}  // namespace assay::figures

@@ -12,7 +12,7 @@
 #include "reports/figures/heat.h"
 #include "reports/figures/node_places.h"
 
-namespace assay {
+namespace assay::figures {
 namespace {
 
 /// Names as rows or columns, several to a place where there are too many; the place of each.
@@ -35,9 +35,9 @@ Places places_of(const std::vector<std::string>& names, const char* what) {
 }
 
 /// Every rail among `results`, mlx5_2 before mlx5_10.
-std::vector<std::string> rails_of(const std::vector<const Result*>& results) {
+std::vector<std::string> rails_of(const std::vector<const judge::Result*>& results) {
   std::vector<std::string> rails;
-  for (const Result* one : results) {
+  for (const judge::Result* one : results) {
     if (const auto rail = rail_of(*one); !rail.empty()) rails.emplace_back(rail);
   }
   std::ranges::sort(rails, [](const std::string& a, const std::string& b) {
@@ -48,7 +48,7 @@ std::vector<std::string> rails_of(const std::vector<const Result*>& results) {
 }
 
 /// Each leaf once, in the site's order.
-std::vector<std::string> leaves_of(const Site& site) {
+std::vector<std::string> leaves_of(const site::Site& site) {
   std::vector<std::string> leaves;
   std::unordered_set<std::string> seen;
   for (const auto& node : site.nodes) {
@@ -59,25 +59,25 @@ std::vector<std::string> leaves_of(const Site& site) {
 }
 
 /// The nodes that `result` is about.
-std::vector<std::string> nodes_of(const StepIndex& steps, const Result& result) {
+std::vector<std::string> nodes_of(const StepIndex& steps, const judge::Result& result) {
   const auto step = steps.find(result.step);
   return step == steps.end() ? std::vector<std::string>{result.node} : step->second->nodes;
 }
 
 /// The worst result of each rail (row) and leaf (column). What names no rail, because the node was not measured, is of
 /// every one.
-using Worst = std::map<std::pair<std::size_t, std::size_t>, const Result*>;
+using Worst = std::map<std::pair<std::size_t, std::size_t>, const judge::Result*>;
 
-Worst worst_cells(const Site& site, const StepIndex& steps, const std::vector<const Result*>& results,
+Worst worst_cells(const site::Site& site, const StepIndex& steps, const std::vector<const judge::Result*>& results,
                   const Places& rails, const Places& leaves) {
   std::unordered_map<std::string_view, std::size_t> leaf_of;
   for (const auto& node : site.nodes) leaf_of.emplace(node.name, leaves.of_name.at(band_of(node, "leaf")));
   Worst worst;
-  const auto put = [&](std::size_t rail, std::size_t leaf, const Result* one) {
+  const auto put = [&](std::size_t rail, std::size_t leaf, const judge::Result* one) {
     const auto [cell, is_new] = worst.try_emplace({rail, leaf}, one);
     if (!is_new && is_worse(*one, *cell->second)) cell->second = one;
   };
-  for (const Result* one : results) {
+  for (const judge::Result* one : results) {
     const std::string rail(rail_of(*one));
     for (const auto& node : nodes_of(steps, *one)) {
       const auto leaf = leaf_of.find(node);
@@ -91,15 +91,15 @@ Worst worst_cells(const Site& site, const StepIndex& steps, const std::vector<co
 
 }  // namespace
 
-std::string_view rail_of(const Result& result) {
+std::string_view rail_of(const judge::Result& result) {
   const std::string_view id = result.subject.id;
   if (result.subject.kind == "nic") return id;
   const auto at = id.rfind('@');
   return at == std::string_view::npos ? std::string_view() : id.substr(at + 1);
 }
 
-Chart rail_chart(const Plan& plan, const StepIndex& steps, const Requirement& requirement,
-                 const std::vector<const Result*>& results) {
+Chart rail_chart(const plan::Plan& plan, const StepIndex& steps, const plan::Requirement& requirement,
+                 const std::vector<const judge::Result*>& results) {
   const auto names = rails_of(results);
   if (names.empty() || band_kind(plan.site) != "leaf") return {};
   const auto leaf_names = leaves_of(plan.site);
@@ -115,7 +115,8 @@ Chart rail_chart(const Plan& plan, const StepIndex& steps, const Requirement& re
                          .shade = shade_of(*one),
                          .text = numbered ? cell_text(*one, scale) : ""});
   map.beside = worst_lines(results);
-  map.margins = std::ranges::any_of(results, [](const Result* one) { return acceptance_margin(*one).has_value(); });
+  map.margins =
+      std::ranges::any_of(results, [](const judge::Result* one) { return acceptance_margin(*one).has_value(); });
   map.title = fmt::format("{} ({}), the worst of each rail and leaf{}{}", requirement.metric, requirement.statistic,
                           setting_words(requirement), numbered && !scale.unit.empty() ? ", in " + scale.unit : "");
   map.description =
@@ -130,4 +131,4 @@ Chart rail_chart(const Plan& plan, const StepIndex& steps, const Requirement& re
   return {.svg = heat_map(map), .caption = caption};
 }
 
-}  // namespace assay
+}  // namespace assay::figures

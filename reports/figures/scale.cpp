@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "reports/dossier/canonical_json.h"
+#include "probes/core/es6_number.h"
 
-namespace assay {
+namespace assay::figures {
 
 std::string exact_text(double value, std::string_view unit) {
   return unit == "1" ? es6_number(value) : fmt::format("{} {}", es6_number(value), unit);
@@ -49,4 +49,4 @@ std::string percent(double share) {
   return fmt::format("{:.3g} %", share * 100);
 }
 
-}  // namespace assay
+}  // namespace assay::figures

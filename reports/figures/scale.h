@@ -7,7 +7,7 @@
 
 #include "probes/core/scale.h"
 
-namespace assay {
+namespace assay::figures {
 
 /// A base-unit number with every digit it has: "450000000000 B/s".
 std::string exact_text(double value, std::string_view unit);
@@ -22,4 +22,4 @@ std::string size_words(double bytes);
 /// A probability or share for people: "2.1 %", "< 0.001 %", "0 %".
 std::string percent(double share);
 
-}  // namespace assay
+}  // namespace assay::figures

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace assay {
+namespace assay::figures {
 namespace {
 
 constexpr double kWide = 0.20;
@@ -13,21 +13,21 @@ constexpr double kNarrow = 0.05;
 constexpr double kFar = -0.10;
 
 /// A failure that is known comes before what is not known, and that before anything good.
-int severity(Outcome outcome) {
+int severity(judge::Outcome outcome) {
   switch (outcome) {
-    case Outcome::pass:
+    case judge::Outcome::pass:
       return 0;
-    case Outcome::conditional_pass:
+    case judge::Outcome::conditional_pass:
       return 1;
-    case Outcome::not_measured:
+    case judge::Outcome::not_measured:
       return 2;
-    case Outcome::inconclusive:
+    case judge::Outcome::inconclusive:
       return 3;
-    case Outcome::conditional_fail:
+    case judge::Outcome::conditional_fail:
       return 4;
-    case Outcome::fail:
+    case judge::Outcome::fail:
       return 5;
-    case Outcome::error:
+    case judge::Outcome::error:
       return 6;
   }
   return 6;
@@ -35,7 +35,7 @@ int severity(Outcome outcome) {
 
 }  // namespace
 
-std::optional<double> acceptance_margin(const Result& result) {
+std::optional<double> acceptance_margin(const judge::Result& result) {
   if (!result.value) return std::nullopt;
   std::optional<double> nearest;
   const auto side = [&](const std::optional<double>& limit, const std::optional<double>& acceptance, double sign) {
@@ -50,23 +50,23 @@ std::optional<double> acceptance_margin(const Result& result) {
   return nearest;
 }
 
-Shade shade_of(const Result& result) {
+Shade shade_of(const judge::Result& result) {
   const auto margin = acceptance_margin(result);
   switch (result.outcome) {
-    case Outcome::pass:
+    case judge::Outcome::pass:
       return !margin || *margin >= kWide ? Shade::pass_wide
              : *margin >= kNarrow        ? Shade::pass_middle
                                          : Shade::pass_narrow;
-    case Outcome::conditional_pass:
-    case Outcome::conditional_fail:
+    case judge::Outcome::conditional_pass:
+    case judge::Outcome::conditional_fail:
       return Shade::guard_band;
-    case Outcome::fail:
+    case judge::Outcome::fail:
       return margin && *margin > kFar ? Shade::fail_near : Shade::fail_far;
-    case Outcome::inconclusive:
+    case judge::Outcome::inconclusive:
       return Shade::inconclusive;
-    case Outcome::not_measured:
+    case judge::Outcome::not_measured:
       return Shade::not_measured;
-    case Outcome::error:
+    case judge::Outcome::error:
       return Shade::error;
   }
   return Shade::error;
@@ -120,10 +120,10 @@ std::string shade_words(Shade shade, bool margins) {
   return "error";
 }
 
-bool is_worse(const Result& a, const Result& b) {
+bool is_worse(const judge::Result& a, const judge::Result& b) {
   if (a.outcome != b.outcome) return severity(a.outcome) > severity(b.outcome);
   constexpr double kNone = std::numeric_limits<double>::infinity();
   return acceptance_margin(a).value_or(kNone) < acceptance_margin(b).value_or(kNone);
 }
 
-}  // namespace assay
+}  // namespace assay::figures

@@ -6,7 +6,7 @@
 
 #include "orchestrator/judge/verdict.h"
 
-namespace assay {
+namespace assay::figures {
 
 /// From good to bad; the last three are no figure, and are drawn with strokes so that no colour or grey is taken for
 /// good.
@@ -29,10 +29,10 @@ inline constexpr Shade kShades[] = {Shade::pass_wide,    Shade::pass_middle,  Sh
 
 /// Distance of the value to the nearer acceptance limit as a share of that side's limit, negative when it is missed;
 /// absent without a value, and where a limit is 0.
-std::optional<double> acceptance_margin(const Result& result);
+std::optional<double> acceptance_margin(const judge::Result& result);
 
 /// The class of `result`: its outcome, and for pass and fail how far (5 % and 20 % beyond, 10 % short).
-Shade shade_of(const Result& result);
+Shade shade_of(const judge::Result& result);
 
 /// The class in the style sheet: "s-pass_wide".
 std::string shade_class(Shade shade);
@@ -43,6 +43,6 @@ std::string shade_words(Shade shade, bool margins);
 /// Whether `a` is worse than `b`, which decides what a cell shows that stands for several results: error, fail,
 /// conditional fail, inconclusive, not measured, conditional pass, pass; among equals the smaller distance to the
 /// acceptance limit.
-bool is_worse(const Result& a, const Result& b);
+bool is_worse(const judge::Result& a, const judge::Result& b);
 
-}  // namespace assay
+}  // namespace assay::figures

@@ -7,7 +7,7 @@
 
 #include "reports/figures/html.h"
 
-namespace assay {
+namespace assay::figures {
 namespace {
 
 /// Whether a byte of UTF-8 begins a character.
@@ -56,4 +56,4 @@ std::string end_of(std::string_view words, std::size_t length) {
   return "…" + std::string(words.substr(at));
 }
 
-}  // namespace assay
+}  // namespace assay::figures

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace assay {
+namespace assay::figures {
 
 /// Every figure's view box is this wide; the page scales it.
 inline constexpr double kFigureWidth = 760;
@@ -31,4 +31,4 @@ double text_width(std::string_view words);
 /// `words` of at most `length` characters: of longer ones the end, because names in a row differ there, after "…".
 std::string end_of(std::string_view words, std::size_t length);
 
-}  // namespace assay
+}  // namespace assay::figures

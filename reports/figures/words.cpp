@@ -10,42 +10,43 @@
 #include <fmt/format.h>
 
 #include "reports/figures/html.h"
+#include "reports/figures/result_words.h"
 #include "reports/figures/shade.h"
-#include "reports/page/sections.h"
 
-namespace assay {
+namespace assay::figures {
 
-StepIndex index_of_steps(const Plan& plan) {
+StepIndex index_of_steps(const plan::Plan& plan) {
   StepIndex steps;
   steps.reserve(plan.steps.size());
   for (const auto& step : plan.steps) steps.emplace(step.id, &step);
   return steps;
 }
 
-std::string outcome_counts(std::span<const Result* const> results) {
-  std::map<Outcome, std::size_t> counts;
-  for (const Result* one : results) ++counts[one->outcome];
+std::string outcome_counts(std::span<const judge::Result* const> results) {
+  std::map<judge::Outcome, std::size_t> counts;
+  for (const judge::Result* one : results) ++counts[one->outcome];
   std::string words;
   for (const auto& [outcome, count] : counts)
     words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, outcome_words(outcome));
   return words;
 }
 
-std::vector<const Result*> worst_of(std::span<const Result* const> results, std::size_t most) {
-  std::vector<const Result*> worst;
-  for (const Result* one : results) {
+std::vector<const judge::Result*> worst_of(std::span<const judge::Result* const> results, std::size_t most) {
+  std::vector<const judge::Result*> worst;
+  for (const judge::Result* one : results) {
     if (worst.size() == most && (most == 0 || !is_worse(*one, *worst.back()))) continue;
     if (worst.size() == most) worst.pop_back();
-    worst.insert(
-        std::ranges::upper_bound(worst, one, [](const Result* a, const Result* b) { return is_worse(*a, *b); }), one);
+    worst.insert(std::ranges::upper_bound(
+                     worst, one, [](const judge::Result* a, const judge::Result* b) { return is_worse(*a, *b); }),
+                 one);
   }
   return worst;
 }
 
-std::string worst_words(std::span<const Result* const> results) {
+std::string worst_words(std::span<const judge::Result* const> results) {
   constexpr std::size_t kNamed = 3;
   std::string words;
-  for (const Result* one : worst_of(results, kNamed)) {
+  for (const judge::Result* one : worst_of(results, kNamed)) {
     words +=
         fmt::format("{}{} ({}{})", words.empty() ? "Worst: " : ", ", escape(subject_words(*one)),
                     outcome_words(one->outcome), one->value ? ", " + escape(result_scale(*one).text(*one->value)) : "");
@@ -53,21 +54,21 @@ std::string worst_words(std::span<const Result* const> results) {
   return words.empty() ? words : words + ".";
 }
 
-std::string line_of(std::string_view name, const Result& result) {
+std::string line_of(std::string_view name, const judge::Result& result) {
   return fmt::format("{} {}", name,
                      result.value ? for_people(*result.value, result.unit) : outcome_words(result.outcome));
 }
 
-std::vector<std::string> worst_lines(std::span<const Result* const> results) {
+std::vector<std::string> worst_lines(std::span<const judge::Result* const> results) {
   std::vector<std::string> lines;
-  for (const Result* one : worst_of(results, kWorstLines)) {
+  for (const judge::Result* one : worst_of(results, kWorstLines)) {
     if (lines.empty()) lines.emplace_back(kWorstHeading);
     lines.push_back(line_of(one->subject.kind == "pair" ? one->subject.id : subject_words(*one), *one));
   }
   return lines;
 }
 
-std::string setting_words(const Requirement& requirement) {
+std::string setting_words(const plan::Requirement& requirement) {
   std::string words = requirement.plane.empty() ? "" : fmt::format(", plane {}", requirement.plane);
   if (!requirement.pairs.empty() && requirement.pairs != "all") words += fmt::format(", pairs {}", requirement.pairs);
   for (const auto* values : {&requirement.at, &requirement.parameters}) {
@@ -85,19 +86,19 @@ std::string setting_words(const Requirement& requirement) {
   return words;
 }
 
-Scale cell_scale(std::span<const Result* const> results, std::string_view unit) {
+Scale cell_scale(std::span<const judge::Result* const> results, std::string_view unit) {
   double largest = 0;
-  for (const Result* one : results) largest = std::max(largest, one->value ? std::abs(*one->value) : 0);
+  for (const judge::Result* one : results) largest = std::max(largest, one->value ? std::abs(*one->value) : 0);
   constexpr double kSmallShare = 0.1;
   if (unit != "1" || largest == 0 || largest >= kSmallShare) return scale_for({&largest, 1}, unit);
   const double exponent = std::floor(std::log10(largest));
   return {.factor = std::pow(10, exponent), .unit = fmt::format("10^{:.0f}", exponent), .decimals = 3};
 }
 
-std::string cell_text(const Result& result, const Scale& scale) {
-  return result.value && result.outcome != Outcome::inconclusive ? scale.number(*result.value) : "";
+std::string cell_text(const judge::Result& result, const Scale& scale) {
+  return result.value && result.outcome != judge::Outcome::inconclusive ? scale.number(*result.value) : "";
 }
 
-std::string kind_words(const Plan& plan) { return plan.simulation ? "Simulated, not measured. " : ""; }
+std::string kind_words(const plan::Plan& plan) { return plan.simulation ? "Simulated, not measured. " : ""; }
 
-}  // namespace assay
+}  // namespace assay::figures

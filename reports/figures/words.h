@@ -11,7 +11,7 @@
 #include "orchestrator/plan/plan.h"
 #include "reports/figures/scale.h"
 
-namespace assay {
+namespace assay::figures {
 
 /// A figure and the HTML of its caption; both empty where there is nothing to draw.
 struct Chart {
@@ -19,43 +19,43 @@ struct Chart {
 };
 
 /// The steps of a plan by id.
-using StepIndex = std::unordered_map<std::string_view, const Step*>;
+using StepIndex = std::unordered_map<std::string_view, const plan::Step*>;
 
 /// Every step of `plan`, which must outlive the answer.
-StepIndex index_of_steps(const Plan& plan);
+StepIndex index_of_steps(const plan::Plan& plan);
 
 /// "1270 pass, 3 fail": how many of `results` have which outcome, from good to bad.
-std::string outcome_counts(std::span<const Result* const> results);
+std::string outcome_counts(std::span<const judge::Result* const> results);
 
 /// The worst of `results` by is_worse, the worst first and equals in their order, at most `most`, which is small.
-std::vector<const Result*> worst_of(std::span<const Result* const> results, std::size_t most);
+std::vector<const judge::Result*> worst_of(std::span<const judge::Result* const> results, std::size_t most);
 
 /// "Worst: n03+n05 (fail, 5.10 GB/s), ….", escaped: the three worst; empty without results.
-std::string worst_words(std::span<const Result* const> results);
+std::string worst_words(std::span<const judge::Result* const> results);
 
 /// Lines of the worst beside a figure, and what stands over them.
 inline constexpr std::size_t kWorstLines = 5;
 inline constexpr const char* kWorstHeading = "The worst:";
 
 /// "n03+n05 5.1 GB/s": one line beside a figure; the outcome where there is no value.
-std::string line_of(std::string_view name, const Result& result);
+std::string line_of(std::string_view name, const judge::Result& result);
 
 /// The heading, then kWorstLines lines at most, each with its subject.
-std::vector<std::string> worst_lines(std::span<const Result* const> results);
+std::vector<std::string> worst_lines(std::span<const judge::Result* const> results);
 
 /// ", size 1 GiB, operation all_reduce": coordinates and parameters that tell the figures of one metric apart; empty
 /// where none are given.
-std::string setting_words(const Requirement& requirement);
+std::string setting_words(const plan::Requirement& requirement);
 
 /// One prefix for the numbers in a chart's cells, with four digits of the largest in base unit `unit`; small shares as
 /// "10^-3".
-Scale cell_scale(std::span<const Result* const> results, std::string_view unit);
+Scale cell_scale(std::span<const judge::Result* const> results, std::string_view unit);
 
 /// The number that stands in the cell of `result`; empty where it has none, and where strokes say that it proves
 /// nothing.
-std::string cell_text(const Result& result, const Scale& scale);
+std::string cell_text(const judge::Result& result, const Scale& scale);
 
 /// "Simulated, not measured. " where `plan` is of a simulation; else empty.
-std::string kind_words(const Plan& plan);
+std::string kind_words(const plan::Plan& plan);
 
-}  // namespace assay
+}  // namespace assay::figures

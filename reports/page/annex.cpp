@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "reports/dossier/statement.h"
 #include "reports/figures/html.h"
+#include "reports/page/non_claims.h"
 #include "reports/page/sections.h"
 
-namespace assay {
+namespace assay::page {
 namespace {
 
 std::string fact_words(const nlohmann::json& fact) {
@@ -18,7 +18,7 @@ std::string fact_words(const nlohmann::json& fact) {
 }
 
 /// Facts by name and node, as words.
-std::map<std::string, std::map<std::string, std::string>> facts_by_name(const Journal& journal) {
+std::map<std::string, std::map<std::string, std::string>> facts_by_name(const judge::Journal& journal) {
   std::map<std::string, std::map<std::string, std::string>> by_name;
   for (const auto& [node, said] : journal.node_facts) {
     if (!said.is_object()) continue;
@@ -39,24 +39,26 @@ std::string deviations_section(const ReportContent& content) {
   if (content.verdict.deviations.empty()) return html + "<p>None: every step was carried out as planned.</p>\n";
   std::vector<std::string> rows;
   for (const auto& deviation : content.verdict.deviations) {
-    rows.push_back(row({deviation.step.empty() ? "whole run" : "<code>" + escape(deviation.step) + "</code>",
-                        escape(deviation.what)}));
+    rows.push_back(
+        figures::row({deviation.step.empty() ? "whole run" : "<code>" + figures::escape(deviation.step) + "</code>",
+                      figures::escape(deviation.what)}));
   }
-  return html + table("deviations", {"Step", "Deviation"}, rows);
+  return html + figures::table("deviations", {"Step", "Deviation"}, rows);
 }
 
 std::string methods_section(const ReportContent& content) {
   std::string html = "<h2 class=\"page\">7 Methods</h2>\n<p>In the words of each probe, as frozen in the plan.</p>\n";
   for (const auto& [name, probe] : content.run.plan.probes) {
     const Description& description = probe.description;
-    html += fmt::format("<h3><code>{}</code>{}</h3>\n", escape(name),
+    html += fmt::format("<h3><code>{}</code>{}</h3>\n", figures::escape(name),
                         description.companion ? " (samples beside other probes)" : "");
-    html += element("p", description.measures) + element("p", description.method);
-    html += "<p>Source: " + escape(description.source) + "</p>\n";
+    html += figures::element("p", description.measures) + figures::element("p", description.method);
+    html += "<p>Source: " + figures::escape(description.source) + "</p>\n";
     std::vector<std::string> rows;
     for (const auto& metric : description.metrics)
-      rows.push_back(row({"<code>" + escape(metric.name) + "</code>", escape(metric.unit), escape(metric.meaning)}));
-    html += table("metrics", {"Metric", "Unit", "Meaning"}, rows);
+      rows.push_back(figures::row({"<code>" + figures::escape(metric.name) + "</code>", figures::escape(metric.unit),
+                                   figures::escape(metric.meaning)}));
+    html += figures::table("metrics", {"Metric", "Unit", "Meaning"}, rows);
   }
   std::vector<std::string> rows;
   std::set<std::string> seen;
@@ -66,9 +68,9 @@ std::string methods_section(const ReportContent& content) {
     std::string words;
     for (const auto& [parameter, value] : step.parameters)
       words += fmt::format("{}{} = {}", words.empty() ? "" : ", ", parameter, to_json(value).dump());
-    rows.push_back(row({"<code>" + escape(step.probe) + "</code>", escape(words)}));
+    rows.push_back(figures::row({"<code>" + figures::escape(step.probe) + "</code>", figures::escape(words)}));
   }
-  return html + "<h3>Parameters used</h3>\n" + table("parameters", {"Probe", "Parameters (base units)"}, rows);
+  return html + "<h3>Parameters used</h3>\n" + figures::table("parameters", {"Probe", "Parameters (base units)"}, rows);
 }
 
 std::string instruments_section(const ReportContent& content) {
@@ -78,16 +80,18 @@ std::string instruments_section(const ReportContent& content) {
     for (const auto& metric : probe.description.metrics) {
       if (metric.instrument > 0)
         uncertainty +=
-            fmt::format("{}{}: {}", uncertainty.empty() ? "" : "; ", metric.name, percent(metric.instrument));
+            fmt::format("{}{}: {}", uncertainty.empty() ? "" : "; ", metric.name, figures::percent(metric.instrument));
     }
-    rows.push_back(row({"<code>" + escape(name) + "</code>", fmt::format("{}", probe.description.revision),
-                        uncertainty.empty() ? "none stated" : escape(uncertainty), digest_html(probe.sha256)}));
+    rows.push_back(figures::row(
+        {"<code>" + figures::escape(name) + "</code>", fmt::format("{}", probe.description.revision),
+         uncertainty.empty() ? "none stated" : figures::escape(uncertainty), figures::digest_html(probe.sha256)}));
   }
   return "<h2>8 Instruments</h2>\n<p>A probe is the instrument. Its revision rises when the number it reports would "
          "change; the digest is that of the program "
          "which ran.</p>\n" +
-         table("instruments", {"Probe", "Revision", "Relative standard uncertainty (type B)", "SHA-256 of the program"},
-               rows);
+         figures::table("instruments",
+                        {"Probe", "Revision", "Relative standard uncertainty (type B)", "SHA-256 of the program"},
+                        rows);
 }
 
 std::string nodes_section(const ReportContent& content) {
@@ -100,31 +104,32 @@ std::string nodes_section(const ReportContent& content) {
   std::vector<std::string> differing;
   for (const auto& [name, by_node] : by_name) {
     if (same_on_all(by_node, nodes)) {
-      common.emplace_back(name, escape(by_node.begin()->second));
+      common.emplace_back(name, figures::escape(by_node.begin()->second));
     } else {
       differing.push_back(name);
     }
   }
-  if (!common.empty()) html += (nodes == 1 ? "" : "<h3>The same on all</h3>\n") + facts(common);
+  if (!common.empty()) html += (nodes == 1 ? "" : "<h3>The same on all</h3>\n") + figures::facts(common);
   if (!differing.empty()) {
     std::vector<std::string> titles = {"Node"};
     titles.insert(titles.end(), differing.begin(), differing.end());
     std::vector<std::string> rows;
     for (const auto& [node, unused] : content.run.journal.node_facts) {
       if (rows.size() == kMostListed) break;
-      std::vector<std::string> cells = {escape(node)};
+      std::vector<std::string> cells = {figures::escape(node)};
       for (const auto& name : differing) {
         const auto found = by_name.at(name).find(node);
-        cells.push_back(found == by_name.at(name).end() ? "—" : escape(found->second));
+        cells.push_back(found == by_name.at(name).end() ? "—" : figures::escape(found->second));
       }
-      rows.push_back(row(cells));
+      rows.push_back(figures::row(cells));
     }
-    html += "<h3>Different</h3>\n" + table("nodes", titles, rows);
+    html += "<h3>Different</h3>\n" + figures::table("nodes", titles, rows);
     if (rows.size() < nodes)
       html += fmt::format("<p>The first {} of {}; evidence/journal.jsonl has all.</p>\n", rows.size(), nodes);
   }
   for (const auto& event : content.run.journal.node_events) {
-    html += fmt::format("<p>{}: node {}: {}</p>\n", escape(event.time), escape(event.node), escape(event.reason));
+    html += fmt::format("<p>{}: node {}: {}</p>\n", figures::escape(event.time), figures::escape(event.node),
+                        figures::escape(event.reason));
   }
   return html;
 }
@@ -135,9 +140,11 @@ std::string attempts_section(const ReportContent& content) {
   std::vector<std::string> rows;
   for (const auto& attempt : attempts) {
     if (!all && attempt.number == 1 && attempt.outcome == "exited") continue;
-    rows.push_back(row({"<code>" + escape(attempt.step) + "</code>", fmt::format("{}", attempt.number),
-                        escape(attempt.node), escape(attempt.begin), attempt.end.empty() ? "—" : escape(attempt.end),
-                        escape(attempt.outcome), escape(attempt.reason)}));
+    rows.push_back(
+        figures::row({"<code>" + figures::escape(attempt.step) + "</code>", fmt::format("{}", attempt.number),
+                      figures::escape(attempt.node), figures::escape(attempt.begin),
+                      attempt.end.empty() ? "—" : figures::escape(attempt.end), figures::escape(attempt.outcome),
+                      figures::escape(attempt.reason)}));
   }
   std::string html =
       "<h2 class=\"page\">10 Attempts</h2>\n<p>Every attempt that was begun, with how it ended; “exited” means that "
@@ -149,30 +156,32 @@ std::string attempts_section(const ReportContent& content) {
         "<p>{} first attempts that ran to their own end are left out here; evidence/journal.jsonl has them.</p>\n",
         attempts.size() - rows.size());
   }
-  return html + table("attempts", {"Step", "Attempt", "Node", "Begin (UTC)", "End (UTC)", "Outcome", "Reason"}, rows);
+  return html +
+         figures::table("attempts", {"Step", "Attempt", "Node", "Begin (UTC)", "End (UTC)", "Outcome", "Reason"}, rows);
 }
 
 std::string evidence_section(const ReportContent& content) {
-  std::vector<std::string> rows = {row({"plan.json", "", digest_html(content.run.plan_sha256)}),
-                                   row({"journal.jsonl", "", digest_html(content.journal_sha256)}),
-                                   row({"verdict.json", "", digest_html(content.verdict_sha256)})};
+  std::vector<std::string> rows = {figures::row({"plan.json", "", figures::digest_html(content.run.plan_sha256)}),
+                                   figures::row({"journal.jsonl", "", figures::digest_html(content.journal_sha256)}),
+                                   figures::row({"verdict.json", "", figures::digest_html(content.verdict_sha256)})};
   std::size_t files = 0;
   for (const auto& attempt : content.run.journal.attempts) {
     for (const auto& file : attempt.evidence) {
       if (++files <= kMostListed)
-        rows.push_back(row({escape(file.path), fmt::format("{}", file.bytes), digest_html(file.sha256)}));
+        rows.push_back(figures::row(
+            {figures::escape(file.path), fmt::format("{}", file.bytes), figures::digest_html(file.sha256)}));
     }
   }
   std::string html = "<h2>11 Evidence</h2>\n<p>Paths lie under <code>evidence/</code> in the dossier.</p>\n";
   if (files > kMostListed) {
     html += fmt::format("<p>The first {} of {} files; MANIFEST.sha256 lists each.</p>\n", kMostListed, files);
   }
-  return html + table("evidence", {"File", "Bytes", "SHA-256"}, rows);
+  return html + figures::table("evidence", {"File", "Bytes", "SHA-256"}, rows);
 }
 
 std::string non_claims_section() {
   std::string html = "<h2>12 What is not claimed</h2>\n<ul>\n";
-  for (const auto& claim : non_claims()) html += element("li", claim) + "\n";
+  for (const auto& claim : non_claims()) html += figures::element("li", claim) + "\n";
   return html + "</ul>\n";
 }
 
@@ -181,14 +190,14 @@ std::string verification_section(const ReportContent& content) {
       "<h2>13 How to verify</h2>\n<p>Get the signer’s public key by a way that does not lead over this dossier, "
       "compare its fingerprint, and "
       "run:</p>\n<pre>assay-report fingerprint signer.pub\nassay-report verify DOSSIER --key signer.pub --plan " +
-      escape(content.run.plan_sha256) + "</pre>\n";
+      figures::escape(content.run.plan_sha256) + "</pre>\n";
   html +=
       "<p>This checks the signature, that the evidence is complete and unchanged, judges every cell again from the raw "
       "samples, and renders this page again. "
       "VERIFY.txt in the dossier says how to check signature and evidence with openssl, jq and coreutils alone.</p>\n";
   if (!content.self_signed.empty())
-    html += "<p>The fingerprint to compare is " + digest_html(content.self_signed) + ".</p>\n";
+    html += "<p>The fingerprint to compare is " + figures::digest_html(content.self_signed) + ".</p>\n";
   return html;
 }
 
-}  // namespace assay
+}  // namespace assay::page

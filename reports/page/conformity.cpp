@@ -8,7 +8,7 @@
 #include "reports/figures/html.h"
 #include "reports/page/sections.h"
 
-namespace assay {
+namespace assay::page {
 namespace {
 
 constexpr std::size_t kRowsOfOneRequirement =
@@ -23,9 +23,9 @@ std::string bounds(const Scale& scale, const std::optional<double>& low, const s
   return text.empty() ? "—" : text;
 }
 
-std::string value_cell(const Scale& scale, const Result& result) {
+std::string value_cell(const Scale& scale, const judge::Result& result) {
   if (!result.value) return "—";
-  std::string cell = "<strong>" + escape(scale.text(*result.value)) + "</strong>";
+  std::string cell = "<strong>" + figures::escape(scale.text(*result.value)) + "</strong>";
   if (result.interval) {
     cell += fmt::format("<br><small>{} – {} ({:.1f} %)</small>", scale.number(result.interval->low),
                         scale.number(result.interval->high), result.interval->level * 100);
@@ -34,30 +34,33 @@ std::string value_cell(const Scale& scale, const Result& result) {
 }
 
 std::string tag(const std::string& word, bool weak) {
-  return fmt::format(" <span class=\"tag{}\">{}</span>", weak ? " weak" : "", escape(word));
+  return fmt::format(" <span class=\"tag{}\">{}</span>", weak ? " weak" : "", figures::escape(word));
 }
 
 /// The row that names a requirement over its results.
-std::string requirement_row(const ReportContent& content, const Requirement& requirement) {
-  const std::string placed = placement_words(requirement);
+std::string requirement_row(const ReportContent& content, const plan::Requirement& requirement) {
+  const std::string placed = figures::placement_words(requirement);
   return fmt::format(
       "<tr class=\"requirement\"><td colspan=\"7\"><strong>{} {}</strong>{}{}<br><small>{} of {}: "
       "{}{}</small></td></tr>\n",
-      requirement_number(content, requirement.id), escape(requirement.title),
+      figures::requirement_number(content.run.plan.profile, requirement.id), figures::escape(requirement.title),
       tag(requirement.source.status, requirement.source.status != "sourced"),
-      requirement.required ? "" : tag("advisory", true), escape(requirement.statistic), escape(requirement.metric),
-      escape(target_words(content, requirement)), placed.empty() ? "" : "; " + escape(placed));
+      requirement.required ? "" : tag("advisory", true), figures::escape(requirement.statistic),
+      figures::escape(requirement.metric),
+      figures::escape(figures::target_words(content.run.plan.profile, requirement)),
+      placed.empty() ? "" : "; " + figures::escape(placed));
 }
 
 /// Two rows: who and why, then the numbers.
-std::string result_rows(const Result& result) {
-  const Scale scale = result_scale(result);
+std::string result_rows(const judge::Result& result) {
+  const Scale scale = figures::result_scale(result);
   const std::string who = fmt::format("<tr class=\"who\"><td colspan=\"7\"><strong>{}</strong> {}</td></tr>\n",
-                                      escape(subject_words(result)), escape(result.reason));
-  return who + row({bounds(scale, result.limit_low, result.limit_high),
-                    bounds(scale, result.acceptance_low, result.acceptance_high), value_cell(scale, result),
-                    fmt::format("{}", result.samples), result.margin ? percent(*result.margin) : "—",
-                    result.false_accept ? percent(*result.false_accept) : "—", outcome_box(result.outcome)});
+                                      figures::escape(figures::subject_words(result)), figures::escape(result.reason));
+  return who + figures::row({bounds(scale, result.limit_low, result.limit_high),
+                             bounds(scale, result.acceptance_low, result.acceptance_high), value_cell(scale, result),
+                             fmt::format("{}", result.samples), result.margin ? figures::percent(*result.margin) : "—",
+                             result.false_accept ? figures::percent(*result.false_accept) : "—",
+                             figures::outcome_box(result.outcome)});
 }
 
 /// What stands for passes that are too many to be listed.
@@ -70,22 +73,22 @@ std::string counted_row(std::size_t passes) {
 
 /// The results of one requirement that are worth a row: all when they are few; else what does not pass and the passes
 /// with the smallest margins.
-std::vector<const Result*> worth_a_row(std::vector<const Result*> results) {
+std::vector<const judge::Result*> worth_a_row(std::vector<const judge::Result*> results) {
   if (results.size() <= kRowsOfOneRequirement) return results;
-  std::ranges::stable_sort(results, [](const Result* a, const Result* b) {
-    const bool a_open = a->outcome != Outcome::pass;
-    const bool b_open = b->outcome != Outcome::pass;
+  std::ranges::stable_sort(results, [](const judge::Result* a, const judge::Result* b) {
+    const bool a_open = a->outcome != judge::Outcome::pass;
+    const bool b_open = b->outcome != judge::Outcome::pass;
     if (a_open != b_open) return a_open;
     return a->margin.value_or(0) < b->margin.value_or(0);
   });
   const auto open = static_cast<std::size_t>(
-      std::ranges::count_if(results, [](const Result* one) { return one->outcome != Outcome::pass; }));
+      std::ranges::count_if(results, [](const judge::Result* one) { return one->outcome != judge::Outcome::pass; }));
   results.resize(std::max(open, kRowsOfOneRequirement));
   return results;
 }
 
 struct MatrixCell {
-  Outcome worst = Outcome::pass;
+  judge::Outcome worst = judge::Outcome::pass;
   std::size_t results = 0;
 };
 
@@ -98,7 +101,7 @@ std::vector<std::string> places_of(const ReportContent& content, std::size_t& le
   std::vector<std::string> together;
   std::set<std::string> open;
   for (const auto& result : content.verdict.results) {
-    if (result.outcome != Outcome::pass) open.insert(result.node);
+    if (result.outcome != judge::Outcome::pass) open.insert(result.node);
     if (seen.insert(result.node).second) together.push_back(result.node);
   }
   std::vector<std::string> places;
@@ -118,7 +121,7 @@ std::string matrix_block(const ReportContent& content, const std::vector<std::st
   for (std::size_t i = from; i < to; ++i) titles.push_back(fmt::format("R{}", i + 1));
   std::vector<std::string> rows;
   for (const auto& place : places) {
-    std::string html = "<tr><td>" + escape(place) + "</td>";
+    std::string html = "<tr><td>" + figures::escape(place) + "</td>";
     for (std::size_t i = from; i < to; ++i) {
       const auto found = cells.find({requirements[i].id, place});
       if (found == cells.end()) {
@@ -126,12 +129,12 @@ std::string matrix_block(const ReportContent& content, const std::vector<std::st
         continue;
       }
       const auto& cell = found->second;
-      html += fmt::format("<td class=\"c-{}\">{}{}</td>", to_string(cell.worst), outcome_letter(cell.worst),
+      html += fmt::format("<td class=\"c-{}\">{}{}</td>", to_string(cell.worst), figures::outcome_letter(cell.worst),
                           cell.results > 1 ? fmt::format("<small> of {}</small>", cell.results) : "");
     }
     rows.push_back(html + "</tr>\n");
   }
-  return table("matrix", titles, rows);
+  return figures::table("matrix", titles, rows);
 }
 
 }  // namespace
@@ -143,23 +146,24 @@ std::string conformity_section(const ReportContent& content) {
       "“n” counts the pooled "
       "samples, “margin” is the distance to the limit as a share of it, “risk” the probability that the true value "
       "misses the limit.</p>\n",
-      to_string(content.verdict.overall), escape(content.verdict.reason));
-  std::map<std::string, std::vector<const Result*>> by_requirement;
+      to_string(content.verdict.overall), figures::escape(content.verdict.reason));
+  std::map<std::string, std::vector<const judge::Result*>> by_requirement;
   for (const auto& result : content.verdict.results) by_requirement[result.requirement].push_back(&result);
   std::vector<std::string> rows;
   for (const auto& requirement : content.run.plan.profile.requirements) {
     const auto& all = by_requirement[requirement.id];
     const auto listed = worth_a_row(all);
     rows.push_back(requirement_row(content, requirement));
-    for (const Result* result : listed) rows.push_back(result_rows(*result));
+    for (const judge::Result* result : listed) rows.push_back(result_rows(*result));
     if (listed.size() < all.size()) rows.push_back(counted_row(all.size() - listed.size()));
   }
-  return html +
-         table("conformity", {"Limit", "Acceptance limit", "Value, interval", "n", "Margin", "Risk", "Verdict"}, rows);
+  return html + figures::table("conformity",
+                               {"Limit", "Acceptance limit", "Value, interval", "n", "Margin", "Risk", "Verdict"},
+                               rows);
 }
 
 std::string decision_section(const ReportContent& content) {
-  const Profile& profile = content.run.plan.profile;
+  const plan::Profile& profile = content.run.plan.profile;
   const double risk = 1 - normal_cdf(profile.guard_factor);
   std::string html = "<h2>2 Decision rule</h2>\n";
   html += fmt::format(
@@ -177,17 +181,20 @@ std::string decision_section(const ReportContent& content) {
       "among them (Bonferroni).</p>\n",
       profile.guard_factor, risk * 100);
   std::vector<std::string> rows = {
-      row({"P", outcome_box(Outcome::pass), "y ≥ L + w", "y ≤ L − w", "the requirement is met"}),
-      row({"p", outcome_box(Outcome::conditional_pass), "L ≤ y &lt; L + w", "L − w &lt; y ≤ L",
-           "better than the limit, within the guard band: not accepted"}),
-      row({"f", outcome_box(Outcome::conditional_fail), "L − w &lt; y &lt; L", "L &lt; y &lt; L + w",
-           "worse than the limit, within the guard band: not accepted, not rejected"}),
-      row({"F", outcome_box(Outcome::fail), "y ≤ L − w", "y ≥ L + w", "the requirement is missed"}),
-      row({"?", outcome_box(Outcome::inconclusive), "", "",
-           "too few samples, or a demanded condition is unmet or not recorded"}),
-      row({"–", outcome_box(Outcome::not_measured), "", "", "nothing was measured"}),
-      row({"E", outcome_box(Outcome::error), "", "", "the measurement failed or its record was refused"})};
-  html += table("rule", {"", "Verdict", "Lower limit L", "Upper limit L", "Meaning"}, rows);
+      figures::row(
+          {"P", figures::outcome_box(judge::Outcome::pass), "y ≥ L + w", "y ≤ L − w", "the requirement is met"}),
+      figures::row({"p", figures::outcome_box(judge::Outcome::conditional_pass), "L ≤ y &lt; L + w", "L − w &lt; y ≤ L",
+                    "better than the limit, within the guard band: not accepted"}),
+      figures::row({"f", figures::outcome_box(judge::Outcome::conditional_fail), "L − w &lt; y &lt; L",
+                    "L &lt; y &lt; L + w", "worse than the limit, within the guard band: not accepted, not rejected"}),
+      figures::row(
+          {"F", figures::outcome_box(judge::Outcome::fail), "y ≤ L − w", "y ≥ L + w", "the requirement is missed"}),
+      figures::row({"?", figures::outcome_box(judge::Outcome::inconclusive), "", "",
+                    "too few samples, or a demanded condition is unmet or not recorded"}),
+      figures::row({"–", figures::outcome_box(judge::Outcome::not_measured), "", "", "nothing was measured"}),
+      figures::row({"E", figures::outcome_box(judge::Outcome::error), "", "",
+                    "the measurement failed or its record was refused"})};
+  html += figures::table("rule", {"", "Verdict", "Lower limit L", "Upper limit L", "Meaning"}, rows);
   return html +
          "<p>The whole is accepted when every required cell passes, rejected when any fails, and incomplete otherwise. "
          "Advisory requirements neither "
@@ -217,4 +224,4 @@ std::string coverage_section(const ReportContent& content) {
   return html;
 }
 
-}  // namespace assay
+}  // namespace assay::page

@@ -11,27 +11,27 @@
 #include "orchestrator/simulate/simulate.h"
 #include "reports/figures/plot.h"
 
-namespace assay {
+namespace assay::page {
 
 namespace {
 
 /// Steps whose samples are drawn: those of requirements with few results. Conditions are printed of the first records
 /// only, so the records of all other steps never have to be in memory.
-std::set<std::string_view> steps_drawn(const Verdict& verdict) {
+std::set<std::string_view> steps_drawn(const judge::Verdict& verdict) {
   std::map<std::string_view, std::vector<std::string_view>> of_requirement;
   for (const auto& result : verdict.results) {
     if (result.value) of_requirement[result.requirement].push_back(result.step);
   }
   std::set<std::string_view> drawn;
   for (const auto& [requirement, steps] : of_requirement) {
-    if (steps.size() <= kMostStripRows) drawn.insert(steps.begin(), steps.end());
+    if (steps.size() <= figures::kMostStripRows) drawn.insert(steps.begin(), steps.end());
   }
   return drawn;
 }
 
 /// The smallest of what the ranks' records say that their ports carry: payload where it is told, else the rate of the
 /// link.
-std::optional<double> wire_limit(const StepEvidence& step) {
+std::optional<double> wire_limit(const judge::StepEvidence& step) {
   std::optional<double> slowest;
   const auto look = [&](const Record& record) {
     for (const char* name : {"payload_limit", "port_rate", "link_speed"}) {
@@ -49,23 +49,23 @@ std::optional<double> wire_limit(const StepEvidence& step) {
 
 }  // namespace
 
-const Requirement& ReportContent::requirement(const std::string& id) const {
-  const Requirement* found = run.plan.requirement(id);
+const plan::Requirement& ReportContent::requirement(const std::string& id) const {
+  const plan::Requirement* found = run.plan.requirement(id);
   if (found == nullptr) throw std::logic_error("the verdict names a requirement that the plan has not: " + id);
   return *found;
 }
 
-std::vector<double> ReportContent::samples(const Result& result) const {
+std::vector<double> ReportContent::samples(const judge::Result& result) const {
   std::vector<double> all;
   const auto step = records.find(result.step);
   if (step == records.end()) {
     const auto range = ranges.find(static_cast<std::size_t>(&result - verdict.results.data()));
     return range == ranges.end() ? all : range->second;
   }
-  const Requirement& judged = requirement(result.requirement);
+  const plan::Requirement& judged = requirement(result.requirement);
   for (const auto& record : step->second) {
     for (const auto& measured : record.measurements) {
-      if (!is_judged(measured, judged)) continue;
+      if (!judge::is_judged(measured, judged)) continue;
       // A node's own id in its record is its host name, and several nodes have none; the plan has names for them.
       const bool planned = judged.scope == "node" || result.subject.id == result.node;
       if (!planned && measured.subject != result.subject) continue;
@@ -75,11 +75,13 @@ std::vector<double> ReportContent::samples(const Result& result) const {
   return all;
 }
 
-ReportContent report_content(const Examined& examined, const EvidenceReader& evidence, const std::string& self_signed) {
-  return report_content(Examined(examined), evidence, self_signed);
+ReportContent report_content(const evidence::Examined& examined, const judge::EvidenceReader& evidence,
+                             const std::string& self_signed) {
+  return report_content(evidence::Examined(examined), evidence, self_signed);
 }
 
-ReportContent report_content(Examined&& examined, const EvidenceReader& given, const std::string& self_signed) {
+ReportContent report_content(evidence::Examined&& examined, const judge::EvidenceReader& given,
+                             const std::string& self_signed) {
   ReportContent content{.run = std::move(examined.run),
                         .verdict = std::move(examined.verdict),
                         .verdict_sha256 = std::move(examined.verdict_sha256),
@@ -87,10 +89,10 @@ ReportContent report_content(Examined&& examined, const EvidenceReader& given, c
                         .self_signed = self_signed,
                         .records = {},
                         .companions = {}};
-  const Plan& plan = content.run.plan;
-  const EvidenceReader evidence = plan.simulation ? simulated_evidence(plan) : given;
-  const Machines machines(content.run.journal);
-  std::map<std::string_view, std::vector<const Attempt*>> attempts_of;
+  const plan::Plan& plan = content.run.plan;
+  const judge::EvidenceReader evidence = plan.simulation ? simulate::simulated_evidence(plan) : given;
+  const judge::Machines machines(content.run.journal);
+  std::map<std::string_view, std::vector<const judge::Attempt*>> attempts_of;
   for (const auto& attempt : content.run.journal.attempts) attempts_of[attempt.step].push_back(&attempt);
   const auto drawn = steps_drawn(content.verdict);
   std::size_t printed = 0;
@@ -99,15 +101,15 @@ ReportContent report_content(Examined&& examined, const EvidenceReader& given, c
     results_of[content.verdict.results[i].step].push_back(i);
   for (const auto& step : plan.steps) {
     const auto& attempts = attempts_of[step.id];
-    auto collected = collect(plan, step, attempts, content.run.journal, machines, evidence);
+    auto collected = judge::collect(plan, step, attempts, content.run.journal, machines, evidence);
     if (step.nodes.size() > 1) {
       if (const auto wire = wire_limit(collected)) content.wire_limits[step.id] = *wire;
     }
     content.records[step.id] = std::move(collected.records);
-    for (const Attempt* attempt : attempts) {
+    for (const judge::Attempt* attempt : attempts) {
       for (const auto& name : step.companions) {
         for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-          auto record = record_of(plan, step, *attempt, evidence, static_cast<int>(rank), name);
+          auto record = judge::record_of(plan, step, *attempt, evidence, static_cast<int>(rank), name);
           if (record) content.companions[step.id].push_back(std::move(*record));
         }
       }
@@ -125,4 +127,4 @@ ReportContent report_content(Examined&& examined, const EvidenceReader& given, c
   return content;
 }
 
-}  // namespace assay
+}  // namespace assay::page

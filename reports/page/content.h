@@ -7,15 +7,15 @@
 
 #include "reports/evidence/evidence_files.h"
 
-namespace assay {
+namespace assay::page {
 
 /// Steps whose conditions are printed in full, from the first on; the evidence has all.
 inline constexpr std::size_t kMostRecordedSteps = 64;
 
 /// A run with its verdict and what was recorded, ready to be drawn.
 struct ReportContent {
-  Run run;
-  Verdict verdict;
+  judge::Run run;
+  judge::Verdict verdict;
   std::string verdict_sha256, journal_sha256;
   std::string self_signed;  ///< fingerprint of the key when whoever ran the test signs; else empty
   std::map<std::string, std::vector<Record>> records;  ///< by step, of attempts that completed and can be read; only of
@@ -29,16 +29,18 @@ struct ReportContent {
                                               ///< one direction, where a record tells it
 
   /// The requirement of this id; it must be one of the plan.
-  [[nodiscard]] const Requirement& requirement(const std::string& id) const;
+  [[nodiscard]] const plan::Requirement& requirement(const std::string& id) const;
   /// Every sample that was pooled for `result`, which must be one of the verdict's, in the order taken; of many
   /// subjects, which are drawn as a distribution, the smallest and the largest alone.
-  [[nodiscard]] std::vector<double> samples(const Result& result) const;
+  [[nodiscard]] std::vector<double> samples(const judge::Result& result) const;
 };
 
 /// The same from a run that was judged in memory; nothing of it is copied.
-ReportContent report_content(Examined&& examined, const EvidenceReader& evidence, const std::string& self_signed);
+ReportContent report_content(evidence::Examined&& examined, const judge::EvidenceReader& evidence,
+                             const std::string& self_signed);
 
 /// The content from evidence that examine() has passed.
-ReportContent report_content(const Examined& examined, const EvidenceReader& evidence, const std::string& self_signed);
+ReportContent report_content(const evidence::Examined& examined, const judge::EvidenceReader& evidence,
+                             const std::string& self_signed);
 
-}  // namespace assay
+}  // namespace assay::page

@@ -6,29 +6,31 @@
 #include "reports/figures/html.h"
 #include "reports/page/sections.h"
 
-namespace assay {
+namespace assay::page {
 namespace {
 
 constexpr std::size_t kMostNames = 40;  // of undecided or excluded nodes; the verdict has all
 
 std::string names(const std::vector<std::string>& all) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(all.size(), kMostNames); ++i) text += (i == 0 ? "" : ", ") + escape(all[i]);
+  for (std::size_t i = 0; i < std::min(all.size(), kMostNames); ++i)
+    text += (i == 0 ? "" : ", ") + figures::escape(all[i]);
   if (all.size() > kMostNames) text += fmt::format(" and {} more", all.size() - kMostNames);
   return text;
 }
 
-std::string culprit_row(const Culprit& culprit) {
-  return row({escape(culprit.fault), escape(culprit.words), names(culprit.tests)});
+std::string culprit_row(const judge::Culprit& culprit) {
+  return figures::row({figures::escape(culprit.fault), figures::escape(culprit.words), names(culprit.tests)});
 }
 
-std::string one_search(const ReportContent& content, const Localised& one) {
+std::string one_search(const ReportContent& content, const judge::Localised& one) {
   std::string requirements;
   for (const auto& id : one.requirements)
-    requirements += (requirements.empty() ? "" : ", ") + requirement_number(content, id);
-  std::string html = fmt::format("<p>{}{}: {}</p>\n", requirements,
-                                 one.step.empty() ? ", over all pairs" : ", step <code>" + escape(one.step) + "</code>",
-                                 escape(one.reason));
+    requirements += (requirements.empty() ? "" : ", ") + figures::requirement_number(content.run.plan.profile, id);
+  std::string html =
+      fmt::format("<p>{}{}: {}</p>\n", requirements,
+                  one.step.empty() ? ", over all pairs" : ", step <code>" + figures::escape(one.step) + "</code>",
+                  figures::escape(one.reason));
   if (!one.excluded.empty())
     html += fmt::format("<p>Left out, because they fall short by themselves or were accused before: {}.</p>\n",
                         names(one.excluded));
@@ -36,12 +38,12 @@ std::string one_search(const ReportContent& content, const Localised& one) {
     html += fmt::format("<p>Neither accused nor seen to be good: {}.</p>\n", names(one.undecided));
   std::vector<std::string> rows;
   for (const auto& culprit : one.culprits) rows.push_back(culprit_row(culprit));
-  if (!rows.empty()) html += table("culprits", {"At fault", "Who, and where to look", "Shown by"}, rows);
+  if (!rows.empty()) html += figures::table("culprits", {"At fault", "Who, and where to look", "Shown by"}, rows);
   rows.clear();
   for (const auto& test : one.tests)
-    rows.push_back(row({"<code>" + escape(test.id) + "</code>", escape(test.purpose), fmt::format("{}", test.nodes),
-                        escape(test.outcome)}));
-  if (!rows.empty()) html += table("tests", {"Extra test", "Purpose", "Nodes", "Outcome"}, rows);
+    rows.push_back(figures::row({"<code>" + figures::escape(test.id) + "</code>", figures::escape(test.purpose),
+                                 fmt::format("{}", test.nodes), figures::escape(test.outcome)}));
+  if (!rows.empty()) html += figures::table("tests", {"Extra test", "Purpose", "Nodes", "Outcome"}, rows);
   return html;
 }
 
@@ -57,4 +59,4 @@ std::string localised_section(const ReportContent& content) {
   return html;
 }
 
-}  // namespace assay
+}  // namespace assay::page

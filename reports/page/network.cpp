@@ -6,7 +6,7 @@
 #include "reports/figures/rail_chart.h"
 #include "reports/page/sections.h"
 
-namespace assay {
+namespace assay::page {
 namespace {
 
 std::string figure(const std::string& svg, const std::string& caption) {
@@ -14,45 +14,47 @@ std::string figure(const std::string& svg, const std::string& caption) {
   return fmt::format("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", svg, caption);
 }
 
-std::string figures(const std::vector<NetworkCurve>& curves) {
+std::string figures(const std::vector<figures::NetworkCurve>& curves) {
   std::string html;
-  for (const auto& one : curves) html += figure(curve_svg(one.curve), one.caption);
+  for (const auto& one : curves) html += figure(figures::curve_svg(one.curve), one.caption);
   return html;
 }
 
 /// Both directions of the same pairs are one matrix, which stands with the one that is promised first.
-std::string pair_figure(const ReportContent& content, const StepIndex& steps, const Requirement& requirement,
-                        const ResultsOf& results) {
-  const Plan& plan = content.run.plan;
-  const Requirement* other = other_direction(plan.profile, requirement);
+std::string pair_figure(const ReportContent& content, const figures::StepIndex& steps,
+                        const plan::Requirement& requirement, const figures::ResultsOf& results) {
+  const plan::Plan& plan = content.run.plan;
+  const plan::Requirement* other = figures::other_direction(plan.profile, requirement);
   if (other != nullptr && other < &requirement)
     return fmt::format("<p class=\"small\">The matrix of its pairs stands under {}.</p>\n",
-                       requirement_number(content, other->id));
+                       figures::requirement_number(content.run.plan.profile, other->id));
   const auto own = results.find(requirement.id);
   if (own == results.end()) return "";
   const auto reverse = other == nullptr ? results.end() : results.find(other->id);
-  const Chart chart = pair_chart(plan, steps, requirement, own->second,
-                                 reverse == results.end() ? std::vector<const Result*>() : reverse->second);
+  const figures::Chart chart =
+      figures::pair_chart(plan, steps, requirement, own->second,
+                          reverse == results.end() ? std::vector<const judge::Result*>() : reverse->second);
   return figure(chart.svg, chart.caption);
 }
 
 }  // namespace
 
-std::string requirement_charts(const ReportContent& content, const StepIndex& steps, const Requirement& requirement,
-                               const ResultsOf& results) {
+std::string requirement_charts(const ReportContent& content, const figures::StepIndex& steps,
+                               const plan::Requirement& requirement, const figures::ResultsOf& results) {
   std::string html;
   if (requirement.scope == "pair") html += pair_figure(content, steps, requirement, results);
   const auto own = results.find(requirement.id);
   if (own == results.end()) return html;
-  const Chart rails = rail_chart(content.run.plan, steps, requirement, own->second);
+  const figures::Chart rails = figures::rail_chart(content.run.plan, steps, requirement, own->second);
   return html + figure(rails.svg, rails.caption);
 }
 
-std::string network_section(const ReportContent& content, const StepIndex& steps, const ResultsOf& results) {
-  const CurveSources sources{
+std::string network_section(const ReportContent& content, const figures::StepIndex& steps,
+                            const figures::ResultsOf& results) {
+  const figures::CurveSources sources{
       .plan = content.run.plan, .steps = steps, .results = results, .wire_limits = content.wire_limits};
-  const std::string sizes = figures(size_curves(sources));
-  const std::string groups = figures(scaling_curves(sources));
+  const std::string sizes = figures(figures::size_curves(sources));
+  const std::string groups = figures(figures::scaling_curves(sources));
   std::string html;
   if (!sizes.empty())
     html +=
@@ -66,4 +68,4 @@ std::string network_section(const ReportContent& content, const StepIndex& steps
   return html;
 }
 
-}  // namespace assay
+}  // namespace assay::page

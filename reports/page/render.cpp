@@ -7,7 +7,7 @@
 #include "reports/page/sections.h"
 #include "reports/page/style.h"
 
-namespace assay {
+namespace assay::page {
 
 std::string render_html(const ReportContent& content) {
   const std::string run_id = content.run.journal.run_id;
@@ -18,8 +18,8 @@ std::string render_html(const ReportContent& content) {
   html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n";
   html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
   html += fmt::format("<meta name=\"generator\" content=\"{}\">\n", kRenderer);
-  html += fmt::format("<title>{} {}</title>\n<style>{}{}</style>\n</head>\n<body>\n", escape(title), escape(run_id),
-                      style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
+  html += fmt::format("<title>{} {}</title>\n<style>{}{}</style>\n</head>\n<body>\n", figures::escape(title),
+                      figures::escape(run_id), style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
   // Fixed elements stand on every page that is printed.
   if (simulated) html += "<div class=\"watermark\">SIMULATION</div>\n";
   html += cover_section(content) + conformity_section(content) + decision_section(content) + coverage_section(content);
@@ -30,4 +30,4 @@ std::string render_html(const ReportContent& content) {
   return html + "<p class=\"end\">— end of report —</p>\n</body>\n</html>\n";
 }
 
-}  // namespace assay
+}  // namespace assay::page

@@ -5,7 +5,7 @@
 
 #include "reports/page/content.h"
 
-namespace assay {
+namespace assay::page {
 
 /// What made a report, written into the statement. The number rises whenever the same evidence would render to other
 /// bytes, so that a later build knows whether it can compare; a test pins the bytes to it.
@@ -15,4 +15,4 @@ inline constexpr const char* kRenderer = "assay-report html/3";
 /// content.
 std::string render_html(const ReportContent& content);
 
-}  // namespace assay
+}  // namespace assay::page

@@ -9,14 +9,14 @@
 #include "reports/figures/words.h"
 #include "reports/page/sections.h"
 
-namespace assay {
+namespace assay::page {
 namespace {
 
 constexpr std::size_t kWorstListed = 10;          // of a distribution that is too large to be listed
 constexpr std::size_t kMostConditionRows = 1000;  // of met conditions; unmet ones are always printed
 
-PlotRow plot_row(const ReportContent& content, const Result& result) {
-  return {.label = subject_words(result),
+figures::PlotRow plot_row(const ReportContent& content, const judge::Result& result) {
+  return {.label = figures::subject_words(result),
           .samples = content.samples(result),
           .value = result.value,
           .interval = result.interval,
@@ -24,48 +24,50 @@ PlotRow plot_row(const ReportContent& content, const Result& result) {
           .limit_high = result.limit_high,
           .acceptance_low = result.acceptance_low,
           .acceptance_high = result.acceptance_high,
-          .outcome = outcome_words(result.outcome),
-          .passes = result.outcome == Outcome::pass};
+          .outcome = figures::outcome_words(result.outcome),
+          .passes = result.outcome == judge::Outcome::pass};
 }
 
-std::string worst_table(const std::vector<const Result*>& results) {
+std::string worst_table(const std::vector<const judge::Result*>& results) {
   std::vector<std::string> rows;
-  for (const Result* one : worst_of(results, kWorstListed)) {
-    rows.push_back(row({escape(subject_words(*one)), one->value ? escape(result_scale(*one).text(*one->value)) : "—",
-                        one->margin ? percent(*one->margin) : "—", outcome_box(one->outcome)}));
+  for (const judge::Result* one : figures::worst_of(results, kWorstListed)) {
+    rows.push_back(
+        figures::row({figures::escape(figures::subject_words(*one)),
+                      one->value ? figures::escape(figures::result_scale(*one).text(*one->value)) : "—",
+                      one->margin ? figures::percent(*one->margin) : "—", figures::outcome_box(one->outcome)}));
   }
-  return table("worst", {"The worst", "Value", "Margin", "Verdict"}, rows);
+  return figures::table("worst", {"The worst", "Value", "Margin", "Verdict"}, rows);
 }
 
-std::string figure(const ReportContent& content, const Requirement& requirement,
-                   const std::vector<const Result*>& results) {
-  Plot plot{.title = fmt::format("{} ({})", requirement.metric, requirement.statistic),
-            .unit = requirement.limit.unit,
-            .rows = {}};
-  for (const Result* result : results) {
+std::string figure(const ReportContent& content, const plan::Requirement& requirement,
+                   const std::vector<const judge::Result*>& results) {
+  figures::Plot plot{.title = fmt::format("{} ({})", requirement.metric, requirement.statistic),
+                     .unit = requirement.limit.unit,
+                     .rows = {}};
+  for (const judge::Result* result : results) {
     if (result->value) plot.rows.push_back(plot_row(content, *result));
   }
   if (plot.rows.empty()) return "<p class=\"small\">There is no figure, because nothing was measured.</p>\n";
-  if (plot.rows.size() > kMostStripRows) {
-    return "<figure>\n" + distribution_plot(plot) +
+  if (plot.rows.size() > figures::kMostStripRows) {
+    return "<figure>\n" + figures::distribution_plot(plot) +
            "<figcaption>Empirical distribution of the judged value over all subjects. Dots pass, crosses do not; solid "
            "line: limit; shaded: guard band; "
            "dashed: acceptance limit.</figcaption>\n</figure>\n" +
            worst_table(results);
   }
-  return "<figure>\n" + strip_plot(plot) +
+  return "<figure>\n" + figures::strip_plot(plot) +
          "<figcaption>Dots: samples; bar: the judged value; bracket: its interval; solid line: limit; shaded: guard "
          "band; dashed: acceptance limit."
          "</figcaption>\n</figure>\n";
 }
 
-std::string source_words(const Source& source) {
+std::string source_words(const plan::Source& source) {
   std::string words = source.document;
   if (!source.figure.empty()) words += ": " + source.figure;
   if (!source.date.empty()) words += " (" + source.date + ")";
   if (!source.method.empty()) words += ". " + source.method;
-  return fmt::format("{} <span class=\"tag{}\">{}</span>", escape(words), source.status == "sourced" ? "" : " weak",
-                     escape(source.status));
+  return fmt::format("{} <span class=\"tag{}\">{}</span>", figures::escape(words),
+                     source.status == "sourced" ? "" : " weak", figures::escape(source.status));
 }
 
 std::string at_words(const Values& at) {
@@ -81,19 +83,19 @@ std::string value_words(const Value& value) {
 }
 
 /// Uncertainty budget of each result: instrument, the rest, the whole.
-std::string uncertainty_table(const ReportContent& content, const Requirement& requirement,
-                              const std::vector<const Result*>& results) {
+std::string uncertainty_table(const ReportContent& content, const plan::Requirement& requirement,
+                              const std::vector<const judge::Result*>& results) {
   const auto probe = content.run.plan.probes.find(requirement.probe);
   if (probe == content.run.plan.probes.end()) return "";
   const auto* metric = probe->second.description.metric(requirement.metric);
   struct Line {
-    const Result* result;
+    const judge::Result* result;
     double instrument, guard;
   };
   std::vector<Line> lines;
   std::vector<double> numbers;
-  for (const Result* one : results) {
-    if (!one->value || !one->uncertainty || lines.size() == kMostStripRows) continue;
+  for (const judge::Result* one : results) {
+    if (!one->value || !one->uncertainty || lines.size() == figures::kMostStripRows) continue;
     const double instrument = metric == nullptr ? 0 : metric->instrument * std::abs(*one->value);
     const double guard = one->acceptance_low    ? *one->acceptance_low - *one->limit_low
                          : one->acceptance_high ? *one->limit_high - *one->acceptance_high
@@ -106,12 +108,13 @@ std::string uncertainty_table(const ReportContent& content, const Requirement& r
   scale.decimals = std::min(scale.decimals, 4);  // an uncertainty has no more digits that mean anything
   std::vector<std::string> rows;
   for (const auto& [one, instrument, guard] : lines) {
-    rows.push_back(
-        row({escape(subject_words(*one)), escape(scale.text(instrument)), escape(scale.text(*one->uncertainty)),
-             *one->value == 0 ? "—" : percent(*one->uncertainty / std::abs(*one->value)), escape(scale.text(guard))}));
+    rows.push_back(figures::row({figures::escape(figures::subject_words(*one)), figures::escape(scale.text(instrument)),
+                                 figures::escape(scale.text(*one->uncertainty)),
+                                 *one->value == 0 ? "—" : figures::percent(*one->uncertainty / std::abs(*one->value)),
+                                 figures::escape(scale.text(guard))}));
   }
-  return table("budget", {"Uncertainty", "Instrument (type B)", "u, with repeatability", "u, relative", "Guard band w"},
-               rows);
+  return figures::table(
+      "budget", {"Uncertainty", "Instrument (type B)", "u, with repeatability", "u, relative", "Guard band w"}, rows);
 }
 
 std::string demanded_table(const ReportContent& content) {
@@ -120,14 +123,15 @@ std::string demanded_table(const ReportContent& content) {
   for (const auto& result : content.verdict.results) {
     for (const auto& condition : result.conditions) {
       if (condition.met && ++met > kMostConditionRows) continue;
-      rows.push_back(
-          row({requirement_number(content, result.requirement), escape(subject_words(result)), escape(condition.name),
-               escape(condition.demanded), condition.seen ? escape(value_words(*condition.seen)) : "not recorded",
-               condition.met ? "met" : "<span class=\"unmet\">NOT MET</span>"}));
+      rows.push_back(figures::row({figures::requirement_number(content.run.plan.profile, result.requirement),
+                                   figures::escape(figures::subject_words(result)), figures::escape(condition.name),
+                                   figures::escape(condition.demanded),
+                                   condition.seen ? figures::escape(value_words(*condition.seen)) : "not recorded",
+                                   condition.met ? "met" : "<span class=\"unmet\">NOT MET</span>"}));
     }
   }
   if (rows.empty()) return "<p>No requirement that was measured demands a condition.</p>\n";
-  std::string html = table("conditions", {"No.", "Subject", "Condition", "Demanded", "Recorded", ""}, rows);
+  std::string html = figures::table("conditions", {"No.", "Subject", "Condition", "Demanded", "Recorded", ""}, rows);
   if (met > kMostConditionRows)
     html += fmt::format("<p>{} further conditions are met; evidence/verdict.json lists them.</p>\n",
                         met - kMostConditionRows);
@@ -145,28 +149,31 @@ std::string recorded_row(const std::string& step, const Record& record, std::siz
   for (const auto& note : record.notes) words += (words.empty() ? "note: " : "; note: ") + note;
   if (record.end.status != Status::complete)
     words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", to_string(record.end.status), record.end.reason);
-  return row(
-      {fmt::format("<code>{}</code><br><small>{}, record {}</small>", escape(step), escape(record.start.probe), number),
-       escape(words)});
+  return figures::row({fmt::format("<code>{}</code><br><small>{}, record {}</small>", figures::escape(step),
+                                   figures::escape(record.start.probe), number),
+                       figures::escape(words)});
 }
 
 }  // namespace
 
 std::string results_section(const ReportContent& content) {
-  ResultsOf results;
+  figures::ResultsOf results;
   for (const auto& result : content.verdict.results) results[result.requirement].push_back(&result);
-  const StepIndex steps = index_of_steps(content.run.plan);
+  const figures::StepIndex steps = figures::index_of_steps(content.run.plan);
   std::string html = "<h2 class=\"page\">4 Results</h2>\n";
   for (const auto& requirement : content.run.plan.profile.requirements) {
     const auto& own = results[requirement.id];
-    const std::string placed = placement_words(requirement);
-    html += fmt::format("<section>\n<h3>{} {} <code>{}</code></h3>\n", requirement_number(content, requirement.id),
-                        escape(requirement.title), escape(requirement.id));
+    const std::string placed = figures::placement_words(requirement);
+    html += fmt::format("<section>\n<h3>{} {} <code>{}</code></h3>\n",
+                        figures::requirement_number(content.run.plan.profile, requirement.id),
+                        figures::escape(requirement.title), figures::escape(requirement.id));
     html += fmt::format(
         "<p>The {} of {}{} of each {}, measured by <code>{}</code>{}, is demanded to be {}. Source: {}</p>\n",
-        escape(requirement.statistic), escape(requirement.metric), escape(at_words(requirement.at)),
-        escape(requirement.scope), escape(requirement.probe), placed.empty() ? "" : " (" + escape(placed) + ")",
-        escape(target_words(content, requirement)), source_words(requirement.source));
+        figures::escape(requirement.statistic), figures::escape(requirement.metric),
+        figures::escape(at_words(requirement.at)), figures::escape(requirement.scope),
+        figures::escape(requirement.probe), placed.empty() ? "" : " (" + figures::escape(placed) + ")",
+        figures::escape(figures::target_words(content.run.plan.profile, requirement)),
+        source_words(requirement.source));
     html += figure(content, requirement, own) + requirement_charts(content, steps, requirement, results) +
             uncertainty_table(content, requirement, own) + "</section>\n";
   }
@@ -190,9 +197,9 @@ std::string conditions_section(const ReportContent& content) {
     }
   }
   if (rows.empty()) return html + "<p>No record could be read.</p>\n";
-  html += table("recorded", {"Step, probe", "Conditions and notes"}, rows);
+  html += figures::table("recorded", {"Step, probe", "Conditions and notes"}, rows);
   if (content.run.plan.steps.size() > kMostRecordedSteps) html += "<p>Further steps: see evidence/records.</p>\n";
   return html;
 }
 
-}  // namespace assay
+}  // namespace assay::page

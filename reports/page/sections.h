@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "reports/figures/network_curves.h"
-#include "reports/figures/scale.h"
+#include "reports/figures/result_words.h"
 #include "reports/page/content.h"
 
-namespace assay {
+namespace assay::page {
 
 /// Places, attempts and files that are printed one by one; of more, those that need to be looked at, and where the
 /// others are.
@@ -27,10 +27,11 @@ std::string coverage_section(const ReportContent& content);
 /// For each requirement: target and its source, figure, uncertainty.
 std::string results_section(const ReportContent& content);
 /// Matrices of one requirement: its pairs, and its rails by leaves; empty where it has neither.
-std::string requirement_charts(const ReportContent& content, const StepIndex& steps, const Requirement& requirement,
-                               const ResultsOf& results);
+std::string requirement_charts(const ReportContent& content, const figures::StepIndex& steps,
+                               const plan::Requirement& requirement, const figures::ResultsOf& results);
 /// Curves over sizes of messages and of groups; empty where no requirements make one.
-std::string network_section(const ReportContent& content, const StepIndex& steps, const ResultsOf& results);
+std::string network_section(const ReportContent& content, const figures::StepIndex& steps,
+                            const figures::ResultsOf& results);
 /// Who is at fault where nodes that work together fell short; empty where none did.
 std::string localised_section(const ReportContent& content);
 /// What was demanded beside the numbers, and everything else that was recorded with them.
@@ -52,22 +53,4 @@ std::string non_claims_section();
 /// How to check the dossier.
 std::string verification_section(const ReportContent& content);
 
-/// The word of `outcome` as people read it: "conditional pass".
-std::string outcome_words(Outcome outcome);
-/// The same as a labelled box.
-std::string outcome_box(Outcome outcome);
-/// One letter for the coverage matrix: P p f F ? - E.
-std::string outcome_letter(Outcome outcome);
-/// "R3": the number of the requirement in the profile, from 1.
-std::string requirement_number(const ReportContent& content, const std::string& id);
-/// The promise in words: "at least 0.9 × peak fp64 (1.2 TFLOP/s)", with absolute limits exact in base units.
-std::string target_words(const ReportContent& content, const Requirement& requirement);
-/// Through which plane, on which pairs or groups, and what ran meanwhile: "through the plane parameter; pairs across
-/// leaves, each alone". Empty for nodes by themselves on no plane.
-std::string placement_words(const Requirement& requirement);
-/// The scale on which value, limits and acceptance limits of `result` stand side by side.
-Scale result_scale(const Result& result);
-/// "n01", or "n01 · gpu GPU-8f2…" for finer subjects.
-std::string subject_words(const Result& result);
-
-}  // namespace assay
+}  // namespace assay::page

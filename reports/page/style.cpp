@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace assay {
+namespace assay::page {
 namespace {
 
 constexpr std::string_view kSheet = R"css(
@@ -107,4 +107,4 @@ std::string_view watermark_style() {
 )css";
 }
 
-}  // namespace assay
+}  // namespace assay::page

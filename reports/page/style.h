@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace assay {
+namespace assay::page {
 
 /// The style sheet, with `footer` in the bottom margin of every printed page. `footer` is taken only when it consists
 /// of letters, digits, blanks, dots, underscores and hyphens, because it stands in a CSS string.
@@ -13,4 +13,4 @@ std::string style_sheet(std::string_view footer);
 /// What a page of which nothing was measured has beside it: the class watermark, across every page.
 std::string_view watermark_style();
 
-}  // namespace assay
+}  // namespace assay::page

@@ -113,14 +113,14 @@ std::vector<std::string> words(const Text&... text) {
 }
 
 /// How the tests start agents.
-inline LaunchOptions options(const std::string& agent = ASSAY_NODE, const std::string& ssh = "ssh") {
+inline launch::LaunchOptions options(const std::string& agent = ASSAY_NODE, const std::string& ssh = "ssh") {
   return {.agent = agent, .ssh = ssh};
 }
 
 /// A request with limits that no well-behaved program meets.
-inline RunRequest request(std::string id, const std::string& program, std::vector<std::string> arguments) {
+inline launch::RunRequest request(std::string id, const std::string& program, std::vector<std::string> arguments) {
   return {.id = std::move(id),
-          .sha256 = sha256_of_file(program).value(),
+          .sha256 = files::sha256_of_file(program).value(),
           .arguments = std::move(arguments),
           .deadline = {60},
           .limits = {.memory = {8ULL << 30}, .output = {1 << 20}, .cpu = {60}}};

@@ -27,8 +27,8 @@ using namespace test;
 constexpr Seconds kPatienceForNobody{20};
 
 struct Outcome {
-  std::unique_ptr<Agent> agent;
-  LaunchError error;
+  std::unique_ptr<launch::Agent> agent;
+  launch::LaunchError error;
 };
 
 class DialTest : public testing::Test {
@@ -39,7 +39,7 @@ class DialTest : public testing::Test {
     for (const char* name : {"n01", "n02", "n03"}) {
       // One directory for all, as srun demands; on one machine their scratch lies side by side in it.
       site_.nodes.push_back(
-          {.name = name, .launcher = Launcher::slurm, .address = name, .directory = place_.path() + "/node"});
+          {.name = name, .launcher = site::Launcher::slurm, .address = name, .directory = place_.path() + "/node"});
     }
     setenv("FAKE_SLURM_LOG", log().c_str(), 1);
     unsetenv("FAKE_SLURM");
@@ -71,14 +71,14 @@ class DialTest : public testing::Test {
     complete([&]() -> asio::awaitable<void> {
       std::vector<std::string> names;
       for (const auto& node : site_.nodes) names.push_back(node.name);
-      SlurmTools tools{.agent = ASSAY_NODE, .srun = FAKES "/fake_srun", .sinfo = FAKES "/fake_sinfo"};
-      SlurmLauncher slurm(
+      launch::SlurmTools tools{.agent = ASSAY_NODE, .srun = FAKES "/fake_srun", .sinfo = FAKES "/fake_sinfo"};
+      launch::SlurmLauncher slurm(
           co_await asio::this_coro::executor, site_, names, std::move(tools),
           [this](const std::string& who, const std::string& what) { remarks_.push_back(who + ": " + what); });
-      const LaunchOptions launch{.agent = ASSAY_NODE, .slurm = &slurm};
+      const launch::LaunchOptions launch{.agent = ASSAY_NODE, .slurm = &slurm};
       const auto one = [&](std::size_t i) -> asio::awaitable<void> {
         Outcome& outcome = outcomes[site_.nodes[i].name];
-        auto agent = co_await Agent::start(site_.nodes[i], site_, launch);
+        auto agent = co_await launch::Agent::start(site_.nodes[i], site_, launch);
         if (agent) {
           outcome.agent = std::move(*agent);
           outcome.error = co_await use(*outcome.agent, site_.nodes[i].name);
@@ -86,7 +86,7 @@ class DialTest : public testing::Test {
           outcome.error = agent.error();
         }
       };
-      co_await side_by_side(site_.nodes.size(), one);
+      co_await run::side_by_side(site_.nodes.size(), one);
       if (before_closing) {
         const bool so = co_await until(before_closing);
         EXPECT_TRUE(so);
@@ -100,19 +100,19 @@ class DialTest : public testing::Test {
   }
 
   /// A program runs through the agent; the error has kind "" when it did as it should.
-  asio::awaitable<LaunchError> use(Agent& agent, std::string name) {
-    const auto delivered = co_await agent.deliver(sha256_of_file(UNRULY).value(), UNRULY);
+  asio::awaitable<launch::LaunchError> use(launch::Agent& agent, std::string name) {
+    const auto delivered = co_await agent.deliver(files::sha256_of_file(UNRULY).value(), UNRULY);
     if (!delivered) co_return delivered.error();
-    const RunResult result =
+    const launch::RunResult result =
         co_await agent.run(request("step-" + name, UNRULY, words("say", "hello from " + name, "0", place_.path())));
-    LaunchError none;
+    launch::LaunchError none;
     if (result.outcome != "exited" || result.output != "hello from " + name)
       none = {.kind = result.outcome, .reason = result.reason};
     co_return none;
   }
 
   Place place_;
-  Site site_{.name = "fake", .known_hosts = "", .nodes = {}};
+  site::Site site_{.name = "fake", .known_hosts = "", .nodes = {}};
   std::vector<std::string> remarks_;
 };
 
@@ -168,11 +168,12 @@ TEST_F(DialTest, an_srun_that_fails_is_quoted) {
 
 TEST_F(DialTest, without_srun_there_is_a_plain_reason) {
   complete([&]() -> asio::awaitable<void> {
-    SlurmTools tools{.agent = ASSAY_NODE, .srun = "srun-that-nobody-installed", .sinfo = "sinfo-that-nobody-installed"};
-    SlurmLauncher slurm(co_await asio::this_coro::executor, site_, words("n01"), std::move(tools),
-                        [](const std::string&, const std::string&) {});
-    const LaunchOptions launch{.agent = ASSAY_NODE, .slurm = &slurm};
-    const auto agent = co_await Agent::start(site_.nodes[0], site_, launch);
+    launch::SlurmTools tools{
+        .agent = ASSAY_NODE, .srun = "srun-that-nobody-installed", .sinfo = "sinfo-that-nobody-installed"};
+    launch::SlurmLauncher slurm(co_await asio::this_coro::executor, site_, words("n01"), std::move(tools),
+                                [](const std::string&, const std::string&) {});
+    const launch::LaunchOptions launch{.agent = ASSAY_NODE, .slurm = &slurm};
+    const auto agent = co_await launch::Agent::start(site_.nodes[0], site_, launch);
     EXPECT_EQ(agent ? "an agent" : agent.error().reason,
               "no agent dialled in from n01: srun-that-nobody-installed is not installed");
     co_await slurm.close();
@@ -237,14 +238,15 @@ TEST_F(DialTest, what_does_not_hold_the_pinned_key_gets_no_token) {
   complete([&]() -> asio::awaitable<void> {
     const auto executor = co_await asio::this_coro::executor;
     bool asked = false;
-    auto muster =
-        Muster::open(executor, 0, [&](const Greeting&, const std::string&, Stream&) -> std::optional<std::string> {
+    auto muster = launch::AgentListener::open(
+        executor, 0, [&](const wire::Greeting&, const std::string&, wire::Stream&) -> std::optional<std::string> {
           asked = true;
           return "nobody";
         });
-    const auto other = make_tls_identity();
-    auto tls = pinned_tls((*other)->pin);
-    auto stream = std::make_unique<TlsStream>(TlsStream{asio::ssl::stream<tcp::socket>(executor, tls->context)});
+    const auto other = wire::make_tls_identity();
+    auto tls = wire::pinned_tls((*other)->pin);
+    auto stream =
+        std::make_unique<wire::TlsStream>(wire::TlsStream{asio::ssl::stream<tcp::socket>(executor, tls->context)});
     const tcp::endpoint home(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>((*muster)->port()));
     co_await stream->stream.lowest_layer().async_connect(home, asio::use_awaitable);
     const auto [error] =
@@ -257,25 +259,27 @@ TEST_F(DialTest, what_does_not_hold_the_pinned_key_gets_no_token) {
 TEST_F(DialTest, a_caller_that_greets_wrongly_is_hung_up_on_and_one_that_is_refused_is_told_why) {
   complete([&]() -> asio::awaitable<void> {
     const auto executor = co_await asio::this_coro::executor;
-    auto muster = Muster::open(
-        executor, 0, [&](const Greeting& greeting, const std::string& from, Stream&) -> std::optional<std::string> {
+    auto muster = launch::AgentListener::open(
+        executor, 0,
+        [&](const wire::Greeting& greeting, const std::string& from, wire::Stream&) -> std::optional<std::string> {
           return greeting.node + " from " + from + " is not wanted";
         });
-    auto tls = pinned_tls((*muster)->pin());
+    auto tls = wire::pinned_tls((*muster)->pin());
     const tcp::endpoint home(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>((*muster)->port()));
-    const std::string greeting = to_line({.token = std::string(64, '1'), .node = "n01"});
+    const std::string greeting = wire::to_line({.token = std::string(64, '1'), .node = "n01"});
     const std::map<std::string, std::string> answers = {
         {"GET / HTTP/1.1\r\n", ""}, {greeting, "assay-dial/1 refused n01 from ::ffff:127.0.0.1 is not wanted\n"}};
     for (const auto& [line, expected] : answers) {
-      auto caller = std::make_unique<TlsStream>(TlsStream{asio::ssl::stream<tcp::socket>(executor, tls->context)});
+      auto caller =
+          std::make_unique<wire::TlsStream>(wire::TlsStream{asio::ssl::stream<tcp::socket>(executor, tls->context)});
       co_await caller->stream.lowest_layer().async_connect(home, asio::use_awaitable);
       co_await caller->stream.async_handshake(asio::ssl::stream_base::client, asio::use_awaitable);
-      Stream stream(std::move(caller));
+      wire::Stream stream(std::move(caller));
       (void)co_await stream.write(line);
       std::string answer;
       std::array<char, 600> buffer;
       while (true) {
-        const ReadResult read = co_await stream.read_some(buffer);
+        const wire::ReadResult read = co_await stream.read_some(buffer);
         if (read.error) break;
         answer.append(buffer.data(), read.size);
       }

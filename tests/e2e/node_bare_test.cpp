@@ -50,7 +50,7 @@ class BareAgent {
   /// The next message; throws when the stream ends before.
   wire::FromAgent hear() {
     while (true) {
-      if (auto frame = reader_.next().value()) return decode_from_agent(*frame).value();
+      if (auto frame = reader_.next().value()) return wire::decode_from_agent(*frame).value();
       std::array<char, 4096> buffer;
       const ssize_t size = read(out_, buffer.data(), buffer.size());
       if (size <= 0) throw std::runtime_error("the agent is gone");
@@ -67,24 +67,26 @@ class BareAgent {
  private:
   pid_t pid_ = -1;
   int in_ = -1, out_ = -1;
-  FrameReader reader_;
+  wire::FrameReader reader_;
 };
 
 std::string run_frame(const std::string& id, std::vector<std::string> arguments) {
-  return encode(wire::ToAgent(wire::Run{.id = id,
-                                        .sha256 = sha256_of_file(UNRULY).value(),
-                                        .arguments = std::move(arguments),
-                                        .token = "",
-                                        .deadline_s = 60,
-                                        .limits = {.memory_bytes = 1ULL << 33, .output_bytes = 1 << 20, .cpu_s = 60}}));
+  return wire::encode(
+      wire::ToAgent(wire::Run{.id = id,
+                              .sha256 = files::sha256_of_file(UNRULY).value(),
+                              .arguments = std::move(arguments),
+                              .token = "",
+                              .deadline_s = 60,
+                              .limits = {.memory_bytes = 1ULL << 33, .output_bytes = 1 << 20, .cpu_s = 60}}));
 }
 
 void deliver(BareAgent& agent) {
-  const std::string hash = sha256_of_file(UNRULY).value();
+  const std::string hash = files::sha256_of_file(UNRULY).value();
   const std::string image = read_file(UNRULY).value();
-  agent.say(encode(wire::ToAgent(wire::Program{.sha256 = hash, .size = image.size()})));
-  for (std::size_t at = 0; at < image.size(); at += kMaxChunk) {
-    agent.say(encode(wire::Data{.channel = Channel::program, .id = hash, .bytes = image.substr(at, kMaxChunk)}));
+  agent.say(wire::encode(wire::ToAgent(wire::Program{.sha256 = hash, .size = image.size()})));
+  for (std::size_t at = 0; at < image.size(); at += wire::kMaxChunk) {
+    agent.say(wire::encode(
+        wire::Data{.channel = wire::Channel::program, .id = hash, .bytes = image.substr(at, wire::kMaxChunk)}));
   }
   EXPECT_EQ(std::get<wire::Stored>(agent.hear()).sha256, hash);
 }
@@ -104,7 +106,7 @@ class BareNodeTest : public testing::Test {
 
 TEST_F(BareNodeTest, an_orchestrator_that_falls_silent_is_taken_for_dead) {
   BareAgent agent({ASSAY_NODE, "--directory", directory(), "--silence", "2"});
-  agent.say(encode(wire::ToAgent(wire::Hello{})));
+  agent.say(wire::encode(wire::ToAgent(wire::Hello{})));
   (void)std::get<wire::Welcome>(agent.hear());
   deliver(agent);
   agent.say(run_frame("step", {"hang", place_.path()}));
@@ -115,12 +117,12 @@ TEST_F(BareNodeTest, an_orchestrator_that_falls_silent_is_taken_for_dead) {
 
 TEST_F(BareNodeTest, bye_kills_what_runs) {
   BareAgent agent({ASSAY_NODE, "--directory", directory()});
-  agent.say(encode(wire::ToAgent(wire::Hello{})));
+  agent.say(wire::encode(wire::ToAgent(wire::Hello{})));
   (void)std::get<wire::Welcome>(agent.hear());
   deliver(agent);
   agent.say(run_frame("step", {"fork-and-hang", place_.path()}));
   EXPECT_EQ(std::get<wire::Data>(agent.hear()).bytes, "tree\n");
-  agent.say(encode(wire::ToAgent(wire::Bye{})));
+  agent.say(wire::encode(wire::ToAgent(wire::Bye{})));
   EXPECT_EQ(agent.end(), 0);
   expect_nothing_left();
 }
@@ -131,7 +133,7 @@ TEST_F(BareNodeTest, libraries_that_came_with_the_agent_are_named_to_its_program
   std::filesystem::create_directories(root / "lib/assay");
   std::filesystem::copy_file(ASSAY_NODE, root / "bin/assay-node");
   BareAgent agent({root / "bin/assay-node", "--directory", directory()});
-  agent.say(encode(wire::ToAgent(wire::Hello{})));
+  agent.say(wire::encode(wire::ToAgent(wire::Hello{})));
   (void)std::get<wire::Welcome>(agent.hear());
   deliver(agent);
   agent.say(run_frame("step", {"surroundings", place_.path()}));
@@ -139,21 +141,21 @@ TEST_F(BareNodeTest, libraries_that_came_with_the_agent_are_named_to_its_program
                 .bytes.find("environment ASSAY_LIBRARY_PATH=" + place_.path() + "/lib/assay\ncwd "),
             std::string::npos);
   EXPECT_EQ(std::get<wire::Ended>(agent.hear()).exit_code, 0);
-  agent.say(encode(wire::ToAgent(wire::Bye{})));
+  agent.say(wire::encode(wire::ToAgent(wire::Bye{})));
   EXPECT_EQ(agent.end(), 0);
   expect_nothing_left();
 }
 
 TEST_F(BareNodeTest, programs_in_files_run_as_well_and_leave_none) {
   BareAgent agent({ASSAY_NODE, "--directory", directory(), "--programs", "file"});
-  agent.say(encode(wire::ToAgent(wire::Hello{})));
+  agent.say(wire::encode(wire::ToAgent(wire::Hello{})));
   (void)std::get<wire::Welcome>(agent.hear());
   deliver(agent);
   EXPECT_EQ(entries_in(directory() + "/programs"), 0U);
   agent.say(run_frame("step", {"surroundings", place_.path()}));
   EXPECT_NE(std::get<wire::Data>(agent.hear()).bytes.find("writable 0"), std::string::npos);
   EXPECT_EQ(std::get<wire::Ended>(agent.hear()).exit_code, 0);
-  agent.say(encode(wire::ToAgent(wire::Bye{})));
+  agent.say(wire::encode(wire::ToAgent(wire::Bye{})));
   EXPECT_EQ(agent.end(), 0);
   expect_nothing_left();
 }
@@ -166,14 +168,14 @@ TEST_F(BareNodeTest, garbage_ends_an_agent) {
 
 TEST_F(BareNodeTest, an_agent_that_is_not_greeted_first_ends) {
   BareAgent agent({ASSAY_NODE, "--directory", directory()});
-  agent.say(encode(wire::ToAgent(wire::Ping{})));
+  agent.say(wire::encode(wire::ToAgent(wire::Ping{})));
   EXPECT_EQ(agent.end(), 1);
 }
 
 TEST_F(BareNodeTest, another_protocol_is_answered_and_refused) {
   BareAgent agent({ASSAY_NODE, "--directory", directory()});
-  agent.say(encode(wire::ToAgent(wire::Hello{kProtocol + 1})));
-  EXPECT_EQ(std::get<wire::Welcome>(agent.hear()).protocol, kProtocol);
+  agent.say(wire::encode(wire::ToAgent(wire::Hello{wire::kProtocol + 1})));
+  EXPECT_EQ(std::get<wire::Welcome>(agent.hear()).protocol, wire::kProtocol);
   EXPECT_EQ(agent.end(), 1);
 }
 

@@ -14,10 +14,10 @@ using namespace test;
 
 class NodeTest : public testing::Test {
  protected:
-  [[nodiscard]] Site site() const { return {.name = "here", .known_hosts = "", .nodes = {node()}}; }
-  [[nodiscard]] Node node() const {
+  [[nodiscard]] site::Site site() const { return {.name = "here", .known_hosts = "", .nodes = {node()}}; }
+  [[nodiscard]] site::Node node() const {
     return {.name = "here",
-            .launcher = Launcher::local,
+            .launcher = site::Launcher::local,
             .address = "here",
             .user = "",
             .identity_file = "",
@@ -30,20 +30,21 @@ class NodeTest : public testing::Test {
   [[nodiscard]] std::string mark() const { return "--mark=" + place_.path(); }
   [[nodiscard]] std::string scratch() const { return directory() + "/scratch"; }
 
-  asio::awaitable<std::unique_ptr<Agent>> ready_agent() {
-    auto agent = co_await Agent::start(node(), site(), options());
+  asio::awaitable<std::unique_ptr<launch::Agent>> ready_agent() {
+    auto agent = co_await launch::Agent::start(node(), site(), options());
     if (!agent) throw std::runtime_error(agent.error().kind + ": " + agent.error().reason);
-    const auto delivered = co_await (*agent)->deliver(sha256_of_file(UNRULY).value(), UNRULY);
+    const auto delivered = co_await (*agent)->deliver(files::sha256_of_file(UNRULY).value(), UNRULY);
     if (!delivered) throw std::runtime_error(delivered.error().reason);
     co_return std::move(*agent);
   }
 
   /// One run on a fresh agent, which is closed afterwards; `change` may tighten the request.
-  RunResult run(std::vector<std::string> arguments, const std::function<void(RunRequest&)>& change = {}) {
-    RunResult result;
+  launch::RunResult run(std::vector<std::string> arguments,
+                        const std::function<void(launch::RunRequest&)>& change = {}) {
+    launch::RunResult result;
     complete([&]() -> asio::awaitable<void> {
       const auto agent = co_await ready_agent();
-      RunRequest wanted = request("step-1", UNRULY, arguments);
+      launch::RunRequest wanted = request("step-1", UNRULY, arguments);
       if (change) change(wanted);
       result = co_await agent->run(wanted);
       left_ = entries_in(scratch());
@@ -77,7 +78,7 @@ TEST_F(NodeTest, an_agent_tells_the_facts_of_its_host) {
 }
 
 TEST_F(NodeTest, output_log_and_exit_code_come_back) {
-  const RunResult result = run({"say", "a record\n", "5", mark()});
+  const launch::RunResult result = run({"say", "a record\n", "5", mark()});
   EXPECT_EQ(result.outcome, "exited");
   EXPECT_EQ(result.reason, "");
   EXPECT_EQ(result.exit_code, 5);
@@ -90,7 +91,7 @@ TEST_F(NodeTest, output_log_and_exit_code_come_back) {
 }
 
 TEST_F(NodeTest, a_run_has_clean_surroundings) {
-  const RunResult result = run({"surroundings", mark()});
+  const launch::RunResult result = run({"surroundings", mark()});
   ASSERT_EQ(result.outcome, "exited") << result.reason;
   const std::string home = scratch() + "/step-1-";
   EXPECT_NE(result.output.find("environment PATH=/usr/local/sbin:"), std::string::npos) << result.output;
@@ -102,7 +103,7 @@ TEST_F(NodeTest, a_run_has_clean_surroundings) {
 }
 
 TEST_F(NodeTest, one_that_ignores_sigterm_is_killed_at_its_deadline) {
-  const RunResult result = run({"hang", mark()}, [](RunRequest& wanted) { wanted.deadline = {2}; });
+  const launch::RunResult result = run({"hang", mark()}, [](launch::RunRequest& wanted) { wanted.deadline = {2}; });
   EXPECT_EQ(result.outcome, "deadline");
   EXPECT_EQ(result.reason, "not done after its deadline of 2 s");
   EXPECT_EQ(result.signal, SIGKILL);
@@ -111,7 +112,7 @@ TEST_F(NodeTest, one_that_ignores_sigterm_is_killed_at_its_deadline) {
 }
 
 TEST_F(NodeTest, one_that_obeys_sigterm_may_end_its_record_at_the_deadline) {
-  const RunResult result = run({"obey", mark()}, [](RunRequest& wanted) { wanted.deadline = {2}; });
+  const launch::RunResult result = run({"obey", mark()}, [](launch::RunRequest& wanted) { wanted.deadline = {2}; });
   EXPECT_EQ(result.outcome, "deadline");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.output, "ready\nend\n");
@@ -119,7 +120,7 @@ TEST_F(NodeTest, one_that_obeys_sigterm_may_end_its_record_at_the_deadline) {
 }
 
 TEST_F(NodeTest, a_crash_names_its_signal) {
-  const RunResult result = run({"crash", mark()});
+  const launch::RunResult result = run({"crash", mark()});
   EXPECT_EQ(result.outcome, "crashed");
   EXPECT_EQ(result.reason, "killed by SIGSEGV");
   EXPECT_EQ(result.signal, SIGSEGV);
@@ -128,7 +129,8 @@ TEST_F(NodeTest, a_crash_names_its_signal) {
 }
 
 TEST_F(NodeTest, a_flood_is_cut_off_at_the_output_limit) {
-  const RunResult result = run({"flood", mark()}, [](RunRequest& wanted) { wanted.limits.output = {300'000}; });
+  const launch::RunResult result =
+      run({"flood", mark()}, [](launch::RunRequest& wanted) { wanted.limits.output = {300'000}; });
   EXPECT_EQ(result.outcome, "output_limit");
   EXPECT_EQ(result.reason, "printed more than 300000 bytes");
   EXPECT_EQ(result.output, std::string(300'000, 'x'));
@@ -136,14 +138,14 @@ TEST_F(NodeTest, a_flood_is_cut_off_at_the_output_limit) {
 }
 
 TEST_F(NodeTest, a_long_log_is_cut_and_does_no_harm) {
-  const RunResult result = run({"flood-log", mark()});
+  const launch::RunResult result = run({"flood-log", mark()});
   EXPECT_EQ(result.outcome, "exited");
   EXPECT_EQ(result.log, std::string(1 << 20, 'e'));
   expect_nothing_left();
 }
 
 TEST_F(NodeTest, a_daemon_is_found_and_killed_when_its_parent_ends) {
-  const RunResult result = run({"daemonise", mark()});
+  const launch::RunResult result = run({"daemonise", mark()});
   EXPECT_EQ(result.outcome, "exited");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.output, "parent ends\n");
@@ -153,7 +155,8 @@ TEST_F(NodeTest, a_daemon_is_found_and_killed_when_its_parent_ends) {
 }
 
 TEST_F(NodeTest, a_whole_tree_goes_at_the_deadline) {
-  const RunResult result = run({"fork-and-hang", mark()}, [](RunRequest& wanted) { wanted.deadline = {2}; });
+  const launch::RunResult result =
+      run({"fork-and-hang", mark()}, [](launch::RunRequest& wanted) { wanted.deadline = {2}; });
   EXPECT_EQ(result.outcome, "deadline");
   EXPECT_EQ(result.output, "tree\n");
   EXPECT_EQ(running_, 0U);
@@ -168,14 +171,15 @@ TEST_F(NodeTest, binary_output_arrives_byte_for_byte) {
 }
 
 TEST_F(NodeTest, the_memory_limit_holds_for_the_resident_set) {
-  const RunResult result = run({"eat", mark()}, [](RunRequest& wanted) { wanted.limits.memory = {64 << 20}; });
+  const launch::RunResult result =
+      run({"eat", mark()}, [](launch::RunRequest& wanted) { wanted.limits.memory = {64 << 20}; });
   EXPECT_EQ(result.outcome, "memory_limit");
   EXPECT_EQ(result.reason, "used more than 67108864 bytes of memory");
   expect_nothing_left();
 }
 
 TEST_F(NodeTest, the_cpu_limit_holds) {
-  const RunResult result = run({"burn", mark()}, [](RunRequest& wanted) { wanted.limits.cpu = {1}; });
+  const launch::RunResult result = run({"burn", mark()}, [](launch::RunRequest& wanted) { wanted.limits.cpu = {1}; });
   EXPECT_EQ(result.outcome, "crashed");
   EXPECT_EQ(result.reason, "used its CPU limit of 1 s");
   expect_nothing_left();
@@ -184,16 +188,16 @@ TEST_F(NodeTest, the_cpu_limit_holds) {
 TEST_F(NodeTest, a_companion_runs_beside_a_step_and_is_stopped) {
   complete([&]() -> asio::awaitable<void> {
     const auto agent = co_await ready_agent();
-    RunResult companion;
+    launch::RunResult companion;
     bool ended = false;
     asio::co_spawn(co_await asio::this_coro::executor, agent->run(request("companion", UNRULY, words("obey", mark()))),
-                   [&](const std::exception_ptr&, RunResult result) {
+                   [&](const std::exception_ptr&, launch::RunResult result) {
                      companion = std::move(result);
                      ended = true;
                    });
     const bool started = co_await until([&] { return processes_with(mark()).size() == 1; });
     EXPECT_TRUE(started);
-    const RunResult step = co_await agent->run(request("step", UNRULY, words("say", "x", "0", mark())));
+    const launch::RunResult step = co_await agent->run(request("step", UNRULY, words("say", "x", "0", mark())));
     EXPECT_EQ(step.outcome, "exited");
     EXPECT_FALSE(ended);
     agent->stop("companion");
@@ -216,9 +220,9 @@ TEST_F(NodeTest, bytes_that_do_not_match_their_hash_are_refused) {
       EXPECT_EQ(delivered.error().kind, "refused");
       EXPECT_EQ(delivered.error().reason, "the bytes do not have the announced SHA-256");
     }
-    RunRequest wanted = request("step", UNRULY, words("say", "x", "0"));
+    launch::RunRequest wanted = request("step", UNRULY, words("say", "x", "0"));
     wanted.sha256 = other;
-    const RunResult result = co_await agent->run(wanted);
+    const launch::RunResult result = co_await agent->run(wanted);
     EXPECT_EQ(result.outcome, "refused");
     EXPECT_EQ(result.reason, "its program was not delivered");
     co_await agent->close();
@@ -231,9 +235,9 @@ TEST_F(NodeTest, what_is_no_program_is_refused_with_the_kernels_reason) {
     const auto agent = co_await ready_agent();
     const std::string text = place_.path() + "/text";
     std::ofstream(text) << "not a program\n";
-    const auto delivered = co_await agent->deliver(sha256_of_file(text).value(), text);
+    const auto delivered = co_await agent->deliver(files::sha256_of_file(text).value(), text);
     EXPECT_TRUE(delivered.has_value());
-    const RunResult result = co_await agent->run(request("step", text, words()));
+    const launch::RunResult result = co_await agent->run(request("step", text, words()));
     EXPECT_EQ(result.outcome, "refused");
     EXPECT_EQ(result.reason, "its program cannot be executed: Exec format error");
     co_await agent->close();
@@ -242,15 +246,15 @@ TEST_F(NodeTest, what_is_no_program_is_refused_with_the_kernels_reason) {
 }
 
 /// Starts a tree that obeys nothing, kills one process of the agent's side, and returns how the run ended.
-RunResult ended_by_killing(const std::function<asio::awaitable<std::unique_ptr<Agent>>()>& ready_agent,
-                           const std::string& mark, const std::function<pid_t()>& victim) {
-  RunResult result;
+launch::RunResult ended_by_killing(const std::function<asio::awaitable<std::unique_ptr<launch::Agent>>()>& ready_agent,
+                                   const std::string& mark, const std::function<pid_t()>& victim) {
+  launch::RunResult result;
   complete([&]() -> asio::awaitable<void> {
     const auto agent = co_await ready_agent();
     bool ended = false;
     asio::co_spawn(co_await asio::this_coro::executor,
                    agent->run(request("step", UNRULY, words("fork-and-hang", mark))),
-                   [&](const std::exception_ptr&, RunResult given) {
+                   [&](const std::exception_ptr&, launch::RunResult given) {
                      result = std::move(given);
                      ended = true;
                    });
@@ -265,14 +269,15 @@ RunResult ended_by_killing(const std::function<asio::awaitable<std::unique_ptr<A
 }
 
 pid_t child_of(pid_t parent) {
-  for (const auto& process : descendants(parent)) {
+  for (const auto& process : node::descendants(parent)) {
     if (process.parent == parent) return process.pid;
   }
   throw std::runtime_error("no child");
 }
 
 TEST_F(NodeTest, a_dead_agent_loses_its_runs_and_leaves_nothing) {
-  const RunResult result = ended_by_killing([&] { return ready_agent(); }, mark(), [] { return child_of(getpid()); });
+  const launch::RunResult result =
+      ended_by_killing([&] { return ready_agent(); }, mark(), [] { return child_of(getpid()); });
   EXPECT_EQ(result.outcome, "lost");
   EXPECT_EQ(result.reason, "the connection to the agent ended");
   EXPECT_TRUE(eventually([&] { return processes_with(place_.path()).empty(); }));
@@ -280,7 +285,7 @@ TEST_F(NodeTest, a_dead_agent_loses_its_runs_and_leaves_nothing) {
 }
 
 TEST_F(NodeTest, a_dead_keeper_loses_its_run_and_leaves_nothing) {
-  const RunResult result =
+  const launch::RunResult result =
       ended_by_killing([&] { return ready_agent(); }, mark(), [] { return child_of(child_of(getpid())); });
   EXPECT_EQ(result.outcome, "crashed");
   EXPECT_EQ(result.reason, "killed by SIGKILL");
@@ -292,8 +297,9 @@ TEST_F(NodeTest, scratch_of_a_dead_agent_is_removed_and_that_of_a_living_one_is_
   complete([&]() -> asio::awaitable<void> {
     const auto first = co_await ready_agent();
     EXPECT_EQ(entries_in(scratch()), 0U);
-    asio::co_spawn(co_await asio::this_coro::executor, first->run(request("step", UNRULY, words("hang", mark()))),
-                   [](const std::exception_ptr&, const RunResult& result) { EXPECT_EQ(result.outcome, "lost"); });
+    asio::co_spawn(
+        co_await asio::this_coro::executor, first->run(request("step", UNRULY, words("hang", mark()))),
+        [](const std::exception_ptr&, const launch::RunResult& result) { EXPECT_EQ(result.outcome, "lost"); });
     const bool started = co_await until([&] { return entries_in(scratch()) == 1; });
     EXPECT_TRUE(started);
     const auto second = co_await ready_agent();
@@ -325,7 +331,7 @@ TEST_F(NodeTest, an_orchestrator_killed_with_sigkill_leaves_nothing) {
 TEST_F(NodeTest, an_agent_that_cannot_start_is_refused_with_its_own_words) {
   std::ofstream(place_.path() + "/node") << "a file in the way";
   complete([&]() -> asio::awaitable<void> {
-    const auto agent = co_await Agent::start(node(), site(), options());
+    const auto agent = co_await launch::Agent::start(node(), site(), options());
     EXPECT_FALSE(agent.has_value());
     if (!agent) {
       EXPECT_EQ(agent.error().kind, "refused");
@@ -337,7 +343,7 @@ TEST_F(NodeTest, an_agent_that_cannot_start_is_refused_with_its_own_words) {
 
 TEST_F(NodeTest, what_speaks_no_protocol_is_no_agent) {
   complete([&]() -> asio::awaitable<void> {
-    const auto agent = co_await Agent::start(node(), site(), options("/bin/echo"));
+    const auto agent = co_await launch::Agent::start(node(), site(), options("/bin/echo"));
     EXPECT_FALSE(agent.has_value());
     if (!agent) {
       EXPECT_EQ(agent.error().kind, "protocol");

@@ -1,6 +1,6 @@
 # The agent on several "nodes": sshd instances on the loopback that the test starts itself.
-add_executable(e2e_ssh e2e/ssh_test.cpp ${CMAKE_SOURCE_DIR}/orchestrator/node_tree.cpp)
-target_link_libraries(e2e_ssh PRIVATE assay_orchestrator GTest::gtest_main)
+add_executable(e2e_ssh e2e/ssh_test.cpp ${CMAKE_SOURCE_DIR}/orchestrator/node/process_tree.cpp)
+target_link_libraries(e2e_ssh PRIVATE assay_launch GTest::gtest_main)
 target_compile_definitions(e2e_ssh PRIVATE ASSAY_NODE="$<TARGET_FILE:assay-node>" UNRULY="$<TARGET_FILE:unruly>"
   SSH_NODES="${CMAKE_CURRENT_SOURCE_DIR}/cluster/ssh_nodes")
 add_dependencies(e2e_ssh assay-node unruly)

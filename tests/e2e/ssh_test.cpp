@@ -41,7 +41,7 @@ class SshTest : public testing::Test {
     const auto document = nlohmann::json::parse(read_file(nodes_ + "/site.json").value());
     for (const auto& entry : document.at("nodes")) {
       site_.nodes.push_back({.name = entry.at("name"),
-                             .launcher = Launcher::ssh,
+                             .launcher = site::Launcher::ssh,
                              .address = entry.at("address"),
                              .port = entry.at("port"),
                              .user = entry.at("user"),
@@ -53,7 +53,7 @@ class SshTest : public testing::Test {
     ASSERT_EQ(site_.nodes.size(), 2U);
   }
   void TearDown() override {
-    for (const auto& node : site_.nodes) {  // the agent and its keepers; a keeper goes last
+    for (const auto& node : site_.nodes) {  // the agent and its keepers; a supervisor goes last
       EXPECT_TRUE(eventually([&] { return processes_with(node.directory).empty(); }));
       EXPECT_EQ(entries_in(node.directory + "/scratch"), 0U);
     }
@@ -61,18 +61,18 @@ class SshTest : public testing::Test {
     EXPECT_TRUE(eventually([&] { return processes_with(place_.path()).empty(); }));
   }
 
-  asio::awaitable<std::unique_ptr<Agent>> ready_agent(std::size_t node = 0) {
-    auto agent = co_await Agent::start(site_.nodes[node], site_, options());
+  asio::awaitable<std::unique_ptr<launch::Agent>> ready_agent(std::size_t node = 0) {
+    auto agent = co_await launch::Agent::start(site_.nodes[node], site_, options());
     if (!agent) throw std::runtime_error(agent.error().kind + ": " + agent.error().reason);
-    const auto delivered = co_await (*agent)->deliver(sha256_of_file(UNRULY).value(), UNRULY);
+    const auto delivered = co_await (*agent)->deliver(files::sha256_of_file(UNRULY).value(), UNRULY);
     if (!delivered) throw std::runtime_error(delivered.error().reason);
     co_return std::move(*agent);
   }
 
-  LaunchError failure(const Node& node, const LaunchOptions& chosen = options()) {
-    LaunchError error{.kind = "none", .reason = "an agent answered"};
+  launch::LaunchError failure(const site::Node& node, const launch::LaunchOptions& chosen = options()) {
+    launch::LaunchError error{.kind = "none", .reason = "an agent answered"};
     complete([&]() -> asio::awaitable<void> {
-      const auto agent = co_await Agent::start(node, site_, chosen);
+      const auto agent = co_await launch::Agent::start(node, site_, chosen);
       if (!agent) error = agent.error();
     });
     return error;
@@ -80,22 +80,23 @@ class SshTest : public testing::Test {
 
   Place place_;
   std::string nodes_;
-  Site site_{.name = "loopback", .known_hosts = "", .nodes = {}};
+  site::Site site_{.name = "loopback", .known_hosts = "", .nodes = {}};
 };
 
 TEST_F(SshTest, agents_of_two_nodes_run_at_the_same_time) {
   complete([&]() -> asio::awaitable<void> {
     const auto first = co_await ready_agent(0);
     const auto second = co_await ready_agent(1);
-    RunResult beside;
+    launch::RunResult beside;
     bool ended = false;
     asio::co_spawn(co_await asio::this_coro::executor,
                    second->run(request("companion", UNRULY, words("obey", place_.path()))),
-                   [&](const std::exception_ptr&, RunResult result) {
+                   [&](const std::exception_ptr&, launch::RunResult result) {
                      beside = std::move(result);
                      ended = true;
                    });
-    const RunResult result = co_await first->run(request("step", UNRULY, words("say", "hello", "0", place_.path())));
+    const launch::RunResult result =
+        co_await first->run(request("step", UNRULY, words("say", "hello", "0", place_.path())));
     EXPECT_EQ(result.outcome, "exited");
     EXPECT_EQ(result.output, "hello");
     EXPECT_EQ(result.log, "log\n");
@@ -110,14 +111,14 @@ TEST_F(SshTest, agents_of_two_nodes_run_at_the_same_time) {
 
 TEST_F(SshTest, the_agent_is_stored_once_and_again_when_it_was_changed) {
   const std::string agents = site_.nodes[0].directory + "/agents";
-  const std::string stored = agents + "/" + sha256_of_file(ASSAY_NODE).value();
+  const std::string stored = agents + "/" + files::sha256_of_file(ASSAY_NODE).value();
   complete([&]() -> asio::awaitable<void> {
     for (const bool expected : {true, false}) {
       const auto agent = co_await ready_agent();
       EXPECT_EQ(agent->was_stored(), expected);
       co_await agent->close();
     }
-    EXPECT_EQ(sha256_of_file(stored).value(), sha256_of_file(ASSAY_NODE).value());
+    EXPECT_EQ(files::sha256_of_file(stored).value(), files::sha256_of_file(ASSAY_NODE).value());
     EXPECT_EQ(entries_in(agents), 1U);
     std::filesystem::permissions(stored, std::filesystem::perms::owner_all);
     std::ofstream(stored, std::ios::app) << "changed";
@@ -130,9 +131,9 @@ TEST_F(SshTest, the_agent_is_stored_once_and_again_when_it_was_changed) {
 TEST_F(SshTest, a_large_output_arrives_whole) {
   complete([&]() -> asio::awaitable<void> {
     const auto agent = co_await ready_agent();
-    RunRequest wanted = request("step", UNRULY, words("flood", place_.path()));
+    launch::RunRequest wanted = request("step", UNRULY, words("flood", place_.path()));
     wanted.limits.output = {20'000'000};
-    const RunResult result = co_await agent->run(wanted);
+    const launch::RunResult result = co_await agent->run(wanted);
     EXPECT_EQ(result.outcome, "output_limit");
     EXPECT_EQ(result.output.size(), 20'000'000U);
     co_await agent->close();
@@ -140,22 +141,22 @@ TEST_F(SshTest, a_large_output_arrives_whole) {
 }
 
 TEST_F(SshTest, a_changed_host_key_is_told_from_an_absent_node) {
-  Node node = site_.nodes[0];
+  site::Node node = site_.nodes[0];
   node.host_key = site_.nodes[1].host_key;
-  const LaunchError error = failure(node);
+  const launch::LaunchError error = failure(node);
   EXPECT_EQ(error.kind, "host_key");
   EXPECT_EQ(error.reason, "the host key is not the one that the site pins; somebody else may answer at this address");
 }
 
 TEST_F(SshTest, an_unpinned_node_is_not_asked_at_all) {
-  Node node = site_.nodes[0];
+  site::Node node = site_.nodes[0];
   node.host_key.clear();
   EXPECT_EQ(failure(node).kind, "host_key");
   EXPECT_EQ(failure(node).reason, "the site pins no host key for this node and names no known_hosts file");
 }
 
 TEST_F(SshTest, a_known_hosts_file_of_the_site_pins_as_well) {
-  Node& node = site_.nodes[0];
+  site::Node& node = site_.nodes[0];
   site_.known_hosts = place_.path() + "/known_hosts";
   std::ofstream(site_.known_hosts) << "[127.0.0.1]:" << node.port << ' ' << std::exchange(node.host_key, "") << '\n';
   complete([&]() -> asio::awaitable<void> {
@@ -163,7 +164,7 @@ TEST_F(SshTest, a_known_hosts_file_of_the_site_pins_as_well) {
     co_await agent->close();
   });
   std::ofstream(site_.known_hosts) << "# nobody\n";
-  const LaunchError error = failure(node);
+  const launch::LaunchError error = failure(node);
   EXPECT_EQ(error.kind, "host_key");
   EXPECT_EQ(error.reason, "the host key is not pinned in the site: Host key verification failed.");
 }
@@ -177,51 +178,52 @@ TEST_F(SshTest, a_port_where_nobody_listens_is_unreachable) {
   socklen_t size = sizeof address;
   ASSERT_EQ(bind(taken, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   ASSERT_EQ(getsockname(taken, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  Node node = site_.nodes[0];
+  site::Node node = site_.nodes[0];
   node.port = ntohs(address.sin_port);
-  const LaunchError error = failure(node);
+  const launch::LaunchError error = failure(node);
   close(taken);
   EXPECT_EQ(error.kind, "unreachable");
   EXPECT_NE(error.reason.find("Connection refused"), std::string::npos) << error.reason;
 }
 
 TEST_F(SshTest, a_login_that_is_refused_says_so) {
-  Node node = site_.nodes[0];
+  site::Node node = site_.nodes[0];
   node.identity_file = nodes_ + "/n01/host_key";  // a key, but not one that opens this door
-  const LaunchError error = failure(node);
+  const launch::LaunchError error = failure(node);
   EXPECT_EQ(error.kind, "refused");
   EXPECT_NE(error.reason.find("Permission denied (publickey)"), std::string::npos) << error.reason;
 }
 
 TEST_F(SshTest, a_directory_that_cannot_be_used_is_refused) {
   std::ofstream(nodes_ + "/file") << "in the way";
-  Node node = site_.nodes[0];
+  site::Node node = site_.nodes[0];
   node.directory = nodes_ + "/file";
-  const LaunchError error = failure(node);
+  const launch::LaunchError error = failure(node);
   EXPECT_EQ(error.kind, "refused");
   EXPECT_EQ(error.reason, "assay: directory " + node.directory + " cannot be used or is not ours");
 }
 
 TEST_F(SshTest, without_an_ssh_client_there_is_a_plain_reason) {
-  const LaunchError error = failure(site_.nodes[0], options(ASSAY_NODE, "ssh-that-nobody-installed"));
+  const launch::LaunchError error = failure(site_.nodes[0], options(ASSAY_NODE, "ssh-that-nobody-installed"));
   EXPECT_EQ(error.kind, "refused");
   EXPECT_EQ(error.reason, "ssh-that-nobody-installed is not installed");
 }
 
 TEST_F(SshTest, a_node_behind_a_jump_host_is_reached_and_both_keys_are_pinned) {
-  const Node& jump = site_.nodes[1];
-  site_.nodes[0].jump = JumpHost{.address = jump.address,
-                                 .port = jump.port,
-                                 .user = jump.user,
-                                 .identity_file = jump.identity_file,
-                                 .host_key = jump.host_key};
+  const site::Node& jump = site_.nodes[1];
+  site_.nodes[0].jump = site::JumpHost{.address = jump.address,
+                                       .port = jump.port,
+                                       .user = jump.user,
+                                       .identity_file = jump.identity_file,
+                                       .host_key = jump.host_key};
   complete([&]() -> asio::awaitable<void> {
     const auto agent = co_await ready_agent(0);
-    const RunResult result = co_await agent->run(request("step", UNRULY, words("say", "hello", "0", place_.path())));
+    const launch::RunResult result =
+        co_await agent->run(request("step", UNRULY, words("say", "hello", "0", place_.path())));
     EXPECT_EQ(result.output, "hello");
     co_await agent->close();
   });
-  Node node = site_.nodes[0];
+  site::Node node = site_.nodes[0];
   node.jump->host_key = node.host_key;  // of another machine
   EXPECT_EQ(failure(node).kind, "host_key");
   node.jump->host_key.clear();
@@ -236,17 +238,17 @@ TEST_F(SshTest, a_node_that_drops_in_the_middle_of_a_run_is_lost) {
   const pid_t sshd = std::stoi(read_file(nodes_ + "/n01/sshd.pid").value());
   complete([&]() -> asio::awaitable<void> {
     const auto agent = co_await ready_agent();
-    RunResult result;
+    launch::RunResult result;
     bool ended = false;
     asio::co_spawn(co_await asio::this_coro::executor,
                    agent->run(request("step", UNRULY, words("fork-and-hang", "--mark=" + place_.path()))),
-                   [&](const std::exception_ptr&, RunResult given) {
+                   [&](const std::exception_ptr&, launch::RunResult given) {
                      result = std::move(given);
                      ended = true;
                    });
     const bool started = co_await until([&] { return processes_with("--mark=" + place_.path()).size() == 3; });
     EXPECT_TRUE(started);
-    for (const auto& process : descendants(sshd)) {
+    for (const auto& process : node::descendants(sshd)) {
       if (process.parent == sshd) kill(process.pid, SIGKILL);
     }
     const bool lost = co_await until([&] { return ended; });

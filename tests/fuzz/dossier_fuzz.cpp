@@ -11,21 +11,21 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace assay;
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
-  if (const auto envelope = read_envelope(text, "fuzz")) {
-    const auto again = read_envelope(envelope_text(*envelope), "fuzz");
+  if (const auto envelope = dossier::read_envelope(text, "fuzz")) {
+    const auto again = dossier::read_envelope(dossier::envelope_text(*envelope), "fuzz");
     if (!again || again->payload != envelope->payload || again->signatures != envelope->signatures) std::abort();
-    (void)read_statement(envelope->payload, "fuzz");  // must only return
+    (void)dossier::read_statement(envelope->payload, "fuzz");  // must only return
   }
-  if (const auto document = read_canonical_json(text, "fuzz");
-      document && canonical_json(*document).value_or("") != text)
+  if (const auto document = dossier::read_canonical_json(text, "fuzz");
+      document && dossier::canonical_json(*document).value_or("") != text)
     std::abort();
-  if (const auto manifest = read_manifest(text, "fuzz")) {
-    if (manifest_text(*manifest) != text) std::abort();
+  if (const auto manifest = evidence::read_manifest(text, "fuzz")) {
+    if (evidence::manifest_text(*manifest) != text) std::abort();
     for (const auto& [path, digest] : *manifest) {
       if (path.starts_with('/') || path.starts_with('-') || ("/" + path + "/").find("/../") != std::string::npos)
         std::abort();
     }
   }
-  if (const auto key = public_key_from_pem(text, "fuzz"); key && key->raw.size() != 32) std::abort();
+  if (const auto key = dossier::public_key_from_pem(text, "fuzz"); key && key->raw.size() != 32) std::abort();
   return 0;
 }

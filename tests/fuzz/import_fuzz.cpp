@@ -9,11 +9,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace assay;
-  for (const auto tool : kImportTools) {
-    const auto import = import_output({.tool = std::string(tool),
-                                       .bytes = {reinterpret_cast<const char*>(bytes), size},
-                                       .path = "fuzz",
-                                       .command = "ib_write_bw"});
+  for (const auto tool : imports::kImportTools) {
+    const auto import = imports::import_output({.tool = std::string(tool),
+                                                .bytes = {reinterpret_cast<const char*>(bytes), size},
+                                                .path = "fuzz",
+                                                .command = "ib_write_bw"});
     if (!import) {
       if (import.error().what.empty() || !import.error().where.starts_with("fuzz")) std::abort();
       continue;
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       if (!std::isfinite(figure.value) || !is_base_unit(figure.unit)) std::abort();
       if (figure.value < 0 || (figure.value == 0 && figure.statistic != "count")) std::abort();
     }
-    if (!is_imported(import_text(*import))) std::abort();
+    if (!judge::is_imported(judge::import_text(*import))) std::abort();
   }
   return 0;
 }

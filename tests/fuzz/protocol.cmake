@@ -1,1 +1,1 @@
-fuzz_target(protocol assay_orchestrator)
+fuzz_target(protocol assay_wire)

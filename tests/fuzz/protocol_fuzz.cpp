@@ -13,7 +13,7 @@ using namespace assay;
 
 /// The frames in `bytes` when they arrive in pieces of `piece` bytes; the last element says whether the stream broke.
 std::vector<std::string> frames(std::string_view bytes, std::size_t piece) {
-  FrameReader reader;
+  wire::FrameReader reader;
   std::vector<std::string> all;
   while (true) {
     const auto frame = reader.next();
@@ -34,12 +34,12 @@ std::vector<std::string> frames(std::string_view bytes, std::size_t piece) {
 }
 
 template <class Decode>
-void check(const Frame& frame, Decode decode) {
+void check(const wire::Frame& frame, Decode decode) {
   const auto message = decode(frame);
   if (!message && message.error().what.empty()) std::abort();
   if (!message) return;
-  FrameReader reader;
-  reader.feed(encode(*message));
+  wire::FrameReader reader;
+  reader.feed(wire::encode(*message));
   const auto again = reader.next();
   if (!again || !*again || !decode(**again)) std::abort();
 }
@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const std::string_view stream(reinterpret_cast<const char*>(bytes), size);
   constexpr std::size_t kSmallPiece = 3;
   if (frames(stream, kSmallPiece) != frames(stream, std::max<std::size_t>(size, 1))) std::abort();
-  FrameReader reader;
+  wire::FrameReader reader;
   reader.feed(stream);
   while (true) {
     const auto frame = reader.next();

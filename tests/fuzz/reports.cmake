@@ -1,1 +1,1 @@
-fuzz_target(dossier assay_reports)
+fuzz_target(dossier assay_dossier)

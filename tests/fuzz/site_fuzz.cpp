@@ -8,7 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace assay;
-  const auto site = read_site({reinterpret_cast<const char*>(bytes), size}, "fuzz");
+  const auto site = site::read_site({reinterpret_cast<const char*>(bytes), size}, "fuzz");
   if (!site && site.error().what.empty()) std::abort();
   if (!site) return 0;
   const auto safe = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-'; };

@@ -25,15 +25,15 @@ struct Fabric {
   double wrong = 0;                                         ///< probability that an outcome is the opposite
   std::uint64_t seed = 1;
 
-  [[nodiscard]] std::vector<Peer> peers() const {
-    std::vector<Peer> all;
+  [[nodiscard]] std::vector<judge::Peer> peers() const {
+    std::vector<judge::Peer> all;
     for (std::size_t i = 0; i < nodes; ++i)
       all.push_back(
           {.name = fmt::format("n{:03}", i), .leaf = per_leaf == 0 ? "" : fmt::format("l{:02}", i / per_leaf)});
     return all;
   }
 
-  TestOutcome answer(const Test& test, Dice& dice) const {
+  judge::TestOutcome answer(const judge::Test& test, simulate::SeededRandom& dice) const {
     const std::set<std::size_t> in(test.nodes.begin(), test.nodes.end());
     bool short_one = std::ranges::any_of(bad, [&](std::size_t node) { return in.contains(node); });
     short_one = short_one || std::ranges::any_of(bad_pairs, [&](const auto& pair) {
@@ -41,12 +41,12 @@ struct Fabric {
                 });
     for (const std::size_t node : flapping) short_one = short_one || (in.contains(node) && dice.happens(0.5));
     if (dice.happens(wrong)) short_one = !short_one;
-    return short_one ? TestOutcome::short_of_limit : TestOutcome::good;
+    return short_one ? judge::TestOutcome::short_of_limit : judge::TestOutcome::good;
   }
 
-  [[nodiscard]] Finding search(std::size_t budget) const {
-    Dice dice(seed);
-    Localiser localiser(peers(), budget);
+  [[nodiscard]] judge::Finding search(std::size_t budget) const {
+    simulate::SeededRandom dice(seed);
+    judge::Localiser localiser(peers(), budget);
     for (auto round = localiser.next(); !round.empty(); round = localiser.next()) {
       for (const auto& test : round) localiser.take(test, answer(test, dice));
     }
@@ -55,17 +55,17 @@ struct Fabric {
 };
 
 /// Accusations of nodes (those of a leaf one by one) and of pairs.
-inline std::set<std::size_t> accused_nodes(const Finding& finding) {
+inline std::set<std::size_t> accused_nodes(const judge::Finding& finding) {
   std::set<std::size_t> all;
   for (const auto& suspect : finding.suspects) {
-    if (suspect.fault != Fault::pair) all.insert(suspect.nodes.begin(), suspect.nodes.end());
+    if (suspect.fault != judge::Fault::pair) all.insert(suspect.nodes.begin(), suspect.nodes.end());
   }
   return all;
 }
-inline std::set<std::pair<std::size_t, std::size_t>> accused_pairs(const Finding& finding) {
+inline std::set<std::pair<std::size_t, std::size_t>> accused_pairs(const judge::Finding& finding) {
   std::set<std::pair<std::size_t, std::size_t>> all;
   for (const auto& suspect : finding.suspects) {
-    if (suspect.fault == Fault::pair) all.emplace(suspect.nodes[0], suspect.nodes[1]);
+    if (suspect.fault == judge::Fault::pair) all.emplace(suspect.nodes[0], suspect.nodes[1]);
   }
   return all;
 }

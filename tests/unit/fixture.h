@@ -64,19 +64,20 @@ inline std::string profile_text(const std::vector<std::string>& requirements,
       .dump();
 }
 
-inline Profile profile(const std::vector<std::string>& requirements, const std::map<std::string, int>& per_node = {}) {
-  auto result =
-      read_profile(profile_text(requirements, per_node), "p.json", [](const std::string&) { return std::nullopt; });
+inline plan::Profile profile(const std::vector<std::string>& requirements,
+                             const std::map<std::string, int>& per_node = {}) {
+  auto result = plan::read_profile(profile_text(requirements, per_node), "p.json",
+                                   [](const std::string&) { return std::nullopt; });
   if (!result) throw std::runtime_error(result.error().text());
   return *result;
 }
 
-inline Site site(int nodes) {
-  Site result{.name = "s", .known_hosts = "", .nodes = {}};
+inline site::Site site(int nodes) {
+  site::Site result{.name = "s", .known_hosts = "", .nodes = {}};
   for (int i = 1; i <= nodes; ++i) {
     const std::string name = "n" + std::to_string(i);
     result.nodes.push_back({.name = name,
-                            .launcher = Launcher::ssh,
+                            .launcher = site::Launcher::ssh,
                             .address = name,
                             .directory = "/var/tmp/assay",
                             .rack = i % 2 == 1 ? "odd" : "even",
@@ -86,7 +87,7 @@ inline Site site(int nodes) {
 }
 
 /// Both probes as they are at hand when planning.
-inline std::vector<Program> programs() {
+inline std::vector<plan::Program> programs() {
   return {{.name = "disk", .sha256 = std::string(64, 'a'), .path = "/p/disk", .description = description()},
           {.name = "fabric",
            .sha256 = std::string(64, 'b'),
@@ -96,13 +97,13 @@ inline std::vector<Program> programs() {
 
 /// A run in memory: the plan, its journal, and evidence by path.
 struct MemoryRun {
-  Plan plan;
-  Journal journal;
+  plan::Plan plan;
+  judge::Journal journal;
   std::map<std::string, std::string> files;
 
   explicit MemoryRun(const std::vector<std::string>& requirements, int nodes = 1,
                      const std::map<std::string, int>& per_node = {}) {
-    plan = *make_plan(profile(requirements, per_node), site(nodes), programs(), {});
+    plan = *plan::make_plan(profile(requirements, per_node), site(nodes), programs(), {});
     journal.run_id = "run";
     journal.finished = true;
     for (const auto& node : plan.site.nodes) journal.node_facts[node.name] = {{"name", node.name}};
@@ -140,7 +141,7 @@ struct MemoryRun {
 
   /// A whole record of one rank of the first step, of several nodes; rank 0's has these samples.
   [[nodiscard]] std::string record_of_rank(int rank, const std::vector<double>& samples, bool direct_io = true) const {
-    const Step& step = plan.steps.front();
+    const plan::Step& step = plan.steps.front();
     std::ostringstream out;
     Recorder recorder(out, kFabricSpec,
                       {.probe = "fabric",
@@ -160,34 +161,34 @@ struct MemoryRun {
   /// One ended attempt of step `index` that left `bytes` as its record.
   void attempt(std::size_t index, const std::string& outcome, const std::string& bytes,
                const std::string& reason = "") {
-    const Step& step = plan.steps.at(index);
+    const plan::Step& step = plan.steps.at(index);
     const int number = static_cast<int>(journal.of(step.id).size()) + 1;
-    Attempt ended{.step = step.id,
-                  .number = number,
-                  .node = step.nodes.front(),
-                  .outcome = outcome,
-                  .reason = reason,
-                  .begin = "b",
-                  .end = "e",
-                  .evidence = {}};
+    judge::Attempt ended{.step = step.id,
+                         .number = number,
+                         .node = step.nodes.front(),
+                         .outcome = outcome,
+                         .reason = reason,
+                         .begin = "b",
+                         .end = "e",
+                         .evidence = {}};
     if (!bytes.empty()) {
-      const std::string path = record_path(step.id, number);
+      const std::string path = judge::record_path(step.id, number);
       files[path] = bytes;
-      ended.evidence.push_back({.path = path, .sha256 = sha256(bytes), .bytes = bytes.size()});
+      ended.evidence.push_back({.path = path, .sha256 = files::sha256(bytes), .bytes = bytes.size()});
     }
     journal.attempts.push_back(std::move(ended));
   }
 
   /// The record of another rank of the last attempt.
   void add_rank(int rank, const std::string& bytes) {
-    Attempt& last = journal.attempts.back();
-    const std::string path = record_path(last.step, last.number, rank);
+    judge::Attempt& last = journal.attempts.back();
+    const std::string path = judge::record_path(last.step, last.number, rank);
     files[path] = bytes;
-    last.evidence.push_back({.path = path, .sha256 = sha256(bytes), .bytes = bytes.size()});
+    last.evidence.push_back({.path = path, .sha256 = files::sha256(bytes), .bytes = bytes.size()});
   }
 
-  [[nodiscard]] EvidenceReader reader() const {
-    return [this](const EvidenceFile& file) -> std::expected<std::string, InputError> {
+  [[nodiscard]] judge::EvidenceReader reader() const {
+    return [this](const judge::EvidenceFile& file) -> std::expected<std::string, InputError> {
       const auto found = files.find(file.path);
       if (found == files.end()) return std::unexpected(InputError{file.path, "is missing", ""});
       return found->second;

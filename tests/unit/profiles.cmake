@@ -1,6 +1,6 @@
 # The profiles against the probes of this build: what they ask must be what the probes say of themselves.
 add_executable(unit_profiles unit/profiles/profiles_test.cpp)
-target_link_libraries(unit_profiles PRIVATE assay_orchestrator GTest::gtest_main)
+target_link_libraries(unit_profiles PRIVATE assay_plan GTest::gtest_main)
 target_compile_definitions(unit_profiles PRIVATE ASSAY_PROBES="${CMAKE_BINARY_DIR}/${ASSAY_PROBE_DIR}")
 get_property(every_probe GLOBAL PROPERTY ASSAY_PROBES)
 add_dependencies(unit_profiles ${every_probe})

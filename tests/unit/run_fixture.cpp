@@ -125,12 +125,12 @@ Sampling samples(double centre, int count = 16) {
 struct Maker {
   std::string directory;
   Kind kind;
-  Plan plan;
+  plan::Plan plan;
   int tick = 0;
 
   [[nodiscard]] bool mixed() const { return kind == Kind::mixed; }
 
-  std::string memory_record(const Step& step, const std::string& node) {
+  std::string memory_record(const plan::Step& step, const std::string& node) {
     std::ostringstream out;
     Recorder record(
         out, kMemory,
@@ -145,7 +145,7 @@ struct Maker {
     return with_moments(out.str(), tick);
   }
 
-  std::string device_record(const Step& step, const std::string& node) {
+  std::string device_record(const plan::Step& step, const std::string& node) {
     std::ostringstream out;
     Recorder record(out, kDevice,
                     {.probe = "example_gemm", .revision = 1, .parameters = step.parameters, .host = {{"name", node}}});
@@ -159,22 +159,22 @@ struct Maker {
     return with_moments(out.str(), tick);
   }
 
-  Attempt attempt(const Step& step, int number, const std::string& node) {
-    Attempt done{.step = step.id,
-                 .number = number,
-                 .node = node,
-                 .outcome = "exited",
-                 .reason = "",
-                 .begin = "",
-                 .end = "",
-                 .evidence = {}};
+  judge::Attempt attempt(const plan::Step& step, int number, const std::string& node) {
+    judge::Attempt done{.step = step.id,
+                        .number = number,
+                        .node = node,
+                        .outcome = "exited",
+                        .reason = "",
+                        .begin = "",
+                        .end = "",
+                        .evidence = {}};
     const auto keep = [&](const std::string& path, const std::string& bytes) {
       write(directory + "/" + path, bytes);
-      done.evidence.push_back({.path = path, .sha256 = sha256(bytes), .bytes = bytes.size()});
+      done.evidence.push_back({.path = path, .sha256 = files::sha256(bytes), .bytes = bytes.size()});
     };
-    keep(record_path(step.id, number),
+    keep(judge::record_path(step.id, number),
          step.probe == "example_memory" ? memory_record(step, node) : device_record(step, node));
-    keep(log_path(step.id, number), "example probe on " + node + "\n");
+    keep(judge::log_path(step.id, number), "example probe on " + node + "\n");
     if (mixed() && step.probe == "example_gemm" && node == "n03") {
       done.outcome = "crashed";
       done.reason = "killed by signal 11";
@@ -184,12 +184,12 @@ struct Maker {
 
   void run() {
     plan.assay_version = "0.0.0";  // golden bytes outlive releases
-    const std::string text = plan_text(plan);
+    const std::string text = plan::plan_text(plan);
     write(directory + "/plan.json", text);
     const std::string path = directory + "/journal.jsonl";
     {
-      JournalWriter journal(path);
-      journal.run_begin("5f0c3c1e-8a51-4f0e-9b64-0b1d5a7e2c11", sha256(text));
+      judge::JournalWriter journal(path);
+      journal.run_begin("5f0c3c1e-8a51-4f0e-9b64-0b1d5a7e2c11", files::sha256(text));
       for (const auto& node : plan.site.nodes) {
         journal.node_up(node.name, {{"name", node.name},
                                     {"kernel", "Linux 6.8.0"},
@@ -210,9 +210,9 @@ struct Maker {
     }
     int journal_tick = 0;
     write(path, with_moments(read(path), journal_tick));
-    const Run done = need(read_run(directory));
+    const judge::Run done = need(judge::read_run(directory));
     write(directory + "/verdict.json",
-          verdict_text(judge(done.plan, done.plan_sha256, done.journal, evidence_in(directory))));
+          judge::verdict_text(judge::judge(done.plan, done.plan_sha256, done.journal, judge::evidence_in(directory))));
   }
 };
 
@@ -231,19 +231,19 @@ void make_run(const std::string& directory, Kind kind) {
   std::string profile_text = kProfile;
   profile_text.replace(profile_text.find("@EXTRA@"), 7, kind == Kind::mixed ? kExtraRequirement : "");
   const auto library = [](const std::string&) -> std::optional<std::string> { return std::nullopt; };
-  std::vector<Program> programs;
+  std::vector<plan::Program> programs;
   for (const ProbeSpec* spec : {&kMemory, &kDevice}) {
     const std::string name(spec->name);
     programs.push_back({.name = name,
-                        .sha256 = sha256(name),
+                        .sha256 = files::sha256(name),
                         .path = "",
                         .description = need(read_description(describe(*spec).dump(), name))});
   }
   fs::create_directories(directory);
   Maker{.directory = directory,
         .kind = kind,
-        .plan = need(make_plan(need(read_profile(profile_text, "profile", library)), need(read_site(kSite, "site")),
-                               programs, {}))}
+        .plan = need(plan::make_plan(need(plan::read_profile(profile_text, "profile", library)),
+                                     need(site::read_site(kSite, "site")), programs, {}))}
       .run();
 }
 

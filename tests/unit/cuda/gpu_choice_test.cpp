@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "probes/core/probe.h"
+#include "probes/cuda/barrier.h"
 #include "probes/cuda/choice.h"
-#include "probes/cuda/together.h"
 
 namespace assay {
 namespace {
@@ -34,7 +34,7 @@ int only_ordinal(std::string_view wanted) {
 }
 
 std::string failure_of(std::size_t count, std::string_view schedule,
-                       const std::function<void(std::size_t, Meeting&)>& work) {
+                       const std::function<void(std::size_t, Barrier&)>& work) {
   try {
     for_each_index(count, schedule, work);
   } catch (const std::exception& failure) {
@@ -88,7 +88,7 @@ TEST(gpu_choice, a_bus_id_has_four_digits_of_domain_and_keeps_a_longer_one) {
 
 TEST(together, one_by_one_runs_in_order_and_nobody_waits) {
   std::vector<std::size_t> order;
-  for_each_index(3, "one_by_one", [&](std::size_t index, Meeting& meeting) {
+  for_each_index(3, "one_by_one", [&](std::size_t index, Barrier& meeting) {
     meeting.wait_for_all();
     meeting.finish();
     EXPECT_TRUE(meeting.all_finished());
@@ -99,7 +99,7 @@ TEST(together, one_by_one_runs_in_order_and_nobody_waits) {
 
 TEST(together, nobody_goes_on_before_all_are_there) {
   std::atomic<int> here = 0, early = 0;
-  for_each_index(4, "together", [&](std::size_t, Meeting& meeting) {
+  for_each_index(4, "together", [&](std::size_t, Barrier& meeting) {
     ++here;
     meeting.wait_for_all();
     if (here != 4) ++early;
@@ -113,7 +113,7 @@ TEST(together, nobody_goes_on_before_all_are_there) {
 
 TEST(together, a_failure_frees_the_others_and_is_the_one_that_is_told) {
   EXPECT_EQ(failure_of(4, "together",
-                       [](std::size_t index, Meeting& meeting) {
+                       [](std::size_t index, Barrier& meeting) {
                          if (index == 2) throw std::runtime_error("device 2 fell off the bus");
                          meeting.wait_for_all();
                        }),
@@ -122,7 +122,7 @@ TEST(together, a_failure_frees_the_others_and_is_the_one_that_is_told) {
 
 TEST(together, those_that_are_done_see_that_another_failed) {
   EXPECT_EQ(failure_of(2, "together",
-                       [](std::size_t index, Meeting& meeting) {
+                       [](std::size_t index, Barrier& meeting) {
                          meeting.wait_for_all();
                          if (index == 1) throw std::runtime_error("late failure");
                          meeting.finish();
@@ -134,7 +134,7 @@ TEST(together, those_that_are_done_see_that_another_failed) {
 TEST(together, one_by_one_stops_at_the_first_failure) {
   int calls = 0;
   EXPECT_EQ(failure_of(3, "one_by_one",
-                       [&](std::size_t, Meeting&) {
+                       [&](std::size_t, Barrier&) {
                          ++calls;
                          throw std::runtime_error("no more");
                        }),

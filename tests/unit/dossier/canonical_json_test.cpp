@@ -4,10 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "probes/core/es6_number.h"
 #include "reports/dossier/base64.h"
 #include "reports/dossier/canonical_json.h"
 
-namespace assay {
+namespace assay::dossier {
 namespace {
 
 std::string canonical(const std::string& text) { return canonical_json(nlohmann::json::parse(text)).value(); }
@@ -110,4 +111,4 @@ TEST(Base64, both_alphabets_are_read_and_nothing_else) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::dossier

@@ -14,7 +14,7 @@
 #include "reports/page/render.h"
 #include "tests/unit/run_fixture.h"
 
-namespace assay {
+namespace assay::dossier {
 namespace {
 
 namespace fs = std::filesystem;
@@ -26,9 +26,10 @@ constexpr const char* kIssued = "2026-01-05T08:00:00.000Z";
 PrivateKey key_of(char filling) { return PrivateKey::from_seed(std::string(32, filling)).value(); }
 
 void render(const std::string& run, const std::string& self_signed = "") {
-  const auto files = read_evidence_files(run).value();
+  const auto files = evidence::read_evidence_files(run).value();
   fixture::write(run + "/report.html",
-                 render_html(report_content(examine(files).value(), evidence_in(files), self_signed)));
+                 page::render_html(page::report_content(evidence::examine(files).value(), evidence::evidence_in(files),
+                                                        self_signed)));
 }
 
 std::string said(const std::expected<void, InputError>& result) {
@@ -77,12 +78,13 @@ class DossierTest : public testing::Test {
       const std::string& name, const std::string& bytes, const std::function<void(json&)>& change = [](json&) {}) {
     const auto before = fixture::read(path(name)).size();
     fixture::write(path(name), bytes);
-    auto manifest = read_manifest(fixture::read(path(kManifestFile)), "m").value();
-    manifest[name] = sha256(bytes);
-    fixture::write(path(kManifestFile), manifest_text(manifest));
+    auto manifest = evidence::read_manifest(fixture::read(path(kManifestFile)), "m").value();
+    manifest[name] = files::sha256(bytes);
+    fixture::write(path(kManifestFile), evidence::manifest_text(manifest));
     resign([&](json& document) {
       auto& evidence = document["predicate"]["evidence"];
-      const auto summary = summary_of(manifest, evidence["totalBytes"].get<std::uint64_t>() - before + bytes.size());
+      const auto summary =
+          evidence::summary_of(manifest, evidence["totalBytes"].get<std::uint64_t>() - before + bytes.size());
       evidence = {{"manifestSha256", summary.manifest_sha256},
                   {"fileCount", summary.file_count},
                   {"totalBytes", summary.total_bytes},
@@ -101,7 +103,7 @@ class DossierTest : public testing::Test {
 TEST_F(DossierTest, an_untouched_dossier_verifies_and_says_what_it_proves) {
   const auto verified = verify_dossier(dossier_, {vendor_.public_key()}, {});
   ASSERT_TRUE(verified) << verified.error().text();
-  EXPECT_EQ(verified->contents.verdict.overall, Overall::rejected);
+  EXPECT_EQ(verified->contents.verdict.overall, judge::Overall::rejected);
   EXPECT_EQ(verified->contents.claims.issued_at, kIssued);
   EXPECT_EQ(verified->signers, std::vector<std::string>{vendor_.public_key().fingerprint()});
   EXPECT_EQ(verified->other_signatures, 0U);
@@ -138,11 +140,11 @@ TEST_F(DossierTest, every_changed_byte_of_the_statement_is_refused) {
 
 TEST_F(DossierTest, every_changed_byte_of_the_manifest_is_refused) {
   const std::string good = fixture::read(path(kManifestFile));
-  const auto summary = summary_of(read_manifest(good, "m").value(), 0);
+  const auto summary = evidence::summary_of(evidence::read_manifest(good, "m").value(), 0);
   for (std::size_t at = 0; at < good.size(); ++at) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 1);
-    EXPECT_NE(sha256(bad), summary.manifest_sha256) << at;
+    EXPECT_NE(files::sha256(bad), summary.manifest_sha256) << at;
   }
   std::string bad = good;
   bad[3] = bad[3] == '0' ? '1' : '0';
@@ -151,7 +153,7 @@ TEST_F(DossierTest, every_changed_byte_of_the_manifest_is_refused) {
 }
 
 TEST_F(DossierTest, a_changed_byte_in_any_file_is_refused_by_the_name_of_the_file) {
-  const Manifest manifest = read_manifest(fixture::read(path(kManifestFile)), "m").value();
+  const evidence::Manifest manifest = evidence::read_manifest(fixture::read(path(kManifestFile)), "m").value();
   for (const auto& [name, digest] : manifest) {
     const std::string good = fixture::read(path(name));
     for (const std::size_t at : {std::size_t{0}, good.size() / 3, good.size() / 2, good.size() - 1}) {
@@ -269,8 +271,8 @@ TEST_F(DossierTest, a_verdict_that_was_edited_and_signed_again_is_refused_by_jud
   verdict.replace(verdict.find(from), from.size(), "\"overall\": \"accepted\"");
   replace_and_resign("evidence/verdict.json", verdict, [&](json& document) {
     document["predicate"]["verdict"]["overall"] = "accepted";
-    document["predicate"]["verdict"]["sha256"] = sha256(verdict);
-    document["subject"][1]["digest"]["sha256"] = sha256(verdict);
+    document["predicate"]["verdict"]["sha256"] = files::sha256(verdict);
+    document["subject"][1]["digest"]["sha256"] = files::sha256(verdict);
   });
   EXPECT_EQ(verify(),
             "evidence/verdict.json: is not what judging the evidence gives: /overall is \"accepted\", should be "
@@ -278,7 +280,7 @@ TEST_F(DossierTest, a_verdict_that_was_edited_and_signed_again_is_refused_by_jud
 }
 
 TEST_F(DossierTest, a_record_that_was_edited_and_signed_again_is_refused_by_the_journal) {
-  const auto manifest = read_manifest(fixture::read(path(kManifestFile)), "m").value();
+  const auto manifest = evidence::read_manifest(fixture::read(path(kManifestFile)), "m").value();
   const auto record =
       std::ranges::find_if(manifest, [](const auto& line) { return line.first.starts_with("evidence/records/"); });
   ASSERT_NE(record, manifest.end());
@@ -306,7 +308,7 @@ TEST_F(DossierTest, a_report_with_other_figures_is_refused_though_signed) {
   replace_and_resign("evidence/report.html", report);
   EXPECT_EQ(verify(), "evidence/report.html: SHA-256 differs from that of the signed rendering");
   replace_and_resign("evidence/report.html", report,
-                     [&](json& document) { document["predicate"]["renderings"][0]["sha256"] = sha256(report); });
+                     [&](json& document) { document["predicate"]["renderings"][0]["sha256"] = files::sha256(report); });
   EXPECT_EQ(verify(), "evidence/report.html: is not what the evidence renders to");
 }
 
@@ -349,7 +351,7 @@ TEST_F(DossierTest, a_truncated_manifest_is_refused_also_when_signed_with_the_ol
   fixture::write(path(kManifestFile), cut);
   EXPECT_EQ(verify(), "MANIFEST.sha256: SHA-256 differs from the signed one");
   const auto lines = std::ranges::count(good, '\n');
-  resign([&](json& document) { document["predicate"]["evidence"]["manifestSha256"] = sha256(cut); });
+  resign([&](json& document) { document["predicate"]["evidence"]["manifestSha256"] = files::sha256(cut); });
   EXPECT_EQ(verify(),
             "MANIFEST.sha256: lists " + std::to_string(lines - 1) + " files, signed were " + std::to_string(lines));
   resign([&](json& document) { document["predicate"]["evidence"]["fileCount"] = lines - 1; });
@@ -357,19 +359,19 @@ TEST_F(DossierTest, a_truncated_manifest_is_refused_also_when_signed_with_the_ol
 }
 
 TEST_F(DossierTest, a_dossier_of_another_plan_site_or_profile_is_refused_where_one_is_expected) {
-  EXPECT_EQ(
-      verify({vendor_.public_key()},
-             {.plan_sha256 = sha256(fixture::read(run_ + "/plan.json")), .site = "hall-2-row-b", .profile = "example"}),
-      "verified");
+  EXPECT_EQ(verify({vendor_.public_key()}, {.plan_sha256 = files::sha256(fixture::read(run_ + "/plan.json")),
+                                            .site = "hall-2-row-b",
+                                            .profile = "example"}),
+            "verified");
   EXPECT_EQ(verify({vendor_.public_key()}, {.site = "hall-3"}),
             "statement.dsse.json: is of the site 'hall-2-row-b', expected was 'hall-3'");
   EXPECT_EQ(verify({vendor_.public_key()}, {.profile = "other"}),
             "statement.dsse.json: is of the profile 'example', expected was 'other'");
-  EXPECT_NE(verify({vendor_.public_key()}, {.plan_sha256 = sha256("")}), "verified");
-  const auto plan = read_plan(fixture::read(run_ + "/plan.json"), "plan.json");
+  EXPECT_NE(verify({vendor_.public_key()}, {.plan_sha256 = files::sha256("")}), "verified");
+  const auto plan = plan::read_plan(fixture::read(run_ + "/plan.json"), "plan.json");
   ASSERT_TRUE(plan) << plan.error().text();
   EXPECT_EQ(verify({vendor_.public_key()}, {.targets_sha256 = *digest_of_targets(plan->profile)}), "verified");
-  Profile laxer = plan->profile;
+  plan::Profile laxer = plan->profile;
   laxer.requirements.pop_back();
   EXPECT_NE(verify({vendor_.public_key()}, {.profile = laxer.name, .targets_sha256 = *digest_of_targets(laxer)})
                 .find("is of the targets (SHA-256)"),
@@ -421,4 +423,4 @@ TEST_F(DossierTest, a_self_signed_dossier_says_so_in_report_and_statement) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::dossier

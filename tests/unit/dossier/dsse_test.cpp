@@ -8,7 +8,9 @@
 #include "reports/dossier/dsse.h"
 #include "tests/unit/run_fixture.h"
 
-namespace assay {
+#include <nlohmann/json.hpp>
+
+namespace assay::dossier {
 namespace {
 
 std::string unhex(const std::string& hex) {
@@ -123,7 +125,7 @@ TEST(Keys, a_generated_key_is_private_and_is_never_overwritten) {
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
   EXPECT_EQ(load_private_key(path, "").value().public_key(), *key);
   EXPECT_EQ(load_public_key(path + ".pub").value(), *key);
-  EXPECT_EQ(key->fingerprint(), sha256(unhex("302a300506032b6570032100") + key->raw));
+  EXPECT_EQ(key->fingerprint(), files::sha256(unhex("302a300506032b6570032100") + key->raw));
   const std::string before = fixture::read(path);
   const auto again = generate_key(path, "");
   ASSERT_FALSE(again);
@@ -205,4 +207,4 @@ TEST_F(EnvelopeTest, what_is_no_strict_envelope_is_refused_with_its_place) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::dossier

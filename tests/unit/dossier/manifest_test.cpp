@@ -11,7 +11,7 @@
 #include "reports/evidence/tree.h"
 #include "tests/unit/run_fixture.h"
 
-namespace assay {
+namespace assay::dossier {
 namespace {
 
 TEST(Merkle, roots_are_those_of_the_certificate_transparency_test_tree) {
@@ -35,39 +35,42 @@ TEST(Merkle, roots_are_those_of_the_certificate_transparency_test_tree) {
                                           "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
                                           "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328"};
   for (std::size_t size = 0; size < roots.size(); ++size) {
-    EXPECT_EQ(merkle_root({leaves.begin(), leaves.begin() + static_cast<std::ptrdiff_t>(size)}), roots[size]) << size;
+    EXPECT_EQ(evidence::merkle_root({leaves.begin(), leaves.begin() + static_cast<std::ptrdiff_t>(size)}), roots[size])
+        << size;
   }
 }
 
-TEST(Manifest, is_what_sha256sum_prints_and_reads_back) {
-  const Manifest manifest = {{"b/c.json", sha256("2")}, {"a", sha256("1")}};
-  const std::string text = manifest_text(manifest);
-  EXPECT_EQ(text, sha256("1") + "  a\n" + sha256("2") + "  b/c.json\n");
-  EXPECT_EQ(read_manifest(text, "M").value(), manifest);
-  const auto summary = summary_of(manifest, 2);
-  EXPECT_EQ(summary.manifest_sha256, sha256(text));
+TEST(evidence::Manifest, is_what_sha256sum_prints_and_reads_back) {
+  const evidence::Manifest manifest = {{"b/c.json", files::sha256("2")}, {"a", files::sha256("1")}};
+  const std::string text = evidence::manifest_text(manifest);
+  EXPECT_EQ(text, files::sha256("1") + "  a\n" + files::sha256("2") + "  b/c.json\n");
+  EXPECT_EQ(evidence::read_manifest(text, "M").value(), manifest);
+  const auto summary = evidence::summary_of(manifest, 2);
+  EXPECT_EQ(summary.manifest_sha256, files::sha256(text));
   EXPECT_EQ(summary.file_count, 2U);
-  EXPECT_EQ(summary.merkle_root, merkle_root({sha256("1") + "  a", sha256("2") + "  b/c.json"}));
+  EXPECT_EQ(summary.merkle_root,
+            evidence::merkle_root({files::sha256("1") + "  a", files::sha256("2") + "  b/c.json"}));
 }
 
 std::string refusal(const std::string& text) {
-  const auto manifest = read_manifest(text, "M");
+  const auto manifest = evidence::read_manifest(text, "M");
   return manifest ? "accepted" : manifest.error().where + ": " + manifest.error().what;
 }
 
-TEST(Manifest, everything_else_is_refused_with_its_line) {
-  const std::string a = sha256("1") + "  a\n";
-  const std::string b = sha256("2") + "  b\n";
+TEST(evidence::Manifest, everything_else_is_refused_with_its_line) {
+  const std::string a = files::sha256("1") + "  a\n";
+  const std::string b = files::sha256("2") + "  b\n";
   EXPECT_EQ(refusal(""), "M: lists nothing");
   EXPECT_EQ(refusal(a + b.substr(0, b.size() - 1)), "M: line 2: is cut off");
   EXPECT_EQ(refusal(b + a), "M: line 2: is not in order, or stands twice");
   EXPECT_EQ(refusal(a + a), "M: line 2: is not in order, or stands twice");
-  EXPECT_EQ(refusal(sha256("1") + " *a\n"), "M: line 1: is not '<SHA-256>  <path>'");
+  EXPECT_EQ(refusal(files::sha256("1") + " *a\n"), "M: line 1: is not '<SHA-256>  <path>'");
   EXPECT_EQ(refusal(std::string(64, 'A') + "  a\n"), "M: line 1: is not '<SHA-256>  <path>'");
-  EXPECT_EQ(refusal(sha256("1") + "  A\n" + a), "M: line 2: has a path that differs from another only in case");
+  EXPECT_EQ(refusal(files::sha256("1") + "  A\n" + a), "M: line 2: has a path that differs from another only in case");
   for (const std::string bad :
        {"../a", "/a", "a//b", "a/./b", "a/../b", "-a", "a/-b", "a b", "a\\b", "a\tb", "\xc3\xa4", "a/", "a\r"}) {
-    EXPECT_EQ(refusal(sha256("1") + "  " + bad + "\n"), "M: line 1: has a path that is not plain and relative") << bad;
+    EXPECT_EQ(refusal(files::sha256("1") + "  " + bad + "\n"), "M: line 1: has a path that is not plain and relative")
+        << bad;
   }
 }
 
@@ -75,9 +78,9 @@ class TreeTest : public testing::Test {
  protected:
   void SetUp() override { fixture::write(path("sub/a"), "content"); }
   [[nodiscard]] std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
-  [[nodiscard]] std::string walk(const TreeLimits& limits = {}) const {
+  [[nodiscard]] std::string walk(const evidence::TreeLimits& limits = {}) const {
     std::string seen;
-    const auto problem = walk_tree(
+    const auto problem = evidence::walk_tree(
         folder_.path(), {"known"},
         [&](const std::string& name, const std::string& bytes) -> std::optional<InputError> {
           seen += name + "=" + bytes + ";";
@@ -114,7 +117,7 @@ TEST_F(TreeTest, a_known_file_that_became_a_link_is_refused) {
 TEST_F(TreeTest, a_pipe_is_refused_and_nobody_waits_for_it) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(walk(), "pipe: is not a regular file");
-  const auto bytes = read_plain_file(folder_.path(), "pipe", 100);
+  const auto bytes = evidence::read_plain_file(folder_.path(), "pipe", 100);
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error().what, "is not a regular file");
 }
@@ -138,4 +141,4 @@ TEST_F(TreeTest, limits_hold) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::dossier

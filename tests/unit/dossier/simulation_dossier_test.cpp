@@ -11,26 +11,26 @@
 #include "tests/unit/fixture.h"
 #include "tests/unit/run_fixture.h"
 
-namespace assay {
+namespace assay::dossier {
 namespace {
 
 class SimulationDossierTest : public testing::Test {
  protected:
   void SetUp() override {
-    Plan plan = *make_plan(fixture::profile({R"({"limit": {"at_least": 100, "unit": "B/s"}})"}),
-                           simulated_site({.nodes = 3}), fixture::programs(), {});
-    plan.simulation = Simulation{.seed = 1, .faults = {}};
-    const std::string text = plan_text(plan);
-    const auto run = simulate(plan, sha256(text));
+    plan::Plan plan = *plan::make_plan(fixture::profile({R"({"limit": {"at_least": 100, "unit": "B/s"}})"}),
+                                       simulate::simulated_site({.nodes = 3}), fixture::programs(), {});
+    plan.simulation = plan::Simulation{.seed = 1, .faults = {}};
+    const std::string text = plan::plan_text(plan);
+    const auto run = simulate::simulate(plan, files::sha256(text));
     fixture::write(run_ + "/plan.json", text);
     fixture::write(run_ + "/journal.jsonl", run.journal_text);
-    fixture::write(run_ + "/verdict.json",
-                   verdict_text(judge(plan, sha256(text), run.journal, simulated_evidence(plan))));
+    fixture::write(run_ + "/verdict.json", judge::verdict_text(judge::judge(plan, files::sha256(text), run.journal,
+                                                                            simulate::simulated_evidence(plan))));
   }
 
   [[nodiscard]] std::string page() const {
-    const auto files = read_evidence_files(run_).value();
-    return render_html(report_content(examine(files).value(), evidence_in(files), ""));
+    const auto files = evidence::read_evidence_files(run_).value();
+    return page::render_html(page::report_content(evidence::examine(files).value(), evidence::evidence_in(files), ""));
   }
   [[nodiscard]] SignRequest request() const {
     return {.run_directory = run_,
@@ -46,7 +46,7 @@ class SimulationDossierTest : public testing::Test {
 };
 
 TEST_F(SimulationDossierTest, it_is_examined_without_a_record_on_disk) {
-  const auto examined = examine(read_evidence_files(run_).value());
+  const auto examined = evidence::examine(evidence::read_evidence_files(run_).value());
   ASSERT_TRUE(examined) << examined.error().text();
   EXPECT_TRUE(examined->verdict.simulated);
   EXPECT_EQ(examined->verdict.counts.at("pass"), 3U);
@@ -82,10 +82,10 @@ TEST_F(SimulationDossierTest, without_the_word_in_the_journal_it_is_refused) {
   const std::string word = ",\"kind_of_run\":\"simulated\"";
   journal.erase(journal.find(word), word.size());
   fixture::write(run_ + "/journal.jsonl", journal);
-  const auto examined = examine(read_evidence_files(run_).value());
+  const auto examined = evidence::examine(evidence::read_evidence_files(run_).value());
   ASSERT_FALSE(examined);
   EXPECT_EQ(examined.error().what, "is of a simulation, and its neighbour is not");
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::dossier

@@ -16,9 +16,9 @@ namespace assay::fixture {
 inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 /// A result against "at least 100 B/s" with a guard band of 1, on the step of the same name unless another is given.
-inline Result judged(const std::string& subject, Outcome outcome, std::optional<double> value,
-                     const std::string& step = "") {
-  Result result;
+inline judge::Result judged(const std::string& subject, judge::Outcome outcome, std::optional<double> value,
+                            const std::string& step = "") {
+  judge::Result result;
   result.requirement = "r";
   result.subject = {.kind = "pair", .id = subject};
   result.node = subject.substr(0, subject.find('+'));
@@ -37,10 +37,10 @@ inline Result judged(const std::string& subject, Outcome outcome, std::optional<
 inline std::string name(std::size_t node) { return fmt::format("n{:03}", node); }
 
 /// Nodes in a row, `per_leaf` of them on each leaf; 0: no leaf is told.
-inline Site site_of(std::size_t nodes, std::size_t per_leaf) {
-  Site site{.name = "hall", .known_hosts = "", .nodes = {}};
+inline site::Site site_of(std::size_t nodes, std::size_t per_leaf) {
+  site::Site site{.name = "hall", .known_hosts = "", .nodes = {}};
   for (std::size_t i = 0; i < nodes; ++i) {
-    Node node;
+    site::Node node;
     node.name = name(i);
     if (per_leaf > 0) node.leaf = fmt::format("leaf-{}", i / per_leaf);
     site.nodes.push_back(node);
@@ -49,8 +49,8 @@ inline Site site_of(std::size_t nodes, std::size_t per_leaf) {
 }
 
 /// At least 100 B/s of the median, of each pair.
-inline Requirement demanded(const std::string& id, const std::string& metric) {
-  Requirement requirement;
+inline plan::Requirement demanded(const std::string& id, const std::string& metric) {
+  plan::Requirement requirement;
   requirement.id = id;
   requirement.probe = "probe";
   requirement.metric = metric;

@@ -10,7 +10,7 @@
 #include "reports/figures/rail_chart.h"
 #include "tests/unit/figures/chart_fixture.h"
 
-namespace assay {
+namespace assay::figures {
 namespace {
 
 using fixture::contains;
@@ -21,8 +21,8 @@ using fixture::site_of;
 
 /// Every pair of `nodes` nodes: all pass by half of the limit but those in `bad`, which miss it by half.
 struct Fleet {
-  Plan plan;
-  std::vector<Result> results;
+  plan::Plan plan;
+  std::vector<judge::Result> results;
 
   Fleet(std::size_t nodes, std::size_t per_leaf, const std::vector<std::string>& bad) {
     plan.site = site_of(nodes, per_leaf);
@@ -31,17 +31,17 @@ struct Fleet {
       for (std::size_t b = a + 1; b < nodes; ++b) {
         const std::string pair = name(a) + "+" + name(b);
         const bool is_bad = std::ranges::find(bad, pair) != bad.end();
-        Step step;
+        plan::Step step;
         step.id = pair;
         step.nodes = {name(a), name(b)};
         plan.steps.push_back(step);
-        results.push_back(judged(pair, is_bad ? Outcome::fail : Outcome::pass, is_bad ? 50 : 150));
+        results.push_back(judged(pair, is_bad ? judge::Outcome::fail : judge::Outcome::pass, is_bad ? 50 : 150));
       }
     }
   }
 
-  [[nodiscard]] std::vector<const Result*> pointers() const {
-    std::vector<const Result*> all;
+  [[nodiscard]] std::vector<const judge::Result*> pointers() const {
+    std::vector<const judge::Result*> all;
     for (const auto& one : results) all.push_back(&one);
     return all;
   }
@@ -65,23 +65,23 @@ Shade shade_at(const HeatMap& map, std::size_t row, std::size_t column) {
 }
 
 TEST(Shade, follows_the_distance_to_the_acceptance_limit) {
-  EXPECT_EQ(shade_of(judged("a+b", Outcome::pass, 121)), Shade::pass_wide);
-  EXPECT_EQ(shade_of(judged("a+b", Outcome::pass, 120)), Shade::pass_middle);
-  EXPECT_EQ(shade_of(judged("a+b", Outcome::pass, 105)), Shade::pass_narrow);
-  EXPECT_EQ(shade_of(judged("a+b", Outcome::conditional_pass, 100.5)), Shade::guard_band);
-  EXPECT_EQ(shade_of(judged("a+b", Outcome::conditional_fail, 99.5)), Shade::guard_band);
-  EXPECT_EQ(shade_of(judged("a+b", Outcome::fail, 95)), Shade::fail_near);
-  EXPECT_EQ(shade_of(judged("a+b", Outcome::fail, 91)), Shade::fail_far);
+  EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::pass, 121)), Shade::pass_wide);
+  EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::pass, 120)), Shade::pass_middle);
+  EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::pass, 105)), Shade::pass_narrow);
+  EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::conditional_pass, 100.5)), Shade::guard_band);
+  EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::conditional_fail, 99.5)), Shade::guard_band);
+  EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::fail, 95)), Shade::fail_near);
+  EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::fail, 91)), Shade::fail_far);
 }
 
 TEST(Shade, a_good_number_that_proves_nothing_is_never_a_pass) {
-  EXPECT_EQ(shade_of(judged("a+b", Outcome::inconclusive, 1000)), Shade::inconclusive);
-  EXPECT_EQ(shade_of(judged("a+b", Outcome::not_measured, {})), Shade::not_measured);
-  EXPECT_EQ(shade_of(judged("a+b", Outcome::error, {})), Shade::error);
+  EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::inconclusive, 1000)), Shade::inconclusive);
+  EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::not_measured, {})), Shade::not_measured);
+  EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::error, {})), Shade::error);
 }
 
 TEST(Shade, of_a_limit_of_zero_there_is_no_distance) {
-  Result clean = judged("a+b", Outcome::pass, 0);
+  judge::Result clean = judged("a+b", judge::Outcome::pass, 0);
   clean.limit_low = clean.acceptance_low = {};
   clean.limit_high = clean.acceptance_high = 0;
   EXPECT_FALSE(acceptance_margin(clean));
@@ -90,17 +90,17 @@ TEST(Shade, of_a_limit_of_zero_there_is_no_distance) {
 }
 
 TEST(Shade, known_failures_come_before_what_is_unknown_and_that_before_anything_good) {
-  const Result pass = judged("a+b", Outcome::pass, 150);
-  const Result missing = judged("a+b", Outcome::not_measured, {});
-  const Result fail = judged("a+b", Outcome::fail, 90);
+  const judge::Result pass = judged("a+b", judge::Outcome::pass, 150);
+  const judge::Result missing = judged("a+b", judge::Outcome::not_measured, {});
+  const judge::Result fail = judged("a+b", judge::Outcome::fail, 90);
   EXPECT_TRUE(is_worse(missing, pass));
   EXPECT_TRUE(is_worse(fail, missing));
-  EXPECT_TRUE(is_worse(judged("a+b", Outcome::fail, 80), fail));
+  EXPECT_TRUE(is_worse(judged("a+b", judge::Outcome::fail, 80), fail));
   EXPECT_FALSE(is_worse(pass, pass));
 }
 
 TEST(NodePlaces, of_512_nodes_are_64_that_never_mix_leaves) {
-  const Site site = site_of(512, 32);
+  const site::Site site = site_of(512, 32);
   const NodePlaces places = node_places(site);
   EXPECT_EQ(places.axis.labels.size(), 64U);
   EXPECT_EQ(places.axis.bands.size(), 16U);
@@ -111,14 +111,14 @@ TEST(NodePlaces, of_512_nodes_are_64_that_never_mix_leaves) {
 }
 
 TEST(NodePlaces, nodes_of_one_leaf_stand_side_by_side_whatever_the_order_of_the_site) {
-  Site site = site_of(4, 0);
+  site::Site site = site_of(4, 0);
   for (std::size_t i = 0; i < 4; ++i) site.nodes[i].leaf = i % 2 == 0 ? "even" : "odd";
   const NodePlaces places = node_places(site);
   EXPECT_EQ(places.axis.labels, (std::vector<std::string>{"n000", "n002", "n001", "n003"}));
 }
 
 TEST(NodePlaces, more_leaves_than_places_still_give_no_more_places) {
-  const Site site = site_of(1000, 2);
+  const site::Site site = site_of(1000, 2);
   const NodePlaces places = node_places(site);
   EXPECT_LE(places.axis.labels.size(), kMostHeatPlaces);
   EXPECT_TRUE(places.axis.bands.empty());
@@ -146,8 +146,8 @@ TEST(PairMap, one_bad_pair_of_130816_shows_in_its_square) {
 }
 
 TEST(PairMap, a_directed_pair_stands_at_its_own_place_alone) {
-  const Result slow = judged("n000+n001", Outcome::fail, 50);
-  const Site site = site_of(2, 0);
+  const judge::Result slow = judged("n000+n001", judge::Outcome::fail, 50);
+  const site::Site site = site_of(2, 0);
   const HeatMap map =
       pair_map({{.row = "n001", .column = "n000", .directed = true, .result = &slow}}, node_places(site));
   ASSERT_EQ(map.cells.size(), 1U);
@@ -173,7 +173,7 @@ TEST(PairChart, names_a_node_that_is_bad_with_most_of_its_partners) {
 
 TEST(PairChart, what_was_not_measured_is_drawn_with_strokes) {
   Fleet fleet(8, 0, {});
-  fleet.results[0] = judged("n000+n001", Outcome::not_measured, {});
+  fleet.results[0] = judged("n000+n001", judge::Outcome::not_measured, {});
   const Chart chart = fleet.chart();
   EXPECT_TRUE(contains(chart.svg, "class=\"stroke s-not_measured\" d=\"M1 0m0 1l1-1M0 1m0 1l1-1\""));
   EXPECT_TRUE(contains(chart.svg, ">not measured<"));
@@ -186,7 +186,7 @@ TEST(PairChart, forward_and_backward_are_one_matrix_from_sender_to_receiver) {
   const auto& requirements = fleet.plan.profile.requirements;
   EXPECT_EQ(other_direction(fleet.plan.profile, requirements[0]), &requirements[1]);
   EXPECT_EQ(other_direction(fleet.plan.profile, requirements[1]), &requirements[0]);
-  const Result slow_back = judged("n000+n001", Outcome::fail, 50);
+  const judge::Result slow_back = judged("n000+n001", judge::Outcome::fail, 50);
   const Chart chart =
       pair_chart(fleet.plan, index_of_steps(fleet.plan), requirements[0], fleet.pointers(), {&slow_back});
   EXPECT_TRUE(contains(chart.svg, "s-fail_far\" d=\"M0 1h1v1h-1z\""));
@@ -196,16 +196,17 @@ TEST(PairChart, forward_and_backward_are_one_matrix_from_sender_to_receiver) {
 }
 
 TEST(PairChart, pairs_within_many_nodes_show_the_worst_nodes) {
-  Plan plan;
+  plan::Plan plan;
   plan.site = site_of(30, 0);
-  std::vector<Result> results;
+  std::vector<judge::Result> results;
   for (std::size_t node = 0; node < 30; ++node) {
     for (const char* pair : {"GPU-a>GPU-b", "GPU-b>GPU-a"}) {
-      results.push_back(judged(pair, node == 29 ? Outcome::fail : Outcome::pass, node == 29 ? 50 : 150, "alone"));
+      results.push_back(
+          judged(pair, node == 29 ? judge::Outcome::fail : judge::Outcome::pass, node == 29 ? 50 : 150, "alone"));
       results.back().node = name(node);
     }
   }
-  std::vector<const Result*> pointers;
+  std::vector<const judge::Result*> pointers;
   for (const auto& one : results) pointers.push_back(&one);
   const Chart chart = pair_chart(plan, index_of_steps(plan), demanded("r", "write_bandwidth"), pointers, {});
   EXPECT_TRUE(contains(chart.caption, "Drawn are 24 of 30 nodes, those with the worst cells"));
@@ -221,18 +222,18 @@ TEST(PairChart, hostile_names_stay_text) {
 }
 
 TEST(RailChart, shows_the_worst_port_of_each_rail_and_leaf) {
-  Plan plan;
+  plan::Plan plan;
   plan.site = site_of(8, 4);
-  std::vector<Result> results;
+  std::vector<judge::Result> results;
   for (std::size_t node = 0; node < 8; ++node) {
     for (const char* port : {"mlx5_2", "mlx5_10"}) {
       const bool bad = node == 5 && std::string_view(port) == "mlx5_10";
-      results.push_back(judged(port, bad ? Outcome::fail : Outcome::pass, bad ? 50 : 150, "alone"));
+      results.push_back(judged(port, bad ? judge::Outcome::fail : judge::Outcome::pass, bad ? 50 : 150, "alone"));
       results.back().subject.kind = "nic";
       results.back().node = name(node);
     }
   }
-  std::vector<const Result*> pointers;
+  std::vector<const judge::Result*> pointers;
   for (const auto& one : results) pointers.push_back(&one);
   const Chart chart = rail_chart(plan, index_of_steps(plan), demanded("r", "port_rate"), pointers);
   EXPECT_TRUE(contains(chart.svg, "s-fail_far\" d=\"M1 1h1v1h-1z\""));  // mlx5_10 after mlx5_2; the second leaf
@@ -243,10 +244,10 @@ TEST(RailChart, shows_the_worst_port_of_each_rail_and_leaf) {
 }
 
 TEST(RailChart, a_node_that_was_not_measured_spoils_every_rail_of_its_leaf) {
-  Plan plan;
+  plan::Plan plan;
   plan.site = site_of(2, 1);
-  std::vector<Result> results = {judged("mlx5_0", Outcome::pass, 150, "alone"),
-                                 judged("n001", Outcome::not_measured, {}, "alone")};
+  std::vector<judge::Result> results = {judged("mlx5_0", judge::Outcome::pass, 150, "alone"),
+                                        judged("n001", judge::Outcome::not_measured, {}, "alone")};
   results[0].subject.kind = "nic";
   results[0].node = "n000";
   results[1].subject.kind = "node";
@@ -256,18 +257,18 @@ TEST(RailChart, a_node_that_was_not_measured_spoils_every_rail_of_its_leaf) {
 
 TEST(RailChart, a_pair_on_one_rail_counts_for_the_leaves_of_both_nodes) {
   const Fleet fleet(2, 1, {});
-  Result slow = judged("n000+n001@rail-3", Outcome::fail, 50, "n000+n001");
+  judge::Result slow = judged("n000+n001@rail-3", judge::Outcome::fail, 50, "n000+n001");
   EXPECT_EQ(rail_of(slow), "rail-3");
   const Chart chart = rail_chart(fleet.plan, index_of_steps(fleet.plan), demanded("r", "bandwidth"), {&slow});
   EXPECT_TRUE(contains(chart.svg, "s-fail_far\" d=\"M0 0h1v1h-1zM1 0h1v1h-1z\""));
 }
 
 TEST(Words, small_shares_in_cells_have_a_power_of_ten) {
-  Result share = judged("a+b", Outcome::pass, 0.000962);
-  const Result* one = &share;
+  judge::Result share = judged("a+b", judge::Outcome::pass, 0.000962);
+  const judge::Result* one = &share;
   const Scale scale = cell_scale({&one, 1}, "1");
   EXPECT_EQ(cell_text(share, scale) + " " + scale.unit, "9.620 10^-4");
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::figures

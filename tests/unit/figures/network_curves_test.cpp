@@ -6,7 +6,7 @@
 
 #include "tests/unit/figures/chart_fixture.h"
 
-namespace assay {
+namespace assay::figures {
 namespace {
 
 using fixture::contains;
@@ -17,27 +17,27 @@ using fixture::site_of;
 
 /// Requirements on three sizes of messages, each measured on two pairs.
 struct SizeRun {
-  Plan plan;
-  std::vector<Result> results;
+  plan::Plan plan;
+  std::vector<judge::Result> results;
   std::map<std::string, double> wire_limits;
 
   SizeRun() {
     plan.site = site_of(4, 0);
     plan.probes["probe"].description.scope = "pair";
     for (const char* pair : {"n000+n001", "n002+n003"}) {
-      Step step;
+      plan::Step step;
       step.id = pair;
       step.nodes = {std::string(pair).substr(0, 4), std::string(pair).substr(5)};
       plan.steps.push_back(step);
       wire_limits[pair] = pair[3] == '0' ? 400 : 300;
     }
     for (const std::int64_t size : {8, 4096, 1 << 20}) {
-      Requirement requirement = demanded(fmt::format("size-{}", size), "bandwidth");
+      plan::Requirement requirement = demanded(fmt::format("size-{}", size), "bandwidth");
       requirement.at = {{"size", size}};
       plan.profile.requirements.push_back(requirement);
-      results.push_back(judged("n000+n001", Outcome::pass, 150, "n000+n001"));
-      results.push_back(
-          judged("n002+n003", size == 4096 ? Outcome::fail : Outcome::pass, size == 4096 ? 60 : 140, "n002+n003"));
+      results.push_back(judged("n000+n001", judge::Outcome::pass, 150, "n000+n001"));
+      results.push_back(judged("n002+n003", size == 4096 ? judge::Outcome::fail : judge::Outcome::pass,
+                               size == 4096 ? 60 : 140, "n002+n003"));
       for (auto* one : {&results.back(), &results[results.size() - 2]}) one->requirement = requirement.id;
     }
   }
@@ -77,7 +77,7 @@ TEST(SizeCurve, has_the_slowest_wire_only_when_every_measured_step_tells_one) {
 
 TEST(SizeCurve, a_size_whose_worst_was_not_measured_has_no_value) {
   SizeRun run;
-  run.results[5] = judged("n002+n003", Outcome::not_measured, {}, "n002+n003");
+  run.results[5] = judged("n002+n003", judge::Outcome::not_measured, {}, "n002+n003");
   run.results[5].requirement = run.results[4].requirement;
   const auto curves = run.curves();
   EXPECT_FALSE(curves.at(0).curve.points[2].value);
@@ -102,17 +102,17 @@ TEST(SizeCurve, values_far_apart_are_drawn_logarithmically_and_stay_finite) {
 }
 
 TEST(ScalingCurve, takes_the_smallest_groups_as_reference_and_leaves_single_nodes_out) {
-  Plan plan;
+  plan::Plan plan;
   plan.site = site_of(8, 0);
-  std::vector<Result> results;
+  std::vector<judge::Result> results;
   ResultsOf by_requirement;
   for (const std::size_t nodes : {1, 2, 4, 8}) {
-    Step step;
+    plan::Step step;
     step.id = fmt::format("first-{}", nodes);
     for (std::size_t i = 0; i < nodes; ++i) step.nodes.push_back(name(i));
     plan.steps.push_back(step);
     plan.profile.requirements.push_back(demanded(step.id, "busbw"));
-    results.push_back(judged(step.id, Outcome::pass, 200 - 5.0 * static_cast<double>(nodes), step.id));
+    results.push_back(judged(step.id, judge::Outcome::pass, 200 - 5.0 * static_cast<double>(nodes), step.id));
   }
   for (const auto& one : results) by_requirement[one.step].push_back(&one);
   const StepIndex steps = index_of_steps(plan);
@@ -133,4 +133,4 @@ TEST(Words, sizes_are_exact) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::figures

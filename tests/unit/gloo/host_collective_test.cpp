@@ -16,10 +16,10 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous_link.h"
 #include "probes/gloo/addresses.h"
+#include "probes/gloo/connection_path.h"
 #include "probes/gloo/connections.h"
 #include "probes/gloo/outcome.h"
 #include "probes/gloo/rank_check.h"
-#include "probes/gloo/way.h"
 #include "probes/host/tcp_streams.h"
 #include "tests/unit/failure.h"
 #include "tests/unit/probe_process.h"
@@ -64,15 +64,15 @@ std::vector<Presence> two_nodes_of_two() {
 }
 
 TEST(CollectiveWay, of_ranks_on_machines_of_their_own_is_a_fabric) {
-  EXPECT_EQ(off_the_way("fabric", two_nodes_of_two(), 2), "");
-  EXPECT_EQ(off_the_way("fabric", {{.boot = "", .within = 0, .beyond = 1}, {.boot = "", .within = 0, .beyond = 1}}, 1),
+  EXPECT_EQ(path_problem("fabric", two_nodes_of_two(), 2), "");
+  EXPECT_EQ(path_problem("fabric", {{.boot = "", .within = 0, .beyond = 1}, {.boot = "", .within = 0, .beyond = 1}}, 1),
             "");
 }
 
 TEST(CollectiveWay, of_two_nodes_on_one_machine_is_none) {
   auto ranks = two_nodes_of_two();
   ranks[2].boot = ranks[3].boot = "a";
-  EXPECT_EQ(off_the_way("fabric", ranks, 2)
+  EXPECT_EQ(path_problem("fabric", ranks, 2)
                 .find("ranks 0 and 2 of two nodes run on one machine (boot a); that is no network"),
             0U);
 }
@@ -80,22 +80,22 @@ TEST(CollectiveWay, of_two_nodes_on_one_machine_is_none) {
 TEST(CollectiveWay, through_a_loopback_is_none_whatever_the_boots_are) {
   auto ranks = two_nodes_of_two();
   ranks[3] = {.boot = "b", .within = 3, .beyond = 0};
-  EXPECT_EQ(off_the_way("fabric", ranks, 2)
+  EXPECT_EQ(path_problem("fabric", ranks, 2)
                 .find("rank 3 has 3 connections within its own machine and 0 to others, where 1 of its peers are on it "
                       "and 2 on others; that is no network"),
             0U);
   ranks[3] = {.boot = "b", .within = 1, .beyond = 1};
   EXPECT_EQ(
-      off_the_way("fabric", ranks, 2).find("rank 3 has 1 connections within its own machine and 1 to others, where"),
+      path_problem("fabric", ranks, 2).find("rank 3 has 1 connections within its own machine and 1 to others, where"),
       0U);
 }
 
 TEST(CollectiveWay, between_machines_is_no_loopback) {
-  EXPECT_EQ(off_the_way("loopback", {{.boot = "a", .within = 1}, {.boot = "a", .within = 1}}, 2), "");
-  EXPECT_EQ(off_the_way("loopback", {{.boot = "a", .within = 1}, {.boot = "a", .within = 1}}, 1), "");
-  EXPECT_NE(off_the_way("loopback", two_nodes_of_two(), 2).find("rank 0 has 2 connections to other machines"),
+  EXPECT_EQ(path_problem("loopback", {{.boot = "a", .within = 1}, {.boot = "a", .within = 1}}, 2), "");
+  EXPECT_EQ(path_problem("loopback", {{.boot = "a", .within = 1}, {.boot = "a", .within = 1}}, 1), "");
+  EXPECT_NE(path_problem("loopback", two_nodes_of_two(), 2).find("rank 0 has 2 connections to other machines"),
             std::string::npos);
-  EXPECT_NE(off_the_way("loopback", {{.boot = "a", .within = 1}, {.boot = "b", .within = 1}}, 1)
+  EXPECT_NE(path_problem("loopback", {{.boot = "a", .within = 1}, {.boot = "b", .within = 1}}, 1)
                 .find("rank 1 runs on another machine"),
             std::string::npos);
 }

@@ -1,8 +1,8 @@
 // The parts of a machine, read from small trees of its /proc and /sys.
 #include <gtest/gtest.h>
 
+#include "probes/core/machine_tree.h"
 #include "probes/health/drives.h"
-#include "probes/health/machine_tree.h"
 #include "probes/health/nics.h"
 #include "probes/health/pcie.h"
 #include "probes/health/processors.h"

@@ -9,13 +9,13 @@
 #include <sched.h>
 
 #include "probes/core/host_facts.h"
-#include "probes/host/crew.h"
+#include "probes/host/pinned_threads.h"
 #include "probes/host/timing.h"
 
 namespace assay {
 
 TEST(crew, every_thread_runs_once_on_the_cpu_it_was_given) {
-  Crew crew(cpus_for(0));
+  PinnedThreads crew(cpus_for(0));
   std::vector<int> seen(crew.size(), -1);
   const Seconds time = crew.run([&](std::size_t thread) { seen[thread] = sched_getcpu(); });
   EXPECT_EQ(seen, crew.cpus());
@@ -24,7 +24,7 @@ TEST(crew, every_thread_runs_once_on_the_cpu_it_was_given) {
 }
 
 TEST(crew, what_a_thread_throws_arrives_and_the_crew_works_on) {
-  Crew crew(cpus_for(0));
+  PinnedThreads crew(cpus_for(0));
   EXPECT_THROW(crew.run([](std::size_t) { throw std::domain_error("on purpose"); }), std::domain_error);
   std::vector<int> ran(crew.size());
   crew.run([&](std::size_t thread) { ran[thread] = 1; });
@@ -33,7 +33,7 @@ TEST(crew, what_a_thread_throws_arrives_and_the_crew_works_on) {
 
 TEST(crew, a_cpu_that_does_not_exist_is_named) {
   try {
-    Crew crew({CPU_SETSIZE - 1});
+    PinnedThreads crew({CPU_SETSIZE - 1});
     GTEST_SKIP() << "this machine has " << CPU_SETSIZE << " CPUs";
   } catch (const std::runtime_error& error) {
     EXPECT_NE(std::string(error.what()).find("CPU 1023"), std::string::npos) << error.what();
@@ -55,7 +55,7 @@ TEST(crew, more_threads_than_cores_are_refused_with_the_number_there_is) {
 TEST(crew, zero_threads_mean_every_physical_core) { EXPECT_EQ(cpus_for(0), one_cpu_per_core()); }
 
 TEST(crew, time_in_which_a_thread_did_not_run_is_told) {
-  Crew crew(cpus_for(1));
+  PinnedThreads crew(cpus_for(1));
   EXPECT_GE(crew.off_cpu_share(), 0);
   crew.run([](std::size_t) { std::this_thread::sleep_for(std::chrono::milliseconds(200)); });
   EXPECT_GT(crew.off_cpu_share(), 0.5);  // asleep is off the CPU, whatever else this machine does

@@ -113,7 +113,7 @@ TEST(gemm_operands, tiles_cover_the_matrix_exactly_once) {
 }
 
 TEST(gemm_operands, sets_differ_and_results_start_as_not_a_number) {
-  Crew crew(cpus_for(1));
+  PinnedThreads crew(cpus_for(1));
   const GemmOperands<double> operands(crew, 32, 2);
   EXPECT_NE(operands.product(0).a[0], operands.product(1).a[0]);
   EXPECT_NE(operands.product(0).a[0], operands.product(0).b[0]);
@@ -121,7 +121,7 @@ TEST(gemm_operands, sets_differ_and_results_start_as_not_a_number) {
 }
 
 TEST(gemm_operands, one_flipped_bit_changes_the_fingerprint) {
-  Crew crew(cpus_for(0));
+  PinnedThreads crew(cpus_for(0));
   GemmOperands<float> operands(crew, 33, 1);  // 4356 bytes: not a multiple of 8, so the last word is half a word
   const std::uint64_t before = operands.fingerprint(crew, 0);
   EXPECT_EQ(operands.fingerprint(crew, 0), before);
@@ -131,7 +131,7 @@ TEST(gemm_operands, one_flipped_bit_changes_the_fingerprint) {
 }
 
 TEST(gemm_operands, more_than_memory_holds_is_refused_with_the_size_to_change) {
-  Crew crew(cpus_for(1));
+  PinnedThreads crew(cpus_for(1));
   try {
     const GemmOperands<double> operands(crew, 1 << 20, 2);
     FAIL() << "52 TB were granted";
@@ -148,7 +148,7 @@ TEST(fma_peak, the_kernel_counts_two_flop_for_every_lane_of_twelve_chains) {
 }
 
 TEST(fma_peak, a_burst_and_the_clock_are_positive_numbers) {
-  Crew crew(cpus_for(1));
+  PinnedThreads crew(cpus_for(1));
   FmaPeak peak(crew, true);
   EXPECT_TRUE(std::isfinite(peak.burst()) && peak.burst() > 0);
   EXPECT_TRUE(std::isfinite(clock_seen(crew)) && clock_seen(crew) > 0);

@@ -3,13 +3,13 @@
 
 #include "orchestrator/import/compare.h"
 
-namespace assay {
+namespace assay::imports {
 namespace {
 
 constexpr std::int64_t kSize = 65536;
 
-Requirement requirement(const std::string& id, const std::string& metric) {
-  Requirement one;
+plan::Requirement requirement(const std::string& id, const std::string& metric) {
+  plan::Requirement one;
   one.id = id;
   one.probe = "verbs_bandwidth";
   one.metric = metric;
@@ -18,8 +18,8 @@ Requirement requirement(const std::string& id, const std::string& metric) {
   return one;
 }
 
-Step step_of(const Requirement& requirement, const std::string& operation) {
-  Step step;
+plan::Step step_of(const plan::Requirement& requirement, const std::string& operation) {
+  plan::Step step;
   step.id = "0001-" + requirement.id;
   step.probe = requirement.probe;
   step.parameters = {{"operation", operation}};
@@ -27,8 +27,8 @@ Step step_of(const Requirement& requirement, const std::string& operation) {
   return step;
 }
 
-Result cell(const std::string& requirement, std::optional<double> value) {
-  Result result;
+judge::Result cell(const std::string& requirement, std::optional<double> value) {
+  judge::Result result;
   result.requirement = requirement;
   result.value = value;
   return result;
@@ -59,9 +59,9 @@ class beside_test : public testing::Test {
   }
   [[nodiscard]] std::vector<Beside> pairs() const { return beside(import_, plan_, verdict_); }
 
-  Plan plan_;
-  Verdict verdict_;
-  Import import_;
+  plan::Plan plan_;
+  judge::Verdict verdict_;
+  judge::Import import_;
 };
 
 TEST_F(beside_test, the_same_quantity_stands_beside_it_with_the_middle_of_all_cells) {
@@ -103,4 +103,4 @@ TEST_F(beside_test, the_table_says_what_it_is_and_counts_what_stands_alone) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::imports

@@ -24,13 +24,13 @@ inline std::string changed(std::string text, const std::string& from, const std:
   return text.replace(at, from.size(), to);
 }
 
-inline std::expected<Import, InputError> imported(const std::string& tool, const std::string& text,
-                                                  const std::string& command = "") {
+inline std::expected<judge::Import, InputError> imported(const std::string& tool, const std::string& text,
+                                                         const std::string& command = "") {
   return import_output({.tool = tool, .bytes = text, .path = "given.txt", .command = command});
 }
 
 /// The import of the recorded output `name`; throws the refusal when there is one.
-inline Import import_of(const std::string& tool, const std::string& name, const std::string& command = "") {
+inline judge::Import import_of(const std::string& tool, const std::string& name, const std::string& command = "") {
   auto import = imported(tool, recorded(name), command);
   if (!import) throw std::runtime_error(import.error().text());
   return *import;
@@ -44,7 +44,7 @@ inline std::string refusal(const std::string& tool, const std::string& text, con
 
 /// The figure that has this metric and statistic and at least these coordinates; nothing when there is none or more
 /// than one.
-inline std::optional<double> value(const Import& import, const std::string& metric, const std::string& statistic,
+inline std::optional<double> value(const judge::Import& import, const std::string& metric, const std::string& statistic,
                                    const Values& at) {
   std::optional<double> found;
   for (const auto& figure : import.figures) {
@@ -61,8 +61,8 @@ inline std::optional<double> value(const Import& import, const std::string& metr
 }
 
 /// Why what stands at `from` was left out: the first reason, empty when nothing there was.
-inline std::string why(const Import& import, const std::string& from) {
-  const auto found = std::ranges::find(import.left_out, from, &LeftOut::from);
+inline std::string why(const judge::Import& import, const std::string& from) {
+  const auto found = std::ranges::find(import.left_out, from, &judge::LeftOut::from);
   return found == import.left_out.end() ? "" : found->why;
 }
 

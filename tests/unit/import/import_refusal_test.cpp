@@ -6,7 +6,7 @@
 #include "tests/unit/fixture.h"
 #include "tests/unit/import/import_fixture.h"
 
-namespace assay {
+namespace assay::imports {
 namespace {
 
 using namespace fixture;
@@ -106,7 +106,7 @@ TEST(ImportRefusal, a_form_or_tool_that_is_not_known_gets_a_hint) {
 }
 
 TEST(ImportedRecord, is_refused_by_the_reader_of_records_and_its_cell_is_never_a_pass) {
-  const std::string text = import_text(import_of("osu", "osu_barrier.txt"));
+  const std::string text = judge::import_text(import_of("osu", "osu_barrier.txt"));
   const auto record = read_record(text, description());
   ASSERT_FALSE(record);
   EXPECT_NE(record.error().text().find("imported from another tool's output"), std::string::npos)
@@ -114,18 +114,18 @@ TEST(ImportedRecord, is_refused_by_the_reader_of_records_and_its_cell_is_never_a
 
   MemoryRun run({R"({"limit": {"at_least": 1, "unit": "B/s"}})"});
   run.attempt(0, "exited", text);
-  const Verdict verdict = judge(run.plan, "", run.journal, run.reader());
-  EXPECT_EQ(verdict.overall, Overall::incomplete);
-  EXPECT_EQ(verdict.results.front().outcome, Outcome::error);
+  const judge::Verdict verdict = judge::judge(run.plan, "", run.journal, run.reader());
+  EXPECT_EQ(verdict.overall, judge::Overall::incomplete);
+  EXPECT_EQ(verdict.results.front().outcome, judge::Outcome::error);
   EXPECT_NE(verdict.results.front().reason.find("imported from another tool's output"), std::string::npos);
 }
 
 TEST(ImportedRecord, is_known_by_its_beginning_however_it_is_laid_out) {
-  EXPECT_TRUE(is_imported(import_text(import_of("osu", "osu_barrier.txt"))));
-  EXPECT_TRUE(is_imported("\n{\n  \"schema\": \"assay.imported/2\","));
-  EXPECT_FALSE(is_imported(R"({"schema":"assay.record/1","sequence":0,"note":"assay.imported/1"})"));
-  EXPECT_FALSE(is_imported(""));
+  EXPECT_TRUE(judge::is_imported(judge::import_text(import_of("osu", "osu_barrier.txt"))));
+  EXPECT_TRUE(judge::is_imported("\n{\n  \"schema\": \"assay.imported/2\","));
+  EXPECT_FALSE(judge::is_imported(R"({"schema":"assay.record/1","sequence":0,"note":"assay.imported/1"})"));
+  EXPECT_FALSE(judge::is_imported(""));
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::imports

@@ -3,7 +3,7 @@
 
 #include "tests/unit/import/import_fixture.h"
 
-namespace assay {
+namespace assay::imports {
 namespace {
 
 using namespace fixture;
@@ -11,7 +11,7 @@ using namespace fixture;
 bool says(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 TEST(ImportNcclTests, columns_are_told_apart_by_place_and_are_in_base_units) {
-  const Import import = import_of("nccl-tests", "nccl_tests_2.18.txt");
+  const judge::Import import = import_of("nccl-tests", "nccl_tests_2.18.txt");
   const Values out{{"operation", text("all_reduce")}, {"size", whole(134217728)}, {"place", text("out_of_place")}};
   const Values in{{"operation", text("all_reduce")}, {"size", whole(134217728)}, {"place", text("in_place")}};
   EXPECT_EQ(value(import, "busbw", "mean", out), 163.20 * 1e9);
@@ -23,14 +23,14 @@ TEST(ImportNcclTests, columns_are_told_apart_by_place_and_are_in_base_units) {
 }
 
 TEST(ImportNcclTests, a_bandwidth_that_is_printed_as_zero_is_no_figure) {
-  const Import import = import_of("nccl-tests", "nccl_tests_2.18.txt");
+  const judge::Import import = import_of("nccl-tests", "nccl_tests_2.18.txt");
   EXPECT_EQ(value(import, "busbw", "mean", {{"size", whole(8)}, {"place", text("in_place")}}), std::nullopt);
   EXPECT_DOUBLE_EQ(*value(import, "time", "mean", {{"size", whole(8)}, {"place", text("in_place")}}), 20.98e-6);
   EXPECT_TRUE(says(why(import, "line 13"), "below what the tool prints"));
 }
 
 TEST(ImportNcclTests, the_speed_of_wrong_data_is_no_figure_and_the_count_is) {
-  const Import import = import_of("nccl-tests", "nccl_tests_2.18.txt");
+  const judge::Import import = import_of("nccl-tests", "nccl_tests_2.18.txt");
   const Values in{{"size", whole(1073741824)}, {"place", text("in_place")}};
   EXPECT_EQ(value(import, "mismatches", "count", in), 3);
   EXPECT_EQ(value(import, "busbw", "mean", in), std::nullopt);
@@ -40,7 +40,7 @@ TEST(ImportNcclTests, the_speed_of_wrong_data_is_no_figure_and_the_count_is) {
 }
 
 TEST(ImportNcclTests, unchecked_data_and_a_nan_become_neither_zero_nor_a_figure) {
-  const Import import =
+  const judge::Import import =
       import_of("nccl-tests", "nccl_tests_tagged.txt", "mpirun -np 2 /opt/reduce_scatter_perf_mpi -c 0");
   const Values in{{"operation", text("reduce_scatter")}, {"size", whole(4096)}, {"place", text("in_place")}};
   EXPECT_EQ(value(import, "mismatches", "count", in), std::nullopt);
@@ -51,13 +51,13 @@ TEST(ImportNcclTests, unchecked_data_and_a_nan_become_neither_zero_nor_a_figure)
 }
 
 TEST(ImportNcclTests, a_blank_reduction_of_older_versions_shifts_no_column) {
-  const Import import = import_of("nccl-tests", "nccl_tests_blank_redop.txt");
+  const judge::Import import = import_of("nccl-tests", "nccl_tests_blank_redop.txt");
   EXPECT_EQ(value(import, "busbw", "mean", {{"size", whole(1048576)}, {"place", text("out_of_place")}}), 12.73 * 1e9);
   EXPECT_EQ(import.figures.front().at.count("redop"), 0);
 }
 
 TEST(ImportNcclTests, the_json_form_gives_the_same_and_nothing_of_the_environment_but_nccl) {
-  const Import import = import_of("nccl-tests", "nccl_tests.json");
+  const judge::Import import = import_of("nccl-tests", "nccl_tests.json");
   const Values out{{"operation", text("all_to_all")}, {"size", whole(1048576)}, {"place", text("out_of_place")}};
   const Values in{{"size", whole(1048576)}, {"place", text("in_place")}};
   EXPECT_EQ(value(import, "busbw", "mean", out), 12.73 * 1e9);
@@ -67,14 +67,14 @@ TEST(ImportNcclTests, the_json_form_gives_the_same_and_nothing_of_the_environmen
   EXPECT_TRUE(says(why(import, "results[0].in_place.nwrong"), "without checking"));
   EXPECT_EQ(value(import, "time", "min", {{"size", whole(2097152)}}), std::nullopt);
   EXPECT_EQ(value(import, "mismatches", "count", {{"size", whole(2097152)}}), 7);
-  const std::string all = import_text(import);
+  const std::string all = judge::import_text(import);
   EXPECT_FALSE(says(all, "do-not-keep-this"));
   EXPECT_EQ(import.source.facts.at("env.NCCL_ALGO"), text("Ring"));
   EXPECT_EQ(import.source.command, "/opt/alltoall_perf -b 1M -J out.json");
 }
 
 TEST(ImportPerftest, decimal_gigabits_become_bytes_a_second_and_a_peak_that_was_not_measured_is_left_out) {
-  const Import import = import_of("perftest", "perftest_bw_gbits.txt");
+  const judge::Import import = import_of("perftest", "perftest_bw_gbits.txt");
   EXPECT_DOUBLE_EQ(*value(import, "bandwidth", "mean", {{"verb", text("RDMA_Write")}, {"size", whole(65536)}}),
                    392.40e9 / 8);
   EXPECT_EQ(value(import, "bandwidth", "peak", {{"size", whole(65536)}}), std::nullopt);
@@ -84,16 +84,16 @@ TEST(ImportPerftest, decimal_gigabits_become_bytes_a_second_and_a_peak_that_was_
 }
 
 TEST(ImportPerftest, what_older_versions_call_megabytes_are_mebibytes_and_both_directions_are_another_metric) {
-  const Import import = import_of("perftest", "perftest_bw_old.txt");
+  const judge::Import import = import_of("perftest", "perftest_bw_old.txt");
   EXPECT_EQ(value(import, "bandwidth_both_directions", "mean", {{"verb", text("Send")}}), 990.0 * 1048576);
   EXPECT_EQ(value(import, "bandwidth", "mean", {}), std::nullopt);
   EXPECT_TRUE(says(why(import, "line 21"), "2^20"));
-  EXPECT_TRUE(std::ranges::any_of(import.left_out,
-                                  [](const LeftOut& one) { return says(one.why, "Conflicting CPU frequency"); }));
+  EXPECT_TRUE(std::ranges::any_of(
+      import.left_out, [](const judge::LeftOut& one) { return says(one.why, "Conflicting CPU frequency"); }));
 }
 
 TEST(ImportPerftest, a_read_latency_counts_the_round_trip_and_its_maximum_is_not_called_one) {
-  const Import import = import_of("perftest", "perftest_lat.txt");
+  const judge::Import import = import_of("perftest", "perftest_lat.txt");
   const Values at{{"verb", text("RDMA_Read")}, {"size", whole(2)}, {"counted", text("round_trip")}};
   EXPECT_DOUBLE_EQ(*value(import, "latency", "p50", at), 1.98e-6);
   EXPECT_DOUBLE_EQ(*value(import, "latency", "p99.9", at), 5.42e-6);
@@ -110,13 +110,13 @@ TEST(ImportPerftest, the_json_form_takes_its_unit_from_the_command_alone) {
             392.0 * 1048576);
   EXPECT_TRUE(says(refusal("perftest", recorded("perftest_bw.json")), "has no unit"));
   EXPECT_TRUE(says(refusal("perftest", recorded("perftest_bw.json"), "as usual"), "--command 'ib_write_bw"));
-  const Import import = import_of("perftest", "perftest_lat.json");
+  const judge::Import import = import_of("perftest", "perftest_lat.json");
   EXPECT_DOUBLE_EQ(*value(import, "latency", "p50", {{"counted", text("half_round_trip")}}), 1.2e-6);
   EXPECT_TRUE(says(why(import, "results.t_stdev"), "whole microseconds"));
 }
 
 TEST(ImportNvbandwidth, cells_are_figures_and_absent_ones_are_none) {
-  const Import import = import_of("nvbandwidth", "nvbandwidth_0.7.json");
+  const judge::Import import = import_of("nvbandwidth", "nvbandwidth_0.7.json");
   EXPECT_EQ(value(import, "bandwidth", "median", {{"test", text("host_to_device_memcpy_ce")}, {"column", whole(1)}}),
             55.64 * 1e9);
   const Values write{{"test", text("device_to_device_memcpy_write_ce")}};
@@ -127,7 +127,7 @@ TEST(ImportNvbandwidth, cells_are_figures_and_absent_ones_are_none) {
 }
 
 TEST(ImportNvbandwidth, the_three_tables_of_both_directions_are_told_apart) {
-  const Import import = import_of("nvbandwidth", "nvbandwidth_0.7.json");
+  const judge::Import import = import_of("nvbandwidth", "nvbandwidth_0.7.json");
   const auto cell = [&](const char* direction) {
     return value(import, "bandwidth", "median",
                  {{"test", text("device_to_device_bidirectional_memcpy_read_ce")},
@@ -140,7 +140,7 @@ TEST(ImportNvbandwidth, the_three_tables_of_both_directions_are_told_apart) {
 }
 
 TEST(ImportNvbandwidth, a_waived_a_failed_and_a_wrongly_measured_test_give_no_figure) {
-  const Import import = import_of("nvbandwidth", "nvbandwidth_0.7.json");
+  const judge::Import import = import_of("nvbandwidth", "nvbandwidth_0.7.json");
   EXPECT_TRUE(says(why(import, "nvbandwidth.testcases[4]"), "before 0.8"));
   EXPECT_TRUE(says(why(import, "nvbandwidth.testcases[5]"), "'Waived'"));
   EXPECT_TRUE(says(why(import, "nvbandwidth.testcases[6]"), "ended in an error"));
@@ -152,7 +152,7 @@ TEST(ImportNvbandwidth, a_waived_a_failed_and_a_wrongly_measured_test_give_no_fi
 }
 
 TEST(ImportFio, bytes_a_second_come_from_the_field_that_is_in_bytes) {
-  const Import import = import_of("fio", "fio_3.33.json");
+  const judge::Import import = import_of("fio", "fio_3.33.json");
   const Values at{{"job", text("t")}, {"direction", text("read")}};
   EXPECT_EQ(value(import, "bandwidth", "mean", at), 17712432);
   EXPECT_EQ(value(import, "iops", "mean", at), 270.27027);
@@ -161,7 +161,7 @@ TEST(ImportFio, bytes_a_second_come_from_the_field_that_is_in_bytes) {
 }
 
 TEST(ImportFio, what_was_not_measured_is_no_zero) {
-  const Import import = import_of("fio", "fio_3.33.json");
+  const judge::Import import = import_of("fio", "fio_3.33.json");
   EXPECT_EQ(value(import, "submission_latency", "min", {}), std::nullopt);
   EXPECT_TRUE(says(why(import, "jobs[0].read.slat_ns"), "no sample"));
   EXPECT_EQ(value(import, "latency", "mean", {}), std::nullopt);
@@ -176,7 +176,7 @@ TEST(ImportFio, what_was_not_measured_is_no_zero) {
 }
 
 TEST(ImportOsu, megabytes_are_a_million_bytes_and_the_size_is_a_coordinate) {
-  const Import import = import_of("osu", "osu_bw_7.5.txt");
+  const judge::Import import = import_of("osu", "osu_bw_7.5.txt");
   EXPECT_EQ(value(import, "bandwidth", "mean", {{"test", text("OSU MPI Bandwidth Test")}, {"size", whole(65536)}}),
             11873.27 * 1e6);
   EXPECT_EQ(import.figures.size(), 1);
@@ -186,18 +186,18 @@ TEST(ImportOsu, megabytes_are_a_million_bytes_and_the_size_is_a_coordinate) {
 }
 
 TEST(ImportOsu, full_statistics_a_barrier_and_validation_are_understood) {
-  const Import full = import_of("osu", "osu_allreduce_full.txt");
+  const judge::Import full = import_of("osu", "osu_allreduce_full.txt");
   EXPECT_DOUBLE_EQ(*value(full, "latency", "slowest_rank", {{"size", whole(1048576)}}), 240.10e-6);
   EXPECT_DOUBLE_EQ(*value(import_of("osu", "osu_barrier.txt"), "latency", "mean", {}), 12.57e-6);
-  const Import validated = import_of("osu", "osu_validated.txt");
+  const judge::Import validated = import_of("osu", "osu_validated.txt");
   EXPECT_EQ(validated.figures.size(), 1);
   EXPECT_TRUE(says(why(validated, "line 4"), "'Fail'"));
 }
 
 TEST(ImportText, says_on_every_line_that_it_is_imported_and_is_the_same_every_time) {
-  const Import import = import_of("osu", "osu_barrier.txt");
+  const judge::Import import = import_of("osu", "osu_barrier.txt");
   EXPECT_EQ(
-      import_text(import),
+      judge::import_text(import),
       R"({"schema":"assay.imported/1","sequence":0,"source":{"tool":"osu","form":"text","version":"5.8","file":"given.txt","bytes":72,)"
       R"("sha256":"0abe27a46c75c75b7f634aae6933131cd130f0b30f7a9c38c81349894e19faa5","facts":{"test":"OSU MPI Barrier Latency Test"}}})"
       "\n"
@@ -208,4 +208,4 @@ TEST(ImportText, says_on_every_line_that_it_is_imported_and_is_the_same_every_ti
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::imports

@@ -9,7 +9,7 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/judge/journal.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 /// A directory of the test's own, gone with it.
@@ -200,10 +200,10 @@ TEST(journal, a_wall_clock_that_jumps_is_on_record_and_one_that_runs_is_not) {
 
 TEST(durable, what_a_killed_process_left_half_written_is_cleared_and_nothing_else) {
   const Scratch scratch;
-  write_new_durably(scratch.path + "/records/s/1/0.jsonl", "whole");
+  files::write_new_durably(scratch.path + "/records/s/1/0.jsonl", "whole");
   std::ofstream(scratch.path + "/records/s/1/1.jsonl.tmp") << "ha";
-  clear_halves(scratch.path + "/records");
-  clear_halves(scratch.path + "/logs");
+  files::remove_partial_files(scratch.path + "/records");
+  files::remove_partial_files(scratch.path + "/logs");
   EXPECT_FALSE(std::filesystem::exists(scratch.path + "/records/s/1/1.jsonl.tmp"));
   EXPECT_EQ(*read_file(scratch.path + "/records/s/1/0.jsonl"), "whole");
 }
@@ -211,11 +211,11 @@ TEST(durable, what_a_killed_process_left_half_written_is_cleared_and_nothing_els
 TEST(durable, evidence_that_is_there_is_never_replaced) {
   const Scratch scratch;
   const std::string path = scratch.path + "/records/s/1/0.jsonl";
-  write_new_durably(path, "first");
-  EXPECT_THROW(write_new_durably(path, "second"), std::system_error);
+  files::write_new_durably(path, "first");
+  EXPECT_THROW(files::write_new_durably(path, "second"), std::system_error);
   EXPECT_EQ(*read_file(path), "first");
-  write_durably(path, "third");
+  files::write_durably(path, "third");
   EXPECT_EQ(*read_file(path), "third");
 }
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -5,7 +5,7 @@
 #include "orchestrator/judge/judge.h"
 #include "tests/unit/fixture.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 using fixture::MemoryRun;
@@ -88,7 +88,7 @@ TEST(judge, nothing_measured_is_never_accepted) {
 
 TEST(judge, a_missing_probe_is_not_measured_and_named) {
   MemoryRun run({kAtLeast100});
-  run.plan = *make_plan(fixture::profile({kAtLeast100}), fixture::site(1), {}, {});
+  run.plan = *plan::make_plan(fixture::profile({kAtLeast100}), fixture::site(1), {}, {});
   EXPECT_EQ(only(run).outcome, Outcome::not_measured);
   EXPECT_EQ(only(run).reason, "the probe disk is not part of this build");
   EXPECT_EQ(judged(run).overall, Overall::incomplete);
@@ -218,7 +218,7 @@ TEST(judge, one_step_is_judged_from_its_own_attempts_alone) {
   Journal part;
   part.attempts = {run.journal.attempts[1]};
   part.node_facts["n2"] = run.journal.node_facts["n2"];
-  const std::vector<Cell> cells = {run.plan.coverage[1], run.plan.coverage[4]};
+  const std::vector<plan::Cell> cells = {run.plan.coverage[1], run.plan.coverage[4]};
   const auto results = judge_step(run.plan, run.plan.steps[1], cells, part, run.reader());
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(results[0].outcome, Outcome::conditional_pass);
@@ -377,4 +377,4 @@ TEST(verdict, is_written_and_read_back_and_refuses_a_changed_byte) {
   EXPECT_FALSE(read_verdict(text + " ", "v"));
 }
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -6,8 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "fabric.h"
+#include "orchestrator/plan/search_budget.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 using fixture::accused_nodes;
@@ -157,7 +158,7 @@ TEST(localise, a_test_that_broke_counts_as_short) {
 TEST(localise, tests_of_one_round_have_no_node_in_common_and_two_nodes_at_least) {
   const Fabric fabric{.nodes = 232, .bad = {3, 4, 77, 150, 231}, .bad_pairs = {{20, 200}}};
   Localiser localiser(fabric.peers(), kPlenty);
-  Dice dice(1);
+  SeededRandom dice(1);
   for (auto round = localiser.next(); !round.empty(); round = localiser.next()) {
     std::set<std::size_t> busy;
     for (const auto& test : round) {
@@ -171,7 +172,7 @@ TEST(localise, tests_of_one_round_have_no_node_in_common_and_two_nodes_at_least)
 TEST(localise, the_order_of_outcomes_within_a_round_changes_nothing) {
   const Fabric fabric{.nodes = 100, .bad = {3, 44}};
   Localiser localiser(fabric.peers(), kPlenty);
-  Dice dice(1);
+  SeededRandom dice(1);
   for (auto round = localiser.next(); !round.empty(); round = localiser.next()) {
     for (auto test = round.rbegin(); test != round.rend(); ++test) localiser.take(*test, fabric.answer(*test, dice));
   }
@@ -206,7 +207,7 @@ struct Tally {
 Tally tally(std::size_t bad_nodes, std::size_t bad_pairs, double wrong, std::size_t per_leaf) {
   Tally all;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    Dice dice(seed * 7919 + 17);
+    SeededRandom dice(seed * 7919 + 17);
     Fabric fabric{.nodes = 232, .per_leaf = per_leaf, .wrong = wrong, .seed = seed};
     while (fabric.bad.size() < bad_nodes) fabric.bad.insert(dice.below(fabric.nodes));
     while (fabric.bad_pairs.size() < bad_pairs) {
@@ -214,7 +215,7 @@ Tally tally(std::size_t bad_nodes, std::size_t bad_pairs, double wrong, std::siz
       const auto b = dice.below(fabric.nodes);
       if (a < b && !fabric.bad.contains(a) && !fabric.bad.contains(b)) fabric.bad_pairs.emplace(a, b);
     }
-    const auto found = fabric.search(test_budget(fabric.nodes));
+    const auto found = fabric.search(plan::test_budget(fabric.nodes));
     ++all.seeds;
     all.tests += found.tests.size();
     all.most_tests = std::max(all.most_tests, found.tests.size());
@@ -277,4 +278,4 @@ TEST(localise_over_seeds, false_accusations_stay_under_one_of_100_when_one_outco
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::judge

@@ -6,9 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/pairs.h"
+#include "orchestrator/plan/search_budget.h"
 #include "tests/unit/fixture.h"
 
-namespace assay {
+namespace assay::judge {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -39,7 +40,7 @@ struct Fleet : fixture::MemoryRun {
     for (const auto& step : plan.steps) make(step, "");
   }
 
-  [[nodiscard]] std::string record(const Step& step, std::size_t rank) const {
+  [[nodiscard]] std::string record(const plan::Step& step, std::size_t rank) const {
     std::ostringstream out;
     const bool alone = step.probe == "disk";
     Recorder recorder(out, alone ? fixture::kSpec : fixture::kFabricSpec,
@@ -62,7 +63,7 @@ struct Fleet : fixture::MemoryRun {
   }
 
   /// One attempt of a step, or of a test that has a purpose.
-  void make(const Step& step, const std::string& purpose) {
+  void make(const plan::Step& step, const std::string& purpose) {
     Attempt attempt{.step = step.id,
                     .number = static_cast<int>(journal.of(step.id).size()) + 1,
                     .node = step.nodes.front(),
@@ -76,7 +77,7 @@ struct Fleet : fixture::MemoryRun {
     for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
       const std::string path = record_path(step.id, attempt.number, static_cast<int>(rank));
       files[path] = record(step, rank);
-      attempt.evidence.push_back({.path = path, .sha256 = sha256(files[path]), .bytes = files[path].size()});
+      attempt.evidence.push_back({.path = path, .sha256 = files::sha256(files[path]), .bytes = files[path].size()});
     }
     journal.attempts.push_back(std::move(attempt));
   }
@@ -188,7 +189,7 @@ TEST(searches, a_limit_of_the_fleet_is_held_against_the_tests_too) {
   Fleet fleet({kOfFleet}, 16, with("n3"));
   for (std::size_t i = 0; i < fleet.plan.site.nodes.size(); ++i)
     fleet.plan.site.nodes[i].rack = "k" + std::to_string(i / 4);
-  fleet.plan = *make_plan(fleet.plan.profile, fleet.plan.site, fixture::programs(), {});
+  fleet.plan = *plan::make_plan(fleet.plan.profile, fleet.plan.site, fixture::programs(), {});
   fleet.journal.attempts.clear();
   for (const auto& step : fleet.plan.steps) fleet.make(step, "");
   const auto verdict = fleet.search().judged();
@@ -301,31 +302,32 @@ TEST(searches_refused, tests_where_no_search_was_planned) {
 }
 
 TEST(planned_searches, a_budget_is_frozen_for_each_group_and_two_nodes_have_none) {
-  const Plan plan =
-      *make_plan(fixture::profile({kByRack, kWhole, kAlone, kPairs}), fixture::site(5), fixture::programs(), {});
+  const plan::Plan plan =
+      *plan::make_plan(fixture::profile({kByRack, kWhole, kAlone, kPairs}), fixture::site(5), fixture::programs(), {});
   ASSERT_EQ(plan.searches.size(), 3U);
-  EXPECT_EQ(plan.searches[0].budget, test_budget(3));
+  EXPECT_EQ(plan.searches[0].budget, plan::test_budget(3));
   EXPECT_EQ(plan.searches[1].budget, 0U);
   EXPECT_EQ(plan.searches[1].reason, "of two nodes alone nobody can tell which it is");
-  EXPECT_EQ(plan.searches[2].budget, test_budget(5));
-  EXPECT_EQ(read_plan(plan_text(plan), "p")->searches.size(), 3U);
+  EXPECT_EQ(plan.searches[2].budget, plan::test_budget(5));
+  EXPECT_EQ(plan::read_plan(plan::plan_text(plan), "p")->searches.size(), 3U);
 }
 
 TEST(planned_searches, a_rehearsal_has_none_and_neither_has_who_wants_none) {
-  EXPECT_TRUE(
-      make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {.quick = true})->searches.empty());
-  const Plan without =
-      *make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {.localise = false});
+  EXPECT_TRUE(plan::make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {.quick = true})
+                  ->searches.empty());
+  const plan::Plan without =
+      *plan::make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {.localise = false});
   EXPECT_TRUE(without.searches.empty());
-  EXPECT_FALSE(read_plan(plan_text(without), "p")->localise);
+  EXPECT_FALSE(plan::read_plan(plan::plan_text(without), "p")->localise);
 }
 
 TEST(planned_searches, a_budget_that_was_edited_is_refused) {
-  std::string text = plan_text(*make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {}));
-  const std::string budget = "\"budget\": " + std::to_string(test_budget(5));
+  std::string text =
+      plan::plan_text(*plan::make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {}));
+  const std::string budget = "\"budget\": " + std::to_string(plan::test_budget(5));
   ASSERT_NE(text.find(budget), std::string::npos);
   text.replace(text.find(budget), budget.size(), "\"budget\": 999");
-  EXPECT_FALSE(read_plan(text, "p"));
+  EXPECT_FALSE(plan::read_plan(text, "p"));
 }
 
 TEST(pair_matrix, a_node_that_is_short_with_every_partner_is_named) {
@@ -398,4 +400,4 @@ TEST(verdict, who_was_found_is_written_and_read_back) {
   EXPECT_EQ(again->localised.size(), 2U);
 }
 
-}  // namespace assay
+}  // namespace assay::judge

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <boost/asio/io_context.hpp>
 
-namespace assay {
+namespace assay::launch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -54,4 +54,4 @@ TEST_F(ChildProcessTest, that_does_not_listen_is_killed) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::launch

@@ -5,14 +5,14 @@
 
 #include <gtest/gtest.h>
 
-namespace assay {
+namespace assay::launch {
 namespace {
 
 const std::string kHash(64, 'b');
 
-Node example_node() {
+site::Node example_node() {
   return {.name = "n01",
-          .launcher = Launcher::ssh,
+          .launcher = site::Launcher::ssh,
           .address = "10.0.0.1",
           .port = 2222,
           .user = "bench",
@@ -46,11 +46,11 @@ TEST(LaunchSsh, nothing_is_forwarded_asked_or_configured) {
 TEST(LaunchSsh, words_that_ssh_or_a_shell_would_read_are_refused) {
   const LaunchOptions options{.agent = ""};
   for (const char* address : {"-oProxyCommand=x", "", "a b", "user@host", "ssh://x"}) {
-    Node node = example_node();
+    site::Node node = example_node();
     node.address = address;
     EXPECT_FALSE(ssh_arguments(node, options, {.node = "/k"}, "true")) << address;
   }
-  Node node = example_node();
+  site::Node node = example_node();
   node.user = "-x";
   EXPECT_FALSE(ssh_arguments(node, options, {.node = "/k"}, "true"));
   node = example_node();
@@ -72,7 +72,7 @@ TEST(LaunchSsh, the_command_is_one_quoted_word_for_any_login_shell) {
 
 TEST(LaunchSsh, a_pinned_key_stands_under_an_alias) {
   EXPECT_EQ(known_hosts_lines(example_node()).value(), "assay-pinned-node ssh-ed25519 AAAAC3Nz\n");
-  Node node = example_node();
+  site::Node node = example_node();
   for (const char* key : {"ssh-ed25519", "ssh-ed25519 AAAA\n* ssh-rsa B", "a b c"}) {
     node.host_key = key;
     EXPECT_FALSE(known_hosts_lines(node)) << key;
@@ -106,4 +106,4 @@ TEST(LaunchSsh, the_last_line_is_printable_and_not_empty) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::launch

@@ -9,7 +9,7 @@
 #include "orchestrator/launch/ssh.h"
 #include "orchestrator/wire/dial.h"
 
-namespace assay {
+namespace assay::launch {
 namespace {
 
 const std::string kPin(64, 'a');
@@ -27,8 +27,8 @@ SrunRequest two_nodes() {
           .pin = kPin};
 }
 
-SlurmOptions options() {
-  SlurmOptions options{.partition = "gpu", .account = "lab", .time = "2:00:00", .gres = "gpu:8"};
+site::SlurmOptions options() {
+  site::SlurmOptions options{.partition = "gpu", .account = "lab", .time = "2:00:00", .gres = "gpu:8"};
   options.bcast_directory = "/tmp";
   return options;
 }
@@ -58,7 +58,7 @@ TEST(LaunchSlurm, inside_an_allocation_it_is_a_step_and_asks_for_none) {
 }
 
 TEST(LaunchSlurm, a_shared_agent_is_neither_copied_nor_removed) {
-  SlurmOptions shared = options();
+  site::SlurmOptions shared = options();
   shared.agent = "/shared/assay/bin/assay-node";
   const auto argv = srun_arguments(two_nodes(), shared, "srun").value();
   EXPECT_TRUE(has(argv, "/shared/assay/bin/assay-node"));
@@ -75,7 +75,7 @@ TEST(LaunchSlurm, words_of_another_alphabet_are_refused) {
   SrunRequest request = two_nodes();
   request.directory = "/tmp/$(id)";
   EXPECT_FALSE(srun_arguments(request, options(), "srun"));
-  SlurmOptions wrong = options();
+  site::SlurmOptions wrong = options();
   wrong.partition = "gpu --uid=0";
   EXPECT_EQ(srun_arguments(two_nodes(), wrong, "srun").error(),
             "slurm.partition 'gpu --uid=0' has a character that none has");
@@ -96,9 +96,9 @@ TEST(LaunchSlurm, nodes_that_slurm_cannot_use_are_told_from_busy_ones) {
 }
 
 TEST(Dial, a_greeting_is_one_line_and_nothing_else_is_one) {
-  const std::string line = to_line({.token = kToken, .node = "n01"});
+  const std::string line = wire::to_line({.token = kToken, .node = "n01"});
   EXPECT_EQ(line, "assay-dial/1 " + kToken + " n01\n");
-  const auto back = greeting_from(line.substr(0, line.size() - 1));
+  const auto back = wire::greeting_from(line.substr(0, line.size() - 1));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->token, kToken);
   EXPECT_EQ(back->node, "n01");
@@ -106,13 +106,13 @@ TEST(Dial, a_greeting_is_one_line_and_nothing_else_is_one) {
        {std::string(), std::string("GET / HTTP/1.1"), "assay-dial/2 " + kToken + " n01", "assay-dial/1 " + kToken,
         "assay-dial/1 " + kToken + " ", "assay-dial/1 " + kToken.substr(1) + " n01", "assay-dial/1 " + kToken + " -n01",
         "assay-dial/1 " + kToken + " n01 x", "assay-dial/1 " + std::string(64, 'G') + " n01"}) {
-    EXPECT_FALSE(greeting_from(wrong)) << wrong;
+    EXPECT_FALSE(wire::greeting_from(wrong)) << wrong;
   }
 }
 
-Node example_pod() {
+site::Node example_pod() {
   return {.name = "n01",
-          .launcher = Launcher::kubernetes,
+          .launcher = site::Launcher::kubernetes,
           .address = "n01",
           .directory = "/var/tmp/assay",
           .pod = "assay-x7k2p",
@@ -125,7 +125,7 @@ TEST(LaunchKubernetes, kubectl_executes_one_script_in_one_pod) {
   EXPECT_EQ(kubectl_arguments(example_pod(), "kubectl", "true").value(),
             (std::vector<std::string>{"kubectl", "--context=admin@hall-2", "--namespace=lab", "exec", "-i",
                                       "assay-x7k2p", "--container=assay", "--", "/bin/sh", "-c", "true"}));
-  Node bare = example_pod();
+  site::Node bare = example_pod();
   bare.kube_namespace = bare.container = bare.context = "";
   EXPECT_EQ(kubectl_arguments(bare, "kubectl", "true").value(),
             (std::vector<std::string>{"kubectl", "exec", "-i", "assay-x7k2p", "--", "/bin/sh", "-c", "true"}));
@@ -133,11 +133,11 @@ TEST(LaunchKubernetes, kubectl_executes_one_script_in_one_pod) {
 
 TEST(LaunchKubernetes, names_that_kubernetes_does_not_have_are_refused) {
   for (const char* pod : {"", "-o", "a b", "A", "pod/x", "x;id"}) {
-    Node node = example_pod();
+    site::Node node = example_pod();
     node.pod = pod;
     EXPECT_FALSE(kubectl_arguments(node, "kubectl", "true")) << pod;
   }
-  Node node = example_pod();
+  site::Node node = example_pod();
   node.kube_namespace = "lab_1";
   EXPECT_FALSE(kubectl_arguments(node, "kubectl", "true"));
   node = example_pod();
@@ -178,17 +178,17 @@ TEST(LaunchKubernetes, a_manifest_is_a_daemon_set_that_keeps_the_nodes_own_name)
 }
 
 TEST(LaunchSsh, a_jump_host_is_pinned_and_asked_by_the_same_rules) {
-  const Node node{.name = "n01",
-                  .launcher = Launcher::ssh,
-                  .address = "10.0.0.1",
-                  .port = 2222,
-                  .host_key = "ssh-ed25519 AAAA",
-                  .directory = "/var/tmp/assay",
-                  .jump = JumpHost{.address = "login.lab",
-                                   .port = 22,
-                                   .user = "bench",
-                                   .identity_file = "/keys/jump",
-                                   .host_key = "ssh-ed25519 BBBB"}};
+  const site::Node node{.name = "n01",
+                        .launcher = site::Launcher::ssh,
+                        .address = "10.0.0.1",
+                        .port = 2222,
+                        .host_key = "ssh-ed25519 AAAA",
+                        .directory = "/var/tmp/assay",
+                        .jump = site::JumpHost{.address = "login.lab",
+                                               .port = 22,
+                                               .user = "bench",
+                                               .identity_file = "/keys/jump",
+                                               .host_key = "ssh-ed25519 BBBB"}};
   EXPECT_EQ(known_hosts_lines(node).value(),
             "assay-pinned-node ssh-ed25519 AAAA\nassay-pinned-jump ssh-ed25519 BBBB\n");
   const auto argv = ssh_arguments(node, LaunchOptions{.agent = ""}, {.node = "/k", .jump = "/j"}, "true").value();
@@ -206,18 +206,18 @@ TEST(LaunchSsh, a_jump_host_is_pinned_and_asked_by_the_same_rules) {
 }
 
 TEST(LaunchSsh, a_jump_host_of_another_alphabet_is_refused) {
-  Node node{.name = "n01",
-            .launcher = Launcher::ssh,
-            .address = "10.0.0.1",
-            .directory = "/var/tmp/assay",
-            .jump = JumpHost{.address = "x;id"}};
+  site::Node node{.name = "n01",
+                  .launcher = site::Launcher::ssh,
+                  .address = "10.0.0.1",
+                  .directory = "/var/tmp/assay",
+                  .jump = site::JumpHost{.address = "x;id"}};
   EXPECT_FALSE(ssh_arguments(node, LaunchOptions{.agent = ""}, {.node = "/k", .jump = "/j"}, "true"));
-  node.jump = JumpHost{.address = "login.lab", .identity_file = "/keys/$(id)"};
+  node.jump = site::JumpHost{.address = "login.lab", .identity_file = "/keys/$(id)"};
   EXPECT_EQ(ssh_arguments(node, LaunchOptions{.agent = ""}, {.node = "/k", .jump = "/j"}, "true").error(),
             "jump: identity_file '/keys/$(id)' has a character that ssh would expand");
-  node.jump = JumpHost{.address = "login.lab", .host_key = "x"};
+  node.jump = site::JumpHost{.address = "login.lab", .host_key = "x"};
   EXPECT_FALSE(known_hosts_lines(node));
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::launch

@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "probes/collective/batches.h"
-#include "probes/collective/hexadecimal.h"
 #include "probes/collective/pattern.h"
 #include "probes/collective/sizes.h"
 #include "probes/core/parameters.h"
+#include "probes/core/text.h"
 #include "probes/nccl/outcome.h"
 
 namespace assay {

@@ -45,13 +45,13 @@ TEST(nvml, a_simulated_driver_says_so) {
 }
 
 TEST(nvml, results_are_told_absent_or_failed) {
-  EXPECT_EQ(told_by(nvml_api::kSuccess), Told::told);
-  EXPECT_EQ(told_by(nvml_api::kNotSupported), Told::absent);
-  EXPECT_EQ(told_by(nvml_api::kNoPermission), Told::absent);
-  EXPECT_EQ(told_by(nvml_api::kFunctionNotFound), Told::absent);
-  EXPECT_EQ(told_by(nvml_api::kGpuIsLost), Told::failed);
-  EXPECT_EQ(told_by(nvml_api::kUnknown), Told::failed);
-  EXPECT_EQ(told_by(12345), Told::failed);
+  EXPECT_EQ(told_by(nvml_api::kSuccess), Availability::told);
+  EXPECT_EQ(told_by(nvml_api::kNotSupported), Availability::absent);
+  EXPECT_EQ(told_by(nvml_api::kNoPermission), Availability::absent);
+  EXPECT_EQ(told_by(nvml_api::kFunctionNotFound), Availability::absent);
+  EXPECT_EQ(told_by(nvml_api::kGpuIsLost), Availability::failed);
+  EXPECT_EQ(told_by(nvml_api::kUnknown), Availability::failed);
+  EXPECT_EQ(told_by(12345), Availability::failed);
 }
 
 TEST(nvml, a_bus_address_is_spelled_as_linux_does) {

@@ -12,23 +12,23 @@
 #include "reports/page/style.h"
 #include "tests/unit/run_fixture.h"
 
-namespace assay {
+namespace assay::page {
 namespace {
 
 std::string rendered(fixture::Kind kind, const std::string& self_signed = "") {
   const fixture::TemporaryFolder folder;
   fixture::make_run(folder.path(), kind);
-  const auto files = read_evidence_files(folder.path()).value();
-  return render_html(report_content(examine(files).value(), evidence_in(files), self_signed));
+  const auto files = evidence::read_evidence_files(folder.path()).value();
+  return render_html(report_content(evidence::examine(files).value(), evidence::evidence_in(files), self_signed));
 }
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 TEST(Escape, leaves_nothing_that_html_or_the_reading_direction_takes_up) {
-  EXPECT_EQ(escape("<a href=\"x\">'&'</a>"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
-  EXPECT_EQ(escape("a\u202Eb\u2066c\u200F"), "a[U+202E]b[U+2066]c[U+200F]");
-  EXPECT_EQ(escape(std::string("\x1b[2J\0x", 6)), "[U+001B][2J[U+0000]x");
-  EXPECT_EQ(escape("µ – ✓ 😀"), "µ – ✓ 😀");
+  EXPECT_EQ(figures::escape("<a href=\"x\">'&'</a>"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
+  EXPECT_EQ(figures::escape("a\u202Eb\u2066c\u200F"), "a[U+202E]b[U+2066]c[U+200F]");
+  EXPECT_EQ(figures::escape(std::string("\x1b[2J\0x", 6)), "[U+001B][2J[U+0000]x");
+  EXPECT_EQ(figures::escape("µ – ✓ 😀"), "µ – ✓ 😀");
 }
 
 TEST(Scale, a_value_is_never_rounded_onto_or_across_its_limit) {
@@ -50,24 +50,25 @@ TEST(Scale, prefixes_suit_the_unit) {
   EXPECT_EQ(text(0.8123, "1"), "0.8123");
   EXPECT_EQ(text(0, "1"), "0");
   EXPECT_EQ(text(250, "W"), "250.0 W");
-  EXPECT_EQ(exact_text(4.5e11, "B/s"), "450000000000 B/s");
-  EXPECT_EQ(percent(0.05), "5 %");
-  EXPECT_EQ(percent(1e-9), "< 0.001 %");
-  EXPECT_EQ(percent(-0.0421), "-4.21 %");
+  EXPECT_EQ(figures::exact_text(4.5e11, "B/s"), "450000000000 B/s");
+  EXPECT_EQ(figures::percent(0.05), "5 %");
+  EXPECT_EQ(figures::percent(1e-9), "< 0.001 %");
+  EXPECT_EQ(figures::percent(-0.0421), "-4.21 %");
 }
 
-TEST(Plot, axis_marks_are_round_and_inside) {
-  EXPECT_EQ(axis_marks(0, 10), (std::vector<double>{0, 2, 4, 6, 8, 10}));
-  EXPECT_EQ(axis_marks(4.31e11, 4.66e11).size(), 7U);
+TEST(figures::Plot, axis_marks_are_round_and_inside) {
+  EXPECT_EQ(figures::axis_marks(0, 10), (std::vector<double>{0, 2, 4, 6, 8, 10}));
+  EXPECT_EQ(figures::axis_marks(4.31e11, 4.66e11).size(), 7U);
 }
 
-TEST(Plot, equal_samples_and_no_limit_still_draw) {
-  const Plot plot{.title = "errors",
-                  .unit = "1",
-                  .rows = {{.label = "n01", .samples = {0, 0, 0}, .value = 0, .outcome = "pass", .passes = true}}};
-  EXPECT_FALSE(contains(strip_plot(plot), "nan"));
-  EXPECT_FALSE(contains(strip_plot(plot), "inf"));
-  EXPECT_FALSE(contains(distribution_plot(plot), "nan"));
+TEST(figures::Plot, equal_samples_and_no_limit_still_draw) {
+  const figures::Plot plot{
+      .title = "errors",
+      .unit = "1",
+      .rows = {{.label = "n01", .samples = {0, 0, 0}, .value = 0, .outcome = "pass", .passes = true}}};
+  EXPECT_FALSE(contains(figures::strip_plot(plot), "nan"));
+  EXPECT_FALSE(contains(figures::strip_plot(plot), "inf"));
+  EXPECT_FALSE(contains(figures::distribution_plot(plot), "nan"));
 }
 
 TEST(Report, has_no_script_and_no_reference_to_anything_outside) {
@@ -99,7 +100,8 @@ TEST(Report, states_every_outcome_in_words_and_lists_every_attempt) {
 
 TEST(Report, says_in_large_letters_who_did_not_sign) {
   EXPECT_FALSE(contains(rendered(fixture::Kind::accepted), "SELF-SIGNED"));
-  EXPECT_TRUE(contains(rendered(fixture::Kind::accepted, sha256("key")), "<div class=\"word\">SELF-SIGNED</div>"));
+  EXPECT_TRUE(
+      contains(rendered(fixture::Kind::accepted, files::sha256("key")), "<div class=\"word\">SELF-SIGNED</div>"));
 }
 
 TEST(Report, a_footer_that_could_leave_its_css_string_is_left_out) {
@@ -111,8 +113,8 @@ TEST(Report, a_footer_that_could_leave_its_css_string_is_left_out) {
 /// refused: raise the number in kRenderer, then bless.
 TEST(Report, bytes_are_those_of_this_renderer) {
   const std::string now = std::string(kRenderer) + "\naccepted " +
-                          sha256(rendered(fixture::Kind::accepted, sha256("key"))) + "\nmixed " +
-                          sha256(rendered(fixture::Kind::mixed)) + "\n";
+                          files::sha256(rendered(fixture::Kind::accepted, files::sha256("key"))) + "\nmixed " +
+                          files::sha256(rendered(fixture::Kind::mixed)) + "\n";
   const std::string golden = std::string(ASSAY_GOLDEN) + "/report.txt";
   if (std::getenv("ASSAY_BLESS") != nullptr) fixture::write(golden, now);
   EXPECT_EQ(fixture::read(golden), now)
@@ -120,4 +122,4 @@ TEST(Report, bytes_are_those_of_this_renderer) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::page

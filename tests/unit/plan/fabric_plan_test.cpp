@@ -6,7 +6,7 @@
 #include "orchestrator/run/rendezvous_endpoint.h"
 #include "tests/unit/fixture.h"
 
-namespace assay {
+namespace assay::plan {
 namespace {
 
 constexpr Parameter kParameters[] = {{.name = "interface", .fallback = "rendezvous", .meaning = "port"}};
@@ -42,8 +42,8 @@ std::vector<Program> programs() {
 
 /// Nodes n1 to n`count` on leaves l1 (odd) and l2 (even), with a port eth1 at 10.0.0.N on rail 0 and eth2 at 10.0.1.N
 /// on rail 1 of the plane parameter.
-Site two_rails(int count) {
-  Site site = fixture::site(count);
+site::Site two_rails(int count) {
+  site::Site site = fixture::site(count);
   int number = 0;
   for (auto& node : site.nodes) {
     const std::string last = std::to_string(++number);
@@ -60,13 +60,13 @@ std::string requirement(const std::string& more, const char* probe = "lane", con
          "\"" + more + "}";
 }
 
-Plan plan_of(const std::string& text, const Site& site) {
+Plan plan_of(const std::string& text, const site::Site& site) {
   auto plan = make_plan(fixture::profile({text}), site, programs(), {});
   if (!plan) throw std::runtime_error(plan.error().text());
   return *plan;
 }
 
-std::string error_of(const std::string& text, const Site& site) {
+std::string error_of(const std::string& text, const site::Site& site) {
   try {
     const auto plan = make_plan(fixture::profile({text}), site, programs(), {});
     return plan ? "accepted" : plan.error().text();
@@ -114,7 +114,7 @@ class Ran {
   void step(std::size_t index, double value, const std::string& last_address = "") {
     const Step& step = run_.plan.steps.at(index);
     for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-      const Port* const port = port_of(*run_.plan.site.node(step.nodes[rank]), step.plane, step.rail);
+      const site::Port* const port = site::port_of(*run_.plan.site.node(step.nodes[rank]), step.plane, step.rail);
       std::string address = port == nullptr ? "" : port->address;
       if (rank + 1 == step.nodes.size() && !last_address.empty()) address = last_address;
       const auto bytes = record_of(run_.plan, step, rank, value, address);
@@ -124,8 +124,8 @@ class Ran {
         run_.add_rank(static_cast<int>(rank), bytes);
     }
   }
-  [[nodiscard]] std::vector<Result> results() const {
-    return judge(run_.plan, "digest", run_.journal, run_.reader()).results;
+  [[nodiscard]] std::vector<judge::Result> results() const {
+    return judge::judge(run_.plan, "digest", run_.journal, run_.reader()).results;
   }
 
  private:
@@ -145,13 +145,13 @@ TEST(fabric_plan, pairs_of_a_plane_run_rail_by_rail_and_never_across) {
   EXPECT_EQ(plan.steps[1].rail, "1");
   EXPECT_EQ(plan.steps[1].id, "0002-lane-n1--n2.rail-1");
   EXPECT_EQ(parameters_of(plan.site, plan.steps[1], 0).at("interface"), Value{std::string("eth2")});
-  EXPECT_EQ(meeting_place(plan, plan.steps[1]).substr(0, 8), "10.0.1.1");
+  EXPECT_EQ(run::rendezvous_endpoint(plan, plan.steps[1]).substr(0, 8), "10.0.1.1");
   const auto again = read_plan(plan_text(plan), "p");
   EXPECT_TRUE(again) << again.error().text();
 }
 
 TEST(fabric_plan, a_node_that_lacks_the_plane_or_a_rail_or_an_address_is_not_measured_by_name) {
-  Site site = two_rails(4);
+  site::Site site = two_rails(4);
   site.nodes[1].planes.clear();
   site.nodes[2].planes["parameter"].pop_back();
   site.nodes[3].planes["parameter"][0].address.clear();
@@ -183,7 +183,7 @@ TEST(fabric_plan, a_plane_that_the_probe_cannot_be_told_is_refused_and_so_is_a_p
 }
 
 TEST(fabric_plan, pairs_in_a_leaf_and_across_leaves_are_told_apart_and_who_has_none_is_named) {
-  const Site site = two_rails(3);  // n1 and n3 on l1, n2 on l2
+  const site::Site site = two_rails(3);  // n1 and n3 on l1, n2 on l2
   EXPECT_EQ(subjects(plan_of(requirement(R"(, "pairs": "in_leaf")"), site)),
             (std::vector<std::string>{"n1+n3", "n2 (no other node hangs on the leaf l2 of the node n2)"}));
   EXPECT_EQ(subjects(plan_of(requirement(R"(, "pairs": "across_leaves")"), site)),
@@ -227,10 +227,10 @@ TEST(fabric_plan, growing_groups_are_held_against_the_smallest_which_is_measured
   const auto results = run.results();
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(results[0].subject.id, "first-4");
-  EXPECT_EQ(results[0].outcome, Outcome::pass) << results[0].reason;
+  EXPECT_EQ(results[0].outcome, judge::Outcome::pass) << results[0].reason;
   EXPECT_EQ(*results[0].reference, 100);
   EXPECT_EQ(results[1].subject.id, "first-8");
-  EXPECT_EQ(results[1].outcome, Outcome::fail) << results[1].reason;
+  EXPECT_EQ(results[1].outcome, judge::Outcome::fail) << results[1].reason;
 }
 
 TEST(fabric_plan, without_the_smallest_group_nothing_of_scaling_passes) {
@@ -238,7 +238,7 @@ TEST(fabric_plan, without_the_smallest_group_nothing_of_scaling_passes) {
   run.step(1, 1000);
   const auto results = run.results();
   ASSERT_EQ(results.size(), 1U);
-  EXPECT_EQ(results[0].outcome, Outcome::inconclusive);
+  EXPECT_EQ(results[0].outcome, judge::Outcome::inconclusive);
   EXPECT_EQ(results[0].reason, "The smallest of the growing groups was not measured under the demanded conditions.");
   EXPECT_EQ(subjects(plan_of(kScaling, fixture::site(2))),
             (std::vector<std::string>{"s (growing groups that are held against the smallest need three nodes)"}));
@@ -252,7 +252,7 @@ TEST(fabric_plan, what_grows_with_the_nodes_is_held_against_as_many_times_the_sm
   run.step(1, 170);
   const auto results = run.results();
   EXPECT_EQ(*results.at(0).reference, 200);
-  EXPECT_EQ(results.at(0).outcome, Outcome::fail);
+  EXPECT_EQ(results.at(0).outcome, judge::Outcome::fail);
 }
 
 TEST(fabric_plan, a_rank_with_another_address_than_the_site_says_is_named_and_nothing_passes) {
@@ -260,22 +260,22 @@ TEST(fabric_plan, a_rank_with_another_address_than_the_site_says_is_named_and_no
       requirement(R"(, "plane": "parameter", "conditions": [{"name": "address", "site": "address"}])");
   Ran right(plan_of(wanted, two_rails(2)));
   right.step(0, 200);
-  EXPECT_EQ(right.results().at(0).outcome, Outcome::pass) << right.results().at(0).reason;
+  EXPECT_EQ(right.results().at(0).outcome, judge::Outcome::pass) << right.results().at(0).reason;
   Ran wrong(plan_of(wanted, two_rails(2)));
   wrong.step(0, 200, "10.0.9.2");
-  const Result result = wrong.results().at(0);
-  EXPECT_EQ(result.outcome, Outcome::inconclusive);
+  const judge::Result result = wrong.results().at(0);
+  EXPECT_EQ(result.outcome, judge::Outcome::inconclusive);
   EXPECT_EQ(result.reason,
             R"(The condition address = "10.0.0.2", the address of n2 in the site is not met: it was "10.0.9.2".)");
 }
 
 TEST(fabric_plan, what_the_site_does_not_tell_cannot_be_met) {
-  Site site = two_rails(2);
+  site::Site site = two_rails(2);
   for (auto& node : site.nodes) node.leaf.clear();
   Ran run(
       plan_of(requirement(R"(, "plane": "parameter", "conditions": [{"name": "interface", "site": "leaf"}])"), site));
   run.step(0, 200);
-  EXPECT_EQ(run.results().at(0).outcome, Outcome::inconclusive);
+  EXPECT_EQ(run.results().at(0).outcome, judge::Outcome::inconclusive);
 }
 
 TEST(fabric_plan, a_record_with_another_port_than_the_rank_was_told_is_refused) {
@@ -289,10 +289,10 @@ TEST(fabric_plan, a_record_with_another_port_than_the_rank_was_told_is_refused) 
   for (const auto& node : plan.site.nodes) forged.journal.node_facts[node.name] = {{"name", node.name}};
   forged.attempt(0, "exited", record_of(other, other.steps[0], 0, 200, "10.0.0.1"));
   forged.add_rank(1, record_of(other, other.steps[0], 1, 200, "10.0.0.2"));
-  const auto result = judge(forged.plan, "digest", forged.journal, forged.reader()).results.at(0);
-  EXPECT_EQ(result.outcome, Outcome::error);
+  const auto result = judge::judge(forged.plan, "digest", forged.journal, forged.reader()).results.at(0);
+  EXPECT_EQ(result.outcome, judge::Outcome::error);
   EXPECT_NE(result.reason.find("the record's parameters are not those of the step"), std::string::npos)
       << result.reason;
 }
 
-}  // namespace assay
+}  // namespace assay::plan

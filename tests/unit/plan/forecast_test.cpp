@@ -5,7 +5,7 @@
 
 #include "tests/unit/fixture.h"
 
-namespace assay {
+namespace assay::plan {
 namespace {
 
 constexpr const char* kAlone = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
@@ -15,7 +15,7 @@ constexpr double kStep_s = 10;  // what the fixture's probes say of themselves
 
 Plan plan_of(const std::vector<std::string>& requirements, int nodes, std::optional<double> cap_w = {}) {
   Profile profile = fixture::profile(requirements);
-  Site site = fixture::site(nodes);
+  site::Site site = fixture::site(nodes);
   profile.power_w = 100;
   site.power_cap_w = cap_w;
   return *make_plan(profile, site, fixture::programs(), {});
@@ -72,7 +72,7 @@ TEST(power, steps_know_what_their_nodes_draw_together) {
 
 TEST(power, a_step_over_the_cap_by_itself_cannot_be_planned) {
   Profile profile = fixture::profile({kWhole});
-  Site site = fixture::site(3);
+  site::Site site = fixture::site(3);
   site.power_cap_w = 250;
   EXPECT_NE(make_plan(profile, site, fixture::programs(), {}).error().text().find("profile p: power_w: is missing"),
             std::string::npos);
@@ -84,4 +84,4 @@ TEST(power, a_step_over_the_cap_by_itself_cannot_be_planned) {
             std::string::npos);
 }
 
-}  // namespace assay
+}  // namespace assay::plan

@@ -9,7 +9,7 @@
 #include "orchestrator/plan/pairing.h"
 #include "tests/unit/fixture.h"
 
-namespace assay {
+namespace assay::plan {
 namespace {
 
 using fixture::MemoryRun;
@@ -152,7 +152,7 @@ TEST(placement, a_group_of_one_and_a_site_without_leaves_are_not_measured_and_sa
 }
 
 TEST(placement, a_node_that_no_rack_holds_leaves_a_cell_that_is_not_measured) {
-  Site some = site(5);
+  site::Site some = site(5);
   some.nodes[4].rack.clear();
   const auto plan =
       make_plan(profile({R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})"}), some,
@@ -186,12 +186,12 @@ TEST(placement, a_pair_is_judged_by_what_its_rank_0_measured_and_only_when_both_
   MemoryRun without = run;
   run.attempt(0, "exited", run.record_of_rank(0, kSteady110));
   run.add_rank(1, run.record_of_rank(1, {}));
-  const Verdict verdict = judge(run.plan, "digest", run.journal, run.reader());
-  EXPECT_EQ(verdict.overall, Overall::accepted);
+  const judge::Verdict verdict = judge::judge(run.plan, "digest", run.journal, run.reader());
+  EXPECT_EQ(verdict.overall, judge::Overall::accepted);
   EXPECT_EQ(verdict.results.at(0).subject, (Subject{"pair", "n1+n2"}));
   without.attempt(0, "exited", without.record_of_rank(0, kSteady110));
-  const Result result = judge(without.plan, "digest", without.journal, without.reader()).results.at(0);
-  EXPECT_EQ(result.outcome, Outcome::error);
+  const judge::Result result = judge::judge(without.plan, "digest", without.journal, without.reader()).results.at(0);
+  EXPECT_EQ(result.outcome, judge::Outcome::error);
   EXPECT_NE(result.reason.find("rank 1 on n2: the record is refused"), std::string::npos);
 }
 
@@ -199,7 +199,7 @@ TEST(placement, two_ranks_of_one_number_or_host_are_refused) {
   MemoryRun run({kPairs}, 2);
   run.attempt(0, "exited", run.record_of_rank(0, kSteady110));
   run.add_rank(1, run.record_of_rank(0, kSteady110));
-  EXPECT_EQ(judge(run.plan, "digest", run.journal, run.reader()).results.at(0).outcome, Outcome::error);
+  EXPECT_EQ(judge::judge(run.plan, "digest", run.journal, run.reader()).results.at(0).outcome, judge::Outcome::error);
 }
 
 TEST(placement, a_condition_that_only_the_other_rank_breaks_is_not_met) {
@@ -208,7 +208,8 @@ TEST(placement, a_condition_that_only_the_other_rank_breaks_is_not_met) {
       2);
   run.attempt(0, "exited", run.record_of_rank(0, kSteady110));
   run.add_rank(1, run.record_of_rank(1, {}, false));
-  EXPECT_EQ(judge(run.plan, "digest", run.journal, run.reader()).results.at(0).outcome, Outcome::inconclusive);
+  EXPECT_EQ(judge::judge(run.plan, "digest", run.journal, run.reader()).results.at(0).outcome,
+            judge::Outcome::inconclusive);
 }
 
-}  // namespace assay
+}  // namespace assay::plan

@@ -6,7 +6,7 @@
 #include "profiles/embedded.h"
 #include "tests/unit/fixture.h"
 
-namespace assay {
+namespace assay::plan {
 namespace {
 
 using fixture::profile_text;
@@ -20,7 +20,7 @@ std::string profile_error(const std::string& text) {
 }
 
 std::string site_error(const std::string& nodes) {
-  const auto result = read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": )" + nodes + "}", "s.json");
+  const auto result = site::read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": )" + nodes + "}", "s.json");
   return result ? "accepted" : result.error().text();
 }
 
@@ -271,4 +271,4 @@ TEST(plan, one_of_another_planner_is_refused_with_the_version_that_made_it) {
                         kPlannerRevision, ASSAY_VERSION));
 }
 
-}  // namespace assay
+}  // namespace assay::plan

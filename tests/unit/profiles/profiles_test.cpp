@@ -12,40 +12,40 @@ namespace assay {
 namespace {
 
 /// A built-in profile, read; a fault of it fails the test with its coordinates.
-Profile built_in(const std::string& name) {
-  auto profile = read_profile(embedded_profile(name).value(), name, embedded_profile);
+plan::Profile built_in(const std::string& name) {
+  auto profile = plan::read_profile(plan::embedded_profile(name).value(), name, embedded_profile);
   if (!profile) throw std::runtime_error(profile.error().text());
   return *profile;
 }
 
 std::vector<std::string> names() {
   std::vector<std::string> all;
-  for (const auto& [name, text] : embedded_profiles()) all.push_back(name);
+  for (const auto& [name, text] : plan::embedded_profiles()) all.push_back(name);
   return all;
 }
 
-Site two_nodes() {
-  const auto site = read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": [
+site::Site two_nodes() {
+  const auto site = site::read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": [
       {"name": "n1", "launcher": "local"}, {"name": "n2", "launcher": "ssh", "address": "n2.example", "host_key": "ssh-ed25519 AAAA"}]})",
-                              "s.json");
+                                    "s.json");
   if (!site) throw std::runtime_error(site.error().text());
   return *site;
 }
 
-const std::vector<Program>& programs() {
-  static const auto kPrograms = find_programs(ASSAY_PROBES);
+const std::vector<plan::Program>& programs() {
+  static const auto kPrograms = plan::find_programs(ASSAY_PROBES);
   if (!kPrograms) throw std::runtime_error(kPrograms.error().text());
   return *kPrograms;
 }
 
-Plan planned(const std::string& name) {
-  auto plan = make_plan(built_in(name), two_nodes(), programs(), {});
+plan::Plan planned(const std::string& name) {
+  auto plan = plan::make_plan(built_in(name), two_nodes(), programs(), {});
   if (!plan) throw std::runtime_error(plan.error().text());
   return *plan;
 }
 
 /// Requirement ids of `profile` for which `wrong` holds.
-std::string ids_where(const Profile& profile, const std::function<bool(const Requirement&)>& wrong) {
+std::string ids_where(const plan::Profile& profile, const std::function<bool(const plan::Requirement&)>& wrong) {
   std::string ids;
   for (const auto& requirement : profile.requirements) ids += wrong(requirement) ? requirement.id + " " : "";
   return ids;
@@ -67,7 +67,7 @@ class BuiltIn : public testing::TestWithParam<std::string> {};
 
 TEST_P(BuiltIn, every_limit_tells_document_figure_and_method) {
   EXPECT_EQ(ids_where(built_in(GetParam()),
-                      [](const Requirement& requirement) {
+                      [](const plan::Requirement& requirement) {
                         const auto& source = requirement.source;
                         return source.document.empty() || source.figure.empty() || source.method.empty();
                       }),
@@ -83,8 +83,8 @@ TEST_P(BuiltIn, every_peak_tells_document_figure_and_method) {
 TEST_P(BuiltIn, nothing_required_rests_on_an_unsourced_figure) {
   const auto profile = built_in(GetParam());
   EXPECT_EQ(ids_where(profile,
-                      [&](const Requirement& requirement) {
-                        const bool by_peak = requirement.limit.reference == Reference::peak &&
+                      [&](const plan::Requirement& requirement) {
+                        const bool by_peak = requirement.limit.reference == plan::Reference::peak &&
                                              profile.peaks.at(requirement.limit.name).source.status == "unsourced";
                         return requirement.required && (requirement.source.status == "unsourced" || by_peak);
                       }),
@@ -93,7 +93,7 @@ TEST_P(BuiltIn, nothing_required_rests_on_an_unsourced_figure) {
 
 TEST_P(BuiltIn, the_choices_of_this_suite_are_not_passed_off_as_sourced) {
   EXPECT_EQ(ids_where(built_in(GetParam()),
-                      [](const Requirement& requirement) {
+                      [](const plan::Requirement& requirement) {
                         const bool count = requirement.limit.at_most &&
                                            *requirement.limit.at_most == 0;  // none tolerated: the definition itself
                         return requirement.source.document.starts_with("assay,") &&
@@ -109,7 +109,7 @@ TEST_P(BuiltIn, it_plans_on_two_nodes_with_the_probes_of_this_build) {
 
 TEST_P(BuiltIn, coordinates_are_among_the_sizes_asked_for) {
   EXPECT_EQ(ids_where(built_in(GetParam()),
-                      [](const Requirement& requirement) {
+                      [](const plan::Requirement& requirement) {
                         if (!requirement.at.contains("size")) return false;
                         const auto sizes = requirement.parameters.find("sizes");
                         return requirement.at.size() != 1 || sizes == requirement.parameters.end() ||
@@ -128,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(profiles, BuiltIn, testing::ValuesIn(names()), [](const
 TEST(profiles, design_data_without_probes_is_planned_as_missing_by_name) {
   const auto plan = planned("amd-mi300x");
   const auto reason_of = [&](const std::string& requirement) {
-    const auto cell = std::ranges::find(plan.coverage, requirement, &Cell::requirement);
+    const auto cell = std::ranges::find(plan.coverage, requirement, &plan::Cell::requirement);
     return cell == plan.coverage.end() ? "no cell" : cell->reason;
   };
   EXPECT_EQ(reason_of("hip_gemm.bf16.throughput"), "the probe hip_gemm is not part of this build");
@@ -139,7 +139,7 @@ TEST(profiles, design_data_without_probes_is_planned_as_missing_by_name) {
 TEST(profiles, a_node_without_probes_for_its_accelerators_cannot_be_accepted_by_what_is_left) {
   for (const char* name : {"amd-mi300x", "ascend-910c"}) {
     const auto plan = planned(name);
-    EXPECT_TRUE(std::ranges::any_of(plan.coverage, [&](const Cell& cell) {
+    EXPECT_TRUE(std::ranges::any_of(plan.coverage, [&](const plan::Cell& cell) {
       return cell.step.empty() && plan.requirement(cell.requirement)->required &&
              plan.requirement(cell.requirement)->scope == "gpu";
     })) << name;

@@ -7,7 +7,7 @@
 #include "orchestrator/judge/judge.h"
 #include "tests/unit/fixture.h"
 
-namespace assay {
+namespace assay::simulate {
 namespace {
 
 constexpr const char* kAlone =
@@ -21,23 +21,23 @@ constexpr const char* kByRack =
 constexpr const char* kFleet =
     R"({"metric": "raw_bandwidth", "limit": {"at_least": 0.9, "of": "fleet_median", "unit": "B/s"}})";
 
-Plan plan_of(const std::vector<std::string>& requirements, const FleetShape& shape, const Faults& faults = {},
-             std::uint64_t seed = 1) {
-  Plan plan = *make_plan(fixture::profile(requirements), simulated_site(shape), fixture::programs(), {});
-  plan.simulation = Simulation{.seed = seed, .faults = faults};
+plan::Plan plan_of(const std::vector<std::string>& requirements, const FleetShape& shape,
+                   const plan::Faults& faults = {}, std::uint64_t seed = 1) {
+  plan::Plan plan = *plan::make_plan(fixture::profile(requirements), simulated_site(shape), fixture::programs(), {});
+  plan.simulation = plan::Simulation{.seed = seed, .faults = faults};
   return plan;
 }
 
 /// A simulation from plan to summary.
 struct Rehearsal {
-  Plan plan;
+  plan::Plan plan;
   SimulatedRun run;
-  Verdict verdict;
+  judge::Verdict verdict;
   std::vector<Localisation> searches;
   SimulationSummary summary;
 
-  explicit Rehearsal(Plan given) : plan(std::move(given)), run(simulate(plan, "digest")) {
-    verdict = judge(plan, "digest", run.journal, simulated_evidence(plan));
+  explicit Rehearsal(plan::Plan given) : plan(std::move(given)), run(simulate(plan, "digest")) {
+    verdict = judge::judge(plan, "digest", run.journal, simulated_evidence(plan));
     searches = localise_failures(plan, verdict);
     summary = summarise(plan, run, verdict, searches);
   }
@@ -48,9 +48,9 @@ using Words = std::vector<std::string>;
 TEST(simulate, a_healthy_fleet_passes_every_cell_and_is_not_accepted) {
   const Rehearsal fleet(plan_of({kAlone, kClean, kTogether, kFleet}, {.nodes = 40, .per_rack = 8}));
   for (const auto& result : fleet.verdict.results)
-    EXPECT_EQ(result.outcome, Outcome::pass) << result.requirement << ": " << result.reason;
-  EXPECT_EQ(fleet.verdict.overall, Overall::incomplete);
-  EXPECT_EQ(exit_code(fleet.verdict.overall), 3);
+    EXPECT_EQ(result.outcome, judge::Outcome::pass) << result.requirement << ": " << result.reason;
+  EXPECT_EQ(fleet.verdict.overall, judge::Overall::incomplete);
+  EXPECT_EQ(judge::exit_code(fleet.verdict.overall), 3);
   EXPECT_TRUE(fleet.verdict.reason.starts_with(
       "SIMULATION, which accepts or rejects nothing; had it been measured, it would be accepted: "))
       << fleet.verdict.reason;
@@ -66,7 +66,7 @@ TEST(simulate, a_metric_with_a_limit_in_units_and_one_of_its_fleet_meets_both) {
 
 TEST(simulate, a_failing_fleet_is_not_rejected_either) {
   const Rehearsal fleet(plan_of({kAlone}, {.nodes = 4}, {.faults = {{.node = "n00002", .factor = 0.5}}}));
-  EXPECT_EQ(fleet.verdict.overall, Overall::incomplete);
+  EXPECT_EQ(fleet.verdict.overall, judge::Overall::incomplete);
   EXPECT_NE(fleet.verdict.reason.find("it would be rejected"), std::string::npos);
   EXPECT_EQ(fleet.verdict.deviations.front().what,
             "The run is a simulation: nothing was measured, every record is made up.");
@@ -83,7 +83,7 @@ TEST(simulate, a_bad_node_is_found_alone_and_by_the_metric_that_it_is_bad_in) {
 }
 
 TEST(simulate, a_node_and_a_link_that_are_bad_only_together_with_others_are_localised) {
-  const Faults faults{
+  const plan::Faults faults{
       .faults = {{.node = "n00003", .factor = 0.5}, {.node = "n00010", .other = "n00040", .factor = 0.5}}};
   const Rehearsal fleet(plan_of({kTogether}, {.nodes = 64}, faults));
   EXPECT_EQ(fleet.summary.found, (Words{"node n00003", "link n00010 n00040"}));
@@ -145,18 +145,18 @@ TEST(simulate, a_value_within_the_guard_band_gets_its_planned_looks) {
 }
 
 TEST(simulation_kind, plan_and_journal_say_it_and_are_read_back) {
-  const Plan plan = plan_of({kAlone}, {.nodes = 3},
-                            {.faults = {{.node = "n00001", .other = "n00002", .factor = 0.5}},
-                             .dead = {"n00000"},
-                             .spread = {{"bandwidth", 0.01}}});
-  const std::string text = plan_text(plan);
+  const plan::Plan plan = plan_of({kAlone}, {.nodes = 3},
+                                  {.faults = {{.node = "n00001", .other = "n00002", .factor = 0.5}},
+                                   .dead = {"n00000"},
+                                   .spread = {{"bandwidth", 0.01}}});
+  const std::string text = plan::plan_text(plan);
   EXPECT_NE(text.find("\"kind_of_run\": \"simulated\""), std::string::npos);
-  const auto again = read_plan(text, "plan.json");
+  const auto again = plan::read_plan(text, "plan.json");
   ASSERT_TRUE(again) << again.error().text();
-  EXPECT_EQ(plan_text(*again), text);
-  const auto run = simulate(plan, sha256(text));
+  EXPECT_EQ(plan::plan_text(*again), text);
+  const auto run = simulate(plan, files::sha256(text));
   EXPECT_NE(run.journal_text.find("\"kind_of_run\":\"simulated\""), std::string::npos);
-  const auto journal = read_journal(run.journal_text, "journal.jsonl");
+  const auto journal = judge::read_journal(run.journal_text, "journal.jsonl");
   ASSERT_TRUE(journal) << journal.error().text();
   EXPECT_TRUE(journal->simulated);
   EXPECT_EQ(journal->attempts.size(), run.journal.attempts.size());
@@ -164,52 +164,52 @@ TEST(simulation_kind, plan_and_journal_say_it_and_are_read_back) {
 }
 
 TEST(simulation_kind, a_measured_plan_has_no_word_of_it) {
-  Plan plan = plan_of({kAlone}, {.nodes = 1});
+  plan::Plan plan = plan_of({kAlone}, {.nodes = 1});
   plan.simulation.reset();
-  EXPECT_EQ(plan_text(plan).find("simulat"), plan_text(plan).find("simulated\""));  // the site's name alone
-  EXPECT_EQ(plan_text(plan).find("kind_of_run"), std::string::npos);
+  EXPECT_EQ(plan::plan_text(plan).find("simulat"), plan::plan_text(plan).find("simulated\""));  // the site's name alone
+  EXPECT_EQ(plan::plan_text(plan).find("kind_of_run"), std::string::npos);
 }
 
 TEST(simulation_kind, the_word_alone_and_the_inputs_alone_are_refused_in_a_plan) {
-  const std::string text = plan_text(plan_of({kAlone}, {.nodes = 2}));
+  const std::string text = plan::plan_text(plan_of({kAlone}, {.nodes = 2}));
   auto document = nlohmann::json::parse(text);
   document.erase("kind_of_run");
-  EXPECT_FALSE(read_plan(document.dump(1) + "\n", "plan.json"));
+  EXPECT_FALSE(plan::read_plan(document.dump(1) + "\n", "plan.json"));
   document = nlohmann::json::parse(text);
   document.erase("simulation");
-  EXPECT_FALSE(read_plan(document.dump(1) + "\n", "plan.json"));
+  EXPECT_FALSE(plan::read_plan(document.dump(1) + "\n", "plan.json"));
 }
 
 TEST(simulation_kind, a_journal_of_an_unknown_kind_is_refused) {
   std::string text = simulate(plan_of({kAlone}, {.nodes = 1}), "digest").journal_text;
   text.replace(text.find("simulated\"}"), 9, "rehearsed");
-  const auto journal = read_journal(text, "journal.jsonl");
+  const auto journal = judge::read_journal(text, "journal.jsonl");
   ASSERT_FALSE(journal);
   EXPECT_NE(journal.error().what.find("unknown kind_of_run \"rehearsed\""), std::string::npos)
       << journal.error().text();
 }
 
 TEST(simulation_kind, plan_and_journal_must_be_of_one_kind) {
-  Plan plan = plan_of({kAlone}, {.nodes = 1});
-  Journal journal;
-  ASSERT_TRUE(check_kind(plan, journal));
-  EXPECT_EQ(check_kind(plan, journal)->what, "is of a simulation, and its neighbour is not");
+  plan::Plan plan = plan_of({kAlone}, {.nodes = 1});
+  judge::Journal journal;
+  ASSERT_TRUE(judge::check_kind(plan, journal));
+  EXPECT_EQ(judge::check_kind(plan, journal)->what, "is of a simulation, and its neighbour is not");
   journal.simulated = true;
-  EXPECT_FALSE(check_kind(plan, journal));
+  EXPECT_FALSE(judge::check_kind(plan, journal));
   plan.simulation.reset();
-  EXPECT_TRUE(check_kind(plan, journal));
+  EXPECT_TRUE(judge::check_kind(plan, journal));
 }
 
 TEST(simulation_kind, made_up_records_are_refused_in_a_measured_run) {
-  const Plan simulated = plan_of({kAlone}, {.nodes = 1});
+  const plan::Plan simulated = plan_of({kAlone}, {.nodes = 1});
   const auto run = simulate(simulated, "digest");
   const auto evidence = simulated_evidence(simulated);
-  Plan measured = simulated;
+  plan::Plan measured = simulated;
   measured.simulation.reset();
-  Journal journal = run.journal;
+  judge::Journal journal = run.journal;
   journal.simulated = false;
-  const Verdict verdict = judge(measured, "digest", journal, evidence);
-  EXPECT_EQ(verdict.results.at(0).outcome, Outcome::error);
+  const judge::Verdict verdict = judge::judge(measured, "digest", journal, evidence);
+  EXPECT_EQ(verdict.results.at(0).outcome, judge::Outcome::error);
   EXPECT_NE(verdict.results.at(0).reason.find("the record is made up by a simulation"), std::string::npos)
       << verdict.results.at(0).reason;
 }
@@ -217,8 +217,8 @@ TEST(simulation_kind, made_up_records_are_refused_in_a_measured_run) {
 TEST(simulation_kind, measured_records_are_refused_in_a_simulation) {
   fixture::MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}})"});
   run.attempt(0, "exited", run.record("n1", std::vector<double>(10, 110.0)));
-  run.plan.simulation = Simulation{};
-  const Verdict verdict = judge(run.plan, "digest", run.journal, run.reader());
+  run.plan.simulation = plan::Simulation{};
+  const judge::Verdict verdict = judge::judge(run.plan, "digest", run.journal, run.reader());
   EXPECT_NE(verdict.results.at(0).reason.find("the record was measured, and the run is a simulation"),
             std::string::npos)
       << verdict.results.at(0).reason;
@@ -228,15 +228,15 @@ TEST(simulation_kind, a_journal_that_says_it_is_enough_for_no_acceptance) {
   fixture::MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}})"});
   run.attempt(0, "exited", run.record("n1", std::vector<double>(10, 110.0)));
   run.journal.simulated = true;
-  const Verdict verdict = judge(run.plan, "digest", run.journal, run.reader());
-  EXPECT_EQ(verdict.overall, Overall::incomplete);
-  const auto read = read_verdict(verdict_text(verdict), "verdict.json");
+  const judge::Verdict verdict = judge::judge(run.plan, "digest", run.journal, run.reader());
+  EXPECT_EQ(verdict.overall, judge::Overall::incomplete);
+  const auto read = judge::read_verdict(judge::verdict_text(verdict), "verdict.json");
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_TRUE(read->simulated);
 }
 
 TEST(simulation_kind, evidence_of_another_digest_is_refused) {
-  const Plan plan = plan_of({kAlone}, {.nodes = 1});
+  const plan::Plan plan = plan_of({kAlone}, {.nodes = 1});
   auto file = simulate(plan, "digest").journal.attempts.at(0).evidence.at(0);
   file.sha256 = std::string(64, '0');
   const auto bytes = simulated_evidence(plan)(file);
@@ -247,18 +247,19 @@ TEST(simulation_kind, evidence_of_another_digest_is_refused) {
 }
 
 TEST(faults, a_document_is_read_strictly) {
-  const auto faults = read_faults(R"({"schema": "assay.faults/1", "bad_nodes": [{"node": "n00001", "factor": 0.8}],
+  const auto faults =
+      plan::read_faults(R"({"schema": "assay.faults/1", "bad_nodes": [{"node": "n00001", "factor": 0.8}],
     "bad_links": [{"a": "n00000", "b": "n00002", "factor": 0.5, "probability": 0.3}], "dead": ["n00003"], "spread": {"bandwidth": 0.02}})",
-                                  "faults.json");
+                        "faults.json");
   ASSERT_TRUE(faults) << faults.error().text();
   EXPECT_EQ(faults->faults.size(), 2U);
   EXPECT_EQ(faults->faults[1].other, "n00002");
   EXPECT_EQ(faults->faults[1].probability, 0.3);
-  const auto unknown = read_faults(R"({"schema": "assay.faults/1", "bad_node": []})", "faults.json");
+  const auto unknown = plan::read_faults(R"({"schema": "assay.faults/1", "bad_node": []})", "faults.json");
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().text().find("bad_node"), std::string::npos) << unknown.error().text();
-  const auto factor =
-      read_faults(R"({"schema": "assay.faults/1", "bad_nodes": [{"node": "n00001", "factor": 1.5}]})", "faults.json");
+  const auto factor = plan::read_faults(
+      R"({"schema": "assay.faults/1", "bad_nodes": [{"node": "n00001", "factor": 1.5}]})", "faults.json");
   ASSERT_FALSE(factor);
   EXPECT_NE(factor.error().text().find("the share of performance that is left"), std::string::npos)
       << factor.error().text();
@@ -266,10 +267,10 @@ TEST(faults, a_document_is_read_strictly) {
 
 TEST(faults, a_node_that_the_fleet_has_not_is_named) {
   const auto problem =
-      check_faults({.faults = {{.node = "n7", .factor = 0.5}}}, simulated_site({.nodes = 3}), "faults.json");
+      plan::check_faults({.faults = {{.node = "n7", .factor = 0.5}}}, simulated_site({.nodes = 3}), "faults.json");
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->text(), "faults.json: there is no node 'n7'\nhint: the simulated nodes are n00000 to n00002");
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::simulate

@@ -6,7 +6,7 @@
 #include "orchestrator/site/check.h"
 #include "orchestrator/site/sources.h"
 
-namespace assay {
+namespace assay::site {
 namespace {
 
 using nlohmann::json;
@@ -247,4 +247,4 @@ TEST(SiteCheck, parts_are_counted_and_what_is_a_machines_own_is_left_out) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::site

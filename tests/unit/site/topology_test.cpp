@@ -6,7 +6,7 @@
 
 #include "probes/core/lldp.h"
 
-namespace assay {
+namespace assay::site {
 namespace {
 
 std::string golden(const std::string& name) { return read_file(std::string(ASSAY_GOLDEN) + "/fabric/" + name).value(); }
@@ -192,4 +192,4 @@ TEST(site_planes, ports_of_one_rail_addresses_that_stand_twice_and_unknown_plane
   EXPECT_NE(error(R"({"paramter": [{"interface": "eth1"}]})").find("did you mean 'parameter'?"), std::string::npos);
 }
 
-}  // namespace assay
+}  // namespace assay::site

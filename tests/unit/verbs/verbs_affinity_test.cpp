@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
-#include "probes/health/machine_tree.h"
 #include "probes/verbs/affinity.h"
 #include "probes/verbs/port_choice.h"
 #include "tests/unit/failure.h"

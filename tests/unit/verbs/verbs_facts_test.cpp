@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "probes/core/machine_tree.h"
 #include "probes/core/parameters.h"
 #include "probes/core/probe.h"
-#include "probes/health/machine_tree.h"
 #include "probes/verbs/counters.h"
 #include "probes/verbs/ethtool.h"
 #include "probes/verbs/port_choice.h"

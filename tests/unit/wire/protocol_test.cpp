@@ -1,9 +1,10 @@
 // protocol: frames and messages, whole, in pieces and damaged.
 #include "orchestrator/wire/protocol.h"
+#include "probes/core/text.h"
 
 #include <gtest/gtest.h>
 
-namespace assay {
+namespace assay::wire {
 namespace {
 
 using nlohmann::json;
@@ -242,4 +243,4 @@ TEST(Protocol, printable_text_holds_no_control_characters) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::wire

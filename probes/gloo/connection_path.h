@@ -1,4 +1,5 @@
-// way: which address a rank takes part with, and whether the ranks that met are on the network that was asked for.
+// connection_path: which address a rank takes part with, and whether the ranks that met are on the network that was
+// asked for.
 #pragma once
 
 #include <string>
@@ -19,6 +20,6 @@ struct Presence {
 
 /// Why ranks with these presences, `ranks_per_node` on each node, are not on what `wanted` (fabric or loopback) names;
 /// empty when they are. In order of ranks; ranks count node by node.
-std::string off_the_way(const std::string& wanted, const std::vector<Presence>& ranks, int ranks_per_node);
+std::string path_problem(const std::string& wanted, const std::vector<Presence>& ranks, int ranks_per_node);
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// station: in which order a rank finds its port, opens it and looks at it.
-#include "probes/verbs/station.h"
+// endpoint_setup: in which order a rank finds its port, opens it and looks at it.
+#include "probes/verbs/endpoint_setup.h"
 
 #include <nlohmann/json.hpp>
 
@@ -7,7 +7,7 @@
 
 #include "probes/core/host_facts.h"
 #include "probes/core/json_io.h"
-#include "probes/health/machine_tree.h"
+#include "probes/core/machine_tree.h"
 #include "probes/verbs/port_choice.h"
 
 namespace assay {
@@ -49,7 +49,7 @@ void record_words(Recorder& record, std::string_view name, const std::string& va
 
 }  // namespace
 
-Station::Station(const Parameters& given, int rank)
+RdmaEndpointSetup::RdmaEndpointSetup(const Parameters& given, int rank)
     : path_(given.text("path")),
       loopback_(path_ == "loopback"),
       stall_limit_(given.seconds("stall_limit")),
@@ -82,12 +82,12 @@ Station::Station(const Parameters& given, int rank)
   before_ = read_counters(tree, chosen);
 }
 
-PathChoice Station::path_to(const Introduction& other) const {
+PathChoice RdmaEndpointSetup::path_to(const Introduction& other) const {
   check_pair(introduction_, other, path_);
   return path_between(introduction_, other, wish_);
 }
 
-void Station::record(Recorder& record, const RegisteredMemory& memory) {
+void RdmaEndpointSetup::record(Recorder& record, const RegisteredMemory& memory) {
   const MachineTree tree(root_);
   record.condition("path", path_);
   record.condition("transport", transport_of(introduction_));

@@ -1,5 +1,5 @@
 // machine_tree: file reading that never throws for what a machine does not tell.
-#include "probes/health/machine_tree.h"
+#include "probes/core/machine_tree.h"
 
 #include <algorithm>
 #include <array>

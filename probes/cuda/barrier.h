@@ -1,4 +1,4 @@
-// together: the same work on several devices, one after the other or all at once, with a common start and end.
+// barrier: the same work on several devices, one after the other or all at once, with a common start and end.
 #pragma once
 
 #include <condition_variable>
@@ -12,13 +12,13 @@
 namespace assay {
 
 /// Where the threads of devices meet that are measured at once. For one participant nothing waits.
-class Meeting {
+class Barrier {
  public:
   /// Longest wait for the others; the slowest has operands to make and algorithms to try.
   static constexpr Seconds kLongestWait = {600};
 
-  /// A meeting of `participants`, at least 1.
-  explicit Meeting(std::size_t participants) : participants_(participants) {}
+  /// A barrier of `participants`, at least 1.
+  explicit Barrier(std::size_t participants) : participants_(participants) {}
 
   /// Waits until every participant is here; may be called any number of times, by all of them each time. Throws
   /// std::runtime_error when another participant failed or kLongestWait is over.
@@ -38,10 +38,10 @@ class Meeting {
   bool abandoned_ = false;
 };
 
-/// Calls `work(index, meeting)` for 0 <= index < count: `one_by_one` in this thread, each with a meeting of its own;
-/// `together` in one thread for each, all with one meeting. After all have ended, the first failure by index that is
+/// Calls `work(index, barrier)` for 0 <= index < count: `one_by_one` in this thread, each with a barrier of its own;
+/// `together` in one thread for each, all with one barrier. After all have ended, the first failure by index that is
 /// not the echo of another is thrown on. `schedule` is one of the choices of kScheduleParameter.
 void for_each_index(std::size_t count, std::string_view schedule,
-                    const std::function<void(std::size_t, Meeting&)>& work);
+                    const std::function<void(std::size_t, Barrier&)>& work);
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// station: one rank on its own port: chosen, opened, its processors bound, its counters read; and what is recorded of
-// that.
+// endpoint_setup: one rank on its own port: chosen, opened, its processors bound, its counters read; and what is
+// recorded of that.
 #pragma once
 
 #include <memory>
@@ -85,11 +85,11 @@ inline constexpr ConditionSpec kStationConditions[] = {
 };
 
 /// One rank by itself, before and after it knows any other.
-class Station {
+class RdmaEndpointSetup {
  public:
   /// Chooses port and GID, opens the device, binds this thread to the processors beside it and reads the counters.
   /// Throws Skip for what is missing, BadParameter, and what the choices throw.
-  Station(const Parameters& given, int rank);
+  RdmaEndpointSetup(const Parameters& given, int rank);
 
   [[nodiscard]] Adapter& adapter() { return *adapter_; }
   [[nodiscard]] const PortFacts& port() const { return adapter_->port(); }

@@ -1,5 +1,5 @@
-// crew: pinned threads over three barriers.
-#include "probes/host/crew.h"
+// pinned_threads: pinned threads over three barriers.
+#include "probes/host/pinned_threads.h"
 
 #include <algorithm>
 #include <atomic>
@@ -36,7 +36,7 @@ bool is_pinned_to(int cpu) {
 
 }  // namespace
 
-Crew::Crew(std::vector<int> cpus)
+PinnedThreads::PinnedThreads(std::vector<int> cpus)
     : cpus_(std::move(cpus)),
       spent_(cpus_.size()),
       gate_(static_cast<std::ptrdiff_t>(cpus_.size() + 1)),
@@ -55,12 +55,12 @@ Crew::Crew(std::vector<int> cpus)
   }
 }
 
-Crew::~Crew() {
+PinnedThreads::~PinnedThreads() {
   work_ = nullptr;
   gate_.arrive_and_wait();
 }
 
-Seconds Crew::run(const std::function<void(std::size_t)>& work) {
+Seconds PinnedThreads::run(const std::function<void(std::size_t)>& work) {
   work_ = &work;
   failure_ = nullptr;
   gate_.arrive_and_wait();
@@ -70,7 +70,7 @@ Seconds Crew::run(const std::function<void(std::size_t)>& work) {
   return {std::chrono::duration<double>(end_ - begin_).count()};
 }
 
-bool Crew::pinned() {
+bool PinnedThreads::pinned() {
   std::atomic<std::size_t> count = 0;
   run([&](std::size_t thread) {
     if (is_pinned_to(cpus_[thread])) ++count;
@@ -78,7 +78,7 @@ bool Crew::pinned() {
   return count == size();
 }
 
-void Crew::live(std::size_t thread) {
+void PinnedThreads::live(std::size_t thread) {
   while (true) {
     gate_.arrive_and_wait();
     if (work_ == nullptr) return;
@@ -89,7 +89,7 @@ void Crew::live(std::size_t thread) {
   }
 }
 
-void Crew::work_on(std::size_t thread) {
+void PinnedThreads::work_on(std::size_t thread) {
   const auto begin = Clock::now();
   const Seconds begin_cpu = thread_cpu_time();
   try {
@@ -102,7 +102,7 @@ void Crew::work_on(std::size_t thread) {
   spent_[thread].wall_s += std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-double Crew::off_cpu_share() const {
+double PinnedThreads::off_cpu_share() const {
   double largest = 0;
   for (const Spent& spent : spent_) {
     if (spent.wall_s > 0) largest = std::max(largest, 1 - spent.cpu_s / spent.wall_s);
@@ -110,7 +110,7 @@ double Crew::off_cpu_share() const {
   return largest;
 }
 
-void Crew::note_failure() {
+void PinnedThreads::note_failure() {
   const std::scoped_lock lock(failure_mutex_);
   if (!failure_) failure_ = std::current_exception();
 }

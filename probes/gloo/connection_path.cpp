@@ -1,5 +1,5 @@
-// way: addresses before the ranks meet, and what came of them after.
-#include "probes/gloo/way.h"
+// connection_path: addresses before the ranks meet, and what came of them after.
+#include "probes/gloo/connection_path.h"
 
 #include <cerrno>
 #include <map>
@@ -93,7 +93,7 @@ std::string address_of_port(const std::string& name) {
   return found.begin()->second;
 }
 
-std::string off_the_way(const std::string& wanted, const std::vector<Presence>& ranks, int ranks_per_node) {
+std::string path_problem(const std::string& wanted, const std::vector<Presence>& ranks, int ranks_per_node) {
   if (wanted == "loopback") return beyond_loopback(ranks);
   std::string problem = shared_machine(ranks, static_cast<std::size_t>(ranks_per_node));
   if (problem.empty()) problem = kept_within(ranks, ranks_per_node);

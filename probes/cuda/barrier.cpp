@@ -1,5 +1,5 @@
-// together: threads, their meeting, and whose failure is told.
-#include "probes/cuda/together.h"
+// barrier: threads, their barrier, and whose failure is told.
+#include "probes/cuda/barrier.h"
 
 #include <chrono>
 #include <exception>
@@ -17,7 +17,7 @@ struct Abandoned : std::runtime_error {
 
 }  // namespace
 
-void Meeting::wait_for_all() {
+void Barrier::wait_for_all() {
   std::unique_lock lock(mutex_);
   if (abandoned_) throw Abandoned();
   const std::size_t round = round_;
@@ -33,32 +33,32 @@ void Meeting::wait_for_all() {
   if (round_ == round) throw Abandoned();
 }
 
-void Meeting::finish() {
+void Barrier::finish() {
   const std::scoped_lock lock(mutex_);
   ++finished_;
 }
 
-bool Meeting::all_finished() {
+bool Barrier::all_finished() {
   const std::scoped_lock lock(mutex_);
   return abandoned_ || finished_ >= participants_;
 }
 
-void Meeting::abandon() {
+void Barrier::abandon() {
   const std::scoped_lock lock(mutex_);
   abandoned_ = true;
   changed_.notify_all();
 }
 
 void for_each_index(std::size_t count, std::string_view schedule,
-                    const std::function<void(std::size_t, Meeting&)>& work) {
+                    const std::function<void(std::size_t, Barrier&)>& work) {
   if (schedule != "together") {
     for (std::size_t index = 0; index < count; ++index) {
-      Meeting alone(1);
+      Barrier alone(1);
       work(index, alone);
     }
     return;
   }
-  Meeting meeting(count);
+  Barrier barrier(count);
   std::vector<std::exception_ptr> failures(count);
   std::vector<char> echoes(count, 0);
   {
@@ -67,7 +67,7 @@ void for_each_index(std::size_t count, std::string_view schedule,
     for (std::size_t index = 0; index < count; ++index) {
       threads.emplace_back([&, index] {
         try {
-          work(index, meeting);
+          work(index, barrier);
           return;
         } catch (const Abandoned&) {
           failures[index] = std::current_exception();
@@ -75,7 +75,7 @@ void for_each_index(std::size_t count, std::string_view schedule,
         } catch (...) {
           failures[index] = std::current_exception();
         }
-        meeting.abandon();
+        barrier.abandon();
       });
     }
   }

@@ -1,4 +1,4 @@
-// crew: threads that are each pinned to one CPU, start together and are timed from the first to the last.
+// pinned_threads: threads that are each pinned to one CPU, start together and are timed from the first to the last.
 #pragma once
 
 #include <barrier>
@@ -17,14 +17,14 @@ namespace assay {
 
 /// One pinned thread for each of some CPUs, kept for the life of the crew so that first touch and work happen on the
 /// same CPU. Waits inside have no deadline of their own: they end with the work, and the probe's deadline bounds that.
-class Crew {
+class PinnedThreads {
  public:
   /// Starts and pins the threads. `cpus` must be distinct and not empty. Throws std::runtime_error when the kernel
   /// refuses one of them, naming it.
-  explicit Crew(std::vector<int> cpus);
-  ~Crew();
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  explicit PinnedThreads(std::vector<int> cpus);
+  ~PinnedThreads();
+  PinnedThreads(const PinnedThreads&) = delete;
+  PinnedThreads& operator=(const PinnedThreads&) = delete;
 
   /// Runs work(thread) for thread 0 … size() - 1 at once. Returns the wall time from the moment every thread was ready
   /// until the last was done. Throws what the first failing thread threw, after all have ended.

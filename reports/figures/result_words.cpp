@@ -1,0 +1,114 @@
+// result_words: the texts by which outcomes, subjects, targets and placements are named on a page.
+#include "reports/figures/result_words.h"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace assay::figures {
+namespace {
+
+/// "450.0 GB/s (450000000000 B/s)": for reading, and with every digit.
+std::string shown_and_exact(double value, const std::string& unit) {
+  const std::string shown = scale_for(std::span(&value, 1), unit).text(value);
+  const std::string exact = exact_text(value, unit);
+  return unit == "1" || shown == exact ? exact : fmt::format("{} ({})", shown, exact);
+}
+
+}  // namespace
+
+std::string outcome_words(judge::Outcome outcome) {
+  std::string words = judge::to_string(outcome);
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
+std::string outcome_box(judge::Outcome outcome) {
+  return fmt::format("<span class=\"outcome {}\">{}</span>", judge::to_string(outcome), outcome_words(outcome));
+}
+
+std::string outcome_letter(judge::Outcome outcome) {
+  switch (outcome) {
+    case judge::Outcome::pass:
+      return "P";
+    case judge::Outcome::conditional_pass:
+      return "p";
+    case judge::Outcome::conditional_fail:
+      return "f";
+    case judge::Outcome::fail:
+      return "F";
+    case judge::Outcome::inconclusive:
+      return "?";
+    case judge::Outcome::not_measured:
+      return "–";
+    case judge::Outcome::error:
+      return "E";
+  }
+  return "E";
+}
+
+std::string requirement_number(const plan::Profile& profile, const std::string& id) {
+  const auto& all = profile.requirements;
+  return fmt::format("R{}", std::ranges::find(all, id, &plan::Requirement::id) - all.begin() + 1);
+}
+
+std::string placement_words(const plan::Requirement& requirement) {
+  std::string words = requirement.plane.empty() ? "" : "through the plane " + requirement.plane;
+  const auto add = [&](const std::string& more) { words += (words.empty() ? "" : "; ") + more; };
+  if (requirement.scope == "pair") {
+    std::string which = requirement.pairs.empty() || requirement.pairs == "all" ? "" : " " + requirement.pairs;
+    std::ranges::replace(which, '_', ' ');
+    add(fmt::format("pairs{}, {}", which, requirement.alone ? "each alone" : "those of a round side by side"));
+  }
+  if (requirement.scope == "group") add("groups: " + (requirement.by.empty() ? "rack" : requirement.by));
+  if (requirement.scope == "cluster") add("all nodes at once");
+  return words;
+}
+
+std::string target_words(const plan::Profile& profile, const plan::Requirement& requirement) {
+  const plan::Limit& limit = requirement.limit;
+  const auto side = [&](double stated) -> std::string {
+    const std::string share = fmt::format("{:.15g} × ", stated);
+    switch (limit.reference) {
+      case plan::Reference::none:
+        return shown_and_exact(stated, limit.unit);
+      case plan::Reference::peak: {
+        const plan::Peak& peak = profile.peaks.at(limit.name);
+        return fmt::format("{}design peak {} of {}", share, limit.name, shown_and_exact(peak.value, peak.unit));
+      }
+      case plan::Reference::metric:
+        return fmt::format("{}the measured {}", share, limit.name);
+      case plan::Reference::best_sample:
+        return share + "the best sample";
+      case plan::Reference::fleet_median:
+        return share + "the fleet's median";
+      case plan::Reference::smallest_group:
+        return share + "what the smallest group reached";
+      case plan::Reference::smallest_group_by_nodes:
+        return share + "what the smallest group reached, for as many nodes";
+    }
+    return share;
+  };
+  std::string words;
+  if (limit.at_least) words = "at least " + side(*limit.at_least);
+  if (limit.at_most) words += (words.empty() ? "at most " : " and at most ") + side(*limit.at_most);
+  return words;
+}
+
+Scale result_scale(const judge::Result& result) {
+  std::vector<double> side_by_side;
+  for (const auto& one :
+       {result.value, result.limit_low, result.limit_high, result.acceptance_low, result.acceptance_high}) {
+    if (one) side_by_side.push_back(*one);
+  }
+  return scale_for(side_by_side, result.unit);
+}
+
+std::string subject_words(const judge::Result& result) {
+  if (result.subject.kind == "node" || result.subject.id == result.node) return result.node;
+  return fmt::format("{} · {} {}", result.node, result.subject.kind, result.subject.id);
+}
+
+}  // namespace assay::figures
