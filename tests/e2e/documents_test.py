@@ -88,8 +88,8 @@ PREPARE = {
     "assay sign run": "rm -r run/dossier",
     "assay site check": "cp local.json site.json",
     "assay site sbatch": "cp slurm.json site.json",
-    "assay site --from lldp": "cp cabled.json site.json",
-    "assay site --from ibnetdiscover": "cp cabled.json site.json",
+    "assay site --from lldp": "cp uncabled.json site.json",
+    "assay site --from ibnetdiscover": "cp uncabled.json site.json",
 }
 # Commands that would measure this machine or nodes that do not exist, and what makes them say what they would do.
 REHEARSE = {"accept": " --dry-run", "bundle": " --library-path libraries --dry-run"}
@@ -108,7 +108,7 @@ def node(name, number, **more):
     return {"name": name, "launcher": "ssh", "address": f"10.0.0.{number}", "host_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", **more}
 
 
-def cabled_node(number):
+def wired_node(number):
     ports = [{"interface": f"eth{rail + 1}", "device": f"mlx5_{rail}", "address": f"10.1.{rail}.{number}", "rail": str(rail)} for rail in range(2)]
     return node(f"n{number}", number, planes={"parameter": ports})
 
@@ -149,9 +149,11 @@ class Commands(Bench):
         self.put("site.json", site(*(node(f"n0{number}", number) for number in range(1, 5))))
         self.put("local.json", site({"name": "here", "launcher": "local", "directory": str(self.work)}))
         self.put("slurm.json", site({"name": "n01", "launcher": "slurm"}))
-        self.put("cabled.json", site(*(dict(cabled_node(number), leaf=f"l{number % 2}") for number in range(1, 5))))
+        self.put("uncabled.json", site(*(wired_node(number) for number in range(1, 5))))
+        self.put("cabled.json", site(*(dict(wired_node(number), leaf=f"l{number % 2}") for number in range(1, 5))))
         self.put("faults.json", {"schema": "assay.faults/1", "bad_nodes": [{"node": "n00003", "factor": 0.8}]})
-        for number in range(1, 5):
+        self.put("lldp/n1.json", (GOLDEN / "fabric/lldpctl.json").read_text())
+        for number in range(2, 5):
             self.put(f"lldp/n{number}.json", '{"lldp": {}}')
         for library in ("libcublasLt.so.13", "libnccl.so.2"):
             self.put(f"libraries/{library}", "\x7fELF")
