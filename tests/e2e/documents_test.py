@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import textwrap
 import unittest
 
 from harness import BIN, Bench, main
@@ -67,6 +68,19 @@ class Text(unittest.TestCase):
                 if not there.exists() or (anchor and anchor not in anchors(there)):
                     lost.append(f"{name_of(path)}: {target}")
         self.assertEqual(lost, [])
+
+
+    def test_the_readme_of_a_room_allows_what_the_map_allows(self):
+        rows = re.findall(r"^\| `((?:orchestrator|reports)/\w+)` \| (.+) \|$", (ROOT / "docs/ARCHITECTURE.md").read_text(), re.MULTILINE)
+        self.assertGreater(len(rows), 10)
+        for room, allowed in rows:
+            path = ROOT / room / "README.md"
+            stated = re.search(r"^\*\*May include\.\*\* (.*?)\n\n", path.read_text(), re.MULTILINE | re.DOTALL)
+            paragraph = textwrap.fill(f"**May include.** {allowed}.", MOST_COLUMNS - 2, break_long_words=False, break_on_hyphens=False)
+            if os.environ.get("ASSAY_BLESS") == "1":
+                path.write_text(path.read_text().replace(stated.group(0), paragraph + "\n\n"))
+            else:
+                self.assertEqual(stated.group(0), paragraph + "\n\n", f"{name_of(path)}: ASSAY_BLESS=1 writes it from docs/ARCHITECTURE.md")
 
 
 class ProbeTable(unittest.TestCase):
