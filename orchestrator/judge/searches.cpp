@@ -368,7 +368,8 @@ std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::
   Verdict verdict = judge(plan, plan_sha256, journal, evidence);
   std::set<std::string_view> steps;
   for (const auto& step : plan.steps) steps.insert(step.id);
-  std::unordered_map<std::string_view, std::vector<const Attempt*>> extra;
+  std::map<std::string_view, std::vector<const Attempt*>>
+      extra;  // ordered, so that the first error is the same everywhere
   for (const auto& attempt : journal.attempts) {
     if (attempt.is_extra())
       extra[attempt.step].push_back(&attempt);
