@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 from bench import ClusterBench
@@ -19,7 +20,11 @@ class OnSlurm(ClusterBench):
         self.slurm = Slurm(self.cluster)
         self.slurm.__enter__()
         self.addCleanup(self.slurm.__exit__)
-        self.environment = dict(self.environment, **self.slurm.environment, PATH=f"{BIN}:{os.environ['PATH']}:/usr/sbin")
+        # What a shared file system is to a real cluster: the nodes have a /tmp, a /run and a /root of their own, and a build
+        # may lie below any of them.
+        shared = self.cluster.path / "installation"
+        shutil.copytree(BIN.parent, shared)
+        self.environment = dict(self.environment, **self.slurm.environment, PATH=f"{shared / 'bin'}:{os.environ['PATH']}:/usr/sbin")
         for name in [name for name in self.environment if name.startswith("SLURM_") and name != "SLURM_CONF"]:
             del self.environment[name]  # of a job that this test itself may run in
         made = self.assay("site", "--from", "slurm", "--name", "slurm")
