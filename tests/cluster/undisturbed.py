@@ -9,7 +9,9 @@ import os
 import pathlib
 import unittest
 
-# Processors' worth of time that must have been there for the cluster: TO_BE_MEASURED.
+# Processors' worth of time that must have been there for the cluster. A test takes 3 to 4 s of processors (links 3.2, fabric
+# 3.9) in some 25 s, 0.15 of one; five times as much is asked for, since it must be there at the right time. One of two
+# processors that is busy elsewhere leaves 1.0.
 LEAST_PROCESSORS = 0.75
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
