@@ -37,7 +37,7 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
   for (const auto& event : journal.node_events)
     all.push_back({.what = fmt::format("Node {}: {}", event.node, event.reason), .step = ""});
   for (const auto& attempt : journal.attempts) {
-    if (attempt.outcome == "exited" && attempt.reason.empty()) continue;
+    if (attempt.outcome == AttemptOutcome::exited && attempt.reason.empty()) continue;
     all.push_back(
         {.what = fmt::format("Attempt {} on {}: {}: {}", attempt.number, attempt.node, attempt.outcome, attempt.reason),
          .step = attempt.step});
@@ -46,10 +46,7 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
 }
 
 void conclude(const plan::Plan& plan, bool finished, Verdict& verdict) {
-  for (const auto outcome : {Outcome::pass, Outcome::conditional_pass, Outcome::conditional_fail, Outcome::fail,
-                             Outcome::inconclusive, Outcome::not_measured, Outcome::error}) {
-    verdict.counts[to_string(outcome)] = 0;
-  }
+  for (const auto& outcome : words_of(Outcome{})) verdict.counts[std::string(outcome.text)] = 0;
   std::size_t required = 0;
   std::size_t passed = 0;
   std::size_t failed = 0;
@@ -99,8 +96,9 @@ void name_culprits(Verdict& verdict) {
   std::vector<std::string> all;
   for (const auto& one : verdict.localised) {
     for (const auto& culprit : one.culprits) {
-      std::string name = culprit.fault == "leaf" ? "leaf " + culprit.leaf : culprit.fault + " " + culprit.nodes.front();
-      if (culprit.fault == "pair") name += " and " + culprit.nodes.back();
+      std::string name =
+          fmt::format("{} {}", culprit.fault, culprit.fault == Fault::leaf ? culprit.leaf : culprit.nodes.front());
+      if (culprit.fault == Fault::pair) name += " and " + culprit.nodes.back();
       if (std::ranges::find(all, name) == all.end()) all.push_back(std::move(name));
     }
   }

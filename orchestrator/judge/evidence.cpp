@@ -86,7 +86,7 @@ void take(StepEvidence& found, const plan::Plan& plan, const plan::Step& step, c
     found.broken = found.broken || outcome == Outcome::error || (found.skipped && !found.records.empty());
   };
   if (attempt.node != step.nodes.front()) return failed(Outcome::error, "the journal says another node than the plan");
-  if (attempt.outcome == "interrupted") {
+  if (attempt.outcome == AttemptOutcome::interrupted) {
     if (++found.interrupted > kMostInterruptions)
       return failed(Outcome::error, fmt::format("interrupted {} times", found.interrupted));
     if (!found.records.empty() || found.broken) return;
@@ -96,7 +96,7 @@ void take(StepEvidence& found, const plan::Plan& plan, const plan::Step& step, c
   }
   if (++found.attempts > step.looks)
     return failed(Outcome::error, fmt::format("{} attempts where {} were planned", found.attempts, step.looks));
-  if (attempt.outcome != "exited")
+  if (attempt.outcome != AttemptOutcome::exited)
     return failed(Outcome::error, fmt::format("{}: {}", attempt.outcome, attempt.reason));
   std::vector<Record> ranks;
   std::optional<RankFault> worst;

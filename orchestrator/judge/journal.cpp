@@ -113,7 +113,7 @@ class Account {
     journal_.attempts.push_back({.step = step,
                                  .number = number,
                                  .node = line.at("node"),
-                                 .outcome = "interrupted",
+                                 .outcome = AttemptOutcome::interrupted,
                                  .reason = "assay was killed while it ran",
                                  .begin = time,
                                  .end = "",
@@ -137,6 +137,8 @@ class Account {
       refuse("an attempt ends that never began");
     Attempt& attempt = journal_.attempts[running->second];
     attempt.outcome = line.at("outcome");
+    if (attempt.outcome == AttemptOutcome::interrupted)
+      refuse("an attempt ends as interrupted, which is never written");
     attempt.reason = line.at("reason");
     attempt.end = time;
     for (const auto& file : line.at("evidence")) {

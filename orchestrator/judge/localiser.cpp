@@ -132,18 +132,6 @@ std::vector<Suspect> Localiser::with_leaves() const {
   return all;
 }
 
-const char* to_string(Fault fault) {
-  switch (fault) {
-    case Fault::node:
-      return "node";
-    case Fault::pair:
-      return "pair";
-    case Fault::leaf:
-      return "leaf";
-  }
-  return "node";
-}
-
 std::string suspect_words(const Suspect& suspect, const std::vector<Peer>& nodes) {
   const auto name = [&](std::size_t i) { return nodes[suspect.nodes[i]].name; };
   const char* unsteady = suspect.unsteady ? ", unsteady" : "";

@@ -78,7 +78,7 @@ bool is_short(const Result& result) { return misses_limit(result) || result.outc
 
 Culprit node_at_fault(const Matrix& matrix, std::size_t node, const std::vector<std::size_t>& good) {
   Culprit culprit{
-      .fault = "node", .nodes = {matrix.nodes[node]}, .leaf = "", .unsteady = false, .tests = {}, .words = ""};
+      .fault = Fault::node, .nodes = {matrix.nodes[node]}, .leaf = "", .unsteady = false, .tests = {}, .words = ""};
   std::size_t all = 0;
   std::size_t bad = 0;
   for (const auto& pair : matrix.pairs) {
@@ -97,7 +97,7 @@ Culprit node_at_fault(const Matrix& matrix, std::size_t node, const std::vector<
 Localised localise(const std::string& requirement, Matrix matrix) {
   Localised found{.requirements = {requirement},
                   .step = "",
-                  .state = "undecided",
+                  .state = SearchState::undecided,
                   .reason = "",
                   .budget = 0,
                   .excluded = {},
@@ -126,7 +126,7 @@ Localised localise(const std::string& requirement, Matrix matrix) {
       continue;
     }
     found.culprits.push_back(
-        {.fault = "pair",
+        {.fault = Fault::pair,
          .nodes = {a, b},
          .leaf = "",
          .unsteady = false,
@@ -134,7 +134,7 @@ Localised localise(const std::string& requirement, Matrix matrix) {
          .words = fmt::format("pair {} and {}: each is good with others, so look at the path between them", a, b)});
   }
   found.undecided.assign(open.begin(), open.end());
-  if (!found.culprits.empty()) found.state = "found";
+  if (!found.culprits.empty()) found.state = SearchState::found;
   found.reason = fmt::format(
       "{}{} of {} pairs fall short{}{}.", matrix.rail.empty() ? "" : fmt::format("On rail {}: ", matrix.rail),
       bad_pairs, matrix.pairs.size(),

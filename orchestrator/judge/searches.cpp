@@ -24,18 +24,6 @@ bool is_bad(const Result& result) {
          result.outcome == Outcome::error;
 }
 
-const char* word(TestOutcome outcome) {
-  switch (outcome) {
-    case TestOutcome::good:
-      return "good";
-    case TestOutcome::short_of_limit:
-      return "short";
-    case TestOutcome::broken:
-      return "broken";
-  }
-  return "broken";
-}
-
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 8;
   std::string text;
@@ -94,16 +82,16 @@ Searches::Searches(const plan::Plan& plan, const std::vector<Result>& results, c
   for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, &node);
   for (const auto& pairs : localise_pairs(plan, results)) {
     for (const auto& culprit : pairs.culprits) {
-      if (culprit.fault == "node") known_.insert(culprit.nodes.begin(), culprit.nodes.end());
+      if (culprit.fault == Fault::node) known_.insert(culprit.nodes.begin(), culprit.nodes.end());
     }
   }
   std::unordered_map<std::string_view, const plan::Step*> steps;
   for (const auto& step : plan.steps) steps.emplace(step.id, &step);
   std::unordered_map<std::string_view, std::vector<const Result*>> results_of;
   for (const auto& result : results) results_of[result.step].push_back(&result);
-  std::unordered_map<std::string_view, std::string_view> ended_as;
+  std::unordered_map<std::string_view, AttemptOutcome> ended_as;
   for (const auto& attempt : journal.attempts) {
-    if (attempt.outcome != "interrupted") ended_as[attempt.step] = attempt.outcome;
+    if (attempt.outcome != AttemptOutcome::interrupted) ended_as[attempt.step] = attempt.outcome;
   }
   std::map<std::string_view, const Inquiry*> last_of_node;
   for (const auto& planned : plan.searches) {
@@ -111,7 +99,8 @@ Searches::Searches(const plan::Plan& plan, const std::vector<Result>& results, c
     inquiry->planned = &planned;
     inquiry->step = steps.at(planned.step);
     // Nobody is named by a step that was killed at its deadline: all of its ranks waited.
-    const bool hung = ended_as[planned.step] == "deadline";
+    const auto ended = ended_as.find(planned.step);
+    const bool hung = ended != ended_as.end() && ended->second == AttemptOutcome::deadline;
     for (const Result* result : results_of[planned.step]) {
       if (std::ranges::find(planned.requirements, result->requirement) == planned.requirements.end()) continue;
       const plan::Requirement* requirement = plan.requirement(result->requirement);
@@ -221,8 +210,8 @@ bool Searches::has_asked(const Attempt& attempt) const {
 
 std::optional<TestShown> Searches::shown(const ExtraTest& test, const Journal& part,
                                          const EvidenceReader& evidence) const {
-  const auto ended =
-      std::ranges::find_if(part.attempts, [](const Attempt& attempt) { return attempt.outcome != "interrupted"; });
+  const auto ended = std::ranges::find_if(
+      part.attempts, [](const Attempt& attempt) { return attempt.outcome != AttemptOutcome::interrupted; });
   if (ended == part.attempts.end()) return std::nullopt;
   const auto inquiry =
       std::ranges::find_if(inquiries_, [&](const auto& one) { return test.step.id.starts_with(one->step->id + ".t"); });
@@ -250,7 +239,8 @@ std::optional<TestShown> Searches::shown(const ExtraTest& test, const Journal& p
     if (misses_limit(result)) {
       shown.outcome = TestOutcome::short_of_limit;
     } else if (!result.value || (!result.limit_low && !result.limit_high)) {
-      shown.unusable = shown.unusable || (ended->outcome == "exited" && result.outcome == Outcome::not_measured);
+      shown.unusable =
+          shown.unusable || (ended->outcome == AttemptOutcome::exited && result.outcome == Outcome::not_measured);
       if (shown.outcome == TestOutcome::good) shown.outcome = TestOutcome::broken;
       shown.reason = result.reason;
     }
@@ -273,10 +263,8 @@ void Searches::feed(Inquiry& inquiry) {
   const auto round = std::exchange(inquiry.round, {});
   for (const auto& test : round) {
     const TestShown& shown = inquiry.shown.at(test.step.id);
-    inquiry.made.push_back({.id = test.step.id,
-                            .purpose = test.test.purpose,
-                            .outcome = word(shown.outcome),
-                            .nodes = test.step.nodes.size()});
+    inquiry.made.push_back(
+        {.id = test.step.id, .purpose = test.test.purpose, .outcome = shown.outcome, .nodes = test.step.nodes.size()});
     if (shown.unusable)
       inquiry.stopped = fmt::format("the probe cannot be run on {} nodes: {}", test.step.nodes.size(), shown.reason);
   }
@@ -313,7 +301,7 @@ std::vector<Localised> Searches::found() const {
 Localised Searches::found_by(const Inquiry& inquiry) const {
   Localised found{.requirements = {},
                   .step = inquiry.step->id,
-                  .state = "undecided",
+                  .state = SearchState::undecided,
                   .reason = "",
                   .budget = inquiry.planned->budget,
                   .excluded = inquiry.excluded,
@@ -325,7 +313,7 @@ Localised Searches::found_by(const Inquiry& inquiry) const {
   if (inquiry.localiser) {
     const Finding finding = inquiry.localiser->finding();
     for (const auto& suspect : finding.suspects) {
-      Culprit culprit{.fault = to_string(suspect.fault),
+      Culprit culprit{.fault = suspect.fault,
                       .nodes = {},
                       .leaf = suspect.leaf,
                       .unsteady = suspect.unsteady,
@@ -337,7 +325,7 @@ Localised Searches::found_by(const Inquiry& inquiry) const {
       found.culprits.push_back(std::move(culprit));
     }
     for (const std::size_t node : finding.undecided) found.undecided.push_back(inquiry.peers[node].name);
-    if (finding.complete && found.culprits.empty()) found.state = "clear";
+    if (finding.complete && found.culprits.empty()) found.state = SearchState::clear;
     found.reason =
         found.culprits.empty()
             ? finding.complete
@@ -346,18 +334,18 @@ Localised Searches::found_by(const Inquiry& inquiry) const {
             : fmt::format("{} show it{}.", tests,
                           finding.complete ? ", and the others met the limit together"
                                            : "; not all of the others were seen to be good");
-    if (!found.culprits.empty()) found.state = "found";
+    if (!found.culprits.empty()) found.state = SearchState::found;
   }
   if (inquiry.clear) {
-    found.state = "clear";
+    found.state = SearchState::clear;
     found.reason =
         fmt::format("Without {}, known to be bad, the others meet the limit together.", listed(inquiry.excluded));
   } else if (!inquiry.begun || !inquiry.ended) {
-    found.state = "open";
+    found.state = SearchState::open;
     found.reason = inquiry.begun ? fmt::format("The search did not come to its end: {} were made.", tests)
                                  : "An earlier search of the same nodes did not come to its end.";
   } else if (!inquiry.stopped.empty()) {
-    found.state = "not_searched";
+    found.state = SearchState::not_searched;
     found.reason = fmt::format("No search: {}.", inquiry.stopped);
   }
   return found;
@@ -400,7 +388,7 @@ std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::
   }
   for (const auto& [step, attempts] : extra) {
     const auto ended =
-        std::ranges::count_if(attempts, [](const Attempt* one) { return one->outcome != "interrupted"; });
+        std::ranges::count_if(attempts, [](const Attempt* one) { return one->outcome != AttemptOutcome::interrupted; });
     const bool asked = std::ranges::all_of(attempts, [&](const Attempt* one) { return searches.has_asked(*one); });
     if (asked && ended <= 1) continue;
     return std::unexpected(InputError{

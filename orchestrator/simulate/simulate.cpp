@@ -88,7 +88,7 @@ class VirtualRun {
     judge::Attempt attempt{.step = step.id,
                            .number = number,
                            .node = step.nodes.front(),
-                           .outcome = "exited",
+                           .outcome = AttemptOutcome::exited,
                            .reason = "",
                            .begin = moment(begin),
                            .end = moment(end),

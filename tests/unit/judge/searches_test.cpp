@@ -67,7 +67,7 @@ struct Fleet : fixture::MemoryRun {
     Attempt attempt{.step = step.id,
                     .number = static_cast<int>(journal.of(step.id).size()) + 1,
                     .node = step.nodes.front(),
-                    .outcome = "exited",
+                    .outcome = AttemptOutcome::exited,
                     .reason = "",
                     .begin = "b",
                     .end = "e",
@@ -118,16 +118,16 @@ TEST(searches, a_bad_node_of_a_group_that_falls_short_is_named_with_the_tests_th
   const Localised& found = verdict->localised[0];
   EXPECT_EQ(found.step, "0001-fabric-cluster");
   EXPECT_EQ(found.requirements, Names{"r0"});
-  EXPECT_EQ(found.state, "found");
+  EXPECT_EQ(found.state, SearchState::found);
   ASSERT_EQ(found.culprits.size(), 1U);
-  EXPECT_EQ(found.culprits[0].fault, "node");
+  EXPECT_EQ(found.culprits[0].fault, Fault::node);
   EXPECT_EQ(found.culprits[0].nodes, Names{"n3"});
   ASSERT_EQ(found.culprits[0].tests.size(), 2U);
   EXPECT_LE(found.tests.size(), found.budget);
   for (const auto& id : found.culprits[0].tests) {
     const auto made = std::ranges::find(found.tests, id, &MadeTest::id);
     ASSERT_NE(made, found.tests.end());
-    EXPECT_EQ(made->outcome, "short");
+    EXPECT_EQ(made->outcome, TestOutcome::short_of_limit);
   }
   EXPECT_NE(verdict->reason.find("At fault: node n3."), std::string::npos) << verdict->reason;
 }
@@ -146,13 +146,13 @@ TEST(searches, a_shortfall_that_does_not_come_again_stays_a_fail_and_nobody_is_a
   const auto verdict = fleet.search().judged();
   EXPECT_EQ(verdict->results.at(0).outcome, Outcome::fail);
   EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
-  EXPECT_EQ(verdict->localised.at(0).state, "clear");
+  EXPECT_EQ(verdict->localised.at(0).state, SearchState::clear);
 }
 
 TEST(searches, a_bad_pair_is_named_as_a_pair) {
   const auto verdict = Fleet({kWhole}, 9, with_both("n2", "n7")).search().judged();
   ASSERT_EQ(verdict->localised.at(0).culprits.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].culprits[0].fault, "pair");
+  EXPECT_EQ(verdict->localised[0].culprits[0].fault, Fault::pair);
   EXPECT_EQ(verdict->localised[0].culprits[0].nodes, (Names{"n2", "n7"}));
 }
 
@@ -164,7 +164,7 @@ TEST(searches, a_group_that_meets_its_limit_is_not_searched) {
 TEST(searches, a_node_that_is_bad_alone_is_left_out_and_the_others_are_seen_to_be_good) {
   const auto verdict = Fleet({kAlone, kWhole}, 8, with("n3")).search().judged();
   ASSERT_EQ(verdict->localised.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].state, "clear");
+  EXPECT_EQ(verdict->localised[0].state, SearchState::clear);
   EXPECT_EQ(verdict->localised[0].excluded, Names{"n3"});
   EXPECT_EQ(verdict->localised[0].tests.size(), 1U);
   EXPECT_EQ(verdict->localised[0].tests[0].nodes, 7U);
@@ -181,7 +181,7 @@ TEST(searches, groups_without_a_common_node_are_searched_side_by_side_and_the_wh
   ASSERT_EQ(verdict->localised.size(), 3U);
   EXPECT_EQ(verdict->localised[0].culprits.at(0).nodes, Names{"n3"});
   EXPECT_EQ(verdict->localised[1].culprits.at(0).nodes, Names{"n8"});
-  EXPECT_EQ(verdict->localised[2].state, "clear");
+  EXPECT_EQ(verdict->localised[2].state, SearchState::clear);
   EXPECT_EQ(verdict->localised[2].excluded, (Names{"n3", "n8"}));
 }
 
@@ -203,7 +203,7 @@ TEST(searches, a_sum_over_nodes_is_promised_to_fewer_of_them_in_proportion) {
   const auto verdict = Fleet({kGrowing}, 8, with("n7"), true).search().judged();
   ASSERT_TRUE(verdict) << verdict.error().text();
   ASSERT_EQ(verdict->localised.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].state, "found") << verdict->localised[0].reason;
+  EXPECT_EQ(verdict->localised[0].state, SearchState::found) << verdict->localised[0].reason;
   ASSERT_EQ(verdict->localised[0].culprits.size(), 1U);
   EXPECT_EQ(verdict->localised[0].culprits[0].nodes, Names{"n7"});
 }
@@ -216,7 +216,7 @@ TEST(searches, a_killed_search_goes_on_where_it_was_and_ends_the_same) {
     fleet.search(most);
     const auto halved = fleet.judged();
     ASSERT_TRUE(halved) << halved.error().text();
-    EXPECT_EQ(halved->localised.at(0).state, "open");
+    EXPECT_EQ(halved->localised.at(0).state, SearchState::open);
     EXPECT_EQ(halved->results.at(0).outcome, Outcome::fail);
     // What the runner does when it goes on: tests that the journal holds are not made again.
     Searches searches(fleet.plan, halved->results, fleet.journal);
@@ -239,7 +239,7 @@ TEST(searches, an_interrupted_test_is_made_again_and_is_no_retest) {
   fleet.search(1);
   Attempt& first = fleet.journal.attempts.back();
   Attempt again = first;
-  first.outcome = "interrupted";
+  first.outcome = AttemptOutcome::interrupted;
   first.evidence.clear();
   again.number = 2;
   fleet.journal.attempts.push_back(again);
@@ -254,13 +254,13 @@ TEST(searches, a_probe_that_cannot_be_run_on_so_few_nodes_ends_the_search_with_i
   for (const auto& test : open)
     searches.take(test.step.id, {.outcome = TestOutcome::broken, .unusable = true, .reason = "it needs eight"});
   EXPECT_TRUE(searches.open().empty());
-  EXPECT_EQ(searches.found().at(0).state, "not_searched");
+  EXPECT_EQ(searches.found().at(0).state, SearchState::not_searched);
   EXPECT_NE(searches.found()[0].reason.find("it needs eight"), std::string::npos) << searches.found()[0].reason;
 }
 
 TEST(searches, a_step_killed_at_its_deadline_names_nobody_and_is_searched) {
   Fleet fleet({kWhole}, 8, with("n3"));
-  fleet.journal.attempts.back().outcome = "deadline";
+  fleet.journal.attempts.back().outcome = AttemptOutcome::deadline;
   EXPECT_FALSE(Searches(fleet.plan, fleet.judged()->results, fleet.journal).open().empty());
 }
 
@@ -333,7 +333,7 @@ TEST(planned_searches, a_budget_that_was_edited_is_refused) {
 TEST(pair_matrix, a_node_that_is_short_with_every_partner_is_named) {
   const auto verdict = Fleet({kPairs}, 6, with("n3")).judged();
   ASSERT_EQ(verdict->localised.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].state, "found");
+  EXPECT_EQ(verdict->localised[0].state, SearchState::found);
   ASSERT_EQ(verdict->localised[0].culprits.size(), 1U);
   EXPECT_EQ(verdict->localised[0].culprits[0].nodes, Names{"n3"});
   EXPECT_EQ(verdict->localised[0].culprits[0].tests.size(), 5U);
@@ -352,7 +352,7 @@ TEST(pair_matrix, two_bad_nodes_of_four_do_not_drag_the_good_ones_along) {
 TEST(pair_matrix, a_pair_whose_ends_are_good_with_others_is_named_as_a_pair) {
   const auto verdict = Fleet({kPairs}, 6, with_both("n2", "n5")).judged();
   ASSERT_EQ(verdict->localised.at(0).culprits.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].culprits[0].fault, "pair");
+  EXPECT_EQ(verdict->localised[0].culprits[0].fault, Fault::pair);
   EXPECT_EQ(verdict->localised[0].culprits[0].nodes, (Names{"n2", "n5"}));
 }
 
@@ -367,7 +367,7 @@ TEST(pair_matrix, what_lies_within_the_guard_band_supports_an_accusation_and_mak
   };
   const auto pair = unsure(Fleet({kPairs}, 6, with_both("n2", "n5")), 0);
   EXPECT_TRUE(pair.culprits.empty());
-  EXPECT_EQ(pair.state, "undecided");
+  EXPECT_EQ(pair.state, SearchState::undecided);
   EXPECT_EQ(pair.reason,
             "1 of 15 pairs fall short; 1 of them so little that the measurement cannot tell, which accuses nobody.");
   EXPECT_TRUE(unsure(Fleet({kPairs}, 6, with("n3")), 0).culprits.empty());
@@ -379,7 +379,7 @@ TEST(pair_matrix, what_lies_within_the_guard_band_supports_an_accusation_and_mak
 TEST(pair_matrix, where_every_pair_is_short_nobody_is_accused) {
   const auto verdict = Fleet({kPairs}, 5, [](const Names&) { return true; }).judged();
   EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
-  EXPECT_EQ(verdict->localised[0].state, "undecided");
+  EXPECT_EQ(verdict->localised[0].state, SearchState::undecided);
   EXPECT_EQ(verdict->localised[0].undecided.size(), 5U);
 }
 
