@@ -200,8 +200,8 @@ std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::
 
 bool is_judged(const Measurement& measured, const plan::Requirement& requirement) {
   if (measured.metric != requirement.metric || measured.at != requirement.at) return false;
-  const auto together = [](const std::string& kind) { return kind == "pair" || kind == "group" || kind == "cluster"; };
-  return measured.subject.kind == requirement.scope || (together(measured.subject.kind) && together(requirement.scope));
+  const auto kind = from_word<plan::JudgedScope>(measured.subject.kind);
+  return kind && (kind == requirement.scope || (is_together(*kind) && is_together(requirement.scope)));
 }
 
 StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,

@@ -122,7 +122,7 @@ class Judge {
   /// one that is broken.
   [[nodiscard]] std::optional<Result> wrong_number(Result node, const plan::Requirement& requirement,
                                                    std::size_t seen) const {
-    const auto designed = plan_.profile.per_node.find(requirement.scope);
+    const auto designed = plan_.profile.per_node.find(std::string(word_of(requirement.scope)));
     if (node.subject.kind != "node") return std::nullopt;
     if (designed == plan_.profile.per_node.end() || static_cast<std::size_t>(designed->second) == seen)
       return std::nullopt;
@@ -235,8 +235,9 @@ class Judge {
       }
     }
     const auto& metric = *plan_.probes.at(requirement.probe).description.metric(requirement.limit.name);
-    const auto value =
-        samples.empty() ? std::nullopt : estimate(samples, "median", plan_.profile.confidence, metric.instrument);
+    const auto value = samples.empty()
+                           ? std::nullopt
+                           : estimate(samples, plan::Statistic::median, plan_.profile.confidence, metric.instrument);
     if (!value)
       return std::unexpected(fmt::format("The reference {} was not measured often enough.", requirement.limit.name));
     return ReferenceValue{.value = value->value, .uncertainty = value->uncertainty};

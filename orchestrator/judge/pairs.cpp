@@ -150,7 +150,7 @@ Localised localise(const std::string& requirement, Matrix matrix) {
 std::vector<Localised> localise_pairs(const plan::Plan& plan, const std::vector<Result>& results) {
   std::set<std::string_view> wanted;
   for (const auto& requirement : plan.profile.requirements) {
-    if (requirement.scope == "pair") wanted.insert(requirement.id);
+    if (requirement.scope == plan::JudgedScope::pair) wanted.insert(requirement.id);
   }
   if (wanted.empty()) return {};
   std::map<std::string_view, std::map<std::string_view, Matrix>> matrices;  // by requirement, then by rail

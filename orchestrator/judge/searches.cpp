@@ -63,7 +63,7 @@ std::set<std::string> bad_alone(const plan::Plan& plan, const std::vector<Result
   std::set<std::string> bad;
   for (const auto& result : results) {
     const auto& kind = result.subject.kind;
-    if (kind == "pair" || kind == "group" || kind == "cluster") continue;
+    if (plan::is_together(kind)) continue;
     const bool silent = result.outcome == Outcome::not_measured && !result.step.empty();
     if ((is_bad(result) || silent) && nodes.contains(result.node)) bad.insert(result.node);
   }

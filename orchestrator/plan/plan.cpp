@@ -250,8 +250,9 @@ class Planner {
     for (const auto& step : plan_.steps) {
       PlannedSearch search{.step = step.id, .requirements = {}, .budget = 0, .reason = ""};
       for (const auto& id : step.requirements) {
-        const std::string& scope = plan_.requirement(id)->scope;
-        if (step.nodes.size() > 1 && (scope == "group" || scope == "cluster")) search.requirements.push_back(id);
+        const JudgedScope scope = plan_.requirement(id)->scope;
+        if (step.nodes.size() > 1 && (scope == JudgedScope::group || scope == JudgedScope::cluster))
+          search.requirements.push_back(id);
       }
       if (search.requirements.empty()) continue;
       if (step.nodes.size() == 2) {

@@ -2,7 +2,6 @@
 #include "orchestrator/plan/profile.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -18,6 +17,12 @@ using nlohmann::json;
 
 constexpr const char* kSchema = "assay.profile/1";
 constexpr int kDeepestInheritance = 8;  // vendor > product > site > contract leaves room; more is a circle
+
+template <class Enum>
+std::optional<Enum> choice(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() ? std::nullopt : std::optional<Enum>(found->get<Enum>());
+}
 
 std::optional<double> number(const json& object, const char* name) {
   const auto found = object.find(name);
@@ -93,12 +98,12 @@ Requirement requirement_from(const json& entry) {
                      .metric = entry.at("metric"),
                      .at = values_from(entry.value("at", json::object())).value_or(Values{}),
                      .scope = entry.at("scope"),
-                     .by = entry.value("by", ""),
+                     .by = choice<Grouping>(entry, "by"),
                      .plane = entry.value("plane", ""),
-                     .pairs = entry.value("pairs", ""),
+                     .pairs = choice<PairChoice>(entry, "pairs"),
                      .alone = entry.value("alone", false),
                      .rounds = entry.value("rounds", 0),
-                     .statistic = entry.value("statistic", "median"),
+                     .statistic = choice<Statistic>(entry, "statistic").value_or(Statistic::median),
                      .limit = limit_from(entry.at("limit")),
                      .conditions = {},
                      .repeat_n = 10,
@@ -143,10 +148,10 @@ json to_json(const Requirement& requirement) {
                  {"repeat", {{"n", requirement.repeat_n}, {"looks", requirement.looks}}},
                  {"severity", requirement.required ? "required" : "advisory"},
                  {"source", to_json(requirement.source)}};
-  if (!requirement.by.empty()) object["by"] = requirement.by;
+  if (requirement.by) object["by"] = *requirement.by;
   if (requirement.rounds > 0) object["rounds"] = requirement.rounds;
   if (!requirement.plane.empty()) object["plane"] = requirement.plane;
-  if (!requirement.pairs.empty()) object["pairs"] = requirement.pairs;
+  if (requirement.pairs) object["pairs"] = *requirement.pairs;
   if (requirement.alone) object["alone"] = true;
   if (requirement.power_w) object["power_w"] = *requirement.power_w;
   return object;
@@ -154,16 +159,17 @@ json to_json(const Requirement& requirement) {
 
 /// What goes with one scope or with a plane alone.
 std::optional<InputError> check_placement(const Requirement& requirement, const std::string& here) {
-  const bool of_pairs = requirement.rounds > 0 || !requirement.pairs.empty() || requirement.alone;
-  if ((!requirement.by.empty() && requirement.scope != "group") || (of_pairs && requirement.scope != "pair")) {
-    const char* const field = !requirement.by.empty()  ? "by"
+  const bool of_pairs = requirement.rounds > 0 || requirement.pairs || requirement.alone;
+  if ((requirement.by && requirement.scope != JudgedScope::group) ||
+      (of_pairs && requirement.scope != JudgedScope::pair)) {
+    const char* const field = requirement.by           ? "by"
                               : requirement.rounds > 0 ? "rounds"
                               : requirement.alone      ? "alone"
                                                        : "pairs";
     return InputError{here, fmt::format("has `{}`, and its scope is {}", field, requirement.scope),
                       "`by` goes with scope group; `rounds`, `pairs` and `alone` with scope pair"};
   }
-  if (is_of_smallest(requirement.limit.reference) && requirement.by != "growing") {
+  if (is_of_smallest(requirement.limit.reference) && requirement.by != Grouping::growing) {
     return InputError{here + ".limit.of", "refers to the smallest of growing groups, and there are none",
                       "give scope group and \"by\": \"growing\""};
   }
@@ -184,7 +190,8 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   if (limit.at_least && limit.at_most && *limit.at_least > *limit.at_most) {
     return InputError{here + ".limit", "at_least is above at_most", "no value could pass"};
   }
-  if ((requirement.statistic == "max" && limit.at_least) || (requirement.statistic == "min" && limit.at_most)) {
+  if ((requirement.statistic == Statistic::max && limit.at_least) ||
+      (requirement.statistic == Statistic::min && limit.at_most)) {
     return InputError{here + ".statistic",
                       fmt::format("the {} of the samples against a limit on that side accepts by one lucky sample",
                                   requirement.statistic),
@@ -221,11 +228,10 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
 
 /// A part that is not there has no number to fall short; only its absence from the count shows it.
 std::optional<InputError> check_counts(const Profile& profile, const std::string& where) {
-  constexpr std::array kWholes = {"node", "pair", "group", "cluster"};
   for (const auto& requirement : profile.requirements) {
-    const auto& scope = requirement.scope;
-    if (!requirement.required || profile.per_node.contains(scope) || std::ranges::find(kWholes, scope) != kWholes.end())
-      continue;
+    const std::string scope(word_of(requirement.scope));
+    const bool part_of_node = requirement.scope != JudgedScope::node && !is_together(requirement.scope);
+    if (!requirement.required || !part_of_node || profile.per_node.contains(scope)) continue;
     return InputError{
         where + ": node",
         fmt::format("does not say how many subjects of kind {} a node has, and {} requires a figure of each", scope,

@@ -21,8 +21,6 @@ constexpr double kFreeReference = 1e6;   // of a metric that others refer to and
 /// The moment that every line of a made-up record has: no clock ran. Before any run that there can have been.
 constexpr std::chrono::system_clock::time_point kNever{std::chrono::seconds(946'684'800)};  // 2000-01-01
 
-bool is_together(const std::string& scope) { return scope == "pair" || scope == "group" || scope == "cluster"; }
-
 /// The centre of values that lie between `low` and `high`, or beyond the one that there is.
 double centre_of(const Quantity& quantity, double margin) {
   if (quantity.low && quantity.high) return (*quantity.low + *quantity.high) / 2;
@@ -184,13 +182,12 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
   for (const auto& quantity : recipe.quantities) {
     const bool together = is_together(quantity.scope);
     if (rank > 0 && together) continue;
-    const auto designed = plan_.profile.per_node.find(quantity.scope);
-    const int subjects =
-        together || quantity.scope == "node" || designed == plan_.profile.per_node.end() ? 1 : designed->second;
+    const std::string kind(word_of(quantity.scope));
+    const bool whole = quantity.scope == plan::JudgedScope::node;
+    const auto designed = plan_.profile.per_node.find(kind);
+    const int subjects = together || whole || designed == plan_.profile.per_node.end() ? 1 : designed->second;
     for (int i = 0; i < subjects; ++i) {
-      const std::string id = together                   ? step.id
-                             : quantity.scope == "node" ? node
-                                                        : fmt::format("{}-{}{}", node, quantity.scope, i);
+      const std::string id = together ? step.id : whole ? node : fmt::format("{}-{}{}", node, kind, i);
       SeededRandom own(simulation_.seed, {"spread", id, quantity.spread_key});
       SeededRandom noise(simulation_.seed, {"noise", occasion, id, quantity.metric});
       const double healthy = centre_on(quantity, step.nodes.size()) * (1 + quantity.spread * own.normal());
@@ -199,7 +196,7 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
       Sampling sampling{.samples = {}, .warmup = {}, .stopped = "fixed"};
       for (int n = 0; n < quantity.samples; ++n)
         sampling.samples.push_back(value * (1 + kSampleSpread * noise.normal()));
-      recorder.measurement(quantity.metric, sampling, {.kind = quantity.scope, .id = id}, quantity.at);
+      recorder.measurement(quantity.metric, sampling, {.kind = kind, .id = id}, quantity.at);
     }
   }
   for (const auto& condition : recipe.conditions) recorder.condition(condition.name, condition.value);

@@ -17,7 +17,8 @@ namespace assay::simulate {
 
 /// One number that a simulated probe measures.
 struct Quantity {
-  std::string metric, scope;
+  std::string metric;
+  plan::JudgedScope scope = plan::JudgedScope::node;
   Values at;
   bool lower_is_better = false;
   std::optional<double> low,

@@ -37,7 +37,7 @@ TEST(judge, a_value_within_the_guard_band_accepts_nothing) {
 }
 
 TEST(judge, the_four_outcomes_lie_where_the_rule_says) {
-  const auto value = *estimate(kSpread110, "median", 0.95, 0);
+  const auto value = *estimate(kSpread110, plan::Statistic::median, 0.95, 0);
   const double guard = 1.645 * value.uncertainty;
   EXPECT_NEAR(value.uncertainty, 10 / 2.31, 0.03);  // half width over the normal quantile of 0.979
   const auto outcome = [&](double limit) {
