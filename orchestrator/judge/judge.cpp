@@ -362,6 +362,10 @@ Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Jour
   return verdict;
 }
 
+std::vector<Result> judge_cells(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
+  return Judge(plan, journal, evidence).results();
+}
+
 std::vector<Result> judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
                                const Journal& part, const EvidenceReader& evidence) {
   return Judge(plan, part, evidence).results_of(step, cells);

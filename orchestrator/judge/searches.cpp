@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/conclude.h"
 #include "orchestrator/judge/judge.h"
 #include "orchestrator/judge/pairs.h"
 #include "orchestrator/site/planes.h"
@@ -349,56 +348,6 @@ Localised Searches::found_by(const Inquiry& inquiry) const {
     found.reason = fmt::format("No search: {}.", inquiry.stopped);
   }
   return found;
-}
-
-std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::string& plan_sha256,
-                                             const Journal& journal, const EvidenceReader& evidence) {
-  Verdict verdict = judge(plan, plan_sha256, journal, evidence);
-  std::set<std::string_view> steps;
-  for (const auto& step : plan.steps) steps.insert(step.id);
-  std::unordered_map<std::string_view, std::vector<const Attempt*>> extra;
-  for (const auto& attempt : journal.attempts) {
-    if (attempt.is_extra())
-      extra[attempt.step].push_back(&attempt);
-    else if (!steps.contains(attempt.step))
-      return std::unexpected(InputError{
-          "journal.jsonl", fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step), ""});
-  }
-  const auto part_of = [&](const ExtraTest& test) {
-    Journal part;
-    if (const auto made = extra.find(test.step.id); made != extra.end()) {
-      for (const Attempt* attempt : made->second) part.attempts.push_back(*attempt);
-    }
-    for (const auto& node : test.step.nodes) {
-      if (const auto facts = journal.node_facts.find(node); facts != journal.node_facts.end())
-        part.node_facts.insert(*facts);
-    }
-    return part;
-  };
-  verdict.localised = localise_pairs(plan, verdict.results);
-  Searches searches(plan, verdict.results, journal);
-  for (bool more = journal.localising; more;) {
-    more = false;
-    for (const auto& test : searches.open()) {
-      const auto shown = searches.shown(test, part_of(test), evidence);
-      if (!shown) continue;
-      searches.take(test.step.id, *shown);
-      more = true;
-    }
-  }
-  for (const auto& [step, attempts] : extra) {
-    const auto ended =
-        std::ranges::count_if(attempts, [](const Attempt* one) { return one->outcome != AttemptOutcome::interrupted; });
-    const bool asked = std::ranges::all_of(attempts, [&](const Attempt* one) { return searches.has_asked(*one); });
-    if (asked && ended <= 1) continue;
-    return std::unexpected(InputError{
-        "journal.jsonl",
-        fmt::format("has the test {}{}", step, asked ? " twice" : ", which its search would not have asked for"),
-        "extra tests follow from the plan and the outcomes before them; restore the journal"});
-  }
-  std::ranges::move(searches.found(), std::back_inserter(verdict.localised));
-  name_culprits(verdict);
-  return verdict;
 }
 
 }  // namespace assay::judge

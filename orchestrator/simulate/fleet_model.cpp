@@ -204,19 +204,4 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
   return out.str();
 }
 
-bool FleetModel::falls_short(const plan::Step& step, const plan::Requirement& requirement,
-                             const std::vector<std::string>& nodes, const std::string& occasion) const {
-  const Recipe& recipe = recipes_.at(step.requirements.front());
-  const auto quantity = std::ranges::find_if(
-      recipe.quantities, [&](const Quantity& one) { return is_of(one, requirement.metric, requirement); });
-  SeededRandom noise(simulation_.seed, {"test", occasion, quantity->metric});
-  const double centre = centre_on(*quantity, nodes.size());
-  const double value = value_of(*quantity, nodes, occasion, centre * (1 + quantity->spread * noise.normal()));
-  const plan::Limit& limit = requirement.limit;
-  if (is_of_itself(limit)) {
-    return (limit.at_least && value < *limit.at_least * centre) || (limit.at_most && value > *limit.at_most * centre);
-  }
-  return (quantity->low && value < *quantity->low) || (quantity->high && value > *quantity->high);
-}
-
 }  // namespace assay::simulate

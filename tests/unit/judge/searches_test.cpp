@@ -1,108 +1,24 @@
 // Searches of a run: which are due, that the judge goes the same way again over the journal, and what it refuses.
 #include "orchestrator/judge/searches.h"
 
-#include <functional>
-
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/pairs.h"
 #include "orchestrator/plan/search_budget.h"
-#include "tests/unit/fixture.h"
+#include "tests/unit/judge/search_fleet.h"
 
 namespace assay::judge {
 namespace {
 
-using Names = std::vector<std::string>;
-using IsShort = std::function<bool(const Names& nodes)>;
-
-constexpr const char* kWhole = R"({"probe": "fabric", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kByRack = R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kPairs = R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kAlone = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kOfFleet =
-    R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 0.9, "unit": "B/s", "of": "fleet_median"}})";
-
-bool holds(const Names& nodes, const std::string& name) { return std::ranges::find(nodes, name) != nodes.end(); }
-IsShort with(const std::string& name) {
-  return [name](const Names& nodes) { return holds(nodes, name); };
-}
-IsShort with_both(const std::string& a, const std::string& b) {
-  return [a, b](const Names& nodes) { return holds(nodes, a) && holds(nodes, b); };
-}
-
-/// A run in memory whose probes give 110 B/s, or 50 where `is_short` says so of their nodes.
-struct Fleet : fixture::MemoryRun {
-  IsShort is_short;
-  bool sums;  ///< whether the figure is a sum over the nodes
-
-  Fleet(const std::vector<std::string>& requirements, int nodes, IsShort given, bool is_sum = false)
-      : MemoryRun(requirements, nodes), is_short(std::move(given)), sums(is_sum) {
-    for (const auto& step : plan.steps) make(step, "");
-  }
-
-  [[nodiscard]] std::string record(const plan::Step& step, std::size_t rank) const {
-    std::ostringstream out;
-    const bool alone = step.probe == "disk";
-    Recorder recorder(out, alone ? fixture::kSpec : fixture::kFabricSpec,
-                      {.probe = step.probe,
-                       .revision = 1,
-                       .parameters = step.parameters,
-                       .rank = static_cast<int>(rank),
-                       .world = static_cast<int>(step.nodes.size()),
-                       .host = {{"name", step.nodes[rank]}}});
-    const double each = sums ? static_cast<double>(step.nodes.size()) : 1;
-    const Sampling sampling{.samples = std::vector<double>(10, each * (is_short(step.nodes) ? 50.0 : 110.0)),
-                            .warmup = {},
-                            .stopped = "stable"};
-    if (alone)
-      recorder.measurement("bandwidth", sampling);
-    else if (rank == 0)
-      recorder.measurement("bandwidth", sampling, {"group", "all"});
-    recorder.end({.status = Status::complete, .reason = ""});
-    return out.str();
-  }
-
-  /// One attempt of a step, or of a test that has a purpose.
-  void make(const plan::Step& step, const std::string& purpose) {
-    Attempt attempt{.step = step.id,
-                    .number = static_cast<int>(journal.of(step.id).size()) + 1,
-                    .node = step.nodes.front(),
-                    .outcome = AttemptOutcome::exited,
-                    .reason = "",
-                    .begin = "b",
-                    .end = "e",
-                    .evidence = {},
-                    .nodes = purpose.empty() ? Names{} : step.nodes,
-                    .purpose = purpose};
-    for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-      const std::string path = record_path(step.id, attempt.number, static_cast<int>(rank));
-      files[path] = record(step, rank);
-      attempt.evidence.push_back({.path = path, .sha256 = files::sha256(files[path]), .bytes = files[path].size()});
-    }
-    journal.attempts.push_back(std::move(attempt));
-  }
-
-  /// Makes what the searches ask for, as the runner does, but no more than `most` tests.
-  Fleet& search(std::size_t most = 1000) {
-    Searches searches(plan, judge_run(plan, "digest", journal, reader())->results, journal);
-    journal.localising = !searches.open().empty();
-    for (auto open = searches.open(); !open.empty() && most > 0; open = searches.open()) {
-      for (const auto& test : open) {
-        if (most-- == 0) return *this;
-        make(test.step, test.test.purpose);
-        Journal part;
-        part.attempts = {journal.attempts.back()};
-        part.node_facts = journal.node_facts;
-        searches.take(test.step.id, *searches.shown(test, part, reader()));
-      }
-    }
-    return *this;
-  }
-
-  [[nodiscard]] std::expected<Verdict, InputError> judged() const {
-    return judge_run(plan, "digest", journal, reader());
-  }
-};
+using fixture::Fleet;
+using fixture::holds;
+using fixture::kAlone;
+using fixture::kByRack;
+using fixture::kOfFleet;
+using fixture::kPairs;
+using fixture::kWhole;
+using fixture::Names;
+using fixture::with;
+using fixture::with_both;
 
 std::string refusal(const Fleet& fleet) {
   const auto verdict = fleet.judged();
@@ -328,67 +244,6 @@ TEST(planned_searches, a_budget_that_was_edited_is_refused) {
   ASSERT_NE(text.find(budget), std::string::npos);
   text.replace(text.find(budget), budget.size(), "\"budget\": 999");
   EXPECT_FALSE(plan::read_plan(text, "p"));
-}
-
-TEST(pair_matrix, a_node_that_is_short_with_every_partner_is_named) {
-  const auto verdict = Fleet({kPairs}, 6, with("n3")).judged();
-  ASSERT_EQ(verdict->localised.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].state, SearchState::found);
-  ASSERT_EQ(verdict->localised[0].culprits.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].culprits[0].nodes, Names{"n3"});
-  EXPECT_EQ(verdict->localised[0].culprits[0].tests.size(), 5U);
-  EXPECT_NE(verdict->reason.find("At fault: node n3."), std::string::npos) << verdict->reason;
-}
-
-TEST(pair_matrix, two_bad_nodes_of_four_do_not_drag_the_good_ones_along) {
-  const auto verdict =
-      Fleet({kPairs}, 4, [](const Names& nodes) { return holds(nodes, "n1") || holds(nodes, "n2"); }).judged();
-  std::set<std::string> named;
-  for (const auto& culprit : verdict->localised.at(0).culprits)
-    named.insert(culprit.nodes.begin(), culprit.nodes.end());
-  EXPECT_EQ(named, (std::set<std::string>{"n1", "n2"}));
-}
-
-TEST(pair_matrix, a_pair_whose_ends_are_good_with_others_is_named_as_a_pair) {
-  const auto verdict = Fleet({kPairs}, 6, with_both("n2", "n5")).judged();
-  ASSERT_EQ(verdict->localised.at(0).culprits.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].culprits[0].fault, Fault::pair);
-  EXPECT_EQ(verdict->localised[0].culprits[0].nodes, (Names{"n2", "n5"}));
-}
-
-TEST(pair_matrix, what_lies_within_the_guard_band_supports_an_accusation_and_makes_none) {
-  const auto unsure = [](const Fleet& fleet, std::size_t sure) {
-    auto results = fleet.judged()->results;
-    std::size_t failed = 0;
-    for (auto& result : results) {
-      if (result.outcome == Outcome::fail && failed++ >= sure) result.outcome = Outcome::conditional_fail;
-    }
-    return localise_pairs(fleet.plan, results).at(0);
-  };
-  const auto pair = unsure(Fleet({kPairs}, 6, with_both("n2", "n5")), 0);
-  EXPECT_TRUE(pair.culprits.empty());
-  EXPECT_EQ(pair.state, SearchState::undecided);
-  EXPECT_EQ(pair.reason,
-            "1 of 15 pairs fall short; 1 of them so little that the measurement cannot tell, which accuses nobody.");
-  EXPECT_TRUE(unsure(Fleet({kPairs}, 6, with("n3")), 0).culprits.empty());
-  const auto node = unsure(Fleet({kPairs}, 6, with("n3")), 1);
-  ASSERT_EQ(node.culprits.size(), 1U) << "one that is sure, and four that agree with it";
-  EXPECT_EQ(node.culprits[0].nodes, Names{"n3"});
-}
-
-TEST(pair_matrix, where_every_pair_is_short_nobody_is_accused) {
-  const auto verdict = Fleet({kPairs}, 5, [](const Names&) { return true; }).judged();
-  EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
-  EXPECT_EQ(verdict->localised[0].state, SearchState::undecided);
-  EXPECT_EQ(verdict->localised[0].undecided.size(), 5U);
-}
-
-TEST(pair_matrix, one_round_of_pairs_does_not_tell_which_of_two_it_is) {
-  constexpr const char* kOneRound =
-      R"({"probe": "fabric", "scope": "pair", "rounds": 1, "limit": {"at_least": 100, "unit": "B/s"}})";
-  const auto verdict = Fleet({kOneRound}, 6, with("n3")).judged();
-  EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
-  EXPECT_EQ(verdict->localised[0].undecided.size(), 2U);
 }
 
 TEST(verdict, who_was_found_is_written_and_read_back) {
