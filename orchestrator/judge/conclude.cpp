@@ -18,7 +18,7 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
   if (!plan.only.empty()) all.push_back({.what = "Only a part of the profile was planned.", .step = ""});
   if (journal.resumed > 0)
     all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});
-  if (!journal.finished) all.push_back({.what = "The run did not come to its end.", .step = ""});
+  if (!journal.finished) all.push_back({.what = "The run did not finish.", .step = ""});
   for (const auto& name : plan.profile.companions) {
     if (!plan.probes.contains(name))
       all.push_back({.what = fmt::format("The companion {} is not part of this build.", name), .step = ""});
@@ -30,7 +30,7 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
   for (const auto& jump : journal.clock_jumps) {
     all.push_back(
         {.what = fmt::format(
-             "The clock of the machine that ran assay jumped by {:+.1f} s; times before {} are of the clock before.",
+             "The clock of the head node jumped by {:+.1f} s; times before {} are those of the clock before the jump.",
              jump.by_s, jump.time),
          .step = ""});
   }
@@ -75,9 +75,9 @@ void conclude(const plan::Plan& plan, bool finished, Verdict& verdict) {
     verdict.reason = fmt::format("{}; first open: {} on {} is {}: {}", count, first_open->requirement, first_open->node,
                                  to_string(first_open->outcome), first_open->reason);
   } else if (!finished) {
-    verdict.reason = count + "; the run did not come to its end, so the whole cannot be accepted.";
+    verdict.reason = count + "; the run did not finish, so it cannot be accepted.";
   } else if (!plan.only.empty()) {
-    verdict.reason = count + "; only a part of the profile was planned, so the whole cannot be accepted.";
+    verdict.reason = count + "; only a part of the profile was planned, so the run cannot be accepted.";
   } else {
     verdict.overall = Overall::accepted;
     verdict.reason = count + ".";

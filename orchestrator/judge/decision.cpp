@@ -57,20 +57,16 @@ std::string reason_of(Outcome outcome, const Side& side, const Result& result, d
   const Scale scale = scale_for(pair, result.unit);
   const std::string value = scale.text(*result.value);
   const std::string limit = scale.text(side.limit);
-  const char* direction = side.sign > 0 ? "at least" : "at most";
-  const std::string band = for_people(guard, result.unit);
-  switch (outcome) {
-    case Outcome::pass:
-      return fmt::format("{} meets {} {} with a guard band of {}.", value, direction, limit, band);
-    case Outcome::conditional_pass:
-      return fmt::format("{} meets {} {}, but lies within the guard band of {}: the measurement cannot tell.", value,
-                         direction, limit, band);
-    case Outcome::conditional_fail:
-      return fmt::format("{} misses {} {}, but lies within the guard band of {}: the measurement cannot tell.", value,
-                         direction, limit, band);
-    default:
-      return fmt::format("{} misses {} {} by more than the guard band of {}.", value, direction, limit, band);
+  const bool meets = outcome == Outcome::pass || outcome == Outcome::conditional_pass;
+  const bool decided = outcome == Outcome::pass || outcome == Outcome::fail;
+  std::string reason = fmt::format("{} {} the limit of {} {}", value, meets ? "meets" : "misses",
+                                   side.sign > 0 ? "at least" : "at most", limit);
+  if (!decided) {
+    reason += fmt::format(", but by less than the guard band of {}: not decided", for_people(guard, result.unit));
+  } else if (guard > 0) {
+    reason += fmt::format(" by at least the guard band of {}", for_people(guard, result.unit));
   }
+  return reason + ".";
 }
 
 }  // namespace

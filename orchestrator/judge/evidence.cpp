@@ -41,10 +41,10 @@ std::optional<std::string> mismatch(const Record& record, const plan::Plan& plan
     return "the record has another rank or world than the step";
   }
   const auto facts = journal.node_facts.find(node);
-  if (facts == journal.node_facts.end()) return "the node's agent never said what the node is";
+  if (facts == journal.node_facts.end()) return "the agent reported no facts of the node";
   const std::string said = facts->second.value("name", "");
   const auto& host = std::get<std::string>(record.start.host.at("name"));
-  if (said != host) return fmt::format("the record is of host '{}', the node's agent said '{}'", host, said);
+  if (said != host) return fmt::format("the record is of host '{}', the agent reported '{}'", host, said);
   if (const auto twin = machines.twin_of(node)) {
     return fmt::format("the nodes {} and {} are one machine: host name {}, boot {}", node, *twin, said,
                        facts->second.value("boot_id", "unknown"));
@@ -85,7 +85,7 @@ void take(StepEvidence& found, const plan::Plan& plan, const plan::Step& step, c
     found.skipped = found.skipped || outcome == Outcome::not_measured;
     found.broken = found.broken || outcome == Outcome::error || (found.skipped && !found.records.empty());
   };
-  if (attempt.node != step.nodes.front()) return failed(Outcome::error, "the journal says another node than the plan");
+  if (attempt.node != step.nodes.front()) return failed(Outcome::error, "the journal names another node than the plan");
   if (attempt.outcome == AttemptOutcome::interrupted) {
     if (++found.interrupted > kMostInterruptions)
       return failed(Outcome::error, fmt::format("interrupted {} times", found.interrupted));

@@ -89,7 +89,7 @@ Culprit node_at_fault(const Matrix& matrix, std::size_t node, const std::vector<
     if (good[pair.other(node)] > 0) culprit.tests.emplace_back(pair.step);
   }
   culprit.unsteady = bad < all;
-  culprit.words = fmt::format("node {}: short in {} of {} pairs, so look at the node, its port and its cable",
+  culprit.words = fmt::format("node {}: misses the limit in {} of {} pairs; check the node, its port and its cable",
                               matrix.nodes[node], bad, all);
   return culprit;
 }
@@ -131,17 +131,19 @@ Localised localise(const std::string& requirement, Matrix matrix) {
          .leaf = "",
          .unsteady = false,
          .tests = {std::string(pair.step)},
-         .words = fmt::format("pair {} and {}: each is good with others, so look at the path between them", a, b)});
+         .words =
+             fmt::format("pair {} and {}: each meets the limit with other nodes; check the path between them", a, b)});
   }
   found.undecided.assign(open.begin(), open.end());
   if (!found.culprits.empty()) found.state = SearchState::found;
   found.reason = fmt::format(
-      "{}{} of {} pairs fall short{}{}.", matrix.rail.empty() ? "" : fmt::format("On rail {}: ", matrix.rail),
+      "{}{} of {} pairs miss the limit{}{}.", matrix.rail.empty() ? "" : fmt::format("On rail {}: ", matrix.rail),
       bad_pairs, matrix.pairs.size(),
-      open.empty() ? "" : "; of some nodes too few pairs are good to tell which of two it is",
+      open.empty() ? "" : "; for some nodes too few pairs are good to tell which node of a pair is at fault",
       unsure == 0
           ? ""
-          : fmt::format("; {} of them so little that the measurement cannot tell, which accuses nobody", unsure));
+          : fmt::format("; {} of them by less than the guard band, which is not enough to name a node or a pair",
+                        unsure));
   return found;
 }
 

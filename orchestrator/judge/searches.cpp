@@ -143,8 +143,8 @@ void Searches::begin(Inquiry& inquiry) {
   if (inquiry.planned->budget == 0) {
     inquiry.stopped = inquiry.planned->reason;
   } else if (inquiry.peers.size() < 2) {
-    inquiry.stopped =
-        fmt::format("{} are known to be bad, and nobody is left to search among", listed(inquiry.excluded));
+    inquiry.stopped = fmt::format("{} are already known to be faulty, and too few others are left to search",
+                                  listed(inquiry.excluded));
   }
   if (!inquiry.stopped.empty()) {
     inquiry.ended = true;
@@ -328,21 +328,21 @@ Localised Searches::found_by(const Inquiry& inquiry) const {
     found.reason =
         found.culprits.empty()
             ? finding.complete
-                  ? fmt::format("All of them met the limit together in {}: the shortfall did not show again.", tests)
-                  : fmt::format("{} did not tell who is at fault.", tests)
-            : fmt::format("{} show it{}.", tests,
+                  ? fmt::format("All nodes met the limit together in {}: the shortfall did not recur.", tests)
+                  : fmt::format("{} did not locate the fault.", tests)
+            : fmt::format("Located by {}{}.", tests,
                           finding.complete ? ", and the others met the limit together"
-                                           : "; not all of the others were seen to be good");
+                                           : "; not all of the others were shown to be good");
     if (!found.culprits.empty()) found.state = SearchState::found;
   }
   if (inquiry.clear) {
     found.state = SearchState::clear;
-    found.reason =
-        fmt::format("Without {}, known to be bad, the others meet the limit together.", listed(inquiry.excluded));
+    found.reason = fmt::format("Without {} (already known to be faulty) the others meet the limit together.",
+                               listed(inquiry.excluded));
   } else if (!inquiry.begun || !inquiry.ended) {
     found.state = SearchState::open;
-    found.reason = inquiry.begun ? fmt::format("The search did not come to its end: {} were made.", tests)
-                                 : "An earlier search of the same nodes did not come to its end.";
+    found.reason = inquiry.begun ? fmt::format("The search did not finish: {} were made.", tests)
+                                 : "An earlier search of the same nodes did not finish.";
   } else if (!inquiry.stopped.empty()) {
     found.state = SearchState::not_searched;
     found.reason = fmt::format("No search: {}.", inquiry.stopped);

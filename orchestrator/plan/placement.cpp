@@ -210,7 +210,7 @@ std::optional<InputError> check_fit(const Requirement& requirement, const Descri
   if (!requirement.plane.empty() && !takes(probe, "interface") && !takes(probe, "device")) {
     return InputError{
         "plane",
-        fmt::format("{} has no parameter `interface` or `device`, so nobody can tell it a port of the plane",
+        fmt::format("{} has no parameter `interface` or `device`, so it cannot be told a port of the plane",
                     probe.name),
         "leave the plane out, or use another probe"};
   }

@@ -256,7 +256,7 @@ class Planner {
       }
       if (search.requirements.empty()) continue;
       if (step.nodes.size() == 2) {
-        search.reason = "of two nodes alone nobody can tell which it is";
+        search.reason = "a group of two nodes cannot be split further";
       } else {
         search.budget = test_budget(step.nodes.size());
       }

@@ -56,7 +56,8 @@ TEST(pair_matrix, what_lies_within_the_guard_band_supports_an_accusation_and_mak
   EXPECT_TRUE(pair.culprits.empty());
   EXPECT_EQ(pair.state, SearchState::undecided);
   EXPECT_EQ(pair.reason,
-            "1 of 15 pairs fall short; 1 of them so little that the measurement cannot tell, which accuses nobody.");
+            "1 of 15 pairs miss the limit; 1 of them by less than the guard band, which is not enough to name a node "
+            "or a pair.");
   EXPECT_TRUE(unsure(Fleet({kPairs}, 6, with("n3")), 0).culprits.empty());
   const auto node = unsure(Fleet({kPairs}, 6, with("n3")), 1);
   ASSERT_EQ(node.culprits.size(), 1U) << "one that is sure, and four that agree with it";

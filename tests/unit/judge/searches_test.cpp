@@ -223,7 +223,7 @@ TEST(planned_searches, a_budget_is_frozen_for_each_group_and_two_nodes_have_none
   ASSERT_EQ(plan.searches.size(), 3U);
   EXPECT_EQ(plan.searches[0].budget, plan::test_budget(3));
   EXPECT_EQ(plan.searches[1].budget, 0U);
-  EXPECT_EQ(plan.searches[1].reason, "of two nodes alone nobody can tell which it is");
+  EXPECT_EQ(plan.searches[1].reason, "a group of two nodes cannot be split further");
   EXPECT_EQ(plan.searches[2].budget, plan::test_budget(5));
   EXPECT_EQ(plan::read_plan(plan::plan_text(plan), "p")->searches.size(), 3U);
 }
