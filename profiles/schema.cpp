@@ -121,7 +121,7 @@ InputError worded(const json& value, const json& rule, const std::string& path, 
 }  // namespace
 
 std::optional<InputError> check_schema(const json& document, const std::string& schema_name, const std::string& where) {
-  const json rules = json::parse(embedded_documents().at(schema_name));
+  const json rules = parse_json_or_throw(embedded_documents().at(schema_name), schema_name);
   valijson::Schema schema;
   valijson::SchemaParser parser;
   parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(rules), schema);

@@ -244,7 +244,8 @@ std::optional<std::size_t> document_begin(std::string_view text) {
 }
 
 json document_of(std::string_view text, Figures& figures, const std::string& hint) {
-  const auto begin = document_begin(text);
+  const auto begin =
+      text.starts_with("\xEF\xBB\xBF") ? 0 : document_begin(text);  // the reader refuses a byte order mark by name
   if (!begin) throw ImportRefusal{"", "has no JSON document", hint};
   const auto lines = static_cast<std::size_t>(std::ranges::count(text.substr(0, *begin), '\n'));
   if (text.find_first_not_of(" \t\r\n") < *begin)

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/portable_math.h"
 #include "probes/core/scale.h"
 
 namespace assay::judge {
@@ -34,21 +35,24 @@ std::optional<double> quantile_of(plan::Statistic statistic) {
 /// One side of a limit, seen so that larger is better: an upper limit is judged with every sign turned.
 struct Side {
   double limit = 0;
+  double acceptance = 0;  ///< the limit moved by the guard band to the good side
+  double rejection = 0;   ///< and to the other
   double sign = 1;
 };
 
-Outcome outcome_of(const Side& side, double value, double guard) {
-  const double distance = side.sign * (value - side.limit);
-  if (distance >= guard) return Outcome::pass;
-  if (distance >= 0) return Outcome::conditional_pass;
-  if (distance > -guard) return Outcome::conditional_fail;
+/// Compares the numbers that verdict.json shows, so that a reader who compares them comes to the same outcome.
+Outcome outcome_of(const Side& side, double value) {
+  const auto at_least = [&](double bound) { return side.sign * value >= side.sign * bound; };
+  if (at_least(side.acceptance)) return Outcome::pass;
+  if (at_least(side.limit)) return Outcome::conditional_pass;
+  if (side.sign * value > side.sign * side.rejection) return Outcome::conditional_fail;
   return Outcome::fail;
 }
 
 double false_accept_of(const Side& side, double value, double uncertainty) {
   const double distance = side.sign * (value - side.limit);
   if (uncertainty == 0) return distance >= 0 ? 0 : 1;
-  return normal_cdf(-distance / uncertainty);
+  return to_12_digits(normal_cdf(-distance / uncertainty));
 }
 
 std::string reason_of(Outcome outcome, const Side& side, const Result& result, double guard) {
@@ -82,17 +86,16 @@ std::optional<Estimate> estimate(std::span<const double> samples, plan::Statisti
     result.value = percentile(samples, *quantile);
     result.interval = order_statistic_interval(samples, *quantile, confidence);
     if (!result.interval) return std::nullopt;
-    const double z = normal_quantile((1 + std::min(result.interval->level, 1 - 1e-12)) / 2);
+    const double z = -normal_quantile((1 - std::min(result.interval->level, 1 - 1e-12)) / 2);
     repeatability = (result.interval->high - result.interval->low) / 2 / z;
   }
-  result.uncertainty = std::hypot(repeatability, instrument * std::abs(result.value));
+  result.uncertainty = to_12_digits(portable_hypot(repeatability, instrument * std::abs(result.value)));
   return result;
 }
 
 double guard_factor_for(double guard_factor, int looks) {
   if (looks <= 1 || guard_factor == 0) return guard_factor;
-  const double risk = 1 - normal_cdf(guard_factor);
-  return normal_quantile(1 - risk / looks);
+  return -normal_quantile(normal_cdf(-guard_factor) / looks);
 }
 
 void decide(const plan::Limit& limit, const Estimate& estimate, const ReferenceValue& reference, double guard_factor,
@@ -102,12 +105,14 @@ void decide(const plan::Limit& limit, const Estimate& estimate, const ReferenceV
   if (limit.reference != plan::Reference::none) result.reference = reference.value;
   bool first = true;
   const auto judge_side = [&](double stated, double sign) {
-    const Side side{.limit = stated * reference.value, .sign = sign};
-    const double uncertainty = std::hypot(estimate.uncertainty, stated * reference.uncertainty);
+    const double bound = stated * reference.value;
+    const double uncertainty = to_12_digits(portable_hypot(estimate.uncertainty, stated * reference.uncertainty));
     const double guard = guard_factor * uncertainty;
-    const Outcome outcome = outcome_of(side, estimate.value, guard);
+    const Side side{
+        .limit = bound, .acceptance = bound + sign * guard, .rejection = bound - sign * guard, .sign = sign};
+    const Outcome outcome = outcome_of(side, estimate.value);
     (sign > 0 ? result.limit_low : result.limit_high) = side.limit;
-    (sign > 0 ? result.acceptance_low : result.acceptance_high) = side.limit + sign * guard;
+    (sign > 0 ? result.acceptance_low : result.acceptance_high) = side.acceptance;
     if (!first && outcome <= result.outcome) return;  // outcomes are declared from best to worst
     first = false;
     result.outcome = outcome;

@@ -128,7 +128,7 @@ std::vector<Suspect> Localiser::with_leaves() const {
     std::ranges::sort(suspect.tests);
     all.push_back(std::move(suspect));
   }
-  std::ranges::sort(all, {}, &Suspect::nodes);
+  std::ranges::stable_sort(all, {}, &Suspect::nodes);
   return all;
 }
 

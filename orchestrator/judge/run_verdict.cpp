@@ -2,10 +2,10 @@
 #include "orchestrator/judge/run_verdict.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,8 +19,8 @@
 namespace assay::judge {
 namespace {
 
-/// Attempts of extra tests by the id of the test.
-using ExtraAttempts = std::unordered_map<std::string_view, std::vector<const Attempt*>>;
+/// Attempts of extra tests by the id of the test; ordered, so that the first error is the same everywhere.
+using ExtraAttempts = std::map<std::string_view, std::vector<const Attempt*>>;
 
 std::expected<ExtraAttempts, InputError> extra_attempts(const plan::Plan& plan, const Journal& journal) {
   std::set<std::string_view> steps;

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
-#include <numbers>
 #include <string_view>
+
+#include "probes/core/portable_math.h"
 
 namespace assay::simulate {
 
@@ -35,10 +36,16 @@ class SeededRandom {
   double share() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   /// Whether something of this probability happens.
   bool happens(double probability) { return share() < probability; }
-  /// Standard normal (Box and Muller 1958).
+  /// Standard normal (Marsaglia and Bray 1964, the polar method), the same bits on every processor.
   double normal() {
-    const double radius = std::sqrt(-2 * std::log(1 - share()));
-    return radius * std::cos(2 * std::numbers::pi * share());
+    constexpr int kTries = 200;  // each finds a point in the circle with probability 0.785
+    for (int i = 0; i < kTries; ++i) {
+      const double x = 2 * share() - 1;
+      const double y = 2 * share() - 1;
+      const double square = x * x + y * y;
+      if (square > 0 && square < 1) return x * std::sqrt(-2 * portable_log(square) / square);
+    }
+    return 0;
   }
 
  private:

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/json_io.h"
+
 namespace assay {
 
 using nlohmann::json;
@@ -15,10 +17,11 @@ namespace {
 constexpr const char* kOver = "over";  // instead of a request: none follows
 
 json parsed(const std::string& text, std::string_view from) {
-  json value = json::parse(text, nullptr, false);
-  if (value.is_discarded())
-    throw std::runtime_error(fmt::format("{} said something that is no JSON: {}", from, text.substr(0, 200)));
-  return value;
+  auto value = parse_json(text, std::string(from));
+  if (!value)
+    throw std::runtime_error(
+        fmt::format("{} said something that is no JSON: {}\n{}", from, text.substr(0, 200), value.error().text()));
+  return std::move(*value);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "probes/core/json_io.h"
+
 namespace assay {
 namespace {
 
@@ -45,7 +47,7 @@ void answer_leader(const std::function<json(const json&)>& answer) {
   for (std::string line; std::getline(std::cin, line);) {
     json said;
     try {
-      said = answer(json::parse(line));
+      said = answer(parse_json_or_throw(line, "request"));
     } catch (const std::exception& error) {
       said = {{"error", error.what()}};
     }

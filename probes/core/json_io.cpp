@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <vector>
 
 #include <fmt/format.h>
@@ -25,6 +26,19 @@ std::string line_and_column(std::string_view text, std::size_t position) {
     }
   }
   return fmt::format("line {}, column {}", line, column);
+}
+
+/// What nlohmann would not see as wrong: it takes NUL for the end of the text, and passes over a byte order mark.
+std::optional<InputError> passed_over(std::string_view text, const std::string& where) {
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    return InputError{fmt::format("{}: line 1, column 1", where), "begins with a byte order mark",
+                      "write it as UTF-8 without a byte order mark (RFC 8259, section 8.1)"};
+  }
+  const auto position = text.find('\0');
+  if (position == std::string_view::npos) return std::nullopt;
+  return InputError{
+      fmt::format("{}: {}", where, line_and_column(text, position)), "has a NUL byte",
+      "JSON is UTF-8 text: a file that was cut off may be filled up with NUL, and UTF-16 must be converted"};
 }
 
 /// Builds a json document from SAX events; the method names are nlohmann's interface.
@@ -107,11 +121,18 @@ std::expected<json, InputError> parse_json(std::string_view text, const std::str
                                       fmt::format("{} bytes, over the limit of {}", text.size(), limits.max_bytes),
                                       "split the document or check that this is the right file"});
   }
+  if (auto problem = passed_over(text, where)) return std::unexpected(std::move(*problem));
   StrictBuilder builder(limits.max_depth);
   if (json::sax_parse(text, &builder)) return builder.take();
   const auto position = builder.position();
   return std::unexpected(InputError{position ? fmt::format("{}: {}", where, line_and_column(text, *position)) : where,
                                     builder.reason(), "the document must be strict JSON (RFC 8259) in UTF-8"});
+}
+
+json parse_json_or_throw(std::string_view text, const std::string& where) {
+  auto document = parse_json(text, where);
+  if (!document) throw std::runtime_error(document.error().text());
+  return std::move(*document);
 }
 
 json to_json(const Value& value) {

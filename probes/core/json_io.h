@@ -20,10 +20,14 @@ struct JsonLimits {
   int max_depth = 32;  ///< the deepest document of ours has 9 levels
 };
 
-/// Parses `text` and refuses what nlohmann would let pass: duplicate keys, trailing text, depth and size over the
-/// limits; and what it refuses itself: bad UTF-8, NaN, numbers over the range. `where` names the input in errors.
+/// Parses `text` and refuses what nlohmann would let pass: duplicate keys, depth and size over the limits, a byte order
+/// mark, and NUL, which it takes for the end of the text; and what it refuses itself: trailing text, bad UTF-8, NaN,
+/// numbers over the range. `where` names the input in errors. Nothing else in this code base reads JSON.
 std::expected<nlohmann::json, InputError> parse_json(std::string_view text, const std::string& where,
                                                      const JsonLimits& limits = {});
+
+/// parse_json for what another process of ours wrote; throws std::runtime_error with the error's text.
+nlohmann::json parse_json_or_throw(std::string_view text, const std::string& where);
 
 /// The JSON form of `value`.
 nlohmann::json to_json(const Value& value);

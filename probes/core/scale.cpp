@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/portable_math.h"
+
 namespace assay {
 namespace {
 
@@ -60,8 +62,7 @@ Scale scale_for(std::span<const double> values, std::string_view unit) {
     if (unit != "1") scale.unit = std::string(prefix) + std::string(unit == "1/s" && factor > 1 ? "/s" : unit);
     if (largest >= factor) break;
   }
-  scale.decimals =
-      std::clamp(kSignificant - 1 - static_cast<int>(std::floor(std::log10(largest / scale.factor))), 0, kMostDecimals);
+  scale.decimals = std::clamp(kSignificant - 1 - decimal_exponent(largest / scale.factor), 0, kMostDecimals);
   const std::set<double> distinct(values.begin(), values.end());
   while (scale.decimals < kMostDecimals) {
     std::set<std::string> shown;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/join.h"
+#include "probes/core/json_io.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
@@ -107,7 +108,7 @@ json to_words(const Sampling& taken) {
 }
 
 Sampling from_words(const std::string& words) {
-  const auto document = json::parse(words);
+  const auto document = parse_json_or_throw(words, "the other rank's windows");
   return {.samples = document.at("samples"), .warmup = document.at("warmup"), .stopped = document.at("stopped")};
 }
 
@@ -204,7 +205,7 @@ class Conversation {
                        {"segments", after.segments - before.segments},
                        {"retransmitted", after.retransmitted - before.retransmitted}};
     const auto said = group_.all_gather(mine.dump());
-    const auto one = json::parse(said[0]), other = json::parse(said[1]);
+    const auto one = parse_json_or_throw(said[0], "rank 0"), other = parse_json_or_throw(said[1], "rank 1");
     if (one.at("sent") != other.at("received") || other.at("sent") != one.at("received")) {
       throw std::runtime_error(fmt::format(
           "rank 0 sent {} B and rank 1 received {}; rank 1 sent {} B and rank 0 received {}", one.at("sent").dump(),

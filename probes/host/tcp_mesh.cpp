@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "probes/core/json_io.h"
 #include "probes/host/tcp_flow.h"
 
 namespace assay {
@@ -75,7 +76,8 @@ Mesh::Mesh(const Placement& placement, Rendezvous& group, std::vector<Flow> flow
                       next[static_cast<std::size_t>(flows_[i].target)] + static_cast<std::uint32_t>(streams));
     if (flows_[i].target == rank_) incoming += streams;
     if (flows_[i].source != rank_) continue;
-    const auto there = json::parse(addresses[static_cast<std::size_t>(flows_[i].target)]);
+    const auto there = parse_json_or_throw(addresses[static_cast<std::size_t>(flows_[i].target)],
+                                   fmt::format("address of rank {}", flows_[i].target));
     for (std::uint32_t k = 0; k < streams; ++k)
       out_[i].push_back(
           dial_stream({.host = there.at("host"), .port = there.at("port")}, placement.token, first + k, until));
@@ -122,7 +124,8 @@ std::vector<FlowTaken> Mesh::phase(Rendezvous& group, const std::vector<std::siz
         {"received", received.bytes}, {"mismatches", received.mismatches}, {"rates", rates[number++]}};
   }
   std::vector<json> said;
-  for (const auto& words : group.all_gather(mine.dump())) said.push_back(json::parse(words));
+  for (const auto& words : group.all_gather(mine.dump()))
+    said.push_back(parse_json_or_throw(words, fmt::format("rank {}", said.size())));
   std::vector<FlowTaken> taken;
   for (const std::size_t i : active) {
     taken.push_back(settled(flows_[i], said[static_cast<std::size_t>(flows_[i].source)].at(fmt::format("source {}", i)),

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/join.h"
+#include "probes/core/json_io.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
@@ -256,7 +257,7 @@ std::string packed(const Seen& seen) {
 }
 
 Seen unpacked_seen(const std::string& bytes) {
-  const json from = json::parse(bytes);
+  const json from = parse_json_or_throw(bytes, "the other rank's windows");
   return {.sampling = {.samples = from.at("samples").get<std::vector<double>>(),
                        .warmup = from.at("warmup").get<std::vector<double>>(),
                        .stopped = from.at("stopped")},

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "probes/core/json_io.h"
 #include "probes/verbs/port_choice.h"
 
 namespace assay {
@@ -23,8 +24,8 @@ constexpr double kAckTimeoutUnit_s = 4.096e-6;
 template <class Read>
 auto read_json(std::string_view bytes, std::string_view what, const Read& read) {
   try {
-    return read(json::parse(bytes));
-  } catch (const json::exception& error) {
+    return read(parse_json_or_throw(bytes, std::string(what)));
+  } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format(
         "the other rank's {} cannot be read ({}): is it the same version of this probe?", what, error.what()));
   }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "probes/core/json_io.h"
 #include "probes/core/probe.h"
 #include "probes/verbs/arrival.h"
 
@@ -68,7 +69,8 @@ Lanes::Lanes(RdmaEndpointSetup& station, Rendezvous& group, std::vector<Flow> fl
     }
   }
   std::vector<json> addresses;
-  for (const auto& words : group_.all_gather(mine.dump())) addresses.push_back(json::parse(words));
+  for (const auto& words : group_.all_gather(mine.dump()))
+    addresses.push_back(parse_json_or_throw(words, fmt::format("rank {}", addresses.size())));
   const auto address = [&](int rank, const char* role, std::size_t flow) {
     return unpacked_address(
         addresses.at(static_cast<std::size_t>(rank)).at(fmt::format("{} {}", role, flow)).get<std::string>());
@@ -136,7 +138,8 @@ std::vector<FlowTaken> Lanes::phase(const std::vector<std::size_t>& active, cons
     mine[fmt::format("target {}", end.flow)] = end.memory->read(0, area, count);
   }
   std::vector<json> said;
-  for (const auto& words : group_.all_gather(mine.dump())) said.push_back(json::parse(words));
+  for (const auto& words : group_.all_gather(mine.dump()))
+    said.push_back(parse_json_or_throw(words, fmt::format("rank {}", said.size())));
   std::vector<FlowTaken> taken;
   for (const std::size_t i : active) {
     const json &source = said[static_cast<std::size_t>(flows_[i].source)],

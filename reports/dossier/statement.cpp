@@ -6,6 +6,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/decision.h"
 #include "probes/core/es6_number.h"
+#include "probes/core/portable_math.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/shape.h"
@@ -17,7 +18,7 @@ using nlohmann::json;
 
 /// The closed form of the predicate.
 const json& predicate_shape() {
-  static const json kShape = json::parse(R"shape({
+  static const json kShape = parse_json_or_throw(R"shape({
     "run": {"id": "text", "kind": "=measured", "startedAt": "time", "finishedAt?": "time", "resumed": "count",
             "orchestrator": {"name": "=assay", "version": "text"}},
     "site": {"name": "text", "nodes": ["text"]},
@@ -42,7 +43,8 @@ const json& predicate_shape() {
     "evidence": {"manifestSha256": "digest", "fileCount": "count", "totalBytes": "count", "merkleRoot": "digest"},
     "renderings": [{"path": "text", "mediaType": "text", "sha256": "digest", "renderer": "text"}],
     "signatories": [{"role": "text", "name": "text", "organisation": "text", "keyFingerprint": "digest", "meaning": "text"}],
-    "issuedAt": "time", "tool": "text", "nonClaims": ["text"]})shape");
+    "issuedAt": "time", "tool": "text", "nonClaims": ["text"]})shape",
+                                         "shape of the predicate");
   return kShape;
 }
 
@@ -108,7 +110,7 @@ json decision_rule(const plan::Profile& profile) {
   return {{"id", "guardBand"},
           {"guardFactor", es6_number(profile.guard_factor)},
           {"confidence", es6_number(profile.confidence)},
-          {"maxFalseAccept", es6_number(1 - normal_cdf(profile.guard_factor))},
+          {"maxFalseAccept", es6_number(to_12_digits(normal_cdf(-profile.guard_factor)))},
           {"looks", "risk split evenly among planned looks (Bonferroni)"}};
 }
 

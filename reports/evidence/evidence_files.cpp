@@ -113,9 +113,11 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
   if (again != *verdict_bytes) {
     const auto given = parse_json(*verdict_bytes, "verdict.json");
     if (!given) return std::unexpected(given.error());
-    return std::unexpected(InputError{
-        "verdict.json", "is not what judging the evidence gives: " + first_difference(*given, json::parse(again)),
-        "judge again with `assay judge`; a verdict is never edited"});
+    const auto expected = parse_json(again, "verdict.json as judged again");
+    if (!expected) return std::unexpected(expected.error());
+    return std::unexpected(InputError{"verdict.json",
+                                      "is not what judging the evidence gives: " + first_difference(*given, *expected),
+                                      "judge again with `assay judge`; a verdict is never edited"});
   }
   // What was read is returned, not what was judged: its texts have passed the reader's check of UTF-8.
   auto read = judge::read_verdict(*verdict_bytes, "verdict.json");

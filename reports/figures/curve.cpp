@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/portable_math.h"
 #include "reports/figures/plot.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
@@ -28,14 +29,11 @@ struct Frame {
   bool logarithmic = false;
 
   [[nodiscard]] double x(double size) const {
-    return kLeft + kInset +
-           (std::log2(size) - std::log2(x_low)) / (std::log2(x_high) - std::log2(x_low)) *
-               (kRight - kLeft - 2 * kInset);
+    return kLeft + kInset + portable_log(size / x_low) / portable_log(x_high / x_low) * (kRight - kLeft - 2 * kInset);
   }
   [[nodiscard]] double y(double value) const {
-    const double share = logarithmic
-                             ? (std::log10(value) - std::log10(y_low)) / (std::log10(y_high) - std::log10(y_low))
-                             : (value - y_low) / (y_high - y_low);
+    const double share =
+        logarithmic ? portable_log(value / y_low) / portable_log(y_high / y_low) : (value - y_low) / (y_high - y_low);
     return kBottom - share * (kBottom - kTop);
   }
 };
@@ -66,13 +64,12 @@ Frame frame_of(const Curve& curve) {
 
 /// 1, 2 and 5 times the powers of ten in range; powers alone where those are many.
 std::vector<double> logarithmic_marks(double low, double high) {
-  constexpr double kManyDecades = 3;
-  const double decades = std::log10(high / low);
+  constexpr double kManyDecades = 1000;
   std::vector<double> marks;
-  for (double power = std::floor(std::log10(low)); power <= std::ceil(std::log10(high)); ++power) {
+  for (int power = decimal_exponent(low); power <= decimal_exponent(high); ++power) {
     for (const double step : {1.0, 2.0, 5.0}) {
-      const double mark = step * std::pow(10, power);
-      if (mark >= low && mark <= high && (step == 1 || decades < kManyDecades)) marks.push_back(mark);
+      const double mark = step * power_of_ten(power);
+      if (mark >= low && mark <= high && (step == 1 || high / low < kManyDecades)) marks.push_back(mark);
     }
   }
   return marks;
@@ -159,7 +156,7 @@ std::string draw_ends(const Curve& curve, const Frame& frame) {
   const auto last_limit = std::ranges::find_if(curve.points.rbegin(), curve.points.rend(),
                                                [](const CurvePoint& point) { return point.limit.has_value(); });
   if (last_limit != curve.points.rend()) words.push_back({frame.y(*last_limit->limit), "limit", "limit-label"});
-  std::ranges::sort(words, {}, &Word::y);
+  std::ranges::stable_sort(words, {}, &Word::y);
   std::string svg;
   double last = 0;
   for (const auto& word : words) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/portable_math.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
@@ -146,7 +147,7 @@ std::string draw_row(const Axis& axis, const PlotRow& row, double top) {
 std::vector<double> axis_marks(double low, double high) {
   constexpr double kWanted = 5;
   const double raw = (high - low) / kWanted;
-  const double power = std::pow(10, std::floor(std::log10(raw)));
+  const double power = power_of_ten(decimal_exponent(raw));
   const double share = raw / power;
   const double step = power * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
   std::vector<double> marks;

@@ -2,6 +2,7 @@
 #include "reports/figures/scale.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 
@@ -24,7 +25,10 @@ Scale scale_for_marks(std::span<const double> marks, std::string_view unit) {
       constexpr double kSame = 1e-9;  // relative; a mark is a multiple of a step that has no exact double
       constexpr double kZero = 1e-15;
       const double shown = mark / scale.factor;
-      return std::abs(std::stod(fewer.number(mark)) - shown) < kSame * std::abs(shown) + kZero;
+      const std::string text = fewer.number(mark);
+      double read = 0;
+      (void)std::from_chars(text.data(), text.data() + text.size(), read);  // written by fmt
+      return std::abs(read - shown) < kSame * std::abs(shown) + kZero;
     });
   };
   while (scale.decimals > 0 && same_with_fewer(scale.decimals - 1)) --scale.decimals;

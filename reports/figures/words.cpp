@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/portable_math.h"
 #include "reports/figures/html.h"
 #include "reports/figures/result_words.h"
 #include "reports/figures/shade.h"
@@ -92,8 +93,8 @@ Scale cell_scale(std::span<const judge::Result* const> results, std::string_view
   for (const judge::Result* one : results) largest = std::max(largest, one->value ? std::abs(*one->value) : 0);
   constexpr double kSmallShare = 0.1;
   if (unit != "1" || largest == 0 || largest >= kSmallShare) return scale_for({&largest, 1}, unit);
-  const double exponent = std::floor(std::log10(largest));
-  return {.factor = std::pow(10, exponent), .unit = fmt::format("10^{:.0f}", exponent), .decimals = 3};
+  const int exponent = decimal_exponent(largest);
+  return {.factor = power_of_ten(exponent), .unit = fmt::format("10^{}", exponent), .decimals = 3};
 }
 
 std::string cell_text(const judge::Result& result, const Scale& scale) {

@@ -164,7 +164,7 @@ std::string conformity_section(const ReportContent& content) {
 
 std::string decision_section(const ReportContent& content) {
   const plan::Profile& profile = content.run.plan.profile;
-  const double risk = 1 - normal_cdf(profile.guard_factor);
+  const double risk = normal_cdf(-profile.guard_factor);
   std::string html = "<h2>2 Decision rule</h2>\n";
   html += fmt::format(
       "<p>Judged is the statistic named with each requirement, the median unless another is stated, over all samples "

@@ -40,7 +40,7 @@ TEST(Merkle, roots_are_those_of_the_certificate_transparency_test_tree) {
   }
 }
 
-TEST(evidence::Manifest, is_what_sha256sum_prints_and_reads_back) {
+TEST(Manifest, is_what_sha256sum_prints_and_reads_back) {
   const evidence::Manifest manifest = {{"b/c.json", files::sha256("2")}, {"a", files::sha256("1")}};
   const std::string text = evidence::manifest_text(manifest);
   EXPECT_EQ(text, files::sha256("1") + "  a\n" + files::sha256("2") + "  b/c.json\n");
@@ -57,7 +57,7 @@ std::string refusal(const std::string& text) {
   return manifest ? "accepted" : manifest.error().where + ": " + manifest.error().what;
 }
 
-TEST(evidence::Manifest, everything_else_is_refused_with_its_line) {
+TEST(Manifest, everything_else_is_refused_with_its_line) {
   const std::string a = files::sha256("1") + "  a\n";
   const std::string b = files::sha256("2") + "  b\n";
   EXPECT_EQ(refusal(""), "M: lists nothing");

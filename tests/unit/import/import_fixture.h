@@ -26,7 +26,7 @@ inline std::string changed(std::string text, const std::string& from, const std:
 
 inline std::expected<judge::Import, InputError> imported(const std::string& tool, const std::string& text,
                                                          const std::string& command = "") {
-  return import_output({.tool = tool, .bytes = text, .path = "given.txt", .command = command});
+  return imports::import_output({.tool = tool, .bytes = text, .path = "given.txt", .command = command});
 }
 
 /// The import of the recorded output `name`; throws the refusal when there is one.

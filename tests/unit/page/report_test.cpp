@@ -56,12 +56,12 @@ TEST(Scale, prefixes_suit_the_unit) {
   EXPECT_EQ(figures::percent(-0.0421), "-4.21 %");
 }
 
-TEST(figures::Plot, axis_marks_are_round_and_inside) {
+TEST(Plot, axis_marks_are_round_and_inside) {
   EXPECT_EQ(figures::axis_marks(0, 10), (std::vector<double>{0, 2, 4, 6, 8, 10}));
   EXPECT_EQ(figures::axis_marks(4.31e11, 4.66e11).size(), 7U);
 }
 
-TEST(figures::Plot, equal_samples_and_no_limit_still_draw) {
+TEST(Plot, equal_samples_and_no_limit_still_draw) {
   const figures::Plot plot{
       .title = "errors",
       .unit = "1",

@@ -1,0 +1,5 @@
+# The same bytes from x86-64 and aarch64: `ctest --preset dev -C aarch64 -L aarch64`. It builds assay a second time, so it is in a
+# configuration of its own, which the default run leaves out.
+add_test(NAME cross.aarch64 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cross/aarch64 CONFIGURATIONS aarch64)
+set_tests_properties(cross.aarch64 PROPERTIES LABELS aarch64 SKIP_RETURN_CODE 77 TIMEOUT 5400 RUN_SERIAL ON
+  ENVIRONMENT "ASSAY_BUILD=${CMAKE_BINARY_DIR}")

@@ -1,0 +1,176 @@
+// figures: prints every kind of computed number that reaches a verdict, a statement or a report, over many inputs, for
+// comparison with what another build, another processor or another libm prints. `figures --libm` prints libm's own
+// results, as the control: where those do not differ, a comparison says nothing of them.
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "orchestrator/judge/decision.h"
+#include "orchestrator/simulate/random.h"
+#include "probes/core/portable_math.h"
+#include "probes/core/scale.h"
+#include "probes/core/statistics.h"
+#include "reports/figures/curve.h"
+#include "reports/figures/plot.h"
+#include "reports/figures/scale.h"
+
+namespace assay {
+namespace {
+
+std::string words(const std::optional<double>& number) { return number ? fmt::format("{}", *number) : "none"; }
+
+std::string words(const std::optional<Interval>& interval) {
+  return interval ? fmt::format("{} {} {}", interval->low, interval->high, interval->level) : "none";
+}
+
+void print_intervals() {
+  constexpr std::size_t kMost = 2000;
+  std::vector<double> samples;
+  for (std::size_t n = 1; n <= kMost; ++n) {
+    samples.push_back(static_cast<double>(n));
+    for (const double fraction : {0.01, 0.05, 0.5, 0.95, 0.99}) {
+      for (const double confidence : {0.95, 0.99}) {
+        fmt::print("interval {} {} {}: {}\n", n, fraction, confidence,
+                   words(order_statistic_interval(samples, fraction, confidence)));
+      }
+    }
+  }
+}
+
+void print_normal() {
+  for (int i = -3800; i <= 900; ++i) fmt::print("cdf {}: {}\n", i, normal_cdf(i / 100.0));
+  for (int i = 1; i < 2000; ++i)
+    fmt::print("quantile {}: {} {}\n", i, normal_quantile(i / 2000.0), normal_quantile(std::ldexp(1.0, -i / 4)));
+  for (int looks = 1; looks <= 64; ++looks) {
+    for (const double factor : {0.0, 1.0, 1.6448536269514722, 2.0, 3.0, 8.0})
+      fmt::print("looks {} {}: {}\n", looks, factor, judge::guard_factor_for(factor, looks));
+  }
+}
+
+void print_elementary() {
+  Dice dice(11);
+  for (int i = 0; i < 20'000; ++i) {
+    const double x = (dice.share() - 0.5) * 1400, y = portable_exp(x / 3);
+    fmt::print("elementary {} {} {} {} {}\n", portable_exp(x), portable_log(y), portable_hypot(x, y),
+               to_12_digits(x * y), y == 0 ? 0 : decimal_exponent(y));
+  }
+  for (int i = 0; i < 20'000; ++i) fmt::print("normal {}\n", dice.normal());
+}
+
+std::vector<double> some_samples(Dice& dice, std::size_t count, double centre) {
+  std::vector<double> samples;
+  for (std::size_t i = 0; i < count; ++i) samples.push_back(centre * (1 + 0.01 * dice.normal()));
+  return samples;
+}
+
+void print_decisions() {
+  Dice dice(12);
+  for (int i = 0; i < 4000; ++i) {
+    const double centre = portable_exp((dice.share() - 0.5) * 60);
+    const auto samples = some_samples(dice, 6 + dice.below(300), centre);
+    const char* const statistic = std::vector{"median", "p01", "p99", "min", "max"}[dice.below(5)];
+    const auto seen = judge::estimate(samples, statistic, 0.95, dice.happens(0.5) ? 0 : 0.003);
+    fmt::print("samples {}: {} {} {} {}\n", i, percentile(samples, dice.share()), robust_sigma(samples),
+               moments(samples).mean, moments(samples).standard_deviation());
+    if (!seen) continue;
+    plan::Limit limit;
+    const double stated = 1 + 0.02 * (dice.share() - 0.5);
+    (dice.happens(0.5) ? limit.at_least : limit.at_most) = stated;
+    limit.reference = plan::Reference::metric;
+    judge::Result result;
+    judge::decide(limit, *seen, {.value = centre, .uncertainty = centre * 0.001 * dice.share()}, 1.6448536269514722,
+                  result);
+    fmt::print("decision {} {}: {} {} {} {} {} {} {} {} {}\n", i, judge::to_string(result.outcome), words(result.value),
+               words(result.interval), words(result.uncertainty), words(result.limit_low), words(result.limit_high),
+               words(result.acceptance_low), words(result.acceptance_high), words(result.margin),
+               words(result.false_accept));
+    fmt::print("{}\n", result.reason);
+  }
+}
+
+figures::Curve some_curve(Dice& dice) {
+  figures::Curve curve{.title = "Curve",
+                       .description = "of a test",
+                       .x_name = "size",
+                       .y_name = "value",
+                       .unit = "B/s",
+                       .points = {},
+                       .lines = {}};
+  const double scale = portable_exp(dice.share() * 25), rise = dice.share() * 2;
+  for (int i = 0; i < 12; ++i) {
+    figures::CurvePoint point{.x = std::ldexp(8.0, 2 * i),
+                              .label = figures::size_words(std::ldexp(8.0, 2 * i)),
+                              .subjects = 2,
+                              .low = {},
+                              .high = {},
+                              .value = {},
+                              .interval = {},
+                              .limit = {},
+                              .acceptance = {},
+                              .passes = dice.happens(0.5)};
+    point.value = scale * portable_exp(rise * i) * (1 + 0.1 * dice.share());
+    point.low = *point.value * 0.97;
+    point.high = *point.value * 1.02;
+    point.limit = *point.value * 0.9;
+    curve.points.push_back(point);
+  }
+  return curve;
+}
+
+void print_charts() {
+  Dice dice(13);
+  for (int i = 0; i < 300; ++i) {
+    const double low = (dice.share() - 0.5) * portable_exp(dice.share() * 40),
+                 high = low + portable_exp((dice.share() - 0.5) * 40);
+    const auto marks = figures::axis_marks(low, high);
+    const Scale scale = figures::scale_for_marks(marks, "s");
+    for (const double mark : marks) fmt::print("mark {} {}\n", mark, scale.number(mark));
+    fmt::print("{} {} {} {}\n", for_people(low, "B/s"), for_people(high, "s"), figures::exact_text(high, "W"),
+               figures::percent(dice.share()));
+  }
+  for (int i = 0; i < 100; ++i) {
+    fmt::print("{}", figures::curve_svg(some_curve(dice)));
+    figures::Plot plot{.title = "Plot", .unit = "B/s", .rows = {}};
+    for (int row = 0; row < 3; ++row) {
+      const auto samples = some_samples(dice, 12, portable_exp(dice.share() * 25));
+      plot.rows.push_back({.label = "n",
+                           .samples = samples,
+                           .value = median(samples),
+                           .interval = order_statistic_interval(samples, 0.5, 0.95),
+                           .limit_low = median(samples) * 0.9,
+                           .limit_high = {},
+                           .acceptance_low = median(samples) * 0.95,
+                           .acceptance_high = {},
+                           .outcome = "passes",
+                           .passes = true});
+    }
+    fmt::print("{}{}", figures::strip_plot(plot), figures::distribution_plot(plot));
+  }
+}
+
+void print_libm() {
+  Dice dice(14);
+  for (int i = 0; i < 200'000; ++i) {
+    const double x = (dice.share() - 0.5) * 80;
+    fmt::print("{} {} {} {}\n", std::exp(x), std::log(x * x), std::pow(x * x, 0.3), std::sin(x));
+  }
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--libm") == 0) {
+    assay::print_libm();
+    return 0;
+  }
+  assay::print_intervals();
+  assay::print_normal();
+  assay::print_elementary();
+  assay::print_decisions();
+  assay::print_charts();
+  return 0;
+}
