@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSchema = "assay.profile/1";
+constexpr const char* kProfileSchema = "assay.profile/1";
 constexpr int kDeepestInheritance = 8;  // vendor > product > site > contract leaves room; more is a circle
 
 template <class Enum>
@@ -241,6 +241,53 @@ std::optional<InputError> check_counts(const Profile& profile, const std::string
   return std::nullopt;
 }
 
+/// Takes everything but the requirements of one document over what it inherits.
+void take_design(const json& document, Profile& profile) {
+  profile.name = document.at("name");
+  profile.title = document.at("title");
+  profile.revision = document.at("revision");
+  if (const auto decision = document.find("decision"); decision != document.end()) {
+    profile.guard_factor = decision->value("guard_factor", profile.guard_factor);
+    profile.confidence = decision->value("confidence", profile.confidence);
+  }
+  if (const auto list = document.find("companions"); list != document.end()) profile.companions = *list;
+  const json per_node = document.value("node", json::object());
+  for (const auto& [kind, count] : per_node.items()) profile.per_node[kind] = count;
+  if (const auto power = number(document, "power_w")) profile.power_w = power;
+  const json peaks = document.value("peaks", json::object());
+  for (const auto& [name, peak] : peaks.items()) {
+    profile.peaks[name] = {
+        .value = peak.at("value"), .unit = peak.at("unit"), .source = source_from(peak.at("source"))};
+  }
+}
+
+/// Takes the requirements of one document: each is added, or replaces the inherited one of the same id.
+std::optional<InputError> take_requirements(const json& document, const std::string& where, Profile& profile) {
+  std::set<std::string> own_ids;
+  for (std::size_t i = 0; i < document.at("requirements").size(); ++i) {
+    Requirement requirement = requirement_from(document.at("requirements")[i]);
+    const std::string here = fmt::format("{}: requirements[{}]", where, i);
+    if (!own_ids.insert(requirement.id).second) {
+      return InputError{here + ".id", fmt::format("'{}' is there twice", requirement.id),
+                        "every requirement has an id of its own"};
+    }
+    if (auto problem = check_requirement(requirement, profile, here)) return problem;
+    const auto same = std::ranges::find(profile.requirements, requirement.id, &Requirement::id);
+    if (same == profile.requirements.end()) {
+      profile.requirements.push_back(std::move(requirement));
+    } else if (same->probe != requirement.probe || same->metric != requirement.metric) {
+      return InputError{
+          here + ".id",
+          fmt::format("'{}' is the inherited figure {} of {}, and this is {} of {}", requirement.id, same->metric,
+                      same->probe, requirement.metric, requirement.probe),
+          "a figure takes the place of one of the same probe and metric; give another one an id of its own"};
+    } else {
+      *same = std::move(requirement);
+    }
+  }
+  return std::nullopt;
+}
+
 /// Reads one document over what it inherits.
 std::expected<Profile, InputError> read_level(std::string_view text, const std::string& where,
                                               const ProfileLibrary& library, int level) {
@@ -265,45 +312,8 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
     if (!inherited) return inherited;
     profile = std::move(*inherited);
   }
-  profile.name = document->at("name");
-  profile.title = document->at("title");
-  profile.revision = document->at("revision");
-  if (const auto decision = document->find("decision"); decision != document->end()) {
-    profile.guard_factor = decision->value("guard_factor", profile.guard_factor);
-    profile.confidence = decision->value("confidence", profile.confidence);
-  }
-  if (const auto list = document->find("companions"); list != document->end()) profile.companions = *list;
-  const json per_node = document->value("node", json::object());
-  for (const auto& [kind, count] : per_node.items()) profile.per_node[kind] = count;
-  if (const auto power = number(*document, "power_w")) profile.power_w = power;
-  const json peaks = document->value("peaks", json::object());
-  for (const auto& [name, peak] : peaks.items()) {
-    profile.peaks[name] = {
-        .value = peak.at("value"), .unit = peak.at("unit"), .source = source_from(peak.at("source"))};
-  }
-  std::set<std::string> own_ids;
-  for (std::size_t i = 0; i < document->at("requirements").size(); ++i) {
-    Requirement requirement = requirement_from(document->at("requirements")[i]);
-    const std::string here = fmt::format("{}: requirements[{}]", where, i);
-    if (!own_ids.insert(requirement.id).second) {
-      return std::unexpected(InputError{here + ".id", fmt::format("'{}' stands twice", requirement.id),
-                                        "every requirement has an id of its own"});
-    }
-    if (auto problem = check_requirement(requirement, profile, here)) return std::unexpected(*problem);
-    const auto same = std::ranges::find(profile.requirements, requirement.id, &Requirement::id);
-    if (same != profile.requirements.end()) {
-      if (same->probe != requirement.probe || same->metric != requirement.metric) {
-        return std::unexpected(InputError{
-            here + ".id",
-            fmt::format("'{}' is the inherited figure {} of {}, and this is {} of {}", requirement.id, same->metric,
-                        same->probe, requirement.metric, requirement.probe),
-            "a figure takes the place of one of the same probe and metric; give another one an id of its own"});
-      }
-      *same = std::move(requirement);
-    } else {
-      profile.requirements.push_back(std::move(requirement));
-    }
-  }
+  take_design(*document, profile);
+  if (auto problem = take_requirements(*document, where, profile)) return std::unexpected(std::move(*problem));
   return profile;
 }
 
@@ -329,7 +339,7 @@ json to_json(const Profile& profile) {
   }
   json requirements = json::array();
   for (const auto& requirement : profile.requirements) requirements.push_back(to_json(requirement));
-  json object = {{"schema", kSchema},
+  json object = {{"schema", kProfileSchema},
                  {"name", profile.name},
                  {"title", profile.title},
                  {"revision", profile.revision},
