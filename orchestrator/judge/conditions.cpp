@@ -25,7 +25,7 @@ bool meets(const plan::RequiredCondition& demand, const Value& seen) {
 }
 
 std::string words(const plan::RequiredCondition& demand) {
-  if (demand.equals) return "= " + to_json(*demand.equals).dump();
+  if (demand.equals) return "= " + assay::to_json(*demand.equals).dump();
   std::string text;
   if (demand.at_least) text = fmt::format(">= {:g}", *demand.at_least);
   if (demand.at_most) text += fmt::format("{}<= {:g}", text.empty() ? "" : " and ", *demand.at_most);
@@ -35,7 +35,7 @@ std::string words(const plan::RequiredCondition& demand) {
 /// A value for people: a number with four significant digits, or with all of them where four would show the bound.
 std::string seen_text(const Value& seen, const std::string& demanded) {
   const auto* real = std::get_if<double>(&seen);
-  const std::string exact = to_json(seen).dump();
+  const std::string exact = assay::to_json(seen).dump();
   if (real == nullptr) return exact;
   const std::string rounded = for_people(*real, "1");
   return demanded.find(rounded) == std::string::npos ? rounded : exact;

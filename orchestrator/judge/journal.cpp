@@ -23,7 +23,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* kSchema = "assay.journal/1";
+constexpr const char* kJournalSchema = "assay.journal/1";
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
@@ -179,7 +179,7 @@ std::expected<Journal, InputError> read_journal(std::string_view text, const std
     const auto line = parse_json(text.substr(0, length), here);
     if (!line) return std::unexpected(line.error());
     try {
-      if (number == 1 && (line->at("schema") != kSchema || line->at("kind") != "run_begin")) {
+      if (number == 1 && (line->at("schema") != kJournalSchema || line->at("kind") != "run_begin")) {
         return std::unexpected(InputError{here, "is not the beginning of an assay.journal/1", kHint});
       }
       account.take(*line);
@@ -264,7 +264,7 @@ void JournalWriter::run_end() { append(lines_.run_end(now())); }
 
 std::string JournalLines::line(const std::string& time, const char* kind, const ordered_json& body) {
   ordered_json line;
-  if (std::exchange(fresh_, false)) line["schema"] = kSchema;
+  if (std::exchange(fresh_, false)) line["schema"] = kJournalSchema;
   line["time"] = time;
   line["kind"] = kind;
   line.update(body);

@@ -15,7 +15,7 @@
 namespace assay::judge {
 namespace {
 
-constexpr std::size_t kShortToAccuse = 2;  // with one partner alone it may as well be the partner
+constexpr std::size_t kShortPairsToName = 2;  // with one partner alone it may as well be the partner
 
 /// A planned pair that was measured, by index of its nodes.
 struct SeenPair {
@@ -66,7 +66,7 @@ struct Matrix {
     }
     std::optional<std::size_t> found;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
-      if (shown[node] < kShortToAccuse || !sure[node] || bad[node] <= good[node]) continue;
+      if (shown[node] < kShortPairsToName || !sure[node] || bad[node] <= good[node]) continue;
       // bad / (bad + good) without a division.
       if (!found || bad[node] * (bad[*found] + good[*found]) > bad[*found] * (bad[node] + good[node])) found = node;
     }

@@ -30,14 +30,14 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
 }
 
+}  // namespace
+
 /// The limits that a test is held against: those of the step that fell short where they refer to other steps, its own
 /// otherwise.
-struct Promise {
+struct Searches::Promise {
   const plan::Requirement* requirement = nullptr;
   std::optional<double> fleet_low, fleet_high;
 };
-
-}  // namespace
 
 /// One search, and the tests that it made.
 struct Searches::Inquiry {

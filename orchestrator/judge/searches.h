@@ -69,6 +69,7 @@ class Searches {
   [[nodiscard]] std::vector<Localised> found() const;
 
  private:
+  struct Promise;
   struct Inquiry;
   void begin_ready();
   void begin(Inquiry& inquiry);

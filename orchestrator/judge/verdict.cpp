@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSchema = "assay.verdict/1";
+constexpr const char* kVerdictSchema = "assay.verdict/1";
 
 void put(json& object, const char* name, const std::optional<double>& value) {
   if (value) object[name] = *value;
@@ -163,7 +163,7 @@ std::string verdict_text(const Verdict& verdict) {
     deviations.push_back({{"what", deviation.what}, {"step", deviation.step}});
   json localised = json::array();
   for (const auto& one : verdict.localised) localised.push_back(to_json(one));
-  json document{{"schema", kSchema},
+  json document{{"schema", kVerdictSchema},
                 {"plan_sha256", verdict.plan_sha256},
                 {"run_id", verdict.run_id},
                 {"profile", verdict.profile},
@@ -185,7 +185,8 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
   if (!document) return std::unexpected(document.error());
   const std::string hint = "verdict.json is written by `assay judge`; judge again instead of editing it";
   try {
-    if (document->at("schema") != kSchema) return std::unexpected(InputError{where, "is not an assay.verdict/1", hint});
+    if (document->at("schema") != kVerdictSchema)
+      return std::unexpected(InputError{where, "is not an assay.verdict/1", hint});
     Verdict verdict{.plan_sha256 = document->at("plan_sha256"),
                     .run_id = document->at("run_id"),
                     .profile = document->at("profile"),
