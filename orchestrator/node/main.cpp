@@ -1,6 +1,9 @@
 // assay-node: the agent on a node. One static file; runs probes for an orchestrator on the other end of stdin and
 // stdout.
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <string>
 #include <system_error>
@@ -10,7 +13,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "orchestrator/files/digest.h"
 #include "orchestrator/node/scratch.h"
 #include "orchestrator/node/session.h"
 
@@ -18,21 +20,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Whether a file holds this program or its beginning, as a copy does that was broken off: Slurm sends a copy in
+/// blocks, and stops where one node does not take them.
+bool is_copy(const fs::path& path) {
+  std::ifstream copy(path, std::ios::binary), own("/proc/self/exe", std::ios::binary);
+  std::array<char, 1 << 16> theirs, ours;
+  while (copy.read(theirs.data(), theirs.size()) || copy.gcount() > 0) {
+    own.read(ours.data(), copy.gcount());
+    if (own.gcount() != copy.gcount() || !std::equal(theirs.begin(), theirs.begin() + copy.gcount(), ours.begin()))
+      return false;
+  }
+  return copy.eof();
+}
+
 /// Removes the file that this program was started from, and beside it the copies of an srun that failed before it could
 /// start them: Slurm's name, our user, our bytes. Should another srun be about to start one, it fails and is tried
 /// again.
 void remove_copies() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  const auto bytes = assay::files::sha256_of_file("/proc/self/exe");
-  if (error || !bytes) return;
+  if (error) return;
   for (fs::directory_iterator entry(self.parent_path(), error), end; !error && entry != end; entry.increment(error)) {
     struct stat info = {};
     if (!entry->path().filename().string().starts_with("slurm_bcast_") || lstat(entry->path().c_str(), &info) != 0)
       continue;
-    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() ||
-        assay::files::sha256_of_file(entry->path()).value_or("") != *bytes)
-      continue;
+    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || !is_copy(entry->path())) continue;
     std::error_code ignored;  // what cannot be removed is found by whoever looks into the directory
     fs::remove(entry->path(), ignored);
   }

@@ -19,9 +19,9 @@ namespace {
 constexpr std::array<std::string_view, 9> kHostFacts = {"kernel",  "machine",    "cpu_model", "cpus",      "cores",
                                                         "sockets", "numa_nodes", "memory",    "hypervisor"};
 /// Of an inventory: what belongs to the one machine, or to a slot of it.
-constexpr std::array<std::string_view, 12> kOwn = {"serial",      "product_serial", "mac_address",  "pci_address",
-                                                   "numa_node",   "rdma_device",    "nvml_library", "uuid",
-                                                   "load_others", "load_steal",     "kernel",       "link"};
+constexpr std::array<std::string_view, 12> kOwn = {
+    "serial",       "product_serial", "mac_address",        "pci_address", "numa_node", "rdma_device",
+    "nvml_library", "uuid",           "cpu_load_by_others", "cpu_steal",   "kernel",    "link"};
 /// Metrics of an inventory that a kernel or a power state moves by itself.
 constexpr std::array<std::string_view, 3> kMoving = {"pcie_rate", "pcie_degraded_links", "memory_total"};
 constexpr double kGiB = 1024.0 * 1024 * 1024;

@@ -21,6 +21,6 @@ add_custom_target(cluster_installation ALL DEPENDS ${cluster_installation}/stamp
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 foreach(area cluster collective fabric faults fleet links resume silence)
   add_test(NAME cluster.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/${area}_test.py)
-  set_tests_properties(cluster.${area} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 900 RESOURCE_LOCK cluster  # one at a time: each fills a machine
+  set_tests_properties(cluster.${area} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK cluster  # one at a time: each fills a machine
     ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 endforeach()

@@ -22,6 +22,10 @@ import time
 
 from node import BOOT_PATIENCE_S, CPU_GROUPS, Node, Unavailable, command
 
+# Where ip and tc are, and a root shell may not look; and in which language the programs answer whose words are read.
+os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/local/sbin:/usr/sbin:/sbin"
+os.environ["LC_ALL"] = "C.UTF-8"
+
 HEAD_ADDRESS = "10.77.0.1/16"
 MOST_NODES = 1000
 NODES_PER_RACK, NODES_PER_LEAF = 8, 16
@@ -177,7 +181,7 @@ class Cluster:
                     line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
                 except OSError:
                     continue  # it has just ended
-                if line and not line.startswith(("sshd:", "/usr/sbin/sshd ")):  # a zombie has no command line
+                if line and not line.startswith(("sshd:", "sshd-session:", "sshd-auth:", "/usr/sbin/sshd ")):  # a zombie has no command line
                     found.append((name, line))
         return found
 

@@ -1,9 +1,10 @@
 """fabric: a parameter plane for a test cluster: every node gets ports fab0, fab1, … of its own, one rail each, on leaf switches that are joined by an uplink."""
 import json
+import pathlib
 
-from node import command
+from node import SHAPE, command
 
-BURST = ["burst", "64k", "latency", "50ms"]
+KEEP_ORDER = pathlib.Path(__file__).parent / "keep_order"
 
 
 class Fabric:
@@ -33,6 +34,7 @@ class Fabric:
         lines.append(f"link add {up[0]} type veth peer name {up[1]}")
         lines += [f"link set {port} master {name}\nlink set {port} up" for port, name in zip(up, names)]
         self.cluster.at_switch("ip", "-batch", "-", input="\n".join(lines) + "\n")
+        self.cluster.at_switch("unshare", "--mount", KEEP_ORDER, *up)
 
     def wire(self, node, rail, interface, leaf):
         """Makes a port of the node with the rail's address, its cable on `leaf`."""
@@ -41,6 +43,8 @@ class Fabric:
         node.run("ip", "addr", "add", f"{self.address(node, rail)}/24", "dev", interface)
         node.run("ip", "link", "set", interface, "up")
         self.cluster.at_switch("ip", "link", "set", port, "master", leaf, "up")
+        command("nsenter", f"--net=/proc/{node.init}/ns/net", "--", "unshare", "--mount", KEEP_ORDER, interface)
+        self.cluster.at_switch("unshare", "--mount", KEEP_ORDER, port)
         self.wired[(node.name, interface)] = (leaf, port)
 
     def swap(self, node, one=0, other=1):
@@ -55,21 +59,23 @@ class Fabric:
 
     def rate_from(self, node, rate, rail=0):
         """Holds what the node sends to `rate`, such as 200mbit."""
-        node.run("tc", "qdisc", "replace", "dev", f"fab{rail}", "root", "tbf", "rate", rate, *BURST)
+        node.run("tc", "qdisc", "replace", "dev", f"fab{rail}", "root", "tbf", "rate", rate, *SHAPE)
 
     def rate_to(self, node, rate, rail=0):
         """Holds what the node receives to `rate`."""
-        self.cluster.at_switch("tc", "qdisc", "replace", "dev", self.port_at_switch(node, rail), "root", "tbf", "rate", rate, *BURST)
+        self.cluster.at_switch("tc", "qdisc", "replace", "dev", self.port_at_switch(node, rail), "root", "tbf", "rate", rate, *SHAPE)
 
     def rates(self, rate, rail=0):
+        """Holds every port of the rail to `rate`, and what streams may have under way to what the ports' queues hold."""
         for node in self.cluster.nodes:
             self.rate_from(node, rate, rail)
             self.rate_to(node, rate, rail)
+            node.bound_streams(f"fab{rail}")
 
     def uplink(self, rate, rail=0):
         """Holds both directions of the link between the leaves to `rate`."""
         for side in "ab":
-            self.cluster.at_switch("tc", "qdisc", "replace", "dev", f"up{rail}{side}", "root", "tbf", "rate", rate, *BURST)
+            self.cluster.at_switch("tc", "qdisc", "replace", "dev", f"up{rail}{side}", "root", "tbf", "rate", rate, *SHAPE)
 
     def lose(self, node, share, source, rail=0):
         """Loses this share of the packets that come to `node` from `source`, 0 to 1."""

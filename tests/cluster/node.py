@@ -13,6 +13,12 @@ STOP_ROUNDS = 200  # what forks while it is stopped needs another round
 CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")
 CPU_PERIOD_US = 50_000  # short against what a probe times at once, so that a throttled node is slow all the time and not now and then
 LINK_NAME = "eth0"
+# Of a link that is held to a rate. What a machine does not send in time while it is busy elsewhere, the bucket lets it
+# make up for; and the queue is longer than what two full streams have under way, so that nothing is lost there (see
+# Node.bound_streams).
+SHAPE = ["burst", "256k", "latency", "400ms"]
+STREAM_B = 300_000  # that one stream has under way at most, once bound
+PATIENT_RTO_S = 3  # a node that is held off for less time sends nothing again for it
 
 
 class Unavailable(unittest.SkipTest):
@@ -162,9 +168,21 @@ class Node:
 
     def slow_link(self, rate):
         """Holds both directions of the node's link to `rate`, such as 200mbit."""
-        shape = ["root", "tbf", "rate", rate, "burst", "256k", "latency", "50ms"]
+        shape = ["root", "tbf", "rate", rate, *SHAPE]
         self.run("tc", "qdisc", "replace", "dev", LINK_NAME, *shape)
         self.cluster.at_switch("tc", "qdisc", "replace", "dev", self.port, *shape)
+
+    def bound_streams(self, device=LINK_NAME):
+        """Whatever this node then sends again through a port was lost on the way: two streams cannot overflow the queue of
+        a link held to a rate, and a late acknowledgement is waited for, however busy the machine is."""
+        self.run("sysctl", "-qw", f"net.ipv4.tcp_wmem=4096 16384 {STREAM_B}",
+                 f"net.ipv4.tcp_rmem=4096 {4 * STREAM_B} {4 * STREAM_B}", "net.ipv4.tcp_early_retrans=0")
+        route = self.run("ip", "route", "show", "dev", device, "proto", "kernel").splitlines()[0].split()
+        self.run("ip", "route", "change", *route, "dev", device, "proto", "kernel", "rto_min", f"{PATIENT_RTO_S}s")
+
+    def send_single_segments(self, device=LINK_NAME):
+        """What leaves through a port is one segment a packet, so that a packet lost is a segment lost."""
+        self.run("ip", "link", "set", device, "gso_max_segs", "1")
 
     def slow_towards(self, other, rate):
         """Holds what this node sends to `other` to `rate`; all other traffic is untouched."""

@@ -4,7 +4,7 @@ import signal
 import time
 
 from bench import AGENT_PATIENCE_S, ClusterBench, pair
-from harness import main, processes, requirement, wait_for
+from harness import DEADLINE_S, main, processes, requirement, wait_for
 
 INSTANTS = 20
 SEED = 4
@@ -31,7 +31,7 @@ class Resume(ClusterBench):
                 process = self.start_on_cluster(*REQUIREMENTS)
                 time.sleep(delay)
                 process.send_signal(signal.SIGKILL)
-                process.wait(10)
+                process.wait(DEADLINE_S)
                 finished = (self.run_directory / "verdict.json").exists()
                 interrupted += not finished
                 wait_for(lambda: not self.cluster.strangers(), "the nodes noticed that the head is gone", AGENT_PATIENCE_S)

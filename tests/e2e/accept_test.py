@@ -1,5 +1,5 @@
 """`assay accept` on this machine: from a profile to a verdict, with probes that behave and probes that do not."""
-from harness import Bench, main, processes, requirement, wait_for
+from harness import DAEMON_S, Bench, main, processes, requirement, wait_for
 
 
 class Accept(Bench):
@@ -28,7 +28,7 @@ class Accept(Bench):
     def test_every_misbehaviour_is_named_and_nothing_else_is_lost(self):
         behaviours = {"hang": "error", "stubborn": "error", "crash": "error", "exit3": "error", "flood": "error", "garbage": "error",
                       "truncate": "error", "error": "error", "skip": "not_measured", "daemon": "pass", "measure": "pass"}
-        done = self.accept(*(requirement(name, name) for name in behaviours))
+        done = self.accept(*(requirement(name, name, value=DAEMON_S) for name in behaviours))
         self.assertEqual(done.returncode, 3, done.stderr)
         node = self.node()
         self.assertEqual(self.outcomes(), {(name, node): outcome for name, outcome in behaviours.items()})
@@ -38,7 +38,7 @@ class Accept(Bench):
                             "skip": "no such hardware"}.items():
             self.assertIn(words, reasons[(name, node)])
         self.nothing_left()
-        self.assertEqual(processes("sleep 3117"), [])
+        self.assertEqual(processes(f"sleep {DAEMON_S}"), [])
         self.assertEqual(self.verify().returncode, 0)
 
     def test_a_directory_with_a_run_in_it_is_refused(self):

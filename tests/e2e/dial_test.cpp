@@ -45,7 +45,9 @@ class DialTest : public testing::Test {
     unsetenv("FAKE_SLURM");
     unsetenv("SLURM_JOB_ID");
     // The fake does not copy the agent as --bcast does, so that --remove-self would remove the one that was built.
-    site_.slurm.agent = ASSAY_NODE;
+    // By a link, because a build may lie below a path that has a blank, and the name of a shared agent has none.
+    site_.slurm.agent = place_.path() + "/assay-node";
+    std::filesystem::create_symlink(ASSAY_NODE, site_.slurm.agent);
   }
   void TearDown() override {
     EXPECT_TRUE(eventually([&] { return processes_with(place_.path()).empty(); })) << "agents or sruns are left";
@@ -268,7 +270,7 @@ TEST_F(DialTest, a_caller_that_greets_wrongly_is_hung_up_on_and_one_that_is_refu
     const tcp::endpoint home(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>((*muster)->port()));
     const std::string greeting = wire::to_line({.token = std::string(64, '1'), .node = "n01"});
     const std::map<std::string, std::string> answers = {
-        {"GET / HTTP/1.1\r\n", ""}, {greeting, "assay-dial/1 refused n01 from ::ffff:127.0.0.1 is not wanted\n"}};
+        {"GET / HTTP/1.1\r\n", ""}, {greeting, "assay-dial/1 refused n01 from 127.0.0.1 is not wanted\n"}};
     for (const auto& [line, expected] : answers) {
       auto caller =
           std::make_unique<wire::TlsStream>(wire::TlsStream{asio::ssl::stream<tcp::socket>(executor, tls->context)});
@@ -283,6 +285,8 @@ TEST_F(DialTest, a_caller_that_greets_wrongly_is_hung_up_on_and_one_that_is_refu
         if (read.error) break;
         answer.append(buffer.data(), read.size);
       }
+      if (const auto mapped = answer.find("::ffff:"); mapped != std::string::npos)
+        answer.erase(mapped, 7);  // where the kernel has IPv6
       EXPECT_EQ(answer, expected);
     }
   });

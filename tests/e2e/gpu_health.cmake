@@ -11,5 +11,5 @@ add_custom_target(e2e_gpu_installation ALL DEPENDS ${gpu_installation}/stamp)
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 add_test(NAME e2e.gpu_health COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/gpu_health_test.py)
-set_tests_properties(e2e.gpu_health PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300 RESOURCE_LOCK meeting_ports
+set_tests_properties(e2e.gpu_health PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 900
   ENVIRONMENT "ASSAY_E2E=${gpu_installation};ASSAY_FAKE_NVML_LIBRARY=$<TARGET_FILE:fake_nvml>;PYTHONDONTWRITEBYTECODE=1")

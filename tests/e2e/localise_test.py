@@ -5,7 +5,7 @@ import signal
 import subprocess
 import unittest
 
-from harness import Bench, main, requirement, wait_for
+from harness import DEADLINE_S, Bench, main, requirement, wait_for
 
 SSH_NODES = pathlib.Path(__file__).parent.parent / "cluster/ssh_nodes"
 SKIPPED = 77
@@ -24,11 +24,11 @@ class Localise(Bench):
         if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
             raise unittest.SkipTest("no host names of their own for the nodes here, and without them they are one machine")
         self.cluster = self.scratch / "cluster"
-        up = subprocess.run([SSH_NODES, "up", str(NODES), self.cluster], capture_output=True, text=True, timeout=120)
+        up = subprocess.run([SSH_NODES, "up", str(NODES), self.cluster], capture_output=True, text=True, timeout=DEADLINE_S)
         if up.returncode == SKIPPED:
             raise unittest.SkipTest(up.stderr)
         self.assertEqual(up.returncode, 0, up.stderr)
-        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=60)
+        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=DEADLINE_S)
         self.site = json.loads((self.cluster / "site.json").read_text())
 
     def accept_on_site(self, *requirements, more=()):
@@ -82,7 +82,7 @@ class Localise(Bench):
         process = self.start("accept", "--profile", profile, "--site", self.write("site.json", self.site), "--out", self.run_directory)
         wait_for(lambda: len(self.made()) >= 3, "the search has begun its third test", 120)
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
+        process.wait(DEADLINE_S)
         judged = self.assay("judge", self.run_directory)
         self.assertEqual(judged.returncode, 1, judged.stderr)
         self.assertEqual(self.verdict()["localised"][0]["state"], "open")

@@ -1,4 +1,5 @@
 // The agent by hand, through two pipes: what it does when the other side is not as it should be.
+#include <algorithm>
 #include <array>
 
 #include <fcntl.h>
@@ -144,6 +145,31 @@ TEST_F(BareNodeTest, libraries_that_came_with_the_agent_are_named_to_its_program
   agent.say(wire::encode(wire::ToAgent(wire::Bye{})));
   EXPECT_EQ(agent.end(), 0);
   expect_nothing_left();
+}
+
+TEST_F(BareNodeTest, an_agent_that_was_copied_here_removes_its_copies_and_what_was_broken_off_of_one_and_nothing_else) {
+  const std::filesystem::path root = place_.path();
+  const auto image = read_file(ASSAY_NODE).value();
+  const auto put = [&](const char* name, const std::string& bytes) {
+    std::ofstream(root / name, std::ios::binary) << bytes;
+  };
+  std::filesystem::copy_file(ASSAY_NODE, root / "slurm_bcast_3.0_n01");
+  put("slurm_bcast_2.0_n01", image);
+  put("slurm_bcast_1.0_n01", image.substr(0, 100'000));
+  put("slurm_bcast_1.1_n01", image.substr(0, 100'000) + "another program");
+  put("slurm_bcast_1.2_n01", image + "more");
+  put("notes", image);
+  BareAgent agent({root / "slurm_bcast_3.0_n01", "--directory", directory(), "--remove-self"});
+  agent.say(encode(wire::ToAgent(wire::Hello{})));
+  (void)std::get<wire::Welcome>(agent.hear());
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    if (entry.is_regular_file()) left.push_back(entry.path().filename());
+  }
+  std::ranges::sort(left);
+  EXPECT_EQ(left, (std::vector<std::string>{"notes", "slurm_bcast_1.1_n01", "slurm_bcast_1.2_n01"}));
+  agent.say(encode(wire::ToAgent(wire::Bye{})));
+  EXPECT_EQ(agent.end(), 0);
 }
 
 TEST_F(BareNodeTest, programs_in_files_run_as_well_and_leave_none) {

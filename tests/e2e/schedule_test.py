@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 import unittest
 
-from harness import Bench, main, requirement
+from harness import DEADLINE_S, Bench, main, requirement
 
 SSH_NODES = pathlib.Path(__file__).parent.parent / "cluster/ssh_nodes"
 
@@ -50,11 +50,11 @@ class PowerCap(Bench):
         if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
             raise unittest.SkipTest("no host names of their own for the nodes here, and without them they are one machine")
         self.cluster = self.scratch / "cluster"
-        up = subprocess.run([SSH_NODES, "up", "3", self.cluster], capture_output=True, text=True, timeout=60)
+        up = subprocess.run([SSH_NODES, "up", "3", self.cluster], capture_output=True, text=True, timeout=DEADLINE_S)
         if up.returncode == 77:
             raise unittest.SkipTest(up.stderr)
         self.assertEqual(up.returncode, 0, up.stderr)
-        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=60)
+        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=DEADLINE_S)
         self.site = json.loads((self.cluster / "site.json").read_text())
 
     def accept_with(self, cap_w, power_w, *requirements):

@@ -6,4 +6,4 @@ target_compile_definitions(e2e_ssh PRIVATE ASSAY_NODE="$<TARGET_FILE:assay-node>
 add_dependencies(e2e_ssh assay-node unruly)
 # One test, because the sshd instances are shared by all cases; 77: sshd or ssh is not installed.
 add_test(NAME e2e.ssh COMMAND e2e_ssh)
-set_tests_properties(e2e.ssh PROPERTIES LABELS "e2e;cluster" SKIP_RETURN_CODE 77 RESOURCE_LOCK meeting_ports)
+set_tests_properties(e2e.ssh PROPERTIES LABELS "e2e;cluster" SKIP_RETURN_CODE 77 TIMEOUT 900)

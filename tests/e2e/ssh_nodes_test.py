@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 import unittest
 
-from harness import Bench, main, processes, requirement, wait_for
+from harness import DAEMON_S, DEADLINE_S, Bench, main, processes, requirement, wait_for
 
 SSH_NODES = pathlib.Path(__file__).parent.parent / "cluster/ssh_nodes"
 SKIPPED = 77
@@ -21,11 +21,11 @@ class SshNodes(Bench):
         if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
             raise unittest.SkipTest("no host names of their own for the nodes here, and without them they are one machine")
         self.cluster = self.scratch / "cluster"
-        up = subprocess.run([SSH_NODES, "up", "2", self.cluster], capture_output=True, text=True, timeout=60)
+        up = subprocess.run([SSH_NODES, "up", "2", self.cluster], capture_output=True, text=True, timeout=DEADLINE_S)
         if up.returncode == SKIPPED:
             raise unittest.SkipTest(up.stderr)
         self.assertEqual(up.returncode, 0, up.stderr)
-        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=60)
+        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=DEADLINE_S)
         self.site = json.loads((self.cluster / "site.json").read_text())
 
     def accept_on_site(self, *requirements):
@@ -56,7 +56,7 @@ class SshNodes(Bench):
 
     def test_misbehaving_probes_are_named_on_each_node_and_nothing_stays(self):
         behaviours = {"hang": "error", "crash": "error", "flood": "error", "garbage": "error", "daemon": "pass", "measure": "pass"}
-        done = self.accept_on_site(*(requirement(name, name) for name in behaviours))
+        done = self.accept_on_site(*(requirement(name, name, value=DAEMON_S) for name in behaviours))
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertEqual(self.outcomes(), {(name, node): outcome for name, outcome in behaviours.items() for node in ("n01", "n02")})
         self.assertEqual(self.verify().returncode, 0)
@@ -92,7 +92,8 @@ class SshNodes(Bench):
         self.nothing_left_on_nodes()
 
     def test_one_machine_under_two_addresses_is_named_and_accepts_nothing(self):
-        twin = dict(self.site["nodes"][0], name="n03", address="localhost")
+        first, second, *rest = self.site["nodes"][0]["address"].split(".")
+        twin = dict(self.site["nodes"][0], name="n03", address=".".join([first, str(int(second) + 64), *rest]))  # see ssh_nodes
         self.site["nodes"].append(twin)
         done = self.accept_on_site(requirement("r"))
         self.assertEqual(done.returncode, 3, done.stderr)
@@ -105,7 +106,7 @@ class SshNodes(Bench):
             scratch = pathlib.Path(node["directory"]) / "scratch"
             self.assertEqual(list(scratch.iterdir()) if scratch.exists() else [], [])
         wait_for(lambda: not [agent for agent in processes("assay-node --") if str(self.scratch) in agent], "agents are gone")
-        wait_for(lambda: not processes("sleep 3117"), "daemonised children are gone")
+        wait_for(lambda: not processes(f"sleep {DAEMON_S}"), "daemonised children are gone")
 
 
 if __name__ == "__main__":

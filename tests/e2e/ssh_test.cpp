@@ -2,6 +2,7 @@
 // there.
 #include <iostream>
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -158,7 +159,8 @@ TEST_F(SshTest, an_unpinned_node_is_not_asked_at_all) {
 TEST_F(SshTest, a_known_hosts_file_of_the_site_pins_as_well) {
   site::Node& node = site_.nodes[0];
   site_.known_hosts = place_.path() + "/known_hosts";
-  std::ofstream(site_.known_hosts) << "[127.0.0.1]:" << node.port << ' ' << std::exchange(node.host_key, "") << '\n';
+  std::ofstream(site_.known_hosts) << '[' << node.address << "]:" << node.port << ' '
+                                   << std::exchange(node.host_key, "") << '\n';
   complete([&]() -> asio::awaitable<void> {
     const auto agent = co_await ready_agent();
     co_await agent->close();
@@ -174,7 +176,7 @@ TEST_F(SshTest, a_port_where_nobody_listens_is_unreachable) {
       socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // bound and not listening: nobody else can listen there
   sockaddr_in address = {};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(inet_pton(AF_INET, site_.nodes[0].address.c_str(), &address.sin_addr), 1);
   socklen_t size = sizeof address;
   ASSERT_EQ(bind(taken, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   ASSERT_EQ(getsockname(taken, reinterpret_cast<sockaddr*>(&address), &size), 0);

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import unittest
 
-from harness import Bench, main, processes, requirement, wait_for
+from harness import DEADLINE_S, Bench, main, processes, requirement, wait_for
 
 PAGE = 4096  # what a file on tmpfs takes at least
 PATIENCE_S = 120  # for two nodes on a loaded machine
@@ -66,10 +66,12 @@ class OneRunAtATime(Bench):
                                                    "requirements": [requirement(f"r{i}", "slow", value=100 + i) for i in range(3)]})
         process = self.start("accept", "--profile", self.profile, "--directory", self.work, "--out", self.run_directory)
         wait_for(lambda: any(line["kind"] == "attempt_begin" for line in self.journal()), "the first step runs")
+        process.send_signal(signal.SIGSTOP)  # so that it is there still, however late the second comes
         second = self.assay("run", "--resume", self.run_directory)
+        process.send_signal(signal.SIGCONT)
         self.assertEqual(second.returncode, 2, second.stdout)
         self.assertIn(f"is in use by process {process.pid} on {os.uname().nodename}", second.stderr)
-        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(process.wait(DEADLINE_S), 0)
         self.assertEqual(set(self.outcomes().values()), {"pass"})
 
 
@@ -80,8 +82,8 @@ class KilledWhileWriting(Bench):
         process = self.start("accept", "--profile", profile, "--directory", self.work, "--out", self.run_directory)
         wait_for(lambda: any(line["kind"] == "attempt_end" for line in self.journal()), "the first step ended")
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
-        (record,) = (self.run_directory / "records").glob("*/1/0.jsonl")
+        process.wait(DEADLINE_S)
+        record, *_ = (self.run_directory / "records").glob("*/1/0.jsonl")
         record.with_suffix(".jsonl.tmp").write_text('{"half')
         self.assertEqual(self.assay("run", "--resume", self.run_directory).returncode, 0)
         self.assertEqual(list(self.run_directory.rglob("*.tmp")), [])
@@ -93,11 +95,11 @@ class ComesBack(Bench):
         if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
             raise unittest.SkipTest("no host names of their own for the nodes here, and without them they are one machine")
         self.cluster = self.scratch / "cluster"
-        up = subprocess.run([SSH_NODES, "up", "2", self.cluster], capture_output=True, text=True, timeout=60)
+        up = subprocess.run([SSH_NODES, "up", "2", self.cluster], capture_output=True, text=True, timeout=DEADLINE_S)
         if up.returncode == 77:
             raise unittest.SkipTest(up.stderr)
         self.assertEqual(up.returncode, 0, up.stderr)
-        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=60)
+        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=DEADLINE_S)
 
     def end(self, node):
         """Ends the node's sshd and its sessions, as a machine that goes down does; gives the program that it was."""
@@ -119,7 +121,7 @@ class ComesBack(Bench):
         wait_for(lambda: any(line["kind"] == "node_down" for line in self.journal()), "n02 is missed", PATIENCE_S)
         again = subprocess.Popen(["unshare", "--uts", "sh", "-c", 'hostname n02 && exec "$0" -D -e -f "$1"', sshd, self.cluster / "n02/sshd_config"],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(again.wait, 10)
+        self.addCleanup(again.wait, DEADLINE_S)
         self.addCleanup(again.kill)
         self.assertEqual(process.wait(2 * PATIENCE_S), 3)
         outcomes = self.outcomes()

@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 import unittest
 
-from harness import Bench, main
+from harness import DEADLINE_S, Bench, main
 
 SSH_NODES = pathlib.Path(__file__).resolve().parent.parent / "cluster" / "ssh_nodes"
 SKIPPED = 77
@@ -22,11 +22,11 @@ class WithoutAdapter(Bench):
         if ADAPTERS.exists() and list(ADAPTERS.iterdir()):
             raise unittest.SkipTest(f"this machine has RDMA devices under {ADAPTERS}")
         self.cluster = self.scratch / "cluster"
-        up = subprocess.run([SSH_NODES, "up", "2", self.cluster], capture_output=True, text=True, timeout=60)
+        up = subprocess.run([SSH_NODES, "up", "2", self.cluster], capture_output=True, text=True, timeout=DEADLINE_S)
         if up.returncode == SKIPPED:
             raise unittest.SkipTest(up.stderr)
         self.assertEqual(up.returncode, 0, up.stderr)
-        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=60)
+        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=DEADLINE_S)
 
     def test_every_rdma_requirement_is_not_measured_and_nothing_is_accepted(self):
         size = {"at": {"size": 65536}, "parameters": {"sizes": "65536"}}

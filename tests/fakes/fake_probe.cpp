@@ -56,7 +56,8 @@ void measure(const Parameters& given, Recorder& record) {
   if (behaviour == "daemon" && ::fork() == 0) {
     ::setsid();
     if (::fork() != 0) std::_Exit(0);
-    ::execl("/bin/sleep", "sleep", "3117", nullptr);  // a number that no other process has
+    // A test gives a number that no other process has.
+    ::execl("/bin/sleep", "sleep", std::to_string(given.count("value")).c_str(), nullptr);
   }
   record.measurement("number", sample_fixed(10, [&] { return static_cast<double>(given.count("value")); }));
   record.condition("behaved", true);

@@ -4,6 +4,8 @@ add_executable(openblas_loop performance/openblas_loop.cpp)
 target_link_libraries(openblas_loop PRIVATE assay_core assay_openblas benchmark::benchmark)
 add_executable(stream_loop performance/stream_loop.cpp)
 target_link_libraries(stream_loop PRIVATE assay_core OpenMP::OpenMP_CXX)
+target_compile_options(openblas_loop PRIVATE -O3)
+target_compile_options(stream_loop PRIVATE -O3)
 set_target_properties(stream_loop PROPERTIES CXX_CLANG_TIDY "")  # clang-tidy does not see GCC's omp.h
 # The yardstick of host_collective: collective.py.
 add_executable(gloo_loop performance/gloo_loop.cpp)

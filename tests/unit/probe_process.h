@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -23,8 +24,9 @@ struct ProbeOutput {
   std::string out;
 };
 
-/// Runs a program to its end, stderr passed through; with `stop_s`, sends SIGTERM after so many seconds, as a companion
-/// is stopped. Throws std::runtime_error when it cannot be started.
+/// Runs a program to its end, stderr passed through; with `stop_s`, sends SIGTERM so many seconds after its first line,
+/// as a companion is stopped: a loaded machine may take long to start it. Throws std::runtime_error when it cannot be
+/// started.
 inline ProbeOutput run_probe(std::vector<std::string> arguments, unsigned stop_s = 0) {
   int ends[2] = {};
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
@@ -38,14 +40,13 @@ inline ProbeOutput run_probe(std::vector<std::string> arguments, unsigned stop_s
   const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
-  if (stop_s > 0 && failed == 0) {
-    sleep(stop_s);
-    kill(child, SIGTERM);
-  }
   ProbeOutput output;
   std::array<char, 4096> buffer = {};
   for (ssize_t n = 0; failed == 0 && (n = read(ends[0], buffer.data(), buffer.size())) > 0;) {
     output.out.append(buffer.data(), static_cast<std::size_t>(n));
+    if (stop_s == 0 || output.out.find('\n') == std::string::npos) continue;
+    sleep(std::exchange(stop_s, 0U));
+    kill(child, SIGTERM);
   }
   close(ends[0]);
   if (failed != 0) throw std::runtime_error("cannot start " + arguments[0]);

@@ -84,7 +84,7 @@ TEST(local_ranks, that_close_their_output_are_ended) {
 }
 
 TEST(local_ranks, that_say_nothing_are_named_and_killed_with_the_others) {
-  EXPECT_EQ(loss({rank("echo", "0"), rank("hang", "1"), rank("echo", "2")}, {0.2}), "rank 1 said nothing for 0.2 s");
+  EXPECT_EQ(loss({rank("echo", "0"), rank("hang", "1"), rank("echo", "2")}, {2}), "rank 1 said nothing for 2 s");
   EXPECT_TRUE(childless());
 }
 

@@ -234,7 +234,10 @@ TEST(SiteCheck, parts_are_counted_and_what_is_a_machines_own_is_left_out) {
                           {.name = "model", .subject = {"gpu", "GPU-1"}, .value = std::string("H200")},
                           {.name = "model", .subject = {"gpu", "GPU-2"}, .value = std::string("H200")},
                           {.name = "model", .subject = {"gpu", "GPU-3"}, .value = std::string("H100")},
-                          {.name = "serial", .subject = {"gpu", "GPU-1"}, .value = std::string("165")}};
+                          {.name = "serial", .subject = {"gpu", "GPU-1"}, .value = std::string("165")},
+                          // Of the moment, and of every record.
+                          {.name = "cpu_load_by_others", .subject = {"node", "n01"}, .value = 0.83},
+                          {.name = "cpu_steal", .subject = {"node", "n01"}, .value = 0.01}};
   inventory.measurements = {{.metric = "gpus_total", .unit = "1", .subject = {}, .samples = {3}},
                             {.metric = "link_rate", .unit = "B/s", .subject = {"nic", "mlx5_0"}, .samples = {5e10}}};
   EXPECT_EQ(facts_of(host, &inventory), (std::map<std::string, std::string>{{"cpus", "2"},
