@@ -184,8 +184,9 @@ int command_status(const std::string& directory, bool json) {
     else
       last[attempt.step] = &attempt;
   }
-  const auto ended = std::ranges::count_if(last, [](const auto& one) { return one.second->outcome != "interrupted"; });
-  for (const auto& attempt : run->journal.attempts) ++outcomes[attempt.outcome];
+  const auto ended =
+      std::ranges::count_if(last, [](const auto& one) { return one.second->outcome != AttemptOutcome::interrupted; });
+  for (const auto& attempt : run->journal.attempts) ++outcomes[std::string(word_of(attempt.outcome))];
   if (json) {
     std::cout << nlohmann::ordered_json{{"run_id", run->journal.run_id},   {"finished", run->journal.finished},
                                         {"steps", run->plan.steps.size()}, {"ended", ended},

@@ -137,7 +137,7 @@ asio::awaitable<std::string> take_inventory(launch::Agent& agent, const plan::Pr
   const double before = now_s();
   const launch::RunResult result = co_await agent.run(std::move(request));
   const double after = now_s();
-  if (result.outcome != "exited") co_return fmt::format("takes no inventory: {}", result.reason);
+  if (result.outcome != AttemptOutcome::exited) co_return fmt::format("takes no inventory: {}", result.reason);
   const auto record = read_record(result.output, program.description);
   if (!record) co_return "takes no inventory: " + record.error().text();
   answer.facts = site::facts_of(agent.facts(), &*record);

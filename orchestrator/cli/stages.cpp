@@ -10,7 +10,7 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/import_guard.h"
-#include "orchestrator/judge/searches.h"
+#include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/simulate/simulate.h"
 
@@ -106,7 +106,7 @@ std::expected<judge::Verdict, InputError> judge_directory(const std::string& dir
   if (!read) return std::unexpected(read.error());
   if (auto problem = judge::find_imported_files(directory, read->journal)) return std::unexpected(*problem);
   const judge::EvidenceReader evidence =
-      read->plan.simulation ? simulate::simulated_evidence(read->plan) : judge::evidence_in(directory);
+      read->plan.simulation ? simulate::simulated_evidence(read->plan, read->journal) : judge::evidence_in(directory);
   auto verdict = judge::judge_run(read->plan, read->plan_sha256, read->journal, evidence);
   if (!verdict) {
     verdict.error().where = directory + "/" + verdict.error().where;

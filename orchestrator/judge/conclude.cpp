@@ -18,7 +18,7 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
   if (!plan.only.empty()) all.push_back({.what = "Only a part of the profile was planned.", .step = ""});
   if (journal.resumed > 0)
     all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});
-  if (!journal.finished) all.push_back({.what = "The run did not come to its end.", .step = ""});
+  if (!journal.finished) all.push_back({.what = "The run did not finish.", .step = ""});
   for (const auto& name : plan.profile.companions) {
     if (!plan.probes.contains(name))
       all.push_back({.what = fmt::format("The companion {} is not part of this build.", name), .step = ""});
@@ -30,14 +30,14 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
   for (const auto& jump : journal.clock_jumps) {
     all.push_back(
         {.what = fmt::format(
-             "The clock of the machine that ran assay jumped by {:+.1f} s; times before {} are of the clock before.",
+             "The clock of the head node jumped by {:+.1f} s; times before {} are those of the clock before the jump.",
              jump.by_s, jump.time),
          .step = ""});
   }
   for (const auto& event : journal.node_events)
     all.push_back({.what = fmt::format("Node {}: {}", event.node, event.reason), .step = ""});
   for (const auto& attempt : journal.attempts) {
-    if (attempt.outcome == "exited" && attempt.reason.empty()) continue;
+    if (attempt.outcome == AttemptOutcome::exited && attempt.reason.empty()) continue;
     all.push_back(
         {.what = fmt::format("Attempt {} on {}: {}: {}", attempt.number, attempt.node, attempt.outcome, attempt.reason),
          .step = attempt.step});
@@ -46,10 +46,7 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
 }
 
 void conclude(const plan::Plan& plan, bool finished, Verdict& verdict) {
-  for (const auto outcome : {Outcome::pass, Outcome::conditional_pass, Outcome::conditional_fail, Outcome::fail,
-                             Outcome::inconclusive, Outcome::not_measured, Outcome::error}) {
-    verdict.counts[to_string(outcome)] = 0;
-  }
+  for (const auto& outcome : words_of(Outcome{})) verdict.counts[std::string(outcome.text)] = 0;
   std::size_t required = 0;
   std::size_t passed = 0;
   std::size_t failed = 0;
@@ -78,9 +75,9 @@ void conclude(const plan::Plan& plan, bool finished, Verdict& verdict) {
     verdict.reason = fmt::format("{}; first open: {} on {} is {}: {}", count, first_open->requirement, first_open->node,
                                  to_string(first_open->outcome), first_open->reason);
   } else if (!finished) {
-    verdict.reason = count + "; the run did not come to its end, so the whole cannot be accepted.";
+    verdict.reason = count + "; the run did not finish, so it cannot be accepted.";
   } else if (!plan.only.empty()) {
-    verdict.reason = count + "; only a part of the profile was planned, so the whole cannot be accepted.";
+    verdict.reason = count + "; only a part of the profile was planned, so the run cannot be accepted.";
   } else {
     verdict.overall = Overall::accepted;
     verdict.reason = count + ".";
@@ -99,8 +96,9 @@ void name_culprits(Verdict& verdict) {
   std::vector<std::string> all;
   for (const auto& one : verdict.localised) {
     for (const auto& culprit : one.culprits) {
-      std::string name = culprit.fault == "leaf" ? "leaf " + culprit.leaf : culprit.fault + " " + culprit.nodes.front();
-      if (culprit.fault == "pair") name += " and " + culprit.nodes.back();
+      std::string name =
+          fmt::format("{} {}", culprit.fault, culprit.fault == Fault::leaf ? culprit.leaf : culprit.nodes.front());
+      if (culprit.fault == Fault::pair) name += " and " + culprit.nodes.back();
       if (std::ranges::find(all, name) == all.end()) all.push_back(std::move(name));
     }
   }

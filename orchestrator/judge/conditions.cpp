@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/json_io.h"
+#include "probes/core/scale.h"
 
 namespace assay::judge {
 namespace {
@@ -24,11 +25,20 @@ bool meets(const plan::RequiredCondition& demand, const Value& seen) {
 }
 
 std::string words(const plan::RequiredCondition& demand) {
-  if (demand.equals) return "= " + to_json(*demand.equals).dump();
+  if (demand.equals) return "= " + assay::to_json(*demand.equals).dump();
   std::string text;
   if (demand.at_least) text = fmt::format(">= {:g}", *demand.at_least);
   if (demand.at_most) text += fmt::format("{}<= {:g}", text.empty() ? "" : " and ", *demand.at_most);
   return text;
+}
+
+/// A value for people: a number with four significant digits, or with all of them where four would show the bound.
+std::string seen_text(const Value& seen, const std::string& demanded) {
+  const auto* real = std::get_if<double>(&seen);
+  const std::string exact = assay::to_json(seen).dump();
+  if (real == nullptr) return exact;
+  const std::string rounded = for_people(*real, "1");
+  return demanded.find(rounded) == std::string::npos ? rounded : exact;
 }
 
 /// Looks at the records of one step for one subject.
@@ -64,8 +74,8 @@ class Inspection {
     const std::string expected = port == nullptr ? "" : site::port_text(node, *port, demand.site);
     const std::string whose =
         fmt::format("{}{}", node.name, port != nullptr && subject_.kind == "nic" ? " " + subject_.id : "");
-    seen.demanded = expected.empty() ? fmt::format("the {} of {}, which the site does not tell", demand.site, whose)
-                                     : fmt::format("= \"{}\", the {} of {} in the site", expected, demand.site, whose);
+    seen.demanded = expected.empty() ? fmt::format("the {} of {}, which is not in the site", demand.site, whose)
+                                     : fmt::format("= \"{}\" (the {} of {} in the site)", expected, demand.site, whose);
     seen.met = !expected.empty() && value == Value{expected};
   }
 
@@ -111,8 +121,9 @@ std::vector<ConditionSeen> check_demands(const site::Site& site, const plan::Ste
 std::string first_unmet(std::span<const ConditionSeen> seen) {
   const auto unmet = std::ranges::find(seen, false, &ConditionSeen::met);
   if (unmet == seen.end()) return "";
-  return fmt::format("The condition {} {} is {}.", unmet->name, unmet->demanded,
-                     unmet->seen ? "not met: it was " + to_json(*unmet->seen).dump() : "not recorded");
+  if (!unmet->seen) return fmt::format("Condition {} {} not recorded.", unmet->name, unmet->demanded);
+  return fmt::format("Condition {} {} not met: {}.", unmet->name, unmet->demanded,
+                     seen_text(*unmet->seen, unmet->demanded));
 }
 
 }  // namespace assay::judge

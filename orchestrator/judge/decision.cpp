@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -13,8 +12,25 @@
 namespace assay::judge {
 namespace {
 
-const std::map<std::string, double, std::less<>> kQuantiles = {
-    {"median", 0.5}, {"p01", 0.01}, {"p05", 0.05}, {"p95", 0.95}, {"p99", 0.99}};
+/// The share of a distribution below `statistic`; nothing for the extremes of the samples.
+std::optional<double> quantile_of(plan::Statistic statistic) {
+  switch (statistic) {
+    case plan::Statistic::median:
+      return 0.5;
+    case plan::Statistic::p01:
+      return 0.01;
+    case plan::Statistic::p05:
+      return 0.05;
+    case plan::Statistic::p95:
+      return 0.95;
+    case plan::Statistic::p99:
+      return 0.99;
+    case plan::Statistic::min:
+    case plan::Statistic::max:
+      break;
+  }
+  return std::nullopt;
+}
 
 /// One side of a limit, seen so that larger is better: an upper limit is judged with every sign turned.
 struct Side {
@@ -45,34 +61,30 @@ std::string reason_of(Outcome outcome, const Side& side, const Result& result, d
   const Scale scale = scale_for(pair, result.unit);
   const std::string value = scale.text(*result.value);
   const std::string limit = scale.text(side.limit);
-  const char* direction = side.sign > 0 ? "at least" : "at most";
-  const std::string band = for_people(guard, result.unit);
-  switch (outcome) {
-    case Outcome::pass:
-      return fmt::format("{} meets {} {} with a guard band of {}.", value, direction, limit, band);
-    case Outcome::conditional_pass:
-      return fmt::format("{} meets {} {}, but lies within the guard band of {}: the measurement cannot tell.", value,
-                         direction, limit, band);
-    case Outcome::conditional_fail:
-      return fmt::format("{} misses {} {}, but lies within the guard band of {}: the measurement cannot tell.", value,
-                         direction, limit, band);
-    default:
-      return fmt::format("{} misses {} {} by more than the guard band of {}.", value, direction, limit, band);
+  const bool meets = outcome == Outcome::pass || outcome == Outcome::conditional_pass;
+  const bool decided = outcome == Outcome::pass || outcome == Outcome::fail;
+  std::string reason = fmt::format("{} {} the limit of {} {}", value, meets ? "meets" : "misses",
+                                   side.sign > 0 ? "at least" : "at most", limit);
+  if (!decided) {
+    reason += fmt::format(", but by less than the guard band of {}: not decided", for_people(guard, result.unit));
+  } else if (guard > 0) {
+    reason += fmt::format(" by at least the guard band of {}", for_people(guard, result.unit));
   }
+  return reason + ".";
 }
 
 }  // namespace
 
-std::optional<Estimate> estimate(std::span<const double> samples, const std::string& name, double confidence,
+std::optional<Estimate> estimate(std::span<const double> samples, plan::Statistic statistic, double confidence,
                                  double instrument) {
   Estimate result;
   double repeatability = 0;
-  if (name == "min" || name == "max") {
-    result.value = name == "min" ? std::ranges::min(samples) : std::ranges::max(samples);
+  const auto quantile = quantile_of(statistic);
+  if (!quantile) {
+    result.value = statistic == plan::Statistic::min ? std::ranges::min(samples) : std::ranges::max(samples);
   } else {
-    const double fraction = kQuantiles.at(name);
-    result.value = percentile(samples, fraction);
-    result.interval = order_statistic_interval(samples, fraction, confidence);
+    result.value = percentile(samples, *quantile);
+    result.interval = order_statistic_interval(samples, *quantile, confidence);
     if (!result.interval) return std::nullopt;
     const double z = -normal_quantile((1 - std::min(result.interval->level, 1 - 1e-12)) / 2);
     repeatability = (result.interval->high - result.interval->low) / 2 / z;

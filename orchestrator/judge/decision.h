@@ -17,10 +17,10 @@ struct Estimate {
   double uncertainty = 0;            ///< standard uncertainty: repeatability and instrument in quadrature
 };
 
-/// The statistic `name` (median, min, max, p01, p05, p95, p99) of `samples`. Repeatability is the half width of the
+/// `statistic` of `samples`. Repeatability is the half width of the
 /// order-statistic interval over the normal quantile of its level; min and max have none. `instrument` is relative.
 /// Nothing when a median or percentile has too few samples for an interval at `confidence`.
-std::optional<Estimate> estimate(std::span<const double> samples, const std::string& name, double confidence,
+std::optional<Estimate> estimate(std::span<const double> samples, plan::Statistic statistic, double confidence,
                                  double instrument);
 
 /// Standard uncertainties of guard band in force when the risk of `guard_factor` is split evenly among `looks`

@@ -26,9 +26,19 @@ std::string reason_not_started(const Journal& journal, const plan::Step& step) {
   return "The run ended before this step began.";
 }
 
+/// What the evidence of one step is held against.
+struct StepContext {
+  const plan::Plan& plan;
+  const plan::Step& step;
+  const Journal& journal;
+  const Machines& machines;
+  const EvidenceReader& evidence;
+};
+
 /// Whether a record is what was asked for on that node; the words of the mismatch otherwise.
-std::optional<std::string> mismatch(const Record& record, const plan::Plan& plan, const plan::Step& step,
-                                    const Journal& journal, const Machines& machines, std::size_t rank) {
+std::optional<std::string> mismatch(const Record& record, const StepContext& context, std::size_t rank) {
+  const plan::Plan& plan = context.plan;
+  const plan::Step& step = context.step;
   const auto made_up = record.start.host.find(plan::kSimulated);
   if ((made_up != record.start.host.end()) != plan.simulation.has_value()) {
     return plan.simulation ? "the record was measured, and the run is a simulation"
@@ -40,12 +50,12 @@ std::optional<std::string> mismatch(const Record& record, const plan::Plan& plan
   if (record.start.rank != static_cast<int>(rank) || record.start.world != static_cast<int>(step.nodes.size())) {
     return "the record has another rank or world than the step";
   }
-  const auto facts = journal.node_facts.find(node);
-  if (facts == journal.node_facts.end()) return "the node's agent never said what the node is";
+  const auto facts = context.journal.node_facts.find(node);
+  if (facts == context.journal.node_facts.end()) return "the agent reported no facts of the node";
   const std::string said = facts->second.value("name", "");
   const auto& host = std::get<std::string>(record.start.host.at("name"));
-  if (said != host) return fmt::format("the record is of host '{}', the node's agent said '{}'", host, said);
-  if (const auto twin = machines.twin_of(node)) {
+  if (said != host) return fmt::format("the record is of host '{}', the agent reported '{}'", host, said);
+  if (const auto twin = context.machines.twin_of(node)) {
     return fmt::format("the nodes {} and {} are one machine: host name {}, boot {}", node, *twin, said,
                        facts->second.value("boot_id", "unknown"));
   }
@@ -60,14 +70,14 @@ struct RankFault {
   std::string reason;
 };
 
-std::optional<RankFault> fault_of(const std::expected<Record, InputError>& record, const plan::Plan& plan,
-                                  const plan::Step& step, const Journal& journal, const Machines& machines,
+std::optional<RankFault> fault_of(const std::expected<Record, InputError>& record, const StepContext& context,
                                   std::size_t rank) {
-  const std::string who = step.nodes.size() == 1 ? "" : fmt::format("rank {} on {}: ", rank, step.nodes[rank]);
+  const auto& nodes = context.step.nodes;
+  const std::string who = nodes.size() == 1 ? "" : fmt::format("rank {} on {}: ", rank, nodes[rank]);
   if (!record)
     return RankFault{
         .weight = 0, .outcome = Outcome::error, .reason = who + "the record is refused: " + record.error().text()};
-  if (const auto problem = mismatch(*record, plan, step, journal, machines, rank))
+  if (const auto problem = mismatch(*record, context, rank))
     return RankFault{.weight = 0, .outcome = Outcome::error, .reason = who + *problem};
   if (record->end.status == Status::skip)
     return RankFault{
@@ -77,16 +87,16 @@ std::optional<RankFault> fault_of(const std::expected<Record, InputError>& recor
   return std::nullopt;
 }
 
-void take(StepEvidence& found, const plan::Plan& plan, const plan::Step& step, const Attempt& attempt,
-          const Journal& journal, const Machines& machines, const EvidenceReader& evidence) {
+void take(StepEvidence& found, const StepContext& context, const Attempt& attempt) {
+  const plan::Step& step = context.step;
   const auto failed = [&](Outcome outcome, const std::string& reason) {
     found.absence = outcome;
     found.reason = fmt::format("Attempt {} on {}: {}", attempt.number, attempt.node, reason);
     found.skipped = found.skipped || outcome == Outcome::not_measured;
     found.broken = found.broken || outcome == Outcome::error || (found.skipped && !found.records.empty());
   };
-  if (attempt.node != step.nodes.front()) return failed(Outcome::error, "the journal says another node than the plan");
-  if (attempt.outcome == "interrupted") {
+  if (attempt.node != step.nodes.front()) return failed(Outcome::error, "the journal names another node than the plan");
+  if (attempt.outcome == AttemptOutcome::interrupted) {
     if (++found.interrupted > kMostInterruptions)
       return failed(Outcome::error, fmt::format("interrupted {} times", found.interrupted));
     if (!found.records.empty() || found.broken) return;
@@ -96,13 +106,13 @@ void take(StepEvidence& found, const plan::Plan& plan, const plan::Step& step, c
   }
   if (++found.attempts > step.looks)
     return failed(Outcome::error, fmt::format("{} attempts where {} were planned", found.attempts, step.looks));
-  if (attempt.outcome != "exited")
+  if (attempt.outcome != AttemptOutcome::exited)
     return failed(Outcome::error, fmt::format("{}: {}", attempt.outcome, attempt.reason));
   std::vector<Record> ranks;
   std::optional<RankFault> worst;
   for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-    auto record = record_of(plan, step, attempt, evidence, static_cast<int>(rank));
-    auto fault = fault_of(record, plan, step, journal, machines, rank);
+    auto record = record_of(context.plan, step, attempt, context.evidence, static_cast<int>(rank));
+    auto fault = fault_of(record, context, rank);
     if (fault && (!worst || fault->weight < worst->weight)) worst = std::move(fault);
     if (record) ranks.push_back(std::move(*record));
   }
@@ -200,12 +210,13 @@ std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::
 
 bool is_judged(const Measurement& measured, const plan::Requirement& requirement) {
   if (measured.metric != requirement.metric || measured.at != requirement.at) return false;
-  const auto together = [](const std::string& kind) { return kind == "pair" || kind == "group" || kind == "cluster"; };
-  return measured.subject.kind == requirement.scope || (together(measured.subject.kind) && together(requirement.scope));
+  const auto kind = from_word<plan::JudgedScope>(measured.subject.kind);
+  return kind && (kind == requirement.scope || (is_together(*kind) && is_together(requirement.scope)));
 }
 
 StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,
                      const Journal& journal, const Machines& machines, const EvidenceReader& evidence) {
+  const StepContext context{.plan = plan, .step = step, .journal = journal, .machines = machines, .evidence = evidence};
   StepEvidence found;
   found.reason = reason_not_started(journal, step);
   int number = 0;
@@ -218,7 +229,7 @@ StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::
       return found;
     }
     for (const auto& file : attempt->evidence) found.paths.push_back(file.path);
-    take(found, plan, step, *attempt, journal, machines, evidence);
+    take(found, context, *attempt);
   }
   return found;
 }

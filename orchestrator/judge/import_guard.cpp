@@ -17,10 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kBeginning = 1024;  // what is_imported() looks at
+constexpr std::size_t kFirstBytes = 1024;  // what is_imported() looks at
 
 bool begins_imported(const fs::path& path) {
-  std::array<char, kBeginning> beginning{};
+  std::array<char, kFirstBytes> beginning{};
   std::ifstream file(path, std::ios::binary);
   file.read(beginning.data(), beginning.size());
   return is_imported({beginning.data(), static_cast<std::size_t>(file.gcount())});

@@ -29,13 +29,13 @@ ordered_json body_of(const ImportSource& source) {
   body["file"] = source.file;
   body["bytes"] = source.bytes;
   body["sha256"] = source.sha256;
-  body["facts"] = to_json(source.facts);
+  body["facts"] = assay::to_json(source.facts);
   return body;
 }
 
 ordered_json body_of(const Figure& figure) {
-  return {{"metric", figure.metric},  {"unit", figure.unit},   {"statistic", figure.statistic},
-          {"at", to_json(figure.at)}, {"value", figure.value}, {"from", figure.from}};
+  return {{"metric", figure.metric},         {"unit", figure.unit},   {"statistic", figure.statistic},
+          {"at", assay::to_json(figure.at)}, {"value", figure.value}, {"from", figure.from}};
 }
 
 }  // namespace

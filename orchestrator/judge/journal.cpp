@@ -23,7 +23,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* kSchema = "assay.journal/1";
+constexpr const char* kJournalSchema = "assay.journal/1";
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
@@ -113,7 +113,7 @@ class Account {
     journal_.attempts.push_back({.step = step,
                                  .number = number,
                                  .node = line.at("node"),
-                                 .outcome = "interrupted",
+                                 .outcome = AttemptOutcome::interrupted,
                                  .reason = "assay was killed while it ran",
                                  .begin = time,
                                  .end = "",
@@ -137,6 +137,8 @@ class Account {
       refuse("an attempt ends that never began");
     Attempt& attempt = journal_.attempts[running->second];
     attempt.outcome = line.at("outcome");
+    if (attempt.outcome == AttemptOutcome::interrupted)
+      refuse("an attempt ends as interrupted, which is never written");
     attempt.reason = line.at("reason");
     attempt.end = time;
     for (const auto& file : line.at("evidence")) {
@@ -177,7 +179,7 @@ std::expected<Journal, InputError> read_journal(std::string_view text, const std
     const auto line = parse_json(text.substr(0, length), here);
     if (!line) return std::unexpected(line.error());
     try {
-      if (number == 1 && (line->at("schema") != kSchema || line->at("kind") != "run_begin")) {
+      if (number == 1 && (line->at("schema") != kJournalSchema || line->at("kind") != "run_begin")) {
         return std::unexpected(InputError{here, "is not the beginning of an assay.journal/1", kHint});
       }
       account.take(*line);
@@ -262,7 +264,7 @@ void JournalWriter::run_end() { append(lines_.run_end(now())); }
 
 std::string JournalLines::line(const std::string& time, const char* kind, const ordered_json& body) {
   ordered_json line;
-  if (std::exchange(fresh_, false)) line["schema"] = kSchema;
+  if (std::exchange(fresh_, false)) line["schema"] = kJournalSchema;
   line["time"] = time;
   line["kind"] = kind;
   line.update(body);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "probes/core/attempt_outcome.h"
 #include "probes/core/error.h"
 #include "probes/core/json_io.h"
 
@@ -21,14 +22,12 @@ struct EvidenceFile {
   std::uint64_t bytes = 0;
 };
 
-/// How one attempt ended, in the orchestrator's words; what the probe says stands in its record.
-/// exited: the probe ran to its own end (its record says how). deadline, output_limit, crashed: it was killed or died.
-/// lost: the node or its agent went away. refused: the agent would not run it. interrupted: the run was killed.
+/// One attempt of a step or of an extra test, and how it ended.
 struct Attempt {
   std::string step;
-  int number = 1;          ///< from 1
-  std::string node;        ///< rank 0's
-  std::string outcome;     ///< exited | deadline | output_limit | crashed | lost | refused | interrupted
+  int number = 1;    ///< from 1
+  std::string node;  ///< rank 0's
+  AttemptOutcome outcome = AttemptOutcome::interrupted;
   std::string reason;      ///< for people; empty when exited
   std::string begin, end;  ///< UTC; end is empty when interrupted
   std::vector<EvidenceFile> evidence;

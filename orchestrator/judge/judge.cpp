@@ -110,7 +110,7 @@ class Judge {
       judge_pool(requirement, planned, subject, pool, one);
       if (pool.records.size() != step.records.size()) {
         one.outcome = Outcome::inconclusive;
-        one.reason = fmt::format("It was seen in {} of {} attempts.", pool.records.size(), step.records.size());
+        one.reason = fmt::format("Measured in {} of {} attempts.", pool.records.size(), step.records.size());
       }
       all.push_back(std::move(one));
     }
@@ -122,14 +122,14 @@ class Judge {
   /// one that is broken.
   [[nodiscard]] std::optional<Result> wrong_number(Result node, const plan::Requirement& requirement,
                                                    std::size_t seen) const {
-    const auto designed = plan_.profile.per_node.find(requirement.scope);
+    const auto designed = plan_.profile.per_node.find(std::string(word_of(requirement.scope)));
     if (node.subject.kind != "node") return std::nullopt;
     if (designed == plan_.profile.per_node.end() || static_cast<std::size_t>(designed->second) == seen)
       return std::nullopt;
     const bool missing = seen < static_cast<std::size_t>(designed->second);
     node.outcome = missing ? Outcome::not_measured : Outcome::inconclusive;
-    node.reason = fmt::format("{} subjects of kind {} were measured where the design has {}.", seen, requirement.scope,
-                              designed->second);
+    node.reason =
+        fmt::format("{} subjects of kind {} measured; the design has {}.", seen, requirement.scope, designed->second);
     return node;
   }
 
@@ -164,7 +164,8 @@ class Judge {
     }
     result.conditions = check_demands(plan_.site, step, requirement, subject, pool.records, pool.others);
     if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) {
-      return inconclusive(fmt::format("{} samples where {} are demanded.", pool.samples.size(), requirement.repeat_n));
+      return inconclusive(
+          fmt::format("{} samples measured; {} are required.", pool.samples.size(), requirement.repeat_n));
     }
     if (!value) {
       return inconclusive(fmt::format("{} samples are too few for an interval of the {} at {:g} % confidence.",
@@ -174,12 +175,12 @@ class Judge {
     if (!reference) return inconclusive(reference.error());
     if (requirement.limit.reference != plan::Reference::none && !(reference->value > 0)) {
       result.value = value->value;
-      return inconclusive("What the limit refers to is 0, and every share of it is met by nothing at all.");
+      return inconclusive("The reference of the limit is 0, so a share of it cannot be judged.");
     }
     decide(requirement.limit, *value, *reference, guard_factor_for(plan_.profile.guard_factor, step.looks), result);
     if (!finite(result)) {
       clear_numbers(result);
-      return inconclusive("The limit or the samples are outside of what can be computed.");
+      return inconclusive("The limit or the samples are outside the range of the arithmetic.");
     }
     if (auto unmet = first_unmet(result.conditions); !unmet.empty()) inconclusive(std::move(unmet));
   }
@@ -221,7 +222,7 @@ class Judge {
       case plan::Reference::smallest_group_by_nodes:
         return smallest_reference(requirement, step);
     }
-    return std::unexpected("The limit refers to nothing known.");
+    return std::unexpected("The reference of the limit is unknown.");
   }
 
   std::expected<ReferenceValue, std::string> metric_reference(const plan::Requirement& requirement,
@@ -235,10 +236,10 @@ class Judge {
       }
     }
     const auto& metric = *plan_.probes.at(requirement.probe).description.metric(requirement.limit.name);
-    const auto value =
-        samples.empty() ? std::nullopt : estimate(samples, "median", plan_.profile.confidence, metric.instrument);
-    if (!value)
-      return std::unexpected(fmt::format("The reference {} was not measured often enough.", requirement.limit.name));
+    const auto value = samples.empty()
+                           ? std::nullopt
+                           : estimate(samples, plan::Statistic::median, plan_.profile.confidence, metric.instrument);
+    if (!value) return std::unexpected(fmt::format("The reference {} has too few samples.", requirement.limit.name));
     return ReferenceValue{.value = value->value, .uncertainty = value->uncertainty};
   }
 
@@ -274,7 +275,7 @@ class Judge {
     const auto& medians = medians_[requirement.id];
     if (medians.size() < kSmallestFleet) {
       return std::unexpected(
-          fmt::format("A fleet median needs {} subjects, {} were measured under the demanded conditions.",
+          fmt::format("A fleet median needs {} subjects; {} were measured under the required conditions.",
                       kSmallestFleet, medians.size()));
     }
     // The median's standard error under normality is 1.2533 sigma / sqrt(n) (Kendall & Stuart, vol. 1, 10.11).
@@ -316,7 +317,7 @@ class Judge {
                                                                               const plan::Step& step) const {
     const auto known = smallest_.find({requirement.id, step.rail});
     if (known == smallest_.end())
-      return std::unexpected("The smallest of the growing groups was not measured under the demanded conditions.");
+      return std::unexpected("The smallest of the growing groups was not measured under the required conditions.");
     ReferenceValue reference = known->second.reference;
     if (requirement.limit.reference == plan::Reference::smallest_group_by_nodes) {
       const double times = static_cast<double>(step.nodes.size()) / static_cast<double>(known->second.nodes);
@@ -359,6 +360,10 @@ Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Jour
                   .deviations = deviations(plan, journal)};
   conclude(plan, journal.finished, verdict);
   return verdict;
+}
+
+std::vector<Result> judge_cells(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
+  return Judge(plan, journal, evidence).results();
 }
 
 std::vector<Result> judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,

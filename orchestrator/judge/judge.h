@@ -1,4 +1,4 @@
-// judge: from a plan, a journal and evidence to a verdict, as a pure function.
+// judge: the judgement of the planned cells, as a pure function. The verdict of a run is judge_run (run_verdict.h).
 #pragma once
 
 #include <string>
@@ -8,10 +8,13 @@
 
 namespace assay::judge {
 
-/// Judges every planned cell. Never passes by omission: no record, no metric, no condition, no samples each have an
-/// outcome that is not pass. Extra tests of searches have no part in it.
+/// Judges every planned cell, without the searches. Never passes by omission: no record, no metric, no condition, no
+/// samples each have an outcome that is not pass. Extra tests of searches have no part in it.
 Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Journal& journal,
               const EvidenceReader& evidence);
+
+/// The results alone.
+std::vector<Result> judge_cells(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence);
 
 /// Results of `cells`, all of one `step`, from a journal that need hold no more than the step's attempts and what its
 /// nodes said of themselves. What a limit shares with the fleet's median stays inconclusive, because the fleet is not

@@ -132,33 +132,21 @@ std::vector<Suspect> Localiser::with_leaves() const {
   return all;
 }
 
-const char* to_string(Fault fault) {
-  switch (fault) {
-    case Fault::node:
-      return "node";
-    case Fault::pair:
-      return "pair";
-    case Fault::leaf:
-      return "leaf";
-  }
-  return "node";
-}
-
 std::string suspect_words(const Suspect& suspect, const std::vector<Peer>& nodes) {
   const auto name = [&](std::size_t i) { return nodes[suspect.nodes[i]].name; };
   const char* unsteady = suspect.unsteady ? ", unsteady" : "";
   switch (suspect.fault) {
     case Fault::pair:
-      return fmt::format("pair {} and {}{}: each is good with others, so look at the path between them", name(0),
-                         name(1), unsteady);
+      return fmt::format("pair {} and {}{}: each meets the limit with other nodes; check the path between them",
+                         name(0), name(1), unsteady);
     case Fault::leaf:
-      return fmt::format("leaf {}{}: all of its {} nodes, so look at the switch and its uplinks", suspect.leaf,
-                         unsteady, suspect.nodes.size());
+      return fmt::format("leaf {}{}: all of its {} nodes; check the switch and its uplinks", suspect.leaf, unsteady,
+                         suspect.nodes.size());
     case Fault::node:
       break;
   }
   const std::string& leaf = nodes[suspect.nodes.front()].leaf;
-  return fmt::format("node {}{}: short with every peer, so look at the node, its port and its cable{}", name(0),
+  return fmt::format("node {}{}: misses the limit with every peer; check the node, its port and its cable{}", name(0),
                      unsteady, leaf.empty() ? "" : " to leaf " + leaf);
 }
 

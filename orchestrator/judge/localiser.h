@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "orchestrator/judge/search_task.h"
+#include "orchestrator/judge/verdict.h"
 
 namespace assay::judge {
 
@@ -26,20 +27,11 @@ struct Test {
   std::string purpose;  ///< screening, bisection, confirmation, partner search, everything together
 };
 
-/// How a test ended. broken: it did not run to its end, which counts as short.
-enum class TestOutcome { good, short_of_limit, broken };
-
 /// A test with its outcome.
 struct Tested {
   Test test;
   TestOutcome outcome = TestOutcome::good;
 };
-
-/// What an accusation is about.
-enum class Fault { node, pair, leaf };
-
-/// The word of `fault`.
-const char* to_string(Fault fault);
 
 /// An accusation, shown by at least two tests with different peers that are good with others (pair: by two tests of the
 /// two together, while each of them is good with others).

@@ -33,6 +33,11 @@ Nodes front(const Nodes& nodes, std::size_t count) {
   return {nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
+/// How many good outcomes refute a suspicion.
+int good_to_drop(bool steady, int bad) {
+  return !steady ? kGoodToDropUnsteady : bad == 0 ? kGoodToDrop : kGoodToDropMixed;
+}
+
 bool holds_node(const Nodes& nodes, std::size_t node) { return std::ranges::find(nodes, node) != nodes.end(); }
 
 }  // namespace
@@ -184,10 +189,7 @@ Search<bool> Localiser::anchor(Lane& lane) {
 Search<Localiser::Count> Localiser::confirm(Nodes suspects, bool steady) {
   Count count;
   Nodes used;
-  const auto good_to_drop = [&] {
-    return !steady ? kGoodToDropUnsteady : count.bad == 0 ? kGoodToDrop : kGoodToDropMixed;
-  };
-  while (count.bad < kShortToAccuse && count.good < good_to_drop()) {
+  while (count.bad < kShortToAccuse && count.good < good_to_drop(steady, count.bad)) {
     Nodes together = suspects;
     if (suspects.size() == 1) {
       const auto peer = peer_for(suspects, used);

@@ -15,7 +15,7 @@
 namespace assay::judge {
 namespace {
 
-constexpr std::size_t kShortToAccuse = 2;  // with one partner alone it may as well be the partner
+constexpr std::size_t kShortPairsToName = 2;  // with one partner alone it may as well be the partner
 
 /// A planned pair that was measured, by index of its nodes.
 struct SeenPair {
@@ -66,7 +66,7 @@ struct Matrix {
     }
     std::optional<std::size_t> found;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
-      if (shown[node] < kShortToAccuse || !sure[node] || bad[node] <= good[node]) continue;
+      if (shown[node] < kShortPairsToName || !sure[node] || bad[node] <= good[node]) continue;
       // bad / (bad + good) without a division.
       if (!found || bad[node] * (bad[*found] + good[*found]) > bad[*found] * (bad[node] + good[node])) found = node;
     }
@@ -78,7 +78,7 @@ bool is_short(const Result& result) { return misses_limit(result) || result.outc
 
 Culprit node_at_fault(const Matrix& matrix, std::size_t node, const std::vector<std::size_t>& good) {
   Culprit culprit{
-      .fault = "node", .nodes = {matrix.nodes[node]}, .leaf = "", .unsteady = false, .tests = {}, .words = ""};
+      .fault = Fault::node, .nodes = {matrix.nodes[node]}, .leaf = "", .unsteady = false, .tests = {}, .words = ""};
   std::size_t all = 0;
   std::size_t bad = 0;
   for (const auto& pair : matrix.pairs) {
@@ -89,7 +89,7 @@ Culprit node_at_fault(const Matrix& matrix, std::size_t node, const std::vector<
     if (good[pair.other(node)] > 0) culprit.tests.emplace_back(pair.step);
   }
   culprit.unsteady = bad < all;
-  culprit.words = fmt::format("node {}: short in {} of {} pairs, so look at the node, its port and its cable",
+  culprit.words = fmt::format("node {}: misses the limit in {} of {} pairs; check the node, its port and its cable",
                               matrix.nodes[node], bad, all);
   return culprit;
 }
@@ -97,7 +97,7 @@ Culprit node_at_fault(const Matrix& matrix, std::size_t node, const std::vector<
 Localised localise(const std::string& requirement, Matrix matrix) {
   Localised found{.requirements = {requirement},
                   .step = "",
-                  .state = "undecided",
+                  .state = SearchState::undecided,
                   .reason = "",
                   .budget = 0,
                   .excluded = {},
@@ -126,22 +126,24 @@ Localised localise(const std::string& requirement, Matrix matrix) {
       continue;
     }
     found.culprits.push_back(
-        {.fault = "pair",
+        {.fault = Fault::pair,
          .nodes = {a, b},
          .leaf = "",
          .unsteady = false,
          .tests = {std::string(pair.step)},
-         .words = fmt::format("pair {} and {}: each is good with others, so look at the path between them", a, b)});
+         .words =
+             fmt::format("pair {} and {}: each meets the limit with other nodes; check the path between them", a, b)});
   }
   found.undecided.assign(open.begin(), open.end());
-  if (!found.culprits.empty()) found.state = "found";
+  if (!found.culprits.empty()) found.state = SearchState::found;
   found.reason = fmt::format(
-      "{}{} of {} pairs fall short{}{}.", matrix.rail.empty() ? "" : fmt::format("On rail {}: ", matrix.rail),
+      "{}{} of {} pairs miss the limit{}{}.", matrix.rail.empty() ? "" : fmt::format("On rail {}: ", matrix.rail),
       bad_pairs, matrix.pairs.size(),
-      open.empty() ? "" : "; of some nodes too few pairs are good to tell which of two it is",
+      open.empty() ? "" : "; for some nodes too few pairs are good to tell which node of a pair is at fault",
       unsure == 0
           ? ""
-          : fmt::format("; {} of them so little that the measurement cannot tell, which accuses nobody", unsure));
+          : fmt::format("; {} of them by less than the guard band, which is not enough to name a node or a pair",
+                        unsure));
   return found;
 }
 
@@ -150,7 +152,7 @@ Localised localise(const std::string& requirement, Matrix matrix) {
 std::vector<Localised> localise_pairs(const plan::Plan& plan, const std::vector<Result>& results) {
   std::set<std::string_view> wanted;
   for (const auto& requirement : plan.profile.requirements) {
-    if (requirement.scope == "pair") wanted.insert(requirement.id);
+    if (requirement.scope == plan::JudgedScope::pair) wanted.insert(requirement.id);
   }
   if (wanted.empty()) return {};
   std::map<std::string_view, std::map<std::string_view, Matrix>> matrices;  // by requirement, then by rail

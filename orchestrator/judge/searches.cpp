@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/conclude.h"
 #include "orchestrator/judge/judge.h"
 #include "orchestrator/judge/pairs.h"
 #include "orchestrator/site/planes.h"
@@ -24,18 +23,6 @@ bool is_bad(const Result& result) {
          result.outcome == Outcome::error;
 }
 
-const char* word(TestOutcome outcome) {
-  switch (outcome) {
-    case TestOutcome::good:
-      return "good";
-    case TestOutcome::short_of_limit:
-      return "short";
-    case TestOutcome::broken:
-      return "broken";
-  }
-  return "broken";
-}
-
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 8;
   std::string text;
@@ -43,14 +30,14 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
 }
 
+}  // namespace
+
 /// The limits that a test is held against: those of the step that fell short where they refer to other steps, its own
 /// otherwise.
-struct Promise {
+struct Searches::Promise {
   const plan::Requirement* requirement = nullptr;
   std::optional<double> fleet_low, fleet_high;
 };
-
-}  // namespace
 
 /// One search, and the tests that it made.
 struct Searches::Inquiry {
@@ -75,7 +62,7 @@ std::set<std::string> bad_alone(const plan::Plan& plan, const std::vector<Result
   std::set<std::string> bad;
   for (const auto& result : results) {
     const auto& kind = result.subject.kind;
-    if (kind == "pair" || kind == "group" || kind == "cluster") continue;
+    if (plan::is_together(kind)) continue;
     const bool silent = result.outcome == Outcome::not_measured && !result.step.empty();
     if ((is_bad(result) || silent) && nodes.contains(result.node)) bad.insert(result.node);
   }
@@ -94,16 +81,16 @@ Searches::Searches(const plan::Plan& plan, const std::vector<Result>& results, c
   for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, &node);
   for (const auto& pairs : localise_pairs(plan, results)) {
     for (const auto& culprit : pairs.culprits) {
-      if (culprit.fault == "node") known_.insert(culprit.nodes.begin(), culprit.nodes.end());
+      if (culprit.fault == Fault::node) known_.insert(culprit.nodes.begin(), culprit.nodes.end());
     }
   }
   std::unordered_map<std::string_view, const plan::Step*> steps;
   for (const auto& step : plan.steps) steps.emplace(step.id, &step);
   std::unordered_map<std::string_view, std::vector<const Result*>> results_of;
   for (const auto& result : results) results_of[result.step].push_back(&result);
-  std::unordered_map<std::string_view, std::string_view> ended_as;
+  std::unordered_map<std::string_view, AttemptOutcome> ended_as;
   for (const auto& attempt : journal.attempts) {
-    if (attempt.outcome != "interrupted") ended_as[attempt.step] = attempt.outcome;
+    if (attempt.outcome != AttemptOutcome::interrupted) ended_as[attempt.step] = attempt.outcome;
   }
   std::map<std::string_view, const Inquiry*> last_of_node;
   for (const auto& planned : plan.searches) {
@@ -111,7 +98,8 @@ Searches::Searches(const plan::Plan& plan, const std::vector<Result>& results, c
     inquiry->planned = &planned;
     inquiry->step = steps.at(planned.step);
     // Nobody is named by a step that was killed at its deadline: all of its ranks waited.
-    const bool hung = ended_as[planned.step] == "deadline";
+    const auto ended = ended_as.find(planned.step);
+    const bool hung = ended != ended_as.end() && ended->second == AttemptOutcome::deadline;
     for (const Result* result : results_of[planned.step]) {
       if (std::ranges::find(planned.requirements, result->requirement) == planned.requirements.end()) continue;
       const plan::Requirement* requirement = plan.requirement(result->requirement);
@@ -155,8 +143,8 @@ void Searches::begin(Inquiry& inquiry) {
   if (inquiry.planned->budget == 0) {
     inquiry.stopped = inquiry.planned->reason;
   } else if (inquiry.peers.size() < 2) {
-    inquiry.stopped =
-        fmt::format("{} are known to be bad, and nobody is left to search among", listed(inquiry.excluded));
+    inquiry.stopped = fmt::format("{} are already known to be faulty, and too few others are left to search",
+                                  listed(inquiry.excluded));
   }
   if (!inquiry.stopped.empty()) {
     inquiry.ended = true;
@@ -221,8 +209,8 @@ bool Searches::has_asked(const Attempt& attempt) const {
 
 std::optional<TestShown> Searches::shown(const ExtraTest& test, const Journal& part,
                                          const EvidenceReader& evidence) const {
-  const auto ended =
-      std::ranges::find_if(part.attempts, [](const Attempt& attempt) { return attempt.outcome != "interrupted"; });
+  const auto ended = std::ranges::find_if(
+      part.attempts, [](const Attempt& attempt) { return attempt.outcome != AttemptOutcome::interrupted; });
   if (ended == part.attempts.end()) return std::nullopt;
   const auto inquiry =
       std::ranges::find_if(inquiries_, [&](const auto& one) { return test.step.id.starts_with(one->step->id + ".t"); });
@@ -250,7 +238,8 @@ std::optional<TestShown> Searches::shown(const ExtraTest& test, const Journal& p
     if (misses_limit(result)) {
       shown.outcome = TestOutcome::short_of_limit;
     } else if (!result.value || (!result.limit_low && !result.limit_high)) {
-      shown.unusable = shown.unusable || (ended->outcome == "exited" && result.outcome == Outcome::not_measured);
+      shown.unusable =
+          shown.unusable || (ended->outcome == AttemptOutcome::exited && result.outcome == Outcome::not_measured);
       if (shown.outcome == TestOutcome::good) shown.outcome = TestOutcome::broken;
       shown.reason = result.reason;
     }
@@ -273,10 +262,8 @@ void Searches::feed(Inquiry& inquiry) {
   const auto round = std::exchange(inquiry.round, {});
   for (const auto& test : round) {
     const TestShown& shown = inquiry.shown.at(test.step.id);
-    inquiry.made.push_back({.id = test.step.id,
-                            .purpose = test.test.purpose,
-                            .outcome = word(shown.outcome),
-                            .nodes = test.step.nodes.size()});
+    inquiry.made.push_back(
+        {.id = test.step.id, .purpose = test.test.purpose, .outcome = shown.outcome, .nodes = test.step.nodes.size()});
     if (shown.unusable)
       inquiry.stopped = fmt::format("the probe cannot be run on {} nodes: {}", test.step.nodes.size(), shown.reason);
   }
@@ -313,7 +300,7 @@ std::vector<Localised> Searches::found() const {
 Localised Searches::found_by(const Inquiry& inquiry) const {
   Localised found{.requirements = {},
                   .step = inquiry.step->id,
-                  .state = "undecided",
+                  .state = SearchState::undecided,
                   .reason = "",
                   .budget = inquiry.planned->budget,
                   .excluded = inquiry.excluded,
@@ -325,7 +312,7 @@ Localised Searches::found_by(const Inquiry& inquiry) const {
   if (inquiry.localiser) {
     const Finding finding = inquiry.localiser->finding();
     for (const auto& suspect : finding.suspects) {
-      Culprit culprit{.fault = to_string(suspect.fault),
+      Culprit culprit{.fault = suspect.fault,
                       .nodes = {},
                       .leaf = suspect.leaf,
                       .unsteady = suspect.unsteady,
@@ -337,81 +324,30 @@ Localised Searches::found_by(const Inquiry& inquiry) const {
       found.culprits.push_back(std::move(culprit));
     }
     for (const std::size_t node : finding.undecided) found.undecided.push_back(inquiry.peers[node].name);
-    if (finding.complete && found.culprits.empty()) found.state = "clear";
+    if (finding.complete && found.culprits.empty()) found.state = SearchState::clear;
     found.reason =
         found.culprits.empty()
             ? finding.complete
-                  ? fmt::format("All of them met the limit together in {}: the shortfall did not show again.", tests)
-                  : fmt::format("{} did not tell who is at fault.", tests)
-            : fmt::format("{} show it{}.", tests,
+                  ? fmt::format("All nodes met the limit together in {}: the shortfall did not recur.", tests)
+                  : fmt::format("{} did not locate the fault.", tests)
+            : fmt::format("Located by {}{}.", tests,
                           finding.complete ? ", and the others met the limit together"
-                                           : "; not all of the others were seen to be good");
-    if (!found.culprits.empty()) found.state = "found";
+                                           : "; not all of the others were shown to be good");
+    if (!found.culprits.empty()) found.state = SearchState::found;
   }
   if (inquiry.clear) {
-    found.state = "clear";
-    found.reason =
-        fmt::format("Without {}, known to be bad, the others meet the limit together.", listed(inquiry.excluded));
+    found.state = SearchState::clear;
+    found.reason = fmt::format("Without {} (already known to be faulty) the others meet the limit together.",
+                               listed(inquiry.excluded));
   } else if (!inquiry.begun || !inquiry.ended) {
-    found.state = "open";
-    found.reason = inquiry.begun ? fmt::format("The search did not come to its end: {} were made.", tests)
-                                 : "An earlier search of the same nodes did not come to its end.";
+    found.state = SearchState::open;
+    found.reason = inquiry.begun ? fmt::format("The search did not finish: {} were made.", tests)
+                                 : "An earlier search of the same nodes did not finish.";
   } else if (!inquiry.stopped.empty()) {
-    found.state = "not_searched";
+    found.state = SearchState::not_searched;
     found.reason = fmt::format("No search: {}.", inquiry.stopped);
   }
   return found;
-}
-
-std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::string& plan_sha256,
-                                             const Journal& journal, const EvidenceReader& evidence) {
-  Verdict verdict = judge(plan, plan_sha256, journal, evidence);
-  std::set<std::string_view> steps;
-  for (const auto& step : plan.steps) steps.insert(step.id);
-  std::map<std::string_view, std::vector<const Attempt*>>
-      extra;  // ordered, so that the first error is the same everywhere
-  for (const auto& attempt : journal.attempts) {
-    if (attempt.is_extra())
-      extra[attempt.step].push_back(&attempt);
-    else if (!steps.contains(attempt.step))
-      return std::unexpected(InputError{
-          "journal.jsonl", fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step), ""});
-  }
-  const auto part_of = [&](const ExtraTest& test) {
-    Journal part;
-    if (const auto made = extra.find(test.step.id); made != extra.end()) {
-      for (const Attempt* attempt : made->second) part.attempts.push_back(*attempt);
-    }
-    for (const auto& node : test.step.nodes) {
-      if (const auto facts = journal.node_facts.find(node); facts != journal.node_facts.end())
-        part.node_facts.insert(*facts);
-    }
-    return part;
-  };
-  verdict.localised = localise_pairs(plan, verdict.results);
-  Searches searches(plan, verdict.results, journal);
-  for (bool more = journal.localising; more;) {
-    more = false;
-    for (const auto& test : searches.open()) {
-      const auto shown = searches.shown(test, part_of(test), evidence);
-      if (!shown) continue;
-      searches.take(test.step.id, *shown);
-      more = true;
-    }
-  }
-  for (const auto& [step, attempts] : extra) {
-    const auto ended =
-        std::ranges::count_if(attempts, [](const Attempt* one) { return one->outcome != "interrupted"; });
-    const bool asked = std::ranges::all_of(attempts, [&](const Attempt* one) { return searches.has_asked(*one); });
-    if (asked && ended <= 1) continue;
-    return std::unexpected(InputError{
-        "journal.jsonl",
-        fmt::format("has the test {}{}", step, asked ? " twice" : ", which its search would not have asked for"),
-        "extra tests follow from the plan and the outcomes before them; restore the journal"});
-  }
-  std::ranges::move(searches.found(), std::back_inserter(verdict.localised));
-  name_culprits(verdict);
-  return verdict;
 }
 
 }  // namespace assay::judge

@@ -69,6 +69,7 @@ class Searches {
   [[nodiscard]] std::vector<Localised> found() const;
 
  private:
+  struct Promise;
   struct Inquiry;
   void begin_ready();
   void begin(Inquiry& inquiry);
@@ -85,10 +86,5 @@ class Searches {
   std::map<std::string, std::pair<std::vector<std::string>, std::string>>
       asked_;  ///< nodes and purpose of each test by id
 };
-
-/// judge(), and what the searches of the run found: they are replayed over the extra tests in the journal, and change
-/// no outcome. Refused: an attempt of what is no step of the plan and no test that its search would have asked for.
-std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::string& plan_sha256,
-                                             const Journal& journal, const EvidenceReader& evidence);
 
 }  // namespace assay::judge

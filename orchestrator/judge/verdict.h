@@ -11,6 +11,7 @@
 #include "probes/core/error.h"
 #include "probes/core/record.h"
 #include "probes/core/statistics.h"
+#include "probes/core/words.h"
 
 namespace assay::judge {
 
@@ -18,14 +19,30 @@ namespace assay::judge {
 /// conditional_pass L <= y < L + w; conditional_fail L - w < y < L; fail y <= L - w.
 enum class Outcome { pass, conditional_pass, conditional_fail, fail, inconclusive, not_measured, error };
 
+constexpr auto words_of(Outcome) {
+  using enum Outcome;
+  return std::to_array<Word<Outcome>>({{pass, "pass"},
+                                       {conditional_pass, "conditional_pass"},
+                                       {conditional_fail, "conditional_fail"},
+                                       {fail, "fail"},
+                                       {inconclusive, "inconclusive"},
+                                       {not_measured, "not_measured"},
+                                       {error, "error"}});
+}
+
 /// The word of `outcome`.
-const char* to_string(Outcome outcome);
+constexpr const char* to_string(Outcome outcome) { return word_of(outcome).data(); }
 
 /// The judgement of the whole.
 enum class Overall { accepted, rejected, incomplete };
 
+constexpr auto words_of(Overall) {
+  using enum Overall;
+  return std::to_array<Word<Overall>>({{accepted, "accepted"}, {rejected, "rejected"}, {incomplete, "incomplete"}});
+}
+
 /// The word of `overall`.
-const char* to_string(Overall overall);
+constexpr const char* to_string(Overall overall) { return word_of(overall).data(); }
 
 /// A demanded condition and what was seen.
 struct ConditionSeen {
@@ -65,9 +82,40 @@ struct Deviation {
   std::string step;  ///< empty: of the whole run
 };
 
-/// Who is at fault where nodes that work together fell short, in the words of localise.h.
+/// What is at fault.
+enum class Fault { node, pair, leaf };
+
+constexpr auto words_of(Fault) {
+  using enum Fault;
+  return std::to_array<Word<Fault>>({{node, "node"}, {pair, "pair"}, {leaf, "leaf"}});
+}
+
+/// How an extra test ended. broken: it did not run to its end, which counts as short.
+enum class TestOutcome { good, short_of_limit, broken };
+
+constexpr auto words_of(TestOutcome) {
+  using enum TestOutcome;
+  return std::to_array<Word<TestOutcome>>({{good, "good"}, {short_of_limit, "short"}, {broken, "broken"}});
+}
+
+/// How far a search came.
+enum class SearchState {
+  found,         ///< it names what is at fault
+  clear,         ///< the others met the limit together; nothing is named
+  undecided,     ///< it ended without naming anything
+  open,          ///< the run ended before it
+  not_searched,  ///< none was made; the reason is given
+};
+
+constexpr auto words_of(SearchState) {
+  using enum SearchState;
+  return std::to_array<Word<SearchState>>(
+      {{found, "found"}, {clear, "clear"}, {undecided, "undecided"}, {open, "open"}, {not_searched, "not_searched"}});
+}
+
+/// What is at fault where nodes that work together missed a limit.
 struct Culprit {
-  std::string fault;               ///< node | pair | leaf
+  Fault fault = Fault::node;
   std::vector<std::string> nodes;  ///< one, two, or all of the leaf
   std::string leaf;                ///< fault leaf: its name
   bool unsteady = false;           ///< some of the tests that should have shown it were good
@@ -77,7 +125,8 @@ struct Culprit {
 
 /// An extra test that a search made.
 struct MadeTest {
-  std::string id, purpose, outcome;  ///< outcome: good | short | broken
+  std::string id, purpose;
+  TestOutcome outcome = TestOutcome::good;
   std::size_t nodes = 0;
 };
 
@@ -85,8 +134,8 @@ struct MadeTest {
 /// outcome.
 struct Localised {
   std::vector<std::string> requirements;
-  std::string step;                    ///< empty: seen from the planned pairs themselves
-  std::string state;                   ///< found | clear | undecided | open | not_searched
+  std::string step;  ///< empty: seen from the planned pairs themselves
+  SearchState state = SearchState::undecided;
   std::string reason;                  ///< one sentence
   std::size_t budget = 0;              ///< extra tests at most, as planned
   std::vector<std::string> excluded;   ///< nodes that were known to be bad before, and left out

@@ -36,7 +36,7 @@ std::string localised_text(const Verdict& verdict) {
       text += fmt::format("    {} (shown by {})\n", culprit.words, fmt::join(culprit.tests, ", "));
     if (!one.undecided.empty()) text += fmt::format("    undecided: {}\n", fmt::join(one.undecided, ", "));
   }
-  return text.empty() ? "" : "\nwho falls short:\n" + text;
+  return text.empty() ? "" : "\nlocated faults:\n" + text;
 }
 
 }  // namespace

@@ -189,7 +189,6 @@ asio::awaitable<std::expected<void, LaunchError>> Agent::deliver(std::string sha
 asio::awaitable<RunResult> Agent::run(RunRequest request) {
   if (connection_ == nullptr) {
     RunResult result;
-    result.outcome = "lost";
     result.reason = gone_.reason;
     co_return result;
   }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/site/site.h"
+#include "probes/core/attempt_outcome.h"
 #include "probes/core/units.h"
 
 namespace assay::wire {
@@ -59,9 +60,9 @@ struct RunRequest {
   RunLimits limits;
 };
 
-/// How a run ended. outcome: exited | crashed | deadline | output_limit | memory_limit | stopped | lost | refused.
+/// How a run ended; never as interrupted.
 struct RunResult {
-  std::string outcome;
+  AttemptOutcome outcome = AttemptOutcome::lost;
   std::string reason;            ///< for people; empty when exited
   std::optional<int> exit_code;  ///< the program's, when it ended by itself
   std::optional<int> signal;     ///< what killed it, when a signal did

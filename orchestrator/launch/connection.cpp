@@ -284,7 +284,7 @@ asio::awaitable<RunResult> Connection::run(const RunRequest& request) {
   const Visit visit(*this);
   PendingRun pending{.request = request, .waiter = Waiter(stream_.executor()), .result = {}};
   if (runs_.contains(request.id) || !is_run_id(request.id)) {
-    pending.result.outcome = "refused";
+    pending.result.outcome = AttemptOutcome::refused;
     pending.result.reason = fmt::format("'{}' is no id for a run, or one that is active", printable(request.id));
     co_return std::move(pending.result);
   }
@@ -303,10 +303,11 @@ asio::awaitable<RunResult> Connection::run(const RunRequest& request) {
   if (!woken) {
     forgotten_.insert(request.id);
     queue_.push(wire::encode(wire::Kill{request.id}));
-    pending.result.outcome = "lost";
+    pending.result.outcome = AttemptOutcome::lost;
     pending.result.reason = fmt::format("no end reported {} s after its deadline", kEndPatience.count);
   } else if (pending.waiter.failure()) {
-    pending.result.outcome = pending.waiter.failure()->kind == "refused" ? "refused" : "lost";
+    pending.result.outcome =
+        pending.waiter.failure()->kind == "refused" ? AttemptOutcome::refused : AttemptOutcome::lost;
     pending.result.reason = pending.waiter.failure()->reason;
   }
   co_return std::move(pending.result);

@@ -19,6 +19,11 @@ void append_bounded(std::string& text, std::string_view more, std::size_t limit)
   text.append(more.substr(0, limit - std::min(limit, text.size())));
 }
 
+/// The outcome of a run from the word of the wire, which says `signalled` of a program that a signal ended.
+AttemptOutcome outcome_of(const std::string& word) {
+  return word == "signalled" ? AttemptOutcome::crashed : from_word<AttemptOutcome>(word).value();
+}
+
 }  // namespace
 
 std::optional<InputError> Connection::take_frames() {
@@ -101,20 +106,20 @@ std::optional<std::string> Connection::take(const wire::Ended& ended) {
   result.signal = ended.signal;
   result.elapsed_s = ended.elapsed_s;
   result.left_behind = ended.left_behind;
-  result.outcome = run.flooded ? "output_limit" : ended.outcome == "signalled" ? "crashed" : ended.outcome;
-  if (result.outcome == "crashed" && *ended.signal == SIGXCPU) {
+  result.outcome = run.flooded ? AttemptOutcome::output_limit : outcome_of(ended.outcome);
+  if (result.outcome == AttemptOutcome::crashed && *ended.signal == SIGXCPU) {
     result.reason = fmt::format("used its CPU limit of {} s", run.request.limits.cpu.count);
-  } else if (result.outcome == "crashed") {
+  } else if (result.outcome == AttemptOutcome::crashed) {
     const char* const name = sigabbrev_np(*ended.signal);
     result.reason =
         name != nullptr ? fmt::format("killed by SIG{}", name) : fmt::format("killed by signal {}", *ended.signal);
-  } else if (result.outcome == "deadline") {
+  } else if (result.outcome == AttemptOutcome::deadline) {
     result.reason = fmt::format("not done after its deadline of {} s", run.request.deadline.count);
-  } else if (result.outcome == "output_limit") {
+  } else if (result.outcome == AttemptOutcome::output_limit) {
     result.reason = fmt::format("printed more than {} bytes", run.request.limits.output.count);
-  } else if (result.outcome == "memory_limit") {
+  } else if (result.outcome == AttemptOutcome::memory_limit) {
     result.reason = fmt::format("used more than {} bytes of memory", run.request.limits.memory.count);
-  } else if (result.outcome == "stopped") {
+  } else if (result.outcome == AttemptOutcome::stopped) {
     result.reason = "stopped on request";
   }
   run.waiter.wake();

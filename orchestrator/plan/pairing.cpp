@@ -25,16 +25,15 @@ std::vector<std::vector<Pair>> tournament(std::size_t nodes, std::size_t rounds)
   return all;
 }
 
-std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, std::string_view choice,
-                                            std::size_t partners) {
+std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, PairChoice choice, std::size_t partners) {
   const auto wanted = [&](const Place& a, const Place& b) {
     if (a.leaf.empty() || b.leaf.empty()) return false;
-    if (choice == "in_leaf") return a.leaf == b.leaf;
-    if (choice == "across_leaves") return a.leaf != b.leaf;
+    if (choice == PairChoice::in_leaf) return a.leaf == b.leaf;
+    if (choice == PairChoice::across_leaves) return a.leaf != b.leaf;
     if (a.spines.empty() || b.spines.empty()) return false;
     const bool shared = std::ranges::any_of(
         a.spines, [&](const std::string& spine) { return std::ranges::find(b.spines, spine) != b.spines.end(); });
-    return shared == (choice == "in_spine");
+    return shared == (choice == PairChoice::in_spine);
   };
   std::vector<std::size_t> met(places.size());
   std::vector<std::vector<Pair>> rounds;
@@ -52,7 +51,7 @@ std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, st
   return rounds;
 }
 
-std::vector<Group> groups_of(const std::vector<Place>& places, std::string_view by) {
+std::vector<Group> groups_of(const std::vector<Place>& places, Grouping by) {
   std::vector<Group> groups;
   const auto add = [&](const std::string& name, std::size_t member) {
     if (name.empty()) return;
@@ -61,10 +60,10 @@ std::vector<Group> groups_of(const std::vector<Place>& places, std::string_view 
     group->members.push_back(member);
   };
   for (std::size_t i = 0; i < places.size(); ++i) {
-    if (by == "spine") {
+    if (by == Grouping::spine) {
       for (const auto& spine : places[i].spines) add(spine, i);
     } else {
-      add(by == "rack" ? places[i].rack : places[i].leaf, i);
+      add(by == Grouping::rack ? places[i].rack : places[i].leaf, i);
     }
   }
   return groups;

@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "orchestrator/plan/profile.h"
 
 namespace assay::plan {
 
@@ -32,8 +33,7 @@ struct Place {
 /// leaves that share none) names, in the order and rounds of the tournament, every node in one pair a round at most.
 /// With `partners` above 0 a pair is left out once both its nodes have that many. Pairs of nodes whose leaf (or spines,
 /// where they matter) nobody tells are in none.
-std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, std::string_view choice,
-                                            std::size_t partners);
+std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, PairChoice choice, std::size_t partners);
 
 /// Nodes that work together, by index in the order given.
 struct Group {
@@ -43,7 +43,7 @@ struct Group {
 
 /// The groups of `places` by rack, leaf or spine, in the order in which those are first named. Whoever has none is in
 /// no group.
-std::vector<Group> groups_of(const std::vector<Place>& places, std::string_view by);
+std::vector<Group> groups_of(const std::vector<Place>& places, Grouping by);
 
 /// The first 2, 4, 8, … of `nodes` nodes and then all of them; none for fewer than two.
 std::vector<Group> growing_groups(std::size_t nodes);

@@ -112,17 +112,18 @@ std::vector<Spot> single_nodes_in_plane(const Requirement& requirement, const De
 }
 
 /// Why no pair of the requirement's choice holds the place.
-std::string unpaired(const Place& place, const std::string& choice) {
-  const bool of_spines = choice.ends_with("spine") || choice.ends_with("spines");
+std::string unpaired(const Place& place, PairChoice choice) {
+  const bool of_spines = choice == PairChoice::in_spine || choice == PairChoice::across_spines;
   if (place.leaf.empty()) return fmt::format("the site names no leaf of the node {}", place.node);
   if (of_spines && place.spines.empty())
     return fmt::format("the site names no spines of the leaf {} of the node {}", place.leaf, place.node);
-  if (choice == "in_leaf")
+  if (choice == PairChoice::in_leaf)
     return fmt::format("no other node hangs on the leaf {} of the node {}", place.leaf, place.node);
-  if (choice == "across_leaves")
+  if (choice == PairChoice::across_leaves)
     return fmt::format("no node hangs on another leaf than {}, that of the node {}", place.leaf, place.node);
-  return fmt::format("the node {} has no partner {}", place.node,
-                     choice == "in_spine" ? "on another leaf or its own below its spines" : "below other spines");
+  return fmt::format(
+      "the node {} has no partner {}", place.node,
+      choice == PairChoice::in_spine ? "on another leaf or its own below its spines" : "below other spines");
 }
 
 std::expected<std::vector<Spot>, InputError> pairs(const Requirement& requirement, const Arena& arena) {
@@ -130,7 +131,8 @@ std::expected<std::vector<Spot>, InputError> pairs(const Requirement& requiremen
   if (nodes < 2)
     return std::vector{arena.impossible(nodes == 1 && arena.rail.empty() ? "a pair needs two nodes, the site has one"
                                                                          : "a pair needs two nodes")};
-  const bool all_of_them = requirement.pairs.empty() || requirement.pairs == "all";
+  const PairChoice choice = requirement.pairs.value_or(PairChoice::all);
+  const bool all_of_them = choice == PairChoice::all;
   const std::size_t all = rounds_for_all_pairs(nodes);
   const std::size_t rounds =
       requirement.rounds == 0 ? all : std::min(all, static_cast<std::size_t>(requirement.rounds));
@@ -142,9 +144,9 @@ std::expected<std::vector<Spot>, InputError> pairs(const Requirement& requiremen
   }
   std::vector<Spot> spots;
   std::vector<bool> paired(nodes);
-  for (const auto& round :
-       all_of_them ? tournament(nodes, rounds)
-                   : chosen_pairs(arena.places, requirement.pairs, static_cast<std::size_t>(requirement.rounds))) {
+  for (const auto& round : all_of_them
+                               ? tournament(nodes, rounds)
+                               : chosen_pairs(arena.places, choice, static_cast<std::size_t>(requirement.rounds))) {
     for (const auto& [low, high] : round) {
       const auto& a = arena.places[low].node;
       const auto& b = arena.places[high].node;
@@ -158,17 +160,20 @@ std::expected<std::vector<Spot>, InputError> pairs(const Requirement& requiremen
         all_of_them
             ? fmt::format("the node {} pauses in the only round of an odd number of nodes; give 2 rounds or more",
                           arena.places[i].node)
-            : unpaired(arena.places[i], requirement.pairs);
+            : unpaired(arena.places[i], choice);
     spots.push_back(arena.missing("node", arena.places[i].node, reason));
   }
   return spots;
 }
 
 std::vector<Spot> groups(const Requirement& requirement, const Arena& arena) {
-  const std::string by = requirement.by.empty() ? "rack" : requirement.by;
-  const bool growing = by == "growing";
+  const Grouping by = requirement.by.value_or(Grouping::rack);
+  const bool growing = by == Grouping::growing;
   const auto name_of = [&](const Place& place) {
-    return by == "rack" ? place.rack : by == "leaf" ? place.leaf : place.spines.empty() ? "" : place.spines.front();
+    return by == Grouping::rack   ? place.rack
+           : by == Grouping::leaf ? place.leaf
+           : place.spines.empty() ? ""
+                                  : place.spines.front();
   };
   if (growing && arena.places.size() < (is_of_smallest(requirement.limit.reference) ? 3U : 2U)) {
     return {arena.impossible(is_of_smallest(requirement.limit.reference)
@@ -201,11 +206,11 @@ std::vector<Spot> whole(const Arena& arena) {
 }
 
 std::optional<InputError> check_fit(const Requirement& requirement, const Description& probe) {
-  const bool several = requirement.scope == "group" || requirement.scope == "cluster";
+  const bool several = requirement.scope == JudgedScope::group || requirement.scope == JudgedScope::cluster;
   if (!requirement.plane.empty() && !takes(probe, "interface") && !takes(probe, "device")) {
     return InputError{
         "plane",
-        fmt::format("{} has no parameter `interface` or `device`, so nobody can tell it a port of the plane",
+        fmt::format("{} has no parameter `interface` or `device`, so it cannot be told a port of the plane",
                     probe.name),
         "leave the plane out, or use another probe"};
   }
@@ -218,7 +223,7 @@ std::optional<InputError> check_fit(const Requirement& requirement, const Descri
     return InputError{"scope", fmt::format("{} runs on one node, and the scope is {}", probe.name, requirement.scope),
                       "judge each node, or use a probe that several nodes run together"};
   }
-  if (probe.scope == "pair" && requirement.scope != "pair") {
+  if (probe.scope == "pair" && requirement.scope != JudgedScope::pair) {
     return InputError{"scope", fmt::format("{} runs on two nodes, and the scope is {}", probe.name, requirement.scope),
                       "use scope pair"};
   }
@@ -230,13 +235,12 @@ std::optional<InputError> check_fit(const Requirement& requirement, const Descri
 std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& requirement, const Description& probe,
                                                       const site::Site& site) {
   if (auto problem = check_fit(requirement, probe)) return std::unexpected(std::move(*problem));
-  const bool together = requirement.scope == "pair" || requirement.scope == "group" || requirement.scope == "cluster";
-  if (probe.scope == "node" || !together)
+  if (probe.scope == "node" || !is_together(requirement.scope))
     return requirement.plane.empty() ? single_nodes(site) : single_nodes_in_plane(requirement, probe, site);
   std::vector<Spot> missing, spots;
   for (const auto& arena : arenas(requirement, probe, site, missing)) {
-    auto some = requirement.scope == "pair" ? pairs(requirement, arena)
-                : requirement.scope == "group"
+    auto some = requirement.scope == JudgedScope::pair ? pairs(requirement, arena)
+                : requirement.scope == JudgedScope::group
                     ? std::expected<std::vector<Spot>, InputError>(groups(requirement, arena))
                     : whole(arena);
     if (!some) return some;
@@ -256,7 +260,7 @@ std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& require
 
 std::vector<Spot> spots_without_steps(const Requirement& requirement, const site::Site& site,
                                       const std::string& reason) {
-  if (requirement.scope == "pair" || requirement.scope == "group" || requirement.scope == "cluster") {
+  if (is_together(requirement.scope)) {
     return {{.subject = {"cluster", site.name}, .label = "", .nodes = {}, .reason = reason}};
   }
   auto spots = single_nodes(site);

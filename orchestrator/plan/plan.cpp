@@ -250,12 +250,13 @@ class Planner {
     for (const auto& step : plan_.steps) {
       PlannedSearch search{.step = step.id, .requirements = {}, .budget = 0, .reason = ""};
       for (const auto& id : step.requirements) {
-        const std::string& scope = plan_.requirement(id)->scope;
-        if (step.nodes.size() > 1 && (scope == "group" || scope == "cluster")) search.requirements.push_back(id);
+        const JudgedScope scope = plan_.requirement(id)->scope;
+        if (step.nodes.size() > 1 && (scope == JudgedScope::group || scope == JudgedScope::cluster))
+          search.requirements.push_back(id);
       }
       if (search.requirements.empty()) continue;
       if (step.nodes.size() == 2) {
-        search.reason = "of two nodes alone nobody can tell which it is";
+        search.reason = "a group of two nodes cannot be split further";
       } else {
         search.budget = test_budget(step.nodes.size());
       }

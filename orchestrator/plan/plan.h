@@ -63,9 +63,9 @@ struct PlannedProbe {
   Description description;
 };
 
-/// Rises when the planner would make other steps or cells of the same inputs. A plan is derived again whenever it is
+/// Rises when the planner would write another plan for the same inputs. A plan is derived again whenever it is
 /// read, so one of another revision is for another version of assay.
-inline constexpr int kPlannerRevision = 3;
+inline constexpr int kPlannerRevision = 4;
 
 /// The whole plan.
 struct Plan {

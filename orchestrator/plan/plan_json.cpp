@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSchema = "assay.plan/1";
+constexpr const char* kPlanSchema = "assay.plan/1";
 
 json to_json(const Step& step) {
   return {{"id", step.id},
@@ -139,7 +139,7 @@ std::string plan_text(const Plan& plan) {
   json probes = json::object();
   for (const auto& [name, probe] : plan.probes)
     probes[name] = {{"sha256", probe.sha256}, {"description", probe.description.document}};
-  json document{{"schema", kSchema},
+  json document{{"schema", kPlanSchema},
                 {"assay_version", plan.assay_version},
                 {"planner", kPlannerRevision},
                 {"quick", plan.quick},
@@ -169,7 +169,8 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
   if (!document) return std::unexpected(document.error());
   const std::string hint = "plan.json is written by `assay plan`; plan again instead of editing it";
   try {
-    if (document->at("schema") != kSchema) return std::unexpected(InputError{where, "is not an assay.plan/1", hint});
+    if (document->at("schema") != kPlanSchema)
+      return std::unexpected(InputError{where, "is not an assay.plan/1", hint});
     const std::string version = document->at("assay_version");
     if (document->at("planner") != kPlannerRevision) {
       return std::unexpected(InputError{

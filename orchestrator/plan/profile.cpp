@@ -2,7 +2,6 @@
 #include "orchestrator/plan/profile.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -16,8 +15,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSchema = "assay.profile/1";
+constexpr const char* kProfileSchema = "assay.profile/1";
 constexpr int kDeepestInheritance = 8;  // vendor > product > site > contract leaves room; more is a circle
+
+template <class Enum>
+std::optional<Enum> choice(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() ? std::nullopt : std::optional<Enum>(found->get<Enum>());
+}
 
 std::optional<double> number(const json& object, const char* name) {
   const auto found = object.find(name);
@@ -93,12 +98,12 @@ Requirement requirement_from(const json& entry) {
                      .metric = entry.at("metric"),
                      .at = values_from(entry.value("at", json::object())).value_or(Values{}),
                      .scope = entry.at("scope"),
-                     .by = entry.value("by", ""),
+                     .by = choice<Grouping>(entry, "by"),
                      .plane = entry.value("plane", ""),
-                     .pairs = entry.value("pairs", ""),
+                     .pairs = choice<PairChoice>(entry, "pairs"),
                      .alone = entry.value("alone", false),
                      .rounds = entry.value("rounds", 0),
-                     .statistic = entry.value("statistic", "median"),
+                     .statistic = choice<Statistic>(entry, "statistic").value_or(Statistic::median),
                      .limit = limit_from(entry.at("limit")),
                      .conditions = {},
                      .repeat_n = 10,
@@ -143,10 +148,10 @@ json to_json(const Requirement& requirement) {
                  {"repeat", {{"n", requirement.repeat_n}, {"looks", requirement.looks}}},
                  {"severity", requirement.required ? "required" : "advisory"},
                  {"source", to_json(requirement.source)}};
-  if (!requirement.by.empty()) object["by"] = requirement.by;
+  if (requirement.by) object["by"] = *requirement.by;
   if (requirement.rounds > 0) object["rounds"] = requirement.rounds;
   if (!requirement.plane.empty()) object["plane"] = requirement.plane;
-  if (!requirement.pairs.empty()) object["pairs"] = requirement.pairs;
+  if (requirement.pairs) object["pairs"] = *requirement.pairs;
   if (requirement.alone) object["alone"] = true;
   if (requirement.power_w) object["power_w"] = *requirement.power_w;
   return object;
@@ -154,16 +159,17 @@ json to_json(const Requirement& requirement) {
 
 /// What goes with one scope or with a plane alone.
 std::optional<InputError> check_placement(const Requirement& requirement, const std::string& here) {
-  const bool of_pairs = requirement.rounds > 0 || !requirement.pairs.empty() || requirement.alone;
-  if ((!requirement.by.empty() && requirement.scope != "group") || (of_pairs && requirement.scope != "pair")) {
-    const char* const field = !requirement.by.empty()  ? "by"
+  const bool of_pairs = requirement.rounds > 0 || requirement.pairs || requirement.alone;
+  if ((requirement.by && requirement.scope != JudgedScope::group) ||
+      (of_pairs && requirement.scope != JudgedScope::pair)) {
+    const char* const field = requirement.by           ? "by"
                               : requirement.rounds > 0 ? "rounds"
                               : requirement.alone      ? "alone"
                                                        : "pairs";
     return InputError{here, fmt::format("has `{}`, and its scope is {}", field, requirement.scope),
                       "`by` goes with scope group; `rounds`, `pairs` and `alone` with scope pair"};
   }
-  if (is_of_smallest(requirement.limit.reference) && requirement.by != "growing") {
+  if (is_of_smallest(requirement.limit.reference) && requirement.by != Grouping::growing) {
     return InputError{here + ".limit.of", "refers to the smallest of growing groups, and there are none",
                       "give scope group and \"by\": \"growing\""};
   }
@@ -184,7 +190,8 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   if (limit.at_least && limit.at_most && *limit.at_least > *limit.at_most) {
     return InputError{here + ".limit", "at_least is above at_most", "no value could pass"};
   }
-  if ((requirement.statistic == "max" && limit.at_least) || (requirement.statistic == "min" && limit.at_most)) {
+  if ((requirement.statistic == Statistic::max && limit.at_least) ||
+      (requirement.statistic == Statistic::min && limit.at_most)) {
     return InputError{here + ".statistic",
                       fmt::format("the {} of the samples against a limit on that side accepts by one lucky sample",
                                   requirement.statistic),
@@ -221,16 +228,62 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
 
 /// A part that is not there has no number to fall short; only its absence from the count shows it.
 std::optional<InputError> check_counts(const Profile& profile, const std::string& where) {
-  constexpr std::array kWholes = {"node", "pair", "group", "cluster"};
   for (const auto& requirement : profile.requirements) {
-    const auto& scope = requirement.scope;
-    if (!requirement.required || profile.per_node.contains(scope) || std::ranges::find(kWholes, scope) != kWholes.end())
-      continue;
+    const std::string scope(word_of(requirement.scope));
+    const bool part_of_node = requirement.scope != JudgedScope::node && !is_together(requirement.scope);
+    if (!requirement.required || !part_of_node || profile.per_node.contains(scope)) continue;
     return InputError{
         where + ": node",
         fmt::format("does not say how many subjects of kind {} a node has, and {} requires a figure of each", scope,
                     requirement.id),
         fmt::format("add it, such as \"node\": {{\"{}\": 8}}; a missing {} would go unnoticed", scope, scope)};
+  }
+  return std::nullopt;
+}
+
+/// Takes everything but the requirements of one document over what it inherits.
+void take_design(const json& document, Profile& profile) {
+  profile.name = document.at("name");
+  profile.title = document.at("title");
+  profile.revision = document.at("revision");
+  if (const auto decision = document.find("decision"); decision != document.end()) {
+    profile.guard_factor = decision->value("guard_factor", profile.guard_factor);
+    profile.confidence = decision->value("confidence", profile.confidence);
+  }
+  if (const auto list = document.find("companions"); list != document.end()) profile.companions = *list;
+  const json per_node = document.value("node", json::object());
+  for (const auto& [kind, count] : per_node.items()) profile.per_node[kind] = count;
+  if (const auto power = number(document, "power_w")) profile.power_w = power;
+  const json peaks = document.value("peaks", json::object());
+  for (const auto& [name, peak] : peaks.items()) {
+    profile.peaks[name] = {
+        .value = peak.at("value"), .unit = peak.at("unit"), .source = source_from(peak.at("source"))};
+  }
+}
+
+/// Takes the requirements of one document: each is added, or replaces the inherited one of the same id.
+std::optional<InputError> take_requirements(const json& document, const std::string& where, Profile& profile) {
+  std::set<std::string> own_ids;
+  for (std::size_t i = 0; i < document.at("requirements").size(); ++i) {
+    Requirement requirement = requirement_from(document.at("requirements")[i]);
+    const std::string here = fmt::format("{}: requirements[{}]", where, i);
+    if (!own_ids.insert(requirement.id).second) {
+      return InputError{here + ".id", fmt::format("'{}' is there twice", requirement.id),
+                        "every requirement has an id of its own"};
+    }
+    if (auto problem = check_requirement(requirement, profile, here)) return problem;
+    const auto same = std::ranges::find(profile.requirements, requirement.id, &Requirement::id);
+    if (same == profile.requirements.end()) {
+      profile.requirements.push_back(std::move(requirement));
+    } else if (same->probe != requirement.probe || same->metric != requirement.metric) {
+      return InputError{
+          here + ".id",
+          fmt::format("'{}' is the inherited figure {} of {}, and this is {} of {}", requirement.id, same->metric,
+                      same->probe, requirement.metric, requirement.probe),
+          "a figure takes the place of one of the same probe and metric; give another one an id of its own"};
+    } else {
+      *same = std::move(requirement);
+    }
   }
   return std::nullopt;
 }
@@ -259,45 +312,8 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
     if (!inherited) return inherited;
     profile = std::move(*inherited);
   }
-  profile.name = document->at("name");
-  profile.title = document->at("title");
-  profile.revision = document->at("revision");
-  if (const auto decision = document->find("decision"); decision != document->end()) {
-    profile.guard_factor = decision->value("guard_factor", profile.guard_factor);
-    profile.confidence = decision->value("confidence", profile.confidence);
-  }
-  if (const auto list = document->find("companions"); list != document->end()) profile.companions = *list;
-  const json per_node = document->value("node", json::object());
-  for (const auto& [kind, count] : per_node.items()) profile.per_node[kind] = count;
-  if (const auto power = number(*document, "power_w")) profile.power_w = power;
-  const json peaks = document->value("peaks", json::object());
-  for (const auto& [name, peak] : peaks.items()) {
-    profile.peaks[name] = {
-        .value = peak.at("value"), .unit = peak.at("unit"), .source = source_from(peak.at("source"))};
-  }
-  std::set<std::string> own_ids;
-  for (std::size_t i = 0; i < document->at("requirements").size(); ++i) {
-    Requirement requirement = requirement_from(document->at("requirements")[i]);
-    const std::string here = fmt::format("{}: requirements[{}]", where, i);
-    if (!own_ids.insert(requirement.id).second) {
-      return std::unexpected(InputError{here + ".id", fmt::format("'{}' stands twice", requirement.id),
-                                        "every requirement has an id of its own"});
-    }
-    if (auto problem = check_requirement(requirement, profile, here)) return std::unexpected(*problem);
-    const auto same = std::ranges::find(profile.requirements, requirement.id, &Requirement::id);
-    if (same != profile.requirements.end()) {
-      if (same->probe != requirement.probe || same->metric != requirement.metric) {
-        return std::unexpected(InputError{
-            here + ".id",
-            fmt::format("'{}' is the inherited figure {} of {}, and this is {} of {}", requirement.id, same->metric,
-                        same->probe, requirement.metric, requirement.probe),
-            "a figure takes the place of one of the same probe and metric; give another one an id of its own"});
-      }
-      *same = std::move(requirement);
-    } else {
-      profile.requirements.push_back(std::move(requirement));
-    }
-  }
+  take_design(*document, profile);
+  if (auto problem = take_requirements(*document, where, profile)) return std::unexpected(std::move(*problem));
   return profile;
 }
 
@@ -323,7 +339,7 @@ json to_json(const Profile& profile) {
   }
   json requirements = json::array();
   for (const auto& requirement : profile.requirements) requirements.push_back(to_json(requirement));
-  json object = {{"schema", kSchema},
+  json object = {{"schema", kProfileSchema},
                  {"name", profile.name},
                  {"title", profile.title},
                  {"revision", profile.revision},

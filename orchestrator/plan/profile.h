@@ -13,8 +13,64 @@
 
 #include "probes/core/error.h"
 #include "probes/core/json_io.h"
+#include "probes/core/words.h"
 
 namespace assay::plan {
+
+/// The kind of subject that a requirement judges. The last three are of several nodes together.
+enum class JudgedScope { node, cpu, gpu, nic, drive, rank, pair, group, cluster };
+
+constexpr auto words_of(JudgedScope) {
+  using enum JudgedScope;
+  return std::to_array<Word<JudgedScope>>({{node, "node"},
+                                           {cpu, "cpu"},
+                                           {gpu, "gpu"},
+                                           {nic, "nic"},
+                                           {drive, "drive"},
+                                           {rank, "rank"},
+                                           {pair, "pair"},
+                                           {group, "group"},
+                                           {cluster, "cluster"}});
+}
+
+/// Whether subjects of this scope, where a probe runs on several nodes, are nodes that work together.
+constexpr bool is_together(JudgedScope scope) {
+  return scope == JudgedScope::pair || scope == JudgedScope::group || scope == JudgedScope::cluster;
+}
+/// The same of a subject's kind as recorded.
+constexpr bool is_together(std::string_view kind) {
+  const auto scope = from_word<JudgedScope>(kind);
+  return scope && is_together(*scope);
+}
+
+/// What makes a group of nodes. growing: the first 2, 4, 8, … and then all nodes.
+enum class Grouping { rack, leaf, spine, growing };
+
+constexpr auto words_of(Grouping) {
+  using enum Grouping;
+  return std::to_array<Word<Grouping>>({{rack, "rack"}, {leaf, "leaf"}, {spine, "spine"}, {growing, "growing"}});
+}
+
+/// Which pairs of nodes are measured. in_spine: of leaves that share a spine.
+enum class PairChoice { all, in_leaf, across_leaves, in_spine, across_spines };
+
+constexpr auto words_of(PairChoice) {
+  using enum PairChoice;
+  return std::to_array<Word<PairChoice>>({{all, "all"},
+                                          {in_leaf, "in_leaf"},
+                                          {across_leaves, "across_leaves"},
+                                          {in_spine, "in_spine"},
+                                          {across_spines, "across_spines"}});
+}
+
+/// The statistic of pooled samples that is judged.
+enum class Statistic { median, min, max, p01, p05, p95, p99 };
+
+constexpr auto words_of(Statistic) {
+  using enum Statistic;
+  return std::to_array<Word<Statistic>>(
+      {{median, "median"}, {min, "min"}, {max, "max"}, {p01, "p01"}, {p05, "p05"}, {p95, "p95"}, {p99, "p99"}});
+}
 
 /// Where a figure comes from. Only sourced and inferred ones can accept; an unsourced one can only warn.
 struct Source {
@@ -67,18 +123,16 @@ struct Requirement {
   std::string id, title, probe;
   Values parameters;  ///< as given; the plan fills in the rest
   std::string metric;
-  Values at;          ///< coordinates of the measurement judged; empty: the one without coordinates
-  std::string scope;  ///< subject kind judged; every subject of that kind in the record. With a probe for several
-                      ///< nodes, also where it runs: node (each alone), pair, group, cluster
-  std::string
-      by;  ///< scope group: rack | leaf | spine | growing (the first 2, 4, 8, … and all nodes); rack when not given
+  Values at;                              ///< coordinates of the measurement judged; empty: the one without coordinates
+  JudgedScope scope = JudgedScope::node;  ///< every subject of that kind in the record. With a probe for several nodes,
+                                          ///< also where it runs: node (each alone), pair, group, cluster
+  std::optional<Grouping> by;             ///< scope group: rack when not given
   std::string
       plane;  ///< of the site: whose ports it is measured through, each rail by itself; empty: whichever the node uses
-  std::string
-      pairs;  ///< scope pair over nodes: all | in_leaf | across_leaves | in_spine | across_spines; all when not given
+  std::optional<PairChoice> pairs;  ///< scope pair over nodes: all when not given
   bool alone = false;  ///< scope pair over nodes: nothing else of the plan runs meanwhile; else pairs run side by side
   int rounds = 0;      ///< scope pair over nodes: rounds of the tournament; 0: all pairs
-  std::string statistic;  ///< median | min | max | p01 | p05 | p95 | p99
+  Statistic statistic = Statistic::median;
   Limit limit;
   std::vector<RequiredCondition> conditions;
   int repeat_n = 10;              ///< fewer samples are inconclusive

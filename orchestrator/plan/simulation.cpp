@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSchema = "assay.faults/1";
+constexpr const char* kFaultsSchema = "assay.faults/1";
 
 Faults faults_from(const json& document) {
   Faults faults;
@@ -45,7 +45,7 @@ json to_json(const Faults& faults) {
     list.push_back(one.other.empty() ? json{{"node", one.node}} : json{{"a", one.node}, {"b", one.other}});
     list.back().update(common);
   }
-  return {{"schema", kSchema},
+  return {{"schema", kFaultsSchema},
           {"bad_nodes", std::move(nodes)},
           {"bad_links", std::move(links)},
           {"dead", faults.dead},

@@ -39,12 +39,12 @@ struct Companion {
   std::optional<launch::RunResult> result;
 };
 
-/// One rank of the attempt. Its result has an outcome before it ran when the agent did not take the probe.
+/// One rank of the attempt. It has a result before it ran when the agent did not take the probe.
 struct Rank {
   launch::Agent* agent = nullptr;
   std::string node;
   std::vector<std::shared_ptr<Companion>> companions;
-  launch::RunResult result;
+  std::optional<launch::RunResult> result;
 };
 
 const plan::Program* program_of(const std::vector<plan::Program>& programs, const std::string& name) {
@@ -104,8 +104,9 @@ asio::awaitable<void> prepare(const AttemptContext& context, Rank& rank) {
   const plan::Program& program = context.program();
   const auto delivered = co_await rank.agent->deliver(program.sha256, program.path);
   if (!delivered) {
-    rank.result.outcome = delivered.error().kind == "lost" ? "lost" : "refused";
-    rank.result.reason = delivered.error().reason;
+    rank.result =
+        launch::RunResult{.outcome = delivered.error().kind == "lost" ? AttemptOutcome::lost : AttemptOutcome::refused,
+                          .reason = delivered.error().reason};
     co_return;
   }
   const auto executor = co_await asio::this_coro::executor;
@@ -161,29 +162,31 @@ bool agrees(int exit_code, const launch::RunResult& result, const Description& p
 }
 
 /// Outcome and reason of one rank.
-std::pair<std::string, std::string> outcome_of(const launch::RunResult& result, const Description& probe) {
-  if (result.outcome != "exited") return {result.outcome, result.reason};
+std::pair<AttemptOutcome, std::string> outcome_of(const launch::RunResult& result, const Description& probe) {
+  if (result.outcome != AttemptOutcome::exited) return {result.outcome, result.reason};
   std::string reason = result.reason;
   if (result.left_behind > 0)
     reason = fmt::format("{} processes outlived the probe and were killed", result.left_behind);
-  if (agrees(result.exit_code.value_or(-1), result, probe)) return {"exited", reason};
-  return {"crashed", fmt::format("exit code {}, which is not what the record says", result.exit_code.value_or(-1))};
+  if (agrees(result.exit_code.value_or(-1), result, probe)) return {AttemptOutcome::exited, reason};
+  return {AttemptOutcome::crashed,
+          fmt::format("exit code {}, which is not what the record says", result.exit_code.value_or(-1))};
 }
 
 /// The outcome that tells most of what went wrong: when one rank dies, the others end in time-outs and errors that
 /// follow from it.
 void take_outcomes(judge::Attempt& attempt, const std::vector<Rank>& ranks, const Description& probe) {
-  constexpr std::array kMostTelling = {"lost",         "refused",  "crashed", "output_limit",
-                                       "memory_limit", "deadline", "stopped", "exited"};
-  const auto weight = [&](const std::string& outcome) {
+  using enum AttemptOutcome;
+  constexpr std::array kMostTelling = {lost, refused, crashed, output_limit, memory_limit, deadline, stopped, exited};
+  const auto weight = [&](AttemptOutcome outcome) {
     return std::ranges::find(kMostTelling, outcome) - kMostTelling.begin();
   };
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    auto [outcome, reason] = outcome_of(ranks[i].result, probe);
-    if (ranks.size() > 1 && (outcome != "exited" || !reason.empty()))
+    if (!ranks[i].result) continue;  // it did not start, because another rank could not
+    auto [outcome, reason] = outcome_of(*ranks[i].result, probe);
+    if (ranks.size() > 1 && (outcome != exited || !reason.empty()))
       reason = fmt::format("rank {} on {}: {}", i, ranks[i].node, reason);
-    if (i > 0 && weight(outcome) >= weight(attempt.outcome)) continue;
-    attempt.outcome = std::move(outcome);
+    if (weight(outcome) >= weight(attempt.outcome)) continue;  // interrupted, as at the beginning, is last
+    attempt.outcome = outcome;
     attempt.reason = std::move(reason);
   }
 }
@@ -195,7 +198,7 @@ void keep_rank(judge::Attempt& attempt, const std::string& directory, int number
     if (!result.log.empty())
       keep(attempt, directory, judge::log_path(attempt.step, attempt.number, number, companion), result.log);
   };
-  both(rank.result, "");
+  if (rank.result) both(*rank.result, "");
   for (const auto& companion : rank.companions) {
     if (companion->result) both(*companion->result, companion->name);
   }
@@ -238,28 +241,20 @@ asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, cons
                                .token = alone ? "" : rendezvous_token()};
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < agents.size(); ++i)
-    ranks.push_back({.agent = agents[i], .node = step.nodes[i], .companions = {}, .result = {}});
+    ranks.push_back({.agent = agents[i], .node = step.nodes[i], .companions = {}});
   const auto prepare_one = [&](std::size_t i) { return prepare(context, ranks[i]); };
   co_await side_by_side(ranks.size(), prepare_one);
   // A rank that cannot start would leave the others waiting for it.
-  if (std::ranges::all_of(ranks, [](const Rank& rank) { return rank.result.outcome.empty(); })) {
+  if (std::ranges::all_of(ranks, [](const Rank& rank) { return !rank.result; })) {
     const auto run_one = [&](std::size_t i) { return run_rank(context, ranks[i], i, ranks.size()); };
     co_await side_by_side(ranks.size(), run_one);
   }
   for (const auto& rank : ranks) {
     for (const auto& companion : rank.companions) co_await end_of(*rank.agent, *companion);
   }
-  AttemptEnd end{.attempt = {.step = step.id,
-                             .number = number,
-                             .node = step.nodes.front(),
-                             .outcome = "",
-                             .reason = "",
-                             .begin = "",
-                             .end = "",
-                             .evidence = {}},
-                 .lost = {}};
+  AttemptEnd end{.attempt = {.step = step.id, .number = number, .node = step.nodes.front()}};
   for (const auto& rank : ranks) {
-    if (rank.result.outcome == "lost") end.lost.push_back(rank.node);
+    if (rank.result && rank.result->outcome == AttemptOutcome::lost) end.lost.push_back(rank.node);
   }
   take_outcomes(end.attempt, ranks, context.program().description);
   for (std::size_t i = 0; i < ranks.size(); ++i) keep_rank(end.attempt, directory, static_cast<int>(i), ranks[i]);

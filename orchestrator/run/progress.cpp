@@ -100,7 +100,7 @@ void Progress::step_begin(const plan::Step& step, int attempt) {
   tick();
 }
 
-void Progress::step_end(const plan::Step& step, int attempt, const std::string& outcome, const std::string& reason) {
+void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason) {
   const double took = std::chrono::duration<double>(Clock::now() - lanes_[step.nodes.front()].begin).count();
   const bool planned = is_planned(step);
   for (const auto& node : step.nodes) {

@@ -10,6 +10,7 @@
 
 #include "orchestrator/plan/forecast.h"
 #include "orchestrator/plan/plan.h"
+#include "probes/core/attempt_outcome.h"
 
 namespace assay::run {
 
@@ -32,7 +33,7 @@ class Progress {
   /// A step begins on its nodes.
   void step_begin(const plan::Step& step, int attempt);
   /// A step ended; `outcome` as in the journal, `reason` empty when it exited by itself.
-  void step_end(const plan::Step& step, int attempt, const std::string& outcome, const std::string& reason);
+  void step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason);
   /// A step was found finished in the journal of a resumed run.
   void step_kept(const plan::Step& step);
   /// A step will never start: its node is gone, or the time is.

@@ -165,9 +165,9 @@ bool Runner::wants_attempt(const plan::Step& step) {
   std::size_t ended = 0;
   for (const std::size_t index : attempts_[step.id]) {
     const judge::Attempt& attempt = memory_.attempts[index];
-    if (attempt.outcome == "interrupted") continue;
+    if (attempt.outcome == AttemptOutcome::interrupted) continue;
     ++ended;
-    if (attempt.outcome != "exited") return false;
+    if (attempt.outcome != AttemptOutcome::exited) return false;
   }
   if (ended == 0) return true;
   return ended < static_cast<std::size_t>(step.looks) && judge::another_look_decides(results_of(step));
@@ -310,7 +310,6 @@ asio::awaitable<std::vector<std::string>> Runner::attempt(const plan::Step& step
     journal_.test_begin({.step = step.id,
                          .number = number,
                          .node = step.nodes.front(),
-                         .outcome = "",
                          .reason = "",
                          .begin = "",
                          .end = "",

@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 /// nodes behind it.
 asio::awaitable<void> Runner::localise() {
   if (plan_.searches.empty()) co_return;
-  searches_.emplace(plan_, judge::judge(plan_, "", memory_, evidence_).results, memory_);
+  searches_.emplace(plan_, judge::judge_cells(plan_, memory_, evidence_), memory_);
   if (searches_->open().empty()) co_return;
   if (!memory_.localising) journal_.localise_begin();
   memory_.localising = true;

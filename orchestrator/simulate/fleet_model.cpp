@@ -21,8 +21,6 @@ constexpr double kFreeReference = 1e6;   // of a metric that others refer to and
 /// The moment that every line of a made-up record has: no clock ran. Before any run that there can have been.
 constexpr std::chrono::system_clock::time_point kNever{std::chrono::seconds(946'684'800)};  // 2000-01-01
 
-bool is_together(const std::string& scope) { return scope == "pair" || scope == "group" || scope == "cluster"; }
-
 /// The centre of values that lie between `low` and `high`, or beyond the one that there is.
 double centre_of(const Quantity& quantity, double margin) {
   if (quantity.low && quantity.high) return (*quantity.low + *quantity.high) / 2;
@@ -184,13 +182,12 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
   for (const auto& quantity : recipe.quantities) {
     const bool together = is_together(quantity.scope);
     if (rank > 0 && together) continue;
-    const auto designed = plan_.profile.per_node.find(quantity.scope);
-    const int subjects =
-        together || quantity.scope == "node" || designed == plan_.profile.per_node.end() ? 1 : designed->second;
+    const std::string kind(word_of(quantity.scope));
+    const bool whole = quantity.scope == plan::JudgedScope::node;
+    const auto designed = plan_.profile.per_node.find(kind);
+    const int subjects = together || whole || designed == plan_.profile.per_node.end() ? 1 : designed->second;
     for (int i = 0; i < subjects; ++i) {
-      const std::string id = together                   ? step.id
-                             : quantity.scope == "node" ? node
-                                                        : fmt::format("{}-{}{}", node, quantity.scope, i);
+      const std::string id = together ? step.id : whole ? node : fmt::format("{}-{}{}", node, kind, i);
       SeededRandom own(simulation_.seed, {"spread", id, quantity.spread_key});
       SeededRandom noise(simulation_.seed, {"noise", occasion, id, quantity.metric});
       const double healthy = centre_on(quantity, step.nodes.size()) * (1 + quantity.spread * own.normal());
@@ -199,27 +196,12 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
       Sampling sampling{.samples = {}, .warmup = {}, .stopped = "fixed"};
       for (int n = 0; n < quantity.samples; ++n)
         sampling.samples.push_back(value * (1 + kSampleSpread * noise.normal()));
-      recorder.measurement(quantity.metric, sampling, {.kind = quantity.scope, .id = id}, quantity.at);
+      recorder.measurement(quantity.metric, sampling, {.kind = kind, .id = id}, quantity.at);
     }
   }
   for (const auto& condition : recipe.conditions) recorder.condition(condition.name, condition.value);
   recorder.end({.status = Status::complete, .reason = ""});
   return out.str();
-}
-
-bool FleetModel::falls_short(const plan::Step& step, const plan::Requirement& requirement,
-                             const std::vector<std::string>& nodes, const std::string& occasion) const {
-  const Recipe& recipe = recipes_.at(step.requirements.front());
-  const auto quantity = std::ranges::find_if(
-      recipe.quantities, [&](const Quantity& one) { return is_of(one, requirement.metric, requirement); });
-  SeededRandom noise(simulation_.seed, {"test", occasion, quantity->metric});
-  const double centre = centre_on(*quantity, nodes.size());
-  const double value = value_of(*quantity, nodes, occasion, centre * (1 + quantity->spread * noise.normal()));
-  const plan::Limit& limit = requirement.limit;
-  if (is_of_itself(limit)) {
-    return (limit.at_least && value < *limit.at_least * centre) || (limit.at_most && value > *limit.at_most * centre);
-  }
-  return (quantity->low && value < *quantity->low) || (quantity->high && value > *quantity->high);
 }
 
 }  // namespace assay::simulate

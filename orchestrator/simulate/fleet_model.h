@@ -17,7 +17,8 @@ namespace assay::simulate {
 
 /// One number that a simulated probe measures.
 struct Quantity {
-  std::string metric, scope;
+  std::string metric;
+  plan::JudgedScope scope = plan::JudgedScope::node;
   Values at;
   bool lower_is_better = false;
   std::optional<double> low,
@@ -47,11 +48,9 @@ class FleetModel {
   [[nodiscard]] const plan::Step* step(std::string_view id) const;
   /// Whether this node does not answer.
   [[nodiscard]] bool is_dead(const std::string& node) const { return dead_.contains(node); }
-  /// What rank `rank` of an attempt prints: a record whose host says that it is simulated.
+  /// What rank `rank` of an attempt of a step prints, or of an extra test made from one: a record whose host says that
+  /// it is simulated.
   [[nodiscard]] std::string record(const plan::Step& step, int attempt, std::size_t rank) const;
-  /// Whether `nodes` together would miss the limit of `requirement`; `occasion` tells tests apart.
-  [[nodiscard]] bool falls_short(const plan::Step& step, const plan::Requirement& requirement,
-                                 const std::vector<std::string>& nodes, const std::string& occasion) const;
 
  private:
   /// What the probe of a step records.

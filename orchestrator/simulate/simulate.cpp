@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/searches.h"
 #include "orchestrator/simulate/fleet_model.h"
 #include "probes/core/utc_time.h"
 
@@ -24,12 +27,64 @@ std::string moment(double after_s) {
       kBegin + std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(after_s)));
 }
 
+/// Extra tests by id, as steps: those of the step that missed its limit, on fewer nodes.
+using TestSteps = std::map<std::string, plan::Step, std::less<>>;
+
+/// The step of an extra test; nothing when no step of the plan has such tests.
+std::optional<plan::Step> test_step(const FleetModel& model, const std::string& id,
+                                    const std::vector<std::string>& nodes) {
+  const plan::Step* const searched = model.step(std::string_view(id).substr(0, id.rfind(".t")));
+  if (searched == nullptr) return std::nullopt;
+  const auto takes_part = [&](const std::string& node) {
+    return std::ranges::find(searched->nodes, node) != searched->nodes.end();
+  };
+  if (!std::ranges::all_of(nodes, takes_part)) return std::nullopt;
+  plan::Step step = *searched;
+  step.id = id;
+  step.nodes = nodes;
+  return step;
+}
+
+/// Makes the record of a path up again. A std::function is copied, the model and the tests are not.
+judge::EvidenceReader reader_of(std::shared_ptr<const FleetModel> model, std::shared_ptr<const TestSteps> tests) {
+  return [model = std::move(model),
+          tests = std::move(tests)](const judge::EvidenceFile& file) -> std::expected<std::string, InputError> {
+    const InputError odd{file.path, "is not a record that a simulation makes", "simulate again"};
+    const std::string prefix = "records/";
+    const auto end_of_step = file.path.find('/', prefix.size());
+    if (!file.path.starts_with(prefix) || end_of_step == std::string::npos) return std::unexpected(odd);
+    const auto id = std::string_view(file.path).substr(prefix.size(), end_of_step - prefix.size());
+    const auto test = tests->find(id);
+    const plan::Step* const step = test == tests->end() ? model->step(id) : &test->second;
+    if (step == nullptr) return std::unexpected(odd);
+    int number = 0;
+    std::size_t rank = 0;
+    const char* const end = file.path.data() + file.path.size();
+    const auto first = std::from_chars(file.path.data() + end_of_step + 1, end, number);
+    if (first.ec != std::errc{} || first.ptr == end) return std::unexpected(odd);
+    const auto second = std::from_chars(first.ptr + 1, end, rank);
+    if (second.ec != std::errc{} || rank >= step->nodes.size() ||
+        judge::record_path(step->id, number, static_cast<int>(rank)) != file.path)
+      return std::unexpected(odd);
+    std::string bytes = model->record(*step, number, rank);
+    if (bytes.size() != file.bytes || files::sha256(bytes) != file.sha256) {
+      return std::unexpected(InputError{file.path, "is not the record that was journalled",
+                                        "plan.json or journal.jsonl was changed after the simulation"});
+    }
+    return bytes;
+  };
+}
+
 /// Carries the steps out one after another, in the plan's order: each node takes its steps in that order, so the moment
 /// when all nodes of a step are free is known when its turn comes.
 class VirtualRun {
  public:
   VirtualRun(const plan::Plan& plan, const std::string& plan_sha256)
-      : plan_(plan), model_(plan), evidence_(simulated_evidence(plan)), lines_(true) {
+      : plan_(plan),
+        model_(std::make_shared<FleetModel>(plan)),
+        tests_(std::make_shared<TestSteps>()),
+        evidence_(reader_of(model_, tests_)),
+        lines_(true) {
     run_.journal.run_id = fmt::format("simulated-{}", plan.simulation->seed);
     run_.journal.plan_sha256 = plan_sha256;
     run_.journal.simulated = true;
@@ -41,10 +96,11 @@ class VirtualRun {
   SimulatedRun go() {
     for (const auto& node : plan_.site.nodes) meet(node.name);
     for (const auto& step : plan_.steps) {
-      if (std::ranges::none_of(step.nodes, [&](const std::string& node) { return model_.is_dead(node); }))
+      if (std::ranges::none_of(step.nodes, [&](const std::string& node) { return model_->is_dead(node); }))
         perform(step);
     }
-    run_.journal.end = moment(run_.duration_s);
+    localise();
+    run_.journal.end = moment(run_.duration_s + run_.localisation_s);
     run_.journal.finished = true;
     run_.journal_text += lines_.run_end(run_.journal.end);
     return std::move(run_);
@@ -53,7 +109,7 @@ class VirtualRun {
  private:
   void meet(const std::string& node) {
     free_at_[node] = 0;
-    if (model_.is_dead(node)) {
+    if (model_->is_dead(node)) {
       const std::string reason = "simulated: the node does not answer";
       run_.journal.node_events.push_back({.node = node, .time = moment(0), .reason = reason});
       run_.journal_text += lines_.node_down(moment(0), node, reason);
@@ -85,38 +141,81 @@ class VirtualRun {
   }
 
   judge::Attempt attempt(const plan::Step& step, int number, double begin, double end) {
-    judge::Attempt attempt{.step = step.id,
-                           .number = number,
-                           .node = step.nodes.front(),
-                           .outcome = "exited",
-                           .reason = "",
-                           .begin = moment(begin),
-                           .end = moment(end),
-                           .evidence = {}};
-    for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-      const std::string bytes = model_.record(step, number, rank);
-      attempt.evidence.push_back({.path = judge::record_path(step.id, number, static_cast<int>(rank)),
-                                  .sha256 = files::sha256(bytes),
-                                  .bytes = bytes.size()});
-    }
+    judge::Attempt attempt = ended(step, number, begin, end);
     run_.journal_text += lines_.attempt_begin(attempt.begin, step.id, number, attempt.node);
     run_.journal_text += lines_.attempt_end(attempt.end, attempt);
     return attempt;
   }
 
-  /// What the runner asks the judge.
-  bool another_look(const plan::Step& step, const std::vector<judge::Attempt>& attempts) {
+  /// An attempt of a step or of a test, with the evidence that it leaves.
+  judge::Attempt ended(const plan::Step& step, int number, double begin, double end) {
+    judge::Attempt attempt{.step = step.id,
+                           .number = number,
+                           .node = step.nodes.front(),
+                           .outcome = AttemptOutcome::exited,
+                           .begin = moment(begin),
+                           .end = moment(end)};
+    for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
+      const std::string bytes = model_->record(step, number, rank);
+      attempt.evidence.push_back({.path = judge::record_path(step.id, number, static_cast<int>(rank)),
+                                  .sha256 = files::sha256(bytes),
+                                  .bytes = bytes.size()});
+    }
+    return attempt;
+  }
+
+  /// The searches after the steps. Tests that are open together run side by side, as long as the longest of them.
+  void localise() {
+    if (plan_.searches.empty()) return;
+    judge::Searches searches(plan_, judge::judge_cells(plan_, run_.journal, evidence_), run_.journal);
+    auto tests = searches.open();
+    if (tests.empty()) return;
+    double time = run_.duration_s;
+    run_.journal.localising = true;
+    run_.journal_text += lines_.localise_begin(moment(time));
+    for (; !tests.empty(); tests = searches.open()) {
+      double longest_s = 0;
+      for (const auto& test : tests) {
+        perform_test(searches, test, time);
+        longest_s = std::max(longest_s, test.step.typical_s);
+      }
+      time += longest_s;
+      ++run_.rounds;
+    }
+    run_.localisation_s = time - run_.duration_s;
+  }
+
+  void perform_test(judge::Searches& searches, const judge::ExtraTest& test, double begin) {
+    const std::string& id = test.step.id;
+    const plan::Step& step = tests_->emplace(id, test_step(*model_, id, test.step.nodes).value()).first->second;
+    judge::Attempt attempt = ended(step, 1, begin, begin + step.typical_s);
+    attempt.nodes = step.nodes;
+    attempt.purpose = test.test.purpose;
+    run_.journal_text += lines_.test_begin(attempt.begin, attempt);
+    run_.journal_text += lines_.attempt_end(attempt.end, attempt);
+    searches.take(id, searches.shown(test, part_of(step, {attempt}), evidence_).value());
+    run_.journal.attempts.push_back(std::move(attempt));
+  }
+
+  /// What the judge needs of a step: its attempts, and what its nodes said of themselves.
+  [[nodiscard]] judge::Journal part_of(const plan::Step& step, std::vector<judge::Attempt> attempts) const {
     judge::Journal part;
     part.simulated = true;
-    part.attempts = attempts;
+    part.attempts = std::move(attempts);
     for (const auto& node : step.nodes) part.node_facts[node] = run_.journal.node_facts.at(node);
+    return part;
+  }
+
+  /// What the runner asks the judge.
+  bool another_look(const plan::Step& step, const std::vector<judge::Attempt>& attempts) {
     std::vector<plan::Cell> cells;
     for (const std::size_t i : cells_of_[step.id]) cells.push_back(plan_.coverage[i]);
-    return judge::another_look_decides(judge::judge_step(plan_, step, cells, part, evidence_));
+    return judge::another_look_decides(judge::judge_step(plan_, step, cells, part_of(step, attempts), evidence_));
   }
 
   const plan::Plan& plan_;
-  FleetModel model_;
+  std::shared_ptr<const FleetModel> model_;
+  std::shared_ptr<TestSteps> tests_;
   judge::EvidenceReader evidence_;
   judge::JournalLines lines_;
   SimulatedRun run_;
@@ -141,33 +240,15 @@ site::Site simulated_site(const FleetShape& shape) {
   return site;
 }
 
-judge::EvidenceReader simulated_evidence(const plan::Plan& plan) {
-  // A std::function is copied, the model is not.
-  const auto model = std::make_shared<const FleetModel>(plan);
-  return [model](const judge::EvidenceFile& file) -> std::expected<std::string, InputError> {
-    const InputError odd{file.path, "is not a record that a simulation makes", "simulate again"};
-    const std::string prefix = "records/";
-    const auto end_of_step = file.path.find('/', prefix.size());
-    if (!file.path.starts_with(prefix) || end_of_step == std::string::npos) return std::unexpected(odd);
-    const plan::Step* step =
-        model->step(std::string_view(file.path).substr(prefix.size(), end_of_step - prefix.size()));
-    if (step == nullptr) return std::unexpected(odd);
-    int number = 0;
-    std::size_t rank = 0;
-    const char* const end = file.path.data() + file.path.size();
-    const auto first = std::from_chars(file.path.data() + end_of_step + 1, end, number);
-    if (first.ec != std::errc{} || first.ptr == end) return std::unexpected(odd);
-    const auto second = std::from_chars(first.ptr + 1, end, rank);
-    if (second.ec != std::errc{} || rank >= step->nodes.size() ||
-        judge::record_path(step->id, number, static_cast<int>(rank)) != file.path)
-      return std::unexpected(odd);
-    std::string bytes = model->record(*step, number, rank);
-    if (bytes.size() != file.bytes || files::sha256(bytes) != file.sha256) {
-      return std::unexpected(InputError{file.path, "is not the record that was journalled",
-                                        "plan.json or journal.jsonl was changed after the simulation"});
-    }
-    return bytes;
-  };
+judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Journal& journal) {
+  auto model = std::make_shared<const FleetModel>(plan);
+  auto tests = std::make_shared<TestSteps>();
+  for (const auto& attempt : journal.attempts) {
+    if (!attempt.is_extra()) continue;
+    if (auto step = test_step(*model, attempt.step, attempt.nodes))
+      tests->insert_or_assign(attempt.step, std::move(*step));
+  }
+  return reader_of(std::move(model), std::move(tests));
 }
 
 SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256) {

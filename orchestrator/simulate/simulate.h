@@ -1,5 +1,5 @@
-// simulate: a run that never was: records made up from a seed and a list of faults, in virtual time, for rehearsal and
-// for planning of capacity. Whatever it gives says that it is a simulation.
+// simulate: a run in virtual time with records made up from a seed and a list of faults, for rehearsal and for planning
+// of capacity. Everything that it writes says that it is a simulation.
 #pragma once
 
 #include <set>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "orchestrator/judge/evidence.h"
-#include "orchestrator/judge/localiser.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 
@@ -24,36 +23,23 @@ struct FleetShape {
 /// A site of made-up nodes "n00000", "n00001", …, named "simulated".
 site::Site simulated_site(const FleetShape& shape);
 
-/// Evidence of a plan that has a simulation: each record is made up again when it is asked for, the same bytes for the
-/// same plan. `plan` must outlive it.
-judge::EvidenceReader simulated_evidence(const plan::Plan& plan);
+/// Evidence of a plan that has a simulation, and of the extra tests in `journal`: each record is made up again when it
+/// is asked for, the same bytes for the same plan. `plan` must outlive it.
+judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Journal& journal);
 
-/// A run as it would have been: the journal as read back, its text, and when the last step ended in virtual time.
+/// A run as it would have been: the journal as read back, its text, and its duration in virtual time.
 struct SimulatedRun {
   judge::Journal journal;
   std::string journal_text;
-  double duration_s = 0;
+  double duration_s = 0;      ///< of the steps
+  double localisation_s = 0;  ///< of the searches after them
+  std::size_t rounds = 0;     ///< of extra tests; those of one round run side by side
 };
 
 /// Carries `plan`, which must have a simulation, out in virtual time: each node one step at a time, steps of several
 /// nodes when all of them are free, each as long as its probe typically takes; dead nodes do not answer. Requirements
-/// relative to the fleet's median get one look.
+/// relative to the fleet's median get one look. Then the searches of the plan ask for extra tests, as they do in a run.
 SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256);
-
-/// A search for who is at fault in a group that fell short.
-struct Localisation {
-  std::string requirement, step;
-  std::size_t budget = 0;             ///< as planned
-  std::vector<std::string> excluded;  ///< nodes that were known to be bad before, and left out
-  std::vector<judge::Peer> peers;     ///< that the search was among
-  judge::Finding finding;
-  std::size_t tests = 0, rounds = 0;  ///< with the test that shows whether the group is good without those excluded
-  double duration_s = 0;
-};
-
-/// One search for each step of a group or the cluster whose requirement fails, in plan order, each without the nodes
-/// that fail alone and those that an earlier search accused.
-std::vector<Localisation> localise_failures(const plan::Plan& plan, const judge::Verdict& verdict);
 
 /// What a simulation tells: how long, how many tests, and how much of what is wrong was found.
 struct SimulationSummary {
@@ -62,13 +48,12 @@ struct SimulationSummary {
   double localisation_s = 0;  ///< expected, of the searches after them
   std::size_t tests_budget = 0, tests = 0, rounds = 0;
   std::vector<std::string> found, missed, false_alarms;  ///< "node n00003", "link n00001 n00009", "dead n00004"
-  std::vector<std::string> accusations;                  ///< suspect_words
+  std::vector<std::string> accusations;                  ///< requirement and culprit
   std::string would_be;                                  ///< the verdict's reason
 };
 
-/// Compares verdict and searches with the faults that the plan was given.
-SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, const judge::Verdict& verdict,
-                            const std::vector<Localisation>& searches);
+/// Compares the verdict with the faults that the plan was given.
+SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, const judge::Verdict& verdict);
 
 /// The summary for people, "SIMULATION" first.
 std::string summary_text(const SimulationSummary& summary);

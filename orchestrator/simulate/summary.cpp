@@ -1,12 +1,10 @@
-// summary: the searches after a simulated run, and how much of what is wrong was found.
+// summary: a simulated run against the faults that it was given: found, missed, false alarms.
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "orchestrator/judge/searches.h"
-#include "orchestrator/plan/search_budget.h"
-#include "orchestrator/simulate/fleet_model.h"
 #include "orchestrator/simulate/simulate.h"
 
 namespace assay::simulate {
@@ -19,36 +17,6 @@ bool is_bad(const judge::Result& result) {
          result.outcome == judge::Outcome::error;
 }
 
-/// Puts one search through, with the model as the fleet.
-void search(const FleetModel& model, const plan::Step& step, const plan::Requirement& requirement,
-            Localisation& localisation) {
-  const auto names_of = [&](const std::vector<std::size_t>& nodes) {
-    std::vector<std::string> names;
-    for (const std::size_t node : nodes) names.push_back(localisation.peers[node].name);
-    return names;
-  };
-  const auto outcome_of = [&](const std::vector<std::string>& names) {
-    const bool bad = model.falls_short(step, requirement, names,
-                                       fmt::format("{}.{}.{}", step.id, requirement.id, ++localisation.tests));
-    return bad ? judge::TestOutcome::short_of_limit : judge::TestOutcome::good;
-  };
-  if (!localisation.excluded.empty()) {
-    std::vector<std::size_t> all(localisation.peers.size());
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-    ++localisation.rounds;
-    if (outcome_of(names_of(all)) == judge::TestOutcome::good) {
-      localisation.finding.complete = true;
-      return;
-    }
-  }
-  judge::Localiser localiser(localisation.peers, localisation.budget - localisation.tests);
-  for (auto round = localiser.next(); !round.empty(); round = localiser.next()) {
-    for (const auto& test : round) localiser.take(test, outcome_of(names_of(test.nodes)));
-    ++localisation.rounds;
-  }
-  localisation.finding = localiser.finding();
-}
-
 std::string pair_name(const std::string& a, const std::string& b) { return a < b ? a + " " + b : b + " " + a; }
 
 /// Everything that cells and searches accuse.
@@ -56,20 +24,19 @@ struct Accused {
   std::set<std::string> nodes, pairs;
 };
 
-Accused accused_by(const plan::Plan& plan, const judge::Verdict& verdict, const std::vector<Localisation>& searches) {
+Accused accused_by(const plan::Plan& plan, const judge::Verdict& verdict) {
   Accused all{.nodes = judge::bad_alone(plan, verdict.results), .pairs = {}};
   for (const auto& result : verdict.results) {
     if (result.subject.kind != "pair" || !is_bad(result)) continue;
     const auto plus = result.subject.id.find('+');
     all.pairs.insert(pair_name(result.subject.id.substr(0, plus), result.subject.id.substr(plus + 1)));
   }
-  for (const auto& one : searches) {
-    for (const auto& suspect : one.finding.suspects) {
-      if (suspect.fault == judge::Fault::pair) {
-        all.pairs.insert(pair_name(one.peers[suspect.nodes[0]].name, one.peers[suspect.nodes[1]].name));
-        continue;
-      }
-      for (const std::size_t node : suspect.nodes) all.nodes.insert(one.peers[node].name);
+  for (const auto& one : verdict.localised) {
+    for (const auto& culprit : one.culprits) {
+      if (culprit.fault == judge::Fault::pair)
+        all.pairs.insert(pair_name(culprit.nodes.front(), culprit.nodes.back()));
+      else
+        all.nodes.insert(culprit.nodes.begin(), culprit.nodes.end());
     }
   }
   return all;
@@ -82,64 +49,28 @@ std::string duration(double seconds) {
 
 }  // namespace
 
-std::vector<Localisation> localise_failures(const plan::Plan& plan, const judge::Verdict& verdict) {
-  const FleetModel model(plan);
-  std::map<std::string, std::string> leaves;
-  for (const auto& node : plan.site.nodes) leaves[node.name] = node.leaf;
-  std::set<std::string> known = judge::bad_alone(plan, verdict.results);
-  std::vector<Localisation> all;
-  for (const auto& result : verdict.results) {
-    if ((result.subject.kind != "group" && result.subject.kind != "cluster") || !is_bad(result)) continue;
-    const plan::Step& step = *model.step(result.step);
-    Localisation one{.requirement = result.requirement,
-                     .step = step.id,
-                     .budget = plan::test_budget(step.nodes.size()),
-                     .excluded = {},
-                     .peers = {},
-                     .finding = {}};
-    for (const auto& node : step.nodes) {
-      if (known.contains(node))
-        one.excluded.push_back(node);
-      else
-        one.peers.push_back({.name = node, .leaf = leaves.at(node)});
-    }
-    if (one.peers.size() < 2) continue;
-    search(model, step, *plan.requirement(result.requirement), one);
-    one.duration_s = static_cast<double>(one.rounds) * step.typical_s;
-    for (const auto& suspect : one.finding.suspects) {
-      // One end of a bad pair is enough to leave out for the others to be seen.
-      for (const std::size_t node : suspect.nodes) {
-        known.insert(one.peers[node].name);
-        if (suspect.fault == judge::Fault::pair) break;
-      }
-    }
-    all.push_back(std::move(one));
-  }
-  return all;
-}
-
-SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, const judge::Verdict& verdict,
-                            const std::vector<Localisation>& searches) {
+SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, const judge::Verdict& verdict) {
   SimulationSummary summary{.nodes = plan.site.nodes.size(),
                             .requirements = plan.profile.requirements.size(),
                             .steps = plan.steps.size(),
                             .cells = plan.coverage.size(),
-                            .attempts = run.journal.attempts.size(),
+                            .attempts = static_cast<std::size_t>(std::ranges::count_if(
+                                run.journal.attempts, [](const judge::Attempt& one) { return !one.is_extra(); })),
                             .duration_s = run.duration_s,
+                            .localisation_s = run.localisation_s,
+                            .rounds = run.rounds,
                             .found = {},
                             .missed = {},
                             .false_alarms = {},
                             .accusations = {},
                             .would_be = verdict.reason};
-  for (const auto& one : searches) {
+  for (const auto& one : verdict.localised) {
     summary.tests_budget += one.budget;
-    summary.tests += one.tests;
-    summary.rounds += one.rounds;
-    summary.localisation_s += one.duration_s;
-    for (const auto& suspect : one.finding.suspects)
-      summary.accusations.push_back(fmt::format("{}: {}", one.requirement, judge::suspect_words(suspect, one.peers)));
+    summary.tests += one.tests.size();
+    for (const auto& culprit : one.culprits)
+      summary.accusations.push_back(fmt::format("{}: {}", fmt::join(one.requirements, ", "), culprit.words));
   }
-  const Accused accused = accused_by(plan, verdict, searches);
+  const Accused accused = accused_by(plan, verdict);
   const plan::Faults& faults = plan.simulation->faults;
   std::set<std::string> bad_nodes(faults.dead.begin(), faults.dead.end());
   std::set<std::string> bad_links;

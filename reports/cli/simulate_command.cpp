@@ -7,7 +7,7 @@
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/searches.h"
+#include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/simulate/simulate.h"
 #include "reports/cli/commands.h"
@@ -38,8 +38,7 @@ std::expected<plan::Plan, InputError> simulated_plan(const SimulateArguments& gi
   }
   const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return std::unexpected(programs.error());
-  auto plan = plan::make_plan(*profile, site, *programs,
-                              {.localise = false});  // the searches of a simulation are put to the model
+  auto plan = plan::make_plan(*profile, site, *programs, {});
   if (plan) plan->simulation = std::move(simulation);
   return plan;
 }
@@ -74,11 +73,10 @@ int run_simulate(const SimulateArguments& given) {
   const std::string text = plan::plan_text(*plan);
   const std::string digest = files::sha256(text);
   simulate::SimulatedRun run = simulate::simulate(*plan, digest);
-  auto judged = judge::judge_run(*plan, digest, run.journal, simulate::simulated_evidence(*plan));
+  auto judged = judge::judge_run(*plan, digest, run.journal, simulate::simulated_evidence(*plan, run.journal));
   if (!judged) return bad_input(judged.error());
   judge::Verdict verdict = std::move(*judged);
-  const auto searches = simulate::localise_failures(*plan, verdict);
-  const auto summary = simulate::summarise(*plan, run, verdict, searches);
+  const auto summary = simulate::summarise(*plan, run, verdict);
   if (!given.out.empty()) {
     const std::string document = judge::verdict_text(verdict);
     evidence::Examined examined{

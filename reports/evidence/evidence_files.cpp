@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/searches.h"
+#include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/simulate/simulate.h"
 #include "reports/evidence/tree.h"
 
@@ -23,8 +23,8 @@ std::expected<std::string, InputError> document(const EvidenceFiles& files, cons
 }
 
 /// Evidence as it lies in the files, or as it is made up again.
-judge::EvidenceReader reader_for(const plan::Plan& plan, const EvidenceFiles& files) {
-  return plan.simulation ? simulate::simulated_evidence(plan) : evidence_in(files);
+judge::EvidenceReader reader_for(const plan::Plan& plan, const judge::Journal& journal, const EvidenceFiles& files) {
+  return plan.simulation ? simulate::simulated_evidence(plan, journal) : evidence_in(files);
 }
 
 std::optional<InputError> check_journalled(const judge::Journal& journal, const EvidenceFiles& files) {
@@ -107,7 +107,7 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
   if (!plan->simulation) {
     if (auto problem = check_journalled(*journal, files)) return std::unexpected(*problem);
   }
-  const auto judged = judge::judge_run(*plan, plan_sha256, *journal, reader_for(*plan, files));
+  const auto judged = judge::judge_run(*plan, plan_sha256, *journal, reader_for(*plan, *journal, files));
   if (!judged) return std::unexpected(judged.error());
   const std::string again = judge::verdict_text(*judged);
   if (again != *verdict_bytes) {

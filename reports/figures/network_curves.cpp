@@ -20,7 +20,7 @@ using Sizes = std::map<double, std::vector<const judge::Result*>>;
 
 /// Requirements that may share a curve have one key: probe, metric, statistic, which nodes at once (of the sizes of
 /// messages alone), plane, parameters, coordinates.
-using Key = std::tuple<std::string, std::string, std::string, std::string, std::string, Values, Values>;
+using Key = std::tuple<std::string, std::string, plan::Statistic, std::string, std::string, Values, Values>;
 
 struct Family {
   const plan::Requirement* first = nullptr;
@@ -222,9 +222,10 @@ std::vector<NetworkCurve> size_curves(const CurveSources& sources) {
     const auto* probe = description_of(sources.plan, requirement);
     const auto results = sources.results.find(requirement.id);
     if (probe == nullptr || probe->scope == "node" || results == sources.results.end()) continue;
-    Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic,
-                                                   requirement.scope + placement_words(requirement), requirement.plane,
-                                                   without_size(requirement.parameters), without_size(requirement.at)});
+    Sizes& sizes = families.sizes_of(
+        requirement, {requirement.probe, requirement.metric, requirement.statistic,
+                      fmt::format("{}{}", requirement.scope, placement_words(requirement)), requirement.plane,
+                      without_size(requirement.parameters), without_size(requirement.at)});
     for (const judge::Result* one : results->second) {
       if (const auto size = message_size(requirement, step_of(sources, *one))) sizes[*size].push_back(one);
     }

@@ -57,13 +57,15 @@ std::string requirement_number(const plan::Profile& profile, const std::string& 
 std::string placement_words(const plan::Requirement& requirement) {
   std::string words = requirement.plane.empty() ? "" : "through the plane " + requirement.plane;
   const auto add = [&](const std::string& more) { words += (words.empty() ? "" : "; ") + more; };
-  if (requirement.scope == "pair") {
-    std::string which = requirement.pairs.empty() || requirement.pairs == "all" ? "" : " " + requirement.pairs;
+  if (requirement.scope == plan::JudgedScope::pair) {
+    const auto choice = requirement.pairs.value_or(plan::PairChoice::all);
+    std::string which = choice == plan::PairChoice::all ? "" : fmt::format(" {}", choice);
     std::ranges::replace(which, '_', ' ');
     add(fmt::format("pairs{}, {}", which, requirement.alone ? "each alone" : "those of a round side by side"));
   }
-  if (requirement.scope == "group") add("groups: " + (requirement.by.empty() ? "rack" : requirement.by));
-  if (requirement.scope == "cluster") add("all nodes at once");
+  if (requirement.scope == plan::JudgedScope::group)
+    add(fmt::format("groups: {}", requirement.by.value_or(plan::Grouping::rack)));
+  if (requirement.scope == plan::JudgedScope::cluster) add("all nodes at once");
   return words;
 }
 

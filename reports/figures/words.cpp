@@ -71,7 +71,8 @@ std::vector<std::string> worst_lines(std::span<const judge::Result* const> resul
 
 std::string setting_words(const plan::Requirement& requirement) {
   std::string words = requirement.plane.empty() ? "" : fmt::format(", plane {}", requirement.plane);
-  if (!requirement.pairs.empty() && requirement.pairs != "all") words += fmt::format(", pairs {}", requirement.pairs);
+  if (const auto pairs = requirement.pairs.value_or(plan::PairChoice::all); pairs != plan::PairChoice::all)
+    words += fmt::format(", pairs {}", pairs);
   for (const auto* values : {&requirement.at, &requirement.parameters}) {
     for (const auto& [name, value] : *values) {
       if (name == "sizes") continue;  // all that were measured; the figure is of one

@@ -139,11 +139,11 @@ std::string attempts_section(const ReportContent& content) {
   const bool all = attempts.size() <= kMostListed;
   std::vector<std::string> rows;
   for (const auto& attempt : attempts) {
-    if (!all && attempt.number == 1 && attempt.outcome == "exited") continue;
+    if (!all && attempt.number == 1 && attempt.outcome == AttemptOutcome::exited) continue;
     rows.push_back(
         figures::row({"<code>" + figures::escape(attempt.step) + "</code>", fmt::format("{}", attempt.number),
                       figures::escape(attempt.node), figures::escape(attempt.begin),
-                      attempt.end.empty() ? "—" : figures::escape(attempt.end), figures::escape(attempt.outcome),
+                      attempt.end.empty() ? "—" : figures::escape(attempt.end), std::string(word_of(attempt.outcome)),
                       figures::escape(attempt.reason)}));
   }
   std::string html =

@@ -45,7 +45,7 @@ std::string requirement_row(const ReportContent& content, const plan::Requiremen
       "{}{}</small></td></tr>\n",
       figures::requirement_number(content.run.plan.profile, requirement.id), figures::escape(requirement.title),
       tag(requirement.source.status, requirement.source.status != "sourced"),
-      requirement.required ? "" : tag("advisory", true), figures::escape(requirement.statistic),
+      requirement.required ? "" : tag("advisory", true), std::string(word_of(requirement.statistic)),
       figures::escape(requirement.metric),
       figures::escape(figures::target_words(content.run.plan.profile, requirement)),
       placed.empty() ? "" : "; " + figures::escape(placed));

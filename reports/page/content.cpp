@@ -67,7 +67,7 @@ std::vector<double> ReportContent::samples(const judge::Result& result) const {
     for (const auto& measured : record.measurements) {
       if (!judge::is_judged(measured, judged)) continue;
       // A node's own id in its record is its host name, and several nodes have none; the plan has names for them.
-      const bool planned = judged.scope == "node" || result.subject.id == result.node;
+      const bool planned = judged.scope == plan::JudgedScope::node || result.subject.id == result.node;
       if (!planned && measured.subject != result.subject) continue;
       all.insert(all.end(), measured.samples.begin(), measured.samples.end());
     }
@@ -90,7 +90,8 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
                         .records = {},
                         .companions = {}};
   const plan::Plan& plan = content.run.plan;
-  const judge::EvidenceReader evidence = plan.simulation ? simulate::simulated_evidence(plan) : given;
+  const judge::EvidenceReader evidence =
+      plan.simulation ? simulate::simulated_evidence(plan, content.run.journal) : given;
   const judge::Machines machines(content.run.journal);
   std::map<std::string_view, std::vector<const judge::Attempt*>> attempts_of;
   for (const auto& attempt : content.run.journal.attempts) attempts_of[attempt.step].push_back(&attempt);

@@ -20,7 +20,7 @@ std::string names(const std::vector<std::string>& all) {
 }
 
 std::string culprit_row(const judge::Culprit& culprit) {
-  return figures::row({figures::escape(culprit.fault), figures::escape(culprit.words), names(culprit.tests)});
+  return figures::row({std::string(word_of(culprit.fault)), figures::escape(culprit.words), names(culprit.tests)});
 }
 
 std::string one_search(const ReportContent& content, const judge::Localised& one) {
@@ -42,7 +42,7 @@ std::string one_search(const ReportContent& content, const judge::Localised& one
   rows.clear();
   for (const auto& test : one.tests)
     rows.push_back(figures::row({"<code>" + figures::escape(test.id) + "</code>", figures::escape(test.purpose),
-                                 fmt::format("{}", test.nodes), figures::escape(test.outcome)}));
+                                 fmt::format("{}", test.nodes), std::string(word_of(test.outcome))}));
   if (!rows.empty()) html += figures::table("tests", {"Extra test", "Purpose", "Nodes", "Outcome"}, rows);
   return html;
 }

@@ -42,7 +42,7 @@ std::string pair_figure(const ReportContent& content, const figures::StepIndex& 
 std::string requirement_charts(const ReportContent& content, const figures::StepIndex& steps,
                                const plan::Requirement& requirement, const figures::ResultsOf& results) {
   std::string html;
-  if (requirement.scope == "pair") html += pair_figure(content, steps, requirement, results);
+  if (requirement.scope == plan::JudgedScope::pair) html += pair_figure(content, steps, requirement, results);
   const auto own = results.find(requirement.id);
   if (own == results.end()) return html;
   const figures::Chart rails = figures::rail_chart(content.run.plan, steps, requirement, own->second);

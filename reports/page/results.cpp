@@ -169,9 +169,9 @@ std::string results_section(const ReportContent& content) {
                         figures::escape(requirement.title), figures::escape(requirement.id));
     html += fmt::format(
         "<p>The {} of {}{} of each {}, measured by <code>{}</code>{}, is demanded to be {}. Source: {}</p>\n",
-        figures::escape(requirement.statistic), figures::escape(requirement.metric),
-        figures::escape(at_words(requirement.at)), figures::escape(requirement.scope),
-        figures::escape(requirement.probe), placed.empty() ? "" : " (" + figures::escape(placed) + ")",
+        word_of(requirement.statistic), figures::escape(requirement.metric), figures::escape(at_words(requirement.at)),
+        word_of(requirement.scope), figures::escape(requirement.probe),
+        placed.empty() ? "" : " (" + figures::escape(placed) + ")",
         figures::escape(figures::target_words(content.run.plan.profile, requirement)),
         source_words(requirement.source));
     html += figure(content, requirement, own) + requirement_charts(content, steps, requirement, results) +

@@ -108,8 +108,8 @@ class DialTest : public testing::Test {
     const launch::RunResult result =
         co_await agent.run(request("step-" + name, UNRULY, words("say", "hello from " + name, "0", place_.path())));
     launch::LaunchError none;
-    if (result.outcome != "exited" || result.output != "hello from " + name)
-      none = {.kind = result.outcome, .reason = result.reason};
+    if (result.outcome != AttemptOutcome::exited || result.output != "hello from " + name)
+      none = {.kind = std::string(word_of(result.outcome)), .reason = result.reason};
     co_return none;
   }
 

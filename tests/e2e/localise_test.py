@@ -43,7 +43,7 @@ class Localise(Bench):
         (found,) = self.verdict()["localised"]
         self.assertEqual([culprit["nodes"] for culprit in found["culprits"]], [["n03"]])
         self.assertEqual(found["state"], "found")
-        self.assertIn("node n03: short with every peer", done.stdout)
+        self.assertIn("node n03: misses the limit with every peer", done.stdout)
         self.assertIn("At fault: node n03.", done.stdout)
         tests = self.made()
         self.assertEqual([line["step"] for line in tests], [test["id"] for test in found["tests"]])

@@ -79,7 +79,7 @@ TEST_F(NodeTest, an_agent_tells_the_facts_of_its_host) {
 
 TEST_F(NodeTest, output_log_and_exit_code_come_back) {
   const launch::RunResult result = run({"say", "a record\n", "5", mark()});
-  EXPECT_EQ(result.outcome, "exited");
+  EXPECT_EQ(result.outcome, AttemptOutcome::exited);
   EXPECT_EQ(result.reason, "");
   EXPECT_EQ(result.exit_code, 5);
   EXPECT_EQ(result.signal, std::nullopt);
@@ -92,7 +92,7 @@ TEST_F(NodeTest, output_log_and_exit_code_come_back) {
 
 TEST_F(NodeTest, a_run_has_clean_surroundings) {
   const launch::RunResult result = run({"surroundings", mark()});
-  ASSERT_EQ(result.outcome, "exited") << result.reason;
+  ASSERT_EQ(result.outcome, AttemptOutcome::exited) << result.reason;
   const std::string home = scratch() + "/step-1-";
   EXPECT_NE(result.output.find("environment PATH=/usr/local/sbin:"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("environment HOME=" + home), std::string::npos) << result.output;
@@ -104,7 +104,7 @@ TEST_F(NodeTest, a_run_has_clean_surroundings) {
 
 TEST_F(NodeTest, one_that_ignores_sigterm_is_killed_at_its_deadline) {
   const launch::RunResult result = run({"hang", mark()}, [](launch::RunRequest& wanted) { wanted.deadline = {2}; });
-  EXPECT_EQ(result.outcome, "deadline");
+  EXPECT_EQ(result.outcome, AttemptOutcome::deadline);
   EXPECT_EQ(result.reason, "not done after its deadline of 2 s");
   EXPECT_EQ(result.signal, SIGKILL);
   EXPECT_EQ(result.output, "hanging\n");
@@ -113,7 +113,7 @@ TEST_F(NodeTest, one_that_ignores_sigterm_is_killed_at_its_deadline) {
 
 TEST_F(NodeTest, one_that_obeys_sigterm_may_end_its_record_at_the_deadline) {
   const launch::RunResult result = run({"obey", mark()}, [](launch::RunRequest& wanted) { wanted.deadline = {2}; });
-  EXPECT_EQ(result.outcome, "deadline");
+  EXPECT_EQ(result.outcome, AttemptOutcome::deadline);
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.output, "ready\nend\n");
   expect_nothing_left();
@@ -121,7 +121,7 @@ TEST_F(NodeTest, one_that_obeys_sigterm_may_end_its_record_at_the_deadline) {
 
 TEST_F(NodeTest, a_crash_names_its_signal) {
   const launch::RunResult result = run({"crash", mark()});
-  EXPECT_EQ(result.outcome, "crashed");
+  EXPECT_EQ(result.outcome, AttemptOutcome::crashed);
   EXPECT_EQ(result.reason, "killed by SIGSEGV");
   EXPECT_EQ(result.signal, SIGSEGV);
   EXPECT_EQ(result.exit_code, std::nullopt);
@@ -131,7 +131,7 @@ TEST_F(NodeTest, a_crash_names_its_signal) {
 TEST_F(NodeTest, a_flood_is_cut_off_at_the_output_limit) {
   const launch::RunResult result =
       run({"flood", mark()}, [](launch::RunRequest& wanted) { wanted.limits.output = {300'000}; });
-  EXPECT_EQ(result.outcome, "output_limit");
+  EXPECT_EQ(result.outcome, AttemptOutcome::output_limit);
   EXPECT_EQ(result.reason, "printed more than 300000 bytes");
   EXPECT_EQ(result.output, std::string(300'000, 'x'));
   expect_nothing_left();
@@ -139,14 +139,14 @@ TEST_F(NodeTest, a_flood_is_cut_off_at_the_output_limit) {
 
 TEST_F(NodeTest, a_long_log_is_cut_and_does_no_harm) {
   const launch::RunResult result = run({"flood-log", mark()});
-  EXPECT_EQ(result.outcome, "exited");
+  EXPECT_EQ(result.outcome, AttemptOutcome::exited);
   EXPECT_EQ(result.log, std::string(1 << 20, 'e'));
   expect_nothing_left();
 }
 
 TEST_F(NodeTest, a_daemon_is_found_and_killed_when_its_parent_ends) {
   const launch::RunResult result = run({"daemonise", mark()});
-  EXPECT_EQ(result.outcome, "exited");
+  EXPECT_EQ(result.outcome, AttemptOutcome::exited);
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.output, "parent ends\n");
   EXPECT_EQ(result.left_behind, 1);
@@ -157,7 +157,7 @@ TEST_F(NodeTest, a_daemon_is_found_and_killed_when_its_parent_ends) {
 TEST_F(NodeTest, a_whole_tree_goes_at_the_deadline) {
   const launch::RunResult result =
       run({"fork-and-hang", mark()}, [](launch::RunRequest& wanted) { wanted.deadline = {2}; });
-  EXPECT_EQ(result.outcome, "deadline");
+  EXPECT_EQ(result.outcome, AttemptOutcome::deadline);
   EXPECT_EQ(result.output, "tree\n");
   EXPECT_EQ(running_, 0U);
   expect_nothing_left();
@@ -173,14 +173,14 @@ TEST_F(NodeTest, binary_output_arrives_byte_for_byte) {
 TEST_F(NodeTest, the_memory_limit_holds_for_the_resident_set) {
   const launch::RunResult result =
       run({"eat", mark()}, [](launch::RunRequest& wanted) { wanted.limits.memory = {64 << 20}; });
-  EXPECT_EQ(result.outcome, "memory_limit");
+  EXPECT_EQ(result.outcome, AttemptOutcome::memory_limit);
   EXPECT_EQ(result.reason, "used more than 67108864 bytes of memory");
   expect_nothing_left();
 }
 
 TEST_F(NodeTest, the_cpu_limit_holds) {
   const launch::RunResult result = run({"burn", mark()}, [](launch::RunRequest& wanted) { wanted.limits.cpu = {1}; });
-  EXPECT_EQ(result.outcome, "crashed");
+  EXPECT_EQ(result.outcome, AttemptOutcome::crashed);
   EXPECT_EQ(result.reason, "used its CPU limit of 1 s");
   expect_nothing_left();
 }
@@ -198,12 +198,12 @@ TEST_F(NodeTest, a_companion_runs_beside_a_step_and_is_stopped) {
     const bool started = co_await until([&] { return processes_with(mark()).size() == 1; });
     EXPECT_TRUE(started);
     const launch::RunResult step = co_await agent->run(request("step", UNRULY, words("say", "x", "0", mark())));
-    EXPECT_EQ(step.outcome, "exited");
+    EXPECT_EQ(step.outcome, AttemptOutcome::exited);
     EXPECT_FALSE(ended);
     agent->stop("companion");
     const bool stopped = co_await until([&] { return ended; });
     EXPECT_TRUE(stopped);
-    EXPECT_EQ(companion.outcome, "stopped");
+    EXPECT_EQ(companion.outcome, AttemptOutcome::stopped);
     EXPECT_EQ(companion.exit_code, 0);
     co_await agent->close();
   });
@@ -223,7 +223,7 @@ TEST_F(NodeTest, bytes_that_do_not_match_their_hash_are_refused) {
     launch::RunRequest wanted = request("step", UNRULY, words("say", "x", "0"));
     wanted.sha256 = other;
     const launch::RunResult result = co_await agent->run(wanted);
-    EXPECT_EQ(result.outcome, "refused");
+    EXPECT_EQ(result.outcome, AttemptOutcome::refused);
     EXPECT_EQ(result.reason, "its program was not delivered");
     co_await agent->close();
   });
@@ -238,7 +238,7 @@ TEST_F(NodeTest, what_is_no_program_is_refused_with_the_kernels_reason) {
     const auto delivered = co_await agent->deliver(files::sha256_of_file(text).value(), text);
     EXPECT_TRUE(delivered.has_value());
     const launch::RunResult result = co_await agent->run(request("step", text, words()));
-    EXPECT_EQ(result.outcome, "refused");
+    EXPECT_EQ(result.outcome, AttemptOutcome::refused);
     EXPECT_EQ(result.reason, "its program cannot be executed: Exec format error");
     co_await agent->close();
   });
@@ -278,7 +278,7 @@ pid_t child_of(pid_t parent) {
 TEST_F(NodeTest, a_dead_agent_loses_its_runs_and_leaves_nothing) {
   const launch::RunResult result =
       ended_by_killing([&] { return ready_agent(); }, mark(), [] { return child_of(getpid()); });
-  EXPECT_EQ(result.outcome, "lost");
+  EXPECT_EQ(result.outcome, AttemptOutcome::lost);
   EXPECT_EQ(result.reason, "the connection to the agent ended");
   EXPECT_TRUE(eventually([&] { return processes_with(place_.path()).empty(); }));
   EXPECT_EQ(entries_in(scratch()), 0U);
@@ -287,7 +287,7 @@ TEST_F(NodeTest, a_dead_agent_loses_its_runs_and_leaves_nothing) {
 TEST_F(NodeTest, a_dead_keeper_loses_its_run_and_leaves_nothing) {
   const launch::RunResult result =
       ended_by_killing([&] { return ready_agent(); }, mark(), [] { return child_of(child_of(getpid())); });
-  EXPECT_EQ(result.outcome, "crashed");
+  EXPECT_EQ(result.outcome, AttemptOutcome::crashed);
   EXPECT_EQ(result.reason, "killed by SIGKILL");
   expect_nothing_left();
 }
@@ -297,9 +297,10 @@ TEST_F(NodeTest, scratch_of_a_dead_agent_is_removed_and_that_of_a_living_one_is_
   complete([&]() -> asio::awaitable<void> {
     const auto first = co_await ready_agent();
     EXPECT_EQ(entries_in(scratch()), 0U);
-    asio::co_spawn(
-        co_await asio::this_coro::executor, first->run(request("step", UNRULY, words("hang", mark()))),
-        [](const std::exception_ptr&, const launch::RunResult& result) { EXPECT_EQ(result.outcome, "lost"); });
+    asio::co_spawn(co_await asio::this_coro::executor, first->run(request("step", UNRULY, words("hang", mark()))),
+                   [](const std::exception_ptr&, const launch::RunResult& result) {
+                     EXPECT_EQ(result.outcome, AttemptOutcome::lost);
+                   });
     const bool started = co_await until([&] { return entries_in(scratch()) == 1; });
     EXPECT_TRUE(started);
     const auto second = co_await ready_agent();

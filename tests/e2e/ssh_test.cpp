@@ -98,13 +98,13 @@ TEST_F(SshTest, agents_of_two_nodes_run_at_the_same_time) {
                    });
     const launch::RunResult result =
         co_await first->run(request("step", UNRULY, words("say", "hello", "0", place_.path())));
-    EXPECT_EQ(result.outcome, "exited");
+    EXPECT_EQ(result.outcome, AttemptOutcome::exited);
     EXPECT_EQ(result.output, "hello");
     EXPECT_EQ(result.log, "log\n");
     second->stop("companion");
     const bool stopped = co_await until([&] { return ended; });
     EXPECT_TRUE(stopped);
-    EXPECT_EQ(beside.outcome, "stopped");
+    EXPECT_EQ(beside.outcome, AttemptOutcome::stopped);
     co_await first->close();
     co_await second->close();
   });
@@ -135,7 +135,7 @@ TEST_F(SshTest, a_large_output_arrives_whole) {
     launch::RunRequest wanted = request("step", UNRULY, words("flood", place_.path()));
     wanted.limits.output = {20'000'000};
     const launch::RunResult result = co_await agent->run(wanted);
-    EXPECT_EQ(result.outcome, "output_limit");
+    EXPECT_EQ(result.outcome, AttemptOutcome::output_limit);
     EXPECT_EQ(result.output.size(), 20'000'000U);
     co_await agent->close();
   });
@@ -255,7 +255,7 @@ TEST_F(SshTest, a_node_that_drops_in_the_middle_of_a_run_is_lost) {
     }
     const bool lost = co_await until([&] { return ended; });
     EXPECT_TRUE(lost);
-    EXPECT_EQ(result.outcome, "lost");
+    EXPECT_EQ(result.outcome, AttemptOutcome::lost);
     EXPECT_EQ(result.reason.find("the connection to the agent ended: "), 0U) << result.reason;
     co_await agent->close();
   });

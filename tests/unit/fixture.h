@@ -166,7 +166,7 @@ struct MemoryRun {
     judge::Attempt ended{.step = step.id,
                          .number = number,
                          .node = step.nodes.front(),
-                         .outcome = outcome,
+                         .outcome = from_word<AttemptOutcome>(outcome).value(),
                          .reason = reason,
                          .begin = "b",
                          .end = "e",

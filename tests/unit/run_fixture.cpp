@@ -163,7 +163,7 @@ struct Maker {
     judge::Attempt done{.step = step.id,
                         .number = number,
                         .node = node,
-                        .outcome = "exited",
+                        .outcome = AttemptOutcome::exited,
                         .reason = "",
                         .begin = "",
                         .end = "",
@@ -176,7 +176,7 @@ struct Maker {
          step.probe == "example_memory" ? memory_record(step, node) : device_record(step, node));
     keep(judge::log_path(step.id, number), "example probe on " + node + "\n");
     if (mixed() && step.probe == "example_gemm" && node == "n03") {
-      done.outcome = "crashed";
+      done.outcome = AttemptOutcome::crashed;
       done.reason = "killed by signal 11";
     }
     return done;

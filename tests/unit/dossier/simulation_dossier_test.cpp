@@ -24,8 +24,9 @@ class SimulationDossierTest : public testing::Test {
     const auto run = simulate::simulate(plan, files::sha256(text));
     fixture::write(run_ + "/plan.json", text);
     fixture::write(run_ + "/journal.jsonl", run.journal_text);
-    fixture::write(run_ + "/verdict.json", judge::verdict_text(judge::judge(plan, files::sha256(text), run.journal,
-                                                                            simulate::simulated_evidence(plan))));
+    fixture::write(run_ + "/verdict.json",
+                   judge::verdict_text(judge::judge(plan, files::sha256(text), run.journal,
+                                                    simulate::simulated_evidence(plan, run.journal))));
   }
 
   [[nodiscard]] std::string page() const {

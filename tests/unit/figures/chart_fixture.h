@@ -54,8 +54,8 @@ inline plan::Requirement demanded(const std::string& id, const std::string& metr
   requirement.id = id;
   requirement.probe = "probe";
   requirement.metric = metric;
-  requirement.scope = "pair";
-  requirement.statistic = "median";
+  requirement.scope = plan::JudgedScope::pair;
+  requirement.statistic = plan::Statistic::median;
   requirement.limit.at_least = 100;
   requirement.limit.unit = "B/s";
   return requirement;

@@ -14,7 +14,7 @@ plan::Requirement requirement(const std::string& id, const std::string& metric) 
   one.probe = "verbs_bandwidth";
   one.metric = metric;
   one.at = {{"size", kSize}};
-  one.statistic = "median";
+  one.statistic = plan::Statistic::median;
   return one;
 }
 

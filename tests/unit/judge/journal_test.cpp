@@ -41,7 +41,7 @@ TEST(journal, what_is_written_is_read_back_and_a_torn_line_is_passed_over) {
     writer.attempt_end({.step = "s1",
                         .number = 1,
                         .node = "n1",
-                        .outcome = "exited",
+                        .outcome = AttemptOutcome::exited,
                         .reason = "",
                         .begin = "",
                         .end = "",
@@ -53,7 +53,7 @@ TEST(journal, what_is_written_is_read_back_and_a_torn_line_is_passed_over) {
   ASSERT_TRUE(journal) << journal.error().text();
   EXPECT_TRUE(journal->torn);
   EXPECT_EQ(journal->of("s1").at(0)->evidence.at(0).bytes, 3U);
-  EXPECT_EQ(journal->of("s2").at(0)->outcome, "interrupted");
+  EXPECT_EQ(journal->of("s2").at(0)->outcome, AttemptOutcome::interrupted);
   EXPECT_FALSE(journal->finished);
   {
     JournalWriter writer(path);
@@ -109,6 +109,14 @@ TEST(journal, what_no_run_can_have_written_is_refused) {
   EXPECT_NE(journal_error({begin(1), resume, end(1, "a")}).find("ends that never began"), std::string::npos);
   EXPECT_NE(journal_error({begin(1), end(1, "a"), begin(2), end(2, "a")}).find("a is journalled twice"),
             std::string::npos);
+  std::string interrupted = end(1, "a");
+  interrupted.replace(interrupted.find("exited"), 6, "interrupted");
+  EXPECT_NE(journal_error({begin(1), interrupted}).find("which is never written"), std::string::npos);
+  std::string pleased = end(1, "a");
+  pleased.replace(pleased.find("exited"), 6, "pleased");
+  EXPECT_NE(journal_error({begin(1), pleased}).find("unknown word \"pleased\"; known are: exited, crashed, "),
+            std::string::npos)
+      << journal_error({begin(1), pleased});
   EXPECT_NE(journal_error({begin(1), run_end}).find("ends while an attempt runs"), std::string::npos);
   EXPECT_NE(journal_error({run_end, begin(1)}).find("after run_end"), std::string::npos);
   EXPECT_NE(journal_error({R"("kind":"run_begin","run_id":"j","plan_sha256":"d")"}).find("a second run begins"),

@@ -37,7 +37,7 @@ TEST(judge, a_value_within_the_guard_band_accepts_nothing) {
 }
 
 TEST(judge, the_four_outcomes_lie_where_the_rule_says) {
-  const auto value = *estimate(kSpread110, "median", 0.95, 0);
+  const auto value = *estimate(kSpread110, plan::Statistic::median, 0.95, 0);
   const double guard = 1.645 * value.uncertainty;
   EXPECT_NEAR(value.uncertainty, 10 / 2.31, 0.03);  // half width over the normal quantile of 0.979
   const auto outcome = [&](double limit) {
@@ -123,20 +123,20 @@ TEST(judge, a_condition_unmet_or_absent_is_inconclusive) {
   MemoryRun unmet({kCold});
   unmet.attempt(0, "exited", unmet.record("n1", kSteady110, false));
   EXPECT_EQ(only(unmet).outcome, Outcome::inconclusive);
-  EXPECT_EQ(only(unmet).reason, "The condition direct_io = true is not met: it was false.");
+  EXPECT_EQ(only(unmet).reason, "Condition direct_io = true not met: false.");
 
   MemoryRun absent(
       {R"({"limit": {"at_least": 100, "unit": "B/s"}, "conditions": [{"name": "clock_synchronised", "equals": true}]})"});
   absent.attempt(0, "exited", absent.record("n1", kSteady110));
   EXPECT_EQ(only(absent).outcome, Outcome::inconclusive);
-  EXPECT_EQ(only(absent).reason, "The condition clock_synchronised = true is not recorded.");
+  EXPECT_EQ(only(absent).reason, "Condition clock_synchronised = true not recorded.");
 }
 
 TEST(judge, too_few_samples_are_inconclusive) {
   MemoryRun run({kAtLeast100});
   run.attempt(0, "exited", run.record("n1", std::vector<double>(9, 110.0)));
   EXPECT_EQ(only(run).outcome, Outcome::inconclusive);
-  EXPECT_EQ(only(run).reason, "9 samples where 10 are demanded.");
+  EXPECT_EQ(only(run).reason, "9 samples measured; 10 are required.");
 }
 
 TEST(judge, a_crash_after_a_good_attempt_is_not_passed_over) {
@@ -307,7 +307,7 @@ TEST(judge, a_drive_that_is_not_there_leaves_the_node_not_measured) {
   EXPECT_EQ(verdict.results[1].outcome, Outcome::pass);
   EXPECT_EQ(verdict.results[2].subject, (Subject{"node", "n1"}));
   EXPECT_EQ(verdict.results[2].outcome, Outcome::not_measured);
-  EXPECT_EQ(verdict.results[2].reason, "2 subjects of kind drive were measured where the design has 3.");
+  EXPECT_EQ(verdict.results[2].reason, "2 subjects of kind drive measured; the design has 3.");
   EXPECT_EQ(verdict.overall, Overall::incomplete);
 }
 

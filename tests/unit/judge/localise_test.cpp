@@ -191,11 +191,11 @@ TEST(localise, an_outcome_that_was_not_asked_for_is_refused) {
 TEST(localise, words_say_where_to_look) {
   const auto peers = Fabric{.nodes = 4, .per_leaf = 2}.peers();
   EXPECT_EQ(suspect_words({.fault = Fault::node, .nodes = {1}, .leaf = "", .tests = {}}, peers),
-            "node n001: short with every peer, so look at the node, its port and its cable to leaf l00");
+            "node n001: misses the limit with every peer; check the node, its port and its cable to leaf l00");
   EXPECT_EQ(suspect_words({.fault = Fault::pair, .nodes = {1, 2}, .leaf = "", .unsteady = true, .tests = {}}, peers),
-            "pair n001 and n002, unsteady: each is good with others, so look at the path between them");
+            "pair n001 and n002, unsteady: each meets the limit with other nodes; check the path between them");
   EXPECT_EQ(suspect_words({.fault = Fault::leaf, .nodes = {2, 3}, .leaf = "l01", .tests = {}}, peers),
-            "leaf l01: all of its 2 nodes, so look at the switch and its uplinks");
+            "leaf l01: all of its 2 nodes; check the switch and its uplinks");
 }
 
 /// What 200 seeds of a fabric give, counted.

@@ -1,108 +1,24 @@
 // Searches of a run: which are due, that the judge goes the same way again over the journal, and what it refuses.
 #include "orchestrator/judge/searches.h"
 
-#include <functional>
-
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/pairs.h"
 #include "orchestrator/plan/search_budget.h"
-#include "tests/unit/fixture.h"
+#include "tests/unit/judge/search_fleet.h"
 
 namespace assay::judge {
 namespace {
 
-using Names = std::vector<std::string>;
-using IsShort = std::function<bool(const Names& nodes)>;
-
-constexpr const char* kWhole = R"({"probe": "fabric", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kByRack = R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kPairs = R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kAlone = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kOfFleet =
-    R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 0.9, "unit": "B/s", "of": "fleet_median"}})";
-
-bool holds(const Names& nodes, const std::string& name) { return std::ranges::find(nodes, name) != nodes.end(); }
-IsShort with(const std::string& name) {
-  return [name](const Names& nodes) { return holds(nodes, name); };
-}
-IsShort with_both(const std::string& a, const std::string& b) {
-  return [a, b](const Names& nodes) { return holds(nodes, a) && holds(nodes, b); };
-}
-
-/// A run in memory whose probes give 110 B/s, or 50 where `is_short` says so of their nodes.
-struct Fleet : fixture::MemoryRun {
-  IsShort is_short;
-  bool sums;  ///< whether the figure is a sum over the nodes
-
-  Fleet(const std::vector<std::string>& requirements, int nodes, IsShort given, bool is_sum = false)
-      : MemoryRun(requirements, nodes), is_short(std::move(given)), sums(is_sum) {
-    for (const auto& step : plan.steps) make(step, "");
-  }
-
-  [[nodiscard]] std::string record(const plan::Step& step, std::size_t rank) const {
-    std::ostringstream out;
-    const bool alone = step.probe == "disk";
-    Recorder recorder(out, alone ? fixture::kSpec : fixture::kFabricSpec,
-                      {.probe = step.probe,
-                       .revision = 1,
-                       .parameters = step.parameters,
-                       .rank = static_cast<int>(rank),
-                       .world = static_cast<int>(step.nodes.size()),
-                       .host = {{"name", step.nodes[rank]}}});
-    const double each = sums ? static_cast<double>(step.nodes.size()) : 1;
-    const Sampling sampling{.samples = std::vector<double>(10, each * (is_short(step.nodes) ? 50.0 : 110.0)),
-                            .warmup = {},
-                            .stopped = "stable"};
-    if (alone)
-      recorder.measurement("bandwidth", sampling);
-    else if (rank == 0)
-      recorder.measurement("bandwidth", sampling, {"group", "all"});
-    recorder.end({.status = Status::complete, .reason = ""});
-    return out.str();
-  }
-
-  /// One attempt of a step, or of a test that has a purpose.
-  void make(const plan::Step& step, const std::string& purpose) {
-    Attempt attempt{.step = step.id,
-                    .number = static_cast<int>(journal.of(step.id).size()) + 1,
-                    .node = step.nodes.front(),
-                    .outcome = "exited",
-                    .reason = "",
-                    .begin = "b",
-                    .end = "e",
-                    .evidence = {},
-                    .nodes = purpose.empty() ? Names{} : step.nodes,
-                    .purpose = purpose};
-    for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-      const std::string path = record_path(step.id, attempt.number, static_cast<int>(rank));
-      files[path] = record(step, rank);
-      attempt.evidence.push_back({.path = path, .sha256 = files::sha256(files[path]), .bytes = files[path].size()});
-    }
-    journal.attempts.push_back(std::move(attempt));
-  }
-
-  /// Makes what the searches ask for, as the runner does, but no more than `most` tests.
-  Fleet& search(std::size_t most = 1000) {
-    Searches searches(plan, judge_run(plan, "digest", journal, reader())->results, journal);
-    journal.localising = !searches.open().empty();
-    for (auto open = searches.open(); !open.empty() && most > 0; open = searches.open()) {
-      for (const auto& test : open) {
-        if (most-- == 0) return *this;
-        make(test.step, test.test.purpose);
-        Journal part;
-        part.attempts = {journal.attempts.back()};
-        part.node_facts = journal.node_facts;
-        searches.take(test.step.id, *searches.shown(test, part, reader()));
-      }
-    }
-    return *this;
-  }
-
-  [[nodiscard]] std::expected<Verdict, InputError> judged() const {
-    return judge_run(plan, "digest", journal, reader());
-  }
-};
+using fixture::Fleet;
+using fixture::holds;
+using fixture::kAlone;
+using fixture::kByRack;
+using fixture::kOfFleet;
+using fixture::kPairs;
+using fixture::kWhole;
+using fixture::Names;
+using fixture::with;
+using fixture::with_both;
 
 std::string refusal(const Fleet& fleet) {
   const auto verdict = fleet.judged();
@@ -118,16 +34,16 @@ TEST(searches, a_bad_node_of_a_group_that_falls_short_is_named_with_the_tests_th
   const Localised& found = verdict->localised[0];
   EXPECT_EQ(found.step, "0001-fabric-cluster");
   EXPECT_EQ(found.requirements, Names{"r0"});
-  EXPECT_EQ(found.state, "found");
+  EXPECT_EQ(found.state, SearchState::found);
   ASSERT_EQ(found.culprits.size(), 1U);
-  EXPECT_EQ(found.culprits[0].fault, "node");
+  EXPECT_EQ(found.culprits[0].fault, Fault::node);
   EXPECT_EQ(found.culprits[0].nodes, Names{"n3"});
   ASSERT_EQ(found.culprits[0].tests.size(), 2U);
   EXPECT_LE(found.tests.size(), found.budget);
   for (const auto& id : found.culprits[0].tests) {
     const auto made = std::ranges::find(found.tests, id, &MadeTest::id);
     ASSERT_NE(made, found.tests.end());
-    EXPECT_EQ(made->outcome, "short");
+    EXPECT_EQ(made->outcome, TestOutcome::short_of_limit);
   }
   EXPECT_NE(verdict->reason.find("At fault: node n3."), std::string::npos) << verdict->reason;
 }
@@ -146,13 +62,13 @@ TEST(searches, a_shortfall_that_does_not_come_again_stays_a_fail_and_nobody_is_a
   const auto verdict = fleet.search().judged();
   EXPECT_EQ(verdict->results.at(0).outcome, Outcome::fail);
   EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
-  EXPECT_EQ(verdict->localised.at(0).state, "clear");
+  EXPECT_EQ(verdict->localised.at(0).state, SearchState::clear);
 }
 
 TEST(searches, a_bad_pair_is_named_as_a_pair) {
   const auto verdict = Fleet({kWhole}, 9, with_both("n2", "n7")).search().judged();
   ASSERT_EQ(verdict->localised.at(0).culprits.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].culprits[0].fault, "pair");
+  EXPECT_EQ(verdict->localised[0].culprits[0].fault, Fault::pair);
   EXPECT_EQ(verdict->localised[0].culprits[0].nodes, (Names{"n2", "n7"}));
 }
 
@@ -164,7 +80,7 @@ TEST(searches, a_group_that_meets_its_limit_is_not_searched) {
 TEST(searches, a_node_that_is_bad_alone_is_left_out_and_the_others_are_seen_to_be_good) {
   const auto verdict = Fleet({kAlone, kWhole}, 8, with("n3")).search().judged();
   ASSERT_EQ(verdict->localised.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].state, "clear");
+  EXPECT_EQ(verdict->localised[0].state, SearchState::clear);
   EXPECT_EQ(verdict->localised[0].excluded, Names{"n3"});
   EXPECT_EQ(verdict->localised[0].tests.size(), 1U);
   EXPECT_EQ(verdict->localised[0].tests[0].nodes, 7U);
@@ -181,7 +97,7 @@ TEST(searches, groups_without_a_common_node_are_searched_side_by_side_and_the_wh
   ASSERT_EQ(verdict->localised.size(), 3U);
   EXPECT_EQ(verdict->localised[0].culprits.at(0).nodes, Names{"n3"});
   EXPECT_EQ(verdict->localised[1].culprits.at(0).nodes, Names{"n8"});
-  EXPECT_EQ(verdict->localised[2].state, "clear");
+  EXPECT_EQ(verdict->localised[2].state, SearchState::clear);
   EXPECT_EQ(verdict->localised[2].excluded, (Names{"n3", "n8"}));
 }
 
@@ -203,7 +119,7 @@ TEST(searches, a_sum_over_nodes_is_promised_to_fewer_of_them_in_proportion) {
   const auto verdict = Fleet({kGrowing}, 8, with("n7"), true).search().judged();
   ASSERT_TRUE(verdict) << verdict.error().text();
   ASSERT_EQ(verdict->localised.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].state, "found") << verdict->localised[0].reason;
+  EXPECT_EQ(verdict->localised[0].state, SearchState::found) << verdict->localised[0].reason;
   ASSERT_EQ(verdict->localised[0].culprits.size(), 1U);
   EXPECT_EQ(verdict->localised[0].culprits[0].nodes, Names{"n7"});
 }
@@ -216,7 +132,7 @@ TEST(searches, a_killed_search_goes_on_where_it_was_and_ends_the_same) {
     fleet.search(most);
     const auto halved = fleet.judged();
     ASSERT_TRUE(halved) << halved.error().text();
-    EXPECT_EQ(halved->localised.at(0).state, "open");
+    EXPECT_EQ(halved->localised.at(0).state, SearchState::open);
     EXPECT_EQ(halved->results.at(0).outcome, Outcome::fail);
     // What the runner does when it goes on: tests that the journal holds are not made again.
     Searches searches(fleet.plan, halved->results, fleet.journal);
@@ -239,7 +155,7 @@ TEST(searches, an_interrupted_test_is_made_again_and_is_no_retest) {
   fleet.search(1);
   Attempt& first = fleet.journal.attempts.back();
   Attempt again = first;
-  first.outcome = "interrupted";
+  first.outcome = AttemptOutcome::interrupted;
   first.evidence.clear();
   again.number = 2;
   fleet.journal.attempts.push_back(again);
@@ -254,13 +170,13 @@ TEST(searches, a_probe_that_cannot_be_run_on_so_few_nodes_ends_the_search_with_i
   for (const auto& test : open)
     searches.take(test.step.id, {.outcome = TestOutcome::broken, .unusable = true, .reason = "it needs eight"});
   EXPECT_TRUE(searches.open().empty());
-  EXPECT_EQ(searches.found().at(0).state, "not_searched");
+  EXPECT_EQ(searches.found().at(0).state, SearchState::not_searched);
   EXPECT_NE(searches.found()[0].reason.find("it needs eight"), std::string::npos) << searches.found()[0].reason;
 }
 
 TEST(searches, a_step_killed_at_its_deadline_names_nobody_and_is_searched) {
   Fleet fleet({kWhole}, 8, with("n3"));
-  fleet.journal.attempts.back().outcome = "deadline";
+  fleet.journal.attempts.back().outcome = AttemptOutcome::deadline;
   EXPECT_FALSE(Searches(fleet.plan, fleet.judged()->results, fleet.journal).open().empty());
 }
 
@@ -307,7 +223,7 @@ TEST(planned_searches, a_budget_is_frozen_for_each_group_and_two_nodes_have_none
   ASSERT_EQ(plan.searches.size(), 3U);
   EXPECT_EQ(plan.searches[0].budget, plan::test_budget(3));
   EXPECT_EQ(plan.searches[1].budget, 0U);
-  EXPECT_EQ(plan.searches[1].reason, "of two nodes alone nobody can tell which it is");
+  EXPECT_EQ(plan.searches[1].reason, "a group of two nodes cannot be split further");
   EXPECT_EQ(plan.searches[2].budget, plan::test_budget(5));
   EXPECT_EQ(plan::read_plan(plan::plan_text(plan), "p")->searches.size(), 3U);
 }
@@ -328,67 +244,6 @@ TEST(planned_searches, a_budget_that_was_edited_is_refused) {
   ASSERT_NE(text.find(budget), std::string::npos);
   text.replace(text.find(budget), budget.size(), "\"budget\": 999");
   EXPECT_FALSE(plan::read_plan(text, "p"));
-}
-
-TEST(pair_matrix, a_node_that_is_short_with_every_partner_is_named) {
-  const auto verdict = Fleet({kPairs}, 6, with("n3")).judged();
-  ASSERT_EQ(verdict->localised.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].state, "found");
-  ASSERT_EQ(verdict->localised[0].culprits.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].culprits[0].nodes, Names{"n3"});
-  EXPECT_EQ(verdict->localised[0].culprits[0].tests.size(), 5U);
-  EXPECT_NE(verdict->reason.find("At fault: node n3."), std::string::npos) << verdict->reason;
-}
-
-TEST(pair_matrix, two_bad_nodes_of_four_do_not_drag_the_good_ones_along) {
-  const auto verdict =
-      Fleet({kPairs}, 4, [](const Names& nodes) { return holds(nodes, "n1") || holds(nodes, "n2"); }).judged();
-  std::set<std::string> named;
-  for (const auto& culprit : verdict->localised.at(0).culprits)
-    named.insert(culprit.nodes.begin(), culprit.nodes.end());
-  EXPECT_EQ(named, (std::set<std::string>{"n1", "n2"}));
-}
-
-TEST(pair_matrix, a_pair_whose_ends_are_good_with_others_is_named_as_a_pair) {
-  const auto verdict = Fleet({kPairs}, 6, with_both("n2", "n5")).judged();
-  ASSERT_EQ(verdict->localised.at(0).culprits.size(), 1U);
-  EXPECT_EQ(verdict->localised[0].culprits[0].fault, "pair");
-  EXPECT_EQ(verdict->localised[0].culprits[0].nodes, (Names{"n2", "n5"}));
-}
-
-TEST(pair_matrix, what_lies_within_the_guard_band_supports_an_accusation_and_makes_none) {
-  const auto unsure = [](const Fleet& fleet, std::size_t sure) {
-    auto results = fleet.judged()->results;
-    std::size_t failed = 0;
-    for (auto& result : results) {
-      if (result.outcome == Outcome::fail && failed++ >= sure) result.outcome = Outcome::conditional_fail;
-    }
-    return localise_pairs(fleet.plan, results).at(0);
-  };
-  const auto pair = unsure(Fleet({kPairs}, 6, with_both("n2", "n5")), 0);
-  EXPECT_TRUE(pair.culprits.empty());
-  EXPECT_EQ(pair.state, "undecided");
-  EXPECT_EQ(pair.reason,
-            "1 of 15 pairs fall short; 1 of them so little that the measurement cannot tell, which accuses nobody.");
-  EXPECT_TRUE(unsure(Fleet({kPairs}, 6, with("n3")), 0).culprits.empty());
-  const auto node = unsure(Fleet({kPairs}, 6, with("n3")), 1);
-  ASSERT_EQ(node.culprits.size(), 1U) << "one that is sure, and four that agree with it";
-  EXPECT_EQ(node.culprits[0].nodes, Names{"n3"});
-}
-
-TEST(pair_matrix, where_every_pair_is_short_nobody_is_accused) {
-  const auto verdict = Fleet({kPairs}, 5, [](const Names&) { return true; }).judged();
-  EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
-  EXPECT_EQ(verdict->localised[0].state, "undecided");
-  EXPECT_EQ(verdict->localised[0].undecided.size(), 5U);
-}
-
-TEST(pair_matrix, one_round_of_pairs_does_not_tell_which_of_two_it_is) {
-  constexpr const char* kOneRound =
-      R"({"probe": "fabric", "scope": "pair", "rounds": 1, "limit": {"at_least": 100, "unit": "B/s"}})";
-  const auto verdict = Fleet({kOneRound}, 6, with("n3")).judged();
-  EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
-  EXPECT_EQ(verdict->localised[0].undecided.size(), 2U);
 }
 
 TEST(verdict, who_was_found_is_written_and_read_back) {

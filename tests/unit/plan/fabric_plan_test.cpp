@@ -239,7 +239,7 @@ TEST(fabric_plan, without_the_smallest_group_nothing_of_scaling_passes) {
   const auto results = run.results();
   ASSERT_EQ(results.size(), 1U);
   EXPECT_EQ(results[0].outcome, judge::Outcome::inconclusive);
-  EXPECT_EQ(results[0].reason, "The smallest of the growing groups was not measured under the demanded conditions.");
+  EXPECT_EQ(results[0].reason, "The smallest of the growing groups was not measured under the required conditions.");
   EXPECT_EQ(subjects(plan_of(kScaling, fixture::site(2))),
             (std::vector<std::string>{"s (growing groups that are held against the smallest need three nodes)"}));
 }
@@ -265,8 +265,7 @@ TEST(fabric_plan, a_rank_with_another_address_than_the_site_says_is_named_and_no
   wrong.step(0, 200, "10.0.9.2");
   const judge::Result result = wrong.results().at(0);
   EXPECT_EQ(result.outcome, judge::Outcome::inconclusive);
-  EXPECT_EQ(result.reason,
-            R"(The condition address = "10.0.0.2", the address of n2 in the site is not met: it was "10.0.9.2".)");
+  EXPECT_EQ(result.reason, R"(Condition address = "10.0.0.2" (the address of n2 in the site) not met: "10.0.9.2".)");
 }
 
 TEST(fabric_plan, what_the_site_does_not_tell_cannot_be_met) {

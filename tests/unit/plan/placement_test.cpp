@@ -56,15 +56,15 @@ TEST(pairing, chosen_pairs_are_those_of_the_choice_and_no_others) {
                                      {.node = "c", .rack = "", .leaf = "l2", .spines = {"s1"}},
                                      {.node = "d", .rack = "", .leaf = "l3", .spines = {"s2"}},
                                      {.node = "e", .rack = "", .leaf = "", .spines = {}}};
-  const auto chosen = [&](const char* choice) {
+  const auto chosen = [&](PairChoice choice) {
     std::set<Pair> all;
     for (const auto& round : chosen_pairs(places, choice, 0)) all.insert(round.begin(), round.end());
     return all;
   };
-  EXPECT_EQ(chosen("in_leaf"), (std::set<Pair>{{0, 1}}));
-  EXPECT_EQ(chosen("across_leaves"), (std::set<Pair>{{0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}));
-  EXPECT_EQ(chosen("in_spine"), (std::set<Pair>{{0, 1}, {0, 2}, {1, 2}}));
-  EXPECT_EQ(chosen("across_spines"), (std::set<Pair>{{0, 3}, {1, 3}, {2, 3}}));
+  EXPECT_EQ(chosen(PairChoice::in_leaf), (std::set<Pair>{{0, 1}}));
+  EXPECT_EQ(chosen(PairChoice::across_leaves), (std::set<Pair>{{0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}));
+  EXPECT_EQ(chosen(PairChoice::in_spine), (std::set<Pair>{{0, 1}, {0, 2}, {1, 2}}));
+  EXPECT_EQ(chosen(PairChoice::across_spines), (std::set<Pair>{{0, 3}, {1, 3}, {2, 3}}));
 }
 
 TEST(pairing, with_few_rounds_every_node_still_has_as_many_partners_as_there_are_and_were_asked_for) {
@@ -72,7 +72,7 @@ TEST(pairing, with_few_rounds_every_node_still_has_as_many_partners_as_there_are
   for (int i = 0; i < 12; ++i)
     places.push_back({.node = std::to_string(i), .rack = "", .leaf = i < 8 ? "l1" : "l2", .spines = {}});
   std::vector<std::size_t> met(places.size());
-  for (const auto& round : chosen_pairs(places, "across_leaves", 2)) {
+  for (const auto& round : chosen_pairs(places, PairChoice::across_leaves, 2)) {
     for (const auto& [low, high] : round) ++met[low], ++met[high];
   }
   EXPECT_TRUE(std::ranges::all_of(met, [](std::size_t count) { return count >= 2; }));

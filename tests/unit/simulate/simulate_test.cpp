@@ -5,43 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/judge.h"
-#include "tests/unit/fixture.h"
+#include "tests/unit/simulate/rehearsal.h"
 
 namespace assay::simulate {
 namespace {
-
-constexpr const char* kAlone =
-    R"({"limit": {"at_least": 100, "unit": "B/s"}, "conditions": [{"name": "direct_io", "equals": true}]})";
-constexpr const char* kClean =
-    R"({"metric": "mismatches", "statistic": "max", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}})";
-constexpr const char* kTogether =
-    R"({"probe": "fabric", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kByRack =
-    R"({"probe": "fabric", "scope": "group", "by": "rack", "limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kFleet =
-    R"({"metric": "raw_bandwidth", "limit": {"at_least": 0.9, "of": "fleet_median", "unit": "B/s"}})";
-
-plan::Plan plan_of(const std::vector<std::string>& requirements, const FleetShape& shape,
-                   const plan::Faults& faults = {}, std::uint64_t seed = 1) {
-  plan::Plan plan = *plan::make_plan(fixture::profile(requirements), simulated_site(shape), fixture::programs(), {});
-  plan.simulation = plan::Simulation{.seed = seed, .faults = faults};
-  return plan;
-}
-
-/// A simulation from plan to summary.
-struct Rehearsal {
-  plan::Plan plan;
-  SimulatedRun run;
-  judge::Verdict verdict;
-  std::vector<Localisation> searches;
-  SimulationSummary summary;
-
-  explicit Rehearsal(plan::Plan given) : plan(std::move(given)), run(simulate(plan, "digest")) {
-    verdict = judge::judge(plan, "digest", run.journal, simulated_evidence(plan));
-    searches = localise_failures(plan, verdict);
-    summary = summarise(plan, run, verdict, searches);
-  }
-};
 
 using Words = std::vector<std::string>;
 
@@ -88,16 +55,17 @@ TEST(simulate, a_node_and_a_link_that_are_bad_only_together_with_others_are_loca
   const Rehearsal fleet(plan_of({kTogether}, {.nodes = 64}, faults));
   EXPECT_EQ(fleet.summary.found, (Words{"node n00003", "link n00010 n00040"}));
   EXPECT_TRUE(fleet.summary.false_alarms.empty());
-  ASSERT_EQ(fleet.searches.size(), 1U);
+  ASSERT_EQ(fleet.verdict.localised.size(), 1U);
+  EXPECT_EQ(fleet.summary.tests, tests_in(fleet.run.journal).size());
   EXPECT_LE(fleet.summary.tests, fleet.summary.tests_budget);
   EXPECT_GT(fleet.summary.localisation_s, 0);
 }
 
 TEST(simulate, a_node_that_fails_alone_is_left_out_of_the_search) {
   const Rehearsal fleet(plan_of({kAlone, kTogether}, {.nodes = 64}, {.faults = {{.node = "n00003", .factor = 0.5}}}));
-  ASSERT_EQ(fleet.searches.size(), 1U);
-  EXPECT_EQ(fleet.searches[0].excluded, Words{"n00003"});
-  EXPECT_EQ(fleet.searches[0].tests, 1U);
+  ASSERT_EQ(fleet.verdict.localised.size(), 1U);
+  EXPECT_EQ(fleet.verdict.localised[0].excluded, Words{"n00003"});
+  EXPECT_EQ(fleet.summary.tests, 1U);
   EXPECT_EQ(fleet.summary.found, Words{"node n00003"});
 }
 
@@ -203,7 +171,7 @@ TEST(simulation_kind, plan_and_journal_must_be_of_one_kind) {
 TEST(simulation_kind, made_up_records_are_refused_in_a_measured_run) {
   const plan::Plan simulated = plan_of({kAlone}, {.nodes = 1});
   const auto run = simulate(simulated, "digest");
-  const auto evidence = simulated_evidence(simulated);
+  const auto evidence = simulated_evidence(simulated, run.journal);
   plan::Plan measured = simulated;
   measured.simulation.reset();
   judge::Journal journal = run.journal;
@@ -239,11 +207,11 @@ TEST(simulation_kind, evidence_of_another_digest_is_refused) {
   const plan::Plan plan = plan_of({kAlone}, {.nodes = 1});
   auto file = simulate(plan, "digest").journal.attempts.at(0).evidence.at(0);
   file.sha256 = std::string(64, '0');
-  const auto bytes = simulated_evidence(plan)(file);
+  const auto bytes = simulated_evidence(plan, {})(file);
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error().what, "is not the record that was journalled");
   file.path = "records/../plan.json";
-  EXPECT_EQ(simulated_evidence(plan)(file).error().what, "is not a record that a simulation makes");
+  EXPECT_EQ(simulated_evidence(plan, {})(file).error().what, "is not a record that a simulation makes");
 }
 
 TEST(faults, a_document_is_read_strictly) {

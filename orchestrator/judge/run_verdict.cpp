@@ -1,0 +1,94 @@
+// run_verdict: cells are judged, searches are replayed, and the journal is held against both.
+#include "orchestrator/judge/run_verdict.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "orchestrator/judge/conclude.h"
+#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/pairs.h"
+#include "orchestrator/judge/searches.h"
+
+namespace assay::judge {
+namespace {
+
+/// Attempts of extra tests by the id of the test; ordered, so that the first error is the same everywhere.
+using ExtraAttempts = std::map<std::string_view, std::vector<const Attempt*>>;
+
+std::expected<ExtraAttempts, InputError> extra_attempts(const plan::Plan& plan, const Journal& journal) {
+  std::set<std::string_view> steps;
+  for (const auto& step : plan.steps) steps.insert(step.id);
+  ExtraAttempts extra;
+  for (const auto& attempt : journal.attempts) {
+    if (attempt.is_extra())
+      extra[attempt.step].push_back(&attempt);
+    else if (!steps.contains(attempt.step))
+      return std::unexpected(InputError{
+          "journal.jsonl", fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step), ""});
+  }
+  return extra;
+}
+
+/// Gives the searches what the journal holds of the tests that they ask for.
+void replay(Searches& searches, const Journal& journal, const ExtraAttempts& extra, const EvidenceReader& evidence) {
+  const auto part_of = [&](const ExtraTest& test) {
+    Journal part;
+    if (const auto made = extra.find(test.step.id); made != extra.end()) {
+      for (const Attempt* attempt : made->second) part.attempts.push_back(*attempt);
+    }
+    for (const auto& node : test.step.nodes) {
+      if (const auto facts = journal.node_facts.find(node); facts != journal.node_facts.end())
+        part.node_facts.insert(*facts);
+    }
+    return part;
+  };
+  for (bool more = journal.localising; more;) {
+    more = false;
+    for (const auto& test : searches.open()) {
+      const auto shown = searches.shown(test, part_of(test), evidence);
+      if (!shown) continue;
+      searches.take(test.step.id, *shown);
+      more = true;
+    }
+  }
+}
+
+/// A test that its search would not have asked for, or that was made more than once.
+std::optional<InputError> check_asked(const Searches& searches, const ExtraAttempts& extra) {
+  for (const auto& [step, attempts] : extra) {
+    const auto ended =
+        std::ranges::count_if(attempts, [](const Attempt* one) { return one->outcome != AttemptOutcome::interrupted; });
+    const bool asked = std::ranges::all_of(attempts, [&](const Attempt* one) { return searches.has_asked(*one); });
+    if (asked && ended <= 1) continue;
+    return InputError{
+        "journal.jsonl",
+        fmt::format("has the test {}{}", step, asked ? " twice" : ", which its search would not have asked for"),
+        "extra tests follow from the plan and the outcomes before them; restore the journal"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::string& plan_sha256,
+                                             const Journal& journal, const EvidenceReader& evidence) {
+  const auto extra = extra_attempts(plan, journal);
+  if (!extra) return std::unexpected(extra.error());
+  Verdict verdict = judge(plan, plan_sha256, journal, evidence);
+  Searches searches(plan, verdict.results, journal);
+  replay(searches, journal, *extra, evidence);
+  if (auto problem = check_asked(searches, *extra)) return std::unexpected(std::move(*problem));
+  verdict.localised = localise_pairs(plan, verdict.results);
+  std::ranges::move(searches.found(), std::back_inserter(verdict.localised));
+  name_culprits(verdict);
+  return verdict;
+}
+
+}  // namespace assay::judge

@@ -1,0 +1,19 @@
+// run_verdict: the door of the room: the verdict of a run from its plan, its journal and its evidence.
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/plan.h"
+
+namespace assay::judge {
+
+/// The judgement of every planned cell, and what the searches of the run found: they are replayed over the extra tests
+/// in the journal, and change no outcome. Refused: an attempt of a step that the plan does not have, and a test that
+/// its search would not have asked for.
+std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::string& plan_sha256,
+                                             const Journal& journal, const EvidenceReader& evidence);
+
+}  // namespace assay::judge

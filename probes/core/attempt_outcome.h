@@ -1,0 +1,36 @@
+// attempt_outcome: how one attempt of a probe ended, in the words of the agent's client, the journal and the verdict.
+#pragma once
+
+#include <array>
+
+#include "probes/core/words.h"
+
+namespace assay {
+
+/// What the orchestrator saw of an attempt; what the probe itself says is in its record.
+enum class AttemptOutcome {
+  exited,        ///< the probe ended by itself; its record says how
+  crashed,       ///< it died, or its exit code and its record contradict each other
+  deadline,      ///< killed at the step's deadline
+  output_limit,  ///< killed: it printed too much
+  memory_limit,  ///< killed: its processes used too much memory
+  stopped,       ///< ended on request, as a companion is when its step is over
+  lost,          ///< the node or its agent went away
+  refused,       ///< the agent did not run it
+  interrupted,   ///< the run was killed while it ran; never written, read from an attempt without an end
+};
+
+constexpr auto words_of(AttemptOutcome) {
+  using enum AttemptOutcome;
+  return std::to_array<Word<AttemptOutcome>>({{exited, "exited"},
+                                              {crashed, "crashed"},
+                                              {deadline, "deadline"},
+                                              {output_limit, "output_limit"},
+                                              {memory_limit, "memory_limit"},
+                                              {stopped, "stopped"},
+                                              {lost, "lost"},
+                                              {refused, "refused"},
+                                              {interrupted, "interrupted"}});
+}
+
+}  // namespace assay
