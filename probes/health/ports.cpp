@@ -1,6 +1,5 @@
 // health_ports: what a node's network ports are joined to: link, rate, addresses, and the switch that LLDP hears.
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -12,11 +11,11 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/child.h"
 #include "probes/core/lldp.h"
 #include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
-#include "probes/storage/child.h"
 
 namespace assay {
 namespace {
@@ -114,16 +113,11 @@ Heard ask_lldp(const std::string& client) {
   if (client.empty()) return {.neighbours = {}, .from = "absent: nobody was to be asked"};
   const auto program = client.starts_with('/') ? std::optional(client) : find_program(client);
   if (!program) return {.neighbours = {}, .from = fmt::format("absent: there is no {}", client)};
-  const std::string directory = std::filesystem::current_path();
-  const std::string log = directory + "/lldpctl.json";
-  const ChildOutcome ended = run_child(*program, {"-f", "json"}, directory, log, kLldpDeadline);
-  const auto text = read_file(log, kMostLldp);
-  std::error_code gone;
-  std::filesystem::remove(log, gone);  // the agent clears its scratch directory as well
+  const ChildOutcome ended =
+      run_child(*program, {"-f", "json"}, kLldpDeadline, {.max_output = kMostLldp, .stop = stop_requested});
   if (ended.end != ChildEnd::exited || ended.code != 0)
     return {.neighbours = {}, .from = fmt::format("absent: {} ended with exit code {}", *program, ended.code)};
-  if (!text) return {.neighbours = {}, .from = "absent: " + text.error().what};
-  auto neighbours = read_lldp(*text, *program);
+  auto neighbours = read_lldp(ended.output, *program);
   if (!neighbours) return {.neighbours = {}, .from = "absent: " + neighbours.error().text()};
   return {.neighbours = std::move(*neighbours), .from = *program};
 }
