@@ -1,4 +1,4 @@
-// description: the registry entry of a probe, both ways.
+// description: writes and reads the --describe document.
 #include "probes/core/description.h"
 
 #include <algorithm>
@@ -22,9 +22,10 @@ constexpr const char* kBetter[] = {"higher", "lower", "neither"};
 
 constexpr ConditionSpec kCommonConditions[] = {
     {.name = "cpu_load_by_others",
-     .meaning = "Share of the CPUs' time, where /proc/stat tells, that went to other processes during the run."},
+     .meaning = "Share of the CPUs' time, where /proc/stat reports it, that went to other processes during the run."},
     {.name = "cpu_steal",
-     .meaning = "Share of the CPUs' time, where /proc/stat tells, that the hypervisor gave to others during the run."},
+     .meaning =
+         "Share of the CPUs' time, where /proc/stat reports it, that the hypervisor gave to others during the run."},
     {.name = "clock_synchronised",
      .meaning = "Whether the kernel says, where it can be asked, that its clock follows a time source."},
 };

@@ -1,4 +1,4 @@
-// record_reader: line by line, nothing assumed.
+// record_reader: reads a record line by line against its probe's description.
 #include "probes/core/record_reader.h"
 
 #include <algorithm>

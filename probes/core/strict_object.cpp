@@ -1,4 +1,4 @@
-// strict_object: nothing is converted and nothing is passed over by accident.
+// strict_object: typed access to the fields of an object, with errors that name their path.
 #include "probes/core/strict_object.h"
 
 #include <algorithm>

@@ -107,7 +107,7 @@ constexpr ProbeSpec kSpec{
         "matrix. Sets of operands that together pass twice the second-level cache are used in turn. Every algorithm "
         "that the library's "
         "heuristic returns is timed after a second of warm-up; those near the fastest three times in turn; the fastest "
-        "and the library's favourite "
+        "and the library's first choice "
         "are then measured alike, once where they are the same. A sample is a CUDA graph of products that last at "
         "least 100 ms, between two events, "
         "with the next one already in the queue. 2 m n k FLOPs are counted for each product, integer operations alike. "

@@ -114,7 +114,7 @@ class GemmSeries {
   double counted_flop_ = 0, counted_s_ = 0;
 };
 
-/// What the check needs of the results that stand in the memory of the device: those of the first sets, as many as are
+/// What the check needs of the results that are in the memory of the device: those of the first sets, as many as are
 /// checked in a few seconds.
 std::vector<SampledProduct> take_samples(const GemmBench& bench);
 

@@ -1,4 +1,4 @@
-// cuda_hbm_bandwidth: what the memory of a GPU delivers to its multiprocessors, and whether all of it does.
+// cuda_hbm_bandwidth: bandwidth of the memory of a GPU, as a whole and slice by slice.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -73,7 +73,7 @@ constexpr Metric kMetrics[] = {
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "array_bytes", .meaning = "Size of each array, in B."},
     {.name = "cache_multiple",
-     .meaning = "Size of each array over the second-level cache, where the runtime tells that."},
+     .meaning = "Size of each array over the second-level cache, where the runtime reports that."},
     {.name = "passes_per_sample", .meaning = "Passes of a kernel that one sample spans."},
     {.name = "devices_at_once", .meaning = "GPUs that were measured at the same time."},
     {.name = "overlap",
@@ -207,7 +207,7 @@ void measure_slices(Bytes slice, Group& group, Recorder& record) {
     for (std::size_t first = 0; first < most; first += kBatch) {
       (void)group.lanes.run_on_each([&](std::size_t i, const Stream& stream) {
         walks[i].enqueue(first, first + kBatch, stream);
-      });  // the time of a whole batch tells nothing; collect() has that of each slice
+      });  // the time of a whole batch says nothing; collect() has that of each slice
       for (HbmWalk& walk : walks) walk.collect(first, first + kBatch);
     }
   }

@@ -1,4 +1,4 @@
-// cuda_host_link: what goes between host memory and a GPU, both ways, by copy engine and by multiprocessors.
+// cuda_host_link: bandwidth and latency between host memory and a GPU, by copy engine and by multiprocessors.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -75,12 +75,12 @@ constexpr Metric kMetrics[] = {
      .instrument = kPageableInstrument},
     {.name = "pcie_generation",
      .unit = "1",
-     .meaning = "lowest PCIe generation of the link while copies ran both ways, where NVML tells it and the copies "
+     .meaning = "lowest PCIe generation of the link while copies ran both ways, where NVML reports it and the copies "
                 "lasted"},
     {.name = "pcie_width",
      .unit = "1",
      .meaning =
-         "fewest PCIe lanes of the link while copies ran both ways, where NVML tells them and the copies lasted"},
+         "fewest PCIe lanes of the link while copies ran both ways, where NVML reports them and the copies lasted"},
     {.name = "pcie_replays",
      .unit = "1",
      .better = Better::lower,
@@ -98,7 +98,7 @@ constexpr ConditionSpec kOwnConditions[] = {
      .meaning = "Share of a sample's time in which all of its copies ran, median over the samples of several."},
     {.name = "numa_node", .meaning = "NUMA node of the GPU, where the kernel knows it."},
     {.name = "numa_binding", .meaning = "How the pinned memory came to that node: mbind, first_touch, or none."},
-    {.name = "numa_share", .meaning = "Share of the pinned pages that lie on that node, where the kernel tells it."},
+    {.name = "numa_share", .meaning = "Share of the pinned pages that lie on that node, where the kernel reports it."},
 };
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{

@@ -1,4 +1,4 @@
-// cuda_peer_bandwidth: what goes from each GPU of a node to each other, one pair at a time and all at once.
+// cuda_peer_bandwidth: bandwidth from each GPU of a node to each other, one pair at a time and all at once.
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -222,7 +222,7 @@ void measure_many(Bench& bench, Recorder& record) {
   const std::size_t copies = *std::ranges::min_element(bench.copies);
   const std::vector<std::size_t> all = all_places(bench);
   for (std::size_t source = 0; source < devices.size(); ++source) {
-    // Pairs are ordered by source, so that those of one source stand together.
+    // Pairs are ordered by source, so that those of one source are adjacent.
     const std::vector<std::size_t> own(all.begin() + static_cast<std::ptrdiff_t>(source * others),
                                        all.begin() + static_cast<std::ptrdiff_t>((source + 1) * others));
     record.measurement("one_to_all_bandwidth",

@@ -63,7 +63,7 @@ constexpr Metric kMetrics[] = {
      .unit = "1",
      .meaning = "busbw over the rate of the slowest network port that carried it, where path is fabric, ranks_per_node "
                 "is 1 and the drivers of "
-                "all ports tell their rate"},
+                "all ports report their rate"},
     {.name = "loopback_time",
      .unit = "s",
      .better = Better::lower,
@@ -122,7 +122,7 @@ constexpr ProbeSpec kSpec{
         "sends. Before and after the timing of each size one collective runs on whole numbers whose sums are exact in "
         "the type, and every "
         "received element is compared. Addresses, ports and retransmissions are those of the connections themselves, "
-        "as the kernel tells them. Ranks of two "
+        "as the kernel reports them. Ranks of two "
         "nodes that are one machine are an error unless path=loopback, which has metrics of its own.",
     .source =
         "NVIDIA nccl-tests, doc/PERFORMANCE.md, for the quantities; Gloo, docs/algorithms.md, for the algorithms.",
@@ -177,7 +177,7 @@ std::vector<RankProgram> rank_programs(const Parameters& given, const Placement&
   return programs;
 }
 
-/// Half of what is available stays: Gloo's own buffers and everybody else need memory, too.
+/// Half of what is available stays: Gloo's own buffers and other processes need memory, too.
 Bytes admitted(const std::vector<json>& hellos, std::int64_t ranks_per_node) {
   std::uint64_t least = UINT64_MAX;
   for (const auto& hello : hellos) least = std::min(least, hello.at("free").get<std::uint64_t>());
@@ -227,7 +227,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   LocalRanks ranks(programs);
   Fleet fleet(
       [&](std::string_view request, Seconds limit) {
-        return ranks.ask(request, limit, [&] {  // a library may never tell its rank that a peer is gone
+        return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
           if (group != nullptr) group->check();
         });
       },

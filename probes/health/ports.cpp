@@ -1,4 +1,4 @@
-// health_ports: what a node's network ports are joined to: link, rate, addresses, and the switch that LLDP hears.
+// health_ports: what a node's network ports are connected to: link, rate, addresses, and the switch that LLDP reports.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -29,7 +29,7 @@ constexpr Parameter kParameters[] = {
     {.name = "interface",
      .fallback = "all",
      .meaning = "ports to look at, in a row with commas; all: every one but the loopback"},
-    {.name = "lldp", .fallback = "lldpctl", .meaning = "lldpd's client, by name or path; empty: nobody is asked"},
+    {.name = "lldp", .fallback = "lldpctl", .meaning = "lldpd's client, by name or path; empty: LLDP is not asked"},
     {.name = "root", .fallback = "/", .meaning = "where /sys of the machine is; for tests"},
 };
 constexpr Metric kMetrics[] = {
@@ -37,26 +37,26 @@ constexpr Metric kMetrics[] = {
     {.name = "link_rate",
      .unit = "B/s",
      .meaning =
-         "signalling rate of one direction in bytes (bits over 8), where the link is up and the driver tells it"},
+         "signalling rate of one direction in bytes (bits over 8), where the link is up and the driver reports it"},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "address",
      .meaning = "first address of the port that is not link-local, IPv4 before IPv6, where it has one"},
     {.name = "addresses", .meaning = "all of those, where it has one"},
-    {.name = "mtu", .meaning = "largest packet in B, where the kernel tells it"},
+    {.name = "mtu", .meaning = "largest packet in B, where the kernel reports it"},
     {.name = "mac_address", .meaning = "hardware address, where there is one"},
     {.name = "switch",
-     .meaning = "name of the system that the port hears by LLDP, where lldpd runs; several with commas"},
+     .meaning = "name of the system that LLDP reports at the port, where lldpd runs; several with commas"},
     {.name = "switch_port", .meaning = "port of that system, where lldpd runs and it says"},
-    {.name = "lldp", .meaning = "whom the neighbours were asked of, or \"absent: \" and why nobody"},
+    {.name = "lldp", .meaning = "program that reported the neighbours, or \"absent: \" and the reason"},
 };
 constexpr ProbeSpec kSpec{
     .name = "health_ports",
     .measures = "Link, rate, addresses and LLDP neighbour of the network ports of a node.",
     .method =
-        "Reads /sys/class/net and the kernel's list of addresses, and asks lldpd's client what the ports hear; nothing "
+        "Reads /sys/class/net and the kernel's list of addresses, and asks lldpd's client for the neighbours; nothing "
         "is changed. A named port that is not there "
-        "has a link_up of 0. What the machine does not tell is absent.",
+        "has a link_up of 0. What the machine does not report is absent.",
     .source = "Linux Documentation/ABI/testing/sysfs-class-net; getifaddrs(3); IEEE 802.1AB; lldpctl(8) of lldpd.",
     .needs = "Linux; lldpd for the neighbours",
     .typical = {1},
@@ -106,11 +106,11 @@ std::map<std::string, std::vector<std::string>> addresses_of_machine() {
 
 struct Heard {
   std::vector<Neighbour> neighbours;
-  std::string from;  ///< the program, or why nobody was heard
+  std::string from;  ///< the program, or why there are no neighbours
 };
 
 Heard ask_lldp(const std::string& client) {
-  if (client.empty()) return {.neighbours = {}, .from = "absent: nobody was to be asked"};
+  if (client.empty()) return {.neighbours = {}, .from = "absent: not asked"};
   const auto program = client.starts_with('/') ? std::optional(client) : find_program(client);
   if (!program) return {.neighbours = {}, .from = fmt::format("absent: there is no {}", client)};
   const ChildOutcome ended =

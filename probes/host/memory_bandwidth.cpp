@@ -1,4 +1,4 @@
-// host_memory_bandwidth: what the host's memory delivers to all its cores at once, by STREAM's method.
+// host_memory_bandwidth: bandwidth of the host's memory with all cores at once, by STREAM's method.
 #include <array>
 #include <stdexcept>
 
@@ -76,7 +76,7 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "non_temporal_stores", .meaning = "Whether results bypassed the caches."},
     {.name = "array_bytes", .meaning = "Size of each array, in B."},
     {.name = "cache_multiple",
-     .meaning = "Size of each array over the sum of last-level caches, where the kernel tells those."},
+     .meaning = "Size of each array over the sum of last-level caches, where the kernel reports those."},
     {.name = "rounds", .meaning = "Rounds of the four kernels, warm-up included."},
     {.name = "threads", .meaning = "Threads that moved data."},
     {.name = "pinned", .meaning = "Whether every thread was bound to one CPU, read back from the kernel."},

@@ -1,4 +1,4 @@
-// host_tcp_bandwidth: what TCP carries between two nodes, each direction by itself and both at once.
+// host_tcp_bandwidth: payload bandwidth of TCP between two nodes, each direction by itself and both at once.
 #include <chrono>
 #include <optional>
 #include <stdexcept>
@@ -84,7 +84,7 @@ constexpr ProbeSpec kSpec{
         "writes numbered "
         "blocks to every stream as fast as the kernel takes them, one thread a stream. The receiving rank counts bytes "
         "as they come out of its "
-        "sockets; a sample is what came in one window, by its wall clock, so nothing that still lies in a buffer is "
+        "sockets; a sample is what came in one window, by its wall clock, so nothing that is still in a buffer is "
         "counted. Forward and "
         "backward are sampled until steady and known, then both at once for a set number of windows that begin "
         "together; "

@@ -1,4 +1,4 @@
-// host_tcp_latency: how long a small message takes between two nodes over TCP.
+// host_tcp_latency: latency of a small message between two nodes over TCP.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -109,7 +109,7 @@ class Wire {
  private:
   int socket_;
   std::vector<std::byte> out_, in_;
-  const std::atomic<bool> never_ = false;  // a stop and a deadline end the waits; nobody else abandons them
+  const std::atomic<bool> never_ = false;  // a stop and a deadline end the waits; nothing else ends them
   std::atomic<std::uint64_t> counted_ = 0;
   std::uint64_t mismatches_ = 0;
 };

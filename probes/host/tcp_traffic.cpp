@@ -1,5 +1,4 @@
-// host_tcp_traffic: what every flow of a pattern carries by itself, and what is left of it when all flows are at work
-// at once.
+// host_tcp_traffic: payload bandwidth of every TCP flow of a pattern, alone and with all flows at the same time.
 #include <algorithm>
 #include <set>
 #include <stdexcept>

@@ -148,7 +148,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   if (placement.world == 1 && devices.size() == 1) throw Skip("one GPU: a collective needs two ranks");
   LocalRanks ranks = start_ranks(given, devices, placement);
   const auto ask = [&](std::string_view request, Seconds limit) {
-    return ranks.ask(request, limit, [&] {  // a library may never tell its rank that a peer is gone
+    return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
       if (group != nullptr) group->check();
     });
   };

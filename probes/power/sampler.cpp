@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kLongestInterval_s = 1;
 // RAPL counters move about once a millisecond; under 10 ms that grain alone would be over 10 % of a sample.
 constexpr double kShortestInterval_s = 0.01;
-// A companion ends when its step does; a week is the longest soak anybody asks for.
+// A companion ends when its step does; a week is the longest soak in use.
 constexpr double kLongestSoak_s = 7.0 * 24 * 3600;
 
 constexpr Parameter kParameters[] = {
@@ -62,12 +62,12 @@ constexpr Metric kMetrics[] = {
     {.name = "power_average",
      .unit = "W",
      .better = Better::lower,
-     .meaning = "power of one GPU averaged over a second by its driver, where the driver tells it",
+     .meaning = "power of one GPU averaged over a second by its driver, where the driver reports it",
      .instrument = 0.05},
     {.name = "power_instant",
      .unit = "W",
      .better = Better::lower,
-     .meaning = "power of one GPU at each reading, where the driver tells it",
+     .meaning = "power of one GPU at each reading, where the driver reports it",
      .instrument = 0.05},
     {.name = "power_module",
      .unit = "W",
@@ -192,7 +192,7 @@ void record_meter(const EnergyMeter& meter, Recorder& record) {
 /// Records every counter that moved, and the conditions that hold for all. Throws Skip when none did.
 void record_meters(const Meters& meters, Instruments& instruments, Recorder& record) {
   const auto gives = [](const EnergyMeter& meter) { return meter.moves() && meter.counter().power_metric == "power"; };
-  // Hypervisors show counters that stand still, and a processor that runs draws power: such a zone tells nothing.
+  // Hypervisors show counters that do not move, and a processor that runs draws power: such a zone measures nothing.
   if (std::ranges::none_of(meters.energy, gives)) {
     const EnergyMeter& first = meters.energy.front();
     instruments.absences.push_back(fmt::format("{} did not move in {:.3f} s; the hypervisor passes no energy on",

@@ -92,7 +92,7 @@ void Fio::lay_out() {
     (void)run_once(job);  // only the file matters; its speed includes allocation
   } catch (const FioFailed& failed) {
     if (plan_.engine == "libaio") throw;
-    fallback_note_ = fmt::format("fio could not use {} and libaio stands in: {}", plan_.engine, failed.what());
+    fallback_note_ = fmt::format("fio could not use {} and libaio is used instead: {}", plan_.engine, failed.what());
     job.engine = plan_.engine = "libaio";
     (void)run_once(job);
   }

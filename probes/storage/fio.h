@@ -36,7 +36,7 @@ inline constexpr std::array kFioParameters = {
         .name = "file_size", .unit = "B", .fallback = "1GiB", .quick = "256MiB", .meaning = "size of the test file"},
     Parameter{.name = "engine",
               .fallback = "io_uring",
-              .meaning = "fio's I/O engine; libaio stands in where io_uring fails",
+              .meaning = "fio's I/O engine; libaio is used where io_uring fails",
               .choices = "io_uring libaio"},
     Parameter{.name = "runtime",
               .unit = "s",

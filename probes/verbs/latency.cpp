@@ -187,7 +187,7 @@ struct Played {
   std::uint32_t inlined = 0;  ///< what the device granted, B
 };
 
-/// One size: fills, plays, compares. `number` tells its pattern from that of other sizes.
+/// One size: fills, plays, compares. `number` distinguishes its pattern from that of other sizes.
 Played play(Session& session, const RegisteredMemory& memory, const Wanted& wanted, Bytes size, std::uint64_t number) {
   const MessagePlan plan = plan_messages(size, 1, 2, {0});  // one slot
   const AreaLayout layout = layout_for(plan.area());
@@ -218,7 +218,7 @@ Played play(Session& session, const RegisteredMemory& memory, const Wanted& want
 void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group, Recorder* record) {
   Session session(given, group);
   const MessagePlan largest = plan_messages(wanted.sizes.back(), 1, 2, {0});
-  // Whoever looks at the last byte to see a message arrive must not see it before the others.
+  // The last byte shows that a message has arrived, so it must not be visible before the others.
   const RegisteredMemory memory = session.memory(layout_for(largest.area()).size, Ordering::strict);
   std::uint64_t number = 0;
   std::uint32_t inlined = 0;

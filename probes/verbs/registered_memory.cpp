@@ -1,4 +1,4 @@
-// registered_memory: a host's pages, a dma-buf, or the address of a GPU. What is refused is told, never replaced in
+// registered_memory: a host's pages, a dma-buf, or the address of a GPU. What is refused is reported, never replaced in
 // silence.
 #include "probes/verbs/registered_memory.h"
 

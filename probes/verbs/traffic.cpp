@@ -1,5 +1,4 @@
-// verbs_traffic: what every RDMA flow of a pattern carries by itself, and what is left of it when all flows are at work
-// at once.
+// verbs_traffic: payload bandwidth of every RDMA flow of a pattern, alone and with all flows at the same time.
 #include <fmt/format.h>
 
 #include "probes/core/join.h"
@@ -46,8 +45,9 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "sends_to", .meaning = "host, port and address of the rank that this one sends to, where it sends"},
     {.name = "mtu", .meaning = "path MTU in B to that rank"},
     {.name = "payload_limit",
-     .meaning = "largest payload rate in B/s that the slower port's rate, MTU and headers leave, where both ports tell "
-                "their rate"},
+     .meaning =
+         "largest payload rate in B/s that the slower port's rate, MTU and headers leave, where both ports report "
+         "their rate"},
 };
 constexpr auto kConditions =
     join(kTrafficConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);

@@ -161,7 +161,7 @@ TEST_F(fake_fio, without_io_uring_falls_back_to_libaio_and_the_record_says_so) {
   fio.record_conditions(record);
   EXPECT_NE(out.str().find(R"("name":"engine","subject":{"node":"here"},"value":"libaio")"), std::string::npos)
       << out.str();
-  EXPECT_NE(out.str().find("libaio stands in"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find("libaio is used instead"), std::string::npos) << out.str();
   // The fake moves nothing through a device and leaves its file in the page cache: that is not direct I/O.
   EXPECT_NE(out.str().find(R"("name":"direct_io","subject":{"node":"here"},"value":false)"), std::string::npos)
       << out.str();
