@@ -27,7 +27,7 @@ constexpr ConditionSpec kCommonConditions[] = {
      .meaning =
          "Share of the CPUs' time, where /proc/stat reports it, that the hypervisor gave to others during the run."},
     {.name = "clock_synchronised",
-     .meaning = "Whether the kernel says, where it can be asked, that its clock follows a time source."},
+     .meaning = "Whether the kernel reports, where it can be queried, that its clock follows a time source."},
 };
 
 ordered_json describe(const Parameter& parameter) {
