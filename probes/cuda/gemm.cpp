@@ -100,23 +100,17 @@ constexpr ProbeSpec kSpec{
     .measures = "Sustained rate of an NVIDIA GPU on dense matrix products of one element type.",
     .method =
         "D = op(A) op(B) with A stored transposed (TN), by cuBLASLt with a workspace of 32 MiB. A and B hold standard "
-        "normal numbers "
-        "rounded to the type on the GPU; mxfp8 and nvfp4 carry a scale for each block of 32 or 16 elements, FP8 one "
-        "device scale for each "
-        "matrix. Sets of operands that together pass twice the second-level cache are used in turn. Every algorithm "
-        "that the library's "
-        "heuristic returns is timed after a second of warm-up; those near the fastest three times in turn; the fastest "
-        "and the library's first choice "
-        "are then measured alike, once where they are the same. A sample is a CUDA graph of products that last at "
-        "least 100 ms, between two events, "
-        "with the next one already in the queue. 2 m n k FLOPs are counted for each product, integer operations alike. "
-        "FP64 and FP32 are never "
-        "emulated by narrower types. After each sample the results of all sets are summed to 64 bits on the GPU and "
-        "compared with the first "
-        "ones; at the end 4096 elements of up to 8 sets, one in every tile of a 64 by 64 grid, are recomputed on the "
-        "host from the operands as the GPU stores them, in FP64 or "
-        "wider, and compared within the accumulator's precision (FP8: 14 bits) and, of algorithms that split k, that "
-        "of the partial sums they store. Energy is the difference of the GPU's counter.",
+        "normal numbers rounded to the type on the GPU; mxfp8 and nvfp4 carry a scale for each block of 32 or 16 "
+        "elements, FP8 one device scale for each matrix. Sets of operands that together pass twice the second-level "
+        "cache are used in turn. Every algorithm that the library's heuristic returns is timed after a second of "
+        "warm-up; those near the fastest three times in turn; the fastest and the library's first choice are then "
+        "measured alike, once where they are the same. A sample is a CUDA graph of products that last at least 100 "
+        "ms, between two events, with the next one already in the queue. 2 m n k FLOPs are counted for each product, "
+        "integer operations alike. FP64 and FP32 are never emulated by narrower types. After each sample the results "
+        "of all sets are summed to 64 bits on the GPU and compared with the first ones; at the end 4096 elements of "
+        "up to 8 sets, one in every tile of a 64 by 64 grid, are recomputed on the host from the operands as the GPU "
+        "stores them, in FP64 or wider, and compared within the accumulator's precision (FP8: 14 bits) and, of "
+        "algorithms that split k, that of the partial sums they store. Energy is the difference of the GPU's counter.",
     .source =
         "cuBLAS manual (cublasLtMatmul, block scaling layouts); OCP Microscaling 1.0; FP8 accumulation: arXiv "
         "2412.19437, section 3.3.2.",

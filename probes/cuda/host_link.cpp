@@ -107,21 +107,16 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Bandwidth and latency between host memory and each GPU, one by one or all at once.",
     .method =
-        "Pinned host buffers lie on the GPU's NUMA node. A sample is 16 copies of the payload, enqueued behind a gate, "
-        "so that all "
-        "GPUs and directions of it start at once, and timed by events on the device. Each bandwidth counts payload "
-        "bytes; one "
-        "direction is one metric, and duplex_bandwidth alone is a sum of two. What is copied to is overwritten before "
-        "each sample, "
-        "and what its last copy left is compared word by word. The latency is that of a random cycle of pointers, one "
-        "in each 128 B of 16 MiB, past "
-        "the GPU's caches. PCIe generation and width are read while copies run both ways, because a link at rest may "
-        "lower both, and left out where copies ended before the last reading; the watch's "
-        "conditions span the whole measurement.",
+        "Pinned host buffers lie on the GPU's NUMA node. A sample is 16 copies of the payload, enqueued behind a "
+        "gate, so that all GPUs and directions of it start at once, and timed by events on the device. Each bandwidth "
+        "counts payload bytes; one direction is one metric, and duplex_bandwidth alone is a sum of two. What is "
+        "copied to is overwritten before each sample, and what its last copy left is compared word by word. The "
+        "latency is that of a random cycle of pointers, one in each 128 B of 16 MiB, past the GPU's caches. PCIe "
+        "generation and width are read while copies run both ways, because a link at rest may lower both, and left "
+        "out where copies ended before the last reading; the watch's conditions span the whole measurement.",
     .source =
         "NVIDIA nvbandwidth 0.8, README and testcases, for size, number of copies and gate; it times one direction of "
-        "two where "
-        "duplex_bandwidth adds both; the uncertainties are inferred from the resolution of CUDA events.",
+        "two where duplex_bandwidth adds both; the uncertainties are inferred from the resolution of CUDA events.",
     .needs = "NVIDIA driver for CUDA 13",
     .typical = {60},
     .deadline = {1800},

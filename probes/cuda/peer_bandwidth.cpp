@@ -99,14 +99,12 @@ constexpr ProbeSpec kSpec{
         "pairs at once.",
     .method =
         "The subject of a pair is \"source>target\"; bytes go from source to target, written by the source or read by "
-        "the target. Copies are enqueued behind a gate, so that all of a "
-        "sample start at once, and timed by events on the devices. Each bandwidth counts payload bytes in one "
-        "direction; duplex_bandwidth "
-        "alone is a sum of two. What is copied to is cleared before each sample, and what its last copy left is "
-        "compared word by word. The latency is that "
-        "of a random cycle of pointers, one in each 128 B of 16 MiB, which may lie in the source's second-level cache. "
-        "A pair without peer "
-        "access is measured through the host by copy engines, without a gate, and says so in the condition path.",
+        "the target. Copies are enqueued behind a gate, so that all of a sample start at once, and timed by events on "
+        "the devices. Each bandwidth counts payload bytes in one direction; duplex_bandwidth alone is a sum of two. "
+        "What is copied to is cleared before each sample, and what its last copy left is compared word by word. The "
+        "latency is that of a random cycle of pointers, one in each 128 B of 16 MiB, which may lie in the source's "
+        "second-level cache. A pair without peer access is measured through the host by copy engines, without a gate, "
+        "and says so in the condition path.",
     .source =
         "NVIDIA nvbandwidth 0.8, README and testcases, for pairs, size, number of copies and gate; its bidirectional "
         "figures by copy engine "

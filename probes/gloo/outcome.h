@@ -33,8 +33,7 @@ inline constexpr ConditionSpec kFactConditions[] = {
     {.name = "transport", .meaning = "what carries the payload: tcp"},
     {.name = "algorithm",
      .meaning = "gloo_ring, gloo_direct, gloo_binomial_tree, gloo_root_to_each are Gloo's own; own_ring and "
-                "own_point_to_point are made "
-                "of Gloo's messages by this probe"},
+                "own_point_to_point are made of Gloo's messages by this probe"},
     {.name = "gloo_library", .meaning = "file that Gloo was loaded from"},
     {.name = "address",
      .meaning = "addresses of this node's ranks on their connections to other machines (all connections on loopback)"},
@@ -51,8 +50,8 @@ inline constexpr ConditionSpec kFactConditions[] = {
 /// Records kFactConditions from the answers to "facts" of this node's ranks.
 void record_facts(Recorder& record, const std::vector<nlohmann::json>& facts);
 
-/// The rate of the slowest network port, in B/s, from the answers of all ranks to "enter"; nothing when one does not
-/// tell.
+/// The rate of the slowest network port, in B/s, from the answers of all ranks to "enter"; nothing when one reports
+/// none.
 std::optional<double> slowest_port(const std::vector<nlohmann::json>& entered);
 
 /// Segments sent again over segments sent, of all ranks that answered `facts`. Throws std::runtime_error when none was

@@ -117,12 +117,9 @@ constexpr ProbeSpec kSpec{
     .measures = "Errors, links, throttling and users of every GPU, and how many GPUs the node has.",
     .method =
         "Asks NVML once about every GPU that the driver lists; nothing is run on a GPU or changed. Counters run since "
-        "the "
-        "driver was loaded unless their name says lifetime. A question that the GPU or driver does not support leaves "
-        "its metric "
-        "out; a metric that only some GPUs of the node report is counted as missing on the others. Xid events are "
-        "counted in "
-        "the kernel's log, and say nothing of the time before its first line.",
+        "the driver was loaded unless their name says lifetime. A question that the GPU or driver does not support "
+        "leaves its metric out; a metric that only some GPUs of the node report is counted as missing on the others. "
+        "Xid events are counted in the kernel's log, and say nothing of the time before its first line.",
     .source = "NVIDIA NVML API Reference Guide; NVIDIA GPU Deployment and Management documentation, XID Errors.",
     .needs = "the NVIDIA driver; /dev/kmsg readable for Xid events (root)",
     .typical = {2},

@@ -15,7 +15,7 @@ namespace assay {
 
 /// What one GPU reported, by the names of health_gpu's metrics and conditions.
 struct GpuState {
-  std::map<std::string_view, double> metrics;  ///< base units; those that were told
+  std::map<std::string_view, double> metrics;  ///< base units; those that were reported
   std::map<std::string_view, Value> conditions;
   std::int64_t query_errors = 0;  ///< questions that the driver answered with an error
   bool lost = false;              ///< it fell off the bus, or could never be reached

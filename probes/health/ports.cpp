@@ -55,8 +55,7 @@ constexpr ProbeSpec kSpec{
     .measures = "Link, rate, addresses and LLDP neighbour of the network ports of a node.",
     .method =
         "Reads /sys/class/net and the kernel's list of addresses, and asks lldpd's client for the neighbours; nothing "
-        "is changed. A named port that is not there "
-        "has a link_up of 0. What the machine does not report is absent.",
+        "is changed. A named port that is not there has a link_up of 0. What the machine does not report is absent.",
     .source = "Linux Documentation/ABI/testing/sysfs-class-net; getifaddrs(3); IEEE 802.1AB; lldpctl(8) of lldpd.",
     .needs = "Linux; lldpd for the neighbours",
     .typical = {1},
@@ -96,7 +95,7 @@ std::map<std::string, std::vector<std::string>> addresses_of_machine() {
       char host[NI_MAXHOST] = {};
       const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
       if (getnameinfo(one->ifa_addr, length, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0)
-        continue;  // it cannot be told
+        continue;  // it has no numeric form
       const std::string text = host;
       if (!text.starts_with("fe80:") && !text.starts_with("169.254.")) addresses[one->ifa_name].push_back(text);
     }

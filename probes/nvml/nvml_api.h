@@ -119,7 +119,7 @@ struct FabricInfo {
 };
 static_assert(sizeof(FabricInfo) == 36);
 
-/// The number that tells the library which version of a structure it is given.
+/// The number by which the library knows the version of a structure.
 template <class Structure>
 constexpr unsigned version_of(unsigned version) {
   return static_cast<unsigned>(sizeof(Structure)) | (version << 24U);

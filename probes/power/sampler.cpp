@@ -98,21 +98,18 @@ constexpr ProbeSpec kSpec{
     .measures = "Electric power and energy of processor packages, their memory and GPUs while something else runs.",
     .method =
         "Reads the energy counter of every package, dram zone and GPU each interval (of a GPU no oftener than every "
-        "0.4 s, because the driver refreshes it 10 to 50 times a second); a sample is the counter's increase "
-        "over the time between the two readings, with one wrap taken into account. The last interval is a sample "
-        "only when whole; the energy spans the whole window. Zones that contain each other are never added. "
-        "The relative standard uncertainty of the counters, 5 % for packages and 10 % for memory, is inferred: "
-        "processor makers state none, and published comparisons with meters (Khan et al. 2018, Desrochers et al. "
-        "2016) find the trend right with offsets that differ between models. The 5 % of GPUs is inferred from Yang et "
-        "al. "
-        "2024, who find errors of up to 5 % against meters. The driver's own averages and readings are kept beside it: "
-        "on "
-        "A100 and H100 they see only a part of the time, so they are never added up to energy.",
+        "0.4 s, because the driver refreshes it 10 to 50 times a second); a sample is the counter's increase over the "
+        "time between the two readings, with one wrap taken into account. The last interval is a sample only when "
+        "whole; the energy spans the whole window. Zones that contain each other are never added. The relative "
+        "standard uncertainty of the counters, 5 % for packages and 10 % for memory, is inferred: processor makers "
+        "state none, and published comparisons with meters (Khan et al. 2018, Desrochers et al. 2016) find the trend "
+        "right with offsets that differ between models. The 5 % of GPUs is inferred from Yang et al. 2024, who find "
+        "errors of up to 5 % against meters. The driver's own averages and readings are kept beside it: on A100 and "
+        "H100 they see only a part of the time, so they are never added up to energy.",
     .source =
-        "Linux Documentation/power/powercap; K. N. Khan et al., RAPL in Action, ACM TOMPECS 3(2), 2018; "
-        "S. Desrochers et al., A Validation of DRAM RAPL Power Measurements, MEMSYS 2016; NVIDIA NVML API Reference "
-        "Guide; "
-        "Z. Yang et al., Part-time Power Measurements: nvidia-smi's Lack of Attention, SC24 (arXiv 2312.02741).",
+        "Linux Documentation/power/powercap; K. N. Khan et al., RAPL in Action, ACM TOMPECS 3(2), 2018; S. Desrochers "
+        "et al., A Validation of DRAM RAPL Power Measurements, MEMSYS 2016; NVIDIA NVML API Reference Guide; Z. Yang "
+        "et al., Part-time Power Measurements: nvidia-smi's Lack of Attention, SC24 (arXiv 2312.02741).",
     .needs = "RAPL counters under powercap, readable (root), or the NVIDIA driver",
     .deadline = {kLongestSoak_s},
     .parameters = kParameters,

@@ -73,7 +73,7 @@ inline constexpr ConditionSpec kFioConditions[] = {
      .meaning = "whether the device reports that it is rotational, recorded where there is a block device"},
     {.name = "file_size", .meaning = "bytes of the test file"},
     {.name = "data_pattern", .meaning = "what is written: incompressible random data, refilled for every block"},
-    {.name = "completions_min", .meaning = "fewest I/Os that stand behind one sample"},
+    {.name = "completions_min", .meaning = "fewest I/Os of one sample"},
 };
 
 /// The plan that `given` asks for. Throws BadParameter when samples, runtime or file_size is 0.

@@ -48,10 +48,8 @@ constexpr ProbeSpec kSpec{
     .measures = "Link state, rate, addresses and error counters of every RDMA port of a node.",
     .method =
         "Everything is read from /sys/class/infiniband; driver counters of a port's network interface are asked by "
-        "ETHTOOL_GSTATS. A "
-        "counter that a port does not have is not recorded. Counters count since the device was reset: what a "
-        "measurement added is "
-        "recorded by the probe that measures.",
+        "ETHTOOL_GSTATS. A counter that a port does not have is not recorded. Counters count since the device was "
+        "reset: what a measurement added is recorded by the probe that measures.",
     .source = "Linux, Documentation/ABI/stable/sysfs-class-infiniband and drivers' own lists of counters.",
     .needs = "an RDMA adapter with its driver",
     .typical = {1},
