@@ -20,7 +20,7 @@ class Reader {
   Reader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void document(const json& whole) {
-    Fields top(whole, "");
+    StrictObject top = closed(whole, "");
     source_.version = top.text("fio version");
     if (!source_.version.starts_with("fio-3."))
       throw ImportRefusal{"fio version", fmt::format("'{}' is not fio 3", source_.version),
@@ -53,7 +53,7 @@ class Reader {
   }
 
   void job(const json& document, const std::string& path, std::int64_t index) {
-    Fields one(document, path);
+    StrictObject one = closed(document, path);
     if (const auto error = one.whole("error"); error != 0) {
       throw ImportRefusal{one.path("error"), fmt::format("fio ended with error {}", error),
                           "the figures of a failed job are not imported: mend the cause and run it again"};
@@ -90,7 +90,7 @@ class Reader {
   }
 
   void direction(const json& document, const std::string& path, Values at, const std::string& name) {
-    Fields one(document, path);
+    StrictObject one = closed(document, path);
     const std::int64_t bytes = one.whole("io_bytes");
     const std::int64_t operations = one.whole("total_ios");
     const json* bandwidth = one.optional("bw_bytes");
@@ -118,7 +118,7 @@ class Reader {
   }
 
   void latency(const json& document, const std::string& path, const Values& at, const std::string& metric) {
-    Fields one(document, path);
+    StrictObject one = closed(document, path);
     const json* samples = one.optional("N");
     if (samples != nullptr && *samples == 0)
       return figures_.leave_out(path, metric, "no sample; the zeros beside it are no times");

@@ -31,10 +31,6 @@ constexpr Readers kReaders[] = {
     {"osu", read_osu, nullptr, "import the text that it prints"},
 };
 
-InputError located(const std::string& path, const ImportRefusal& refusal) {
-  return {refusal.where.empty() ? path : fmt::format("{}: {}", path, refusal.where), refusal.what, refusal.hint};
-}
-
 }  // namespace
 
 std::expected<judge::Import, InputError> import_output(const ImportRequest& request) {

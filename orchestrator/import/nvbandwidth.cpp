@@ -39,8 +39,8 @@ class Reader {
   Reader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void document(const json& whole) {
-    Fields outer(whole, "");
-    Fields top(outer.need("nvbandwidth"), "nvbandwidth");
+    StrictObject outer = closed(whole, "");
+    StrictObject top = closed(outer.need("nvbandwidth"), "nvbandwidth");
     if (const json* error = top.optional("error")) refuse_failed(*error, "nvbandwidth.error");
     if (const json* error = outer.optional("error")) refuse_failed(*error, "error");
     outer.done();
@@ -60,7 +60,7 @@ class Reader {
                         "mend what it says and run it again; the figures of a failed run are not imported"};
   }
 
-  void facts(Fields& top) {
+  void facts(StrictObject& top) {
     for (const char* name : {"git_version", "CUDA Runtime Version", "Driver Version", "Hostname", "bufferSize",
                              "testSamples", "useMean"}) {
       const json* value = top.optional(name);
@@ -85,7 +85,7 @@ class Reader {
   }
 
   void test(const json& document, const std::string& path) {
-    Fields one(document, path);
+    StrictObject one = closed(document, path);
     const std::string name = one.text("name");
     const std::string status = one.text("status");
     if (const json* error = one.optional("error")) refuse_failed(*error, one.path("error"));

@@ -297,7 +297,7 @@ void read_perftest_text(std::string_view text, judge::ImportSource& source, Figu
 void read_perftest_json(std::string_view text, judge::ImportSource& source, Figures& figures) {
   const json document =
       document_of(text, figures, "perftest writes invalid JSON with --output and with --raw_qos: run without them");
-  Fields top(document, "");
+  StrictObject top = closed(document, "");
   const json& info = top.need("test_info");
   if (!info.is_object()) throw ImportRefusal{"test_info", "must be an object", ""};
   for (const auto& [name, value] : info.items()) {
@@ -305,12 +305,12 @@ void read_perftest_json(std::string_view text, judge::ImportSource& source, Figu
     if (!scalar) throw ImportRefusal{"test_info." + name, "is no scalar", ""};
     source.facts[name] = *scalar;
   }
-  Fields title(info, "test_info");
+  StrictObject title = closed(info, "test_info");
   const auto test = test_of(title.text("test"));
   if (!test)
     throw ImportRefusal{"test_info.test", "is no test that this importer knows",
                         "Send, RDMA_Write, RDMA_Read or Atomic, BW or Latency"};
-  Fields results(top.need("results"), "results");
+  StrictObject results = closed(top.need("results"), "results");
   if (results.optional("MsgSize") == nullptr)
     throw ImportRefusal{"results", "has no 'MsgSize'", "run perftest without --output"};
   if (!test->bandwidth && has_option(source.command, "-C"))

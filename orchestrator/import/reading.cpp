@@ -182,54 +182,8 @@ void Figures::give(judge::Import& import) {
   import.left_out = std::move(left_out_);
 }
 
-Fields::Fields(const json& object, std::string path) : object_(object), path_(std::move(path)) {
-  if (!object.is_object()) throw ImportRefusal{path_, "must be an object", ""};
-}
-
-const json* Fields::optional(const std::string& name) {
-  const auto found = object_.find(name);
-  if (found == object_.end()) return nullptr;
-  taken_.insert(name);
-  return &*found;
-}
-
-const json& Fields::need(const std::string& name) {
-  if (const json* found = optional(name)) return *found;
-  throw ImportRefusal{path_, fmt::format("has no '{}'", name),
-                      "the output is cut off, or of a version that is not known"};
-}
-
-std::string Fields::text(const std::string& name) {
-  const json& value = need(name);
-  if (!value.is_string()) throw ImportRefusal{path(name), "must be a text", ""};
-  return value.get<std::string>();
-}
-
-std::int64_t Fields::whole(const std::string& name) {
-  const auto value = value_from(need(name));
-  if (!value || !std::holds_alternative<std::int64_t>(*value))
-    throw ImportRefusal{path(name), "must be a whole number", ""};
-  return std::get<std::int64_t>(*value);
-}
-
-const json& Fields::list(const std::string& name) {
-  const json& value = need(name);
-  if (!value.is_array()) throw ImportRefusal{path(name), "must be a list", ""};
-  return value;
-}
-
-void Fields::pass_over(std::initializer_list<const char*> names) {
-  for (const char* name : names) (void)optional(name);  // that it is marked as taken is all that is wanted
-}
-
-std::string Fields::path(const std::string& name) const { return path_.empty() ? name : path_ + "." + name; }
-
-void Fields::done() const {
-  for (const auto& [name, value] : object_.items()) {
-    if (!taken_.contains(name))
-      throw ImportRefusal{path(name), "is a field that this importer does not know",
-                          "another version of the tool; what is not understood is not imported"};
-  }
+StrictObject closed(const json& object, std::string path) {
+  return {object, std::move(path), "the output is cut off, or of a version of the tool that is not known"};
 }
 
 std::optional<std::size_t> document_begin(std::string_view text) {

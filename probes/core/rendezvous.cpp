@@ -1,4 +1,4 @@
-// rendezvous: the exchanges of a group that has gathered. Rank 0 is the hub of a star: it collects, and spreads.
+// rendezvous: exchanges of a complete group. Rank 0 is the hub of a star.
 #include "probes/core/rendezvous.h"
 
 #include <utility>
@@ -213,7 +213,7 @@ std::vector<std::string> Rendezvous::all_gather(std::string_view mine) {
   group_->links.front()->queue({.kind = Kind::gather, .sequence = group_->sequence, .payload = std::string(mine)});
   group_->links.front()->flush();
   auto all = unpacked(receive(*group_), static_cast<std::size_t>(group_->world));
-  if (!all) group_->abandon("rank 0 sent messages that cannot be told apart");
+  if (!all) group_->abandon("rank 0 sent messages that cannot be distinguished");
   return std::move(*all);
 }
 

@@ -28,7 +28,7 @@ constexpr std::uint32_t kMagic =
 constexpr std::size_t kHeader = 16;       // magic, kind, sequence, length
 constexpr std::size_t kChunk = 64 << 10;  // one read; a page of 4 KiB would make a 64 MiB gather 16384 calls
 
-/// The kind that `word` stands for; nothing for any other word.
+/// The kind named by `word`; nothing for any other word.
 std::optional<Kind> kind_of(std::uint32_t word) {
   for (const Kind kind : {Kind::hello, Kind::welcome, Kind::refused, Kind::gather, Kind::spread, Kind::failed}) {
     if (static_cast<std::uint32_t>(kind) == word) return kind;

@@ -79,7 +79,7 @@ class Link {
 
 /// Waits until a link can move (then reads and writes what it can), `listener` (-1: none) has a caller, or `until` has
 /// passed. Returns false when the time has passed. Throws
-/// std::runtime_error when this process was told to stop.
+/// std::runtime_error when this process is to stop.
 bool wait_for(std::span<Link* const> links, int listener, Clock::time_point until);
 
 /// Reads and writes what `links` can at this moment. Throws as wait_for() does.

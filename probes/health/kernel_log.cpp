@@ -1,4 +1,4 @@
-// kernel_log: /dev/kmsg gives one record a read and tells by its numbers whether the oldest are gone.
+// kernel_log: /dev/kmsg gives one record a read and shows by its numbers whether the oldest are gone.
 #include "probes/health/kernel_log.h"
 
 #include <algorithm>

@@ -37,7 +37,7 @@ class ControlSocket {
   int descriptor_;
 };
 
-/// Firmware version of a network interface as its driver tells it to ethtool.
+/// Firmware version of a network interface as its driver reports it to ethtool.
 std::optional<std::string> ethtool_firmware(const std::string& name) {
   const ControlSocket control;
   if (control.descriptor() < 0 || name.size() >= IFNAMSIZ) return std::nullopt;
@@ -89,7 +89,8 @@ Nic ethernet_port(const MachineTree& tree, const std::string& name) {
   return nic;
 }
 
-/// One port of an RDMA device. A port without a link still tells a rate (the slowest there is), so the state is asked.
+/// One port of an RDMA device. A port without a link still reports a rate (the slowest there is), so the state is
+/// asked.
 Nic rdma_port(const MachineTree& tree, const std::string& device, const std::string& port, bool only_port) {
   const std::string directory = "sys/class/infiniband/" + device;
   const std::string port_directory = fmt::format("{}/ports/{}", directory, port);

@@ -197,7 +197,7 @@ TEST_F(DossierTest, nobody_adds_a_signature_to_a_changed_dossier) {
 
 TEST_F(DossierTest, a_payload_with_duplicate_keys_is_refused_though_signed) {
   resign_bytes(R"({"_type":"x","_type":"https://in-toto.io/Statement/v1"})");
-  EXPECT_EQ(verify(), "statement.dsse.json: payload: the key '_type' stands twice in one object");
+  EXPECT_EQ(verify(), "statement.dsse.json: payload: the key '_type' is in one object twice");
 }
 
 TEST_F(DossierTest, a_payload_that_is_not_canonical_is_refused_though_signed) {
