@@ -23,10 +23,6 @@ namespace {
 // instead.
 constexpr std::chrono::seconds kParting{2};
 
-Clock::time_point after(Seconds time) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
-}
-
 std::string ranks_text(const std::vector<int>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
 }

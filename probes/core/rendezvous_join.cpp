@@ -32,10 +32,6 @@ constexpr std::size_t kMaxRemarks = 100;                // remarks on refused ca
 constexpr std::chrono::milliseconds kPause{100};        // between two dials; rank 0 is started at the same time
 constexpr int kBacklog = 1024;                          // ranks of a large group dial at once
 
-Clock::time_point after(Seconds time) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
-}
-
 std::string words(const Endpoint& at) {
   return at.host.find(':') == std::string::npos ? fmt::format("{}:{}", at.host, at.port)
                                                 : fmt::format("[{}]:{}", at.host, at.port);

@@ -13,6 +13,11 @@ namespace assay::rendezvous {
 /// The clock of every deadline of the rendezvous.
 using Clock = std::chrono::steady_clock;
 
+/// The moment `time` from now.
+inline Clock::time_point after(Seconds time) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
+}
+
 /// What a frame is for. `hello` dials in, `welcome` and `refused` answer it, `gather` goes to rank 0, `spread` comes
 /// from it, `failed` carries the reason why the whole group ends.
 enum class Kind : std::uint32_t { hello = 1, welcome, refused, gather, spread, failed };

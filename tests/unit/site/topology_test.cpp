@@ -20,7 +20,7 @@ Site site_of(const std::string& one, const std::string& two) {
   return *site;
 }
 
-std::string error_of(const std::string& text) {
+std::string topology_error(const std::string& text) {
   const auto topology = topology_from_ibnetdiscover(text, "ib.txt", site_of("", ""));
   return topology ? "accepted" : topology.error().text();
 }
@@ -147,13 +147,14 @@ TEST(topology, a_host_adapter_on_the_wrong_rail_is_named_with_its_line) {
 
 TEST(topology, a_line_that_is_not_understood_and_a_file_that_is_cut_off_are_refused_with_the_line) {
   const std::string whole = golden("ibnetdiscover.txt");
-  EXPECT_EQ(error_of(whole), "accepted");
-  EXPECT_NE(error_of(replaced(whole, "[1]\t\"H-", "[x]\t\"H-")).find("ib.txt: line 11: '[x]"), std::string::npos)
-      << error_of(replaced(whole, "[1]\t\"H-", "[x]\t\"H-"));
-  EXPECT_NE(error_of(whole.substr(0, whole.find("caguid"))).find("which is not in the file"), std::string::npos);
-  EXPECT_NE(error_of("").find("ib.txt: has no link"), std::string::npos);
-  EXPECT_NE(error_of(replaced(whole, "# \"n2 mlx5_0\"\n", "# \"n2 HCA-1\"\n")).find("'n2 HCA-1' tells no RDMA device"),
-            std::string::npos);
+  EXPECT_EQ(topology_error(whole), "accepted");
+  EXPECT_NE(topology_error(replaced(whole, "[1]\t\"H-", "[x]\t\"H-")).find("ib.txt: line 11: '[x]"), std::string::npos)
+      << topology_error(replaced(whole, "[1]\t\"H-", "[x]\t\"H-"));
+  EXPECT_NE(topology_error(whole.substr(0, whole.find("caguid"))).find("which is not in the file"), std::string::npos);
+  EXPECT_NE(topology_error("").find("ib.txt: has no link"), std::string::npos);
+  EXPECT_NE(
+      topology_error(replaced(whole, "# \"n2 mlx5_0\"\n", "# \"n2 HCA-1\"\n")).find("'n2 HCA-1' tells no RDMA device"),
+      std::string::npos);
 }
 
 TEST(topology, two_switches_of_one_description_keep_their_guids) {
