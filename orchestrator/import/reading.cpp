@@ -187,6 +187,7 @@ StrictObject closed(const json& object, std::string path) {
 }
 
 std::optional<std::size_t> document_begin(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) return 0;  // a byte order mark, which the reader of JSON refuses by name
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') return first;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -198,8 +199,7 @@ std::optional<std::size_t> document_begin(std::string_view text) {
 }
 
 json document_of(std::string_view text, Figures& figures, const std::string& hint) {
-  const auto begin =
-      text.starts_with("\xEF\xBB\xBF") ? 0 : document_begin(text);  // the reader refuses a byte order mark by name
+  const auto begin = document_begin(text);
   if (!begin) throw ImportRefusal{"", "has no JSON document", hint};
   const auto lines = static_cast<std::size_t>(std::ranges::count(text.substr(0, *begin), '\n'));
   if (text.find_first_not_of(" \t\r\n") < *begin)

@@ -1,8 +1,9 @@
 // The strict reader against malformed and well-formed texts, in the classes of "Parsing JSON is a Minefield" (Nicolas
 // Seriot 2016).
-#include <array>
+#include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
