@@ -10,6 +10,7 @@
 
 namespace assay {
 
+using rendezvous::after;
 using rendezvous::Clock;
 using rendezvous::Frame;
 using rendezvous::Group;

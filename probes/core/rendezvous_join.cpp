@@ -17,6 +17,7 @@
 
 namespace assay {
 
+using rendezvous::after;
 using rendezvous::Clock;
 using rendezvous::Descriptor;
 using rendezvous::Group;
