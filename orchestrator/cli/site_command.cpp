@@ -247,7 +247,7 @@ int command_site_cables(const SiteSource& source, const std::string& site_file) 
   if (!site) return report_error(site.error());
   const auto topology = topology_from(source, *site);
   if (!topology) return report_error(topology.error());
-  for (const auto& stranger : topology->strangers)
+  for (const auto& stranger : topology->unknown_hosts)
     std::cerr << fmt::format("assay: '{}' is in the fabric and not in the site\n", stranger);
   const site::Cabled cabled = site::with_cables(*site, *topology, source.plane);
   for (const auto& finding : cabled.findings) std::cerr << finding << '\n';

@@ -38,17 +38,6 @@ std::optional<Kind> kind_of(std::uint32_t word) {
 
 }  // namespace
 
-Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (number_ >= 0) (void)::close(number_);  // nothing was buffered, so nothing can be lost
-}
-
 void put_u32(std::string& to, std::uint32_t value) {
   for (int shift = 0; shift < 32; shift += 8) to.push_back(static_cast<char>(value >> shift & 0xff));
 }

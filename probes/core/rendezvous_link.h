@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "probes/core/descriptor.h"
+
 namespace assay::rendezvous {
 
 /// The clock of every deadline of the rendezvous.
@@ -29,19 +31,7 @@ struct Frame {
   std::string payload;
 };
 
-/// An open file descriptor that closes itself; -1 is none.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept;
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-  /// The number, or -1.
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
+using assay::Descriptor;
 
 /// A connected non-blocking socket with frames going out and coming in. Nothing here waits; wait_for() does.
 class Link {

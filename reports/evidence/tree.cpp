@@ -14,29 +14,13 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/descriptor.h"
 #include "reports/evidence/manifest.h"
 
 namespace assay::evidence {
 namespace {
 
 constexpr const char* kHint = "a dossier holds plain files only; copy it with `cp -r` and take nothing out or in";
-
-/// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int number() const { return number_; }
-  /// Gives the descriptor away.
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 InputError system_error(const std::string& path, const char* what) {
   return {path, fmt::format("{}: {}", what, std::generic_category().message(errno)),

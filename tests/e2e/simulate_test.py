@@ -51,7 +51,7 @@ class Simulate(Bench):
         self.assertEqual(self.simulate("--out", self.run_directory).returncode, 0)
         done = self.assay("run", self.run_directory / "plan.json", "--out", self.scratch / "real")
         self.assertEqual(done.returncode, 2, done.stdout)
-        self.assertIn("is the plan of a simulation, and nothing is measured by it", done.stderr)
+        self.assertIn("is the plan of a simulation, which measures nothing", done.stderr)
 
     def test_a_plan_without_the_word_is_refused(self):
         self.assertEqual(self.simulate("--out", self.run_directory).returncode, 0)
