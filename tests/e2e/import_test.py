@@ -108,7 +108,7 @@ class Imports(Bench):
         before = sorted((path.name, path.read_bytes()) for path in self.run_directory.rglob("*") if path.is_file())
         out = self.scratch / "vendor.jsonl"
         table = self.imported("osu", GOLDEN / "osu_bw_7.5.txt", "--beside", self.run_directory, "--out", out).stdout
-        self.assertIn("is not judged", table)
+        self.assertIn("are not judged", table)
         self.assertRegex(table, r"(\d+) of \1 figures have no counterpart in this run")
         self.assertEqual(json.loads(out.read_text().splitlines()[0])["schema"], "assay.imported/1")
         self.assertEqual(sorted((path.name, path.read_bytes()) for path in self.run_directory.rglob("*") if path.is_file()), before)
