@@ -1,4 +1,4 @@
-// import: which reader, and the one place where their refusals become errors.
+// import: selects the reader of a tool and turns refusals into errors.
 #include "orchestrator/import/import.h"
 
 #include <algorithm>

@@ -58,13 +58,13 @@ bool take_place(const json& document, const std::string& path, Values at, const 
     figures.count({.metric = "mismatches", .unit = "1", .statistic = "count"}, at, wrong.get<double>(),
                   path + ".nwrong");
     if (wrong.get<double>() > 0) {
-      figures.leave_out(path, "time, algbw, busbw", "elements were wrong: the speed of wrong data says nothing");
+      figures.leave_out(path, "time, algbw, busbw", "elements were wrong: the speed of wrong data is meaningless");
       return false;
     }
   } else if (wrong.is_null() || (wrong.is_string() && is_absent(wrong.get_ref<const std::string&>()))) {
-    figures.leave_out(path + ".nwrong", "count mismatches", "the tool ran without checking its data");
+    figures.leave_out(path + ".nwrong", "count mismatches", "the tool did not check the data");
   } else {
-    throw ImportRefusal{path + ".nwrong", "is no number", ""};
+    throw ImportRefusal{path + ".nwrong", "is not a number", ""};
   }
   if (cpu_time != nullptr)
     figures.field({.metric = "cpu_time", .unit = "s", .statistic = "mean", .factor = 1e-6}, at, cpu_time,
@@ -99,7 +99,7 @@ void take_result(const json& document, const std::string& path, const std::strin
   const std::string redop = result.text("redop");
   if (redop != "none" && !redop.empty()) at["redop"] = redop;
   const auto root = whole_from(trimmed(result.text("root")));
-  if (!root) throw ImportRefusal{result.path("root"), "is no whole number", ""};
+  if (!root) throw ImportRefusal{result.path("root"), "is not a whole number", ""};
   if (*root >= 0) at["root"] = *root;
   result.pass_over({"count", "actual_iterations", "experiment_name"});
   for (const char* place : {"out_of_place", "in_place"}) {
@@ -131,7 +131,7 @@ void read_nccl_tests_json(std::string_view text, judge::ImportSource& source, Fi
   (void)top.need(
       "average_bus_bandwidth");  // its presence shows that the run ended; an average over all sizes is no figure
   figures.leave_out("average_bus_bandwidth", "average bus bandwidth",
-                    "an average over all sizes is no figure of any of them");
+                    "an average over all sizes is not the figure of any size");
   const std::string operation = operation_of(source.command);
   const json& results = top.list("results");
   for (std::size_t i = 0; i < results.size(); ++i)

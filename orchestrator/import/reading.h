@@ -1,4 +1,4 @@
-// reading: what the importers share: refusing, taking figures in, and looking at lines and fields strictly.
+// reading: strict reading of lines, numbers and fields, shared by the importers.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@ std::vector<std::string_view> words_of(std::string_view text);
 std::optional<std::int64_t> whole_from(std::string_view word);
 std::optional<double> number_from(std::string_view word);
 
-/// True for the words by which tools say that there is no number: N/A, nan, -nan, inf, -inf, in any case.
+/// True for the words by which tools say that there is not a number: N/A, nan, -nan, inf, -inf, in any case.
 bool is_absent(std::string_view word);
 
 /// What a figure is, before its number is known.
@@ -56,7 +56,8 @@ struct FigureName {
   double factor = 1;  ///< from the tool's unit to `unit`
 };
 
-/// Takes figures in. A figure stands once; a rate or time is positive; what is no number is left out with the reason.
+/// Collects figures. A figure appears once; a rate or time is positive; what is not a number is left out with the
+/// reason.
 class Figures {
  public:
   /// Takes `value`, in the tool's unit. Zero is left out: a rate or a time of zero is below what the tool prints, or
@@ -64,7 +65,7 @@ class Figures {
   void positive(const FigureName& name, const Values& at, double value, const std::string& from);
   /// The same for a count, which may be zero.
   void count(const FigureName& name, const Values& at, double value, const std::string& from);
-  /// A positive figure as a word of a text; an absent one is left out, anything else that is no number refused.
+  /// A positive figure as a word of a text; an absent one is left out, anything else that is not a number refused.
   void word(const FigureName& name, const Values& at, std::string_view word, const std::string& from);
   /// A positive figure as a JSON value: a number, null or one of the absent words; nullptr is left out as missing.
   void field(const FigureName& name, const Values& at, const nlohmann::json* value, const std::string& from);
