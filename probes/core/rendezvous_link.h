@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "probes/core/descriptor.h"
+#include "probes/core/units.h"
 
 namespace assay::rendezvous {
 
