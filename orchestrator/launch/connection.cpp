@@ -8,13 +8,13 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/launch/ssh.h"
+#include "orchestrator/wire/as_tuple.h"
 #include "probes/core/text.h"
 
 namespace assay::launch {
@@ -26,7 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+using wire::kAsTuple;
 constexpr auto kHeartbeat = 15s;                // a quarter of the agent's time-out
 constexpr auto kSilence = 60s;                  // longest silence of an agent that is pinged
 constexpr Seconds kEndPatience{30};             // after a run's deadline: grace, killing, reporting

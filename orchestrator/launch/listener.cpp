@@ -13,7 +13,6 @@
 #include <netinet/in.h>
 
 #include <fmt/format.h>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -21,6 +20,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "orchestrator/wire/as_tuple.h"
 #include "orchestrator/wire/time_limit.h"
 #include "orchestrator/wire/tls.h"
 
@@ -34,7 +34,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+using wire::kAsTuple;
 constexpr auto kGreetingTimeout = 10s;  // for handshake and greeting; an agent sends both at once
 constexpr auto kRefusalTimeout = 2s;    // for a refusal to be written
 constexpr std::size_t kMostPending =

@@ -13,7 +13,7 @@
 namespace assay::launch {
 namespace {
 
-constexpr std::size_t kMaxLog = 1 << 20;  // stderr of a run
+constexpr std::size_t kMaxRunLog = 1 << 20;  // stderr of a run
 
 void append_bounded(std::string& text, std::string_view more, std::size_t limit) {
   text.append(more.substr(0, limit - std::min(limit, text.size())));
@@ -86,7 +86,7 @@ std::optional<std::string> Connection::take(const wire::Data& data) {
                : std::optional<std::string>("the agent sent output of a run that is not active");
   PendingRun& run = *found->second;
   if (data.channel == wire::Channel::err) {
-    append_bounded(run.result.log, data.bytes, kMaxLog);
+    append_bounded(run.result.log, data.bytes, kMaxRunLog);
     return std::nullopt;
   }
   const std::uint64_t limit = run.request.limits.output.count;

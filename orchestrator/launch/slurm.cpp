@@ -11,7 +11,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -25,6 +24,7 @@
 #include "orchestrator/launch/listener.h"
 #include "orchestrator/launch/slurm_arguments.h"
 #include "orchestrator/launch/ssh.h"
+#include "orchestrator/wire/as_tuple.h"
 #include "orchestrator/wire/tls.h"
 
 namespace assay::launch {
@@ -36,18 +36,18 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-constexpr auto kStragglers = 60s;     // between the first agent of an srun and the last
-constexpr Seconds kSinfoTimeout{10};  // for sinfo; without its answer srun is started anyway
-constexpr auto kNaturalEnd = 10s;     // for srun once its agents have ended
-constexpr auto kForcedEnd = 5s;       // for srun after SIGTERM
-constexpr auto kLogPatience = 1s;     // for the rest of srun's stderr once it has ended
+using wire::kAsTuple;
+constexpr auto kStragglers = 60s;      // between the first agent of an srun and the last
+constexpr Seconds kSinfoTimeout{10};   // for sinfo; without its answer srun is started anyway
+constexpr auto kNaturalEnd = 10s;      // for srun once its agents have ended
+constexpr auto kForcedEnd = 5s;        // for srun after SIGTERM
+constexpr auto kSrunLogPatience = 1s;  // for the rest of srun's stderr once it has ended
 constexpr auto kTick = 20ms;
-constexpr std::size_t kMaxLog = 16 << 10;     // of srun: warnings and a line for each node that failed
-constexpr std::size_t kMaxPrinted = 4 << 20;  // of sinfo: a line for each node
-constexpr int kMostRemarks = 20;              // about rejected connections, which may be many
-constexpr auto kPollInterval = 200ms;         // between two polls of an srun that may run for days
-constexpr Seconds kForever{14 * 86400.0};     // for srun, which lives as long as its agents
+constexpr std::size_t kMaxSrunLog = 16 << 10;  // of srun: warnings and a line for each node that failed
+constexpr std::size_t kMaxPrinted = 4 << 20;   // of sinfo: a line for each node
+constexpr int kMostRemarks = 20;               // about rejected connections, which may be many
+constexpr auto kPollInterval = 200ms;          // between two polls of an srun that may run for days
+constexpr Seconds kForever{14 * 86400.0};      // for srun, which lives as long as its agents
 
 std::unexpected<LaunchError> failed(const char* kind, std::string reason) {
   return std::unexpected(LaunchError{.kind = kind, .reason = std::move(reason)});
@@ -216,7 +216,7 @@ asio::awaitable<void> SlurmLauncher::State::leave_out_unusable(Batch& batch, con
   std::string log;
   using namespace asio::experimental::awaitable_operators;
   asio::steady_timer limit(executor, std::chrono::seconds(static_cast<int>(kSinfoTimeout.count)));
-  co_await ((drain((*child)->out, printed, kMaxPrinted) && drain((*child)->err, log, kMaxLog)) ||
+  co_await ((drain((*child)->out, printed, kMaxPrinted) && drain((*child)->err, log, kMaxSrunLog)) ||
             limit.async_wait(asio::use_awaitable));
   for (const auto& [node, state] : unusable_nodes(printed)) {
     if (std::erase(batch.nodes, node) > 0) batch.refused[node] = fmt::format("Slurm reports {} as {}", node, state);
@@ -247,7 +247,7 @@ asio::awaitable<void> SlurmLauncher::State::run_srun(std::shared_ptr<Batch> batc
   const auto code = co_await batch->child->finish(kForever, kPollInterval);
   // Its last lines may still be in the pipe, which a child of srun may hold open.
   asio::steady_timer timer(executor);
-  for (const auto end = Clock::now() + kLogPatience; !batch->read && Clock::now() < end;) {
+  for (const auto end = Clock::now() + kSrunLogPatience; !batch->read && Clock::now() < end;) {
     timer.expires_after(kTick);
     (void)co_await timer.async_wait(kAsTuple);
   }
@@ -265,7 +265,7 @@ asio::awaitable<void> SlurmLauncher::State::run_srun(std::shared_ptr<Batch> batc
 asio::awaitable<void> SlurmLauncher::State::read_logs(std::shared_ptr<Batch> batch) {
   using namespace asio::experimental::awaitable_operators;
   std::string nothing;
-  co_await (drain(batch->child->out, nothing, kMaxLog) && drain(batch->child->err, batch->log, kMaxLog));
+  co_await (drain(batch->child->out, nothing, kMaxSrunLog) && drain(batch->child->err, batch->log, kMaxSrunLog));
   batch->read = true;
 }
 

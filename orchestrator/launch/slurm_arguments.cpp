@@ -16,14 +16,14 @@
 namespace assay::launch {
 namespace {
 
-bool all_of(std::string_view text, std::string_view punctuation) {
+bool has_only(std::string_view text, std::string_view punctuation) {
   return std::ranges::all_of(text, [&](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || punctuation.contains(c);
   });
 }
 
 bool is_path(std::string_view text) {
-  return text.starts_with('/') && all_of(text, "/._-+@:,=") && text.find("..") == std::string_view::npos;
+  return text.starts_with('/') && has_only(text, "/._-+@:,=") && text.find("..") == std::string_view::npos;
 }
 
 }  // namespace
@@ -64,13 +64,13 @@ std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRe
                                                                               {"constraint", &options.constraint},
                                                                               {"time", &options.time}}};
     for (const auto& [option, value] : words) {
-      if (!all_of(*value, "_.&|:-") || value->starts_with('-'))
+      if (!has_only(*value, "_.&|:-") || value->starts_with('-'))
         return std::unexpected(
             fmt::format("slurm.{} '{}' has a character that is not allowed", option, printable(*value)));
       add_option(option, *value);
     }
   }
-  if (!all_of(options.gres, "_:,.-"))
+  if (!has_only(options.gres, "_:,.-"))
     return std::unexpected(fmt::format("slurm.gres '{}' has a character that is not allowed", printable(options.gres)));
   add_option("gres", options.gres);
   if (options.gpus_per_node > 0) add_option("gpus-per-node", std::to_string(options.gpus_per_node));

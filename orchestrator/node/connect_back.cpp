@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "orchestrator/wire/as_tuple.h"
 #include "orchestrator/wire/greeting.h"
 #include "orchestrator/wire/time_limit.h"
 #include "orchestrator/wire/tls.h"
@@ -33,7 +33,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+using wire::kAsTuple;
 constexpr auto kAttempt = 5s;   // for connecting and the handshake: an address behind a firewall does not answer
 constexpr auto kAnswer = 600s;  // beyond the patience: assay may wait for hundreds of slower nodes first
 constexpr auto kPause = 500ms;  // before the endpoints are tried again: under load the listener may start late
@@ -67,7 +67,7 @@ std::expected<std::string, std::string> token_from_stdin(Clock::time_point deadl
     if (byte == '\n') break;
     line += byte;
   }
-  if (!wire::is_token(line)) return std::unexpected("the line on stdin is not a token");
+  if (!wire::is_greeting_token(line)) return std::unexpected("the line on stdin is not a token");
   return line;
 }
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 std::string scratch_root(const std::string& directory) { return directory + "/scratch"; }
 
-std::string reason_of(int error) { return std::generic_category().message(error); }
+std::string errno_text(int error) { return std::generic_category().message(error); }
 
 /// Opens a directory and locks it; empty when another process has locked or removed it.
 Descriptor lock_directory(const std::string& path) {
@@ -41,19 +41,19 @@ std::expected<void, std::string> claim_directory(const std::string& directory) {
   if (!error && mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) error.assign(errno, std::generic_category());
   if (error) return std::unexpected(fmt::format("directory {} cannot be created: {}", directory, error.message()));
   const Descriptor handle(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!handle) return std::unexpected(fmt::format("directory {} cannot be opened: {}", directory, reason_of(errno)));
+  if (!handle) return std::unexpected(fmt::format("directory {} cannot be opened: {}", directory, errno_text(errno)));
   struct stat info = {};
   if (fstat(handle.number(), &info) != 0)
-    return std::unexpected(fmt::format("directory {}: {}", directory, reason_of(errno)));
+    return std::unexpected(fmt::format("directory {}: {}", directory, errno_text(errno)));
   if (info.st_uid != geteuid()) {
     return std::unexpected(fmt::format("directory {} belongs to another user (uid {}); name another one in the site",
                                        directory, info.st_uid));
   }
   if (fchmod(handle.number(), S_IRWXU) != 0)
-    return std::unexpected(fmt::format("directory {}: {}", directory, reason_of(errno)));
+    return std::unexpected(fmt::format("directory {}: {}", directory, errno_text(errno)));
   for (const char* name : {"scratch", "programs"}) {
     if (mkdirat(handle.number(), name, S_IRWXU) != 0 && errno != EEXIST) {
-      return std::unexpected(fmt::format("directory {}/{} cannot be created: {}", directory, name, reason_of(errno)));
+      return std::unexpected(fmt::format("directory {}/{} cannot be created: {}", directory, name, errno_text(errno)));
     }
   }
   return {};
@@ -74,7 +74,7 @@ std::expected<Scratch, std::string> make_scratch(const std::string& directory, c
     if (Descriptor handle = lock_directory(path)) return Scratch{.path = path, .handle = std::move(handle)};
   }
   return std::unexpected(
-      fmt::format("cannot create a scratch directory in {}: {}", scratch_root(directory), reason_of(last_error)));
+      fmt::format("cannot create a scratch directory in {}: {}", scratch_root(directory), errno_text(last_error)));
 }
 
 bool remove_scratch(const std::string& path) {

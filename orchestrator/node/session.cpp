@@ -16,7 +16,6 @@
 #include <sys/wait.h>
 
 #include <fmt/format.h>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -29,6 +28,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/node/process_tree.h"
 #include "orchestrator/node/supervisor.h"
+#include "orchestrator/wire/as_tuple.h"
 #include "orchestrator/wire/frame_queue.h"
 #include "orchestrator/wire/protocol.h"
 #include "probes/core/host_facts.h"
@@ -43,7 +43,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+using wire::kAsTuple;
 constexpr auto kDrainPatience = 5s;         // for the rest of the pipes once the process tree has ended
 constexpr auto kShutdownPatience = 45s;     // longer than the supervisors' own 30 s
 constexpr auto kTick = 250ms;               // between two checks for silence

@@ -3,16 +3,11 @@
 
 #include <utility>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include "orchestrator/wire/as_tuple.h"
 
 namespace assay::wire {
 
 namespace asio = boost::asio;
-
-namespace {
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-}
 
 FrameQueue::FrameQueue(Stream& stream)
     : stream_(stream), changed_(stream.executor(), asio::steady_timer::time_point::max()) {}

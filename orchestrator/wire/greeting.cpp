@@ -13,7 +13,7 @@ constexpr std::string_view kGreeting = "assay-dial/1 ";
 
 static_assert(kTokenDigits == 64, "a token has the form of a SHA-256");
 
-bool is_token(std::string_view text) { return files::is_sha256(text); }
+bool is_greeting_token(std::string_view text) { return files::is_sha256(text); }
 
 std::string to_line(const Greeting& greeting) {
   return std::string(kGreeting) + greeting.token + ' ' + greeting.node + '\n';
@@ -25,7 +25,7 @@ std::optional<Greeting> greeting_from(std::string_view line) {
   if (line.size() <= kTokenDigits || line[kTokenDigits] != ' ') return std::nullopt;
   Greeting greeting{.token = std::string(line.substr(0, kTokenDigits)),
                     .node = std::string(line.substr(kTokenDigits + 1))};
-  if (!is_token(greeting.token) || !is_node_name(greeting.node)) return std::nullopt;
+  if (!is_greeting_token(greeting.token) || !is_node_name(greeting.node)) return std::nullopt;
   return greeting;
 }
 

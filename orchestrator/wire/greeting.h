@@ -32,6 +32,6 @@ inline constexpr std::string_view kGreetingAccepted = "assay-dial/1 welcome\n";
 inline constexpr std::string_view kGreetingRefused = "assay-dial/1 refused ";
 
 /// True for exactly kTokenDigits lower-case hexadecimal digits.
-bool is_token(std::string_view text);
+bool is_greeting_token(std::string_view text);
 
 }  // namespace assay::wire

@@ -5,11 +5,11 @@
 #include <utility>
 #include <variant>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "orchestrator/wire/as_tuple.h"
 #include "orchestrator/wire/tls.h"
 
 namespace assay::wire {
@@ -17,8 +17,6 @@ namespace assay::wire {
 namespace asio = boost::asio;
 
 namespace {
-
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
 struct Pipes {
   asio::posix::stream_descriptor in, out;
