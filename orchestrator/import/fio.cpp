@@ -15,9 +15,9 @@ using nlohmann::json;
 
 constexpr const char* kDirections[] = {"read", "write", "trim", "mixed"};
 
-class Reader {
+class FioReader {
  public:
-  Reader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
+  FioReader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void document(const json& whole) {
     StrictObject top = closed(whole, "");
@@ -146,7 +146,7 @@ class Reader {
 }  // namespace
 
 void read_fio(std::string_view text, judge::ImportSource& source, Figures& figures) {
-  Reader(source, figures)
+  FioReader(source, figures)
       .document(document_of(text, figures, "run fio with --output-format=json+ and import the whole output"));
 }
 

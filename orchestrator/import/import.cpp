@@ -13,13 +13,13 @@
 namespace assay::imports {
 namespace {
 
-using Reader = void (*)(std::string_view, judge::ImportSource&, Figures&);
+using ReadFunction = void (*)(std::string_view, judge::ImportSource&, Figures&);
 
 /// The readers of one tool; nothing where it has no such form that is for programs.
 struct Readers {
   std::string_view tool;
-  Reader text;
-  Reader json;
+  ReadFunction text;
+  ReadFunction json;
   const char* hint;  ///< how to get a form that can be read
 };
 
@@ -41,7 +41,7 @@ std::expected<judge::Import, InputError> import_output(const ImportRequest& requ
                                       suggestion(request.tool, names)});
   }
   const bool json = document_begin(request.bytes).has_value();
-  const Reader reader = json ? readers->json : readers->text;
+  const ReadFunction reader = json ? readers->json : readers->text;
   if (reader == nullptr)
     return std::unexpected(InputError{
         request.path, fmt::format("is {}, which is not imported from {}", json ? "JSON" : "text", request.tool),

@@ -16,7 +16,7 @@ constexpr const char* kUnchecked = "N/A: the tool did not check the data";
 constexpr const char* kTail = "# Avg bus bandwidth";
 
 /// What one column holds, and the unit that its second head must say.
-struct Column {
+struct NcclTestsColumn {
   std::string_view head;
   std::string_view unit;
   const char* metric;  ///< empty when it is a coordinate
@@ -25,7 +25,7 @@ struct Column {
   double factor;
 };
 
-constexpr Column kColumns[] = {
+constexpr NcclTestsColumn kNcclTestsColumns[] = {
     {"size", "(B)", "", "", "", 0},
     {"count", "(elements)", "", "", "", 0},
     {"type", "", "", "", "", 0},
@@ -43,9 +43,9 @@ constexpr Column kColumns[] = {
     {"i_cv%", "(%)", "time_variation", "coefficient", "1", 1e-2},
 };
 
-class Reader {
+class NcclTestsReader {
  public:
-  Reader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {
+  NcclTestsReader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {
     operation_ = operation_of(source.command);
   }
 
@@ -123,8 +123,8 @@ class Reader {
   void heads(const TextLine& line, const std::vector<std::string_view>& words) {
     if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run per file"};
     for (const auto word : words) {
-      const auto* column = std::ranges::find(kColumns, word, &Column::head);
-      if (column == std::end(kColumns))
+      const auto* column = std::ranges::find(kNcclTestsColumns, word, &NcclTestsColumn::head);
+      if (column == std::end(kNcclTestsColumns))
         throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", word),
                             "another version of the tool, or of a tool like it"};
       columns_.push_back(column);
@@ -140,14 +140,16 @@ class Reader {
 
   /// Adjacent columns of figures belong to one place, until a heading repeats.
   void group() {
-    const auto is_figure = [](const Column* column) { return column->metric[0] != '\0' || column->head == "#wrong"; };
+    const auto is_figure = [](const NcclTestsColumn* column) {
+      return column->metric[0] != '\0' || column->head == "#wrong";
+    };
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (!is_figure(columns_[i])) continue;
       const bool beside = !groups_.empty() && groups_.back().second == i;
       const auto repeats = [&] {
         return std::any_of(columns_.begin() + static_cast<std::ptrdiff_t>(groups_.back().first),
                            columns_.begin() + static_cast<std::ptrdiff_t>(i),
-                           [&](const Column* before) { return before == columns_[i]; });
+                           [&](const NcclTestsColumn* before) { return before == columns_[i]; });
       };
       if (beside && !repeats())
         groups_.back().second = i + 1;
@@ -159,7 +161,7 @@ class Reader {
   /// The second head says the units; only those that are known are converted.
   void units(const TextLine& line, const std::vector<std::string_view>& words) {
     std::vector<std::string_view> due;
-    for (const Column* column : columns_) {
+    for (const NcclTestsColumn* column : columns_) {
       if (!column->unit.empty()) due.push_back(column->unit);
     }
     std::vector<std::string_view> said(words);
@@ -174,10 +176,10 @@ class Reader {
       throw ImportRefusal{line.from(), "a row before the column headings", "save the output from its beginning"};
     if (ended_) throw ImportRefusal{line.from(), fmt::format("a row after '{}'", kTail), "import one run per file"};
     auto words = words_of(line.text);
-    const auto stamp = std::ranges::find(columns_, "timestamp", &Column::head) != columns_.end();
+    const auto stamp = std::ranges::find(columns_, "timestamp", &NcclTestsColumn::head) != columns_.end();
     if (stamp && words.size() == columns_.size() + 1) words.pop_back();  // a date and a time
     // Versions before 2.13 leave the reduction blank where there is none.
-    const auto redop = std::ranges::find(columns_, "redop", &Column::head) - columns_.begin();
+    const auto redop = std::ranges::find(columns_, "redop", &NcclTestsColumn::head) - columns_.begin();
     if (words.size() + 1 == columns_.size() && static_cast<std::size_t>(redop) < words.size() &&
         whole_from(words[static_cast<std::size_t>(redop)])) {
       words.insert(words.begin() + redop, "none");
@@ -233,7 +235,7 @@ class Reader {
             fmt::format("{} elements were wrong: the speed of wrong data is meaningless", words[i]));
     }
     for (std::size_t i = begin; i < end; ++i) {
-      const Column& column = *columns_[i];
+      const NcclTestsColumn& column = *columns_[i];
       if (column.head == "#wrong") continue;
       figures_.word(
           {.metric = column.metric, .unit = column.base_unit, .statistic = column.statistic, .factor = column.factor},
@@ -244,7 +246,7 @@ class Reader {
   judge::ImportSource& source_;
   Figures& figures_;
   std::string operation_;
-  std::vector<const Column*> columns_;
+  std::vector<const NcclTestsColumn*> columns_;
   std::vector<std::string> places_;  ///< in the order of their columns
   std::vector<std::pair<std::size_t, std::size_t>>
       groups_;  ///< the columns of each place: first, and one behind the last
@@ -271,7 +273,7 @@ std::string operation_of(std::string_view program) {
 
 void read_nccl_tests_text(std::string_view text, judge::ImportSource& source, Figures& figures) {
   const auto lines = lines_of(text);
-  Reader reader(source, figures);
+  NcclTestsReader reader(source, figures);
   for (const auto& line : lines) reader.line(line);
   reader.end(lines.size());
 }

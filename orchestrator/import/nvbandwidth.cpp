@@ -35,9 +35,9 @@ FigureName name_for(std::string_view description) {
   return {};
 }
 
-class Reader {
+class NvbandwidthReader {
  public:
-  Reader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
+  NvbandwidthReader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void document(const json& whole) {
     StrictObject outer = closed(whole, "");
@@ -142,7 +142,7 @@ class Reader {
 }  // namespace
 
 void read_nvbandwidth(std::string_view text, judge::ImportSource& source, Figures& figures) {
-  Reader(source, figures)
+  NvbandwidthReader(source, figures)
       .document(document_of(text, figures,
                             "nvbandwidth writes this document with --json; import all of it and nothing else"));
 }

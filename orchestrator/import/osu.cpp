@@ -11,7 +11,7 @@
 namespace assay::imports {
 namespace {
 
-struct Column {
+struct OsuColumn {
   std::string_view head;
   const char* metric;  ///< empty: a coordinate or a count that is passed over
   const char* statistic;
@@ -19,7 +19,7 @@ struct Column {
   double factor;
 };
 
-constexpr Column kColumns[] = {
+constexpr OsuColumn kOsuColumns[] = {
     {"Size", "", "", "", 0},
     {"Iterations", "", "", "", 0},
     {"Validation", "", "", "", 0},
@@ -36,9 +36,9 @@ constexpr Column kColumns[] = {
     {"Messages/s", "message_rate", "mean", "1/s", 1},
 };
 
-class Reader {
+class OsuReader {
  public:
-  Reader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
+  OsuReader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void line(const TextLine& line) {
     if (line.text.empty()) return;
@@ -76,9 +76,9 @@ class Reader {
     if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run per file"};
     while (!body.empty()) {
       const auto* column =
-          std::ranges::find_if(kColumns, [&](const Column& one) { return body.starts_with(one.head); });
+          std::ranges::find_if(kOsuColumns, [&](const OsuColumn& one) { return body.starts_with(one.head); });
       const bool whole =
-          column != std::end(kColumns) &&
+          column != std::end(kOsuColumns) &&
           (body.size() == column->head.size() || body[column->head.size()] == ' ' || body[column->head.size()] == '\t');
       if (!whole)
         throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", body.substr(0, body.find("  "))),
@@ -109,7 +109,7 @@ class Reader {
       at["size"] = *size;
     }
     for (std::size_t i = 0; i < words.size(); ++i) {
-      const Column& column = *columns_[i];
+      const OsuColumn& column = *columns_[i];
       if (column.metric[0] == '\0') continue;
       figures_.word(
           {.metric = column.metric, .unit = column.unit, .statistic = column.statistic, .factor = column.factor}, at,
@@ -120,14 +120,14 @@ class Reader {
   judge::ImportSource& source_;
   Figures& figures_;
   std::string test_;
-  std::vector<const Column*> columns_;
+  std::vector<const OsuColumn*> columns_;
   int settings_ = 0;
 };
 
 }  // namespace
 
 void read_osu(std::string_view text, judge::ImportSource& source, Figures& figures) {
-  Reader reader(source, figures);
+  OsuReader reader(source, figures);
   for (const auto& line : lines_of(text)) reader.line(line);
   reader.end();
 }

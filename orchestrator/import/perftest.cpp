@@ -54,7 +54,7 @@ Values coordinates(const Test& test, std::int64_t size) {
 }
 
 /// The figure behind a head of the text, or behind a field of the JSON form.
-struct Column {
+struct PerftestColumn {
   std::string_view head;
   std::string_view field;
   const char* metric;  ///< empty: a coordinate, or passed over with `statistic` as the reason
@@ -63,7 +63,7 @@ struct Column {
   double factor;  ///< 0: the bandwidth's
 };
 
-constexpr Column kColumns[] = {
+constexpr PerftestColumn kPerftestColumns[] = {
     {"#bytes", "MsgSize", "", "", "", 1},
     {"#iterations", "n_iterations", "", "", "", 1},
     {"BW peak", "BW_peak", "bandwidth", "peak", "B/s", 0},
@@ -80,7 +80,7 @@ constexpr Column kColumns[] = {
     {"tps average", "tps_average", "transaction_rate", "mean", "1/s", 1},
 };
 
-FigureName name_of(const Column& column, const Test& test, double bandwidth_unit) {
+FigureName name_of(const PerftestColumn& column, const Test& test, double bandwidth_unit) {
   const bool bandwidth = column.factor == 0;
   return {.metric = bandwidth && test.both_directions ? "bandwidth_both_directions" : column.metric,
           .unit = column.unit,
@@ -218,8 +218,8 @@ class TextReader {
     std::string_view rest = line.text;
     while (!rest.empty()) {
       const auto* column =
-          std::ranges::find_if(kColumns, [&](const Column& one) { return rest.starts_with(one.head); });
-      if (column == std::end(kColumns))
+          std::ranges::find_if(kPerftestColumns, [&](const PerftestColumn& one) { return rest.starts_with(one.head); });
+      if (column == std::end(kPerftestColumns))
         throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", rest.substr(0, rest.find("  "))),
                             "omit options that add columns"};
       rest.remove_prefix(column->head.size());
@@ -269,7 +269,7 @@ class TextReader {
   judge::ImportSource& source_;
   Figures& figures_;
   std::optional<Test> test_;
-  std::vector<const Column*> columns_;
+  std::vector<const PerftestColumn*> columns_;
   double bandwidth_unit_ = 0;
 };
 
@@ -319,7 +319,7 @@ void read_perftest_json(std::string_view text, judge::ImportSource& source, Figu
                       "perftest writes its JSON anew for each size: run one size per file, or import the text");
   }
   const Values at = coordinates(*test, results.whole("MsgSize"));
-  for (const auto& column : kColumns) {
+  for (const auto& column : kPerftestColumns) {
     const std::string field(column.field);
     const json* value = results.optional(field);
     if (value == nullptr) continue;

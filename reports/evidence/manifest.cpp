@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kLongestPart = 255;   // NAME_MAX of Linux file systems
 constexpr std::size_t kLongestPath = 1024;  // deeper than any evidence; PATH_MAX is 4096 with the folder above
 constexpr std::size_t kDigestLength = 64;
-constexpr const char* kHint = "the manifest is written by `assay-report sign` and covered by its signature";
+constexpr const char* kManifestHint = "the manifest is written by `assay-report sign` and covered by its signature";
 
 std::string line_of(const std::string& sha256, const std::string& path) { return sha256 + "  " + path; }
 
@@ -60,7 +60,7 @@ std::expected<Manifest, InputError> read_manifest(std::string_view text, const s
   std::set<std::string> folded;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const auto refused = [&](const std::string& what) {
-      return std::unexpected(InputError{fmt::format("{}: line {}", where, number), what, kHint});
+      return std::unexpected(InputError{fmt::format("{}: line {}", where, number), what, kManifestHint});
     };
     const auto length = text.find('\n');
     if (length == std::string_view::npos) return refused("is cut off");
@@ -78,7 +78,7 @@ std::expected<Manifest, InputError> read_manifest(std::string_view text, const s
     if (!folded.insert(lower).second) return refused("has a path that differs from another only in case");
     manifest.emplace_hint(manifest.end(), std::move(path), line.substr(0, kDigestLength));
   }
-  if (manifest.empty()) return std::unexpected(InputError{where, "lists nothing", kHint});
+  if (manifest.empty()) return std::unexpected(InputError{where, "lists nothing", kManifestHint});
   return manifest;
 }
 

@@ -20,7 +20,7 @@
 namespace assay::evidence {
 namespace {
 
-constexpr const char* kHint =
+constexpr const char* kTreeHint =
     "a dossier consists of plain files only; copy it with `cp -r`, and do not add or remove files";
 
 InputError system_error(const std::string& path, const char* what) {
@@ -46,7 +46,7 @@ std::optional<InputError> odd(const struct stat& info, const std::string& path) 
     what = "has a second hard link, through which it could change";
   }
   if (what == nullptr) return std::nullopt;
-  return InputError{path, what, kHint};
+  return InputError{path, what, kTreeHint};
 }
 
 std::expected<std::string, InputError> read_open_file(int file, const std::string& path, std::uint64_t max_bytes) {
@@ -55,7 +55,7 @@ std::expected<std::string, InputError> read_open_file(int file, const std::strin
   if (auto problem = odd(info, path)) return std::unexpected(*problem);
   if (static_cast<std::uint64_t>(info.st_size) > max_bytes) {
     return std::unexpected(
-        InputError{path, fmt::format("{} bytes, over the limit of {}", info.st_size, max_bytes), kHint});
+        InputError{path, fmt::format("{} bytes, over the limit of {}", info.st_size, max_bytes), kTreeHint});
   }
   // One byte more than the size is read, so that a growing file is noticed.
   std::string bytes(static_cast<std::size_t>(info.st_size) + 1, '\0');
@@ -67,7 +67,7 @@ std::expected<std::string, InputError> read_open_file(int file, const std::strin
     if (count == 0) break;
     filled += static_cast<std::size_t>(count);
   }
-  if (filled + 1 != bytes.size()) return std::unexpected(InputError{path, "changed while it was read", kHint});
+  if (filled + 1 != bytes.size()) return std::unexpected(InputError{path, "changed while it was read", kTreeHint});
   bytes.pop_back();
   return bytes;
 }
@@ -80,7 +80,7 @@ class Walk {
   std::optional<InputError> folder(Descriptor descriptor, const std::string& prefix, int depth) {
     const std::string here = prefix.empty() ? "." : prefix;
     if (depth > limits_.max_depth)
-      return InputError{here, fmt::format("is deeper than {} levels", limits_.max_depth), kHint};
+      return InputError{here, fmt::format("is deeper than {} levels", limits_.max_depth), kTreeHint};
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(descriptor.number()), ::closedir);
     if (!stream) return system_error(here, "cannot be listed");
     (void)descriptor.release();  // the stream closes it from here on
@@ -88,9 +88,9 @@ class Walk {
     while (const dirent* entry = ::readdir(stream.get())) {
       const std::string name = entry->d_name;
       if (name != "." && name != "..") names.push_back(name);
-      if (names.size() > limits_.max_files) return InputError{here, "has too many files", kHint};
+      if (names.size() > limits_.max_files) return InputError{here, "has too many files", kTreeHint};
     }
-    if (names.empty() && !limits_.empty_folders) return InputError{here, "is an empty folder", kHint};
+    if (names.empty() && !limits_.empty_folders) return InputError{here, "is an empty folder", kTreeHint};
     std::ranges::sort(names);
     for (const auto& name : names) {
       if (auto problem = entry(::dirfd(stream.get()), name, prefix, depth)) return problem;
@@ -102,7 +102,7 @@ class Walk {
   std::optional<InputError> entry(int folder_descriptor, const std::string& name, const std::string& prefix,
                                   int depth) {
     const std::string path = prefix.empty() ? name : prefix + "/" + name;
-    if (!is_plain_path(name)) return InputError{shown(path), "has a name that is not plain", kHint};
+    if (!is_plain_path(name)) return InputError{shown(path), "has a name that is not plain", kTreeHint};
     struct stat info = {};
     if (::fstatat(folder_descriptor, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
       return system_error(path, "cannot be examined");
@@ -113,7 +113,7 @@ class Walk {
     }
     if (auto problem = odd(info, path)) return problem;
     if (++files_ > limits_.max_files)
-      return InputError{path, fmt::format("is one file more than the limit of {}", limits_.max_files), kHint};
+      return InputError{path, fmt::format("is one file more than the limit of {}", limits_.max_files), kTreeHint};
     if (prefix.empty() && std::ranges::find(known_, name) != known_.end()) return std::nullopt;
     // O_NONBLOCK: should a pipe take the file's place now, opening it must not wait for a writer.
     const Descriptor file(::openat(folder_descriptor, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -146,7 +146,7 @@ std::expected<std::string, InputError> read_plain_file(const std::string& root, 
   const std::string path = root + "/" + name;
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (file.number() < 0) {
-    if (errno == ELOOP) return std::unexpected(InputError{name, "is a symbolic link", kHint});
+    if (errno == ELOOP) return std::unexpected(InputError{name, "is a symbolic link", kTreeHint});
     return std::unexpected(system_error(name, "cannot be read"));
   }
   return read_open_file(file.number(), name, max_bytes);

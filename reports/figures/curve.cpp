@@ -15,9 +15,9 @@ namespace assay::figures {
 namespace {
 
 // All lengths are in the units of a view box that is kFigureWidth wide.
-constexpr double kLeft = 80;
-constexpr double kRight = 600;
-constexpr double kTop = 44;
+constexpr double kCurveLeft = 80;
+constexpr double kCurveRight = 600;
+constexpr double kCurveTop = 44;
 constexpr double kBottom = 264;
 constexpr double kHeight = 312;
 constexpr double kInset = 18;  // of the first and the last size
@@ -29,12 +29,13 @@ struct Frame {
   bool logarithmic = false;
 
   [[nodiscard]] double x(double size) const {
-    return kLeft + kInset + portable_log(size / x_low) / portable_log(x_high / x_low) * (kRight - kLeft - 2 * kInset);
+    return kCurveLeft + kInset +
+           portable_log(size / x_low) / portable_log(x_high / x_low) * (kCurveRight - kCurveLeft - 2 * kInset);
   }
   [[nodiscard]] double y(double value) const {
     const double share =
         logarithmic ? portable_log(value / y_low) / portable_log(y_high / y_low) : (value - y_low) / (y_high - y_low);
-    return kBottom - share * (kBottom - kTop);
+    return kBottom - share * (kBottom - kCurveTop);
   }
 };
 
@@ -79,14 +80,15 @@ std::string draw_axes(const Curve& curve, const Frame& frame) {
   const auto marks =
       frame.logarithmic ? logarithmic_marks(frame.y_low, frame.y_high) : axis_marks(frame.y_low, frame.y_high);
   const Scale scale = scale_for_marks(marks, curve.unit);
-  std::string svg = svg_line(kLeft, kTop, kLeft, kBottom, "axis") + svg_line(kLeft, kBottom, kRight, kBottom, "axis");
+  std::string svg = svg_line(kCurveLeft, kCurveTop, kCurveLeft, kBottom, "axis") +
+                    svg_line(kCurveLeft, kBottom, kCurveRight, kBottom, "axis");
   for (const double mark : marks) {
-    svg += svg_line(kLeft, frame.y(mark), kRight, frame.y(mark), "grid") +
-           svg_text(kLeft - 8, frame.y(mark) + 4, "end", "mark",
+    svg += svg_line(kCurveLeft, frame.y(mark), kCurveRight, frame.y(mark), "grid") +
+           svg_text(kCurveLeft - 8, frame.y(mark) + 4, "end", "mark",
                     frame.logarithmic ? for_people(mark, curve.unit) : scale.number(mark));
   }
   const std::string unit = frame.logarithmic ? " (logarithmic)" : scale.unit.empty() ? "" : " in " + scale.unit;
-  svg += svg_text(0, kTop - 10, "start", "mark", curve.y_name + unit);
+  svg += svg_text(0, kCurveTop - 10, "start", "mark", curve.y_name + unit);
   double last = -kRoom;
   for (const auto& point : curve.points) {
     const double x = frame.x(point.x);
@@ -95,7 +97,7 @@ std::string draw_axes(const Curve& curve, const Frame& frame) {
     last = x;
     svg += svg_text(x, kBottom + 18, "middle", "mark", point.label);
   }
-  return svg + svg_text((kLeft + kRight) / 2, kBottom + 38, "middle", "mark", curve.x_name);
+  return svg + svg_text((kCurveLeft + kCurveRight) / 2, kBottom + 38, "middle", "mark", curve.x_name);
 }
 
 /// A path through what `pick` gives of each point, broken where it gives nothing.
@@ -162,7 +164,7 @@ std::string draw_ends(const Curve& curve, const Frame& frame) {
   for (const auto& word : words) {
     constexpr double kLine = 13;
     last = std::max(word.y + 4, last + kLine);
-    svg += svg_text(kRight + 8, last, "start", word.css_class, word.words);
+    svg += svg_text(kCurveRight + 8, last, "start", word.css_class, word.words);
   }
   return svg;
 }
@@ -176,7 +178,7 @@ std::string curve_svg(const Curve& curve) {
                     svg_text(0, 14, "start", "heading", curve.title) + draw_axes(curve, frame);
   if (several) svg += draw_band(curve, frame);
   for (const auto& line : curve.lines)
-    svg += svg_line(kLeft, frame.y(line.value), kRight, frame.y(line.value), line.css_class);
+    svg += svg_line(kCurveLeft, frame.y(line.value), kCurveRight, frame.y(line.value), line.css_class);
   svg += draw_path(curve, frame, "limit-path", [](const CurvePoint& point) { return point.limit; });
   svg += draw_path(curve, frame, "acceptance-path", [](const CurvePoint& point) { return point.acceptance; });
   svg += draw_path(curve, frame, "curve", [](const CurvePoint& point) { return point.value; });

@@ -13,7 +13,7 @@ namespace assay::figures {
 namespace {
 
 // All lengths are in the units of a view box that is kFigureWidth wide.
-constexpr double kTop = 30;
+constexpr double kHeatTop = 30;
 constexpr double kWidest = 450;  // of a matrix
 constexpr double kLargestCell = 44;
 constexpr double kTallestCell = 26;  // of a matrix that is not square
@@ -184,11 +184,11 @@ std::string heat_map(const HeatMap& map) {
   const auto row_words = words_beside(map.rows, place.height);
   const auto column_words = words_beside(map.columns, place.width);
   place.x = std::max(widest(row_words) + 3 * kGap, 60.0);
-  place.y = kTop + kLegendRow;
+  place.y = kHeatTop + kLegendRow;
   const double right = place.x + place.width * static_cast<double>(map.columns.labels.size());
   double bottom = place.y + place.height * static_cast<double>(map.rows.labels.size());
   std::string svg = svg_text(0, 14, "start", "heading", map.title) +
-                    svg_text(place.x - kGap, kTop + kLegendRow - 7, "end", "mark", map.rows.name);
+                    svg_text(place.x - kGap, kHeatTop + kLegendRow - 7, "end", "mark", map.rows.name);
   for (const auto& one : row_words)
     svg += svg_text(place.x - kGap, place.y + one.middle * place.height + 3.5, "end", "mark", one.words);
   svg += draw_cells(map, place) + draw_frame(map, place) + draw_column_words(column_words, place, bottom);
@@ -214,7 +214,7 @@ std::string heat_maps(const std::string& title, const std::string& description, 
   for (std::size_t i = 0; i < maps.size(); ++i) {
     const HeatMap& map = maps[i];
     const double x = kPitch * static_cast<double>(i % kColumns);
-    const double y = kTop + (kSide + 2 * kTitleHeight) * static_cast<double>(i / kColumns);
+    const double y = kHeatTop + (kSide + 2 * kTitleHeight) * static_cast<double>(i / kColumns);
     const Place place{.x = x,
                       .y = y + kTitleHeight,
                       .width = kSide / static_cast<double>(map.columns.labels.size()),
@@ -225,9 +225,9 @@ std::string heat_maps(const std::string& title, const std::string& description, 
   }
   const bool margins = std::ranges::all_of(maps, &HeatMap::margins);
   const double rows = static_cast<double>((maps.size() + kColumns - 1) / kColumns);
-  svg += draw_legend(shades, margins, kFigureWidth - kLegendWidth, kTop);
+  svg += draw_legend(shades, margins, kFigureWidth - kLegendWidth, kHeatTop);
   return svg_open(title, description,
-                  std::max(kTop + rows * (kSide + 2 * kTitleHeight), kTop + legend_height(shades.size()))) +
+                  std::max(kHeatTop + rows * (kSide + 2 * kTitleHeight), kHeatTop + legend_height(shades.size()))) +
          svg + "</svg>\n";
 }
 

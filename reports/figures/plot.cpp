@@ -14,9 +14,9 @@ namespace assay::figures {
 namespace {
 
 // All lengths are in the units of a view box that is kFigureWidth wide.
-constexpr double kLeft = 170;
-constexpr double kRight = 620;
-constexpr double kTop = 40;
+constexpr double kPlotLeft = 170;
+constexpr double kPlotRight = 620;
+constexpr double kPlotTop = 40;
 constexpr double kRowHeight = 34;
 constexpr double kAxisHeight = 48;
 constexpr double kDistributionHeight = 180;
@@ -25,7 +25,9 @@ constexpr std::size_t kMostDots = 200;
 /// From base units to the horizontal place.
 struct Axis {
   double low = 0, high = 1;
-  [[nodiscard]] double x(double value) const { return kLeft + (value - low) / (high - low) * (kRight - kLeft); }
+  [[nodiscard]] double x(double value) const {
+    return kPlotLeft + (value - low) / (high - low) * (kPlotRight - kPlotLeft);
+  }
 };
 
 Axis axis_of(const Plot& plot) {
@@ -54,14 +56,14 @@ std::string open_svg(const Plot& plot, double height) {
 std::string draw_axis(const Plot& plot, const Axis& axis, double y) {
   const auto marks = axis_marks(axis.low, axis.high);
   const Scale scale = scale_for_marks(marks, plot.unit);
-  std::string svg = svg_line(kLeft, y, kRight, y, "axis");
+  std::string svg = svg_line(kPlotLeft, y, kPlotRight, y, "axis");
   for (const double mark : marks) {
     if (mark < axis.low || mark > axis.high) continue;
-    svg +=
-        svg_line(axis.x(mark), kTop, axis.x(mark), y, "grid") + svg_line(axis.x(mark), y, axis.x(mark), y + 5, "axis");
+    svg += svg_line(axis.x(mark), kPlotTop, axis.x(mark), y, "grid") +
+           svg_line(axis.x(mark), y, axis.x(mark), y + 5, "axis");
     svg += svg_text(axis.x(mark), y + 18, "middle", "mark", scale.number(mark));
   }
-  return svg + svg_text((kLeft + kRight) / 2, y + 38, "middle", "title",
+  return svg + svg_text((kPlotLeft + kPlotRight) / 2, y + 38, "middle", "title",
                         scale.unit.empty() ? plot.title : fmt::format("{} in {}", plot.title, scale.unit));
 }
 
@@ -93,7 +95,8 @@ std::string label_limits(const Plot& plot, const Axis& axis) {
   const PlotRow& first = plot.rows.front();
   const bool common = std::ranges::all_of(plot.rows, [&](const PlotRow& row) { return same_limits(row, first); });
   if (!common)
-    return svg_text(kLeft, kTop - 8, "start", "limit-label", "limit of each row: solid line; guard band: shaded");
+    return svg_text(kPlotLeft, kPlotTop - 8, "start", "limit-label",
+                    "limit of each row: solid line; guard band: shaded");
   std::vector<double> shown;
   for (const auto& one : {first.limit_low, first.limit_high, first.value}) {
     if (one) shown.push_back(*one);
@@ -103,12 +106,12 @@ std::string label_limits(const Plot& plot, const Axis& axis) {
     if (!limit) return "";
     const double x = axis.x(*limit);
     constexpr double kHalfLabel = 110;  // a label is about this long on each side
-    const char* anchor = x < kLeft + kHalfLabel ? "start" : x > kRight - kHalfLabel ? "end" : "middle";
+    const char* anchor = x < kPlotLeft + kHalfLabel ? "start" : x > kPlotRight - kHalfLabel ? "end" : "middle";
     return svg_text(x, y, anchor, "limit-label", fmt::format("{} {}", words, scale.text(*limit)));
   };
   const bool two = first.limit_low && first.limit_high;
-  return label(first.limit_low, "limit: at least", two ? kTop - 22 : kTop - 8) +
-         label(first.limit_high, "limit: at most", kTop - 8);
+  return label(first.limit_low, "limit: at least", two ? kPlotTop - 22 : kPlotTop - 8) +
+         label(first.limit_high, "limit: at most", kPlotTop - 8);
 }
 
 std::string draw_samples(const Axis& axis, const PlotRow& row, double middle) {
@@ -135,11 +138,12 @@ std::string draw_row(const Axis& axis, const PlotRow& row, double top) {
            svg_line(high, y - 3, high, y + 3, "interval");
   }
   if (row.value) svg += svg_line(axis.x(*row.value), top + 4, axis.x(*row.value), top + kRowHeight - 4, "value");
-  constexpr std::size_t kLongestLabel = 26;
-  const std::string label = row.label.size() > kLongestLabel ? row.label.substr(0, kLongestLabel - 1) + "…" : row.label;
-  svg += svg_text(kLeft - 10, middle + 4, "end", "label", label);
+  constexpr std::size_t kLongestRowLabel = 26;
+  const std::string label =
+      row.label.size() > kLongestRowLabel ? row.label.substr(0, kLongestRowLabel - 1) + "…" : row.label;
+  svg += svg_text(kPlotLeft - 10, middle + 4, "end", "label", label);
   return svg +
-         svg_text(kRight + 10, middle + 4, "start", row.passes ? "outcome-text" : "outcome-text open", row.outcome);
+         svg_text(kPlotRight + 10, middle + 4, "start", row.passes ? "outcome-text" : "outcome-text open", row.outcome);
 }
 
 }  // namespace
@@ -157,24 +161,24 @@ std::vector<double> axis_marks(double low, double high) {
 
 std::string strip_plot(const Plot& plot) {
   const Axis axis = axis_of(plot);
-  const double bottom = kTop + kRowHeight * static_cast<double>(plot.rows.size());
+  const double bottom = kPlotTop + kRowHeight * static_cast<double>(plot.rows.size());
   std::string svg = open_svg(plot, bottom + kAxisHeight) + draw_axis(plot, axis, bottom) + label_limits(plot, axis);
   for (std::size_t i = 0; i < plot.rows.size(); ++i)
-    svg += draw_row(axis, plot.rows[i], kTop + kRowHeight * static_cast<double>(i));
+    svg += draw_row(axis, plot.rows[i], kPlotTop + kRowHeight * static_cast<double>(i));
   return svg + "</svg>\n";
 }
 
 std::string distribution_plot(const Plot& plot) {
   const Axis axis = axis_of(plot);
-  const double bottom = kTop + kDistributionHeight;
+  const double bottom = kPlotTop + kDistributionHeight;
   std::string svg = open_svg(plot, bottom + kAxisHeight) + draw_axis(plot, axis, bottom) + label_limits(plot, axis);
   const bool common =
       std::ranges::all_of(plot.rows, [&](const PlotRow& row) { return same_limits(row, plot.rows.front()); });
-  if (common) svg += draw_limits(axis, plot.rows.front(), kTop, bottom);
+  if (common) svg += draw_limits(axis, plot.rows.front(), kPlotTop, bottom);
   for (const double share : {0.0, 0.5, 1.0}) {
     const double y = bottom - share * kDistributionHeight;
-    svg += svg_line(kLeft, y, kRight, y, "grid") +
-           svg_text(kLeft - 10, y + 4, "end", "mark", fmt::format("{:.0f} %", share * 100));
+    svg += svg_line(kPlotLeft, y, kPlotRight, y, "grid") +
+           svg_text(kPlotLeft - 10, y + 4, "end", "mark", fmt::format("{:.0f} %", share * 100));
   }
   std::vector<const PlotRow*> rows;
   for (const auto& row : plot.rows) {
@@ -190,7 +194,7 @@ std::string distribution_plot(const Plot& plot) {
       svg += svg_line(x - 4, y - 4, x + 4, y + 4, "cross") + svg_line(x - 4, y + 4, x + 4, y - 4, "cross");
     }
   }
-  return svg + svg_text(kLeft - 10, kTop - 12, "end", "mark", "share of subjects") + "</svg>\n";
+  return svg + svg_text(kPlotLeft - 10, kPlotTop - 12, "end", "mark", "share of subjects") + "</svg>\n";
 }
 
 }  // namespace assay::figures
