@@ -1,4 +1,4 @@
-// schema: valijson finds the violation; this file words it.
+// schema: valijson finds the violation; this file writes the message.
 #include "profiles/schema.h"
 
 #include <algorithm>
@@ -80,7 +80,7 @@ std::string shown(const json& value) {
   return text;
 }
 
-/// A missing or an unknown member, whichever the object has; those are what people get wrong most.
+/// An unknown or a missing member, the most frequent mistakes.
 std::optional<InputError> member_problem(const json& value, const json& rule, const std::string& path) {
   if (!value.is_object() || !rule.contains("properties")) return std::nullopt;
   std::vector<std::string> known;
@@ -98,7 +98,7 @@ std::optional<InputError> member_problem(const json& value, const json& rule, co
   return std::nullopt;
 }
 
-InputError worded(const json& value, const json& rule, const std::string& path, const std::string& fallback) {
+InputError error_at(const json& value, const json& rule, const std::string& path, const std::string& fallback) {
   if (auto problem = member_problem(value, rule, path)) return *problem;
   InputError error{path, "", rule.value("description", "")};
   if (rule.contains("enum")) {
@@ -136,8 +136,8 @@ std::optional<InputError> check_schema(const json& document, const std::string& 
     deepest = std::move(place);
     said = error.description;
   }
-  return worded(*deepest.value, schema_at(deepest.keys, rules),
-                deepest.path.empty() ? where : where + ": " + deepest.path, said);
+  return error_at(*deepest.value, schema_at(deepest.keys, rules),
+                  deepest.path.empty() ? where : where + ": " + deepest.path, said);
 }
 
 }  // namespace assay::profiles

@@ -1,4 +1,4 @@
-// schema: checks a document against a JSON Schema and says in the document's own coordinates what is wrong.
+// schema: checks a document against a JSON Schema; errors name the place in the document.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace assay::profiles {
 
-/// Checks `document` against the embedded schema `schema_name` ("schema" for profiles, "site.schema"). The error is the
-/// deepest violation: its path, what stands there, what the schema allows, and the schema's description as the hint.
+/// Checks `document` against the embedded schema `schema_name` ("schema" for profiles, "site.schema", …). The error is
+/// the deepest violation: its path, the value, what the schema allows, and the schema's description as the hint.
 std::optional<InputError> check_schema(const nlohmann::json& document, const std::string& schema_name,
                                        const std::string& where);
 

@@ -54,7 +54,7 @@ constexpr Metric kMetrics[] = {
     {.name = "rank_restore_bandwidth", .unit = "B/s", .meaning = "payload of one rank over its own reading time"},
     {.name = "raw_read_bandwidth",
      .unit = "B/s",
-     .meaning = "payload of all ranks over the longest rank's time to read the same files without looking at them"},
+     .meaning = "payload of all ranks over the longest rank's time to read the same files without verification"},
     {.name = "restore_efficiency",
      .unit = "1",
      .meaning = "restore_bandwidth over raw_read_bandwidth of the same repetition"},
@@ -67,7 +67,8 @@ constexpr Metric kMetrics[] = {
 constexpr ConditionSpec kConditions[] = {
     {.name = "filesystem", .meaning = "type of the filesystem"},
     {.name = "device", .meaning = "number and name of the block device, or the mount's source"},
-    {.name = "rotational", .meaning = "whether the device says that it spins, recorded where there is a block device"},
+    {.name = "rotational",
+     .meaning = "whether the device reports that it is rotational, recorded where there is a block device"},
     {.name = "direct_io",
      .meaning = "true when every file was open with O_DIRECT, no page of them was in the page cache, and the block "
                 "device (where there is one) moved at least the payload"},
@@ -279,7 +280,7 @@ void measure(const Parameters& given, Recorder& record) {
   demand_storage(facts, given.text("directory"), {ranks * (shard + kDirectBlock)});
   const std::uint64_t memory = ranks * (shard + plan.chunk * plan.depth);
   if (memory > total_memory().count / 2) {  // the other half is the operating system's and other probes'
-    throw Skip(fmt::format("{} B of memory are needed, more than half of what is here", memory));
+    throw Skip(fmt::format("{} B of memory are needed, more than half of the memory of this machine", memory));
   }
   const ScratchDirectory scratch(given.text("directory"));
   Job job(scratch.path(), ranks, shard, plan);

@@ -1,4 +1,4 @@
-// checksum: XXH64, so that a shard tells of itself whether it is whole.
+// checksum: XXH64, so that a shard shows whether it is whole.
 #pragma once
 
 #include <array>

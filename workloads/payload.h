@@ -1,4 +1,4 @@
-// payload: what a checkpoint is made of: bytes that can be made again from a key alone, and do not compress.
+// payload: the bytes of a checkpoint, which can be made again from a key alone and do not compress.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct PayloadKey {
 
 /// Fills `out` with the bytes that the stream of `key` has from `offset` on. `offset` and out.size() are multiples
 /// of 8. Word i of the stream is splitmix64's output i (Steele, Lea & Flood 2014) from a state mixed out of the key, so
-/// any part can be made without what stands before it.
+/// any part can be made without what precedes it.
 void fill_payload(const PayloadKey& key, std::uint64_t offset, std::span<std::byte> out);
 
 /// Bytes of `found` that differ from what fill_payload makes for `key` at `offset`; same preconditions.

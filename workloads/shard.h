@@ -1,4 +1,4 @@
-// shard: one rank's part of a checkpoint on disk: payload, then one block that says what it is and how it hashes.
+// shard: one rank's part of a checkpoint on disk: payload, then one block with its identity and checksum.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,8 @@
-// bundle: choosing and hashing the files, staging them, and the system's tar for the archive.
+// bundle: this installation as one folder or archive, for machines with only a driver installed.
 #include "orchestrator/cli/bundle.h"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <string_view>
@@ -15,6 +13,7 @@
 
 #include "orchestrator/files/child.h"
 #include "orchestrator/files/digest.h"
+#include "orchestrator/files/staging.h"
 #include "probes/core/suggest.h"
 #include "profiles/embedded.h"
 
@@ -25,8 +24,9 @@ namespace fs = std::filesystem;
 
 constexpr Seconds kTarDeadline{600};  // a gigabyte of libraries onto a slow shared drive
 constexpr const char* kRoot = "assay-" ASSAY_VERSION;
+constexpr const char* kArchive = "bundle.tar";  // name of the archive while it is staged
 
-/// What the probes open at run time and a node with a driver alone does not have.
+/// Libraries that probes open at run time and that are not part of a driver.
 constexpr std::array<const char*, 2> kLibraries = {"libcublasLt.so.13", "libnccl.so.2"};
 
 /// Where the CUDA Toolkit and the distributions' packages put them.
@@ -43,18 +43,18 @@ constexpr const char* kReadme =
     ", packed by `assay bundle`.\n"
     "\n"
     "Check:    sha256sum -c SHA256SUMS\n"
-    "Look:     bin/assay list\n"
-    "Accept:   bin/assay accept --profile NAME --out run      (this machine; --help tells the rest)\n"
+    "List:     bin/assay list\n"
+    "Accept:   bin/assay accept --profile NAME --out run      (this machine; options: --help)\n"
     "\n"
-    "Everything is found relative to bin/assay; unpack it anywhere, as any user, and delete the folder afterwards.\n"
-    "Needed on the machine: Linux, a C library no older than the one assay was built with, the driver of the\n"
+    "All files are found relative to bin/assay: unpack it anywhere, as any user, and delete the folder afterwards.\n"
+    "Requirements: Linux, a C library no older than the one assay was built with, the driver of the\n"
     "accelerator, and fio for the storage probes.\n";
 
 constexpr const char* kNotice =
     "The libraries in this folder are NVIDIA's and are not part of assay; its licence does not cover them.\n"
-    "libcublasLt comes under the licence agreement of the CUDA Toolkit, libnccl under the licence of NCCL. Whoever "
-    "passes\n"
-    "this bundle on answers for keeping to them:\n"
+    "libcublasLt comes under the licence agreement of the CUDA Toolkit, libnccl under the licence of NCCL. Anyone "
+    "who\n"
+    "redistributes this bundle must comply with them:\n"
     "  https://docs.nvidia.com/cuda/eula/\n"
     "  https://github.com/NVIDIA/nccl/blob/master/LICENSE.txt\n";
 
@@ -69,8 +69,7 @@ bool is_elf(const fs::path& file) {
          "ELF";
 }
 
-/// The library from the folders that were named, or from the usual places when none was: whoever names one means that
-/// copy.
+/// The library from the named folders, or from the usual places when none is named.
 std::expected<BundleFile, InputError> library(const std::string& soname, const std::vector<std::string>& named) {
   const std::vector<std::string> usual(kLibraryFolders.begin(), kLibraryFolders.end());
   const auto& folders = named.empty() ? usual : named;
@@ -86,7 +85,7 @@ std::expected<BundleFile, InputError> library(const std::string& soname, const s
   }
   return std::unexpected(
       InputError{soname, fmt::format("is not in {}", fmt::join(folders, ", ")),
-                 "name its folder with --library-path; leave --with-libraries out where the nodes have the library"});
+                 "name its folder with --library-path, or omit --with-libraries where the nodes have the library"});
 }
 
 std::expected<std::vector<plan::Program>, InputError> chosen(const plan::Installation& installation,
@@ -116,27 +115,6 @@ std::expected<std::string, InputError> sums_of(const std::vector<BundleFile>& fi
   }
   return sums;
 }
-
-/// A folder beside `out` that is gone with this object: a bundle appears whole or not at all.
-class Staging {
- public:
-  explicit Staging(const fs::path& out) {
-    std::string name = out.string() + ".partial-XXXXXX";
-    if (::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~Staging() {
-    std::error_code ignored;  // what cannot be removed lies under a name that says what it is
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
-
-  /// Empty when it could not be made; errno says why.
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::optional<InputError> stage(const std::vector<BundleFile>& files, const fs::path& root) {
   using enum fs::perms;
@@ -176,8 +154,8 @@ std::optional<InputError> archive(const fs::path& staging, const fs::path& file)
                        kTarDeadline);
   if (!done) return done.error();
   if (done->exit_code != 0)
-    return InputError{tar, fmt::format("ended with exit code {}", done->exit_code),
-                      "GNU tar 1.28 or later is needed, and room for the archive"};
+    return InputError{tar, fmt::format("exited with code {}", done->exit_code),
+                      "it must be GNU tar 1.28 or later; check the free space"};
   return std::nullopt;
 }
 
@@ -233,24 +211,14 @@ std::expected<void, InputError> write_bundle(const std::vector<BundleFile>& file
   std::error_code error;
   if (fs::exists(fs::symlink_status(out, error)))
     return std::unexpected(InputError{out, "exists", "name another --out, or remove it"});
-  const fs::path whole = fs::absolute(out);
-  const Staging staging(whole);
-  if (staging.path().empty()) {
-    return std::unexpected(InputError{whole.parent_path(),
-                                      fmt::format("cannot be written: {}", std::generic_category().message(errno)),
-                                      "name another --out"});
+  const auto staging = files::StagingDirectory::beside(fs::absolute(out));
+  if (!staging) return std::unexpected(staging.error());
+  if (auto problem = stage(files, staging->path() / kRoot)) return std::unexpected(*problem);
+  const bool archived = out.extension() == ".tar";
+  if (archived) {
+    if (auto problem = archive(staging->path(), staging->path() / kArchive)) return std::unexpected(*problem);
   }
-  const fs::path root = staging.path() / kRoot;
-  if (auto problem = stage(files, root)) return std::unexpected(*problem);
-  fs::path result = root;
-  if (out.extension() == ".tar") {
-    result = staging.path() / "bundle.tar";
-    if (auto problem = archive(staging.path(), result)) return std::unexpected(*problem);
-  }
-  fs::rename(result, whole, error);
-  if (error)
-    return std::unexpected(
-        InputError{whole, fmt::format("cannot be written: {}", message(error)), "name another --out"});
+  if (auto problem = staging->publish(archived ? kArchive : kRoot)) return std::unexpected(*problem);
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "orchestrator/cli/bundle.h"
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/stages.h"
+#include "probes/core/scale.h"
 
 namespace assay::cli {
 namespace {
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 
 std::uintmax_t size_of(const BundleFile& one) { return one.file.empty() ? one.text.size() : fs::file_size(one.file); }
 
-/// A compressed name would promise what the archive is not.
+/// Whether `out` is the name of a compressed archive, which a bundle is not.
 bool is_compressed_name(const std::string& out) {
   const fs::path path(out);
   return path.extension() == ".tgz" || path.stem().extension() == ".tar";
@@ -38,9 +39,9 @@ int command_bundle(const BundleRequest& request, std::string out, bool dry_run) 
   if (!dry_run) {
     if (const auto written = write_bundle(*files, out); !written) return report_error(written.error());
   }
-  std::cerr << fmt::format("{} files, {} bytes, {} {}\n", files->size(), bytes,
+  std::cerr << fmt::format("{} files, {}, {} {}\n", files->size(), for_people(static_cast<double>(bytes), "B"),
                            dry_run ? "would be written to" : "written to", out);
-  return kExitAccepted;
+  return files::kExitSuccess;
 }
 
 }  // namespace assay::cli

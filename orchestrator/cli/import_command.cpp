@@ -1,4 +1,4 @@
-// import_command: every file is understood whole before anything is written.
+// import_command: `assay import`.
 #include "orchestrator/cli/import_command.h"
 
 #include <filesystem>
@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The run directory that `path` would lie in, or nothing.
+/// The run directory that contains `path`, or nothing.
 std::optional<std::string> run_around(const std::string& path) {
-  std::error_code unknown;  // a folder that cannot be looked into is none of ours
+  std::error_code unknown;  // an unreadable folder is not a run
   for (fs::path folder = fs::weakly_canonical(fs::absolute(path, unknown), unknown).parent_path(); !folder.empty();
        folder = folder.parent_path()) {
     if (fs::exists(folder / "plan.json", unknown) && fs::exists(folder / "journal.jsonl", unknown))
@@ -58,8 +58,8 @@ std::expected<Judged, InputError> judged_run(const std::string& directory) {
 int command_import(const ImportArguments& given) {
   if (!given.out.empty()) {
     if (const auto run = run_around(given.out)) {
-      return report_error({"--out", fmt::format("{} lies in the run {}", given.out, *run),
-                           "an imported figure is never evidence of a run: write it elsewhere"});
+      return report_error({"--out", fmt::format("{} is inside the run {}", given.out, *run),
+                           "imported figures are not evidence of a run: choose a path outside of it"});
     }
   }
   std::optional<Judged> run;
@@ -78,7 +78,7 @@ int command_import(const ImportArguments& given) {
         imports::import_output({.tool = given.tool, .bytes = *bytes, .path = file, .command = given.command});
     if (!import) return report_error(import.error());
     text += judge::import_text(*import);
-    if (run) table += imports::beside_text(*import, run->plan, run->verdict);
+    if (run) table += imports::comparison_text(*import, run->plan, run->verdict);
     figures += import->figures.size();
     left_out += import->left_out.size();
   }
@@ -87,15 +87,15 @@ int command_import(const ImportArguments& given) {
     try {
       files::write_new_durably(given.out, text);
     } catch (const std::system_error& error) {
-      return report_error(
-          {"--out", fmt::format("cannot be written: {}", error.what()), "an import is never written over a file"});
+      return report_error({"--out", fmt::format("cannot be written: {}", error.what()),
+                           "--out must not exist yet; check free space and permissions"});
     }
   }
   std::cout << table << std::flush;
-  std::cerr << fmt::format("{} figures of {} imported, {} things left out; imported figures are never judged\n",
-                           figures, given.tool, left_out);
-  if (!std::cout) return report_error({"stdout", "could not be written whole", "check the disk"});
-  return kExitAccepted;
+  std::cerr << fmt::format("{} figures of {} imported, {} items skipped; imported figures are never judged\n", figures,
+                           given.tool, left_out);
+  if (!std::cout) return report_error({"stdout", "could not be written completely", "check the free space"});
+  return files::kExitSuccess;
 }
 
 }  // namespace assay::cli

@@ -1,4 +1,4 @@
-// plan_command: `assay plan`, `assay list` and `assay describe`: what can be known before anything runs.
+// plan_command: `assay plan`, `assay list` and `assay describe`.
 #include <iostream>
 
 #include <fmt/format.h>
@@ -64,12 +64,12 @@ int command_plan(const PlanRequest& request, const std::string& out) {
   const std::string text = plan::plan_text(prepared->plan);
   if (out.empty()) {
     std::cout << text;
-    return kExitAccepted;
+    return files::kExitSuccess;
   }
   if (!request.dry_run) files::write_durably(out, text);
   std::cerr << plan_summary(prepared->plan)
-            << (request.dry_run ? "nothing was written\n" : fmt::format("written to {}\n", out));
-  return kExitAccepted;
+            << (request.dry_run ? "dry run: nothing was written\n" : fmt::format("written to {}\n", out));
+  return files::kExitSuccess;
 }
 
 int command_list(ListForm form) {
@@ -78,17 +78,17 @@ int command_list(ListForm form) {
   if (form == ListForm::markdown) {
     std::cout << "| probe | measures | needs |\n|---|---|---|\n";
     for (const auto& program : *programs) std::cout << table_row(program.description);
-    return kExitAccepted;
+    return files::kExitSuccess;
   }
   if (form == ListForm::json) {
     auto all = nlohmann::json::array();
     for (const auto& program : *programs) all.push_back(program.description.document);
     std::cout << all.dump(1) << '\n';
-    return kExitAccepted;
+    return files::kExitSuccess;
   }
   for (const auto& program : *programs)
     std::cout << fmt::format("{:<24} {}\n", program.name, program.description.measures);
-  return kExitAccepted;
+  return files::kExitSuccess;
 }
 
 int command_describe(const std::string& probe, bool json) {
@@ -98,7 +98,7 @@ int command_describe(const std::string& probe, bool json) {
   for (const auto& program : *programs) {
     if (program.name == probe) {
       std::cout << (json ? program.description.document.dump(1) + "\n" : described(program.description));
-      return kExitAccepted;
+      return files::kExitSuccess;
     }
     names.push_back(program.name);
   }

@@ -25,14 +25,14 @@ namespace fs = std::filesystem;
 
 constexpr Seconds kReportDeadline{300};  // a report of 10,000 nodes takes tens of seconds
 
-/// "assay-run-20260105T063741Z", the default output beside the caller.
+/// "assay-run-20260105T063741Z", the default output, in the working directory.
 std::string fresh_directory_name() {
   std::string time = utc_text(std::chrono::system_clock::now());
   std::erase_if(time, [](char c) { return c == '-' || c == ':'; });
   return "assay-run-" + time.substr(0, time.find('.')) + "Z";
 }
 
-/// This machine's own key, kept with the user's state; made on first use.
+/// This machine's own key, in the user's state directory; made on first use.
 std::string machine_key_path() {
   const char* state = std::getenv("XDG_STATE_HOME");
   const char* home = std::getenv("HOME");
@@ -49,11 +49,11 @@ std::expected<std::string, InputError> call_report(const std::vector<std::string
   if (child->output.ends_with('\n')) child->output.pop_back();
   if (child->exit_code == 0) return child->output;
   return std::unexpected(InputError{"assay-report " + arguments.front(),
-                                    fmt::format("ended with exit code {}", child->exit_code),
-                                    "its own message stands above"});
+                                    fmt::format("exited with code {}", child->exit_code),
+                                    "its error message is printed above"});
 }
 
-/// Writes report and dossier; says in the report when the key is this machine's own.
+/// Writes report and dossier; the report states when the key is this machine's own.
 std::expected<void, InputError> report_and_sign(const std::string& directory, const std::string& key) {
   const bool self_signed = key.empty();
   const std::string file = self_signed ? machine_key_path() : key;
@@ -76,7 +76,7 @@ std::expected<void, InputError> report_and_sign(const std::string& directory, co
       "report   {}/report.html\ndossier  {}/dossier\nverify   assay-report verify {}/dossier --key {}.pub{}\n",
       directory, directory, directory, file,
       self_signed
-          ? "\n         SELF-SIGNED with this machine's own key: it proves that nothing was changed, not who measured"
+          ? "\n         SELF-SIGNED with this machine's own key: proves integrity, not the identity of the signer"
           : "");
   return {};
 }
@@ -102,7 +102,7 @@ std::expected<void, InputError> open_directory(const std::string& directory, con
   std::error_code error;
   if (fs::exists(directory) && !fs::is_empty(directory, error)) {
     return std::unexpected(InputError{directory, "exists and is not empty",
-                                      "name another --out, or `assay run --resume` to go on with an interrupted run"});
+                                      "name another --out, or use `assay run --resume` for an interrupted run"});
   }
   try {
     files::write_durably(directory + "/plan.json", text);
@@ -114,41 +114,42 @@ std::expected<void, InputError> open_directory(const std::string& directory, con
 }
 
 int run_then_judge(const std::string& directory, const std::vector<plan::Program>& programs, bool resume,
-                   const RunWish& wish) {
-  const auto end = carry_out(directory, programs, resume, wish);
+                   const RunSettings& settings) {
+  const auto end = carry_out(directory, programs, resume, settings);
   if (!end) return report_error(end.error());
-  const int code = finish(directory, wish.json);
+  const int code = finish(directory, settings.json);
   if (*end != run::RunEnd::finished) {
-    std::cerr << fmt::format("{}; go on with: assay run --resume {}\n",
-                             *end == run::RunEnd::interrupted ? "interrupted" : "stopped before its end", directory);
+    std::cerr << fmt::format("{}; to resume: assay run --resume {}\n",
+                             *end == run::RunEnd::interrupted ? "interrupted" : "stopped before the end of the plan",
+                             directory);
   }
   return code;
 }
 
 }  // namespace
 
-int command_accept(const PlanRequest& request, const RunWish& wish, std::string out, const std::string& key) {
+int command_accept(const PlanRequest& request, const RunSettings& settings, std::string out, const std::string& key) {
   const auto prepared = prepare(request);
   if (!prepared) return report_error(prepared.error());
   if (out.empty()) out = fresh_directory_name();
   std::cerr << fmt::format("profile {}: {}", prepared->plan.profile.name, plan_summary(prepared->plan));
   if (request.dry_run) {
     for (const auto& step : prepared->plan.steps) std::cout << step.id << '\n';
-    std::cerr << fmt::format("would write to {}; nothing was done\n", out);
-    return kExitAccepted;
+    std::cerr << fmt::format("dry run: would write to {}\n", out);
+    return files::kExitSuccess;
   }
   if (!key.empty() && !fs::exists(key))
-    return report_error({"--key", fmt::format("there is no file {}", key), "make one with `assay-report keygen FILE`"});
-  if (const auto times = times_of(wish); !times) return report_error(times.error());
+    return report_error({"--key", fmt::format("no such file: {}", key), "make one with `assay-report keygen FILE`"});
+  if (const auto times = times_of(settings); !times) return report_error(times.error());
   if (auto opened = open_directory(out, plan::plan_text(prepared->plan)); !opened) return report_error(opened.error());
-  const int code = run_then_judge(out, prepared->programs, false, wish);
-  if (code == kExitBadInput) return code;
+  const int code = run_then_judge(out, prepared->programs, false, settings);
+  if (code == files::kExitBadInput) return code;
   if (auto written = report_and_sign(out, key); !written) return report_error(written.error());
   return code;
 }
 
-int command_run(const std::string& plan_file, const std::string& out, const RunWish& wish) {
-  if (const auto times = times_of(wish); !times) return report_error(times.error());
+int command_run(const std::string& plan_file, const std::string& out, const RunSettings& settings) {
+  if (const auto times = times_of(settings); !times) return report_error(times.error());
   const auto text = read_file(plan_file);
   if (!text) return report_error(text.error());
   if (const auto plan = plan::read_plan(*text, plan_file); !plan) return report_error(plan.error());
@@ -156,13 +157,13 @@ int command_run(const std::string& plan_file, const std::string& out, const RunW
   if (!programs) return report_error(programs.error());
   const std::string directory = out.empty() ? fresh_directory_name() : out;
   if (auto opened = open_directory(directory, *text); !opened) return report_error(opened.error());
-  return run_then_judge(directory, *programs, false, wish);
+  return run_then_judge(directory, *programs, false, settings);
 }
 
-int command_resume(const std::string& directory, const RunWish& wish) {
+int command_resume(const std::string& directory, const RunSettings& settings) {
   const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return report_error(programs.error());
-  return run_then_judge(directory, *programs, true, wish);
+  return run_then_judge(directory, *programs, true, settings);
 }
 
 int command_judge(const std::string& directory, bool json) {
@@ -194,16 +195,16 @@ int command_status(const std::string& directory, bool json) {
                                         {"resumed", run->journal.resumed}}
                      .dump()
               << '\n';
-    return kExitAccepted;
+    return files::kExitSuccess;
   }
   std::cout << fmt::format("run {} of plan {}\n{} of {} steps ended, {}\n", run->journal.run_id, run->plan_sha256,
                            ended, run->plan.steps.size(),
                            run->journal.finished ? "the run is finished" : "the run is not finished");
-  if (!tests.empty()) std::cout << fmt::format("{} extra tests of searches for who is at fault\n", tests.size());
+  if (!tests.empty()) std::cout << fmt::format("{} extra tests to locate faults\n", tests.size());
   for (const auto& [outcome, count] : outcomes) std::cout << fmt::format("  {:<14} {}\n", outcome, count);
   for (const auto& event : run->journal.node_events)
     std::cout << fmt::format("  node {}: {}\n", event.node, event.reason);
-  return kExitAccepted;
+  return files::kExitSuccess;
 }
 
 }  // namespace assay::cli

@@ -1,4 +1,4 @@
-// site_command: `assay site`: documents made from what a place has, and a look at every node.
+// site_command: `assay site`: writing site files and comparing nodes.
 #include "orchestrator/cli/site_command.h"
 
 #include <algorithm>
@@ -33,17 +33,17 @@ namespace asio = boost::asio;
 constexpr Seconds kListDeadline{60};  // for scontrol or kubectl to print a list
 constexpr const char* kInventory = "health_inventory";
 
-/// What a tool of the place prints.
-std::expected<std::string, InputError> ask(const std::string& tool, const std::vector<std::string>& arguments) {
+/// What `tool` of this machine prints.
+std::expected<std::string, InputError> output_of(const std::string& tool, const std::vector<std::string>& arguments) {
   const std::string program = files::find_in_path(tool);
   if (program.empty())
     return std::unexpected(
-        InputError{tool, "is not installed", fmt::format("`assay site --from` asks {} what there is", tool)});
+        InputError{tool, "is not installed", fmt::format("`assay site --from` gets the list of nodes from {}", tool)});
   auto printed = files::run_child(program, arguments, kListDeadline);
   if (!printed) return std::unexpected(printed.error());
   if (printed->exit_code != 0)
     return std::unexpected(
-        InputError{tool, fmt::format("ended with exit code {}", printed->exit_code), "its own message stands above"});
+        InputError{tool, fmt::format("exited with code {}", printed->exit_code), "its error message is printed above"});
   return std::move(printed->output);
 }
 
@@ -58,7 +58,7 @@ std::expected<nlohmann::ordered_json, InputError> document_from(const SiteSource
                                      : site::site_from_ssh_config(*text, source.file, source.options);
   }
   if (!source.file.empty())
-    return std::unexpected(InputError{"--from " + source.from, "reads no file", "it asks what there is"});
+    return std::unexpected(InputError{"--from " + source.from, "reads no file", "leave FILE out"});
   if (source.from == "slurm") {
     std::vector<std::string> arguments = {"--oneliner", "show", "nodes"};
     const char* const own = std::getenv("SLURM_JOB_NODELIST");  // inside an allocation: its nodes and no others
@@ -66,17 +66,17 @@ std::expected<nlohmann::ordered_json, InputError> document_from(const SiteSource
       const auto names = site::expand_host_list(own);
       if (!names)
         return std::unexpected(
-            InputError{"SLURM_JOB_NODELIST", names.error(), "it is Slurm's list of the nodes of this job"});
+            InputError{"SLURM_JOB_NODELIST", names.error(), "it should be Slurm's list of the nodes of this job"});
       arguments.emplace_back(own);
     }
-    const auto printed = ask("scontrol", arguments);
+    const auto printed = output_of("scontrol", arguments);
     if (!printed) return std::unexpected(printed.error());
     return site::site_from_scontrol(*printed, "scontrol", source.options);
   }
   std::vector<std::string> arguments;
   if (!source.kube_namespace.empty()) arguments.push_back("--namespace=" + source.kube_namespace);
   arguments.insert(arguments.end(), {"get", "pods", "--output=json", "--selector=" + source.selector});
-  const auto printed = ask("kubectl", arguments);
+  const auto printed = output_of("kubectl", arguments);
   if (!printed) return std::unexpected(printed.error());
   return site::site_from_pods(*printed, "kubectl", source.options);
 }
@@ -93,7 +93,7 @@ std::expected<std::map<std::string, std::string>, InputError> texts_in(const std
     texts[entry->path().stem()] = std::move(*text);
   }
   if (failed)
-    return std::unexpected(InputError{folder, failed.message(), "give a folder with a file NODE.json of every node"});
+    return std::unexpected(InputError{folder, failed.message(), "name a folder with one file NODE.json per node"});
   return texts;
 }
 
@@ -108,8 +108,8 @@ std::expected<site::Topology, InputError> topology_from(const SiteSource& source
   return site::topology_from_ibnetdiscover(*text, source.file, site);
 }
 
-/// When the first line of a record was written, in seconds since 1970, by the clock of the node. Nothing when it does
-/// not say.
+/// When the first line of a record was written, in seconds since 1970, by the clock of the node; nothing when it has no
+/// time.
 std::optional<double> seconds_of_first_line(std::string_view output) {
   const auto line = parse_json(output.substr(0, output.find('\n')), "record");
   if (!line || !line->is_object() || !line->contains("time") || !line->at("time").is_string()) return std::nullopt;
@@ -127,7 +127,7 @@ double now_s() { return std::chrono::duration<double>(std::chrono::system_clock:
 asio::awaitable<std::string> take_inventory(launch::Agent& agent, const plan::Program& program,
                                             site::NodeAnswer& answer) {
   const auto delivered = co_await agent.deliver(program.sha256, program.path);
-  if (!delivered) co_return "takes no inventory: " + delivered.error().reason;
+  if (!delivered) co_return "no inventory: " + delivered.error().reason;
   launch::RunRequest request{.id = "site-check",
                              .sha256 = program.sha256,
                              .arguments = {},
@@ -137,26 +137,26 @@ asio::awaitable<std::string> take_inventory(launch::Agent& agent, const plan::Pr
   const double before = now_s();
   const launch::RunResult result = co_await agent.run(std::move(request));
   const double after = now_s();
-  if (result.outcome != AttemptOutcome::exited) co_return fmt::format("takes no inventory: {}", result.reason);
+  if (result.outcome != AttemptOutcome::exited) co_return fmt::format("no inventory: {}", result.reason);
   const auto record = read_record(result.output, program.description);
-  if (!record) co_return "takes no inventory: " + record.error().text();
+  if (!record) co_return "no inventory: " + record.error().text();
   answer.facts = site::facts_of(agent.facts(), &*record);
   if (const auto there = seconds_of_first_line(result.output))
     answer.clock_offset_s = site::clock_offset(before, *there, after);
-  co_return record->end.status == Status::complete ? "" : "takes no inventory: " + record->end.reason;
+  co_return record->end.status == Status::complete ? "" : "no inventory: " + record->end.reason;
 }
 
 class Checker {
  public:
   Checker(const site::Site& site, int fan_out) : site_(site), fan_out_(fan_out) {}
 
-  std::expected<std::vector<site::NodeAnswer>, InputError> go() {
+  std::expected<std::vector<site::NodeAnswer>, InputError> run() {
     auto programs = plan::find_programs(plan::installation().probes);
     if (!programs) return std::unexpected(programs.error());
     const auto found = std::ranges::find(*programs, kInventory, &plan::Program::name);
     if (found == programs->end()) {
       std::cerr << fmt::format(
-          "assay: {} is not part of this installation; only what agents say of their hosts is compared\n", kInventory);
+          "assay: {} is not part of this installation; only the facts that agents report are compared\n", kInventory);
     } else {
       inventory_ = &*found;
     }
@@ -172,29 +172,29 @@ class Checker {
           [](const std::string& who, const std::string& what) { std::cerr << fmt::format("{}: {}\n", who, what); });
     }
     std::exception_ptr failure;
-    asio::co_spawn(io_, all(), [&failure](const std::exception_ptr& thrown) { failure = thrown; });
+    asio::co_spawn(io_, check_all(), [&failure](const std::exception_ptr& thrown) { failure = thrown; });
     io_.run();
     if (failure) std::rethrow_exception(failure);
     return std::move(answers_);
   }
 
  private:
-  asio::awaitable<void> all() {
+  asio::awaitable<void> check_all() {
     const std::size_t workers = std::min(site_.nodes.size(), static_cast<std::size_t>(fan_out_));
-    const auto work = [this](std::size_t) { return some(); };
-    co_await run::side_by_side(workers, work);
+    const auto worker = [this](std::size_t) { return work(); };
+    co_await run::side_by_side(workers, worker);
     if (slurm_) co_await slurm_->close();
     slurm_.reset();
   }
 
-  asio::awaitable<void> some() {
+  asio::awaitable<void> work() {
     while (next_ < site_.nodes.size()) {
       const std::size_t index = next_++;
-      co_await one(site_.nodes[index], answers_[index]);
+      co_await check_node(site_.nodes[index], answers_[index]);
     }
   }
 
-  asio::awaitable<void> one(const site::Node& node, site::NodeAnswer& answer) {
+  asio::awaitable<void> check_node(const site::Node& node, site::NodeAnswer& answer) {
     answer.node = node.name;
     const launch::LaunchOptions options{.agent = plan::installation().binaries + "/assay-node", .slurm = slurm_.get()};
     auto agent = co_await launch::Agent::start(node, site_, options);
@@ -232,7 +232,7 @@ int command_site_from(const SiteSource& source) {
   const std::string text = document->dump(1) + "\n";
   if (const auto site = site::read_site(text, source.from); !site) return report_error(site.error());
   std::cout << text;
-  return kExitAccepted;
+  return files::kExitSuccess;
 }
 
 int command_site_cables(const SiteSource& source, const std::string& site_file) {
@@ -242,31 +242,31 @@ int command_site_cables(const SiteSource& source, const std::string& site_file) 
                          fmt::format("assay site --from {} {} --site site.json", source.from,
                                      source.from == "lldp" ? "FOLDER" : "FILE")});
   if (site_file.empty())
-    return report_error({what, "needs --site", "it adds leaves and switch ports to a site that there is"});
+    return report_error({what, "needs --site", "leaves and switch ports are added to an existing site file"});
   const auto site = site_in(site_file);
   if (!site) return report_error(site.error());
   const auto topology = topology_from(source, *site);
   if (!topology) return report_error(topology.error());
-  for (const auto& stranger : topology->strangers)
-    std::cerr << fmt::format("assay: '{}' is in the fabric and not in the site\n", stranger);
+  for (const auto& stranger : topology->unknown_hosts)
+    std::cerr << fmt::format("assay: '{}' is in the fabric, but not in the site\n", stranger);
   const site::Cabled cabled = site::with_cables(*site, *topology, source.plane);
   for (const auto& finding : cabled.findings) std::cerr << finding << '\n';
-  if (!cabled.findings.empty()) return kExitRejected;
+  if (!cabled.findings.empty()) return files::kExitRejected;
   const std::string text = to_json(cabled.site).dump(1) + "\n";
   if (const auto again = site::read_site(text, source.from); !again) return report_error(again.error());
   std::cout << text;
-  return kExitAccepted;
+  return files::kExitSuccess;
 }
 
 int command_site_check(const std::string& file, int fan_out, bool json) {
   const auto site = site_in(file);
   if (!site) return report_error(site.error());
-  const auto answers = Checker(*site, fan_out).go();
+  const auto answers = Checker(*site, fan_out).run();
   if (!answers) return report_error(answers.error());
   const site::SiteCheck check = site::compare_nodes(*answers);
   std::cout << (json ? site::check_document(check).dump(1) + "\n" : site::check_text(check));
-  if (!check.alike()) return kExitRejected;
-  return check.unreachable.empty() && check.partial.empty() ? kExitAccepted : kExitIncomplete;
+  if (!check.alike()) return files::kExitRejected;
+  return check.unreachable.empty() && check.partial.empty() ? files::kExitSuccess : files::kExitIncomplete;
 }
 
 int command_site_sbatch(const std::string& file, const std::string& profile) {
@@ -278,44 +278,44 @@ int command_site_sbatch(const std::string& file, const std::string& profile) {
   }
   if (nodes.empty())
     return report_error({file.empty() ? "--site" : file, "has no node of launcher slurm",
-                         "`assay site --from slurm` writes one that has"});
+                         "`assay site --from slurm` writes such a site file"});
   const auto is_plain = [](const std::string& text) { return text.find_first_of("'\n") == std::string::npos; };
   const std::string path = std::filesystem::absolute(file);
   if (!is_plain(path) || !is_plain(profile))
-    return report_error({path, "has a quote or a line end in its name", "rename it"});
+    return report_error({path, "has a quote or an end of line in its name", "rename it"});
   std::cout << "#!/bin/bash\n# Written by `assay site sbatch`. Submit it with `sbatch`; the verdict is the job's exit "
                "code.\n";
-  const auto say = [](std::string_view option, const std::string& value) {
+  const auto print_option = [](std::string_view option, const std::string& value) {
     if (!value.empty()) std::cout << fmt::format("#SBATCH --{}={}\n", option, value);
   };
   const site::SlurmOptions& slurm = site->slurm;
-  say("job-name", "assay-accept");
-  say("nodes", std::to_string(nodes.size()));
-  say("nodelist", fmt::format("{}", fmt::join(nodes, ",")));
-  say("partition", slurm.partition);
-  say("account", slurm.account);
-  say("qos", slurm.qos);
-  say("reservation", slurm.reservation);
-  say("constraint", slurm.constraint);
-  say("time", slurm.time);
-  say("gres", slurm.gres);
-  if (slurm.gpus_per_node > 0) say("gpus-per-node", std::to_string(slurm.gpus_per_node));
-  say("output", "assay-%j.log");
-  std::cout << "#SBATCH --exclusive\n#SBATCH --no-kill\n# Two minutes before the time limit: let running steps end, "
-               "keep all, judge.\n#SBATCH --signal=B:INT@120\n"
-            << fmt::format("exec assay accept --profile '{}' --site '{}' --out \"assay-run-$SLURM_JOB_ID\"\n", profile,
-                           path)
-            << "# Went the time out? In another such job: assay run --resume assay-run-<the first job's id>\n";
-  return kExitAccepted;
+  print_option("job-name", "assay-accept");
+  print_option("nodes", std::to_string(nodes.size()));
+  print_option("nodelist", fmt::format("{}", fmt::join(nodes, ",")));
+  print_option("partition", slurm.partition);
+  print_option("account", slurm.account);
+  print_option("qos", slurm.qos);
+  print_option("reservation", slurm.reservation);
+  print_option("constraint", slurm.constraint);
+  print_option("time", slurm.time);
+  print_option("gres", slurm.gres);
+  if (slurm.gpus_per_node > 0) print_option("gpus-per-node", std::to_string(slurm.gpus_per_node));
+  print_option("output", "assay-%j.log");
+  std::cout
+      << "#SBATCH --exclusive\n#SBATCH --no-kill\n# Two minutes before the time limit: running steps finish, then "
+         "the run is judged.\n#SBATCH --signal=B:INT@120\n"
+      << fmt::format("exec assay accept --profile '{}' --site '{}' --out \"assay-run-$SLURM_JOB_ID\"\n", profile, path)
+      << "# After a time-out, in a second job of this kind: assay run --resume assay-run-<id of the first job>\n";
+  return files::kExitSuccess;
 }
 
 int command_site_manifest(const std::string& image, const std::string& kube_namespace, const std::string& directory) {
   const auto manifest = launch::kubernetes_manifest(image, kube_namespace, directory);
   if (!manifest)
     return report_error(
-        {"assay site manifest", manifest.error(), "names are of lower-case letters, digits and hyphens"});
+        {"assay site manifest", manifest.error(), "names consist of lower-case letters, digits and hyphens"});
   std::cout << *manifest;
-  return kExitAccepted;
+  return files::kExitSuccess;
 }
 
 }  // namespace assay::cli

@@ -1,4 +1,4 @@
-// site_command: what `assay site` was asked for.
+// site_command: `assay site`: writing site files and comparing nodes.
 #pragma once
 
 #include <string>
@@ -13,20 +13,20 @@ struct SiteSource {
   std::string file;  ///< of the first two and the last; of lldp a folder
   site::SourceOptions options;
   std::string kube_namespace;          ///< of kubectl; empty: that of its context
-  std::string selector = "app=assay";  ///< of kubectl: which pods
-  std::string plane;  ///< of lldp and ibnetdiscover: where ports go that the site does not have; empty: nowhere
+  std::string selector = "app=assay";  ///< of kubectl: label selector of the pods
+  std::string plane;  ///< of lldp and ibnetdiscover: plane of ports that the site does not list; empty: omit
 };
 
-/// Prints a site document; nothing is reached, but Slurm or Kubernetes is asked what it has.
+/// Prints a site document. No node is contacted; Slurm or Kubernetes is queried for its nodes.
 int command_site_from(const SiteSource& source);
 
-/// Prints the site of the file `site_file` with the leaves, switch ports and spines that LLDP or ibnetdiscover tell.
-/// Exit code 1, the findings on standard error and no document when the site says otherwise.
+/// Prints the site of the file `site_file` with the leaves, switch ports and spines that LLDP or ibnetdiscover report.
+/// Where the site contradicts them: exit code 1, the findings on standard error and no document.
 int command_site_cables(const SiteSource& source, const std::string& site_file);
 
-/// Reaches every node of `site` (a file; empty: this machine), at most `fan_out` at once, and prints what differs
-/// between them. Exit code 0: all reached and alike; 1: something differs; 3: nothing does among those reached, and
-/// some were not.
+/// Connects to every node of `site` (a file; empty: this machine), at most `fan_out` at once, and prints the
+/// differences between them. Exit code 0: all reached, no differences; 1: differences; 3: no differences, but some
+/// nodes were not reached.
 int command_site_check(const std::string& site, int fan_out, bool json);
 
 /// Prints a batch script that accepts `site`, a file with nodes of launcher slurm, against `profile`.

@@ -1,4 +1,4 @@
-// stages: reading, planning, running, judging, as functions from files to files.
+// stages: reading, planning, running and judging, shared by several commands.
 #include "orchestrator/cli/stages.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::expected<site::Site, InputError> site_for(const PlanRequest& request) {
   return site::read_site(*text, request.site);
 }
 
-/// The duration in `text`, which is that of `option`: what parse_seconds reads, or hours. Nothing when it is empty.
+/// The duration in `text`, the value of `option`: what parse_seconds reads, or hours. Nothing when it is empty.
 std::expected<std::optional<Seconds>, InputError> duration_of(const char* option, const std::string& text) {
   constexpr double kSecondsOfHour = 3600;
   if (text.empty()) return std::nullopt;
@@ -38,7 +38,7 @@ std::expected<std::optional<Seconds>, InputError> duration_of(const char* option
     if (duration) duration->count *= kSecondsOfHour;
   }
   if (!duration || duration->count <= 0)
-    return std::unexpected(InputError{option, fmt::format("'{}' is no duration", text), "write 2h, 90min or 600s"});
+    return std::unexpected(InputError{option, fmt::format("'{}' is not a duration", text), "write 2h, 90min or 600s"});
   return duration;
 }
 
@@ -64,7 +64,7 @@ std::string plan_summary(const plan::Plan& plan) {
                   plan.coverage.size(), static_cast<int>(longest) / 60, static_cast<int>(longest) % 60);
   std::size_t tests = 0;
   for (const auto& search : plan.searches) tests += search.budget;
-  if (tests > 0) text += fmt::format("where groups fall short, {} extra tests at most say who is at fault\n", tests);
+  if (tests > 0) text += fmt::format("if groups miss a limit: at most {} extra tests to locate the fault\n", tests);
   std::map<std::string, std::size_t> reasons;
   for (const auto& cell : plan.coverage) {
     if (cell.step.empty()) ++reasons[fmt::format("{}: {}", cell.requirement, cell.reason)];
@@ -75,28 +75,28 @@ std::string plan_summary(const plan::Plan& plan) {
 
 std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
                                                  const std::vector<plan::Program>& programs, bool resume,
-                                                 const RunWish& wish) {
-  const auto times = times_of(wish);
+                                                 const RunSettings& settings) {
+  const auto times = times_of(settings);
   if (!times) return std::unexpected(times.error());
   const auto bytes = read_file(directory + "/plan.json");
   if (!bytes) return std::unexpected(bytes.error());
   const auto plan = plan::read_plan(*bytes, directory + "/plan.json");
   if (!plan) return std::unexpected(plan.error());
-  run::Progress progress(*plan, run::Progress::mode_for(wish.json));
+  run::Progress progress(*plan, run::Progress::mode_for(settings.json));
   run::RunOptions options{.directory = directory,
                           .agent = plan::installation().binaries + "/assay-node",
                           .resume = resume,
-                          .starts_at_once = wish.fan_out,
+                          .starts_at_once = settings.fan_out,
                           .deadline = times->deadline,
-                          .stop_on_fail = wish.stop_on_fail};
+                          .stop_on_fail = settings.stop_on_fail};
   if (times->patience) options.patience = *times->patience;
   return run::run(*plan, files::sha256(*bytes), programs, options, progress);
 }
 
-std::expected<RunTimes, InputError> times_of(const RunWish& wish) {
-  const auto deadline = duration_of("--deadline", wish.deadline);
+std::expected<RunTimes, InputError> times_of(const RunSettings& settings) {
+  const auto deadline = duration_of("--deadline", settings.deadline);
   if (!deadline) return std::unexpected(deadline.error());
-  const auto patience = duration_of("--patience", wish.patience);
+  const auto patience = duration_of("--patience", settings.patience);
   if (!patience) return std::unexpected(patience.error());
   return RunTimes{.deadline = *deadline, .patience = *patience};
 }
@@ -116,14 +116,14 @@ std::expected<judge::Verdict, InputError> judge_directory(const std::string& dir
     files::write_durably(directory + "/verdict.json", judge::verdict_text(*verdict));
   } catch (const std::system_error& error) {
     return std::unexpected(InputError{directory, fmt::format("the verdict cannot be written: {}", error.what()),
-                                      "free space or permissions, then `assay judge`"});
+                                      "check free space and permissions, then run `assay judge`"});
   }
   return verdict;
 }
 
 int report_error(const InputError& error) {
   std::cerr << "assay: " << error.text() << '\n';
-  return kExitBadInput;
+  return files::kExitBadInput;
 }
 
 }  // namespace assay::cli

@@ -1,4 +1,4 @@
-// stages: the stages that several commands share.
+// stages: reading, planning, running and judging, shared by several commands.
 #pragma once
 
 #include <expected>
@@ -22,24 +22,24 @@ struct Prepared {
 /// Reads profile and site, finds the probes, plans.
 std::expected<Prepared, InputError> prepare(const PlanRequest& request);
 
-/// "12 steps on 2 nodes, 24 cells, about 3:10; 4 cells have no probe: …" for people.
+/// "12 steps on 2 nodes, 24 cells, about 3:10", then what is not planned and why; for people.
 std::string plan_summary(const plan::Plan& plan);
 
-/// Carries the plan of `directory` out, or goes on with it.
+/// Runs the plan of `directory`, or resumes its run.
 std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
                                                  const std::vector<plan::Program>& programs, bool resume,
-                                                 const RunWish& wish);
+                                                 const RunSettings& settings);
 
 /// Judges the run in `directory` and writes verdict.json.
 std::expected<judge::Verdict, InputError> judge_directory(const std::string& directory);
 
-/// The durations that a wish names; nothing for those that it does not.
+/// The durations that RunSettings give; nothing for those that are not given.
 struct RunTimes {
   std::optional<Seconds> deadline, patience;
 };
 
-/// The durations of `wish`; an error that names the option.
-std::expected<RunTimes, InputError> times_of(const RunWish& wish);
+/// The durations of `settings`; an error that names the option.
+std::expected<RunTimes, InputError> times_of(const RunSettings& settings);
 
 /// Prints the error on stderr; returns kExitBadInput.
 int report_error(const InputError& error);

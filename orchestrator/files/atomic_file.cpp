@@ -1,6 +1,7 @@
 // atomic_file: temporary file, fsync, rename, fsync of the directory.
 #include "orchestrator/files/atomic_file.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -9,84 +10,132 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
+#include "probes/core/descriptor.h"
+
 namespace assay::files {
 namespace {
 
-constexpr const char* kHalf = ".tmp";  // of a file that is being written
+namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const std::string& path) { throw std::system_error(errno, std::generic_category(), path); }
+constexpr const char* kPartial = ".tmp";  // suffix of a file that is being written
 
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags) : number_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (number_ < 0) fail(path);
+[[noreturn]] void fail(const std::string& path, int error = errno) {
+  throw std::system_error(error, std::generic_category(), path);
+}
+
+/// The failure of `action` as a value; `path` is what it was to write.
+template <class Action>
+std::optional<InputError> failure_of(const std::string& path, const Action& action) {
+  try {
+    action();
+    return std::nullopt;
+  } catch (const std::system_error& failure) {
+    const int error = failure.code().value();
+    return InputError{path, fmt::format("cannot be written: {}", failure.code().message()),
+                      error == EEXIST || error == ENOTEMPTY ? "nothing is overwritten: move it, or choose another name"
+                                                            : "check the folder, its permissions and the free space"};
   }
-  ~Descriptor() { ::close(number_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int number() const { return number_; }
+}
 
- private:
-  int number_;
-};
-
-/// Writes and fsyncs `bytes` beside `path`; the temporary file's name.
-std::string write_beside(const std::string& path, std::string_view bytes) {
-  const auto directory = std::filesystem::path(path).parent_path();
-  if (!directory.empty()) std::filesystem::create_directories(directory);
-  std::string temporary = path + kHalf;
-  const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-  // On a disk that is full the half would stay in the way.
-  const auto give_up = [&] {
-    const int problem = errno;
-    ::unlink(temporary.c_str());
-    errno = problem;
-    fail(temporary);
-  };
-  while (!bytes.empty()) {
+/// Creates the file `path`, which must not exist, with `bytes`, and fsyncs it; removes it again after a failure.
+void create(const std::string& path, std::string_view bytes, mode_t mode) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (!file) fail(path);
+  int error = 0;
+  while (!bytes.empty() && error == 0) {
     const ssize_t written = ::write(file.number(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) give_up();
-    bytes.remove_prefix(static_cast<std::size_t>(written));
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      error = errno;
+    }
   }
-  if (::fsync(file.number()) != 0) give_up();
+  if (error == 0 && ::fsync(file.number()) != 0) error = errno;
+  if (error == 0) return;
+  (void)::unlink(path.c_str());  // on a full disk the part would only take up space
+  fail(path, error);
+}
+
+/// Writes `bytes` beside `path`; the temporary file's name.
+std::string create_beside(const std::string& path, std::string_view bytes) {
+  const auto directory = fs::path(path).parent_path();
+  if (!directory.empty()) fs::create_directories(directory);
+  std::string temporary = path + kPartial;
+  if (::unlink(temporary.c_str()) != 0 && errno != ENOENT) fail(temporary);  // left by a killed process
+  create(temporary, bytes, 0644);
   return temporary;
 }
 
 void sync_directory_of(const std::string& path) {
-  const auto directory = std::filesystem::path(path).parent_path();
-  const Descriptor parent(directory.empty() ? "." : directory.string(), O_RDONLY | O_DIRECTORY);
-  if (::fsync(parent.number()) != 0) fail(directory.string());
+  const std::string directory = fs::path(path).parent_path();
+  const Descriptor parent(::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent) fail(directory);
+  // Some file systems (overlay, 9p) cannot fsync directories and say EINVAL; the rename has happened all the same.
+  if (::fsync(parent.number()) != 0 && errno != EINVAL) fail(directory);
+}
+
+/// Renames `from` to `to` unless anything exists there.
+void rename_to_new(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) fail(to);
+  // Some network file systems have no such rename. A link never replaces a file either, but is not one step with the
+  // removal of the old name; a rename of a folder replaces an empty folder at most.
+  std::error_code unknown;
+  if (fs::is_directory(from, unknown)) {
+    if (::rename(from.c_str(), to.c_str()) != 0) fail(to);
+    return;
+  }
+  if (::link(from.c_str(), to.c_str()) != 0) fail(to);
+  if (::unlink(from.c_str()) != 0) fail(from);
 }
 
 }  // namespace
 
 void write_durably(const std::string& path, std::string_view bytes) {
-  const std::string temporary = write_beside(path, bytes);
-  if (::rename(temporary.c_str(), path.c_str()) != 0) fail(path);
+  const std::string temporary = create_beside(path, bytes);
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    (void)::unlink(temporary.c_str());  // `path` is a directory, for example: the file has no other use
+    fail(path, error);
+  }
   sync_directory_of(path);
 }
 
 void write_new_durably(const std::string& path, std::string_view bytes) {
-  const std::string temporary = write_beside(path, bytes);
-  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0) {
-    if (errno != EINVAL && errno != ENOSYS) fail(path);
-    // Some network filesystems know no such rename. A link never replaces what is there either, but can be killed half
-    // way.
-    if (::link(temporary.c_str(), path.c_str()) != 0) fail(path);
-    if (::unlink(temporary.c_str()) != 0) fail(temporary);
+  const std::string temporary = create_beside(path, bytes);
+  try {
+    rename_to_new(temporary, path);
+  } catch (const std::system_error&) {
+    (void)::unlink(temporary.c_str());  // it may have been renamed; then there is nothing to remove
+    throw;
   }
   sync_directory_of(path);
 }
 
+std::optional<InputError> replace_file(const std::string& path, std::string_view bytes) {
+  return failure_of(path, [&] { write_durably(path, bytes); });
+}
+
+std::optional<InputError> create_file(const std::string& path, std::string_view bytes, mode_t mode) {
+  return failure_of(path, [&] { create(path, bytes, mode); });
+}
+
+std::optional<InputError> move_to_new(const std::string& from, const std::string& to) {
+  return failure_of(to, [&] {
+    rename_to_new(from, to);
+    sync_directory_of(to);
+  });
+}
+
 void remove_partial_files(const std::string& folder) {
   std::error_code absent;  // there is no such folder before the first evidence
-  std::vector<std::filesystem::path> halves;
-  for (std::filesystem::recursive_directory_iterator entry(folder, absent), end; !absent && entry != end;
-       entry.increment(absent)) {
-    if (entry->path().extension() == kHalf) halves.push_back(entry->path());
+  std::vector<fs::path> partial;
+  for (fs::recursive_directory_iterator entry(folder, absent), end; !absent && entry != end; entry.increment(absent)) {
+    if (entry->path().extension() == kPartial) partial.push_back(entry->path());
   }
-  for (const auto& path : halves) std::filesystem::remove(path);
+  for (const auto& path : partial) fs::remove(path);
 }
 
 }  // namespace assay::files

@@ -1,8 +1,13 @@
-// atomic_file: writing a file so that a crash leaves the old one, the new one, or none, never a half.
+// atomic_file: writing a file so that a crash leaves the old one, the new one, or none, never a part of one.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include <sys/types.h>
+
+#include "probes/core/error.h"
 
 namespace assay::files {
 
@@ -10,11 +15,21 @@ namespace assay::files {
 /// fsynced. Throws std::system_error with the path.
 void write_durably(const std::string& path, std::string_view bytes);
 
-/// The same for a file that must not be there yet: evidence is never replaced. Throws std::system_error (EEXIST) when
-/// it is.
+/// The same for a file that must not exist yet: evidence is never replaced. Throws std::system_error (EEXIST) when
+/// anything exists at `path`, a dangling link included.
 void write_new_durably(const std::string& path, std::string_view bytes);
 
-/// Removes what a killed process left half written under `folder`; nothing when there is no such folder. Throws
+/// write_durably with the failure as a value.
+std::optional<InputError> replace_file(const std::string& path, std::string_view bytes);
+
+/// Creates `path` with `bytes` and `mode`, fsynced, without a temporary neighbour; its folder must exist. An error when
+/// anything exists at `path`, a dangling link included; nothing is left behind after an error.
+std::optional<InputError> create_file(const std::string& path, std::string_view bytes, mode_t mode);
+
+/// Moves the file or folder `from` to `to`, which must not exist, and fsyncs its parent.
+std::optional<InputError> move_to_new(const std::string& from, const std::string& to);
+
+/// Removes the temporary files that a killed process left under `folder`, which need not exist. Throws
 /// std::filesystem::filesystem_error.
 void remove_partial_files(const std::string& folder);
 

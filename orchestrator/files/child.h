@@ -16,12 +16,12 @@ struct ChildResult {
   int exit_code = 0;   ///< 128 + signal when it died of one
 };
 
-/// Runs `program` with `arguments` (no shell), stdin empty. Errors: it cannot be started, it printed more than
-/// `max_output` bytes, it did not end by `deadline` and was killed.
+/// Runs `program` (a path) with `arguments` as probes/core/child.h does. Errors: it cannot be started, it printed more
+/// than `max_output` bytes, it did not end by `deadline` and was killed.
 std::expected<ChildResult, InputError> run_child(const std::string& program, const std::vector<std::string>& arguments,
                                                  Seconds deadline, std::size_t max_output = 16 << 20);
 
-/// The first executable of this name in PATH; empty when there is none.
+/// find_program's path; empty when there is none.
 std::string find_in_path(const std::string& name);
 
 }  // namespace assay::files

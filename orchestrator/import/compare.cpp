@@ -1,4 +1,4 @@
-// compare: which of their figures are the same quantity as which of ours, and a table of both.
+// compare: matches imported figures with the results of a run, and prints both.
 #include "orchestrator/import/compare.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace assay::imports {
 namespace {
 
-/// A quantity of a tool, and the metric of ours that is defined alike. `where` and `is` restrict the tool's to one
-/// coordinate's value, `ours` to that of our parameter `parameter`; empty: any.
+/// A quantity of a tool, and the metric of a probe with the same definition. `where` and `is` restrict the tool's to
+/// one value of a coordinate, `parameter` and `own_is` the probe's to one value of a parameter; empty: any.
 struct QuantityMapping {
   const char *tool, *metric, *where, *is;
   const char *probe, *own_metric, *parameter, *own_is;
@@ -59,13 +59,13 @@ constexpr QuantityMapping kMappings[] = {
 };
 
 /// Whether `values` has `name` as text `is`; an empty name asks nothing.
-bool says(const Values& values, std::string_view name, std::string_view is) {
+bool has_value(const Values& values, std::string_view name, std::string_view is) {
   if (name.empty()) return true;
   const auto found = values.find(std::string(name));
   return found != values.end() && found->second == Value(std::string(is));
 }
 
-/// Whether what both tell under `name` is the same; one that does not tell contradicts nothing.
+/// Whether `a` and `b` have the same value of `name`, or one of them has none.
 bool agree(const Values& a, const Values& b, const std::string& name) {
   const auto one = a.find(name), other = b.find(name);
   return one == a.end() || other == b.end() || one->second == other->second;
@@ -81,11 +81,11 @@ Values parameters_of(const plan::Plan& plan, const plan::Requirement& requiremen
   return requirement.parameters;
 }
 
-bool same_quantity(const QuantityMapping& kin, const std::string& tool, const judge::Figure& figure,
+bool same_quantity(const QuantityMapping& mapping, const std::string& tool, const judge::Figure& figure,
                    const plan::Requirement& requirement, const Values& parameters) {
-  return kin.tool == tool && kin.metric == figure.metric && kin.probe == requirement.probe &&
-         kin.own_metric == requirement.metric && says(figure.at, kin.where, kin.is) &&
-         says(parameters, kin.parameter, kin.own_is) && agree(figure.at, requirement.at, "size") &&
+  return mapping.tool == tool && mapping.metric == figure.metric && mapping.probe == requirement.probe &&
+         mapping.own_metric == requirement.metric && has_value(figure.at, mapping.where, mapping.is) &&
+         has_value(parameters, mapping.parameter, mapping.own_is) && agree(figure.at, requirement.at, "size") &&
          agree(figure.at, parameters, "operation");
 }
 
@@ -100,19 +100,19 @@ std::string coordinates(const Values& at) {
 
 }  // namespace
 
-std::vector<Beside> beside(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict) {
+std::vector<Comparison> compare(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict) {
   std::map<std::string_view, std::vector<double>> values;
   for (const auto& result : verdict.results) {
     if (result.value) values[result.requirement].push_back(*result.value);
   }
-  std::vector<Beside> all;
+  std::vector<Comparison> all;
   for (const auto& figure : import.figures) {
     for (const auto& requirement : plan.profile.requirements) {
       const auto ours = values.find(requirement.id);
       if (ours == values.end()) continue;
       const Values parameters = parameters_of(plan, requirement);
-      if (std::ranges::none_of(kMappings, [&](const QuantityMapping& kin) {
-            return same_quantity(kin, import.source.tool, figure, requirement, parameters);
+      if (std::ranges::none_of(kMappings, [&](const QuantityMapping& mapping) {
+            return same_quantity(mapping, import.source.tool, figure, requirement, parameters);
           }))
         continue;
       std::ranges::sort(ours->second);
@@ -129,11 +129,11 @@ std::vector<Beside> beside(const judge::Import& import, const plan::Plan& plan, 
   return all;
 }
 
-std::string beside_text(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict) {
-  const auto pairs = beside(import, plan, verdict);
-  std::string text = fmt::format(
-      "{}{}{} beside run {}. What the tool said is not judged, and nobody vouches for where and how it was taken.\n",
-      import.source.tool, import.source.version.empty() ? "" : " ", import.source.version, verdict.run_id);
+std::string comparison_text(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict) {
+  const auto pairs = compare(import, plan, verdict);
+  std::string text =
+      fmt::format("{}{}{} beside run {}. Imported figures are not judged; their origin is not verified.\n",
+                  import.source.tool, import.source.version.empty() ? "" : " ", import.source.version, verdict.run_id);
   std::set<std::string> met;
   for (const auto& pair : pairs) {
     const auto shown = [&](double value) { return for_people(value, pair.theirs.unit); };
@@ -142,11 +142,12 @@ std::string beside_text(const judge::Import& import, const plan::Plan& plan, con
                           coordinates(pair.theirs.at), pair.theirs.from, shown(pair.theirs.value));
     }
     const std::string range = pair.cells == 1 ? ""
-                                              : fmt::format(" in the middle of {} cells from {} to {}", pair.cells,
+                                              : fmt::format(" (median of {} cells, {} to {})", pair.cells,
                                                             shown(pair.lowest), shown(pair.highest));
     const std::string ratio =
-        pair.theirs.value > 0 ? fmt::format(", {:.3f} of theirs", pair.median / pair.theirs.value) : "";
-    text += fmt::format("    ours: {}{}{} ({}, {})\n", shown(pair.median), range, ratio, pair.requirement, pair.metric);
+        pair.theirs.value > 0 ? fmt::format(", ratio {:.4g}", pair.median / pair.theirs.value) : "";
+    text += fmt::format("    assay: {}{}{}, requirement {}: {}\n", shown(pair.median), range, ratio, pair.requirement,
+                        pair.metric);
   }
   std::size_t alone = 0;
   for (const auto& figure : import.figures)

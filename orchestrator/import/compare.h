@@ -1,5 +1,4 @@
-// compare: another tool's figures next to those of a run that are of the same quantity. For reading; nothing is judged
-// by it.
+// compare: another tool's figures next to the results of a run for the same quantity. Nothing is judged by it.
 #pragma once
 
 #include <string>
@@ -13,7 +12,7 @@ namespace assay::imports {
 
 /// One imported figure and the cells of one requirement that hold the same quantity, at the same size and of the same
 /// operation.
-struct Beside {
+struct Comparison {
   judge::Figure theirs;
   std::string requirement, metric;             ///< "n01.bw", "verbs_bandwidth bandwidth_forward median"
   std::size_t cells = 0;                       ///< those with a value
@@ -22,10 +21,10 @@ struct Beside {
 
 /// The pairs of `import` in the order of its figures, then of the plan's requirements; figures without a counterpart
 /// come in none.
-std::vector<Beside> beside(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict);
+std::vector<Comparison> compare(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict);
 
-/// A table of `import` beside the run, for people, with what has no counterpart counted. Says that the tool's figures
-/// are not vouched for.
-std::string beside_text(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict);
+/// A table of `import` and the run for people, with the number of figures without a counterpart. It states that
+/// imported figures are not judged.
+std::string comparison_text(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict);
 
 }  // namespace assay::imports

@@ -20,7 +20,7 @@ class Reader {
   Reader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void document(const json& whole) {
-    Fields top(whole, "");
+    StrictObject top = closed(whole, "");
     source_.version = top.text("fio version");
     if (!source_.version.starts_with("fio-3."))
       throw ImportRefusal{"fio version", fmt::format("'{}' is not fio 3", source_.version),
@@ -38,12 +38,12 @@ class Reader {
     if (!options.is_object()) throw ImportRefusal{path, "must be an object", ""};
     for (const auto& [name, value] : options.items()) {
       const auto scalar = value_from(value);
-      if (!scalar) throw ImportRefusal{path + "." + name, "is no scalar", ""};
+      if (!scalar) throw ImportRefusal{path + "." + name, "is not a scalar", ""};
       source_.facts[prefix + name] = *scalar;
     }
   }
 
-  [[nodiscard]] bool says(const std::string& name, std::int64_t index) const {
+  [[nodiscard]] bool is_set(const std::string& name, std::int64_t index) const {
     const auto is_one = [&](const std::string& key) {
       const auto found = source_.facts.find(key);
       return found != source_.facts.end() &&
@@ -53,10 +53,10 @@ class Reader {
   }
 
   void job(const json& document, const std::string& path, std::int64_t index) {
-    Fields one(document, path);
+    StrictObject one = closed(document, path);
     if (const auto error = one.whole("error"); error != 0) {
       throw ImportRefusal{one.path("error"), fmt::format("fio ended with error {}", error),
-                          "the figures of a failed job are not imported: mend the cause and run it again"};
+                          "correct the cause and run it again; the figures of a failed job are not imported"};
     }
     const Values at{{"job", one.text("jobname")}, {"number", index}};
     if (const json* options = one.optional("job options"))
@@ -74,12 +74,11 @@ class Reader {
     for (std::size_t i = 0; i < found.size(); ++i) found[i] = one.optional(kDirections[i]);
     one.done();
     if (steady != nullptr && steady->is_object() && (!steady->contains("attained") || steady->at("attained") != 1)) {
-      return figures_.leave_out(one.path("steadystate"), at_text(at),
-                                "the steady state that was asked for was not attained");
+      return figures_.leave_out(one.path("steadystate"), at_text(at), "the requested steady state was not attained");
     }
-    if (!says("direct", index))
-      figures_.leave_out(path, "whether the cache was passed by",
-                         "direct=1 is not among the options: it may be memory that was measured");
+    if (!is_set("direct", index))
+      figures_.leave_out(path, "direct I/O",
+                         "direct=1 is not among the options: the page cache may have been measured");
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (found[i] != nullptr) direction(*found[i], one.path(kDirections[i]), at, kDirections[i]);
     }
@@ -90,7 +89,7 @@ class Reader {
   }
 
   void direction(const json& document, const std::string& path, Values at, const std::string& name) {
-    Fields one(document, path);
+    StrictObject one = closed(document, path);
     const std::int64_t bytes = one.whole("io_bytes");
     const std::int64_t operations = one.whole("total_ios");
     const json* bandwidth = one.optional("bw_bytes");
@@ -118,10 +117,10 @@ class Reader {
   }
 
   void latency(const json& document, const std::string& path, const Values& at, const std::string& metric) {
-    Fields one(document, path);
+    StrictObject one = closed(document, path);
     const json* samples = one.optional("N");
     if (samples != nullptr && *samples == 0)
-      return figures_.leave_out(path, metric, "no sample; the zeros beside it are no times");
+      return figures_.leave_out(path, metric, "no sample; its zeros are not times");
     for (const char* statistic : {"min", "mean", "max"}) {
       figures_.field({.metric = metric, .unit = "s", .statistic = statistic, .factor = 1e-9}, at,
                      one.optional(statistic), one.path(statistic));
@@ -132,7 +131,7 @@ class Reader {
       for (const auto& [key, value] : percentiles->items()) {
         const auto share = number_from(key);
         if (!share || *share < 0 || *share > 100)
-          throw ImportRefusal{one.path("percentile"), fmt::format("'{}' is no percentile", key), ""};
+          throw ImportRefusal{one.path("percentile"), fmt::format("'{}' is not a percentile", key), ""};
         figures_.field({.metric = metric, .unit = "s", .statistic = fmt::format("p{}", *share), .factor = 1e-9}, at,
                        &value, fmt::format("{}.percentile.{}", path, key));
       }
@@ -148,7 +147,7 @@ class Reader {
 
 void read_fio(std::string_view text, judge::ImportSource& source, Figures& figures) {
   Reader(source, figures)
-      .document(document_of(text, figures, "run fio with --output-format=json+ and import all of what it printed"));
+      .document(document_of(text, figures, "run fio with --output-format=json+ and import the whole output"));
 }
 
 }  // namespace assay::imports

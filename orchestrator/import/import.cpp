@@ -1,4 +1,4 @@
-// import: which reader, and the one place where their refusals become errors.
+// import: selects the reader of a tool and turns refusals into errors.
 #include "orchestrator/import/import.h"
 
 #include <algorithm>
@@ -30,10 +30,6 @@ constexpr Readers kReaders[] = {
     {"fio", nullptr, read_fio, "run it with --output-format=json+"},
     {"osu", read_osu, nullptr, "import the text that it prints"},
 };
-
-InputError located(const std::string& path, const ImportRefusal& refusal) {
-  return {refusal.where.empty() ? path : fmt::format("{}: {}", path, refusal.where), refusal.what, refusal.hint};
-}
 
 }  // namespace
 

@@ -16,7 +16,7 @@ class Figures;
 inline constexpr std::array<std::string_view, 5> kImportTools = {"nccl-tests", "perftest", "nvbandwidth", "fio", "osu"};
 
 /// What is imported: which tool's output, the bytes, the path for errors, and the command that was run, for outputs
-/// that do not say it themselves; empty when nobody knows.
+/// that do not say it themselves; empty when it is unknown.
 struct ImportRequest {
   std::string tool;
   std::string_view bytes;
@@ -25,7 +25,7 @@ struct ImportRequest {
 };
 
 /// Every figure of one output in base units. Refused, with the place and a hint: a line or field that is not
-/// understood, an output that is cut off or says that the tool failed, a figure whose unit nobody tells, an output
+/// understood, an output that is truncated or reports a failure of the tool, a figure without a unit, an output
 /// without a figure. What the tool marks as absent, wrong or not checked is left out with the reason; it never becomes
 /// a number.
 std::expected<judge::Import, InputError> import_output(const ImportRequest& request);

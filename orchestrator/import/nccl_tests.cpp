@@ -12,7 +12,7 @@
 namespace assay::imports {
 namespace {
 
-constexpr const char* kUnchecked = "N/A: the tool ran without checking its data";
+constexpr const char* kUnchecked = "N/A: the tool did not check the data";
 constexpr const char* kTail = "# Avg bus bandwidth";
 
 /// What one column holds, and the unit that its second head must say.
@@ -56,19 +56,18 @@ class Reader {
     if (line.text.find(" NCCL WARN ") != std::string_view::npos)
       return figures_.leave_out(line.from(), "a warning of NCCL", std::string(line.text));
     if (line.text.find(" NCCL INFO ") != std::string_view::npos || line.text.starts_with("NCCL version ")) return;
-    throw ImportRefusal{line.from(), "is no line of nccl-tests",
-                        "save the tool's own output, without what other programs print"};
+    throw ImportRefusal{line.from(), "is not a known line of nccl-tests", "save only the output of the tool"};
   }
 
   void end(std::size_t lines) {
     if (!ended_)
       throw ImportRefusal{fmt::format("line {}", lines + 1),
-                          fmt::format("'{}' is missing: the run was cut off or failed", kTail),
-                          "import the output of a run that ended"};
+                          fmt::format("'{}' is missing: the run was interrupted or failed", kTail),
+                          "import the output of a finished run"};
     if (ranks_ > 0) source_.facts["ranks"] = ranks_;
     if (ranks_ == 1)
       figures_.leave_out("devices", "collectives of more than one rank",
-                         "one rank: with several processes this is a build without MPI, each by itself");
+                         "one rank: several processes of a build without MPI run independently");
   }
 
  private:
@@ -82,7 +81,7 @@ class Reader {
     if (body.starts_with("Avg bus bandwidth")) {
       ended_ = true;
       return figures_.leave_out(line.from(), "average bus bandwidth",
-                                "an average over all sizes is no figure of any of them");
+                                "an average over all sizes is not the figure of any size");
     }
     if (body.starts_with("Out of bounds values"))
       return void(source_.facts["out_of_bounds"] = std::string(trimmed(body.substr(body.find(':') + 1))));
@@ -96,7 +95,7 @@ class Reader {
       return void(operation_ = operation_of(after("Collective test starting:")));
     if (body.starts_with("nThread ")) {
       if (source_.facts.contains("settings"))
-        throw ImportRefusal{line.from(), "a second run begins", "import one run a file"};
+        throw ImportRefusal{line.from(), "a second run begins", "import one run per file"};
       return void(source_.facts["settings"] = std::string(body));
     }
     if (body.starts_with("error:") || body.starts_with("Reducing maxBytes to"))
@@ -106,16 +105,15 @@ class Reader {
         "Using devices",        "Collective test concluded:", "GPU memory usage",      "Writing JSON output to",
         "Per-Iteration Report", "Parallel Init Enabled",      "Errors with asterisks", "Using device"};
     if (std::ranges::any_of(kKnown, [&](std::string_view known) { return body.starts_with(known); })) return;
-    throw ImportRefusal{line.from(),
-                        fmt::format("'# {}…' is no remark of nccl-tests that this importer knows", words.front()),
-                        "another version of the tool; what is not understood is not imported"};
+    throw ImportRefusal{line.from(), fmt::format("'# {}…' is not a known remark of nccl-tests", words.front()),
+                        "probably another version of the tool; nothing of it is imported"};
   }
 
   void places(const TextLine& line, std::string_view body) {
     const auto out_of_place = body.find("out-of-place");
     const auto in_place = body.find("in-place");
     if (out_of_place == std::string_view::npos || in_place == std::string_view::npos)
-      throw ImportRefusal{line.from(), "does not name both places", ""};
+      throw ImportRefusal{line.from(), "does not name out-of-place and in-place", ""};
     if (out_of_place < in_place)
       places_ = {"out_of_place", "in_place"};
     else
@@ -123,11 +121,11 @@ class Reader {
   }
 
   void heads(const TextLine& line, const std::vector<std::string_view>& words) {
-    if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run a file"};
+    if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run per file"};
     for (const auto word : words) {
       const auto* column = std::ranges::find(kColumns, word, &Column::head);
       if (column == std::end(kColumns))
-        throw ImportRefusal{line.from(), fmt::format("'{}' is no column that this importer knows", word),
+        throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", word),
                             "another version of the tool, or of a tool like it"};
       columns_.push_back(column);
     }
@@ -135,12 +133,12 @@ class Reader {
     if (places_.empty() || groups_.size() != places_.size()) {
       throw ImportRefusal{
           line.from(),
-          fmt::format("{} groups of figures, and the line above names {} places", groups_.size(), places_.size()),
-          "out-of-place and in-place must be told apart"};
+          fmt::format("{} groups of figures, but the line above names {} places", groups_.size(), places_.size()),
+          "out-of-place and in-place must be distinguishable"};
     }
   }
 
-  /// Columns of figures that stand beside each other belong to one place, until a head comes again.
+  /// Adjacent columns of figures belong to one place, until a heading repeats.
   void group() {
     const auto is_figure = [](const Column* column) { return column->metric[0] != '\0' || column->head == "#wrong"; };
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -173,8 +171,8 @@ class Reader {
 
   void row(const TextLine& line) {
     if (!units_known_)
-      throw ImportRefusal{line.from(), "a row before the heads of the columns", "save the output from its beginning"};
-    if (ended_) throw ImportRefusal{line.from(), fmt::format("a row after '{}'", kTail), "import one run a file"};
+      throw ImportRefusal{line.from(), "a row before the column headings", "save the output from its beginning"};
+    if (ended_) throw ImportRefusal{line.from(), fmt::format("a row after '{}'", kTail), "import one run per file"};
     auto words = words_of(line.text);
     const auto stamp = std::ranges::find(columns_, "timestamp", &Column::head) != columns_.end();
     if (stamp && words.size() == columns_.size() + 1) words.pop_back();  // a date and a time
@@ -185,8 +183,8 @@ class Reader {
       words.insert(words.begin() + redop, "none");
     }
     if (words.size() != columns_.size()) {
-      throw ImportRefusal{line.from(), fmt::format("{} columns where the head has {}", words.size(), columns_.size()),
-                          "columns that ran together, a line cut short, or a place that was not measured"};
+      throw ImportRefusal{line.from(), fmt::format("{} columns, the heading has {}", words.size(), columns_.size()),
+                          "merged columns, a truncated line, or a place that was not measured"};
     }
     cells(line, words);
   }
@@ -199,7 +197,7 @@ class Reader {
       if (head == "size" || head == "root") {
         const auto whole = whole_from(words[i]);
         if (!whole)
-          throw ImportRefusal{line.from(), fmt::format("'{}' is no whole number where the {} is due", words[i], head),
+          throw ImportRefusal{line.from(), fmt::format("'{}' is not a whole number, expected the {}", words[i], head),
                               ""};
         if (head == "size" || *whole >= 0) at[std::string(head)] = *whole;
       } else if (head == "type" || (head == "redop" && words[i] != "none")) {
@@ -227,12 +225,12 @@ class Reader {
         continue;
       }
       const auto wrong = number_from(words[i]);
-      if (!wrong) throw ImportRefusal{line.from(), fmt::format("'{}' is no number where #wrong is due", words[i]), ""};
+      if (!wrong) throw ImportRefusal{line.from(), fmt::format("'{}' is not a number, expected #wrong", words[i]), ""};
       figures_.count(mismatches, at, *wrong, line.from());
       if (*wrong > 0)
         return figures_.leave_out(
             line.from(), "time, algbw, busbw",
-            fmt::format("{} elements were wrong: the speed of wrong data says nothing", words[i]));
+            fmt::format("{} elements were wrong: the speed of wrong data is meaningless", words[i]));
     }
     for (std::size_t i = begin; i < end; ++i) {
       const Column& column = *columns_[i];

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 constexpr const char* kHint = "nccl-tests writes this document with -J FILE; a run that was killed leaves half of it";
 
-void take_arguments(Fields& top, judge::ImportSource& source) {
+void take_arguments(StrictObject& top, judge::ImportSource& source) {
   std::string command;
   for (const auto& argument : top.list("args")) {
     if (!argument.is_string()) throw ImportRefusal{"args", "must be texts", ""};
@@ -30,13 +30,13 @@ void take_arguments(Fields& top, judge::ImportSource& source) {
 }
 
 void take_settings(const json& document, judge::ImportSource& source) {
-  Fields config(document, "config");
+  StrictObject config = closed(document, "config");
   for (const char* name : {"nthreads", "ngpus", "warmup_iters", "iterations", "aggregated_iterations", "validation"})
     source.facts[name] = config.whole(name);
   config.pass_over({"minimum_bytes", "maximum_bytes", "step_factor", "step_bytes", "graph", "blocking_collectives",
                     "per_iter_timing", "per_iter_skip", "parallel_init", "unalign"});
   for (const auto& device : config.list("devices")) {
-    Fields one(device, "config.devices");
+    StrictObject one = closed(device, "config.devices");
     one.pass_over({"rank", "group", "pid", "hostname", "device", "device_hex", "device_info"});
     one.done();
   }
@@ -47,7 +47,7 @@ void take_settings(const json& document, judge::ImportSource& source) {
 /// counts.
 bool take_place(const json& document, const std::string& path, Values at, const std::string& place, Figures& figures) {
   at["place"] = place;
-  Fields one(document, path);
+  StrictObject one = closed(document, path);
   const json& wrong = one.need("nwrong");
   const json* time = one.optional("time");
   const json* cpu_time = one.optional("cpu_time");
@@ -58,13 +58,13 @@ bool take_place(const json& document, const std::string& path, Values at, const 
     figures.count({.metric = "mismatches", .unit = "1", .statistic = "count"}, at, wrong.get<double>(),
                   path + ".nwrong");
     if (wrong.get<double>() > 0) {
-      figures.leave_out(path, "time, algbw, busbw", "elements were wrong: the speed of wrong data says nothing");
+      figures.leave_out(path, "time, algbw, busbw", "elements were wrong: the speed of wrong data is meaningless");
       return false;
     }
   } else if (wrong.is_null() || (wrong.is_string() && is_absent(wrong.get_ref<const std::string&>()))) {
-    figures.leave_out(path + ".nwrong", "count mismatches", "the tool ran without checking its data");
+    figures.leave_out(path + ".nwrong", "count mismatches", "the tool did not check the data");
   } else {
-    throw ImportRefusal{path + ".nwrong", "is no number", ""};
+    throw ImportRefusal{path + ".nwrong", "is not a number", ""};
   }
   if (cpu_time != nullptr)
     figures.field({.metric = "cpu_time", .unit = "s", .statistic = "mean", .factor = 1e-6}, at, cpu_time,
@@ -80,7 +80,7 @@ bool take_place(const json& document, const std::string& path, Values at, const 
 void take_iterations(const json& document, const std::string& path, Values at, const std::string& place,
                      Figures& figures) {
   at["place"] = place;
-  Fields one(document, path);
+  StrictObject one = closed(document, path);
   const std::pair<const char*, const char*> kStatistics[] = {
       {"min_us", "min"}, {"max_us", "max"}, {"p50_us", "p50"}, {"p95_us", "p95"}, {"p99_us", "p99"}};
   for (const auto& [field, statistic] : kStatistics)
@@ -91,7 +91,7 @@ void take_iterations(const json& document, const std::string& path, Values at, c
 }
 
 void take_result(const json& document, const std::string& path, const std::string& operation, Figures& figures) {
-  Fields result(document, path);
+  StrictObject result = closed(document, path);
   Values at;
   if (!operation.empty()) at["operation"] = operation;
   at["size"] = result.whole("size");
@@ -99,7 +99,7 @@ void take_result(const json& document, const std::string& path, const std::strin
   const std::string redop = result.text("redop");
   if (redop != "none" && !redop.empty()) at["redop"] = redop;
   const auto root = whole_from(trimmed(result.text("root")));
-  if (!root) throw ImportRefusal{result.path("root"), "is no whole number", ""};
+  if (!root) throw ImportRefusal{result.path("root"), "is not a whole number", ""};
   if (*root >= 0) at["root"] = *root;
   result.pass_over({"count", "actual_iterations", "experiment_name"});
   for (const char* place : {"out_of_place", "in_place"}) {
@@ -119,19 +119,19 @@ void take_result(const json& document, const std::string& path, const std::strin
 
 void read_nccl_tests_json(std::string_view text, judge::ImportSource& source, Figures& figures) {
   const json document = document_of(text, figures, kHint);
-  Fields top(document, "");
+  StrictObject top = closed(document, "");
   source.facts["format"] = top.whole("version");
   source.facts["nccl_version"] = top.whole("nccl_version");
   take_arguments(top, source);
   take_settings(top.need("config"), source);
-  Fields bounds(top.need("out_of_bounds"), "out_of_bounds");
+  StrictObject bounds = closed(top.need("out_of_bounds"), "out_of_bounds");
   source.facts["out_of_bounds"] = bounds.whole("count");
   bounds.pass_over({"okay"});
   bounds.done();
   (void)top.need(
       "average_bus_bandwidth");  // its presence shows that the run ended; an average over all sizes is no figure
   figures.leave_out("average_bus_bandwidth", "average bus bandwidth",
-                    "an average over all sizes is no figure of any of them");
+                    "an average over all sizes is not the figure of any size");
   const std::string operation = operation_of(source.command);
   const json& results = top.list("results");
   for (std::size_t i = 0; i < results.size(); ++i)

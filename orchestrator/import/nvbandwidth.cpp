@@ -1,4 +1,5 @@
-// nvbandwidth: what nvbandwidth prints with --json: matrices whose cells are texts and whose unit stands in a sentence.
+// nvbandwidth: what nvbandwidth prints with --json: matrices whose cells are texts and whose unit is part of a
+// sentence.
 #include <algorithm>
 #include <set>
 
@@ -39,8 +40,8 @@ class Reader {
   Reader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void document(const json& whole) {
-    Fields outer(whole, "");
-    Fields top(outer.need("nvbandwidth"), "nvbandwidth");
+    StrictObject outer = closed(whole, "");
+    StrictObject top = closed(outer.need("nvbandwidth"), "nvbandwidth");
     if (const json* error = top.optional("error")) refuse_failed(*error, "nvbandwidth.error");
     if (const json* error = outer.optional("error")) refuse_failed(*error, "error");
     outer.done();
@@ -57,10 +58,10 @@ class Reader {
  private:
   [[noreturn]] static void refuse_failed(const json& error, const std::string& where) {
     throw ImportRefusal{where, fmt::format("the tool failed: {}", error.dump()),
-                        "mend what it says and run it again; the figures of a failed run are not imported"};
+                        "correct the cause and run it again; the figures of a failed run are not imported"};
   }
 
-  void facts(Fields& top) {
+  void facts(StrictObject& top) {
     for (const char* name : {"git_version", "CUDA Runtime Version", "Driver Version", "Hostname", "bufferSize",
                              "testSamples", "useMean"}) {
       const json* value = top.optional(name);
@@ -76,7 +77,7 @@ class Reader {
     }
   }
 
-  /// A test that fails late stands twice, once as passed: the tool adds its failure as another test of the same name.
+  /// A test that fails late appears twice, once as passed: the tool adds its failure as another test of the same name.
   void find_failed(const json& tests) {
     for (const auto& one : tests) {
       if (one.is_object() && one.value("status", json()) == "Error" && one.contains("name") && one["name"].is_string())
@@ -85,20 +86,18 @@ class Reader {
   }
 
   void test(const json& document, const std::string& path) {
-    Fields one(document, path);
+    StrictObject one = closed(document, path);
     const std::string name = one.text("name");
     const std::string status = one.text("status");
     if (const json* error = one.optional("error")) refuse_failed(*error, one.path("error"));
-    one.pass_over({"sum", "min", "max",
-                   "average"});  // absent cells count as 0 in them; whoever needs one takes it from the cells
+    one.pass_over({"sum", "min", "max", "average"});  // absent cells count as 0 in them
     const json* description = one.optional("bandwidth_description");
     const json* matrix = one.optional("bandwidth_matrix");
     one.done();
     if (status != "Passed") return figures_.leave_out(path, name, fmt::format("its status is '{}'", status));
-    if (failed_.contains(name))
-      return figures_.leave_out(path, name, "another entry says that this test ended in an error");
+    if (failed_.contains(name)) return figures_.leave_out(path, name, "another entry reports that this test failed");
     if (description == nullptr || !description->is_string() || matrix == nullptr || !matrix->is_array())
-      throw ImportRefusal{path, "passed, and has no description or no matrix", "another version of the tool"};
+      throw ImportRefusal{path, "passed, but has no description or no matrix", "another version of the tool"};
     const auto& sentence = description->get_ref<const std::string&>();
     const FigureName figure = name_for(sentence);
     if (figure.metric.empty()) return figures_.leave_out(path, name, fmt::format("'{}' names no unit", sentence));
@@ -107,28 +106,28 @@ class Reader {
     cells(*matrix, one.path("bandwidth_matrix"), name, sentence, figure);
   }
 
-  /// The three tables of a test of both directions stand below each other in one matrix, under the description of the
+  /// The three tables of a test of both directions are stacked in one matrix, under the description of the
   /// last.
   void cells(const json& matrix, const std::string& path, const std::string& name, const std::string& sentence,
              const FigureName& figure) {
     const bool three =
         sentence.find("<->") != std::string::npos && sentence.find(" Total bandwidth") != std::string::npos;
     if (three && matrix.size() % 3 != 0)
-      throw ImportRefusal{path, fmt::format("{} rows are no three tables", matrix.size()),
+      throw ImportRefusal{path, fmt::format("{} rows are not three tables", matrix.size()),
                           "a test of both directions has one each for the two directions and their sum"};
     const std::size_t rows = three ? matrix.size() / 3 : matrix.size();
     constexpr const char* kTables[] = {"first", "second", "both"};
     for (std::size_t i = 0; i < matrix.size(); ++i) {
       const json& row = matrix[i];
       if (!row.is_array() || row.size() != matrix[0].size())
-        throw ImportRefusal{fmt::format("{}[{}]", path, i), "is no row as long as the others", ""};
+        throw ImportRefusal{fmt::format("{}[{}]", path, i), "is not a row as long as the others", ""};
       for (std::size_t column = 0; column < row.size(); ++column) {
         Values at{{"test", name},
                   {"row", static_cast<std::int64_t>(i % rows)},
                   {"column", static_cast<std::int64_t>(column)}};
         if (three) at["direction"] = std::string(kTables[i / rows]);
         if (!row[column].is_string())
-          throw ImportRefusal{fmt::format("{}[{}][{}]", path, i, column), "is no text",
+          throw ImportRefusal{fmt::format("{}[{}][{}]", path, i, column), "is not a text",
                               "nvbandwidth writes its cells as texts"};
         figures_.field(figure, at, &row[column], fmt::format("{}[{}][{}]", path, i, column));
       }
@@ -145,7 +144,7 @@ class Reader {
 void read_nvbandwidth(std::string_view text, judge::ImportSource& source, Figures& figures) {
   Reader(source, figures)
       .document(document_of(text, figures,
-                            "nvbandwidth writes this document with --json; import all of it and nothing behind it"));
+                            "nvbandwidth writes this document with --json; import all of it and nothing else"));
 }
 
 }  // namespace assay::imports

@@ -47,7 +47,7 @@ class Reader {
     if (body.empty()) return;
     if (body.starts_with("OSU ")) return title(line, body);
     if (test_.empty())
-      throw ImportRefusal{line.from(), "stands before the title '# OSU …'", "save the output from its beginning"};
+      throw ImportRefusal{line.from(), "is before the title '# OSU …'", "save the output from its beginning"};
     constexpr std::array<std::string_view, 7> kSettings = {"Datatype:",        "[ pairs:",       "Window creation:",
                                                            "Synchronization:", "Send Buffer on", "Rank 0 Memory on",
                                                            "Number of"};
@@ -63,17 +63,17 @@ class Reader {
 
  private:
   void title(const TextLine& line, std::string_view body) {
-    if (!test_.empty()) throw ImportRefusal{line.from(), "a second run begins", "import one run a file"};
+    if (!test_.empty()) throw ImportRefusal{line.from(), "a second run begins", "import one run per file"};
     const auto version = body.rfind(" v");
     if (version == std::string_view::npos || body.find(" Test") == std::string_view::npos)
-      throw ImportRefusal{line.from(), "is no title of an OSU benchmark", "'# OSU MPI Bandwidth Test v7.5'"};
+      throw ImportRefusal{line.from(), "is not a title of an OSU benchmark", "'# OSU MPI Bandwidth Test v7.5'"};
     test_ = std::string(body.substr(0, version));
     source_.version = std::string(body.substr(version + 2));
     source_.facts["test"] = test_;
   }
 
   void heads(const TextLine& line, std::string_view body) {
-    if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run a file"};
+    if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run per file"};
     while (!body.empty()) {
       const auto* column =
           std::ranges::find_if(kColumns, [&](const Column& one) { return body.starts_with(one.head); });
@@ -81,9 +81,8 @@ class Reader {
           column != std::end(kColumns) &&
           (body.size() == column->head.size() || body[column->head.size()] == ' ' || body[column->head.size()] == '\t');
       if (!whole)
-        throw ImportRefusal{line.from(),
-                            fmt::format("'{}' is no column that this importer knows", body.substr(0, body.find("  "))),
-                            "leave options that add columns out"};
+        throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", body.substr(0, body.find("  "))),
+                            "omit options that add columns"};
       columns_.push_back(column);
       body = trimmed(body.substr(column->head.size()));
     }
@@ -94,19 +93,19 @@ class Reader {
   void row(const TextLine& line) {
     const auto words = words_of(line.text);
     if (columns_.empty() || !number_from(words.front()))
-      throw ImportRefusal{line.from(), "is no line of an OSU benchmark",
-                          "save the tool's own output, without what other programs print"};
+      throw ImportRefusal{line.from(), "is not a known line of an OSU benchmark", "save only the output of the tool"};
     if (words.size() != columns_.size())
-      throw ImportRefusal{line.from(), fmt::format("{} columns where the head has {}", words.size(), columns_.size()),
-                          "columns that ran together, or a line cut short"};
+      throw ImportRefusal{line.from(), fmt::format("{} columns, the heading has {}", words.size(), columns_.size()),
+                          "merged columns, or a truncated line"};
     Values at{{"test", test_}};
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (columns_[i]->head == "Validation" && words[i] != "Pass")
-        return figures_.leave_out(line.from(), "the row",
-                                  fmt::format("validation says '{}': the speed of wrong data says nothing", words[i]));
+        return figures_.leave_out(
+            line.from(), "the row",
+            fmt::format("validation says '{}': the speed of wrong data is meaningless", words[i]));
       if (columns_[i]->head != "Size") continue;
       const auto size = whole_from(words[i]);
-      if (!size || *size < 0) throw ImportRefusal{line.from(), fmt::format("'{}' is no size", words[i]), ""};
+      if (!size || *size < 0) throw ImportRefusal{line.from(), fmt::format("'{}' is not a size", words[i]), ""};
       at["size"] = *size;
     }
     for (std::size_t i = 0; i < words.size(); ++i) {

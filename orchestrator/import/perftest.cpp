@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr double kMebibyte = 1048576;  // perftest divides by 0x100000, whatever its head says
 constexpr double kGigabit = 1e9 / 8;   // and by 125000000 with --report_gbits
-constexpr const char* kCycles = "with -C the times are processor cycles under a head that says microseconds";
+constexpr const char* kCycles = "with -C perftest prints processor cycles under a heading of microseconds";
 
 /// What the title says: "RDMA_Write Bidirectional BW Test".
 struct Test {
@@ -88,7 +88,7 @@ FigureName name_of(const Column& column, const Test& test, double bandwidth_unit
           .factor = bandwidth ? bandwidth_unit : column.factor};
 }
 
-/// Settings that stand before the table as "Name   : value", two on a line.
+/// Settings before the table, as "Name   : value", two on a line.
 constexpr std::array<std::string_view, 33> kSettings = {"Dual-port",
                                                         "Device",
                                                         "Number of qps",
@@ -123,7 +123,7 @@ constexpr std::array<std::string_view, 33> kSettings = {"Dual-port",
                                                         "TOS",
                                                         "NUMA node"};
 
-/// Where in `text`, from `begin` on, the next setting's name stands, its name, and where its value begins.
+/// The position of the next setting's name in `text` from `begin` on, its name, and the position of its value.
 struct Setting {
   std::size_t begin = std::string_view::npos;
   std::string_view name;
@@ -151,14 +151,14 @@ class TextReader {
     if (!columns_.empty() && whole_from(words_of(line.text).front())) return row(line);
     if (line.text.starts_with("#bytes")) return heads(line);
     if (const auto test = test_of(std::string(line.text))) {
-      if (test_) throw ImportRefusal{line.from(), "a second run begins", "import one run a file"};
+      if (test_) throw ImportRefusal{line.from(), "a second run begins", "import one run per file"};
       test_ = test;
       source_.facts["test"] = std::string(line.text);
       return;
     }
     if (is_setting(line) || is_remark(line)) return;
-    throw ImportRefusal{line.from(), "is no line of perftest that this importer knows",
-                        "save the tool's own output, without --output and without what other programs print"};
+    throw ImportRefusal{line.from(), "is not a known line of perftest",
+                        "save only the output of the tool, run without --output"};
   }
 
   void end() const {
@@ -176,8 +176,8 @@ class TextReader {
       const auto value = trimmed(line.text.substr(
           setting.value, next.begin == std::string_view::npos ? next.begin : next.begin - setting.value));
       if (value.find(": ") != std::string_view::npos)
-        throw ImportRefusal{line.from(), fmt::format("'{}' holds a setting that this importer does not know", value),
-                            "another version of the tool; what is not understood is not imported"};
+        throw ImportRefusal{line.from(), fmt::format("'{}' has an unknown setting", value),
+                            "probably another version of the tool; nothing of it is imported"};
       source_.facts[std::string(setting.name)] = std::string(value);
       setting = next;
     }
@@ -214,15 +214,14 @@ class TextReader {
   void heads(const TextLine& line) {
     if (!test_)
       throw ImportRefusal{line.from(), "no title above says which test this is", "save the output from its beginning"};
-    if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run a file"};
+    if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run per file"};
     std::string_view rest = line.text;
     while (!rest.empty()) {
       const auto* column =
           std::ranges::find_if(kColumns, [&](const Column& one) { return rest.starts_with(one.head); });
       if (column == std::end(kColumns))
-        throw ImportRefusal{line.from(),
-                            fmt::format("'{}' is no column that this importer knows", rest.substr(0, rest.find("  "))),
-                            "leave options that add columns out"};
+        throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", rest.substr(0, rest.find("  "))),
+                            "omit options that add columns"};
       rest.remove_prefix(column->head.size());
       if (column->factor == 0 && column->metric[0] != '\0') rest = without_unit(line, rest);
       if (column->metric[0] == '\0' && column->statistic[0] != '\0')
@@ -246,21 +245,21 @@ class TextReader {
       bandwidth_unit_ = factor;
       return rest.substr(unit.size());
     }
-    throw ImportRefusal{line.from(), "the bandwidth has no unit that is known", "Gb/sec, MiB/sec or MB/sec"};
+    throw ImportRefusal{line.from(), "the bandwidth has no known unit", "Gb/sec, MiB/sec or MB/sec"};
   }
 
   void row(const TextLine& line) {
     const auto words = words_of(line.text);
     if (words.size() != columns_.size())
-      throw ImportRefusal{line.from(), fmt::format("{} columns where the head has {}", words.size(), columns_.size()),
-                          "columns that ran together, or a line cut short"};
+      throw ImportRefusal{line.from(), fmt::format("{} columns, the heading has {}", words.size(), columns_.size()),
+                          "merged columns, or a truncated line"};
     const auto size = whole_from(words.front());
-    if (!size || *size < 0) throw ImportRefusal{line.from(), fmt::format("'{}' is no size", words.front()), ""};
+    if (!size || *size < 0) throw ImportRefusal{line.from(), fmt::format("'{}' is not a size", words.front()), ""};
     const Values at = coordinates(*test_, *size);
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (columns_[i]->metric[0] == '\0') {
         if (!number_from(words[i]))
-          throw ImportRefusal{line.from(), fmt::format("'{}' is no number", words[i]), "columns that ran together"};
+          throw ImportRefusal{line.from(), fmt::format("'{}' is not a number", words[i]), "merged columns"};
         continue;
       }
       figures_.word(name_of(*columns_[i], *test_, bandwidth_unit_), at, words[i], line.from());
@@ -274,14 +273,14 @@ class TextReader {
   double bandwidth_unit_ = 0;
 };
 
-/// The unit of the JSON form's bandwidth, which only the command tells.
+/// The unit of the JSON form's bandwidth, which only the command states.
 double unit_from_command(const judge::ImportSource& source) {
   const auto words = words_of(source.command);
   const bool is_perftest = std::ranges::any_of(words, [](std::string_view word) { return word.ends_with("_bw"); });
   if (!is_perftest) {
     throw ImportRefusal{"results.BW_average",
-                        "has no unit: perftest's JSON does not say whether --report_gbits was given",
-                        "say how it was run: --command 'ib_write_bw --report_gbits …'"};
+                        "has no unit: perftest's JSON does not state whether --report_gbits was given",
+                        "state how it was run: --command 'ib_write_bw --report_gbits …'"};
   }
   return has_option(source.command, "--report_gbits") ? kGigabit : kMebibyte;
 }
@@ -297,27 +296,27 @@ void read_perftest_text(std::string_view text, judge::ImportSource& source, Figu
 void read_perftest_json(std::string_view text, judge::ImportSource& source, Figures& figures) {
   const json document =
       document_of(text, figures, "perftest writes invalid JSON with --output and with --raw_qos: run without them");
-  Fields top(document, "");
+  StrictObject top = closed(document, "");
   const json& info = top.need("test_info");
   if (!info.is_object()) throw ImportRefusal{"test_info", "must be an object", ""};
   for (const auto& [name, value] : info.items()) {
     const auto scalar = value_from(value);
-    if (!scalar) throw ImportRefusal{"test_info." + name, "is no scalar", ""};
+    if (!scalar) throw ImportRefusal{"test_info." + name, "is not a scalar", ""};
     source.facts[name] = *scalar;
   }
-  Fields title(info, "test_info");
+  StrictObject title = closed(info, "test_info");
   const auto test = test_of(title.text("test"));
   if (!test)
-    throw ImportRefusal{"test_info.test", "is no test that this importer knows",
+    throw ImportRefusal{"test_info.test", "is not a known test",
                         "Send, RDMA_Write, RDMA_Read or Atomic, BW or Latency"};
-  Fields results(top.need("results"), "results");
+  StrictObject results = closed(top.need("results"), "results");
   if (results.optional("MsgSize") == nullptr)
     throw ImportRefusal{"results", "has no 'MsgSize'", "run perftest without --output"};
   if (!test->bandwidth && has_option(source.command, "-C"))
     throw ImportRefusal{"results", "the times are in cycles", kCycles};
   if (has_option(source.command, "-a") || has_option(source.command, "--all")) {
     figures.leave_out("results", "every size but the last",
-                      "perftest writes its JSON anew for each size: run one size a file, or import the text");
+                      "perftest writes its JSON anew for each size: run one size per file, or import the text");
   }
   const Values at = coordinates(*test, results.whole("MsgSize"));
   for (const auto& column : kColumns) {

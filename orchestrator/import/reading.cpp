@@ -1,4 +1,4 @@
-// reading: nothing is guessed; what is not understood is refused with its place.
+// reading: strict reading of lines, numbers and fields of other tools' outputs.
 #include "orchestrator/import/reading.h"
 
 #include <algorithm>
@@ -83,8 +83,8 @@ std::vector<TextLine> lines_of(std::string_view text) {
   for (std::size_t number = 1; !text.empty(); ++number) {
     const auto length = text.find('\n');
     if (length == std::string_view::npos) {
-      throw ImportRefusal{fmt::format("line {}", number), "the last line is cut off: it has no end of line",
-                          "a figure that lost its last digits is another figure; save the whole output"};
+      throw ImportRefusal{fmt::format("line {}", number), "the last line is truncated: it has no end of line",
+                          "the last figure may have lost digits: save the whole output"};
     }
     lines.push_back({.number = number, .text = without_tag(trimmed(text.substr(0, length)))});
     text.remove_prefix(length + 1);
@@ -127,8 +127,8 @@ void Figures::take(const FigureName& name, const Values& at, double value, const
     throw ImportRefusal{from, fmt::format("the {} is not finite in {}", name.metric, name.unit), ""};
   if (!seen_.emplace(name.metric, name.statistic, at).second) {
     throw ImportRefusal{from,
-                        fmt::format("the {} {} of the same coordinates stands twice", name.statistic, name.metric),
-                        "import one run, one cycle, a file"};
+                        fmt::format("the {} {} of the same coordinates appears twice", name.statistic, name.metric),
+                        "import one run, one cycle, per file"};
   }
   figures_.push_back(
       {.metric = name.metric, .unit = name.unit, .statistic = name.statistic, .at = at, .value = scaled, .from = from});
@@ -138,7 +138,7 @@ void Figures::positive(const FigureName& name, const Values& at, double value, c
   if (value < 0) throw ImportRefusal{from, fmt::format("the {} is negative", name.metric), "check the output"};
   if (value == 0)
     return leave_out(from, fmt::format("{} {}", name.statistic, name.metric),
-                     "0: below what the tool prints, or not measured");
+                     "0: below the resolution of the tool, or not measured");
   take(name, at, value, from);
 }
 
@@ -152,17 +152,17 @@ void Figures::word(const FigureName& name, const Values& at, std::string_view wo
     return leave_out(from, fmt::format("{} {}", name.statistic, name.metric), fmt::format("the tool says '{}'", word));
   const auto value = number_from(word);
   if (!value)
-    throw ImportRefusal{from, fmt::format("'{}' is no number where the {} is due", word, name.metric),
-                        "columns that ran together, or another format: save the tool's own output"};
+    throw ImportRefusal{from, fmt::format("'{}' is not a number, expected the {}", word, name.metric),
+                        "merged columns or another format: save only the output of the tool"};
   positive(name, at, *value, from);
 }
 
 void Figures::field(const FigureName& name, const Values& at, const json* value, const std::string& from) {
   const std::string what = fmt::format("{} {}", name.statistic, name.metric);
   if (value == nullptr) return leave_out(from, what, "the field is missing");
-  if (value->is_null()) return leave_out(from, what, "null: the tool has no number for it");
+  if (value->is_null()) return leave_out(from, what, "null: the tool has no value");
   if (value->is_string()) return word(name, at, value->get_ref<const std::string&>(), from);
-  if (!value->is_number()) throw ImportRefusal{from, fmt::format("is no number where the {} is due", name.metric), ""};
+  if (!value->is_number()) throw ImportRefusal{from, fmt::format("is not a number, expected the {}", name.metric), ""};
   positive(name, at, value->get<double>(), from);
 }
 
@@ -182,57 +182,12 @@ void Figures::give(judge::Import& import) {
   import.left_out = std::move(left_out_);
 }
 
-Fields::Fields(const json& object, std::string path) : object_(object), path_(std::move(path)) {
-  if (!object.is_object()) throw ImportRefusal{path_, "must be an object", ""};
-}
-
-const json* Fields::optional(const std::string& name) {
-  const auto found = object_.find(name);
-  if (found == object_.end()) return nullptr;
-  taken_.insert(name);
-  return &*found;
-}
-
-const json& Fields::need(const std::string& name) {
-  if (const json* found = optional(name)) return *found;
-  throw ImportRefusal{path_, fmt::format("has no '{}'", name),
-                      "the output is cut off, or of a version that is not known"};
-}
-
-std::string Fields::text(const std::string& name) {
-  const json& value = need(name);
-  if (!value.is_string()) throw ImportRefusal{path(name), "must be a text", ""};
-  return value.get<std::string>();
-}
-
-std::int64_t Fields::whole(const std::string& name) {
-  const auto value = value_from(need(name));
-  if (!value || !std::holds_alternative<std::int64_t>(*value))
-    throw ImportRefusal{path(name), "must be a whole number", ""};
-  return std::get<std::int64_t>(*value);
-}
-
-const json& Fields::list(const std::string& name) {
-  const json& value = need(name);
-  if (!value.is_array()) throw ImportRefusal{path(name), "must be a list", ""};
-  return value;
-}
-
-void Fields::pass_over(std::initializer_list<const char*> names) {
-  for (const char* name : names) (void)optional(name);  // that it is marked as taken is all that is wanted
-}
-
-std::string Fields::path(const std::string& name) const { return path_.empty() ? name : path_ + "." + name; }
-
-void Fields::done() const {
-  for (const auto& [name, value] : object_.items()) {
-    if (!taken_.contains(name))
-      throw ImportRefusal{path(name), "is a field that this importer does not know",
-                          "another version of the tool; what is not understood is not imported"};
-  }
+StrictObject closed(const json& object, std::string path) {
+  return {object, std::move(path), "the output is truncated, or of an unknown version of the tool"};
 }
 
 std::optional<std::size_t> document_begin(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) return 0;  // a byte order mark, which the reader of JSON refuses by name
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') return first;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -244,8 +199,7 @@ std::optional<std::size_t> document_begin(std::string_view text) {
 }
 
 json document_of(std::string_view text, Figures& figures, const std::string& hint) {
-  const auto begin =
-      text.starts_with("\xEF\xBB\xBF") ? 0 : document_begin(text);  // the reader refuses a byte order mark by name
+  const auto begin = document_begin(text);
   if (!begin) throw ImportRefusal{"", "has no JSON document", hint};
   const auto lines = static_cast<std::size_t>(std::ranges::count(text.substr(0, *begin), '\n'));
   if (text.find_first_not_of(" \t\r\n") < *begin)
@@ -254,7 +208,7 @@ json document_of(std::string_view text, Figures& figures, const std::string& hin
   auto [clean, replaced] = without_bare_absences(text.substr(*begin));
   if (replaced > 0)
     figures.leave_out("document", fmt::format("{} bare nan or inf", replaced), "JSON has no such number; read as null");
-  // Blank lines stand for what was cut, so that the coordinates of an error are those of the file.
+  // Blank lines replace what was removed, so that the coordinates of an error are those of the file.
   auto document = parse_json(std::string(lines, '\n') + clean, "document", {.max_depth = kDeepest});
   if (!document) throw ImportRefusal{document.error().where, document.error().what, hint};
   return std::move(*document);

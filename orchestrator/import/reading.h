@@ -1,9 +1,8 @@
-// reading: what the importers share: refusing, taking figures in, and looking at lines and fields strictly.
+// reading: strict reading of lines, numbers and fields, shared by the importers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,19 +10,17 @@
 #include <tuple>
 #include <vector>
 
-#include "orchestrator/judge/imported.h"
-
 #include <nlohmann/json.hpp>
+
+#include "orchestrator/judge/imported.h"
+#include "probes/core/error.h"
+#include "probes/core/strict_object.h"
 
 namespace assay::imports {
 
-/// Why an output is refused. The importers throw it and import_output() alone catches it, so that each check is one
-/// line.
-struct ImportRefusal {
-  std::string where;
-  std::string what;
-  std::string hint;
-};
+/// Why an output is refused, with the place in it. The importers throw it, as StrictObject does, and import_output()
+/// alone catches it, so that each check is one line.
+using ImportRefusal = InputError;
 
 /// A line of an output: its number from 1, its text without end of line, without mpirun's "[1,0]<stdout>:" and without
 /// white space around it.
@@ -48,7 +45,7 @@ std::vector<std::string_view> words_of(std::string_view text);
 std::optional<std::int64_t> whole_from(std::string_view word);
 std::optional<double> number_from(std::string_view word);
 
-/// True for the words by which tools say that there is no number: N/A, nan, -nan, inf, -inf, in any case.
+/// True for the words by which tools say that there is not a number: N/A, nan, -nan, inf, -inf, in any case.
 bool is_absent(std::string_view word);
 
 /// What a figure is, before its number is known.
@@ -59,7 +56,8 @@ struct FigureName {
   double factor = 1;  ///< from the tool's unit to `unit`
 };
 
-/// Takes figures in. A figure stands once; a rate or time is positive; what is no number is left out with the reason.
+/// Collects figures. A figure appears once; a rate or time is positive; what is not a number is left out with the
+/// reason.
 class Figures {
  public:
   /// Takes `value`, in the tool's unit. Zero is left out: a rate or a time of zero is below what the tool prints, or
@@ -67,7 +65,7 @@ class Figures {
   void positive(const FigureName& name, const Values& at, double value, const std::string& from);
   /// The same for a count, which may be zero.
   void count(const FigureName& name, const Values& at, double value, const std::string& from);
-  /// A positive figure as a word of a text; an absent one is left out, anything else that is no number refused.
+  /// A positive figure as a word of a text; an absent one is left out, anything else that is not a number refused.
   void word(const FigureName& name, const Values& at, std::string_view word, const std::string& from);
   /// A positive figure as a JSON value: a number, null or one of the absent words; nullptr is left out as missing.
   void field(const FigureName& name, const Values& at, const nlohmann::json* value, const std::string& from);
@@ -84,31 +82,8 @@ class Figures {
   std::set<std::tuple<std::string, std::string, Values>> seen_;
 };
 
-/// A closed object of a JSON output: every field must be taken or passed over by name.
-class Fields {
- public:
-  /// `path` names the object in errors: "results[3]". Refused when `object` is no object.
-  Fields(const nlohmann::json& object, std::string path);
-  /// The field, or nullptr.
-  const nlohmann::json* optional(const std::string& name);
-  /// The field; refused when it is missing.
-  const nlohmann::json& need(const std::string& name);
-  [[nodiscard]] std::string text(const std::string& name);
-  [[nodiscard]] std::int64_t whole(const std::string& name);
-  /// The array at `name`; refused when it is missing or none.
-  const nlohmann::json& list(const std::string& name);
-  /// Passes over fields that are known and tell nothing that is imported.
-  void pass_over(std::initializer_list<const char*> names);
-  /// "results[3].name".
-  [[nodiscard]] std::string path(const std::string& name) const;
-  /// Refused when a field was neither taken nor passed over.
-  void done() const;
-
- private:
-  const nlohmann::json& object_;
-  std::string path_;
-  std::set<std::string> taken_;
-};
+/// A closed object of a JSON output, named `path` in errors ("results[3]"): every field must be taken or passed over.
+StrictObject closed(const nlohmann::json& object, std::string path);
 
 /// Where the JSON document of an output begins: at its first character that is not blank, if that is a '{', else at the
 /// first line that is a '{' alone. Nothing when the output is no JSON.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/exit_codes.h"
 #include "orchestrator/plan/json_array.h"
 #include "orchestrator/plan/simulation.h"
 
@@ -148,13 +149,13 @@ Localised localised_from(const json& object) {
 int exit_code(Overall overall) {
   switch (overall) {
     case Overall::accepted:
-      return 0;
+      return files::kExitSuccess;
     case Overall::rejected:
-      return 1;
+      return files::kExitRejected;
     case Overall::incomplete:
-      return 3;
+      return files::kExitIncomplete;
   }
-  return 3;
+  return files::kExitIncomplete;
 }
 
 std::string verdict_text(const Verdict& verdict) {

@@ -29,7 +29,7 @@ namespace {
 constexpr Seconds kHelloPatience{60};        // for storing some megabytes on a slow node and reading its facts
 constexpr std::size_t kMaxAgent = 64 << 20;  // a static agent with symbols has below 20 MB
 
-/// What to start, and what its connection must know.
+/// The command to start, and the options of its connection.
 struct LaunchPlan {
   std::vector<std::string> argv;
   ConnectionOptions options;
@@ -39,19 +39,19 @@ std::unexpected<LaunchError> refused(std::string reason) {
   return std::unexpected(LaunchError{.kind = "refused", .reason = std::move(reason)});
 }
 
-/// A memory file with the pinned key. ssh closes what it inherits, so it reads it through our /proc entry: no file is
-/// left behind however we end, and nobody else can write to it.
+/// A memory file with the pinned key. ssh closes inherited descriptors, so it reads the file through this process's
+/// /proc entry: no file is left behind however this process ends, and no other process can write to it.
 std::expected<Descriptor, std::string> write_known_hosts(const std::string& line) {
   Descriptor file(memfd_create("assay-known-hosts", MFD_CLOEXEC));
   if (!file)
     return std::unexpected(
-        fmt::format("no memory file for the pinned key: {}", std::generic_category().message(errno)));
+        fmt::format("cannot create a memory file for the pinned key: {}", std::generic_category().message(errno)));
   if (write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
-    return std::unexpected("the pinned key cannot be written");
+    return std::unexpected("cannot write the pinned key to its memory file");
   return file;
 }
 
-/// A file with the pinned keys, where the site has any, or the site's own file: the first is `pinned`.
+/// The known_hosts file for a host with this `key`: `pinned` when the site pins one, else the site's own file.
 std::expected<std::string, LaunchError> known_hosts_for(const std::string& key, const std::string& pinned,
                                                         const site::Site& site, const char* whose) {
   if (!key.empty()) return pinned;
@@ -112,7 +112,7 @@ std::expected<LaunchPlan, LaunchError> plan_launch(const site::Node& node, const
   LaunchPlan plan;
   plan.argv = {options.agent, "--directory", node.directory};
   plan.options.agent_sha256 = files::sha256(*image);
-  plan.options.explain = ssh_failure;  // whose words for an ending without ssh are those of any agent
+  plan.options.explain = ssh_failure;  // which also explains an agent that ended without ssh
   return plan;
 }
 
@@ -134,11 +134,11 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
   co_return co_await connect(std::move(stream), std::move(*child), std::move(plan->options), patience);
 }
 
-/// The agents of an srun that failed while others of it were fine are started again, each by itself.
+/// A node whose srun failed together with other nodes is started again with an srun of its own.
 asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start_by_slurm(site::Node node,
                                                                                           LaunchOptions options) {
   if (options.slurm == nullptr)
-    co_return refused("nodes of launcher slurm are started together, and nobody does it here");
+    co_return refused("nodes of launcher slurm are started together, which this command does not do");
   const auto agent_sha256 = files::sha256_of_file(options.agent);
   if (!agent_sha256) co_return refused(fmt::format("{} {}", agent_sha256.error().where, agent_sha256.error().what));
   std::string earlier;
@@ -148,7 +148,8 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
     if (stream) {
       ConnectionOptions connection{.agent_sha256 = *agent_sha256};
       connection.explain = [](std::string_view, std::optional<int>) {
-        return LaunchError{.kind = "unreachable", .reason = "the agent dialled in and went away without a word"};
+        return LaunchError{.kind = "unreachable",
+                           .reason = "the agent connected back and ended the connection without a hello"};
       };
       agent = co_await connect(std::move(*stream), nullptr, std::move(connection), kHelloPatience);
     } else {
@@ -156,7 +157,7 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
     }
     if (agent) co_return std::move(agent);
     if (!options.slurm->can_start_alone(node.name)) {
-      if (!earlier.empty() && earlier != agent.error().reason) agent.error().reason += "; before that: " + earlier;
+      if (!earlier.empty() && earlier != agent.error().reason) agent.error().reason += "; first attempt: " + earlier;
       co_return std::move(agent);
     }
     earlier = agent.error().reason;

@@ -1,4 +1,5 @@
-// agent: agents as the orchestrator sees them. A launcher starts `assay-node` on a node and yields a byte stream to it.
+// agent: the agent of a node as the orchestrator uses it. A launcher starts `assay-node` there and yields a stream to
+// it.
 #pragma once
 
 #include <expected>
@@ -25,10 +26,10 @@ class Connection;
 class SlurmLauncher;
 struct ConnectionOptions;
 
-/// Why an agent is not there, or not there any more. kind:
-/// unreachable: nobody answers. host_key: who answers is not the node that the site pins. refused: the node answers and
-/// does not let us (login, directory, another agent). protocol: what comes back is not what an agent says. lost: it
-/// went away.
+/// Why there is no agent, or no longer one. kind:
+/// unreachable: no answer. host_key: the host that answers does not have the host key that the site pins. refused: the
+/// node answers and refuses (login, directory, another agent). protocol: the answer is not of the agent's protocol.
+/// lost: the connection ended.
 struct LaunchError {
   std::string kind;
   std::string reason;  ///< for people, printable ASCII; may be the last line that ssh or the agent wrote to stderr
@@ -38,12 +39,12 @@ struct LaunchError {
 struct LaunchOptions {
   std::string agent;                ///< path of our own assay-node
   std::string ssh = "ssh";          ///< OpenSSH client; looked up in PATH unless it is a path
-  Seconds connect_timeout{10};      ///< until ssh is connected; storing the agent and its hello come on top
+  Seconds connect_timeout{10};      ///< until ssh is connected; storing the agent and its hello take longer
   std::string kubectl = "kubectl";  ///< as ssh
   SlurmLauncher* slurm = nullptr;   ///< for nodes of launcher slurm, which are started together; not owned
 };
 
-/// What a run may use; over it the run is killed and the outcome says so. Every figure is positive.
+/// Limits of a run, which is killed when it passes one; its outcome says which. Every figure is positive.
 struct RunLimits {
   Bytes memory;  ///< resident set of the process tree
   Bytes output;  ///< stdout
@@ -72,8 +73,9 @@ struct RunResult {
   std::string log;               ///< stderr, at most 1 MiB: hostile
 };
 
-/// One live agent. Single-threaded: everything happens on the executor of the coroutine that started it. Every wait has
-/// a deadline. Destroying it drops the connection, upon which the agent kills what it runs; close() does so in order.
+/// One live agent. Single-threaded: all work is done on the executor of the coroutine that started it. Every wait has a
+/// deadline. Destroying it drops the connection, and the agent then kills what it runs; close() is the orderly end.
+/// For the ownership of the connection behind it see connection.h.
 class Agent {
  public:
   /// Starts the agent of `node` and waits for its hello. Ignores SIGPIPE in this process from then on, because a stream
@@ -85,23 +87,23 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  /// host_facts of the node as the agent told them: an object of scalars.
+  /// host_facts of the node as the agent reported them: an object of scalars.
   [[nodiscard]] const nlohmann::json& facts() const { return facts_; }
   /// Whether the ssh or kubernetes launcher had to store the agent on the node first; false for others.
   [[nodiscard]] bool was_stored() const { return stored_; }
 
-  /// Brings the program at `path` to the agent; does nothing when the agent has it. Fails with kind refused when the
-  /// bytes do not have this SHA-256 or the agent has no room, lost when the agent went away.
+  /// Sends the program at `path` to the agent; does nothing when the agent has it. Fails with kind refused when the
+  /// bytes do not have this SHA-256 or the agent has no room, lost when the connection ended.
   boost::asio::awaitable<std::expected<void, LaunchError>> deliver(std::string sha256, std::string path);
 
-  /// Runs a program to its end. Concurrent calls with different ids are allowed. Never fails otherwise than by outcome.
+  /// Runs a program to its end. Concurrent calls with different ids are allowed. Every failure is an outcome.
   boost::asio::awaitable<RunResult> run(RunRequest request);
 
-  /// SIGTERM to a run, as for a companion that is not needed any more; killed ten seconds later. Its outcome is
+  /// SIGTERM to a run, as for a companion that is no longer needed; SIGKILL ten seconds later. Its outcome is
   /// `stopped`.
   void stop(const std::string& id);
 
-  /// Says bye and waits until the agent has cleaned up and gone; kills the connection when that takes too long.
+  /// Sends bye and waits until the agent has cleaned up and ended; drops the connection when that takes too long.
   boost::asio::awaitable<void> close();
 
  private:
@@ -112,8 +114,8 @@ class Agent {
   static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> connect(
       wire::Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Seconds patience);
 
-  Connection* connection_ = nullptr;  // owned by its own coroutine; it clears this when it ends
-  LaunchError gone_{.kind = "lost", .reason = "the agent was closed"};  // why connection_ is null
+  Connection* connection_ = nullptr;                                    // not owned; null once the connection has ended
+  LaunchError gone_{.kind = "lost", .reason = "the agent was closed"};  // why connection_ is null, once it is
   nlohmann::json facts_;
   bool stored_ = false;
 };

@@ -1,4 +1,4 @@
-// child_process: Boost.Process v2, which takes long to compile, and only here.
+// child_process: a child process through Boost.Process v2, which is slow to compile and is included only here.
 #include "orchestrator/launch/child_process.h"
 
 #include <array>
@@ -40,7 +40,8 @@ struct OwnSession {
   template <class Launcher>
   boost::system::error_code on_exec_setup(Launcher&, const process::filesystem::path&, const char* const*) {
     if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return {errno, boost::system::system_category()};
-    if (getppid() != parent) return {ESRCH, boost::system::system_category()};  // killed before the kernel knew
+    if (getppid() != parent)
+      return {ESRCH, boost::system::system_category()};  // the parent was killed before prctl took effect
     return {};
   }
 };
@@ -76,7 +77,7 @@ ChildProcess::~ChildProcess() {
   constexpr auto kTick = std::chrono::milliseconds(5);
   for (const auto end = Clock::now() + kPatience; handle_->child.running(error) && Clock::now() < end;)
     std::this_thread::sleep_for(kTick);
-  // ~process kills what is still there.
+  // ~process kills it if it is still running.
 }
 
 std::expected<std::unique_ptr<ChildProcess>, std::string> ChildProcess::start(const asio::any_io_executor& executor,
@@ -108,10 +109,10 @@ void ChildProcess::ask_to_end() {
 }
 
 asio::awaitable<std::optional<int>> ChildProcess::finish(Seconds patience, std::chrono::milliseconds tick) {
-  asio::steady_timer timer(err.get_executor());  // the other two may have been moved away
+  asio::steady_timer timer(err.get_executor());  // the other two may have been moved from
   const auto end = Clock::now() + std::chrono::duration<double>(patience.count);
   boost::system::error_code error;
-  // The handle's own async_wait cannot be given up without losing the exit code, so it is asked now and then instead.
+  // The handle's own async_wait cannot be cancelled without losing the exit code, so the state is polled.
   while (handle_->child.running(error) && Clock::now() < end) {
     timer.expires_after(tick);
     (void)co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));

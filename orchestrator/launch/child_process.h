@@ -17,8 +17,8 @@
 namespace assay::launch {
 
 /// A child process in a session of its own: a terminal's Ctrl-C reaches assay only, and ssh finds no terminal to ask
-/// for a password. It gets SIGTERM when we are killed, because an srun in Slurm's queue would not notice. Destroying it
-/// asks it to end (closed streams, SIGTERM), so that an agent cleans up what it has begun, and kills it after 2 s.
+/// for a password. The kernel sends it SIGTERM when this process dies, which an srun in Slurm's queue would not notice.
+/// Destroying it closes its streams and sends SIGTERM, so that an agent can clean up, and kills it after 2 s.
 class ChildProcess {
  public:
   /// Starts argv[0] (looked up in PATH unless it has a slash) with argv and our environment. The error is a reason.
@@ -28,14 +28,14 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  boost::asio::posix::stream_descriptor in;   ///< write here; may be moved away
-  boost::asio::posix::stream_descriptor out;  ///< read here; may be moved away
-  boost::asio::posix::stream_descriptor err;  ///< and here
+  boost::asio::posix::stream_descriptor in;   ///< its stdin; may be moved from
+  boost::asio::posix::stream_descriptor out;  ///< its stdout; may be moved from
+  boost::asio::posix::stream_descriptor err;  ///< its stderr
 
-  /// SIGTERM; harmless when it has ended.
+  /// Sends SIGTERM; does nothing when it has ended.
   void ask_to_end();
-  /// Waits for its end, at most `patience`, and kills it then; looks every `tick`. Its exit code; nothing when it was
-  /// killed.
+  /// Waits for its end, at most `patience`, then kills it; polls every `tick`. Returns its exit code; nothing when a
+  /// signal ended it.
   boost::asio::awaitable<std::optional<int>> finish(Seconds patience,
                                                     std::chrono::milliseconds tick = std::chrono::milliseconds(10));
 

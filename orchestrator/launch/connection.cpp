@@ -1,4 +1,4 @@
-// connection: one stream to one agent: reading, writing, waiting with deadlines.
+// connection: reading, writing and waiting with deadlines on the stream to one agent.
 #include "orchestrator/launch/connection.h"
 
 #include <algorithm>
@@ -27,14 +27,14 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-constexpr auto kHeartbeat = 15s;                // four of them fit in the agent's patience
-constexpr auto kSilence = 60s;                  // without a word from an agent that is pinged
-constexpr Seconds kEndPatience{30};             // after a run's deadline: grace, killing, the way back
-constexpr Seconds kStorePatience{60};           // for a program, beside its size over kSlowestLink
+constexpr auto kHeartbeat = 15s;                // a quarter of the agent's time-out
+constexpr auto kSilence = 60s;                  // longest silence of an agent that is pinged
+constexpr Seconds kEndPatience{30};             // after a run's deadline: grace, killing, reporting
+constexpr Seconds kStorePatience{60};           // to store a program, on top of its size over kSlowestLink
 constexpr double kSlowestLink = 1e6;            // B/s; a management network is ten times faster
-constexpr Seconds kClosePatience{15};           // for an agent to kill what it runs and go
+constexpr Seconds kClosePatience{15};           // for an agent to kill what it runs and end
 constexpr Seconds kExitPatience{2};             // for a child whose streams are closed
-constexpr auto kLogPatience = 2s;               // for the last words on stderr
+constexpr auto kLogPatience = 2s;               // for the rest of stderr
 constexpr std::size_t kMaxOwnLog = 16 << 10;    // of ssh or the agent: warnings and one error
 constexpr std::size_t kMaxPreamble = 64 << 10;  // login scripts that print
 
@@ -54,7 +54,7 @@ void Waiter::wake(std::optional<LaunchError> failure) {
 asio::awaitable<bool> Waiter::wait(Seconds patience) {
   timer_.expires_after(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience.count)));
   while (!woken_ && Clock::now() < timer_.expiry())
-    (void)co_await timer_.async_wait(kAsTuple);  // looked at again above
+    (void)co_await timer_.async_wait(kAsTuple);  // the loop checks what woke it
   co_return woken_;
 }
 
@@ -73,8 +73,8 @@ Connection::Connection(wire::Stream stream, std::unique_ptr<ChildProcess> child,
       options_(std::move(options)),
       agent_(&agent),
       queue_(stream_),
-      heart_(stream_.executor()),
-      heard_(Clock::now()),
+      heartbeat_timer_(stream_.executor()),
+      last_read_(Clock::now()),
       greeted_(stream_.executor()),
       closed_(stream_.executor()) {
   agent.connection_ = this;
@@ -98,11 +98,11 @@ asio::awaitable<void> Connection::serve() {
                                                             : "the connection to the agent ended: " + line}
                        : options_.explain(log_, exit_code);
   }
-  co_await wake_everybody();
+  co_await wake_all();
 }
 
-/// Nobody may be inside when the connection goes.
-asio::awaitable<void> Connection::wake_everybody() {
+/// Wakes every waiting coroutine and returns when all have left: see Ownership in connection.h.
+asio::awaitable<void> Connection::wake_all() {
   asio::steady_timer timer(stream_.executor());
   while (true) {
     greeted_.wake(reason_);
@@ -112,7 +112,7 @@ asio::awaitable<void> Connection::wake_everybody() {
       for (auto* waiter : waiters) waiter->wake(reason_);
     }
     if (inside_ == 0) co_return;
-    timer.expires_after(1ms);  // they are awake and leave in the loop's next rounds
+    timer.expires_after(1ms);  // they leave in the loop's next rounds
     (void)co_await timer.async_wait(kAsTuple);
   }
 }
@@ -124,12 +124,12 @@ void Connection::abandon(LaunchError reason) {
   shut_streams();
 }
 
-/// After this every loop of serve ends: the writer at once, the log when the child closes it or patience is over.
+/// After this every loop of serve ends: the writer at once, the log when the child closes it or after kLogPatience.
 void Connection::shut_streams() {
   over_ = true;
   queue_.close();
   stream_.close_writing();
-  heart_.cancel();
+  heartbeat_timer_.cancel();
 }
 
 asio::awaitable<void> Connection::read_all() {
@@ -141,7 +141,7 @@ asio::awaitable<void> Connection::read_all() {
     while (!over_) {
       const auto [error, size] = co_await stream_.read_some(buffer);
       if (error) break;
-      heard_ = Clock::now();
+      last_read_ = Clock::now();
       reader_.feed({buffer.data(), size});
       if (const auto problem = take_frames()) abandon(protocol_error(*problem));
     }
@@ -149,8 +149,8 @@ asio::awaitable<void> Connection::read_all() {
   shut_streams();
 }
 
-/// ssh and kubernetes: the node says whether it has the agent, and gets it when it has not. False when the stream
-/// ended.
+/// ssh and kubernetes: the node reports whether it has the agent, and is sent the agent when it lacks it. False when
+/// the stream ended.
 asio::awaitable<bool> Connection::bootstrap() {
   if (!options_.agent_image) co_return true;
   const auto answer = co_await read_until_line(kBootstrapHave, kBootstrapNeed);
@@ -165,7 +165,7 @@ asio::awaitable<bool> Connection::bootstrap() {
   co_return true;
 }
 
-/// Whichever of the two lines comes first; what follows it stays in early_. Nothing when the stream ended before.
+/// The first of the two lines to arrive; later bytes stay in early_. Nothing when the stream ended before.
 asio::awaitable<std::optional<std::string>> Connection::read_until_line(std::string_view line, std::string_view other) {
   std::array<char, 4096> buffer;
   while (true) {
@@ -176,7 +176,8 @@ asio::awaitable<std::optional<std::string>> Connection::read_until_line(std::str
       co_return std::string(wanted);
     }
     if (early_.size() > kMaxPreamble) {
-      abandon({.kind = "protocol", .reason = "login scripts on the node print without end: " + printable(early_, 80)});
+      abandon(
+          {.kind = "protocol", .reason = "login scripts on the node print more than 64 KiB: " + printable(early_, 80)});
       co_return std::nullopt;
     }
     const auto [error, size] = co_await stream_.read_some(buffer);
@@ -194,24 +195,24 @@ asio::awaitable<void> Connection::read_log() {
     if (log_.size() > kMaxOwnLog) log_.erase(0, log_.size() - kMaxOwnLog);
   }
   log_ended_ = true;
-  if (over_) heart_.cancel();  // which waits for nothing else then
+  if (over_) heartbeat_timer_.cancel();  // which now waits for the log only
 }
 
-/// Pings, and ends an agent that does not answer. At the end it gives the log a little time and cuts it off then.
+/// Pings, and abandons an agent that does not answer. After the stream has ended, limits the time for the log.
 asio::awaitable<void> Connection::heartbeat() {
   while (!over_) {
-    heart_.expires_after(kHeartbeat);
-    (void)co_await heart_.async_wait(kAsTuple);  // cancelled when the stream ends
+    heartbeat_timer_.expires_after(kHeartbeat);
+    (void)co_await heartbeat_timer_.async_wait(kAsTuple);  // cancelled when the stream ends
     if (over_) break;
-    if (welcome_ && Clock::now() - heard_ > kSilence) {
-      abandon({.kind = "lost", .reason = fmt::format("no word from the agent for {} s", kSilence.count())});
+    if (welcome_ && Clock::now() - last_read_ > kSilence) {
+      abandon({.kind = "lost", .reason = fmt::format("no message from the agent for {} s", kSilence.count())});
     } else if (welcome_) {
       queue_.push(wire::encode(wire::Ping{}));
     }
   }
   if (log_ended_) co_return;
-  heart_.expires_after(kLogPatience);
-  (void)co_await heart_.async_wait(kAsTuple);
+  heartbeat_timer_.expires_after(kLogPatience);
+  (void)co_await heartbeat_timer_.async_wait(kAsTuple);
   boost::system::error_code ignored;  // usually the log has ended by itself
   (void)child_->err.cancel(ignored);
 }
@@ -235,8 +236,8 @@ asio::awaitable<std::expected<void, LaunchError>> Connection::deliver(std::strin
   auto& waiters = deliveries_[sha256];
   waiters.push_back(&waiter);
   Seconds patience = kStorePatience;
-  if (waiters.size() == 1) {  // the first to ask sends it
-    std::error_code ignored;  // an unreadable file is told by send_program
+  if (waiters.size() == 1) {  // the first request sends it
+    std::error_code ignored;  // send_program reports an unreadable file
     const auto size = std::filesystem::file_size(path, ignored);
     if (!ignored) patience.count += static_cast<double>(size) / kSlowestLink;
     const auto sent = co_await send_program(sha256, path);
@@ -247,8 +248,8 @@ asio::awaitable<std::expected<void, LaunchError>> Connection::deliver(std::strin
     patience.count += static_cast<double>(wire::kMaxProgram) / kSlowestLink;
   }
   if (!over_ && !co_await waiter.wait(patience))
-    waiter.wake(LaunchError{.kind = "lost", .reason = "the agent did not take the program in time"});
-  if (over_) (void)co_await waiter.wait(kExitPatience);  // the reason is known once the child is gone
+    waiter.wake(LaunchError{.kind = "lost", .reason = "the agent did not store the program in time"});
+  if (over_) (void)co_await waiter.wait(kExitPatience);  // the reason is known once the child has ended
   std::erase(deliveries_[sha256], &waiter);
   if (deliveries_[sha256].empty()) deliveries_.erase(sha256);
   if (waiter.failure()) co_return std::unexpected(*waiter.failure());
@@ -274,7 +275,8 @@ asio::awaitable<std::expected<void, LaunchError>> Connection::send_program(const
     if (file.gcount() != static_cast<std::streamsize>(part)) co_return refused("became shorter while it was read");
     std::string frame =
         wire::encode(wire::Data{.channel = wire::Channel::program, .id = sha256, .bytes = chunk.substr(0, part)});
-    if (!co_await queue_.push_when_room(std::move(frame))) break;  // the connection is over; the waiter is told why
+    if (!co_await queue_.push_when_room(std::move(frame)))
+      break;  // the connection has ended; the waiter gets the reason
     left -= part;
   }
   co_return std::expected<void, LaunchError>();
@@ -285,7 +287,7 @@ asio::awaitable<RunResult> Connection::run(const RunRequest& request) {
   PendingRun pending{.request = request, .waiter = Waiter(stream_.executor()), .result = {}};
   if (runs_.contains(request.id) || !is_run_id(request.id)) {
     pending.result.outcome = AttemptOutcome::refused;
-    pending.result.reason = fmt::format("'{}' is no id for a run, or one that is active", printable(request.id));
+    pending.result.reason = fmt::format("'{}' is not a valid run id, or is in use", printable(request.id));
     co_return std::move(pending.result);
   }
   runs_[request.id] = &pending;

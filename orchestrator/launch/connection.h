@@ -1,4 +1,4 @@
-// connection: one stream to one agent, and everybody who waits for something from it.
+// connection: one stream to one agent, and the coroutines that wait for its messages.
 #pragma once
 
 #include <chrono>
@@ -22,11 +22,11 @@
 
 namespace assay::launch {
 
-/// Somebody who waits for one event, with a deadline.
+/// One coroutine that waits for one event, with a deadline.
 class Waiter {
  public:
   explicit Waiter(const boost::asio::any_io_executor& executor) : timer_(executor) {}
-  /// The event came; or with an error: it never will.
+  /// The event has come; with `failure`, it never will.
   void wake(std::optional<LaunchError> failure = std::nullopt);
   /// Waits until wake or for `patience`; true when it was woken.
   boost::asio::awaitable<bool> wait(Seconds patience);
@@ -39,7 +39,7 @@ class Waiter {
   std::optional<LaunchError> failure_;
 };
 
-/// One run that the agent has not ended yet. It lives in the coroutine that waits for it.
+/// One run that the agent has not ended yet. It is a local of the coroutine that waits for it.
 struct PendingRun {
   const RunRequest& request;
   Waiter waiter;
@@ -47,27 +47,33 @@ struct PendingRun {
   bool flooded = false;  // the agent sent more than it may
 };
 
-/// What an agent's stream is made of.
+/// What a connection needs to know beside its stream.
 struct ConnectionOptions {
-  std::string agent_sha256;                ///< the agent must be this one
-  std::optional<std::string> agent_image;  ///< ssh, kubernetes: the agent's bytes, should the node need them
+  std::string agent_sha256;                ///< of the agent that must be at the other end
+  std::optional<std::string> agent_image;  ///< ssh, kubernetes: the agent's bytes, in case the node lacks them
   Descriptor known_hosts;  ///< ssh: a memory file that ssh reads by its number; empty when the site has a file
-  /// What it means that the stream ended before the hello: from the child's stderr and its exit code, if it ended by
-  /// itself.
+  /// Why the stream ended before the hello, from the child's stderr and its exit code; no exit code when it was killed.
   std::function<LaunchError(std::string_view log, std::optional<int> exit_code)> explain;
 };
 
-/// The stream. Owned by the coroutine that serves it; Agent and Connection know each other until either ends. While a
-/// coroutine is inside one of the awaitable members, serve does not return.
+/// The stream to an agent and the state of what was asked of it.
+///
+/// Ownership. The coroutine that runs serve() owns the Connection; the user of an Agent owns the Agent. Each has a
+/// plain pointer to the other, and either may be destroyed first:
+/// - ~Agent sets agent_ to null here and abandons the stream, which ends serve();
+/// - ~Connection sets the agent's connection_ to null and leaves it the reason.
+/// Both happen on one executor, so a pointer that is not null is valid until the next co_await. serve() returns only
+/// when no other coroutine is inside an awaitable member (inside_ is 0), so such a member may use the Connection until
+/// it returns, even when its Agent has been destroyed meanwhile.
 class Connection {
  public:
-  /// Speaks over `stream`; `child` is the process that carries it, and null when the agent has dialled in.
+  /// `child` is the process at the other end of `stream`; null when the agent has connected back.
   Connection(wire::Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Agent& agent);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Reads and writes until the stream ends, then wakes everybody who waits.
+  /// Reads and writes until the stream ends, then wakes every waiting coroutine.
   boost::asio::awaitable<void> serve();
   /// Waits for the agent's hello.
   boost::asio::awaitable<std::expected<void, LaunchError>> greet(Seconds patience);
@@ -76,12 +82,12 @@ class Connection {
   boost::asio::awaitable<RunResult> run(const RunRequest& request);
   void stop(const std::string& id);
   boost::asio::awaitable<void> close();
-  /// Ends the stream now, for this reason; the first reason stands.
+  /// Ends the stream now; of several reasons the first is kept.
   void abandon(LaunchError reason);
 
  private:
   friend class Agent;
-  struct Visit;  // counts the coroutines inside
+  struct Visit;  // counts a coroutine in inside_
 
   boost::asio::awaitable<void> read_all();
   boost::asio::awaitable<bool> bootstrap();
@@ -90,7 +96,7 @@ class Connection {
   boost::asio::awaitable<void> heartbeat();
   boost::asio::awaitable<std::expected<void, LaunchError>> send_program(const std::string& sha256,
                                                                         const std::string& path);
-  boost::asio::awaitable<void> wake_everybody();
+  boost::asio::awaitable<void> wake_all();
   std::optional<InputError> take_frames();
   std::optional<std::string> take(wire::Welcome& welcome);
   std::optional<std::string> take(const wire::Stored& stored);
@@ -100,26 +106,26 @@ class Connection {
   std::optional<std::string> take(const wire::Pong&) { return std::nullopt; }
   void shut_streams();
 
-  std::unique_ptr<ChildProcess> child_;  // goes after the stream that leads to it
+  std::unique_ptr<ChildProcess> child_;  // destroyed after the stream to it
   wire::Stream stream_;
   ConnectionOptions options_;
-  Agent* agent_;
+  Agent* agent_;  // not owned; null once the agent has been destroyed
   wire::FrameQueue queue_;
   wire::FrameReader reader_;
-  boost::asio::steady_timer heart_;
-  std::chrono::steady_clock::time_point heard_;
+  boost::asio::steady_timer heartbeat_timer_;
+  std::chrono::steady_clock::time_point last_read_;
   Waiter greeted_, closed_;
   bool welcome_ = false;
   bool log_ended_ = false;
-  bool over_ = false;                  // nothing more is read
-  std::optional<LaunchError> reason_;  // why it is over, when we know better than the child's exit code
+  bool over_ = false;                  // the stream has ended; nothing more is read
+  std::optional<LaunchError> reason_;  // why it ended, when that is known beside the child's exit code
   std::string log_;                    // the end of the child's stderr
-  std::string early_;                  // read during bootstrap beyond its line
+  std::string early_;                  // bytes that followed a bootstrap line
   std::map<std::string, PendingRun*> runs_;
-  std::set<std::string> forgotten_;  // runs given up here that the agent may still speak of
+  std::set<std::string> forgotten_;  // runs that were given up and that the agent may still report on
   std::set<std::string> delivered_;
   std::map<std::string, std::vector<Waiter*>> deliveries_;
-  int inside_ = 0;
+  int inside_ = 0;  // coroutines in awaitable members other than serve
 };
 
 }  // namespace assay::launch

@@ -1,4 +1,4 @@
-// kubernetes: kubectl by its command line.
+// kubernetes: command line of kubectl, its error messages, the manifest.
 #include "orchestrator/launch/kubernetes.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 
 bool is_lower_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
-/// The alphabets of RFC 1123, which Kubernetes demands, and of a context, which kubectl leaves open: checked here
-/// again, as none of them may begin like an option.
+/// The characters of RFC 1123, which Kubernetes requires, and of a context, which kubectl leaves open. They are checked
+/// again here because no name may be taken for an option.
 bool is_name(std::string_view text, std::string_view punctuation) {
   return !text.empty() && is_lower_alphanumeric(text.front()) && is_lower_alphanumeric(text.back()) &&
          std::ranges::all_of(text, [&](char c) { return is_lower_alphanumeric(c) || punctuation.contains(c); });
@@ -33,22 +33,23 @@ std::expected<std::vector<std::string>, std::string> kubectl_arguments(const sit
                                                                        const std::string& kubectl,
                                                                        const std::string& script) {
   if (!is_name(node.pod, ".-"))
-    return std::unexpected(fmt::format("pod '{}' is no name of a pod", printable(node.pod)));
+    return std::unexpected(fmt::format("pod '{}' is not a valid pod name", printable(node.pod)));
   std::vector<std::string> argv = {kubectl};
   if (!node.context.empty()) {
     if (!is_context(node.context))
-      return std::unexpected(fmt::format("context '{}' has a character that no context has", printable(node.context)));
+      return std::unexpected(fmt::format("context '{}' has a character that is not allowed", printable(node.context)));
     argv.push_back("--context=" + node.context);
   }
   if (!node.kube_namespace.empty()) {
     if (!is_name(node.kube_namespace, "-"))
-      return std::unexpected(fmt::format("namespace '{}' is no name of a namespace", printable(node.kube_namespace)));
+      return std::unexpected(
+          fmt::format("namespace '{}' is not a valid namespace name", printable(node.kube_namespace)));
     argv.push_back("--namespace=" + node.kube_namespace);
   }
   argv.insert(argv.end(), {"exec", "-i", node.pod});
   if (!node.container.empty()) {
     if (!is_name(node.container, "-"))
-      return std::unexpected(fmt::format("container '{}' is no name of a container", printable(node.container)));
+      return std::unexpected(fmt::format("container '{}' is not a valid container name", printable(node.container)));
     argv.push_back("--container=" + node.container);
   }
   argv.insert(argv.end(), {"--", "/bin/sh", "-c", script});
@@ -79,9 +80,9 @@ std::expected<std::string, std::string> kubernetes_manifest(const std::string& i
       return is_lower_alphanumeric(c) || (c >= 'A' && c <= 'Z') || std::string_view(".:/@_-").contains(c);
     });
   };
-  if (!is_image(image)) return std::unexpected(fmt::format("image '{}' is no name of an image", printable(image)));
+  if (!is_image(image)) return std::unexpected(fmt::format("image '{}' is not a valid image name", printable(image)));
   if (!is_name(kube_namespace, "-"))
-    return std::unexpected(fmt::format("namespace '{}' is no name of a namespace", printable(kube_namespace)));
+    return std::unexpected(fmt::format("namespace '{}' is not a valid namespace name", printable(kube_namespace)));
   const ordered_json labels = {{"app", "assay"}};
   const ordered_json container = {
       {"name", "assay"},
@@ -90,7 +91,7 @@ std::expected<std::string, std::string> kubernetes_manifest(const std::string& i
       {"securityContext", {{"privileged", true}}},
       {"volumeMounts", ordered_json::array({{{"name", "work"}, {"mountPath", directory}}})}};
   const ordered_json pod = {
-      {"hostNetwork", true},  // the node's own links are what is measured, and its host name tells it from others
+      {"hostNetwork", true},  // measures the node's own links; the host name identifies the node
       {"hostPID", false},
       {"dnsPolicy", "ClusterFirstWithHostNet"},
       {"tolerations", ordered_json::array({{{"operator", "Exists"}}})},

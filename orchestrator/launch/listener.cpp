@@ -1,4 +1,4 @@
-// listener: one acceptor, a coroutine for each caller, a bound on how many.
+// listener: one acceptor, one coroutine for each connection, and a limit on their number.
 #include "orchestrator/launch/listener.h"
 
 #include <algorithm>
@@ -35,11 +35,12 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-constexpr auto kIntroduction = 10s;         // for handshake and greeting; an agent does both at once
-constexpr auto kFarewell = 2s;              // for a refusal to be written
-constexpr std::size_t kMostCallers = 1024;  // who have not greeted yet; a thousand agents may dial in the same second
-constexpr auto kAcceptBackoff = 100ms;      // before the next accept when there are too many, or no descriptors left
-constexpr std::size_t kMostHomes = 8;       // an agent tries them one after another
+constexpr auto kGreetingTimeout = 10s;  // for handshake and greeting; an agent sends both at once
+constexpr auto kRefusalTimeout = 2s;    // for a refusal to be written
+constexpr std::size_t kMostPending =
+    1024;  // connections without a greeting yet; 1000 agents may connect in the same second
+constexpr auto kAcceptBackoff = 100ms;     // before the next accept when there are too many, or no descriptors left
+constexpr std::size_t kMostEndpoints = 8;  // an agent tries them one after another
 
 }  // namespace
 
@@ -49,16 +50,16 @@ struct AgentListener::State {
   tcp::acceptor acceptor;
   std::unique_ptr<wire::TlsIdentity> identity;
   Admit admit;
-  std::set<wire::TlsStream*> callers;  // who have not been admitted; each is owned by its coroutine
+  std::set<wire::TlsStream*> pending;  // not yet admitted; each is owned by its coroutine
   bool closed = false;
 };
 
 namespace {
 
-/// The greeting that comes on `stream`; nothing when something else does, or nothing in time.
+/// The greeting on `stream`; nothing when the stream ends or sends anything else.
 asio::awaitable<std::optional<wire::Greeting>> greeting_on(wire::Stream& stream) {
   std::string line;
-  while (line.size() < wire::kMaxDialLine) {
+  while (line.size() < wire::kMaxGreetingLine) {
     char byte = 0;  // byte by byte: what follows belongs to the protocol
     const std::span<char> one(&byte, 1);
     const wire::ReadResult read = co_await stream.read_some(one);
@@ -72,52 +73,53 @@ asio::awaitable<std::optional<wire::Greeting>> greeting_on(wire::Stream& stream)
 template <class State>
 asio::awaitable<void> answer(std::shared_ptr<State> state, tcp::socket socket) {
   boost::system::error_code error;
-  const auto peer = socket.remote_endpoint(error);
-  const std::string from = error ? "an unknown address" : peer.address().to_string();
+  const auto remote = socket.remote_endpoint(error);
+  const std::string from = error ? "an unknown address" : remote.address().to_string();
   socket.set_option(tcp::no_delay(true), error);
   auto tls = std::make_unique<wire::TlsStream>(
       wire::TlsStream{asio::ssl::stream<tcp::socket>(std::move(socket), state->identity->context)});
-  wire::TlsStream* const caller = tls.get();
-  const auto hang_up = [caller] {
-    boost::system::error_code ignored;  // closing ends what waits on it
-    caller->stream.lowest_layer().close(ignored);
+  wire::TlsStream* const connection = tls.get();
+  const auto close_connection = [connection] {
+    boost::system::error_code ignored;  // closing ends every wait on it
+    connection->stream.lowest_layer().close(ignored);
   };
-  state->callers.insert(caller);
-  wire::TimeLimit introduction(caller->stream.get_executor(), Clock::now() + kIntroduction, hang_up);
-  auto [failed] = co_await caller->stream.async_handshake(asio::ssl::stream_base::server, kAsTuple);
+  state->pending.insert(connection);
+  wire::TimeLimit greeting_limit(connection->stream.get_executor(), Clock::now() + kGreetingTimeout, close_connection);
+  auto [failed] = co_await connection->stream.async_handshake(asio::ssl::stream_base::server, kAsTuple);
   wire::Stream stream(std::move(tls));
   std::optional<wire::Greeting> greeting;
   if (!failed) greeting = co_await greeting_on(stream);
-  co_await introduction.lift();
+  co_await greeting_limit.lift();
   if (greeting && !state->closed) {
     if (const auto refusal = state->admit(*greeting, from, stream)) {
-      wire::TimeLimit farewell(caller->stream.get_executor(), Clock::now() + kFarewell, hang_up);
-      const std::string line = fmt::format("{}{}\n", wire::kDialRefused, *refusal);
-      (void)co_await stream.write(line);  // who has hung up meanwhile knows already
-      co_await farewell.lift();
+      wire::TimeLimit refusal_limit(connection->stream.get_executor(), Clock::now() + kRefusalTimeout,
+                                    close_connection);
+      const std::string line = fmt::format("{}{}\n", wire::kGreetingRefused, *refusal);
+      (void)co_await stream.write(line);  // the peer may have closed the connection
+      co_await refusal_limit.lift();
     }
   }
-  state->callers.erase(caller);
+  state->pending.erase(connection);
 }
 
 template <class State>
 asio::awaitable<void> accept_all(std::shared_ptr<State> state) {
-  asio::steady_timer breath(state->acceptor.get_executor());
+  asio::steady_timer backoff(state->acceptor.get_executor());
   while (!state->closed) {
     bool accepted = false;
-    if (state->callers.size() < kMostCallers) {
+    if (state->pending.size() < kMostPending) {
       auto [error, socket] = co_await state->acceptor.async_accept(kAsTuple);
       if (state->closed) co_return;
       accepted = !error;
       if (accepted) asio::co_spawn(state->acceptor.get_executor(), answer(state, std::move(socket)), asio::detached);
     }
     if (accepted) continue;
-    breath.expires_after(kAcceptBackoff);
-    (void)co_await breath.async_wait(kAsTuple);
+    backoff.expires_after(kAcceptBackoff);
+    (void)co_await backoff.async_wait(kAsTuple);
   }
 }
 
-/// Bound and listening, for IPv4 and IPv6 where the kernel has both.
+/// Binds and listens, on IPv4 and IPv6 where the kernel has both.
 boost::system::error_code listen_on(tcp::acceptor& acceptor, int port) {
   boost::system::error_code error;
   for (const auto& protocol : {tcp::v6(), tcp::v4()}) {
@@ -150,9 +152,9 @@ std::expected<std::unique_ptr<AgentListener>, std::string> AgentListener::open(c
 AgentListener::~AgentListener() {
   state_->closed = true;
   state_->admit = nullptr;
-  boost::system::error_code ignored;  // nothing is lost with them
+  boost::system::error_code ignored;  // no caller depends on them
   state_->acceptor.close(ignored);
-  for (auto* caller : state_->callers) caller->stream.lowest_layer().close(ignored);
+  for (auto* connection : state_->pending) connection->stream.lowest_layer().close(ignored);
 }
 
 const std::string& AgentListener::pin() const { return state_->identity->pin; }
@@ -165,12 +167,12 @@ int AgentListener::port() const {
 
 namespace {
 
-std::string home(const asio::ip::address& address, int port) {
+std::string endpoint_text(const asio::ip::address& address, int port) {
   return address.is_v6() ? fmt::format("[{}]:{}", address.to_string(), port)
                          : fmt::format("{}:{}", address.to_string(), port);
 }
 
-/// The address of an entry of getifaddrs when others may reach it: up, no link-local one, which needs a zone.
+/// The address of an entry of getifaddrs that is up and not link-local, which would need a zone.
 std::optional<asio::ip::address> usable(const ifaddrs& entry) {
   if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0) return std::nullopt;
   if (entry.ifa_addr->sa_family == AF_INET) {
@@ -195,7 +197,7 @@ std::vector<asio::ip::address> own_addresses() {
     }
     freeifaddrs(list);
   }
-  // IPv4 first: more networks route it. Loopback leads other machines to themselves.
+  // IPv4 first: more networks route it. Loopback is of no use to other machines.
   std::ranges::stable_sort(all, {}, [](const asio::ip::address& address) { return address.is_v6(); });
   const auto loopback =
       std::ranges::stable_partition(all, [](const asio::ip::address& address) { return !address.is_loopback(); });
@@ -217,11 +219,11 @@ std::expected<std::vector<std::string>, std::string> listen_endpoints(const std:
       addresses.push_back(entry.endpoint().address());
     if (error) return std::unexpected(fmt::format("slurm.address '{}': {}", name, error.message()));
   }
-  if (addresses.empty()) return std::unexpected("this machine has no address that agents could dial");
-  if (addresses.size() > kMostHomes) addresses.resize(kMostHomes);
-  std::vector<std::string> homes;
-  for (const auto& address : addresses) homes.push_back(home(address, port));
-  return homes;
+  if (addresses.empty()) return std::unexpected("this machine has no address that agents could connect to");
+  if (addresses.size() > kMostEndpoints) addresses.resize(kMostEndpoints);
+  std::vector<std::string> endpoints;
+  for (const auto& address : addresses) endpoints.push_back(endpoint_text(address, port));
+  return endpoints;
 }
 
 }  // namespace assay::launch

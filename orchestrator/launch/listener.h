@@ -1,4 +1,4 @@
-// listener: where agents report that somebody else starts on their nodes.
+// listener: TLS listener for agents that Slurm starts and that connect back.
 #pragma once
 
 #include <expected>
@@ -10,17 +10,17 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
-#include "orchestrator/wire/dial.h"
+#include "orchestrator/wire/greeting.h"
 #include "orchestrator/wire/stream.h"
 
 namespace assay::launch {
 
-/// Listens for agents with a TLS key of its own, reads their greetings and hands over those that are admitted. A caller
-/// that does not shake hands and greet within 10 s is hung up on; so is one that says anything else, without an answer.
-/// Destroying it hangs up on everybody who has not been admitted.
+/// Listens for agents with a TLS key of its own, reads their greetings and hands over the accepted streams. A
+/// connection without TLS handshake and greeting within 10 s is closed; so is one that sends anything else, without an
+/// answer. Destroying it closes every connection that has not been admitted.
 class AgentListener {
  public:
-  /// Decides on a greeting from the address `from`: takes the stream over, or leaves it and says why not.
+  /// Decides on a greeting from the address `from`: takes the stream over, or leaves it and returns the reason.
   using Admit = std::function<std::optional<std::string>(const wire::Greeting& greeting, const std::string& from,
                                                          wire::Stream& stream)>;
 
@@ -39,11 +39,11 @@ class AgentListener {
  private:
   struct State;
   explicit AgentListener(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  std::shared_ptr<State> state_;  // shared with its coroutines, which may outlive it for a round of the loop
+  std::shared_ptr<State> state_;  // shared with its coroutines, which may end after it
 };
 
 /// "ADDRESS:PORT" for every address at which `name` (a host name or a numeric address) is reached, or, when it is
-/// empty, for every address of this machine, loopback only where there is no other. At most eight. The error is a
+/// empty, for every address of this machine, loopback only when there is no other. At most eight. The error is a
 /// reason.
 std::expected<std::vector<std::string>, std::string> listen_endpoints(const std::string& name, int port);
 

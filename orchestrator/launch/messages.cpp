@@ -1,4 +1,4 @@
-// messages: what an agent says, which is hostile, is checked and handed to who waits for it.
+// messages: checks the messages of an agent, which are untrusted, and passes them to the coroutines that wait for them.
 #include <algorithm>
 #include <csignal>
 #include <cstring>
@@ -34,7 +34,7 @@ std::optional<InputError> Connection::take_frames() {
     auto message = wire::decode_from_agent(**frame);
     if (!message) return message.error();
     if (std::holds_alternative<wire::Welcome>(*message) == welcome_)
-      return InputError{"stream", "hello is not the agent's first and only one", ""};
+      return InputError{"stream", "the agent's hello is missing or repeated", ""};
     if (const auto problem = std::visit([this](auto& typed) { return take(typed); }, *message))
       return InputError{"stream", *problem, ""};
   }
@@ -43,10 +43,11 @@ std::optional<InputError> Connection::take_frames() {
 
 std::optional<std::string> Connection::take(wire::Welcome& welcome) {
   if (welcome.protocol != wire::kProtocol)
-    return fmt::format("the agent speaks protocol {}, we speak {}", welcome.protocol, wire::kProtocol);
+    return fmt::format("the agent has protocol version {}; this assay has version {}", welcome.protocol,
+                       wire::kProtocol);
   if (welcome.agent_sha256 != options_.agent_sha256) {
     abandon({.kind = "refused",
-             .reason = fmt::format("the agent on the node is another one: {} instead of {}", welcome.agent_sha256,
+             .reason = fmt::format("the agent on the node has SHA-256 {} instead of {}", welcome.agent_sha256,
                                    options_.agent_sha256)});
     return std::nullopt;
   }
@@ -58,7 +59,7 @@ std::optional<std::string> Connection::take(wire::Welcome& welcome) {
 
 std::optional<std::string> Connection::take(const wire::Stored& stored) {
   const auto found = deliveries_.find(stored.sha256);
-  if (found == deliveries_.end()) return "stored a program that nobody sent";
+  if (found == deliveries_.end()) return "the agent stored a program that was not sent";
   delivered_.insert(stored.sha256);
   for (auto* waiter : found->second) waiter->wake();
   return std::nullopt;
@@ -71,17 +72,18 @@ std::optional<std::string> Connection::take(const wire::Refused& refused) {
   } else if (const auto delivery = deliveries_.find(refused.what); delivery != deliveries_.end()) {
     for (auto* waiter : delivery->second) waiter->wake(error);
   } else if (forgotten_.erase(refused.what) == 0 && !files::is_sha256(refused.what)) {
-    return "refused something that nobody asked for";
+    return "the agent refused something that was not requested";
   }
   return std::nullopt;
 }
 
 std::optional<std::string> Connection::take(const wire::Data& data) {
-  if (data.channel == wire::Channel::program) return "sent a program";
+  if (data.channel == wire::Channel::program) return "the agent sent a program";
   const auto found = runs_.find(data.id);
   if (found == runs_.end())
-    return forgotten_.contains(data.id) ? std::nullopt
-                                        : std::optional<std::string>("sent output of a run that is not active");
+    return forgotten_.contains(data.id)
+               ? std::nullopt
+               : std::optional<std::string>("the agent sent output of a run that is not active");
   PendingRun& run = *found->second;
   if (data.channel == wire::Channel::err) {
     append_bounded(run.result.log, data.bytes, kMaxLog);
@@ -97,10 +99,11 @@ std::optional<std::string> Connection::take(const wire::Data& data) {
 std::optional<std::string> Connection::take(const wire::Ended& ended) {
   const auto found = runs_.find(ended.id);
   if (found == runs_.end())
-    return forgotten_.erase(ended.id) > 0 ? std::nullopt : std::optional<std::string>("ended a run that is not active");
+    return forgotten_.erase(ended.id) > 0 ? std::nullopt
+                                          : std::optional<std::string>("the agent ended a run that is not active");
   PendingRun& run = *found->second;
   if ((ended.outcome == "exited" && !ended.exit_code) || (ended.outcome == "signalled" && !ended.signal))
-    return "ended a run without saying how";
+    return "the agent ended a run without an exit code or signal";
   RunResult& result = run.result;
   result.exit_code = ended.exit_code;
   result.signal = ended.signal;
@@ -108,13 +111,13 @@ std::optional<std::string> Connection::take(const wire::Ended& ended) {
   result.left_behind = ended.left_behind;
   result.outcome = run.flooded ? AttemptOutcome::output_limit : outcome_of(ended.outcome);
   if (result.outcome == AttemptOutcome::crashed && *ended.signal == SIGXCPU) {
-    result.reason = fmt::format("used its CPU limit of {} s", run.request.limits.cpu.count);
+    result.reason = fmt::format("reached its CPU limit of {} s", run.request.limits.cpu.count);
   } else if (result.outcome == AttemptOutcome::crashed) {
     const char* const name = sigabbrev_np(*ended.signal);
     result.reason =
         name != nullptr ? fmt::format("killed by SIG{}", name) : fmt::format("killed by signal {}", *ended.signal);
   } else if (result.outcome == AttemptOutcome::deadline) {
-    result.reason = fmt::format("not done after its deadline of {} s", run.request.deadline.count);
+    result.reason = fmt::format("not finished at its deadline of {} s", run.request.deadline.count);
   } else if (result.outcome == AttemptOutcome::output_limit) {
     result.reason = fmt::format("printed more than {} bytes", run.request.limits.output.count);
   } else if (result.outcome == AttemptOutcome::memory_limit) {

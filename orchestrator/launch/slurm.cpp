@@ -1,4 +1,4 @@
-// slurm: one srun is a batch; agents are matched to batches by token and name.
+// slurm: each srun is a batch; agents that connect back are matched to batches by token and node name.
 #include "orchestrator/launch/slurm.h"
 
 #include <algorithm>
@@ -37,16 +37,16 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-constexpr auto kStragglers = 60s;  // between the first agent of an srun and the last
-constexpr Seconds kAsked{10};      // for sinfo; without its answer srun is asked right away
-constexpr auto kNaturalEnd = 10s;  // for srun once its agents have gone
-constexpr auto kForcedEnd = 5s;    // for srun after SIGTERM
-constexpr auto kLastWords = 1s;    // of srun that has ended
+constexpr auto kStragglers = 60s;     // between the first agent of an srun and the last
+constexpr Seconds kSinfoTimeout{10};  // for sinfo; without its answer srun is started anyway
+constexpr auto kNaturalEnd = 10s;     // for srun once its agents have ended
+constexpr auto kForcedEnd = 5s;       // for srun after SIGTERM
+constexpr auto kLogPatience = 1s;     // for the rest of srun's stderr once it has ended
 constexpr auto kTick = 20ms;
 constexpr std::size_t kMaxLog = 16 << 10;     // of srun: warnings and a line for each node that failed
 constexpr std::size_t kMaxPrinted = 4 << 20;  // of sinfo: a line for each node
-constexpr int kMostRemarks = 20;              // about callers that are turned away; somebody may go on knocking
-constexpr auto kGlance = 200ms;               // between two looks at an srun that may live for days
+constexpr int kMostRemarks = 20;              // about rejected connections, which may be many
+constexpr auto kPollInterval = 200ms;         // between two polls of an srun that may run for days
 constexpr Seconds kForever{14 * 86400.0};     // for srun, which lives as long as its agents
 
 std::unexpected<LaunchError> failed(const char* kind, std::string reason) {
@@ -68,31 +68,40 @@ asio::awaitable<void> drain(asio::posix::stream_descriptor& stream, std::string&
 
 /// One srun and the agents that it was asked for.
 struct SlurmLauncher::Batch {
-  std::vector<std::string> nodes;  ///< that still count: those that Slurm calls unusable are taken out
+  std::vector<std::string> nodes;  ///< without those that Slurm reports as unusable
   std::string token;
   std::string directory;
   std::unique_ptr<ChildProcess> child;
   std::string log;
-  bool read = false;   ///< nothing more comes for the log
-  bool over = false;   ///< srun has ended or never began
+  bool read = false;   ///< srun's stdout and stderr have ended
+  bool over = false;   ///< srun has ended or was never started
   std::string ending;  ///< how, for people
   Clock::time_point deadline;
-  std::optional<Clock::time_point> first;       ///< when the first agent came
-  std::map<std::string, wire::Stream> arrived;  ///< not handed out yet
-  std::map<std::string, std::string> from;      ///< where each agent that came dialled from
-  std::map<std::string, std::string> refused;   ///< nodes that cannot be had, each with the reason
-  std::set<std::string> claimed;                ///< nodes that were asked for: each once
-  std::set<std::string> handed;
+  std::optional<Clock::time_point> first;         ///< when the first agent connected
+  std::map<std::string, wire::Stream> connected;  ///< streams not yet returned by start()
+  std::map<std::string, std::string> from;        ///< source address of each agent that has connected
+  std::map<std::string, std::string> refused;     ///< nodes that cannot be used, each with the reason
+  std::set<std::string> claimed;                  ///< nodes that start() was called for: each once
+  std::set<std::string> in_use;
 
   [[nodiscard]] bool settled() const {
     if (over || Clock::now() >= deadline || (first && Clock::now() >= *first + kStragglers)) return true;
     return std::ranges::all_of(
         nodes, [this](const std::string& node) { return from.contains(node) || refused.contains(node); });
   }
-  [[nodiscard]] bool wants(const std::string& node) const { return std::ranges::find(nodes, node) != nodes.end(); }
+  [[nodiscard]] bool has_node(const std::string& node) const { return std::ranges::find(nodes, node) != nodes.end(); }
 };
 
-/// What coroutines share with the launcher. It outlives them: they hold batches, and batches end with it.
+/// What the coroutine of one srun needs of the launcher, which it may outlive.
+struct SlurmLauncher::Job {
+  SrunRequest request;
+  site::SlurmOptions options;
+  SlurmTools tools;
+  Remark remark;
+  std::shared_ptr<bool> closing;
+};
+
+/// What the launcher shares with its coroutines, which hold batches of their own and may outlive it.
 struct SlurmLauncher::State {
   asio::any_io_executor executor;
   const site::Site& site;
@@ -100,24 +109,23 @@ struct SlurmLauncher::State {
   SlurmTools tools;
   Remark remark;
   std::unique_ptr<AgentListener> listener = nullptr;
-  std::vector<std::shared_ptr<Batch>> batches = {};  ///< the last one of a node is the one that counts
+  std::vector<std::shared_ptr<Batch>> batches = {};  ///< the last one of a node is current
   std::shared_ptr<bool> closing = std::make_shared<bool>(false);
   int remarks = 0;
 
   std::optional<std::string> open();
   std::optional<std::string> admit(const wire::Greeting& greeting, const std::string& from, wire::Stream& stream);
-  std::string turned_away(const std::string& who, const std::string& from, std::string reason);
+  std::string reject(const std::string& who, const std::string& from, std::string reason);
   std::shared_ptr<Batch> batch_of(const std::string& node) const;
   void begin(const std::vector<std::string>& nodes);
   void end_sruns();
-  static asio::awaitable<void> carry(std::shared_ptr<Batch> batch, SrunRequest request, site::SlurmOptions options,
-                                     SlurmTools tools, Remark remark, std::shared_ptr<bool> closing);
+  static asio::awaitable<void> run_srun(std::shared_ptr<Batch> batch, Job job);
   static asio::awaitable<void> read_logs(std::shared_ptr<Batch> batch);
   static asio::awaitable<void> leave_out_unusable(Batch& batch, const SlurmTools& tools,
                                                   const asio::any_io_executor& executor);
 };
 
-/// Listens. A reason when it cannot.
+/// Opens the listener on the first call. Returns the reason when it cannot.
 std::optional<std::string> SlurmLauncher::State::open() {
   if (listener) return std::nullopt;
   auto opened = AgentListener::open(
@@ -129,8 +137,8 @@ std::optional<std::string> SlurmLauncher::State::open() {
   return std::nullopt;
 }
 
-std::string SlurmLauncher::State::turned_away(const std::string& who, const std::string& from, std::string reason) {
-  if (remarks++ < kMostRemarks) remark(who, fmt::format("turned away a caller from {}: {}", from, reason));
+std::string SlurmLauncher::State::reject(const std::string& who, const std::string& from, std::string reason) {
+  if (remarks++ < kMostRemarks) remark(who, fmt::format("rejected a connection from {}: {}", from, reason));
   return reason;
 }
 
@@ -138,28 +146,27 @@ std::optional<std::string> SlurmLauncher::State::admit(const wire::Greeting& gre
                                                        wire::Stream& stream) {
   const auto found =
       std::ranges::find_if(batches, [&](const auto& batch) { return wire::same_secret(batch->token, greeting.token); });
-  if (found == batches.end()) return turned_away("srun", from, "the token is not one of this run");
+  if (found == batches.end()) return reject("srun", from, "the token does not belong to this run");
   Batch& batch = **found;
   const std::string& node = greeting.node;
-  if (!batch.wants(node)) return turned_away(node, from, fmt::format("srun was not asked for an agent on {}", node));
+  if (!batch.has_node(node)) return reject(node, from, fmt::format("this srun starts no agent on {}", node));
   if (const auto earlier = batch.from.find(node); earlier != batch.from.end()) {
-    if (batch.arrived.erase(node) > 0) {
-      batch.refused[node] =
-          fmt::format("two agents say that they are {}, one from {} and one from {}: neither is trusted", node,
-                      earlier->second, from);
+    if (batch.connected.erase(node) > 0) {
+      batch.refused[node] = fmt::format("two agents claim to be {}, one from {} and one from {}: neither is accepted",
+                                        node, earlier->second, from);
     }
-    return turned_away(node, from, fmt::format("an agent of {} has used this token already", node));
+    return reject(node, from, fmt::format("an agent on {} has already used this token", node));
   }
-  if (batch.over || Clock::now() >= batch.deadline) return turned_away(node, from, "too late");
+  if (batch.over || Clock::now() >= batch.deadline) return reject(node, from, "it came after the time limit");
   batch.from[node] = from;
   if (!batch.first) batch.first = Clock::now();
-  batch.arrived.emplace(node, std::move(stream));
+  batch.connected.emplace(node, std::move(stream));
   return std::nullopt;
 }
 
 std::shared_ptr<SlurmLauncher::Batch> SlurmLauncher::State::batch_of(const std::string& node) const {
   const auto found = std::ranges::find_if(batches.rbegin(), batches.rend(), [&](const auto& batch) {
-    return batch->wants(node) || batch->refused.contains(node);
+    return batch->has_node(node) || batch->refused.contains(node);
   });
   return found == batches.rend() ? nullptr : *found;
 }
@@ -173,19 +180,23 @@ void SlurmLauncher::State::begin(const std::vector<std::string>& nodes) {
   batch->deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(site.slurm.wait.count));
   batches.push_back(batch);
-  const auto homes = listen_endpoints(site.slurm.address, listener->port());
-  if (!homes || batch->token.empty()) {
+  const auto endpoints = listen_endpoints(site.slurm.address, listener->port());
+  if (!endpoints || batch->token.empty()) {
     batch->over = true;
-    batch->ending = homes ? "no random numbers for a token" : homes.error();
+    batch->ending = endpoints ? "no random numbers for a token" : endpoints.error();
     return;
   }
-  SrunRequest request{.agent = tools.agent,
+  Job job{.request = {.agent = tools.agent,
                       .nodes = nodes,
                       .directory = batch->directory,
-                      .homes = *homes,
+                      .endpoints = *endpoints,
                       .pin = listener->pin(),
-                      .inside = std::getenv("SLURM_JOB_ID") != nullptr};
-  asio::co_spawn(executor, carry(batch, std::move(request), site.slurm, tools, remark, closing), asio::detached);
+                      .inside = std::getenv("SLURM_JOB_ID") != nullptr},
+          .options = site.slurm,
+          .tools = tools,
+          .remark = remark,
+          .closing = closing};
+  asio::co_spawn(executor, run_srun(batch, std::move(job)), asio::detached);
 }
 
 void SlurmLauncher::State::end_sruns() {
@@ -194,34 +205,32 @@ void SlurmLauncher::State::end_sruns() {
   }
 }
 
-/// Nodes that Slurm calls down would take the whole srun with them.
+/// A node that Slurm reports as down would make the whole srun fail.
 asio::awaitable<void> SlurmLauncher::State::leave_out_unusable(Batch& batch, const SlurmTools& tools,
                                                                const asio::any_io_executor& executor) {
   std::vector<std::string> argv = sinfo_arguments(batch.nodes);
   argv.insert(argv.begin(), tools.sinfo);
   auto child = ChildProcess::start(executor, argv);
-  if (!child) co_return;  // srun will say the same
+  if (!child) co_return;  // srun will report the same problem
   std::string printed;
   std::string log;
   using namespace asio::experimental::awaitable_operators;
-  asio::steady_timer limit(executor, std::chrono::seconds(static_cast<int>(kAsked.count)));
+  asio::steady_timer limit(executor, std::chrono::seconds(static_cast<int>(kSinfoTimeout.count)));
   co_await ((drain((*child)->out, printed, kMaxPrinted) && drain((*child)->err, log, kMaxLog)) ||
             limit.async_wait(asio::use_awaitable));
   for (const auto& [node, state] : unusable_nodes(printed)) {
-    if (std::erase(batch.nodes, node) > 0) batch.refused[node] = fmt::format("Slurm says that {} is {}", node, state);
+    if (std::erase(batch.nodes, node) > 0) batch.refused[node] = fmt::format("Slurm reports {} as {}", node, state);
   }
 }
 
-asio::awaitable<void> SlurmLauncher::State::carry(std::shared_ptr<Batch> batch, SrunRequest request,
-                                                  site::SlurmOptions options, SlurmTools tools, Remark remark,
-                                                  std::shared_ptr<bool> closing) {
+asio::awaitable<void> SlurmLauncher::State::run_srun(std::shared_ptr<Batch> batch, Job job) {
   const auto executor = co_await asio::this_coro::executor;
-  co_await leave_out_unusable(*batch, tools, executor);
-  request.nodes = batch->nodes;
+  co_await leave_out_unusable(*batch, job.tools, executor);
+  job.request.nodes = batch->nodes;
   std::expected<std::unique_ptr<ChildProcess>, std::string> child =
-      std::unexpected("Slurm can start nothing on any of these nodes");
-  if (!request.nodes.empty() && !*closing) {
-    const auto argv = srun_arguments(request, options, tools.srun);
+      std::unexpected("Slurm reports every one of these nodes as unusable");
+  if (!job.request.nodes.empty() && !*job.closing) {
+    const auto argv = srun_arguments(job.request, job.options, job.tools.srun);
     child = argv ? ChildProcess::start(executor, *argv) : std::unexpected(argv.error());
   }
   if (!child) {
@@ -231,28 +240,28 @@ asio::awaitable<void> SlurmLauncher::State::carry(std::shared_ptr<Batch> batch, 
   }
   batch->child = std::move(*child);
   const std::string line = batch->token + "\n";
-  // A pipe takes a line at once. It stays open: at its end srun would tell the agents that their stdin has ended.
+  // A pipe takes a line at once. It stays open: if it were closed, srun would close the agents' stdin.
   (void)co_await asio::async_write(batch->child->in, asio::buffer(line),
-                                   kAsTuple);  // srun that died at once says so below
+                                   kAsTuple);  // finish() below reports an srun that died at once
   asio::co_spawn(executor, read_logs(batch), asio::detached);
-  const auto code = co_await batch->child->finish(kForever, kGlance);
-  // Its last words may still be in the pipe, and somebody it started may hold that open.
+  const auto code = co_await batch->child->finish(kForever, kPollInterval);
+  // Its last lines may still be in the pipe, which a child of srun may hold open.
   asio::steady_timer timer(executor);
-  for (const auto end = Clock::now() + kLastWords; !batch->read && Clock::now() < end;) {
+  for (const auto end = Clock::now() + kLogPatience; !batch->read && Clock::now() < end;) {
     timer.expires_after(kTick);
     (void)co_await timer.async_wait(kAsTuple);
   }
-  boost::system::error_code ignored;  // they have usually ended
+  boost::system::error_code ignored;  // both have usually ended
   (void)batch->child->out.cancel(ignored);
   (void)batch->child->err.cancel(ignored);
   const std::string last = last_line(batch->log);
   batch->ending = fmt::format("srun {}{}", code ? fmt::format("ended with exit code {}", *code) : "was killed",
                               last.empty() ? "" : ": " + last);
   batch->over = true;
-  if (!*closing && !batch->handed.empty() && code != 0) remark("srun", batch->ending);
+  if (!*job.closing && !batch->in_use.empty() && code != 0) job.remark("srun", batch->ending);
 }
 
-/// What srun says on stderr; on stdout it says nothing, but nobody may have to wait for that.
+/// Reads srun's stderr; stdout, which is empty, is read so that srun never blocks on it.
 asio::awaitable<void> SlurmLauncher::State::read_logs(std::shared_ptr<Batch> batch) {
   using namespace asio::experimental::awaitable_operators;
   std::string nothing;
@@ -294,18 +303,18 @@ asio::awaitable<std::expected<wire::Stream, LaunchError>> SlurmLauncher::start(c
   }
   if (const auto reason = batch->refused.find(node.name); reason != batch->refused.end())
     co_return failed("refused", reason->second);
-  const auto arrived = batch->arrived.find(node.name);
-  if (arrived == batch->arrived.end()) {
+  const auto connected = batch->connected.find(node.name);
+  if (connected == batch->connected.end()) {
     const std::string said = last_line(batch->log);
     co_return failed("unreachable", batch->over
-                                        ? fmt::format("no agent dialled in from {}: {}", node.name, batch->ending)
-                                        : fmt::format("no agent dialled in from {} in time{}", node.name,
-                                                      said.empty() ? "" : "; srun says: " + said));
+                                        ? fmt::format("no agent connected back from {}: {}", node.name, batch->ending)
+                                        : fmt::format("no agent connected back from {} in time{}", node.name,
+                                                      said.empty() ? "" : "; srun: " + said));
   }
-  wire::Stream stream = std::move(arrived->second);
-  batch->arrived.erase(arrived);
-  batch->handed.insert(node.name);
-  (void)co_await stream.write(wire::kDialWelcome);  // a broken stream is seen by who reads from it
+  wire::Stream stream = std::move(connected->second);
+  batch->connected.erase(connected);
+  batch->in_use.insert(node.name);
+  (void)co_await stream.write(wire::kGreetingAccepted);  // a broken stream is found by the next read
   co_return std::move(stream);
 }
 
@@ -321,9 +330,9 @@ asio::awaitable<void> SlurmLauncher::close() {
   const auto running = [this] {
     return std::ranges::any_of(state_->batches, [](const auto& batch) { return !batch->over && batch->child; });
   };
-  bool natural = true;  // every agent has come, and has gone or goes now
+  bool natural = true;  // every agent connected, and all of them end now
   for (const auto& batch : state_->batches) {
-    batch->arrived.clear();  // who was never called upon
+    batch->connected.clear();  // agents that were never used
     natural = natural &&
               std::ranges::all_of(batch->nodes, [&](const std::string& node) { return batch->from.contains(node); });
   }

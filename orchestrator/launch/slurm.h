@@ -1,4 +1,4 @@
-// slurm: agents that Slurm starts, and how each finds its way to the run that waits for it.
+// slurm: starts agents through srun; each agent connects back to the run over TLS.
 #pragma once
 
 #include <expected>
@@ -24,11 +24,11 @@ struct SlurmTools {
 
 /// Starts the agents of a run through Slurm. The first start of any node starts all of `nodes` with one srun (one for
 /// each directory, where the site has several); a node that has to be started again gets an srun of its own. srun's
-/// exit code says nothing about agents: an agent is there when it has dialled in, with the token of its srun, once,
-/// under a name that this srun was asked for. Two agents that claim one name are both refused before either is used.
+/// exit code says nothing about agents: an agent is up when it has connected back with the token of its srun, once,
+/// under a node name of this srun. Two agents that claim one name are both refused before either is used.
 class SlurmLauncher {
  public:
-  /// Something that people should know and that ends nothing: (node or "srun", what).
+  /// A warning for people that ends nothing: (node or "srun", what happened).
   using Remark = std::function<void(const std::string& who, const std::string& what)>;
 
   /// `site` outlives it. `nodes`: those that this run needs.
@@ -38,17 +38,18 @@ class SlurmLauncher {
   SlurmLauncher(const SlurmLauncher&) = delete;
   SlurmLauncher& operator=(const SlurmLauncher&) = delete;
 
-  /// The stream to the agent of `node`, once it has dialled in and been welcomed. Waits until every agent of its srun
-  /// is there, srun has ended, a minute has passed since the first, or the site's patience is over: an srun that fails
-  /// takes its agents along, and nobody should have begun to measure by then.
+  /// The stream to the agent of `node`, once it has connected back and been accepted. Waits until every agent of its
+  /// srun is up, srun has ended, a minute has passed since the first agent, or the site's wait_s is over: an srun that
+  /// fails ends its agents, so none of them is used before.
   boost::asio::awaitable<std::expected<wire::Stream, LaunchError>> start(const site::Node& node);
   /// Whether another start of `node` makes sense after a failed one: its srun had several nodes and is over.
   [[nodiscard]] bool can_start_alone(const std::string& node) const;
-  /// Gives each srun 10 s to end by itself after its last agent has gone, and ends it then.
+  /// Gives each srun 10 s to end by itself after its last agent has ended, then ends it.
   boost::asio::awaitable<void> close();
 
  private:
   struct Batch;
+  struct Job;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,4 +1,4 @@
-// slurm_arguments: srun and sinfo by their command lines.
+// slurm_arguments: command lines of srun and sinfo.
 #include "orchestrator/launch/slurm_arguments.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/wire/dial.h"
+#include "orchestrator/wire/greeting.h"
 #include "orchestrator/wire/protocol.h"
 #include "probes/core/text.h"
 
@@ -32,13 +32,13 @@ std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRe
                                                                     const site::SlurmOptions& options,
                                                                     const std::string& srun) {
   for (const auto& node : request.nodes) {
-    if (!is_node_name(node)) return std::unexpected(fmt::format("'{}' is no name of a node", printable(node)));
+    if (!is_node_name(node)) return std::unexpected(fmt::format("'{}' is not a node name", printable(node)));
   }
   if (!is_path(request.directory))
     return std::unexpected(
         fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(request.directory)));
-  if (!files::is_sha256(request.pin) || request.homes.empty() || request.nodes.empty())
-    return std::unexpected("nowhere to dial, or nobody to do it");
+  if (!files::is_sha256(request.pin) || request.endpoints.empty() || request.nodes.empty())
+    return std::unexpected("srun needs at least one node, an endpoint to connect back to and its pin");
   const std::string count = std::to_string(request.nodes.size());
   std::vector<std::string> argv = {srun,
                                    "--job-name=assay",
@@ -46,12 +46,11 @@ std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRe
                                    "--ntasks=" + count,
                                    "--ntasks-per-node=1",
                                    fmt::format("--nodelist={}", fmt::join(request.nodes, ","))};
-  // A node that fails takes nobody along, the end of one agent is not the end of the others, and what agents read is
-  // the token, all of them the same. --mem=0 is all the memory that the allocation has; no -c, which would mean
-  // --exact.
+  // The failure of a node and the end of an agent leave the others running, and every agent reads the same token from
+  // stdin. --mem=0 is all the memory of the allocation; no -c, which would imply --exact.
   argv.insert(argv.end(), {"--no-kill", "--kill-on-bad-exit=0", "--wait=0", "--input=all", "--mem=0", "--cpu-bind=none",
                            "--mem-bind=none", "--mpi=none", "--export=NONE", "--quiet"});
-  const auto say = [&argv](std::string_view option, const std::string& value) {
+  const auto add_option = [&argv](std::string_view option, const std::string& value) {
     if (!value.empty()) argv.push_back(fmt::format("--{}={}", option, value));
   };
   if (request.inside) {
@@ -66,22 +65,23 @@ std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRe
                                                                               {"time", &options.time}}};
     for (const auto& [option, value] : words) {
       if (!all_of(*value, "_.&|:-") || value->starts_with('-'))
-        return std::unexpected(fmt::format("slurm.{} '{}' has a character that none has", option, printable(*value)));
-      say(option, *value);
+        return std::unexpected(
+            fmt::format("slurm.{} '{}' has a character that is not allowed", option, printable(*value)));
+      add_option(option, *value);
     }
   }
   if (!all_of(options.gres, "_:,.-"))
-    return std::unexpected(fmt::format("slurm.gres '{}' has a character that none has", printable(options.gres)));
-  say("gres", options.gres);
-  if (options.gpus_per_node > 0) say("gpus-per-node", std::to_string(options.gpus_per_node));
+    return std::unexpected(fmt::format("slurm.gres '{}' has a character that is not allowed", printable(options.gres)));
+  add_option("gres", options.gres);
+  if (options.gpus_per_node > 0) add_option("gpus-per-node", std::to_string(options.gpus_per_node));
   const bool shared = !options.agent.empty();
   if (shared ? !is_path(options.agent) : !is_path(options.bcast_directory))
-    return std::unexpected("slurm.agent or slurm.bcast_directory is no absolute path");
-  // The slash makes it a directory: srun then gives every copy a name with job, step and node.
-  if (!shared) say("bcast", options.bcast_directory + "/");
+    return std::unexpected("slurm.agent or slurm.bcast_directory is not an absolute path");
+  // The slash makes it a directory: srun then names each copy after job, step and node.
+  if (!shared) add_option("bcast", options.bcast_directory + "/");
   argv.insert(argv.end(),
               {"--", shared ? options.agent : request.agent, "--directory", request.directory, "--pin", request.pin});
-  for (const auto& home : request.homes) argv.insert(argv.end(), {"--dial", home});
+  for (const auto& endpoint : request.endpoints) argv.insert(argv.end(), {"--dial", endpoint});
   argv.insert(argv.end(), {"--patience", std::to_string(static_cast<int>(options.wait.count) + 1)});
   if (!shared) argv.emplace_back("--remove-self");
   return argv;
@@ -98,7 +98,7 @@ std::map<std::string, std::string> unusable_nodes(std::string_view printed) {
     std::istringstream words(line);
     std::string node, state;
     if (!(words >> node >> state)) continue;
-    // A star: slurmctld has lost sight of it. A draining node still runs the jobs that have it, which may be us.
+    // A star: the node does not respond to slurmctld. A draining node still runs its jobs, which may include this one.
     bool unusable = state.ends_with('*');
     for (const char* word : {"down", "drained", "fail", "unknown"}) unusable = unusable || state.starts_with(word);
     if (unusable) found[node] = printable(state);

@@ -1,4 +1,4 @@
-// slurm_arguments: the words of the slurm launcher. Pure: what srun and sinfo are called with, and what they said.
+// slurm_arguments: the command lines of srun and sinfo, and what sinfo printed. Pure.
 #pragma once
 
 #include <expected>
@@ -14,25 +14,26 @@ namespace assay::launch {
 
 /// One start of agents by srun.
 struct SrunRequest {
-  std::string agent;               ///< our assay-node, for srun to copy, unless the site names one that the nodes share
-  std::vector<std::string> nodes;  ///< Slurm's names, at least one
-  std::string directory;           ///< of these nodes; one srun has one
-  std::vector<std::string> homes;  ///< ADDRESS:PORT where assay listens, numeric
-  std::string pin;                 ///< SHA-256 of the certificate there
-  bool inside = false;             ///< inside an allocation: a step of it; else srun asks for one with whole nodes
+  std::string agent;                   ///< path of assay-node, for srun to copy, unless the site names a shared one
+  std::vector<std::string> nodes;      ///< Slurm's names, at least one
+  std::string directory;               ///< of these nodes; one srun has one
+  std::vector<std::string> endpoints;  ///< ADDRESS:PORT where assay listens, numeric
+  std::string pin;                     ///< SHA-256 of the certificate there
+  bool inside = false;                 ///< inside an allocation, srun starts a step of it; else it requests whole nodes
 };
 
-/// The words of srun: one agent on each node, with all of its processors and memory, unbound; the step outlives a
-/// failing node. Nothing in them is secret: the token goes through stdin. Or a reason: a word of another alphabet.
+/// The arguments of srun: one agent on each node, with all of its processors and memory, unbound; the step outlives a
+/// failing node. Nothing in them is secret: the token goes through stdin. The error is a reason: an argument has a
+/// character that is not allowed.
 std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRequest& request,
                                                                     const site::SlurmOptions& options,
                                                                     const std::string& srun);
 
-/// The words of sinfo for the states of `nodes`; see unusable_nodes.
+/// The arguments of sinfo for the states of `nodes`; see unusable_nodes.
 std::vector<std::string> sinfo_arguments(const std::vector<std::string>& nodes);
 
 /// From what sinfo printed: nodes on which nothing can start (down, drained, not responding, …), each with Slurm's
-/// word.
+/// state.
 std::map<std::string, std::string> unusable_nodes(std::string_view printed);
 
 }  // namespace assay::launch

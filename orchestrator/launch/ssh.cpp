@@ -1,4 +1,4 @@
-// ssh: OpenSSH by its command line.
+// ssh: command line of OpenSSH, bootstrap script, error messages.
 #include "orchestrator/launch/ssh.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ bool all_of(std::string_view text, std::string_view allowed_punctuation) {
   });
 }
 
-/// The same alphabets as the site's schema, checked again where they matter.
+/// The same characters as in the site's schema, checked again where they matter.
 bool is_address(std::string_view text) { return all_of(text, ".:_-") && text.front() != '-'; }
 bool is_user(std::string_view text) { return all_of(text, "._-") && text.front() != '-'; }
 bool is_directory(std::string_view text) {
@@ -44,15 +44,15 @@ std::expected<std::string, std::string> bootstrap_script(const std::string& dire
     return std::unexpected(fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(directory)));
   if (!files::is_sha256(sha256)) return std::unexpected("the agent's SHA-256 is malformed");
   // No single quote and no exclamation mark inside: csh as a login shell reads both even in quotes. `test -O .` after
-  // `cd`: what lies in a directory of somebody else must not be executed, and . cannot be swapped any more.
+  // `cd`: nothing in a directory of another user may be executed, and after cd the directory cannot be replaced.
   return fmt::format(
       "umask 077; mkdir -p {0} && cd {0} && test -O . && chmod 700 . && mkdir -p agents || "
-      "{{ echo assay: directory {0} cannot be used or is not ours >&2; exit 73; }}; "
+      "{{ echo assay: directory {0} cannot be used or belongs to another user >&2; exit 73; }}; "
       "have() {{ test \"$(sha256sum < $1 2>/dev/null | cut -c 1-64)\" = {1}; }}; "
       "if test -f agents/{1} && have agents/{1}; then echo assay-bootstrap/1 have; else "
       "echo assay-bootstrap/1 need; t=agents/.{1}.$$; head -c {2} > $t && have $t && chmod 500 $t && mv -f $t "
       "agents/{1} || "
-      "{{ rm -f $t; echo assay: the agent did not arrive whole >&2; exit 74; }}; "
+      "{{ rm -f $t; echo assay: the agent was not received completely >&2; exit 74; }}; "
       "echo assay-bootstrap/1 stored; fi; "
       "exec ./agents/{1} --directory {0}",
       directory, sha256, size);
@@ -76,7 +76,7 @@ std::expected<std::string, std::string> known_hosts_lines(const site::Node& node
 
 namespace {
 
-/// One of the machines on the way.
+/// One host on the way to the node, or the node itself.
 struct Hop {
   std::string address;
   int port;
@@ -85,17 +85,18 @@ struct Hop {
   std::string alias;  // of its pinned key; empty: the file has it by its address
 };
 
-/// The words that lead to `hop`, all but the last: argv[0], options, port and login.
+/// The arguments of ssh for `hop` without its address: argv[0], options, port and login.
 std::expected<std::vector<std::string>, std::string> hop_arguments(const Hop& hop, const LaunchOptions& options) {
   if (!is_address(hop.address))
-    return std::unexpected(fmt::format("address '{}' is no host name or address", printable(hop.address)));
+    return std::unexpected(fmt::format("address '{}' is not a host name or address", printable(hop.address)));
   if (!hop.user.empty() && !is_user(hop.user))
-    return std::unexpected(fmt::format("user '{}' is no user name", printable(hop.user)));
+    return std::unexpected(fmt::format("user '{}' is not a valid user name", printable(hop.user)));
   if (!is_plain_path(hop.known_hosts))
     return std::unexpected(
         fmt::format("known_hosts '{}' has a character that ssh would expand", printable(hop.known_hosts)));
   constexpr int kMaxPort = 65535;
-  if (hop.port < 1 || hop.port > kMaxPort) return std::unexpected(fmt::format("port {} is none", hop.port));
+  if (hop.port < 1 || hop.port > kMaxPort)
+    return std::unexpected(fmt::format("port {} is not between 1 and 65535", hop.port));
 
   std::vector<std::string> argv = {options.ssh, "-F", "none", "-T", "-a", "-x"};
   const auto option = [&argv](std::string text) {
@@ -112,7 +113,7 @@ std::expected<std::vector<std::string>, std::string> hop_arguments(const Hop& ho
   option("UserKnownHostsFile=" + hop.known_hosts);
   option(fmt::format("ConnectTimeout={}",
                      static_cast<int>(std::clamp(std::ceil(options.connect_timeout.count), 1.0, 3600.0))));
-  option("ServerAliveInterval=15");  // with the four below a cut network is seen after a minute, as by the agent
+  option("ServerAliveInterval=15");  // times four: a cut network is detected after a minute, as by the agent
   option("ServerAliveCountMax=4");
   if (!hop.alias.empty()) option("HostKeyAlias=" + hop.alias);
   if (!hop.identity_file.empty()) {
@@ -142,8 +143,8 @@ std::expected<std::vector<std::string>, std::string> ssh_arguments(const site::N
                             options);
   if (!argv) return argv;
   if (node.jump) {
-    // -J would start a second ssh that knows none of these options. A ProxyCommand goes through a shell, so each of its
-    // words is of the alphabets above, and options.ssh must be as well.
+    // -J would start a second ssh without these options. A ProxyCommand goes through a shell, so each of its words, and
+    // options.ssh too, has only the characters above.
     const auto words = hop_arguments({.address = node.jump->address,
                                       .port = node.jump->port,
                                       .user = node.jump->user,
@@ -154,7 +155,7 @@ std::expected<std::vector<std::string>, std::string> ssh_arguments(const site::N
     if (!words) return std::unexpected("jump: " + words.error());
     if (!is_plain_path(options.ssh))
       return std::unexpected("the path of ssh has a character that a shell would expand");
-    std::string proxy = "ProxyCommand=";  // before which ssh says exec
+    std::string proxy = "ProxyCommand=";  // ssh puts exec before it
     for (const auto& word : *words) proxy += (proxy.ends_with('=') ? "" : " ") + word;
     proxy += node.address.find(':') == std::string::npos ? fmt::format(" -W {}:{}", node.address, node.port)
                                                          : fmt::format(" -W [{}]:{}", node.address, node.port);
@@ -169,14 +170,14 @@ LaunchError ssh_failure(std::string_view log, std::optional<int> exit_code) {
   constexpr int kNotExecutable = 126;
   const std::string line = last_line(log);
   if (log.contains("REMOTE HOST IDENTIFICATION HAS CHANGED")) {
-    return {"host_key", "the host key is not the one that the site pins; somebody else may answer at this address"};
+    return {"host_key", "the host key is not the one that the site pins: another host may answer at this address"};
   }
   if (log.contains("Host key verification failed") || log.contains("host key is known for")) {
     return {"host_key", "the host key is not pinned in the site: " + line};
   }
   if (log.contains("Permission denied (")) return {"refused", "login refused: " + line};
   if (!exit_code) return {"unreachable", line.empty() ? "no answer" : line};
-  if (*exit_code == kSshOwnFailure) return {"unreachable", line.empty() ? "ssh failed without a word" : line};
+  if (*exit_code == kSshOwnFailure) return {"unreachable", line.empty() ? "ssh failed without a message" : line};
   if (*exit_code == kNotExecutable) return {"refused", line + " (a directory mounted noexec?)"};
   return {"refused", line.empty() ? fmt::format("the agent ended with exit code {}", *exit_code) : line};
 }

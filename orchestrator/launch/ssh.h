@@ -1,4 +1,4 @@
-// ssh: the words of the ssh launcher. Pure: what ssh is called with, and what its silence means.
+// ssh: the command line of ssh, the bootstrap script on the node, and what failures of ssh mean. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace assay::launch {
 
-/// What the node says on stdout before the agent runs: it has the agent, needs its bytes, or has stored them.
+/// What the node reports on stdout before the agent runs: it has the agent, needs its bytes, or has stored them.
 enum class Bootstrap { have, need, stored };
 
-/// The lines that carry them; everything before them (output of login scripts) is passed over.
+/// Their lines; everything before them (output of login scripts) is ignored.
 inline constexpr std::string_view kBootstrapHave = "assay-bootstrap/1 have\n";
 inline constexpr std::string_view kBootstrapNeed = "assay-bootstrap/1 need\n";
 inline constexpr std::string_view kBootstrapStored = "assay-bootstrap/1 stored\n";
 
 /// The one command that runs on the node: stores the agent in DIRECTORY/agents/SHA256 unless a file of that hash is
-/// there (exactly `size` bytes from stdin, checked with sha256sum, renamed), then becomes it. Safe in any login shell:
-/// nothing in it but letters, digits and fixed punctuation. The error is a reason: a directory of another alphabet.
+/// there (exactly `size` bytes from stdin, checked with sha256sum, renamed), then executes it. Safe in any login
+/// shell: only letters, digits and fixed punctuation. The error is a reason: the directory has another character.
 std::expected<std::string, std::string> bootstrap_command(const std::string& directory, const std::string& sha256,
                                                           std::uint64_t size);
 /// The script in it, for `sh -c`.
@@ -31,7 +31,8 @@ std::expected<std::string, std::string> bootstrap_script(const std::string& dire
                                                          std::uint64_t size);
 
 /// The content of a known_hosts file that holds the pinned keys of `node` under the alias kHostKeyAlias and of its jump
-/// host under kJumpKeyAlias, as far as the site has them; or a reason.
+/// host under kJumpKeyAlias, as far as the site has them. The error is a
+/// reason.
 std::expected<std::string, std::string> known_hosts_lines(const site::Node& node);
 inline constexpr const char* kHostKeyAlias = "assay-pinned-node";
 inline constexpr const char* kJumpKeyAlias = "assay-pinned-jump";
@@ -42,18 +43,18 @@ struct KnownHosts {
   std::string jump = {};  ///< read only when the node has a jump host
 };
 
-/// The words of ssh: argv[0] = options.ssh, no configuration file, nothing forwarded, nobody asked, only pinned host
-/// keys, `command` on the node; through the jump host when it has one, by the same rules. Or a reason: a part of the
-/// site is of another alphabet.
+/// The arguments of ssh: argv[0] = options.ssh, no configuration file, no forwarding, no prompts, only pinned host
+/// keys, `command` on the node; through the jump host when it has one, by the same rules. The error is a reason: a
+/// field of the site has a character that is not allowed.
 std::expected<std::vector<std::string>, std::string> ssh_arguments(const site::Node& node, const LaunchOptions& options,
                                                                    const KnownHosts& known_hosts,
                                                                    const std::string& command);
 
-/// What it means that ssh, or the command on the node, ended with `exit_code` before the agent said hello; `log` is its
-/// stderr. Nothing for exit_code: it had to be killed.
+/// Why ssh, or the command on the node, ended with `exit_code` before the agent's hello; `log` is its stderr. No
+/// exit_code: it was killed.
 LaunchError ssh_failure(std::string_view log, std::optional<int> exit_code);
 
-/// The last line of `log` with something in it, made printable; empty when there is none.
+/// The last non-blank line of `log`, made printable; empty when there is none.
 std::string last_line(std::string_view log);
 
 }  // namespace assay::launch

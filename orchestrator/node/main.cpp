@@ -33,9 +33,9 @@ bool is_copy(const fs::path& path) {
   return copy.eof();
 }
 
-/// Removes the file that this program was started from, and beside it the copies of an srun that failed before it could
-/// start them: Slurm's name, our user, our bytes. Should another srun be about to start one, it fails and is tried
-/// again.
+/// Removes the file that this program was started from, and copies beside it that an srun left when it failed before
+/// starting them: Slurm's name, the same user, the same bytes. Another srun that is about to start such a copy fails
+/// and is tried again.
 void remove_copies() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
@@ -45,7 +45,7 @@ void remove_copies() {
     if (!entry->path().filename().string().starts_with("slurm_bcast_") || lstat(entry->path().c_str(), &info) != 0)
       continue;
     if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || !is_copy(entry->path())) continue;
-    std::error_code ignored;  // what cannot be removed is found by whoever looks into the directory
+    std::error_code ignored;  // a copy that cannot be removed stays in the directory
     fs::remove(entry->path(), ignored);
   }
   fs::remove(self, error);
@@ -55,26 +55,29 @@ void remove_copies() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs probes on this node for assay, which starts it and speaks to it on stdin and stdout.",
-               "assay-node");
+  CLI::App app(
+      "Runs probes on this node for assay, which starts it and exchanges messages with it on stdin and stdout.",
+      "assay-node");
   assay::node::NodeOptions options;
   std::string programs = "memfd";
-  app.add_option("--directory", options.directory, "where scratch directories lie; absolute, made when missing")
+  app.add_option("--directory", options.directory, "directory for scratch directories; absolute, created when missing")
       ->required();
   app.add_option("--silence", options.silence.count,
-                 "seconds without a word from assay before everything is killed [60]")
+                 "seconds without a message from assay after which every probe is killed [60]")
       ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--programs", programs,
-                 "where programs lie: memfd (sealed), or file where a policy refuses that [memfd]")
+                 "storage of programs: memfd (sealed), or file where a policy refuses memfd [memfd]")
       ->check(CLI::IsMember({"memfd", "file"}));
   bool remove_self = false;
-  auto* dial = app.add_option("--dial", options.dial.homes,
-                              "ADDRESS:PORT of assay, to report there instead; the token comes on stdin");
-  app.add_option("--pin", options.dial.pin, "SHA-256 of the certificate that assay holds there")->needs(dial);
-  app.add_option("--patience", options.dial.patience.count, "seconds until assay has taken the call [120]")
+  auto* dial =
+      app.add_option("--dial", options.connect_back.endpoints,
+                     "ADDRESS:PORT of assay to connect back to, instead of stdin and stdout; the token comes on stdin");
+  app.add_option("--pin", options.connect_back.pin, "SHA-256 of the certificate of that assay")->needs(dial);
+  app.add_option("--patience", options.connect_back.patience.count,
+                 "seconds until assay has taken the connection [120]")
       ->needs(dial)
       ->check(CLI::Range(1.0, 86400.0));
-  app.add_flag("--remove-self", remove_self, "remove this file once it runs: it was copied here for one run");
+  app.add_flag("--remove-self", remove_self, "remove the file of this program, which was copied here for one run");
   app.set_version_flag("--version", "assay-node " ASSAY_VERSION);
   app.footer("Example: assay-node --directory /var/tmp/assay");
   try {

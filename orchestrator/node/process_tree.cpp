@@ -28,7 +28,7 @@ std::optional<pid_t> pid_from(const std::string& name) {
   return pid;
 }
 
-/// Reads one /proc/PID/stat; nothing when the process is gone. Fields are numbered as in proc(5).
+/// Reads one /proc/PID/stat; nothing when the process has ended. Fields are numbered as in proc(5).
 std::optional<ProcessEntry> read_stat(pid_t pid) {
   const Descriptor file(open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<ProcessEntry> read_stat(pid_t pid) {
 
 std::vector<ProcessEntry> descendants(pid_t root) {
   std::unordered_multimap<pid_t, ProcessEntry> children;
-  std::error_code error;  // entries vanish while the walk goes on
+  std::error_code error;  // entries vanish during the walk
   for (fs::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
     const auto pid = pid_from(entry->path().filename().string());
     if (!pid) continue;

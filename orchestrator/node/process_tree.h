@@ -8,20 +8,20 @@
 
 namespace assay::node {
 
-/// One process as /proc/PID/stat tells it.
+/// One process, from /proc/PID/stat.
 struct ProcessEntry {
   pid_t pid = 0;
   pid_t parent = 0;
   bool zombie = false;
-  std::uint64_t started = 0;   ///< clock ticks since boot; with the pid it names a process for good
+  std::uint64_t started = 0;   ///< clock ticks since boot; unique together with the pid
   std::uint64_t resident = 0;  ///< B; pages shared between processes count in each
 };
 
 /// Every process below `root` (not `root` itself), parents before children. One walk over /proc: a process that forks
-/// meanwhile can be missed, so whoever kills walks again until waitpid says that nobody is left.
+/// meanwhile can be missed, so a caller that kills them repeats the walk until waitpid reports that none is left.
 std::vector<ProcessEntry> descendants(pid_t root);
 
-/// Sends `signal_number` to exactly these processes: one whose pid has since gone to another process is passed over.
+/// Sends `signal_number` to exactly these processes: a pid that another process has got since is skipped.
 void signal_each(const std::vector<ProcessEntry>& processes, int signal_number);
 
 }  // namespace assay::node

@@ -26,7 +26,7 @@ constexpr std::size_t kMaxPrograms = 256;        // the suite has below 40
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
-/// The SHA-256 of what `file` holds, `size` bytes of it; empty when it cannot be mapped.
+/// The SHA-256 of the first `size` bytes of `file`; empty when it cannot be mapped.
 std::string hash_of(const Descriptor& file, std::uint64_t size) {
   void* const begin = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (begin == MAP_FAILED) return {};
@@ -52,7 +52,7 @@ std::expected<ProgramStore::Arrival, std::string> ProgramStore::make_file(const 
   const std::string path = fmt::format("{}/programs/{}.{}", directory_, sha256, getpid());
   (void)unlink(path.c_str());  // usually not there; a dead agent of the same pid may have left it
   Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRWXU));
-  if (!file) return std::unexpected(fmt::format("{} cannot be made: {}", path, reason_of(errno)));
+  if (!file) return std::unexpected(fmt::format("{} cannot be created: {}", path, reason_of(errno)));
   if (unlink(path.c_str()) != 0)
     return std::unexpected(fmt::format("{} cannot be unlinked: {}", path, reason_of(errno)));
   return Arrival{.file = std::move(file), .place = ProgramPlace::file};
@@ -66,7 +66,8 @@ std::expected<void, std::string> ProgramStore::begin(const std::string& sha256, 
   }
   if (ready_.size() + arriving_.size() >= kMaxPrograms)
     return std::unexpected(fmt::format("more than {} programs", kMaxPrograms));
-  if (total_ + size > kMaxTotal) return std::unexpected(fmt::format("all programs together over {} bytes", kMaxTotal));
+  if (total_ + size > kMaxTotal)
+    return std::unexpected(fmt::format("all programs together have more than {} bytes", kMaxTotal));
   auto arrival = make_file(sha256);
   if (!arrival) return std::unexpected(arrival.error());
   arrival->size = size;
@@ -79,7 +80,7 @@ std::expected<bool, std::string> ProgramStore::add(const std::string& sha256, st
   const auto found = arriving_.find(sha256);
   if (found == arriving_.end()) {
     if (ready_.contains(sha256)) return true;
-    return std::unexpected("nobody announced this program");
+    return std::unexpected("the program was not announced");
   }
   Arrival& arrival = found->second;
   const auto drop = [&](std::string reason) {
@@ -91,7 +92,7 @@ std::expected<bool, std::string> ProgramStore::add(const std::string& sha256, st
   while (!bytes.empty()) {
     const ssize_t written = write(arrival.file.number(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return drop(fmt::format("cannot be stored: {}", reason_of(errno)));
+    if (written <= 0) return drop(fmt::format("the program cannot be stored: {}", reason_of(errno)));
     bytes.remove_prefix(static_cast<std::size_t>(written));
     arrival.have += static_cast<std::uint64_t>(written);
   }
@@ -102,22 +103,22 @@ std::expected<bool, std::string> ProgramStore::add(const std::string& sha256, st
   return true;
 }
 
-/// Puts the content out of reach first and hashes it then: what was hashed is what runs.
+/// Makes the content immutable first and hashes it then: the program that runs is the one that was hashed.
 std::expected<bool, std::string> ProgramStore::finish(const std::string& sha256, Arrival& arrival) {
   Descriptor reader = reopen(arrival.file);
-  if (!reader) return std::unexpected(fmt::format("cannot be opened again: {}", reason_of(errno)));
+  if (!reader) return std::unexpected(fmt::format("the program cannot be opened again: {}", reason_of(errno)));
   if (arrival.place == ProgramPlace::memfd) {
-    // The kernel takes a page that it holds itself for a moment, as while it ages memory, for one that somebody writes
-    // to: EBUSY after waiting some 75 ms (Linux mm/memfd.c), seen on 2 of 16 busy nodes. A real writer stays longer.
+    // The kernel mistakes a page that it holds itself for a moment, as while it ages memory, for one with a writer:
+    // EBUSY after some 75 ms (Linux mm/memfd.c), seen on 2 of 16 busy nodes. A real writer stays longer.
     constexpr int kSealTries = 20;
     int sealed = -1;
     for (int tries = 0; sealed != 0 && tries < kSealTries; ++tries) {
       sealed = fcntl(arrival.file.number(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
       if (sealed != 0 && errno != EBUSY) break;
     }
-    if (sealed != 0) return std::unexpected(fmt::format("cannot be sealed: {}", reason_of(errno)));
+    if (sealed != 0) return std::unexpected(fmt::format("the program cannot be sealed: {}", reason_of(errno)));
   }
-  arrival.file.close();  // a file that somebody has open for writing cannot be executed (ETXTBSY)
+  arrival.file.close();  // a file that is open for writing cannot be executed (ETXTBSY)
   if (hash_of(reader, arrival.size) != sha256) return std::unexpected("the bytes do not have the announced SHA-256");
   ready_.emplace(sha256, std::move(reader));
   return true;

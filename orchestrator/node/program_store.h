@@ -1,4 +1,4 @@
-// program_store: programs as they arrive, checked against their SHA-256 and out of everybody's reach from then on.
+// program_store: programs as they arrive, checked against their SHA-256 and immutable from then on.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace assay::node {
 
-/// Where programs lie.
+/// Where programs are stored.
 enum class ProgramPlace {
   memfd,  ///< a sealed memory file; falls back to `file` where the kernel refuses executable ones
-  file,   ///< an unlinked file on disk that nobody has open for writing
+  file,   ///< an unlinked file on disk that is not open for writing
 };
 
 /// Programs by SHA-256. Each is executed through the descriptor whose content was hashed, never through a path.
@@ -23,13 +23,13 @@ class ProgramStore {
   /// `directory` is claimed (claim_directory) and takes the files of ProgramPlace::file.
   ProgramStore(std::string directory, ProgramPlace place) : directory_(std::move(directory)), place_(place) {}
 
-  /// A program of `size` bytes is about to arrive; one that is half here starts anew. The error is the reason of
-  /// refusal.
+  /// A program of `size` bytes is about to arrive; one that has arrived in part starts again. The error is the reason
+  /// of the refusal.
   std::expected<void, std::string> begin(const std::string& sha256, std::uint64_t size);
-  /// More of its bytes. True when it is whole, its hash is right and it can run; false when more must come. On an error
-  /// the program is dropped.
+  /// More of its bytes. True when it is complete, its hash is right and it can run; false while bytes are missing. On
+  /// an error the program is dropped.
   std::expected<bool, std::string> add(const std::string& sha256, std::string_view bytes);
-  /// The descriptor of a whole program, owned by the store; -1 when there is none.
+  /// The descriptor of a complete program, owned by the store; -1 when there is none.
   [[nodiscard]] int find(const std::string& sha256) const;
 
  private:
@@ -46,7 +46,7 @@ class ProgramStore {
   ProgramPlace place_;
   std::map<std::string, Arrival> arriving_;
   std::map<std::string, Descriptor> ready_;
-  std::uint64_t total_ = 0;  // bytes of all programs, whole or not
+  std::uint64_t total_ = 0;  // bytes of all programs, complete or not
 };
 
 }  // namespace assay::node

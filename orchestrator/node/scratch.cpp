@@ -1,4 +1,4 @@
-// scratch: flock on a directory tells the living from the dead.
+// scratch: a lock (flock) on a directory marks it as in use.
 #include "orchestrator/node/scratch.h"
 
 #include <cerrno>
@@ -22,7 +22,7 @@ std::string scratch_root(const std::string& directory) { return directory + "/sc
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
-/// Opens a directory and locks it; empty when it is locked by another or gone.
+/// Opens a directory and locks it; empty when another process has locked or removed it.
 Descriptor lock_directory(const std::string& path) {
   Descriptor handle(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!handle || flock(handle.number(), LOCK_EX | LOCK_NB) != 0) return {};
@@ -39,7 +39,7 @@ std::expected<void, std::string> claim_directory(const std::string& directory) {
     return std::unexpected(fmt::format("directory '{}' is not an absolute path", directory));
   fs::create_directories(fs::path(directory).parent_path(), error);
   if (!error && mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) error.assign(errno, std::generic_category());
-  if (error) return std::unexpected(fmt::format("directory {} cannot be made: {}", directory, error.message()));
+  if (error) return std::unexpected(fmt::format("directory {} cannot be created: {}", directory, error.message()));
   const Descriptor handle(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!handle) return std::unexpected(fmt::format("directory {} cannot be opened: {}", directory, reason_of(errno)));
   struct stat info = {};
@@ -53,14 +53,14 @@ std::expected<void, std::string> claim_directory(const std::string& directory) {
     return std::unexpected(fmt::format("directory {}: {}", directory, reason_of(errno)));
   for (const char* name : {"scratch", "programs"}) {
     if (mkdirat(handle.number(), name, S_IRWXU) != 0 && errno != EEXIST) {
-      return std::unexpected(fmt::format("directory {}/{} cannot be made: {}", directory, name, reason_of(errno)));
+      return std::unexpected(fmt::format("directory {}/{} cannot be created: {}", directory, name, reason_of(errno)));
     }
   }
   return {};
 }
 
 std::expected<Scratch, std::string> make_scratch(const std::string& directory, const std::string& id) {
-  constexpr int kTries = 5;  // another agent may take a fresh directory for a dead one's between mkdir and flock
+  constexpr int kTries = 5;  // between mkdir and flock another agent may remove it as that of a dead agent
   int last_error = EAGAIN;
   for (int i = 0; i < kTries; ++i) {
     std::uint64_t random = 0;
@@ -73,7 +73,8 @@ std::expected<Scratch, std::string> make_scratch(const std::string& directory, c
     }
     if (Descriptor handle = lock_directory(path)) return Scratch{.path = path, .handle = std::move(handle)};
   }
-  return std::unexpected(fmt::format("no scratch directory in {}: {}", scratch_root(directory), reason_of(last_error)));
+  return std::unexpected(
+      fmt::format("cannot create a scratch directory in {}: {}", scratch_root(directory), reason_of(last_error)));
 }
 
 bool remove_scratch(const std::string& path) {

@@ -1,4 +1,4 @@
-// scratch: one directory for each run, gone when the run is.
+// scratch: one directory for each run, removed with the run.
 #pragma once
 
 #include <expected>
@@ -8,24 +8,24 @@
 
 namespace assay::node {
 
-/// Makes `directory` (absolute) when missing, and makes sure that it is a directory of ours, mode 0700: what lies in it
-/// is executed. The error says what was wrong and what would help.
+/// Creates `directory` (absolute) when missing, and checks that it belongs to this user; sets mode 0700, because files
+/// in it are executed. The error is a reason.
 std::expected<void, std::string> claim_directory(const std::string& directory);
 
-/// The working directory of one run: DIRECTORY/scratch/<id>-<random>, mode 0700. A lock on it says that its owner
-/// lives; the kernel drops the lock with the last process that holds `handle`.
+/// The working directory of one run: DIRECTORY/scratch/<id>-<random>, mode 0700. It is locked while its owner
+/// lives; the kernel releases the lock with the last process that holds `handle`.
 struct Scratch {
   std::string path;
   Descriptor handle;  ///< open and locked
 };
 
-/// Makes the scratch directory of run `id` (a run id, so safe in a path). Precondition: claim_directory succeeded.
+/// Creates the scratch directory of run `id` (a run id, so safe in a path). Precondition: claim_directory succeeded.
 std::expected<Scratch, std::string> make_scratch(const std::string& directory, const std::string& id);
 
-/// Removes a scratch directory with all that lies in it, without following links. False when something was left.
+/// Removes a scratch directory with its content, without following links. False when part of it is left.
 bool remove_scratch(const std::string& path);
 
-/// Removes the scratch directories of agents that are gone: those that nobody locks. Returns how many.
+/// Removes the scratch directories of dead agents, which are not locked. Returns their number.
 int clean_scratch(const std::string& directory);
 
 }  // namespace assay::node

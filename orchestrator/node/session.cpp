@@ -1,4 +1,4 @@
-// session: one event loop; a supervisor process for each run does the enforcing.
+// session: one event loop; a supervisor process for each run enforces its limits.
 #include "orchestrator/node/session.h"
 
 #include <algorithm>
@@ -44,9 +44,9 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-constexpr auto kDrainPatience = 5s;         // for the pipes' last bytes once nobody of the tree can write to them
-constexpr auto kShutdownPatience = 45s;     // beyond the keepers' own patience of 30 s
-constexpr auto kTick = 250ms;               // how often silence and shutdown are looked at
+constexpr auto kDrainPatience = 5s;         // for the rest of the pipes once the process tree has ended
+constexpr auto kShutdownPatience = 45s;     // longer than the supervisors' own 30 s
+constexpr auto kTick = 250ms;               // between two checks for silence
 constexpr std::size_t kMaxRuns = 64;        // a step with its companions needs below 10
 constexpr std::uint64_t kMaxLog = 1 << 20;  // stderr of one run; the rest is read and dropped
 
@@ -55,7 +55,7 @@ struct ActiveRun {
   Supervisor supervisor;
   std::string scratch;
   std::uint64_t output_limit = 0;
-  int pumps = 0;  // streams that are still read
+  int pumps = 0;  // of its two streams, those still being read
 };
 
 class Session {
@@ -86,11 +86,11 @@ class Session {
     while (ending_.empty()) {
       const auto [error, size] = co_await stream_.read_some(buffer);
       if (error) {
-        end(error == asio::error::eof ? "the stream is closed" : "the stream is broken: " + error.message(),
+        end(error == asio::error::eof ? "the stream is closed" : "the stream failed: " + error.message(),
             error == asio::error::eof);
         break;
       }
-      heard_ = Clock::now();
+      last_read_ = Clock::now();
       reader_.feed({buffer.data(), size});
       if (const auto problem = take_frames()) end(problem->text(), false);
     }
@@ -116,21 +116,22 @@ class Session {
     greeted_ = true;
     Values facts = host_facts();
     if (auto boot = read_fact("/proc/sys/kernel/random/boot_id")) facts["boot_id"] = std::move(*boot);
-    // The answer goes out whatever number was said: the orchestrator can then name both in its error.
+    // Answered whatever the version is: the orchestrator can then name both in its error.
     queue_.push(wire::encode(
         wire::Welcome{.protocol = wire::kProtocol,
                       .assay_version = ASSAY_VERSION,
                       .agent_sha256 = files::sha256_of_file("/proc/self/exe").value_or(std::string(64, '0')),
                       .facts = to_json(facts)}));
     if (hello.protocol != wire::kProtocol)
-      end(fmt::format("the orchestrator speaks protocol {}, this agent {}", hello.protocol, wire::kProtocol), false);
+      end(fmt::format("the orchestrator has protocol version {}, this agent {}", hello.protocol, wire::kProtocol),
+          false);
   }
   void take(const wire::Program& program) {
     if (const auto begun = store_.begin(program.sha256, program.size); !begun) refuse(program.sha256, begun.error());
   }
   void take(const wire::Data& data) {
     if (data.channel != wire::Channel::program || !files::is_sha256(data.id))
-      return end("data that is no program", false);
+      return end("received data that is not part of a program", false);
     const auto whole = store_.add(data.id, data.bytes);
     if (!whole) return refuse(data.id, whole.error());
     if (*whole) queue_.push(wire::encode(wire::Stored{data.id}));
@@ -139,18 +140,18 @@ class Session {
     if (runs_.contains(run.id)) return refuse(run.id, "a run of this id is active");
     if (runs_.size() >= kMaxRuns) return refuse(run.id, fmt::format("more than {} runs at once", kMaxRuns));
     const int program = store_.find(run.sha256);
-    if (program < 0) return refuse(run.id, "its program was not delivered");
+    if (program < 0) return refuse(run.id, "the program was not delivered");
     auto scratch = make_scratch(options_.directory, run.id);
     if (!scratch) return refuse(run.id, scratch.error());
     constexpr std::size_t kShortHash = 12;
-    const KeeperTask task{.program = program,
-                          .name = "assay-probe-" + run.sha256.substr(0, kShortHash),
-                          .arguments = run.arguments,
-                          .token = run.token,
-                          .deadline_s = run.deadline_s,
-                          .limits = run.limits};
+    const SupervisorTask task{.program = program,
+                              .name = "assay-probe-" + run.sha256.substr(0, kShortHash),
+                              .arguments = run.arguments,
+                              .token = run.token,
+                              .deadline_s = run.deadline_s,
+                              .limits = run.limits};
     const std::string path = scratch->path;
-    auto supervisor = start_keeper(task, std::move(*scratch));
+    auto supervisor = start_supervisor(task, std::move(*scratch));
     if (!supervisor) return refuse(run.id, supervisor.error());
     auto [entry, fresh] = runs_.emplace(run.id, ActiveRun{.supervisor = std::move(*supervisor),
                                                           .scratch = path,
@@ -161,8 +162,8 @@ class Session {
     asio::co_spawn(context_, pump(run.id, active, wire::Channel::err), asio::detached);
     asio::co_spawn(context_, await_report(run.id, active), asio::detached);
   }
-  void take(const wire::Stop& stop) { order(stop.id, KeeperOrder::stop); }
-  void take(const wire::Kill& kill) { order(kill.id, KeeperOrder::kill); }
+  void take(const wire::Stop& stop) { order(stop.id, SupervisorOrder::stop); }
+  void take(const wire::Kill& kill) { order(kill.id, SupervisorOrder::kill); }
   void take(const wire::Ping&) { queue_.push(wire::encode(wire::Pong{})); }
   void take(const wire::Bye&) { end("bye", true); }
 
@@ -170,14 +171,14 @@ class Session {
     queue_.push(wire::encode(wire::Refused{.what = what, .reason = reason}));
   }
 
-  /// An id that is not active has just ended by itself; its end is on the way.
-  void order(const std::string& id, KeeperOrder order) {
-    if (const auto found = runs_.find(id); found != runs_.end()) tell(found->second, order);
+  /// A run that is not active has just ended by itself; its end is already queued.
+  void order(const std::string& id, SupervisorOrder order) {
+    if (const auto found = runs_.find(id); found != runs_.end()) send_order(found->second, order);
   }
-  static void tell(const ActiveRun& run, KeeperOrder order) {
+  static void send_order(const ActiveRun& run, SupervisorOrder order) {
     const char byte = static_cast<char>(order);
     (void)send(run.supervisor.control.number(), &byte, 1,
-               MSG_NOSIGNAL);  // a supervisor that is gone has sent its report
+               MSG_NOSIGNAL);  // a supervisor that has ended has sent its report
   }
 
   /// Reads one stream of a run into data frames. Backpressure: it stops reading while the queue has no room.
@@ -194,11 +195,12 @@ class Session {
       if (error) break;
       const std::uint64_t allowed = std::min<std::uint64_t>(size, limit - std::min(limit, seen));
       seen += size;
-      if (is_output && seen > limit && seen - size <= limit) tell(run, KeeperOrder::output_limit);  // once
+      if (is_output && seen > limit && seen - size <= limit) send_order(run, SupervisorOrder::output_limit);  // once
       if (allowed == 0) continue;
       std::string frame =
           wire::encode(wire::Data{.channel = channel, .id = id, .bytes = std::string(buffer.data(), allowed)});
-      (void)co_await queue_.push_when_room(std::move(frame));  // a closed queue: read on, so that the run can end
+      (void)co_await queue_.push_when_room(
+          std::move(frame));  // when the queue is closed, reading goes on so that the run can end
     }
     std::erase(pipes_[id], &pipe);
     --run.pumps;
@@ -206,42 +208,38 @@ class Session {
 
   asio::awaitable<void> await_report(std::string id, ActiveRun& run) {
     asio::posix::stream_descriptor control(context_, run.supervisor.control.number());
-    KeeperReport report;
+    SupervisorReport report;
     ssize_t size = -1;
     while (size < 0) {
       const auto [error] = co_await control.async_wait(asio::posix::stream_descriptor::wait_read, kAsTuple);
       size = error ? 0 : recv(control.native_handle(), &report, sizeof report, MSG_DONTWAIT);
-      // ECONNRESET: the supervisor went without reading an order; what it said before that comes next.
+      // ECONNRESET: the supervisor ended without reading an order; its report is read next.
       if (size < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNRESET) size = 0;
     }
-    if (size != sizeof report) report = co_await bury(run);
+    if (size != sizeof report) report = co_await kill_orphans(run);
     asio::steady_timer timer(context_);
     for (const auto begin = Clock::now(); run.pumps > 0;) {
       if (Clock::now() > begin + kDrainPatience) {
-        for (auto* pipe : pipes_[id]) pipe->cancel();  // somebody outside the tree holds the pipe
+        for (auto* pipe : pipes_[id]) pipe->cancel();  // a process outside the tree holds the pipe
       }
       constexpr auto kDrainTick = 5ms;
       timer.expires_after(kDrainTick);
       (void)co_await timer.async_wait(kAsTuple);
     }
-    say_end(id, report);
+    report_end(id, report);
     (void)control.release();  // run owns it
     pipes_.erase(id);
     runs_.erase(id);
   }
 
-  void say_end(const std::string& id, const KeeperReport& report) {
-    using Cause = KeeperReport::Cause;
+  void report_end(const std::string& id, const SupervisorReport& report) {
+    using Cause = SupervisorReport::Cause;
     if (report.cause == Cause::not_started) {
       return refuse(
-          id, fmt::format("its program cannot be executed: {}", std::generic_category().message(report.start_error)));
+          id, fmt::format("the program cannot be executed: {}", std::generic_category().message(report.start_error)));
     }
-    wire::Ended ended{.id = id,
-                      .outcome = "exited",
-                      .exit_code = {},
-                      .signal = {},
-                      .elapsed_s = std::max(0.0, report.elapsed_s),
-                      .left_behind = report.left_behind};
+    wire::Ended ended{
+        .id = id, .outcome = "exited", .elapsed_s = std::max(0.0, report.elapsed_s), .left_behind = report.left_behind};
     if (WIFEXITED(report.wait_status)) ended.exit_code = WEXITSTATUS(report.wait_status);
     if (WIFSIGNALED(report.wait_status)) ended.signal = WTERMSIG(report.wait_status);
     switch (report.cause) {
@@ -263,12 +261,12 @@ class Session {
     queue_.push(wire::encode(ended));
   }
 
-  /// A supervisor that died without a word was killed from outside. Its tree, if any is left, is ours now: we are a
-  /// subreaper.
-  asio::awaitable<KeeperReport> bury(const ActiveRun& run) {
-    KeeperReport report{.cause = KeeperReport::Cause::exited, .wait_status = SIGKILL};
+  /// A supervisor without a report was killed from outside. What is left of its tree is now below this process, which
+  /// is a subreaper, and is killed.
+  asio::awaitable<SupervisorReport> kill_orphans(const ActiveRun& run) {
+    SupervisorReport report{.cause = SupervisorReport::Cause::exited, .wait_status = SIGKILL};
     asio::steady_timer timer(context_);
-    constexpr int kRounds = 250;  // five seconds: what forks while it is killed needs another walk
+    constexpr int kRounds = 250;  // five seconds: a process that forks while it is killed needs another walk
     for (int round = 0; round < kRounds; ++round) {
       const std::vector<ProcessEntry> lost = orphans_of(run);
       if (lost.empty()) break;
@@ -278,11 +276,11 @@ class Session {
       timer.expires_after(kRound);
       (void)co_await timer.async_wait(kAsTuple);
     }
-    (void)remove_scratch(run.scratch);  // what cannot be removed is unlocked and taken by the next agent
+    (void)remove_scratch(run.scratch);  // the next agent removes what is left, which is unlocked
     co_return report;
   }
 
-  /// Our living descendants that belong to no other run.
+  /// Living descendants of this process that belong to no other run.
   [[nodiscard]] std::vector<ProcessEntry> orphans_of(const ActiveRun& run) const {
     std::vector<ProcessEntry> lost = descendants(getpid());
     for (const auto& [id, other] : runs_) {
@@ -299,8 +297,8 @@ class Session {
   asio::awaitable<void> watch_silence() {
     asio::steady_timer timer(context_);
     while (ending_.empty()) {
-      if (std::chrono::duration<double>(Clock::now() - heard_).count() > options_.silence.count) {
-        end(fmt::format("nothing heard for {} s", options_.silence.count), false);
+      if (std::chrono::duration<double>(Clock::now() - last_read_).count() > options_.silence.count) {
+        end(fmt::format("no message from the orchestrator for {} s", options_.silence.count), false);
       }
       timer.expires_after(kTick);
       (void)co_await timer.async_wait(kAsTuple);
@@ -312,7 +310,7 @@ class Session {
     if (!error) end(fmt::format("signal {}", number), false);
   }
 
-  /// Keepers, and whatever orphans a killed supervisor leaves us.
+  /// Supervisors, and orphans of killed supervisors.
   asio::awaitable<void> collect_children() {
     while (true) {
       const auto [error, number] = co_await children_.async_wait(kAsTuple);
@@ -322,7 +320,7 @@ class Session {
     }
   }
 
-  /// The first reason stands; everything is killed, and the loop ends when it is gone.
+  /// Kills every run; the loop ends when all have ended. Of several reasons the first is kept.
   void end(const std::string& reason, bool orderly) {
     if (!ending_.empty()) return;
     ending_ = reason;
@@ -332,13 +330,13 @@ class Session {
   }
 
   asio::awaitable<void> shut_down() {
-    for (const auto& [id, run] : runs_) tell(run, KeeperOrder::kill);
+    for (const auto& [id, run] : runs_) send_order(run, SupervisorOrder::kill);
     queue_.finish();
     asio::steady_timer timer(context_);
-    constexpr auto kLastWords = 2s;  // for frames that the other side does not read any more
+    constexpr auto kWritePatience = 2s;  // for frames that the other side no longer reads
     const auto begin = Clock::now();
     while ((!runs_.empty() || !written_) && Clock::now() < begin + kShutdownPatience) {
-      if (Clock::now() > begin + kLastWords) {
+      if (Clock::now() > begin + kWritePatience) {
         queue_.close();
         stream_.close_writing();
       }
@@ -358,40 +356,40 @@ class Session {
   wire::FrameReader reader_;
   std::map<std::string, ActiveRun> runs_;
   std::map<std::string, std::vector<asio::posix::stream_descriptor*>> pipes_;  // of the runs, while they are read
-  Clock::time_point heard_ = Clock::now();
+  Clock::time_point last_read_ = Clock::now();
   std::string ending_;
   bool greeted_ = false;
   bool orderly_ = false;
-  bool written_ = false;  // nothing more goes out
+  bool written_ = false;  // nothing more is written
 };
 
 }  // namespace
 
 int serve_node(const NodeOptions& options) {
-  (void)std::signal(SIGPIPE, SIG_IGN);     // a closed stream is seen where it is written
-  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);  // since Linux 3.4; see Session::bury
+  (void)std::signal(SIGPIPE, SIG_IGN);     // a closed stream is reported by the write
+  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);  // since Linux 3.4; see Session::kill_orphans
   if (const int removed = clean_scratch(options.directory); removed > 0) {
     std::cerr << "assay-node: removed " << removed << " scratch directories of dead agents\n";
   }
   try {
     asio::io_context context(1);
     std::expected<wire::Stream, std::string> stream = std::unexpected("");
-    if (options.dial.homes.empty()) {
+    if (options.connect_back.endpoints.empty()) {
       stream = wire::Stream(asio::posix::stream_descriptor(context, STDIN_FILENO),
                             asio::posix::stream_descriptor(context, STDOUT_FILENO));
     } else {
-      stream = dial_home(context, options.dial);
+      stream = connect_back(context, options.connect_back);
     }
     if (!stream) {
-      constexpr int kNobodyHome = 3;
+      constexpr int kNotConnected = 3;
       std::cerr << "assay-node: " << stream.error() << '\n';
-      return kNobodyHome;
+      return kNotConnected;
     }
     Session session(context, options, std::move(*stream));
     return session.serve();
   } catch (const boost::system::system_error& error) {
     std::cerr << "assay-node: stdin and stdout must be pipes or sockets: " << error.what()
-              << "\nhint: assay starts the agent; it is not for people\n";
+              << "\nhint: assay starts the agent; do not start it by hand\n";
     return 2;
   }
 }

@@ -13,14 +13,14 @@ namespace assay::node {
 struct NodeOptions {
   std::string directory;  ///< absolute; its scratch and programs lie below
   ProgramPlace programs = ProgramPlace::memfd;
-  Seconds silence{60};  ///< four missed pings of the orchestrator: it is gone
-  DialOptions dial;     ///< with homes: dial there instead of speaking on stdin and stdout
+  Seconds silence{60};              ///< time without a message after which the orchestrator counts as lost: four pings
+  ConnectBackOptions connect_back;  ///< with endpoints: connect there instead of using stdin and stdout
 };
 
-/// Speaks the protocol on stdin and stdout, or with whom it has dialled, until the stream ends, bye, silence, a broken
-/// frame, SIGTERM, SIGINT or SIGHUP; then kills everything it started and removes its scratch. Returns the exit code: 0
-/// after bye or a closed stream, 1 otherwise. Says on stderr why it ended. 3: nobody at home. Precondition: the process
-/// has one thread, and the directory is claimed.
+/// Speaks the protocol on stdin and stdout, or on the connection back, until the stream ends, bye, silence, a broken
+/// frame, SIGTERM, SIGINT or SIGHUP; then kills every process that it started and removes its scratch. Returns the exit
+/// code: 0 after bye or a closed stream, 3 when it cannot connect back, 1 otherwise. Prints on stderr why it ended.
+/// Precondition: the process has one thread, and the directory is claimed.
 int serve_node(const NodeOptions& options);
 
 }  // namespace assay::node

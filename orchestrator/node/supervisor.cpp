@@ -1,4 +1,4 @@
-// supervisor: a forked process without an event loop; it is a subreaper, so waitpid knows when its tree is empty.
+// supervisor: a forked process without an event loop; as a subreaper it learns from waitpid when its tree is empty.
 #include "orchestrator/node/supervisor.h"
 
 #include <algorithm>
@@ -33,17 +33,17 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kDeadlineGrace = 2s;  // after SIGTERM at the deadline: enough to write an end record
-constexpr auto kStopGrace = 10s;     // after a stop: a companion may sit in a BMC's answer
+constexpr auto kStopGrace = 10s;     // after a stop: a companion may be waiting for a BMC
 constexpr auto kMemoryPeriod = 1s;   // a walk over /proc costs some 5 us a process; a large node has thousands
 constexpr auto kKillPeriod = 20ms;   // a process that forks while it is killed needs another walk
-constexpr auto kKillPatience = 30s;  // a process in an uninterruptible wait may never go; the report must
+constexpr auto kKillPatience = 30s;  // a process in an uninterruptible wait may never end; the report is sent anyway
 constexpr rlim_t kCpuGrace_s = 2;    // between SIGXCPU and SIGKILL
 
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What the program's process needs between fork and exec.
+/// What the program's process uses between fork and exec.
 struct Launch {
-  const KeeperTask& task;
+  const SupervisorTask& task;
   const Scratch& scratch;
   int out, err, error_pipe;
   pid_t supervisor;
@@ -51,11 +51,11 @@ struct Launch {
 
 void limit(__rlimit_resource resource, rlim_t soft, rlim_t hard) {
   const rlimit wanted = {.rlim_cur = soft, .rlim_max = hard};
-  (void)setrlimit(resource, &wanted);  // fails only above the limit that already holds, which is then the stricter one
+  (void)setrlimit(resource, &wanted);  // fails only above the current hard limit, which is then stricter
 }
 
-/// The folder of libraries that came with this agent in a bundle, or that lies in its directory: a program that runs
-/// from memory has no place of its own from which it could find them. Empty when there is none.
+/// The folder of libraries in this agent's bundle, or in its directory: a program that runs from memory has no path of
+/// its own to find them by. Empty when there is none.
 std::string bundled_libraries(const Scratch& scratch) {
   std::error_code error;
   const auto agent = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -68,8 +68,8 @@ std::string bundled_libraries(const Scratch& scratch) {
   return {};
 }
 
-/// Becomes the program. Returns errno; the caller reports it and exits.
-int become_program(const Launch& launch) {
+/// Executes the program. Returns errno when that fails; the caller reports it and exits.
+int exec_program(const Launch& launch) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != launch.supervisor || setsid() < 0)
     return errno == 0 ? ESRCH : errno;
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -82,10 +82,10 @@ int become_program(const Launch& launch) {
   limit(RLIMIT_CPU, cpu_s, cpu_s + kCpuGrace_s);
   limit(RLIMIT_CORE, 0, 0);
   if (const Descriptor score(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); score) {
-    (void)!write(score.number(), "1000", 4);  // without it the kernel still chooses somebody
+    (void)!write(score.number(), "1000", 4);  // without it the kernel chooses by its own score
   }
   for (int number = 1; number < NSIG; ++number)
-    (void)std::signal(number, SIG_DFL);  // SIGKILL and SIGSTOP refuse, rightly
+    (void)std::signal(number, SIG_DFL);  // fails for SIGKILL and SIGSTOP, which have no handler
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -106,24 +106,24 @@ int become_program(const Launch& launch) {
   return errno;
 }
 
-class KeeperProcess {
+class SupervisorProcess {
  public:
-  KeeperProcess(const KeeperTask& task, const Scratch& scratch, Descriptor control)
+  SupervisorProcess(const SupervisorTask& task, const Scratch& scratch, Descriptor control)
       : task_(task), scratch_(scratch), control_(std::move(control)) {}
 
-  [[noreturn]] void live(Descriptor out, Descriptor err) {
+  [[noreturn]] void run(Descriptor out, Descriptor err) {
     prepare(out, err);
     if (start(std::move(out), std::move(err))) watch();
-    (void)remove_scratch(scratch_.path);  // what cannot be removed is unlocked and taken by the next agent
-    (void)send(control_.number(), &report_, sizeof report_, MSG_NOSIGNAL);  // nobody listens when the agent is gone
+    (void)remove_scratch(scratch_.path);  // the next agent removes what is left, which is unlocked
+    (void)send(control_.number(), &report_, sizeof report_, MSG_NOSIGNAL);  // fails when the agent has ended
     _exit(0);
   }
 
  private:
-  /// Lets go of everything that is the agent's: its streams above all, or a dead agent would look alive.
+  /// Closes the agent's descriptors, its streams above all: with them open a dead agent would look alive.
   void prepare(const Descriptor& out, const Descriptor& err) {
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);  // since Linux 3.4
-    (void)setsid();                          // a terminal's signals are not for us
+    (void)setsid();                          // no signals from a terminal
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -136,7 +136,8 @@ class KeeperProcess {
       open_now.push_back(std::stoi(entry->path().filename().string()));
     }
     for (const int number : open_now) {
-      if (std::ranges::find(keep, number) == keep.end()) (void)close(number);  // the listing's own is already closed
+      if (std::ranges::find(keep, number) == keep.end())
+        (void)close(number);  // the listing's own descriptor is already closed
     }
     for (int number = open("/dev/null", O_RDWR); number >= 0 && number < STDERR_FILENO;)
       number = open("/dev/null", O_RDWR);
@@ -152,8 +153,7 @@ class KeeperProcess {
     program_ = fork();
     if (program_ < 0) return not_started(errno);
     if (program_ == 0) {
-      const int error =
-          become_program({task_, scratch_, out.number(), err.number(), error_writer.number(), supervisor});
+      const int error = exec_program({task_, scratch_, out.number(), err.number(), error_writer.number(), supervisor});
       (void)!write(error_writer.number(), &error, sizeof error);
       _exit(127);
     }
@@ -165,7 +165,7 @@ class KeeperProcess {
   }
 
   bool not_started(int error) {
-    report_.cause = KeeperReport::Cause::not_started;
+    report_.cause = SupervisorReport::Cause::not_started;
     report_.start_error = error;
     return false;
   }
@@ -182,7 +182,7 @@ class KeeperProcess {
       std::array<pollfd, 2> waits = {pollfd{signals.number(), POLLIN, 0},
                                      pollfd{control_ ? control_.number() : -1, POLLIN, 0}};
       (void)poll(waits.data(), waits.size(),
-                 timeout_ms());  // every reason to wake is looked at again, whatever poll says
+                 timeout_ms());  // the loop checks every condition again, whatever poll returns
       std::array<char, 4 * sizeof(signalfd_siginfo)> ignored;
       while (read(signals.number(), ignored.data(), ignored.size()) > 0) {
       }
@@ -191,7 +191,7 @@ class KeeperProcess {
     }
   }
 
-  /// Collects what has ended; true when the program has and nobody is left.
+  /// Collects processes that have ended; true when the program has ended and no process is left.
   bool reap() {
     while (true) {
       int status = 0;
@@ -208,7 +208,7 @@ class KeeperProcess {
 
   void act() {
     const auto now = Clock::now();
-    if (!ended_ && now >= deadline_ && decide(KeeperReport::Cause::deadline)) terminate(kDeadlineGrace);
+    if (!ended_ && now >= deadline_ && set_cause(SupervisorReport::Cause::deadline)) terminate(kDeadlineGrace);
     if (!ended_ && now >= next_memory_) watch_memory(now);
     if (kill_at_ && now >= *kill_at_) killing_ = true;
     if (ended_ && !killing_) {
@@ -224,7 +224,7 @@ class KeeperProcess {
     next_memory_ = now + kMemoryPeriod;
     std::uint64_t resident = 0;
     for (const auto& process : descendants(getpid())) resident += process.resident;
-    if (resident > task_.limits.memory_bytes && decide(KeeperReport::Cause::memory_limit)) killing_ = true;
+    if (resident > task_.limits.memory_bytes && set_cause(SupervisorReport::Cause::memory_limit)) killing_ = true;
   }
 
   void listen() {
@@ -232,23 +232,23 @@ class KeeperProcess {
     char order = 0;
     const ssize_t size = recv(control_.number(), &order, 1, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (size == 1 && order == static_cast<char>(KeeperOrder::stop)) {
-      if (decide(KeeperReport::Cause::stopped)) {
-        (void)kill(program_, SIGTERM);  // ours and not reaped yet: the pid cannot be another's
+    if (size == 1 && order == static_cast<char>(SupervisorOrder::stop)) {
+      if (set_cause(SupervisorReport::Cause::stopped)) {
+        (void)kill(program_, SIGTERM);  // a child that is not reaped yet: its pid cannot be reused
         kill_at_ = Clock::now() + kStopGrace;
       }
       return;
     }
-    const bool flooded = size == 1 && order == static_cast<char>(KeeperOrder::output_limit);
-    (void)decide(flooded ? KeeperReport::Cause::output_limit
-                         : KeeperReport::Cause::stopped);  // an earlier cause stands
+    const bool flooded = size == 1 && order == static_cast<char>(SupervisorOrder::output_limit);
+    (void)set_cause(flooded ? SupervisorReport::Cause::output_limit
+                            : SupervisorReport::Cause::stopped);  // an earlier cause is kept
     killing_ = true;
-    if (size <= 0) control_.close();  // the agent is gone
+    if (size <= 0) control_.close();  // the agent has ended
   }
 
-  /// The first cause is the outcome. False when there is one already.
-  bool decide(KeeperReport::Cause cause) {
-    if (ended_ || report_.cause != KeeperReport::Cause::exited) return false;
+  /// Sets the cause of the end. False when there is one already, which is kept.
+  bool set_cause(SupervisorReport::Cause cause) {
+    if (ended_ || report_.cause != SupervisorReport::Cause::exited) return false;
     report_.cause = cause;
     return true;
   }
@@ -261,14 +261,15 @@ class KeeperProcess {
   [[nodiscard]] int timeout_ms() const {
     const auto now = Clock::now();
     auto wake = now + kMemoryPeriod;
-    if (!ended_) wake = std::min({wake, next_memory_, report_.cause == KeeperReport::Cause::exited ? deadline_ : wake});
+    if (!ended_)
+      wake = std::min({wake, next_memory_, report_.cause == SupervisorReport::Cause::exited ? deadline_ : wake});
     if (kill_at_) wake = std::min(wake, *kill_at_);
     if (killing_) wake = now + kKillPeriod;
     return static_cast<int>(
         std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(wake - now).count()));
   }
 
-  const KeeperTask& task_;
+  const SupervisorTask& task_;
   const Scratch& scratch_;
   Descriptor control_;
   pid_t program_ = -1;
@@ -276,14 +277,14 @@ class KeeperProcess {
   std::optional<Clock::time_point> kill_at_, give_up_;
   bool ended_ = false;
   bool killing_ = false;
-  KeeperReport report_;
+  SupervisorReport report_;
 };
 
 struct Pair {
   Descriptor ours, theirs;
 };
 
-/// Two pipe ends, the first for reading. A negative number in both when the kernel has none.
+/// The two ends of a pipe, the first for reading; both empty when the kernel refuses.
 Pair make_pipe() {
   std::array<int, 2> ends = {-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
@@ -293,7 +294,7 @@ Pair make_pipe() {
 
 }  // namespace
 
-std::expected<Supervisor, std::string> start_keeper(const KeeperTask& task, Scratch scratch) {
+std::expected<Supervisor, std::string> start_supervisor(const SupervisorTask& task, Scratch scratch) {
   Pair out = make_pipe();
   Pair err = make_pipe();
   std::array<int, 2> ends = {-1, -1};
@@ -301,15 +302,16 @@ std::expected<Supervisor, std::string> start_keeper(const KeeperTask& task, Scra
   Pair sockets = {Descriptor(ends[0]), Descriptor(ends[1])};
   sigset_t all, before;
   sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, &before);  // no handler of the agent may run in the supervisor
+  sigprocmask(SIG_SETMASK, &all, &before);  // the agent's signal handlers must not run in the supervisor
   const pid_t pid = out.ours && err.ours && control ? fork() : -1;
   const int error = errno;
   if (pid == 0)
-    KeeperProcess(task, scratch, std::move(sockets.theirs)).live(std::move(out.theirs), std::move(err.theirs));
+    SupervisorProcess(task, scratch, std::move(sockets.theirs)).run(std::move(out.theirs), std::move(err.theirs));
   sigprocmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) {
     (void)remove_scratch(scratch.path);
-    return std::unexpected(fmt::format("no process for the run: {}", std::generic_category().message(error)));
+    return std::unexpected(
+        fmt::format("cannot start a process for the run: {}", std::generic_category().message(error)));
   }
   return Supervisor{
       .pid = pid, .control = std::move(sockets.ours), .out = std::move(out.ours), .err = std::move(err.ours)};

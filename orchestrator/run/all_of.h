@@ -1,4 +1,4 @@
-// all_of: several coroutines at once, and the moment when all have ended.
+// all_of: runs several coroutines at once and waits until all have ended.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 namespace assay::run {
 
 /// Runs each(0) to each(count - 1), coroutines of type awaitable<void>, at once on the caller's executor and returns
-/// when all have ended. Throws what the first of them threw, once all are over.
+/// when all have ended. Throws what the first of them threw, once all have ended.
 template <class Each>
 boost::asio::awaitable<void> side_by_side(std::size_t count, Each each) {
   namespace asio = boost::asio;
   const auto executor = co_await asio::this_coro::executor;
   const auto left = std::make_shared<std::size_t>(count);
   const auto failure = std::make_shared<std::exception_ptr>();
-  // Wakes this coroutine by being cancelled; every coroutine waited for has deadlines of its own.
+  // Its cancellation wakes this coroutine; each of the others has deadlines of its own.
   const auto ended = std::make_shared<asio::steady_timer>(executor, asio::steady_timer::time_point::max());
   for (std::size_t i = 0; i < count; ++i) {
     asio::co_spawn(executor, each(i), [left, failure, ended](const std::exception_ptr& thrown) {

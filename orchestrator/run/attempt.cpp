@@ -1,4 +1,4 @@
-// attempt: deliver, run, collect.
+// attempt: delivers programs, runs all ranks, writes their evidence.
 #include "orchestrator/run/attempt.h"
 
 #include <algorithm>
@@ -32,14 +32,14 @@ constexpr Bytes kMostOutput{64 << 20};  // the reader's own limit for a record
 constexpr Seconds kCompanionGrace{10};  // to notice SIGTERM and write its record
 constexpr Seconds kCompanionSlack{60};  // beyond the step's deadline; the agent's stop comes long before
 
-/// A companion that samples beside the probe, and its result once it is there.
+/// A companion that samples beside the probe, and its result once it has ended.
 struct Companion {
   std::string name;
   std::string run_id;
   std::optional<launch::RunResult> result;
 };
 
-/// One rank of the attempt. It has a result before it ran when the agent did not take the probe.
+/// One rank of the attempt. When the agent refused the probe, its result has an outcome before it ran.
 struct Rank {
   launch::Agent* agent = nullptr;
   std::string node;
@@ -76,8 +76,8 @@ asio::awaitable<void> follow(launch::Agent& agent, launch::RunRequest request, s
   companion->result = co_await agent.run(std::move(request));
 }
 
-/// Waits until `companion` has its result or the grace is over.
-asio::awaitable<void> end_of(launch::Agent& agent, Companion& companion) {
+/// Stops `companion` and waits until it has its result or the grace period is over.
+asio::awaitable<void> stop_companion(launch::Agent& agent, Companion& companion) {
   agent.stop(companion.run_id);
   const auto limit = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
                                                             std::chrono::duration<double>(kCompanionGrace.count));
@@ -99,7 +99,7 @@ struct AttemptContext {
   [[nodiscard]] const plan::Program& program() const { return *program_of(programs, step.probe); }
 };
 
-/// Delivers the probe and starts the companions. A probe that is not taken leaves its reason as the rank's result.
+/// Delivers the probe and starts the companions. When the probe is refused, the reason is the rank's result.
 asio::awaitable<void> prepare(const AttemptContext& context, Rank& rank) {
   const plan::Program& program = context.program();
   const auto delivered = co_await rank.agent->deliver(program.sha256, program.path);
@@ -111,14 +111,14 @@ asio::awaitable<void> prepare(const AttemptContext& context, Rank& rank) {
   }
   const auto executor = co_await asio::this_coro::executor;
   for (const auto& name : context.step.companions) {
-    const plan::Program& beside = *program_of(context.programs, name);
-    const auto taken = co_await rank.agent->deliver(beside.sha256, beside.path);
-    if (!taken) continue;  // the probe's own run meets and reports the same fault
+    const plan::Program& program_beside = *program_of(context.programs, name);
+    const auto taken = co_await rank.agent->deliver(program_beside.sha256, program_beside.path);
+    if (!taken) continue;  // the probe's own run reports the same fault
     const auto parameters = context.plan.probes.at(name).description.resolve({}, context.plan.quick);
     if (!parameters) continue;  // planning resolved the same defaults before
     auto companion =
         std::make_shared<Companion>(name, fmt::format("{}.{}.{}", context.step.id, context.number, name), std::nullopt);
-    auto request = request_for(*rank.agent, beside, companion->run_id, *parameters,
+    auto request = request_for(*rank.agent, program_beside, companion->run_id, *parameters,
                                {context.step.deadline_s + kCompanionSlack.count});
     asio::co_spawn(executor, follow(*rank.agent, std::move(request), companion), asio::detached);
     rank.companions.push_back(std::move(companion));
@@ -138,18 +138,19 @@ asio::awaitable<void> run_rank(const AttemptContext& context, Rank& rank, std::s
   rank.result = co_await rank.agent->run(std::move(request));
 }
 
-void keep(judge::Attempt& attempt, const std::string& directory, const std::string& path, const std::string& bytes) {
+void write_evidence(judge::Attempt& attempt, const std::string& directory, const std::string& path,
+                    const std::string& bytes) {
   files::write_new_durably(directory + "/" + path, bytes);
   attempt.evidence.push_back({.path = path, .sha256 = files::sha256(bytes), .bytes = bytes.size()});
 }
 
-/// A probe's exit code says the same as the end of its record: 0 complete, 1 error, 77 skip. Anything else means that
-/// it died in a way that it could not put into its record, or after it.
+/// Whether a probe's exit code agrees with the end of its record: 0 complete, 1 error, 77 skip. When it does not, the
+/// probe ended in a way that its record cannot show.
 bool agrees(int exit_code, const launch::RunResult& result, const Description& probe) {
   const auto record = read_record(result.output, probe);
   if (!record)
     return exit_code == kExitComplete || exit_code == kExitError ||
-           exit_code == kExitSkip;  // the judge says what is wrong
+           exit_code == kExitSkip;  // the judge reports what is wrong
   switch (record->end.status) {
     case Status::complete:
       return exit_code == kExitComplete;
@@ -169,16 +170,16 @@ std::pair<AttemptOutcome, std::string> outcome_of(const launch::RunResult& resul
     reason = fmt::format("{} processes outlived the probe and were killed", result.left_behind);
   if (agrees(result.exit_code.value_or(-1), result, probe)) return {AttemptOutcome::exited, reason};
   return {AttemptOutcome::crashed,
-          fmt::format("exit code {}, which is not what the record says", result.exit_code.value_or(-1))};
+          fmt::format("exit code {} contradicts the end of the record", result.exit_code.value_or(-1))};
 }
 
-/// The outcome that tells most of what went wrong: when one rank dies, the others end in time-outs and errors that
-/// follow from it.
+/// The most severe outcome of all ranks: when one rank dies, the time-outs and errors of the others follow from it.
 void take_outcomes(judge::Attempt& attempt, const std::vector<Rank>& ranks, const Description& probe) {
   using enum AttemptOutcome;
-  constexpr std::array kMostTelling = {lost, refused, crashed, output_limit, memory_limit, deadline, stopped, exited};
+  constexpr std::array kMostSevereFirst = {lost,         refused,  crashed, output_limit,
+                                           memory_limit, deadline, stopped, exited};
   const auto weight = [&](AttemptOutcome outcome) {
-    return std::ranges::find(kMostTelling, outcome) - kMostTelling.begin();
+    return std::ranges::find(kMostSevereFirst, outcome) - kMostSevereFirst.begin();
   };
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (!ranks[i].result) continue;  // it did not start, because another rank could not
@@ -191,12 +192,13 @@ void take_outcomes(judge::Attempt& attempt, const std::vector<Rank>& ranks, cons
   }
 }
 
-void keep_rank(judge::Attempt& attempt, const std::string& directory, int number, const Rank& rank) {
+void write_evidence_of(judge::Attempt& attempt, const std::string& directory, int number, const Rank& rank) {
   const auto both = [&](const launch::RunResult& result, const std::string& companion) {
     if (!result.output.empty())
-      keep(attempt, directory, judge::record_path(attempt.step, attempt.number, number, companion), result.output);
+      write_evidence(attempt, directory, judge::record_path(attempt.step, attempt.number, number, companion),
+                     result.output);
     if (!result.log.empty())
-      keep(attempt, directory, judge::log_path(attempt.step, attempt.number, number, companion), result.log);
+      write_evidence(attempt, directory, judge::log_path(attempt.step, attempt.number, number, companion), result.log);
   };
   if (rank.result) both(*rank.result, "");
   for (const auto& companion : rank.companions) {
@@ -219,7 +221,7 @@ std::vector<std::string> arguments_of(const Values& parameters) {
     } else {
       text = to_json(value).dump();
     }
-    // "--flag=" with nothing behind it would take the next word for its value.
+    // "--flag=" with an empty value would take the next argument as its value.
     if (text.empty()) {
       arguments.insert(arguments.end(), {"--" + flag, ""});
     } else {
@@ -229,15 +231,14 @@ std::vector<std::string> arguments_of(const Values& parameters) {
   return arguments;
 }
 
-asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, const plan::Plan& plan,
-                                        const plan::Step& step, int number, const std::vector<plan::Program>& programs,
-                                        const std::string& directory) {
+asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, const AttemptInputs& inputs,
+                                        const plan::Step& step, int number) {
   const bool alone = agents.size() == 1;
-  const AttemptContext context{.plan = plan,
+  const AttemptContext context{.plan = inputs.plan,
                                .step = step,
                                .number = number,
-                               .programs = programs,
-                               .rendezvous = alone ? "" : rendezvous_endpoint(plan, step),
+                               .programs = inputs.programs,
+                               .rendezvous = alone ? "" : rendezvous_endpoint(inputs.plan, step),
                                .token = alone ? "" : rendezvous_token()};
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < agents.size(); ++i)
@@ -250,14 +251,15 @@ asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, cons
     co_await side_by_side(ranks.size(), run_one);
   }
   for (const auto& rank : ranks) {
-    for (const auto& companion : rank.companions) co_await end_of(*rank.agent, *companion);
+    for (const auto& companion : rank.companions) co_await stop_companion(*rank.agent, *companion);
   }
   AttemptEnd end{.attempt = {.step = step.id, .number = number, .node = step.nodes.front()}};
   for (const auto& rank : ranks) {
     if (rank.result && rank.result->outcome == AttemptOutcome::lost) end.lost.push_back(rank.node);
   }
   take_outcomes(end.attempt, ranks, context.program().description);
-  for (std::size_t i = 0; i < ranks.size(); ++i) keep_rank(end.attempt, directory, static_cast<int>(i), ranks[i]);
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    write_evidence_of(end.attempt, inputs.directory, static_cast<int>(i), ranks[i]);
   co_return end;
 }
 

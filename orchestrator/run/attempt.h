@@ -1,4 +1,4 @@
-// attempt: one try of one step on live agents, companions beside it, and what it leaves on disk.
+// attempt: one attempt of one step on live agents, with its companions and its evidence on disk.
 #pragma once
 
 #include <string>
@@ -12,22 +12,27 @@
 
 namespace assay::run {
 
-/// The flags that give a probe `parameters`: "--size=4096"; an empty text is a word of its own behind its flag.
+/// The flags that give a probe `parameters`: "--size=4096"; an empty text is a separate argument after its flag.
 std::vector<std::string> arguments_of(const Values& parameters);
 
-/// An attempt as it belongs into the journal, and the nodes whose agents went away in it.
+/// An attempt as it is journalled, and the nodes whose agents were lost in it.
 struct AttemptEnd {
   judge::Attempt attempt;
   std::vector<std::string> lost;
 };
 
+/// What all attempts of a run share.
+struct AttemptInputs {
+  const plan::Plan& plan;
+  const std::vector<plan::Program>& programs;
+  const std::string& directory;  ///< the run directory
+};
+
 /// Runs `step` once as attempt `number`, rank r on `agents[r]`: delivers the probe and its companions, starts the
 /// companions on every node, runs all ranks at once under the step's deadline, stops the companions, writes every
-/// record and log under `directory` durably. The outcome is that of the rank that tells most: lost, refused, crashed,
+/// record and log in the run directory durably. The outcome is the most severe of all ranks: lost, refused, crashed,
 /// killed by a limit or deadline, exited. Throws std::system_error when evidence cannot be written.
-boost::asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, const plan::Plan& plan,
-                                               const plan::Step& step, int number,
-                                               const std::vector<plan::Program>& programs,
-                                               const std::string& directory);
+boost::asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, const AttemptInputs& inputs,
+                                               const plan::Step& step, int number);
 
 }  // namespace assay::run

@@ -1,4 +1,4 @@
-// progress: three ways of showing the same events.
+// progress: the same events as a live display, as plain lines or as JSON lines.
 #include "orchestrator/run/progress.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-/// Text from a node may carry control characters; a terminal must not act on them.
+/// Replaces control characters, which text from a node may contain and a terminal would execute.
 std::string printable(std::string text) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
@@ -39,10 +39,10 @@ Progress::Mode Progress::mode_for(bool json) {
 }
 
 Progress::Progress(const plan::Plan& plan, Mode mode) : mode_(mode), total_(plan.steps.size()), forecast_(plan) {
-  for (const auto& node : plan.site.nodes) lanes_[node.name].state = "waiting";
+  for (const auto& node : plan.site.nodes) nodes_[node.name].state = "waiting";
   for (const auto& step : plan.steps) {
     planned_.insert(step.id);
-    for (const auto& node : step.nodes) ++lanes_[node].total;
+    for (const auto& node : step.nodes) ++nodes_[node].total;
   }
   for (const auto& search : plan.searches) {
     if (const plan::Step* step = plan.step(search.step); search.budget > 0)
@@ -52,7 +52,7 @@ Progress::Progress(const plan::Plan& plan, Mode mode) : mode_(mode), total_(plan
 
 Progress::~Progress() { erase(); }
 
-/// Worked out once a second: playing a plan of 300,000 steps forward takes as long as some of them.
+/// Calculated once a second: a forecast of 300,000 steps takes as long as some of the steps.
 double Progress::remaining_s() {
   const auto now = Clock::now();
   const double since_s = std::chrono::duration<double>(now - forecast_at_).count();
@@ -80,7 +80,7 @@ void Progress::line(const std::string& text) {
 }
 
 void Progress::node(const std::string& name, const std::string& state) {
-  lanes_[name].state = state;
+  nodes_[name].state = state;
   event("node", {{"node", name}, {"state", state}});
   if (mode_ == Mode::plain) line(fmt::format("[{:>3}/{}] {}: {}", done_, total_, name, state));
   tick();
@@ -88,10 +88,10 @@ void Progress::node(const std::string& name, const std::string& state) {
 
 void Progress::step_begin(const plan::Step& step, int attempt) {
   for (const auto& node : step.nodes) {
-    Lane& lane = lanes_[node];
-    lane.state = step.probe;
-    lane.begin = Clock::now();
-    lane.running_s = step.typical_s;
+    NodeProgress& node_progress = nodes_[node];
+    node_progress.state = step.probe;
+    node_progress.begin = Clock::now();
+    node_progress.running_s = step.typical_s;
   }
   forecast_.begin(step, std::chrono::duration<double>(Clock::now() - begin_).count());
   event("step_begin", {{"step", step.id}, {"attempt", attempt}});
@@ -101,13 +101,13 @@ void Progress::step_begin(const plan::Step& step, int attempt) {
 }
 
 void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason) {
-  const double took = std::chrono::duration<double>(Clock::now() - lanes_[step.nodes.front()].begin).count();
+  const double took = std::chrono::duration<double>(Clock::now() - nodes_[step.nodes.front()].begin).count();
   const bool planned = is_planned(step);
   for (const auto& node : step.nodes) {
-    Lane& lane = lanes_[node];
-    lane.running_s = 0;
-    lane.state = "between steps";
-    if (attempt == 1 && planned) ++lane.done;
+    NodeProgress& node_progress = nodes_[node];
+    node_progress.running_s = 0;
+    node_progress.state = "between steps";
+    if (attempt == 1 && planned) ++node_progress.done;
   }
   forecast_.end(step.id);
   if (attempt == 1) ++(planned ? done_ : tests_done_);
@@ -118,7 +118,7 @@ void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outc
 }
 
 void Progress::step_kept(const plan::Step& step) {
-  for (const auto& node : step.nodes) ++lanes_[node].done;
+  for (const auto& node : step.nodes) ++nodes_[node].done;
   ++done_;
   forecast_.end(step.id);
   event("step_kept", {{"step", step.id}});
@@ -150,16 +150,16 @@ void Progress::erase() {
 void Progress::draw() {
   if (mode_ != Mode::terminal) return;
   std::string block;
-  for (const auto& [name, lane] : lanes_) {
+  for (const auto& [name, node] : nodes_) {
     if (drawn_ == kShownNodes) break;
-    const double ran = lane.running_s > 0 ? std::chrono::duration<double>(Clock::now() - lane.begin).count() : 0;
-    std::string text = fmt::format("  {:<20} {:>3}/{:<3} {}", name, lane.done, lane.total, lane.state);
-    if (lane.running_s > 0) text += fmt::format("  {} of about {}", clock_text(ran), clock_text(lane.running_s));
+    const double ran = node.running_s > 0 ? std::chrono::duration<double>(Clock::now() - node.begin).count() : 0;
+    std::string text = fmt::format("  {:<20} {:>3}/{:<3} {}", name, node.done, node.total, node.state);
+    if (node.running_s > 0) text += fmt::format("  {} of about {}", clock_text(ran), clock_text(node.running_s));
     block += printable(text).substr(0, kWidth) + "\n";
     ++drawn_;
   }
-  if (static_cast<int>(lanes_.size()) > drawn_) {
-    block += fmt::format("  … and {} more nodes\n", lanes_.size() - static_cast<std::size_t>(drawn_));
+  if (static_cast<int>(nodes_.size()) > drawn_) {
+    block += fmt::format("  … and {} more nodes\n", nodes_.size() - static_cast<std::size_t>(drawn_));
     ++drawn_;
   }
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();

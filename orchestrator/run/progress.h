@@ -1,4 +1,4 @@
-// progress: what people and programs see while a run goes on.
+// progress: the display of a run for people and programs.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class Progress {
  public:
   enum class Mode { terminal, plain, json, quiet };
 
-  /// The mode for a program run by a person or by another program.
+  /// json; else terminal or plain, by what stderr is.
   static Mode mode_for(bool json);
 
   Progress(const plan::Plan& plan, Mode mode);
@@ -28,7 +28,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// A node's agent answered, is being started, or was lost; `state` is a few words.
+  /// The state of a node's agent changed; `state` is a few words.
   void node(const std::string& node, const std::string& state);
   /// A step begins on its nodes.
   void step_begin(const plan::Step& step, int attempt);
@@ -36,9 +36,9 @@ class Progress {
   void step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason);
   /// A step was found finished in the journal of a resumed run.
   void step_kept(const plan::Step& step);
-  /// A step will never start: its node is gone, or the time is.
+  /// A step will never start: a node was given up, or the deadline is too near.
   void step_dropped(const plan::Step& step);
-  /// Searches may ask for as many extra tests still, at most; they take the time of the longest step.
+  /// Searches may request at most `tests` more extra tests; each takes the time of the longest step.
   void tests_left(std::size_t tests);
   /// Redraws the time on a terminal; called once a second.
   void tick();
@@ -52,20 +52,20 @@ class Progress {
   void draw();
 
   using Clock = std::chrono::steady_clock;
-  struct Lane {
+  struct NodeProgress {
     std::string state;
     Clock::time_point begin;  ///< of the step that runs
     double running_s = 0;     ///< typical time of the step that runs, 0 when none
     std::size_t done = 0, total = 0;
   };
   Mode mode_;
-  std::map<std::string, Lane> lanes_;
+  std::map<std::string, NodeProgress> nodes_;
   std::set<std::string_view> planned_;  ///< ids of the plan's steps; a step of another id is an extra test of a search
   std::size_t done_ = 0, total_ = 0;
   std::size_t tests_done_ = 0, tests_left_ = 0;
   double longest_test_s_ = 0;
   plan::Forecast forecast_;
-  Clock::time_point forecast_at_;  ///< when remaining_s_ was worked out
+  Clock::time_point forecast_at_;  ///< when remaining_s_ was calculated
   double remaining_s_ = 0;
   int drawn_ = 0;
   Clock::time_point begin_ = Clock::now();

@@ -12,8 +12,9 @@ namespace assay::run {
 
 std::string rendezvous_endpoint(const plan::Plan& plan, const plan::Step& step) {
   const site::Node& first = *plan.site.node(step.nodes.front());
-  const site::Port* const lane = step.plane.empty() ? nullptr : site::port_of(first, step.plane, step.rail);
-  const std::string& host = lane == nullptr || lane->address.empty() ? first.rendezvous : lane->address;
+  const site::Port* const port_in_plane = step.plane.empty() ? nullptr : site::port_of(first, step.plane, step.rail);
+  const std::string& host =
+      port_in_plane == nullptr || port_in_plane->address.empty() ? first.rendezvous : port_in_plane->address;
   const auto ordinal = std::strtoul(step.id.c_str(), nullptr, 10);  // "0012-…": reads up to the hyphen
   const auto port = static_cast<unsigned long>(kFirstRendezvousPort) + ordinal % kRendezvousPorts;
   return fmt::format("{}:{}", host.find(':') == std::string::npos ? host : "[" + host + "]", port);
@@ -22,7 +23,7 @@ std::string rendezvous_endpoint(const plan::Plan& plan, const plan::Step& step) 
 std::string rendezvous_token() {
   constexpr std::size_t kTokenBytes = 32;
   auto token = wire::random_hexadecimal(kTokenBytes);
-  if (token.empty()) throw std::runtime_error("the system has no randomness for a token");
+  if (token.empty()) throw std::runtime_error("no random numbers from the system for a token");
   return token;
 }
 

@@ -1,4 +1,4 @@
-// run: what must be so before the first step starts, and what is said when evidence cannot be written.
+// run: checks before the first step, and errors when evidence cannot be written.
 #include "orchestrator/run/run.h"
 
 #include <algorithm>
@@ -16,47 +16,48 @@
 namespace assay::run {
 namespace {
 
-/// "process 4711 on head1": stands in the journal for whoever meets its lock.
+/// "process 4711 on head1": the journal names it to another process that finds the run locked.
 std::string process_identity() {
   char host[256] = {};
   if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
   return fmt::format("process {} on {}", ::getpid(), host[0] == '\0' ? "an unnamed host" : host);
 }
 
-/// The probes at hand must be the very ones that were planned.
+/// The installed probes must be the planned ones, by SHA-256.
 std::optional<InputError> check_programs(const plan::Plan& plan, const std::vector<plan::Program>& programs) {
   for (const auto& [name, planned] : plan.probes) {
     const auto found = std::ranges::find(programs, name, &plan::Program::name);
-    if (found == programs.end()) return InputError{name, "was planned and is not part of this build", "plan again"};
+    if (found == programs.end()) return InputError{name, "is in the plan but not in this build", "plan again"};
     if (found->sha256 != planned.sha256)
-      return InputError{found->path, "is not the binary that was planned", "plan again, or use the build that planned"};
+      return InputError{found->path, "is not the binary that was planned",
+                        "plan again, or use the build that made the plan"};
   }
   return std::nullopt;
 }
 
-/// What the run directory already holds, read while `writer` has its lock; empty for a fresh run.
+/// The journal in the run directory, read while it is locked; empty for a fresh run.
 std::expected<judge::Journal, InputError> earlier(const std::string& directory, const std::string& plan_sha256) {
   const std::string path = directory + "/journal.jsonl";
   const auto text = read_file(path);
   if (!text) return std::unexpected(text.error());
-  if (text->find('\n') == std::string::npos) return judge::Journal{};  // killed before its first line was whole
+  if (text->find('\n') == std::string::npos) return judge::Journal{};  // killed before its first line was complete
   auto journal = judge::read_journal(*text, path);
   if (journal && journal->plan_sha256 != plan_sha256)
     return std::unexpected(InputError{directory, "the journal belongs to another plan", "restore plan.json"});
   return journal;
 }
 
-std::expected<RunEnd, InputError> carry_on(const plan::Plan& plan, const std::string& plan_sha256,
-                                           const std::vector<plan::Program>& programs, const RunOptions& options,
-                                           Progress& progress) {
+std::expected<RunEnd, InputError> execute(const plan::Plan& plan, const std::string& plan_sha256,
+                                          const std::vector<plan::Program>& programs, const RunOptions& options,
+                                          Progress& progress) {
   const std::string path = options.directory + "/journal.jsonl";
-  const bool there = ::access(path.c_str(), F_OK) == 0;
-  if (there && !options.resume)
+  const bool exists = ::access(path.c_str(), F_OK) == 0;
+  if (exists && !options.resume)
     return std::unexpected(
-        InputError{options.directory, "holds a run already", "use --resume to go on with it, or another --out"});
-  if (!there && options.resume)
-    return std::unexpected(
-        InputError{path, "is not there, so no run was begun", "begin it with `assay run plan.json --out DIR`"});
+        InputError{options.directory, "already contains a run", "use --resume to continue it, or another --out"});
+  if (!exists && options.resume)
+    return std::unexpected(InputError{path, "does not exist: there is no run to resume",
+                                      "start one with `assay run plan.json --out DIR`"});
   judge::JournalWriter writer(path);
   auto journal = earlier(options.directory, plan_sha256);
   if (!journal) return std::unexpected(journal.error());
@@ -67,7 +68,8 @@ std::expected<RunEnd, InputError> carry_on(const plan::Plan& plan, const std::st
     for (const char* folder : {"/records", "/logs"}) files::remove_partial_files(options.directory + folder);
     writer.run_resume(process_identity());
   }
-  return Runner(plan, programs, options, std::move(*journal), std::move(writer), progress).go();
+  RunJournal run_journal(plan, options.directory, std::move(*journal), std::move(writer), progress);
+  return Runner(plan, programs, options, run_journal, progress).go();
 }
 
 }  // namespace
@@ -77,19 +79,20 @@ std::expected<RunEnd, InputError> run(const plan::Plan& plan, const std::string&
                                       Progress& progress) {
   if (plan.simulation) {
     return std::unexpected(InputError{options.directory + "/plan.json",
-                                      "is the plan of a simulation, and nothing is measured by it",
-                                      "plan the site that is to be measured with `assay plan`"});
+                                      "is the plan of a simulation, which measures nothing",
+                                      "plan the site to be measured with `assay plan`"});
   }
   if (auto problem = check_programs(plan, programs)) return std::unexpected(*problem);
   try {
-    return carry_on(plan, plan_sha256, programs, options, progress);
+    return execute(plan, plan_sha256, programs, options, progress);
   } catch (const judge::JournalInUse& error) {
-    return std::unexpected(InputError{options.directory, fmt::format("is in use by {}", error.what()),
-                                      "let it end, or name another --out: two runs would measure each other"});
+    return std::unexpected(InputError{
+        options.directory, fmt::format("is in use by {}", error.what()),
+        "wait until it ends, or name another --out; two runs at once would disturb each other's measurements"});
   } catch (const std::system_error& error) {
     return std::unexpected(
         InputError{options.directory, fmt::format("evidence cannot be written: {}", error.what()),
-                   "free space or permissions, then `assay run --resume`: nothing finished is lost"});
+                   "free space or fix permissions, then `assay run --resume`: finished steps are kept"});
   }
 }
 

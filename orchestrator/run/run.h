@@ -1,4 +1,4 @@
-// run: carries a plan out: agents, steps, companions, evidence, journal. The only stage with effects.
+// run: executes a plan: agents, steps, companions, evidence, journal. The only stage that acts on nodes.
 #pragma once
 
 #include <expected>
@@ -12,26 +12,26 @@
 
 namespace assay::run {
 
-/// Where and with what a plan is carried out.
+/// How a plan is executed.
 struct RunOptions {
   std::string directory;            ///< the run directory; it holds plan.json
-  std::string agent;                ///< path of our assay-node
-  bool resume = false;              ///< go on with the journal that is there
+  std::string agent;                ///< path of assay-node
+  bool resume = false;              ///< continue the run of the existing journal
   int starts_at_once = 32;          ///< agents being started at the same time; an ssh session costs about 0.2 s of CPU
-  std::optional<Seconds> deadline;  ///< from now; no step starts that is not typically over by then
-  bool stop_on_fail = false;        ///< no step starts any more once a required cell has failed
-  Seconds patience{30};             ///< how long a node that was lost is tried again before it is given up
+  std::optional<Seconds> deadline;  ///< from now; no step starts that would typically end later
+  bool stop_on_fail = false;        ///< once a required cell has failed, no more steps start
+  Seconds patience{30};             ///< time for reconnecting to a lost node before it is given up
 };
 
 /// How a run ended. interrupted: by a signal; stopped: by its deadline or at the first failure. Both can be resumed.
 enum class RunEnd { finished, interrupted, stopped };
 
-/// Carries out every step of `plan` that the journal does not hold as ended, nodes side by side, each node one step at
-/// a time; a step of several nodes runs when all of them are free for it, and none while the site's power cap would be
-/// passed. Then, where groups fell short and the plan allows it, searches who is at fault. Nodes that cannot be reached
-/// and steps that break are journalled and the rest goes on. The first SIGINT or SIGTERM lets running steps end and
-/// starts no more; the second kills them. Errors: a probe at hand is not the planned one; a run directory that another
-/// process writes to, that was begun without `resume`, or that cannot be written.
+/// Executes every step of `plan` that the journal does not record as ended, nodes in parallel, each node one step at a
+/// time; a step of several nodes runs when all of them are free for it, and no step starts that would exceed the site's
+/// power cap. Then locates the faulty node of each group that missed a limit, where the plan allows it. Nodes that
+/// cannot be reached and steps that break are journalled, and the other steps continue. After the first SIGINT or
+/// SIGTERM running steps finish and no more start; the second kills them. Errors: a probe at hand is not the planned
+/// one; a run directory that another process writes to, that was begun without `resume`, or that cannot be written.
 std::expected<RunEnd, InputError> run(const plan::Plan& plan, const std::string& plan_sha256,
                                       const std::vector<plan::Program>& programs, const RunOptions& options,
                                       Progress& progress);

@@ -1,4 +1,4 @@
-// check: the value that most nodes have, and who has another.
+// check: finds the value that most nodes have, and the nodes with another.
 #include "orchestrator/site/check.h"
 
 #include <algorithm>
@@ -15,14 +15,14 @@
 namespace assay::site {
 namespace {
 
-/// Of a host: what two machines of one kind share. Its name and boot are its own.
+/// Host facts that machines of one kind share; a host's name and boot are its own.
 constexpr std::array<std::string_view, 9> kHostFacts = {"kernel",  "machine",    "cpu_model", "cpus",      "cores",
                                                         "sockets", "numa_nodes", "memory",    "hypervisor"};
-/// Of an inventory: what belongs to the one machine, or to a slot of it.
+/// Inventory facts that belong to one machine, or to one of its slots.
 constexpr std::array<std::string_view, 12> kOwn = {
     "serial",       "product_serial", "mac_address",        "pci_address", "numa_node", "rdma_device",
     "nvml_library", "uuid",           "cpu_load_by_others", "cpu_steal",   "kernel",    "link"};
-/// Metrics of an inventory that a kernel or a power state moves by itself.
+/// Inventory metrics that change with the kernel's or a power state.
 constexpr std::array<std::string_view, 3> kMoving = {"pcie_rate", "pcie_degraded_links", "memory_total"};
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
@@ -36,7 +36,7 @@ std::string text_of(const Value& value) {
   return assay::to_json(value).dump();
 }
 
-/// A measured count or rate; rates of links as people write them.
+/// A measured count or rate; link rates in Gb/s.
 std::string text_of(const Measurement& measurement) {
   if (measurement.samples.empty()) return "absent";
   const double value = measurement.samples.front();
@@ -157,13 +157,13 @@ std::string check_text(const SiteCheck& check) {
   for (const auto& difference : check.differences) {
     for (const auto& [node, value] : difference.others) {
       text += difference.usual.empty()
-                  ? fmt::format("{}: {} is {}; no value is that of most\n", node, difference.fact, value)
-                  : fmt::format("{}: {} is {}, elsewhere {}\n", node, difference.fact, value, difference.usual);
+                  ? fmt::format("{}: {} is {}; no value is in the majority\n", node, difference.fact, value)
+                  : fmt::format("{}: {} is {}; on most nodes {}\n", node, difference.fact, value, difference.usual);
     }
   }
   for (const auto& [node, offset] : check.clocks)
-    text += fmt::format("{}: its clock is {} by at least {:.1f} s\n", node, offset > 0 ? "ahead" : "behind",
-                        std::abs(offset));
+    text +=
+        fmt::format("{}: clock is {} by at least {:.1f} s\n", node, offset > 0 ? "ahead" : "behind", std::abs(offset));
   const std::size_t reached = check.nodes - check.unreachable.size();
   return text + fmt::format("{} of {} nodes reached; {} facts are the same, {} differ\n", reached, check.nodes,
                             check.same.size(), check.differences.size() + (check.clocks.empty() ? 0 : 1));

@@ -1,4 +1,4 @@
-// check: what differs between nodes that should be alike. Pure: from what they told to what is said of it.
+// check: compares the reported facts of nodes that should be alike. Pure.
 #pragma once
 
 #include <map>
@@ -12,48 +12,46 @@
 
 namespace assay::site {
 
-/// What one node said, or why it did not.
+/// The answer of one node, or why there is none.
 struct NodeAnswer {
   std::string node;
-  std::string kind;                          ///< of the LaunchError when it could not be reached; empty: it answered
-  std::string reason;                        ///< why not; or, of a node that answered, what it could not tell
-  std::map<std::string, std::string> facts;  ///< by name, printable; a fact that it does not tell is missing
-  std::optional<double>
-      clock_offset_s;  ///< its clock is off ours by at least this, signed; 0: no difference can be seen
+  std::string kind;    ///< of the LaunchError when the node could not be reached; empty: it answered
+  std::string reason;  ///< why it was not reached; or which facts are missing from its answer
+  std::map<std::string, std::string> facts;  ///< by name, printable; only those that it reported
+  std::optional<double> clock_offset_s;  ///< least difference of its clock to this machine's, signed; 0: none detected
 };
 
-/// One fact that is not the same on every node that answered.
+/// One fact that differs between the nodes that answered.
 struct Difference {
   std::string fact;
-  std::string usual;  ///< what more than half of them say; empty when no value has that
+  std::string usual;  ///< the value on more than half of them; empty when there is none
   std::map<std::string, std::string>
-      others;  ///< node to value, "absent" where it does not tell; all of them without a usual one
+      others;  ///< node to value, "absent" where it is not reported; all nodes when there is no usual value
 };
 
 /// The comparison.
 struct SiteCheck {
   std::size_t nodes = 0;
   std::vector<NodeAnswer> unreachable;      ///< in the site's order
-  std::vector<NodeAnswer> partial;          ///< answered, and could not tell everything
-  std::map<std::string, std::string> same;  ///< facts that all who answered agree on
+  std::vector<NodeAnswer> partial;          ///< answered with some facts missing
+  std::map<std::string, std::string> same;  ///< facts that are equal on all nodes that answered
   std::vector<Difference> differences;      ///< by name of the fact
   std::map<std::string, double> clocks;     ///< nodes whose clock is off by more than kClockTolerance_s
 
   [[nodiscard]] bool alike() const { return differences.empty() && clocks.empty(); }
 };
 
-/// Seconds. Below, a clock follows a time source by any standard; NTP keeps a hundredth of it.
+/// Seconds. A clock with a time source is closer than this; NTP keeps a hundredth of it.
 inline constexpr double kClockTolerance_s = 0.5;
-/// The share by which two sizes of memory may differ and be the same: firmware takes a little for itself.
+/// The relative difference up to which two memory sizes count as equal: firmware reserves a little.
 inline constexpr double kMemoryTolerance = 0.01;
 
-/// The facts of a node by what its agent said of its host (host_facts) and, where it was run, by health_inventory: what
-/// tells one machine from its twin (serial numbers, addresses) is left out, and parts of one kind are counted: "8 x 400
-/// Gb/s".
+/// The facts of a node from its agent (host_facts) and, where it was run, from health_inventory: without identifiers of
+/// the one machine (serial numbers, addresses), and with parts of one kind counted: "8 x 400 Gb/s".
 std::map<std::string, std::string> facts_of(const nlohmann::json& host, const Record* inventory);
 
-/// How far the clock of a node that wrote `there` is off, when that happened between `before` and `after` here, all in
-/// seconds since 1970: the least that must be true.
+/// The least offset of a node's clock that read `there` between `before` and `after` on this machine's clock, all in
+/// seconds since 1970.
 double clock_offset(double before, double there, double after);
 
 /// Compares. `answers` are in the site's order.

@@ -15,7 +15,7 @@
 namespace assay::site {
 namespace {
 
-constexpr const char* kHint = "give what `ibnetdiscover` printed, unchanged and without options";
+constexpr const char* kHint = "pass the output of `ibnetdiscover` without options, unchanged";
 
 /// A switch, host adapter or router.
 struct Element {
@@ -23,7 +23,7 @@ struct Element {
   std::size_t ports = 0, line = 0;
 };
 
-/// One end of a link, and whom it leads to.
+/// One link, as one of its ends lists it.
 struct Link {
   std::string from, to;
   std::string from_port, to_port;
@@ -35,7 +35,7 @@ struct Fabric {
   std::vector<Link> links;
 };
 
-/// Takes a line apart from its beginning.
+/// Reads a line from left to right.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : rest_(text) {}
@@ -48,7 +48,7 @@ class Cursor {
   void blanks() {
     while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\t')) rest_.remove_prefix(1);
   }
-  /// What stands between `open` and `close`; nothing when it does not.
+  /// The text between `open` and `close`; nothing when the line does not continue with it.
   std::optional<std::string> between(char open, char close) {
     const auto end = rest_.find(close, 1);
     if (!rest_.starts_with(open) || end == std::string_view::npos) return std::nullopt;
@@ -112,7 +112,7 @@ bool read_link(const std::string& line, std::size_t number, const std::string& c
 }
 
 std::expected<Fabric, InputError> read_fabric(std::string_view text, const std::string& where) {
-  constexpr std::array kPassedOver = {
+  constexpr std::array kIgnored = {
       "vendid=", "devid=", "sysimgguid=", "switchguid=", "caguid=", "rtguid=", "Non-Chassis Nodes", "Chassis "};
   Fabric fabric;
   std::string current, line;
@@ -120,24 +120,24 @@ std::expected<Fabric, InputError> read_fabric(std::string_view text, const std::
   for (std::size_t number = 1; std::getline(lines, line); ++number) {
     while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0) line.pop_back();
     if (line.empty() || line.starts_with('#')) continue;
-    if (std::ranges::any_of(kPassedOver, [&](const char* head) { return line.starts_with(head); })) continue;
+    if (std::ranges::any_of(kIgnored, [&](const char* head) { return line.starts_with(head); })) continue;
     const bool element = line.starts_with("Switch") || line.starts_with("Ca") || line.starts_with("Rt");
     if (element ? read_element(line, number, current, fabric) : read_link(line, number, current, fabric)) continue;
     return std::unexpected(
         InputError{fmt::format("{}: line {}", where, number),
-                   fmt::format("'{}' is not understood, or stands twice", printable(line.substr(0, 80))), kHint});
+                   fmt::format("'{}' cannot be read, or appears twice", printable(line.substr(0, 80))), kHint});
   }
   for (const auto& link : fabric.links) {
     if (fabric.elements.contains(link.to)) continue;
     return std::unexpected(InputError{fmt::format("{}: line {}", where, link.line),
-                                      fmt::format("leads to {}, which is not in the file", link.to),
-                                      "the file is cut off"});
+                                      fmt::format("links to {}, which is not in the file", link.to),
+                                      "the file may be truncated"});
   }
-  if (fabric.links.empty()) return std::unexpected(InputError{where, "has no link", kHint});
+  if (fabric.links.empty()) return std::unexpected(InputError{where, "contains no link", kHint});
   return fabric;
 }
 
-/// "MF0;leaf1:MQM9700/U1" as leaf1; other characters than a site's names have become underscores.
+/// "MF0;leaf1:MQM9700/U1" as leaf1; characters that a name in a site cannot have become underscores.
 std::string plain_name(std::string name) {
   const auto semicolon = name.find(';');
   if (const auto colon = name.find(':');
@@ -170,7 +170,7 @@ bool is_device(const std::string& text) {
   });
 }
 
-/// The site's node that a description begins with, with its domain or without; nullptr for a stranger.
+/// The site's node that a description begins with, with its domain or without; nullptr for an unknown host.
 const Node* node_in(const Site& site, const std::string& host) {
   const Node* const node = site.node(host);
   return node != nullptr ? node : site.node(host.substr(0, host.find('.')));
@@ -183,8 +183,8 @@ std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view
   const auto fabric = read_fabric(text, where);
   if (!fabric) return std::unexpected(fabric.error());
   const auto names = switch_names(*fabric);
-  Topology topology{.by_device = true, .cables = {}, .spines = {}, .strangers = {}};
-  std::set<std::string> leaves, strangers;
+  Topology topology{.by_device = true, .cables = {}, .spines = {}, .unknown_hosts = {}};
+  std::set<std::string> leaves, unknown_hosts;
   for (const auto& link : fabric->links) {
     if (!link.from.starts_with("H-") || !link.to.starts_with("S-")) continue;
     const Element& adapter = fabric->elements.at(link.from);
@@ -192,15 +192,15 @@ std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view
     const std::string host = adapter.description.substr(0, blank);
     const Node* const node = node_in(site, host);
     if (node == nullptr) {
-      strangers.insert(printable(adapter.description));
+      unknown_hosts.insert(printable(adapter.description));
       continue;
     }
     leaves.insert(link.to);
     const std::string device = blank == std::string::npos ? "" : adapter.description.substr(blank + 1);
     if (!is_device(device)) {
       return std::unexpected(InputError{fmt::format("{}: line {}", where, adapter.line),
-                                        fmt::format("'{}' tells no RDMA device", printable(adapter.description)),
-                                        "rdma-ndd sets the description to the host's name and its device's"});
+                                        fmt::format("'{}' names no RDMA device", printable(adapter.description)),
+                                        "rdma-ndd sets the description to the names of host and device"});
     }
     topology.cables.push_back({.node = node->name,
                                .port = adapter.ports > 1 ? device + "/" + link.from_port : device,
@@ -216,7 +216,7 @@ std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view
     std::ranges::sort(spines);
     spines.erase(std::unique(spines.begin(), spines.end()), spines.end());
   }
-  topology.strangers.assign(strangers.begin(), strangers.end());
+  topology.unknown_hosts.assign(unknown_hosts.begin(), unknown_hosts.end());
   return topology;
 }
 

@@ -1,4 +1,4 @@
-// planes: reading, writing and asking.
+// planes: reads and writes planes, and looks up ports.
 #include "orchestrator/site/planes.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The fields of a port, in words and in the struct.
+/// The fields of a port, in the document and in the struct.
 constexpr std::array<std::pair<const char*, std::string Port::*>, 6> kFields = {{{"interface", &Port::interface},
                                                                                  {"device", &Port::device},
                                                                                  {"address", &Port::address},
@@ -46,13 +46,13 @@ std::optional<InputError> check_ports(const std::vector<Port>& ports, const std:
     if (!rails.insert(port.rail).second) {
       return InputError{
           there + ".rail",
-          port.rail.empty() ? "is missing on two ports of the plane" : fmt::format("'{}' stands twice", port.rail),
-          "ports of one node in one plane are told apart by their rail"};
+          port.rail.empty() ? "is missing on two ports of the plane" : fmt::format("'{}' appears twice", port.rail),
+          "the ports of a node in one plane need different rails"};
     }
     for (const auto& [field, name] : {std::pair("interface", port.interface), std::pair("device", port.device)}) {
       if (!name.empty() && !names.insert(fmt::format("{} {}", field, name)).second)
-        return InputError{fmt::format("{}.{}", there, field), fmt::format("'{}' stands twice", name),
-                          "a port has one rail"};
+        return InputError{fmt::format("{}.{}", there, field), fmt::format("'{}' appears twice", name),
+                          "list each port once in a plane"};
     }
   }
   return std::nullopt;

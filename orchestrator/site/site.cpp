@@ -27,7 +27,8 @@ constexpr std::array<std::pair<Launcher, const char*>, 4> kLaunchers = {{{Launch
                                                                          {Launcher::slurm, "slurm"},
                                                                          {Launcher::kubernetes, "kubernetes"}}};
 
-/// Fields of a node that only one launcher reads: elsewhere they would be ignored, which nobody who wrote them expects.
+/// Fields of a node that only one launcher reads. With another launcher they are an error, because they would be
+/// ignored.
 constexpr std::array<std::pair<const char*, Launcher>, 9> kFieldsOf = {{{"port", Launcher::ssh},
                                                                         {"user", Launcher::ssh},
                                                                         {"identity_file", Launcher::ssh},
@@ -40,7 +41,7 @@ constexpr std::array<std::pair<const char*, Launcher>, 9> kFieldsOf = {{{"port",
 
 Launcher launcher_from(const json& word) {
   const auto found = std::ranges::find_if(kLaunchers, [&](const auto& one) { return word == one.second; });
-  return found == kLaunchers.end() ? Launcher::local : found->first;  // the schema takes no other word
+  return found == kLaunchers.end() ? Launcher::local : found->first;  // the schema allows no other word
 }
 
 JumpHost jump_from(const json& entry) {
@@ -108,7 +109,7 @@ json to_json(const SlurmOptions& slurm) {
           {"wait_s", slurm.wait.count}};
 }
 
-/// The machine that an entry leads to, as far as its words tell.
+/// The machine of an entry, as far as the entry identifies it.
 std::string machine_of(const Node& node) {
   switch (node.launcher) {
     case Launcher::local:
@@ -122,7 +123,7 @@ std::string machine_of(const Node& node) {
   }
 }
 
-/// Adds the addresses of the node's ports to `taken`, by who has them; what is wrong when another port has one.
+/// Adds the addresses of the node's ports to `taken`, with their owners; an error when another port has one of them.
 std::optional<InputError> take_addresses(const Node& node, const std::string& here,
                                          std::map<std::string, std::string>& taken) {
   for (const auto& [plane, ports] : node.planes) {
@@ -131,22 +132,22 @@ std::optional<InputError> take_addresses(const Node& node, const std::string& he
       const auto [first, fresh] = taken.emplace(ports[i].address, fmt::format("node {}, plane {}", node.name, plane));
       if (!fresh)
         return InputError{fmt::format("{}.planes.{}[{}].address", here, plane, i),
-                          fmt::format("'{}' is that of {}", ports[i].address, first->second),
+                          fmt::format("'{}' is already the address of {}", ports[i].address, first->second),
                           "every port has an address of its own"};
     }
   }
   return std::nullopt;
 }
 
-/// What is wrong with an entry beyond its schema.
+/// Errors of an entry that the schema cannot find.
 std::optional<InputError> check_node(const json& entry, const Node& node, const std::string& here) {
   for (const auto& [field, launcher] : kFieldsOf) {
     if (!entry.contains(field) || node.launcher == launcher) continue;
-    // A document of our own tells these of a local node too, with their defaults.
+    // A document that assay wrote has these of a local node too, with their defaults.
     if (node.launcher == Launcher::local && launcher == Launcher::ssh && !node.jump) continue;
     return InputError{fmt::format("{}.{}", here, field),
-                      fmt::format("means nothing to the launcher {}", to_string(node.launcher)),
-                      fmt::format("it is for nodes of launcher {}", to_string(launcher))};
+                      fmt::format("is not a field of launcher {}", to_string(node.launcher)),
+                      fmt::format("it belongs to nodes of launcher {}", to_string(launcher))};
   }
   if (node.directory.find("..") != std::string::npos) {
     return InputError{here + ".directory", fmt::format("'{}' has a '..'", node.directory), "write the path without it"};
@@ -200,12 +201,12 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
     const std::string here = fmt::format("{}: nodes[{}]", where, i);
     if (!names.insert(node.name).second) {
       return std::unexpected(
-          InputError{here + ".name", fmt::format("'{}' stands twice", node.name), "every node has a name of its own"});
+          InputError{here + ".name", fmt::format("'{}' appears twice", node.name), "every node has a name of its own"});
     }
     const std::string machine = machine_of(node);
     if (!machines.insert(machine).second) {
-      return std::unexpected(InputError{here, fmt::format("{} stands twice, under two names", machine),
-                                        "one machine measured twice would stand for two"});
+      return std::unexpected(InputError{here, fmt::format("{} appears twice, under two names", machine),
+                                        "list each machine once: measured twice it would count as two"});
     }
     if (auto problem = check_node(document->at("nodes")[i], node, here)) return std::unexpected(std::move(*problem));
     auto planes = planes_from(document->at("nodes")[i].value("planes", json::object()), here);

@@ -20,51 +20,51 @@ namespace assay::site {
 /// How a node is reached; spelled in the site file as it is here.
 enum class Launcher { local, ssh, slurm, kubernetes };
 
-/// The word of `launcher` in a site file.
+/// The spelling of `launcher` in a site file.
 const char* to_string(Launcher launcher);
 
-/// A machine that ssh goes through on its way to a node.
+/// A host that ssh goes through to reach a node.
 struct JumpHost {
   std::string address;
   int port = 22;
-  std::string user;           ///< empty: whoever runs assay
+  std::string user;           ///< empty: the user who runs assay
   std::string identity_file;  ///< empty: the ssh client's defaults
   std::string host_key;       ///< pinned, as a node's; empty: known_hosts of the site decides
 };
 
-/// How Slurm is asked for the nodes of launcher slurm. What is empty or 0 is not said to srun. Inside an allocation
-/// (SLURM_JOB_ID) the first six are the allocation's, and not said either.
+/// Options of srun for the nodes of launcher slurm; one that is empty or 0 is not passed. Inside an allocation
+/// (SLURM_JOB_ID) the first six are the allocation's and are not passed either.
 struct SlurmOptions {
   std::string partition, account, qos, reservation, constraint;
   std::string time;             ///< limit as sbatch takes it: "90", "2:00:00", "1-12:00:00"
   std::string gres;             ///< "gpu:8": a step gets no GPU that it does not name
-  int gpus_per_node = 0;        ///< as gres, by the other word
-  std::string agent;            ///< assay-node on a file system that the nodes share; empty: srun copies ours (--bcast)
-  std::string bcast_directory;  ///< where to on the nodes: "/tmp" when not given
-  std::string address;          ///< numeric address or name of this machine where agents dial; empty: all that it has
-  int port = 0;                 ///< where they dial; 0: any that is free
-  Seconds wait{120};            ///< until the agents have dialled in, with the time in Slurm's queue
+  int gpus_per_node = 0;        ///< as gres, by --gpus-per-node
+  std::string agent;            ///< assay-node on a file system that the nodes share; empty: srun copies it (--bcast)
+  std::string bcast_directory;  ///< directory for the copy on the nodes: "/tmp" when not given
+  std::string address;  ///< numeric address or name of this machine for agents to connect to; empty: all addresses
+  int port = 0;         ///< port for agents to connect to; 0: any free one
+  Seconds wait{120};    ///< until the agents have connected back, including the time in Slurm's queue
 };
 
-/// One machine under test. Names and paths are of a closed alphabet, so that they can stand in commands and file names.
+/// One machine under test. Names and paths have a restricted set of characters, safe in commands and file names.
 struct Node {
   std::string name;  ///< [A-Za-z0-9][A-Za-z0-9._-]*, at most 63 characters, unique in the site
   Launcher launcher = Launcher::local;
   std::string address;           ///< ssh: host name or address; the node's name when not given
   int port = 22;                 ///< ssh
-  std::string user;              ///< ssh; empty: whoever runs assay
+  std::string user;              ///< ssh; empty: the user who runs assay
   std::string identity_file;     ///< ssh; empty: the ssh client's defaults
   std::string host_key;          ///< ssh: "ssh-ed25519 AAAA…", pinned; empty: known_hosts of the site decides
-  std::string directory;         ///< where the agent and its scratch live on the node; absolute
-  std::string rack;              ///< empty when not told
-  std::string leaf;              ///< the leaf switch it hangs on; empty when not told
-  std::string rendezvous;        ///< address where other nodes reach it when ranks meet; `address` when not given
+  std::string directory;         ///< for the agent and its scratch directories on the node; absolute
+  std::string rack;              ///< empty: unknown
+  std::string leaf;              ///< the leaf switch it is connected to; empty: unknown
+  std::string rendezvous;        ///< address for the rendezvous of ranks; `address` when not given
   std::optional<JumpHost> jump;  ///< ssh: through this machine
   std::string pod;               ///< kubernetes: the pod; the node's name when not given
   std::string kube_namespace;    ///< kubernetes; empty: that of the context
   std::string container;         ///< kubernetes; empty: the pod's default
   std::string context;           ///< kubernetes: of kubectl's configuration; empty: its current one
-  Planes planes = {};            ///< its ports, by plane; empty when not told
+  Planes planes = {};            ///< its ports, by plane; empty: unknown
 };
 
 /// All nodes, in the order of the file.
@@ -74,15 +74,15 @@ struct Site {
   std::vector<Node> nodes;
   SlurmOptions slurm = {};  ///< for nodes of launcher slurm
   std::map<std::string, std::vector<std::string>> spines =
-      {};  ///< of a leaf: the spine switches that it hangs on; empty when not told
+      {};  ///< of a leaf: the spine switches that it is connected to; empty: unknown
   std::optional<double>
-      power_cap_w;  ///< the design power of all steps that run at a time stays at or below it; nothing: no cap
+      power_cap_w;  ///< limit on the summed design power of all steps that run at the same time; nothing: no limit
 
   /// The node of this name, or nullptr.
   [[nodiscard]] const Node* node(std::string_view node_name) const;
 };
 
-/// Where agents work on a node whose site entry names no directory: on a disk, not in memory, and kept over reboots.
+/// The directory of agents on a node whose site entry names none: on a disk, and kept over reboots.
 inline constexpr const char* kDefaultDirectory = "/var/tmp/assay";
 
 /// The site of this one machine, named after its host name.
@@ -93,7 +93,7 @@ Site this_machine();
 /// relative directory, a field of a launcher that the node does not have.
 std::expected<Site, InputError> read_site(std::string_view text, const std::string& where);
 
-/// The document of `site` with every default filled in, the fields of other launchers left out; read_site takes it back
+/// The document of `site` with every default filled in, the fields of other launchers left out; read_site reads it back
 /// unchanged.
 nlohmann::json to_json(const Site& site);
 

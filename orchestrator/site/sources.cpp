@@ -1,4 +1,4 @@
-// sources: strict readers of other tools' lists. What cannot be understood is an error with its line, never left out.
+// sources: strict readers of other tools' lists. Text that cannot be read is an error with its line.
 #include "orchestrator/site/sources.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ ordered_json site_of(const SourceOptions& options, ordered_json nodes) {
   return site;
 }
 
-/// Adds "01-03" of a bracket to `tails`, keeping the zeros in front. False when it is none.
+/// Adds "01-03" of a bracket to `tails`, keeping leading zeros. False when it is not a range.
 bool add_range(std::string_view part, std::vector<std::string>& tails) {
   const auto dash = part.find('-');
   const std::string_view first = part.substr(0, dash);
@@ -62,16 +62,16 @@ std::expected<std::vector<std::string>, std::string> expand_one(std::string_view
   if (open == std::string_view::npos) return std::vector<std::string>{std::string(item)};
   const auto close = item.find(']', open);
   if (close == std::string_view::npos)
-    return std::unexpected(fmt::format("'{}' has a bracket that does not close", printable(item)));
+    return std::unexpected(fmt::format("'{}' has an unclosed bracket", printable(item)));
   std::vector<std::string> tails;
   std::istringstream parts{std::string(item.substr(open + 1, close - open - 1))};
   for (std::string part; std::getline(parts, part, ',');) {
     if (!add_range(part, tails))
-      return std::unexpected(fmt::format("'{}' in '{}' is no range of numbers", printable(part), printable(item)));
+      return std::unexpected(fmt::format("'{}' in '{}' is not a range of numbers", printable(part), printable(item)));
   }
   const std::string_view rest = item.substr(close + 1);
   if (tails.empty() || rest.find_first_of("[]") != std::string_view::npos)
-    return std::unexpected(fmt::format("'{}' is no list of hosts", printable(item)));
+    return std::unexpected(fmt::format("'{}' is not a list of hosts", printable(item)));
   for (auto& tail : tails) tail = fmt::format("{}{}{}", item.substr(0, open), tail, rest);
   return tails;
 }
@@ -89,7 +89,7 @@ std::expected<std::vector<std::string>, std::string> expand_host_list(std::strin
     const auto names = expand_one(list.substr(begin, i - begin));
     if (!names) return std::unexpected(names.error());
     for (const auto& name : *names) {
-      if (!is_node_name(name)) return std::unexpected(fmt::format("'{}' is no name of a host", printable(name)));
+      if (!is_node_name(name)) return std::unexpected(fmt::format("'{}' is not a host name", printable(name)));
       all.push_back(name);
     }
     if (all.size() > kMostNodes) return std::unexpected(fmt::format("more than {} hosts", kMostNodes));
@@ -100,7 +100,7 @@ std::expected<std::vector<std::string>, std::string> expand_host_list(std::strin
 
 std::expected<ordered_json, InputError> site_from_hostfile(std::string_view text, const std::string& where,
                                                            const SourceOptions& options) {
-  constexpr const char* kHint = "a line is HOST, USER@HOST or HOST:SLOTS, with slots=N after it or not";
+  constexpr const char* kHint = "a line is HOST, USER@HOST or HOST:SLOTS, optionally followed by slots=N";
   ordered_json nodes = ordered_json::array();
   std::map<std::string, std::size_t> seen;
   std::istringstream lines{std::string(text)};
@@ -113,7 +113,7 @@ std::expected<ordered_json, InputError> site_from_hostfile(std::string_view text
       const std::string key = words[i].substr(0, equals);
       if (equals == std::string::npos || !number_in(words[i].substr(equals + 1)) ||
           (key != "slots" && key != "max_slots" && key != "max-slots")) {
-        return wrong(where, number, fmt::format("'{}' is not understood", printable(words[i])), kHint);
+        return wrong(where, number, fmt::format("'{}' is not a known option", printable(words[i])), kHint);
       }
     }
     std::string host = words.front();
@@ -127,13 +127,13 @@ std::expected<ordered_json, InputError> site_from_hostfile(std::string_view text
     for (const auto& name : *names) {
       const auto [earlier, fresh] = seen.emplace(name, number);
       if (!fresh)
-        return wrong(where, number, fmt::format("'{}' stands in line {} already", name, earlier->second),
-                     "name every machine once; slots do not matter here");
+        return wrong(where, number, fmt::format("'{}' is already in line {}", name, earlier->second),
+                     "list each machine once; slots are ignored");
       nodes.push_back({{"name", name}, {"launcher", "ssh"}});
       if (!user.empty()) nodes.back()["user"] = user;
     }
   }
-  if (nodes.empty()) return std::unexpected(InputError{where, "names no host", kHint});
+  if (nodes.empty()) return std::unexpected(InputError{where, "contains no host", kHint});
   return site_of(options, std::move(nodes));
 }
 
@@ -146,7 +146,7 @@ std::expected<ordered_json, InputError> site_from_scontrol(std::string_view text
   for (std::size_t number = 1; std::getline(lines, line); ++number) {
     if (words_in(line).empty()) continue;
     std::map<std::string, std::string>
-        values;  // OS and Reason have blanks in them: what follows has no '=', or is no key of ours
+        values;  // OS and Reason contain blanks; the words after them have no '=' or an unused key
     for (const auto& word : words_in(line)) {
       if (const auto equals = word.find('='); equals != std::string::npos)
         values.emplace(word.substr(0, equals), word.substr(equals + 1));
@@ -154,7 +154,7 @@ std::expected<ordered_json, InputError> site_from_scontrol(std::string_view text
     const std::string name = values["NodeName"];
     if (!line.starts_with("NodeName=") || !is_node_name(name))
       return wrong(where, number, "is not a node of `scontrol --oneliner show nodes`",
-                   "give what scontrol printed, unchanged");
+                   "pass the output of scontrol unchanged");
     if (!options.partition.empty()) {
       const std::string partitions = "," + values["Partitions"] + ",";
       if (partitions.find("," + options.partition + ",") == std::string::npos) continue;
@@ -168,7 +168,7 @@ std::expected<ordered_json, InputError> site_from_scontrol(std::string_view text
   if (nodes.empty()) {
     return std::unexpected(InputError{where,
                                       options.partition.empty()
-                                          ? "names no node"
+                                          ? "contains no node"
                                           : fmt::format("has no node in partition '{}'", printable(options.partition)),
                                       "`sinfo` lists partitions and nodes"});
   }
@@ -190,7 +190,7 @@ std::expected<ordered_json, InputError> site_from_pods(std::string_view text, co
   };
   if (!document->is_object() || !document->contains("items") || !document->at("items").is_array()) {
     return std::unexpected(
-        InputError{where, "is no list of pods", "give what `kubectl get pods --output=json` printed"});
+        InputError{where, "is not a list of pods", "pass the output of `kubectl get pods --output=json`"});
   }
   ordered_json nodes = ordered_json::array();
   std::map<std::string, std::size_t> seen;
@@ -201,15 +201,15 @@ std::expected<ordered_json, InputError> site_from_pods(std::string_view text, co
                       name = text_at(pod, "/metadata/name");
     if (phase != "Running")
       return std::unexpected(
-          InputError{here, fmt::format("pod '{}' is not running but '{}'", printable(name), printable(phase)),
+          InputError{here, fmt::format("pod '{}' is '{}' instead of running", printable(name), printable(phase)),
                      "wait for it, or delete it"});
     if (!is_node_name(node))
       return std::unexpected(
-          InputError{here + ".spec.nodeName", fmt::format("'{}' is no name of a node", printable(node)), ""});
+          InputError{here + ".spec.nodeName", fmt::format("'{}' is not a node name", printable(node)), ""});
     const auto [earlier, fresh] = seen.emplace(node, i);
     if (!fresh) {
-      return std::unexpected(InputError{here, fmt::format("runs on '{}' as items[{}] does", node, earlier->second),
-                                        "one agent pod a node: a DaemonSet has that"});
+      return std::unexpected(InputError{here, fmt::format("runs on '{}', as does items[{}]", node, earlier->second),
+                                        "a DaemonSet starts one agent pod on each node"});
     }
     ordered_json entry = {
         {"name", node}, {"launcher", "kubernetes"}, {"pod", name}, {"namespace", text_at(pod, "/metadata/namespace")}};
@@ -219,7 +219,8 @@ std::expected<ordered_json, InputError> site_from_pods(std::string_view text, co
     nodes.push_back(std::move(entry));
   }
   if (nodes.empty())
-    return std::unexpected(InputError{where, "names no pod", "`assay site manifest` writes a DaemonSet of agent pods"});
+    return std::unexpected(
+        InputError{where, "contains no pod", "`assay site manifest` writes a DaemonSet of agent pods"});
   return site_of(options, std::move(nodes));
 }
 

@@ -1,4 +1,4 @@
-// sources: a site document from what a place has already: a host file, Slurm, ssh's configuration, Kubernetes. Pure.
+// sources: makes a site document from a host file, Slurm, ssh's configuration or Kubernetes. Pure.
 #pragma once
 
 #include <expected>
@@ -13,7 +13,7 @@
 
 namespace assay::site {
 
-/// What a person adds to a source.
+/// Options of the command that no source contains.
 struct SourceOptions {
   std::string name = "site";  ///< of the site
   std::string known_hosts;    ///< file with host keys, for nodes over ssh; empty: none
@@ -25,14 +25,14 @@ struct SourceOptions {
 std::expected<std::vector<std::string>, std::string> expand_host_list(std::string_view list);
 
 /// A host file: one host a line, also as user@host, host:slots, with MPI's slots=N and max_slots=N, or as a list
-/// n[01-64]; `#` begins a comment. Errors name `where` and the line; so below.
+/// n[01-64]; `#` begins a comment. Errors name `where` and the line, as below.
 std::expected<nlohmann::ordered_json, InputError> site_from_hostfile(std::string_view text, const std::string& where,
                                                                      const SourceOptions& options);
 
 /// An ssh_config(5): its Hosts without wildcards are the nodes, with HostName, User, Port, IdentityFile and ProxyJump
-/// (one hop), the first value found for each, as ssh reads it. Refused: Match, Include, ProxyCommand, HostKeyAlias, and
-/// %-tokens but %h, which would lead elsewhere than assay can follow. Every other keyword says nothing of where a host
-/// is, and is passed over.
+/// (one hop), the first value found for each, as in ssh. Refused: Match, Include, ProxyCommand, HostKeyAlias, and
+/// %-tokens except %h, which assay cannot evaluate. Every other keyword has no influence on the host's address and is
+/// ignored.
 std::expected<nlohmann::ordered_json, InputError> site_from_ssh_config(std::string_view text, const std::string& where,
                                                                        const SourceOptions& options);
 

@@ -1,4 +1,4 @@
-// ssh_config: ssh_config(5) as far as it says where hosts are.
+// ssh_config: reads the address of each host from ssh_config(5).
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -26,7 +26,7 @@ struct Option {
   std::size_t line = 0;
 };
 
-/// Everything from one Host to the next; the part before the first is a block for all.
+/// The options from one Host line to the next; those before the first apply to all hosts.
 struct Block {
   std::vector<std::string> patterns = {"*"};
   std::size_t line = 0;
@@ -67,18 +67,18 @@ struct Reader {
     std::ranges::transform(keyword, keyword.begin(),
                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (std::ranges::find(kRefused, keyword) != kRefused.end()) {
-      return wrong(line, fmt::format("'{}' is not followed", keyword),
+      return wrong(line, fmt::format("'{}' is not supported", keyword),
                    "write the nodes without it: HostName, User, Port, IdentityFile, ProxyJump")
           .error();
     }
     if (keyword == "host") {
-      if (values.empty()) return wrong(line, "Host names none", "").error();
+      if (values.empty()) return wrong(line, "Host has no name", "").error();
       blocks.push_back(Block{.patterns = std::move(values), .line = line, .options = {}});
       return std::nullopt;
     }
     if (std::ranges::find(kRead, keyword) == kRead.end()) return std::nullopt;
     if (values.size() != 1)
-      return wrong(line, fmt::format("'{}' has not exactly one value", keyword), "names with blanks are not read")
+      return wrong(line, fmt::format("'{}' needs exactly one value", keyword), "values with blanks are not supported")
           .error();
     std::string value = values.front();
     if (value.size() > 1 && value.starts_with('"') && value.ends_with('"')) value = value.substr(1, value.size() - 2);
@@ -94,9 +94,9 @@ struct Reader {
     return {};
   }
 
-  /// Where `host` is: address, user, port and identity_file, as far as they are told.
-  std::expected<ordered_json, InputError> place_of(const std::string& host) const {
-    ordered_json place = ordered_json::object();
+  /// Fields of `host` in a site: address, user, port and identity_file, as far as the file has them.
+  std::expected<ordered_json, InputError> fields_of(const std::string& host) const {
+    ordered_json fields = ordered_json::object();
     Option address = value_of(host, "hostname");
     if (const auto token = address.value.find("%h"); token != std::string::npos) address.value.replace(token, 2, host);
     const Option user = value_of(host, "user"), port = value_of(host, "port"),
@@ -104,19 +104,19 @@ struct Reader {
     for (const Option* option : {&std::as_const(address), &user, &identity}) {
       if (option->value.find('%') != std::string::npos)
         return wrong(option->line, fmt::format("'{}' has a %-token", printable(option->value)),
-                     "write what it stands for");
+                     "write its value instead");
     }
-    if (!address.value.empty() && address.value != host) place["address"] = address.value;
-    if (!user.value.empty()) place["user"] = user.value;
+    if (!address.value.empty() && address.value != host) fields["address"] = address.value;
+    if (!user.value.empty()) fields["user"] = user.value;
     if (!port.value.empty()) {
       int number = 0;
       const auto [end, error] = std::from_chars(port.value.data(), port.value.data() + port.value.size(), number);
       if (error != std::errc() || end != port.value.data() + port.value.size())
-        return wrong(port.line, fmt::format("'{}' is no port", printable(port.value)), "");
-      place["port"] = number;
+        return wrong(port.line, fmt::format("'{}' is not a port number", printable(port.value)), "");
+      fields["port"] = number;
     }
-    if (!identity.value.empty()) place["identity_file"] = identity.value;
-    return place;
+    if (!identity.value.empty()) fields["identity_file"] = identity.value;
+    return fields;
   }
 
   /// The jump host of `host`: by its own name in this file, or user@address:port. Nothing when there is none.
@@ -124,26 +124,26 @@ struct Reader {
     const Option jump = value_of(host, "proxyjump");
     if (jump.value.empty() || jump.value == "none") return std::nullopt;
     if (jump.value.find(',') != std::string::npos)
-      return wrong(jump.line, "ProxyJump has more than one hop", "one is followed");
+      return wrong(jump.line, "ProxyJump has more than one hop", "assay supports one hop");
     std::string name = jump.value.substr(jump.value.find('@') == std::string::npos ? 0 : jump.value.find('@') + 1);
     const auto colon = name.rfind(':');
     const std::string port = colon == std::string::npos ? "" : name.substr(colon + 1);
     name = name.substr(0, colon);
     const Option further = value_of(name, "proxyjump");
     if (!further.value.empty() && further.value != "none" && further.line != jump.line)
-      return wrong(further.line, "the jump host has a jump host", "one hop is followed");
-    auto place = place_of(name);
-    if (!place) return std::unexpected(place.error());
-    ordered_json result = {{"address", place->value("address", name)}};
+      return wrong(further.line, "the jump host has a jump host", "assay supports one hop");
+    auto fields = fields_of(name);
+    if (!fields) return std::unexpected(fields.error());
+    ordered_json result = {{"address", fields->value("address", name)}};
     if (name.size() < jump.value.size() && jump.value.find('@') != std::string::npos)
-      (*place)["user"] = jump.value.substr(0, jump.value.find('@'));
+      (*fields)["user"] = jump.value.substr(0, jump.value.find('@'));
     if (!port.empty()) {
       if (port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos)
-        return wrong(jump.line, fmt::format("'{}' is no port", printable(port)), "");
-      (*place)["port"] = std::stoi(port);
+        return wrong(jump.line, fmt::format("'{}' is not a port number", printable(port)), "");
+      (*fields)["port"] = std::stoi(port);
     }
     for (const char* key : {"user", "port", "identity_file"}) {
-      if (place->contains(key)) result[key] = (*place)[key];
+      if (fields->contains(key)) result[key] = (*fields)[key];
     }
     return result;
   }
@@ -165,20 +165,20 @@ std::expected<ordered_json, InputError> site_from_ssh_config(std::string_view te
     for (const auto& name : block.patterns) {
       if (name.find_first_of("*?!") != std::string::npos || !seen.emplace(name, block.line).second) continue;
       if (!is_node_name(name))
-        return reader.wrong(block.line, fmt::format("'{}' is no name of a node", printable(name)),
+        return reader.wrong(block.line, fmt::format("'{}' is not a node name", printable(name)),
                             "letters, digits, dots, hyphens and underscores");
-      const auto place = reader.place_of(name);
-      if (!place) return std::unexpected(place.error());
+      const auto fields = reader.fields_of(name);
+      if (!fields) return std::unexpected(fields.error());
       const auto jump = reader.jump_of(name);
       if (!jump) return std::unexpected(jump.error());
       ordered_json node = {{"name", name}, {"launcher", "ssh"}};
-      node.update(*place);
+      node.update(*fields);
       if (*jump) node["jump"] = **jump;
       nodes.push_back(std::move(node));
     }
   }
   if (nodes.empty())
-    return std::unexpected(InputError{where, "has no Host without a wildcard", "each of those would be a node"});
+    return std::unexpected(InputError{where, "has no Host without a wildcard", "every such Host becomes a node"});
   ordered_json site = {{"schema", "assay.site/1"}, {"name", options.name}};
   if (!options.known_hosts.empty()) site["known_hosts"] = options.known_hosts;
   site["nodes"] = std::move(nodes);

@@ -16,7 +16,7 @@ bool is_at(const Port& port, const Cable& cable, bool by_device) {
   return (by_device ? port.device : port.interface) == cable.port;
 }
 
-/// The site's port that the cable hangs on, in any plane; nullptr when the site has none.
+/// The site's port at the end of the cable, in any plane; nullptr when the site has none.
 Port* port_at(Node& node, const Cable& cable, bool by_device) {
   for (auto& [plane, ports] : node.planes) {
     const auto port = std::ranges::find_if(ports, [&](const Port& one) { return is_at(one, cable, by_device); });
@@ -25,19 +25,19 @@ Port* port_at(Node& node, const Cable& cable, bool by_device) {
   return nullptr;
 }
 
-/// Fills in what the port does not say; a sentence when it says something else.
+/// Fills in missing fields of the port; adds a finding when one contradicts the cable.
 void compare(const Node& node, Port& port, const Cable& cable, std::vector<std::string>& findings) {
   const std::string leaf = port_text(node, port, "leaf");
   const std::string rail = port.rail.empty() ? "" : fmt::format(" of rail {}", port.rail);
   if (!leaf.empty() && leaf != cable.leaf) {
-    findings.push_back(fmt::format("{}: {}{} hangs on {}{}, the site says {} ({})", node.name, cable.port, rail,
-                                   cable.leaf, cable.switch_port.empty() ? "" : " port " + cable.switch_port, leaf,
-                                   cable.where));
+    findings.push_back(fmt::format("{}: {}{} is connected to {}{}; in the site it is {} ({})", node.name, cable.port,
+                                   rail, cable.leaf, cable.switch_port.empty() ? "" : " port " + cable.switch_port,
+                                   leaf, cable.where));
     return;
   }
   if (!port.switch_port.empty() && !cable.switch_port.empty() && port.switch_port != cable.switch_port) {
-    findings.push_back(fmt::format("{}: {}{} hangs on port {} of {}, the site says port {} ({})", node.name, cable.port,
-                                   rail, cable.switch_port, cable.leaf, port.switch_port, cable.where));
+    findings.push_back(fmt::format("{}: {}{} is connected to port {} of {}; in the site it is port {} ({})", node.name,
+                                   cable.port, rail, cable.switch_port, cable.leaf, port.switch_port, cable.where));
     return;
   }
   port.leaf = cable.leaf;
@@ -64,17 +64,16 @@ void add_ports(Node& node, const Topology& topology, const std::string& plane) {
   }
 }
 
-/// Ports that the site has on this kind of network, and the fabric does not show.
+/// Adds a finding for each port of the site on this kind of network that the fabric does not report.
 void find_missing(const Node& node, const Topology& topology, std::vector<std::string>& findings) {
   for (const auto& [plane, ports] : node.planes) {
     for (const auto& port : ports) {
       const std::string& name = topology.by_device ? port.device : port.interface;
-      const bool expected =
-          !name.empty() && !port.leaf.empty();  // of a plane whose leaves nobody told, another fabric may speak
+      const bool expected = !name.empty() && !port.leaf.empty();  // a plane without leaves may belong to another fabric
       const bool shown = std::ranges::any_of(
           topology.cables, [&](const Cable& cable) { return cable.node == node.name && cable.port == name; });
       if (expected && !shown)
-        findings.push_back(fmt::format("{}: {} of the plane {} is on {} in the site, and the fabric does not show it",
+        findings.push_back(fmt::format("{}: {} of plane {} is on {} in the site, but the fabric does not report it",
                                        node.name, name, plane, port.leaf));
     }
   }
@@ -87,8 +86,8 @@ std::expected<Topology, InputError> topology_from_lldp(const std::map<std::strin
   Topology topology;
   for (const auto& [name, text] : texts) {
     if (site.node(name) == nullptr)
-      return std::unexpected(InputError{fmt::format("{}/{}.json", where, printable(name)), "is of no node of the site",
-                                        "a file is named after its node"});
+      return std::unexpected(InputError{fmt::format("{}/{}.json", where, printable(name)),
+                                        "does not belong to a node of the site", "name each file after its node"});
   }
   for (const auto& node : site.nodes) {
     const std::string file = fmt::format("{}/{}.json", where, node.name);
@@ -101,11 +100,11 @@ std::expected<Topology, InputError> topology_from_lldp(const std::map<std::strin
     for (const auto& one : *neighbours) {
       if (one.system.empty())
         return std::unexpected(InputError{file,
-                                          fmt::format("the neighbour of {} tells no name", printable(one.interface)),
+                                          fmt::format("the neighbour of {} reports no name", printable(one.interface)),
                                           "give the switch a host name"});
       if (!seen.insert(one.interface).second)
-        return std::unexpected(InputError{file, fmt::format("{} hears two neighbours", printable(one.interface)),
-                                          "a cable has one other end; something between repeats LLDP"});
+        return std::unexpected(InputError{file, fmt::format("{} has two neighbours", printable(one.interface)),
+                                          "a device between node and switch may repeat LLDP"});
       topology.cables.push_back({.node = node.name,
                                  .port = one.interface,
                                  .leaf = one.system,
@@ -131,7 +130,7 @@ Cabled with_cables(Site site, const Topology& topology, const std::string& plane
     if (known == cabled.site.spines.end()) {
       cabled.site.spines[leaf] = spines;
     } else if (std::set(known->second.begin(), known->second.end()) != std::set(spines.begin(), spines.end())) {
-      cabled.findings.push_back(fmt::format("{}: hangs on other spines than the site says", leaf));
+      cabled.findings.push_back(fmt::format("{}: is connected to other spines than in the site", leaf));
     }
   }
   return cabled;

@@ -1,4 +1,4 @@
-// frame_queue: a timer that never expires stands in for a condition variable.
+// frame_queue: a timer that never expires serves as a condition variable.
 #include "orchestrator/wire/frame_queue.h"
 
 #include <utility>

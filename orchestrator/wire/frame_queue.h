@@ -1,4 +1,4 @@
-// frame_queue: frames on their way out through one stream, in order and bounded.
+// frame_queue: outgoing frames of one stream, in order and bounded.
 #pragma once
 
 #include <deque>
@@ -24,7 +24,7 @@ class FrameQueue {
   /// Appends without waiting: for small frames whose number is bounded by the caller. Dropped when closed.
   void push(std::string bytes);
   /// Appends once fewer than kRoom bytes wait. Returns false when the queue is closed. It waits as long as the other
-  /// side does not read; whoever owns the queue watches that side's silence and closes the queue.
+  /// side does not read; the owner of the queue closes it when that side falls silent.
   boost::asio::awaitable<bool> push_when_room(std::string bytes);
   /// Writes what is pushed until the queue is closed or the stream breaks; closes the queue in the end.
   boost::asio::awaitable<void> write_all();

@@ -10,6 +10,7 @@
 
 #include "orchestrator/files/digest.h"
 #include "probes/core/json_io.h"
+#include "probes/core/strict_object.h"
 
 namespace assay::wire {
 namespace {
@@ -49,86 +50,12 @@ std::string framed(FrameType type, std::string_view payload) {
 
 std::string framed_json(FrameType type, const json& payload) { return framed(type, payload.dump()); }
 
-/// Takes the fields of one closed object; the first thing wrong is kept and the rest passed over.
-class Fields {
- public:
-  Fields(const Frame& frame) : where_(name_of(frame.type)) {
-    constexpr JsonLimits kLimits{.max_bytes = kMaxPayload, .max_depth = 4};
-    auto parsed = parse_json(frame.payload, where_, kLimits);
-    if (!parsed) {
-      error_ = parsed.error();
-    } else if (!parsed->is_object()) {
-      wrong("", "is not an object");
-    } else {
-      object_ = std::move(*parsed);
-    }
-  }
-  Fields(json object, std::string where) : where_(std::move(where)), object_(std::move(object)) {
-    if (!object_.is_object()) wrong("", "is not an object");
-  }
+constexpr const char* kHint = "both sides must be of one assay version";
 
-  std::string text(const char* field, bool (*allowed)(std::string_view)) {
-    const json value = take(field);
-    if (error_) return {};
-    if (!value.is_string() || !allowed(value.get_ref<const std::string&>())) {
-      wrong(field, "is not text of the allowed form");
-      return {};
-    }
-    return value.get<std::string>();
-  }
-  double number(const char* field, double least, double most) {
-    const json value = take(field);
-    if (error_) return least;
-    if (!value.is_number() || !(value.get<double>() >= least && value.get<double>() <= most)) {
-      wrong(field, fmt::format("is not a number from {} to {}", least, most));
-      return least;
-    }
-    return value.get<double>();
-  }
-  std::uint64_t whole(const char* field, std::uint64_t least, std::uint64_t most) {
-    const json value = take(field);
-    if (error_) return least;
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least || value.get<std::uint64_t>() > most) {
-      wrong(field, fmt::format("is not a whole number from {} to {}", least, most));
-      return least;
-    }
-    return value.get<std::uint64_t>();
-  }
-  std::optional<int> optional_whole(const char* field, std::uint64_t most) {
-    if (error_ || !object_.contains(field)) return std::nullopt;
-    return static_cast<int>(whole(field, 0, most));
-  }
-  json any(const char* field) { return take(field); }
-  void wrong(const std::string& field, const std::string& what) {
-    if (error_) return;
-    error_ = InputError{field.empty() ? where_ : where_ + "." + field, what, "both sides must be of one assay version"};
-  }
-  void adopt(const Fields& part) {
-    if (!error_) error_ = part.error_;
-  }
-  /// Call last: what nobody took is refused.
-  void close() {
-    if (!error_ && !object_.empty()) wrong(printable(object_.begin().key()), "is not a field of this message");
-  }
-  [[nodiscard]] const std::optional<InputError>& error() const { return error_; }
-
- private:
-  json take(const char* field) {
-    if (error_) return nullptr;
-    const auto found = object_.find(field);
-    if (found == object_.end()) {
-      wrong(field, "is missing");
-      return nullptr;
-    }
-    json value = std::move(*found);
-    object_.erase(found);
-    return value;
-  }
-
-  std::string where_;
-  json object_ = json::object();
-  std::optional<InputError> error_;
-};
+std::optional<int> optional_whole(StrictObject& fields, const char* name, int most) {
+  if (fields.optional(name) == nullptr) return std::nullopt;
+  return static_cast<int>(fields.whole(name, 0, most));
+}
 
 bool is_sentence(std::string_view text) {
   constexpr std::size_t kMaxSentence = 4096;  // a reason is a line or two
@@ -148,47 +75,37 @@ bool is_token(std::string_view text) {
   return text.size() <= kMaxToken && std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
-std::vector<std::string> arguments_of(Fields& fields) {
-  const json list = fields.any("arguments");
+std::vector<std::string> arguments_of(StrictObject& fields) {
+  const json& list = fields.need("arguments");
+  if (!list.is_array() || list.size() > kMaxArguments)
+    fields.refuse("arguments", fmt::format("is not a list of at most {} texts", kMaxArguments));
   std::vector<std::string> arguments;
-  if (fields.error()) return arguments;
-  if (!list.is_array() || list.size() > kMaxArguments) {
-    fields.wrong("arguments", fmt::format("is not a list of at most {} texts", kMaxArguments));
-    return arguments;
-  }
   for (const auto& entry : list) {
-    if (!entry.is_string() || !is_argument(entry.get_ref<const std::string&>())) {
-      fields.wrong(fmt::format("arguments[{}]", arguments.size()), "is not text of the allowed form");
-      return arguments;
-    }
+    if (!entry.is_string() || !is_argument(entry.get_ref<const std::string&>()))
+      fields.refuse(fmt::format("arguments[{}]", arguments.size()), "is not text of the allowed form");
     arguments.push_back(entry.get<std::string>());
   }
   return arguments;
 }
 
-wire::Limits limits_of(Fields& fields) {
-  json object = fields.any("limits");
-  wire::Limits limits;
-  if (fields.error()) return limits;
-  Fields inner(std::move(object), "run.limits");
-  limits.memory_bytes = inner.whole("memory_bytes", 1, UINT64_MAX);
-  limits.output_bytes = inner.whole("output_bytes", 1, UINT64_MAX);
-  limits.cpu_s = inner.number("cpu_s", 1e-3, 1e9);  // up to 30 years, of a thousand cores half a day
-  inner.close();
-  fields.adopt(inner);
-  return limits;
+wire::Limits limits_of(StrictObject& fields) {
+  StrictObject limits(fields.need("limits"), fields.path("limits"), kHint);
+  const wire::Limits result{
+      .memory_bytes = limits.count("memory_bytes", 1, UINT64_MAX),
+      .output_bytes = limits.count("output_bytes", 1, UINT64_MAX),
+      .cpu_s = limits.number("cpu_s", 1e-3, 1e9)};  // up to 30 years, of a thousand cores half a day
+  limits.done();
+  return result;
 }
 
-json facts_of(Fields& fields) {
-  json facts = fields.any("facts");
-  if (!fields.error() && !values_from(facts)) fields.wrong("facts", "is not an object of scalars");
+json facts_of(StrictObject& fields) {
+  const json& facts = fields.need("facts");
+  if (!values_from(facts)) fields.refuse("facts", "is not an object of scalars");
   return facts;
 }
 
 std::expected<wire::Data, InputError> read_data(const Frame& frame) {
-  const auto error = [](const std::string& what) {
-    return std::unexpected(InputError{"data", what, "both sides must be of one assay version"});
-  };
+  const auto error = [](const std::string& what) { return std::unexpected(InputError{"data", what, kHint}); };
   const std::string_view payload = frame.payload;
   if (payload.size() < kDataHeader) return error("is shorter than its header");
   const auto channel = static_cast<std::uint8_t>(payload[0]);
@@ -206,22 +123,86 @@ std::expected<wire::Data, InputError> read_data(const Frame& frame) {
   return data;
 }
 
-/// Closes the fields and returns the message, or what was wrong.
-template <class Any, class Message>
-std::expected<Any, InputError> finished(Fields& fields, Message message) {
-  fields.close();
-  if (fields.error()) return std::unexpected(*fields.error());
-  return Any(std::move(message));
-}
-
 std::unexpected<InputError> misplaced(const Frame& frame, const char* side) {
-  return std::unexpected(InputError{std::string(name_of(frame.type)), fmt::format("is nothing that {} says", side),
+  return std::unexpected(InputError{std::string(name_of(frame.type)), fmt::format("is not a message of {}", side),
                                     "the two ends of the stream are mixed up"});
 }
 
-constexpr std::uint64_t kMaxProtocol =
-    1'000'000;                             // any number may be told; another than ours is refused by the session
-constexpr std::uint64_t kMaxStatus = 255;  // exit codes and signals are bytes
+constexpr std::int64_t kMaxProtocol = 1'000'000;  // any number is read; the session refuses another than kProtocol
+constexpr int kMaxStatus = 255;                   // exit codes and signals are bytes
+
+/// The message that `read` makes of the fields of `frame`, all of which it must take.
+template <class Any>
+std::expected<Any, InputError> decode(const Frame& frame, Any (*read)(FrameType, StrictObject&)) {
+  constexpr JsonLimits kLimits{.max_bytes = kMaxPayload, .max_depth = 4};
+  const std::string name(name_of(frame.type));
+  const auto parsed = parse_json(frame.payload, name, kLimits);
+  if (!parsed) return std::unexpected(parsed.error());
+  return read_strictly("", [&] {
+    StrictObject fields(*parsed, name, kHint);
+    Any message = read(frame.type, fields);
+    fields.done();
+    return message;
+  });
+}
+
+wire::Run run_from(StrictObject& fields) {
+  return {.id = fields.text("id", is_run_id),
+          .sha256 = fields.text("sha256", files::is_sha256),
+          .arguments = arguments_of(fields),
+          .token = fields.text("token", is_token),
+          .deadline_s = fields.number("deadline_s", 1e-3, kMaxDeadline_s),
+          .limits = limits_of(fields)};
+}
+
+wire::Ended ended_from(StrictObject& fields) {
+  wire::Ended ended{.id = fields.text("id", is_run_id),
+                    .outcome = fields.text("outcome", is_outcome),
+                    .exit_code = optional_whole(fields, "exit_code", kMaxStatus),
+                    .signal = optional_whole(fields, "signal", kMaxStatus),
+                    .elapsed_s = fields.number("elapsed_s", 0, 2 * kMaxDeadline_s),
+                    .left_behind = static_cast<int>(fields.whole("left_behind", 0, INT32_MAX))};
+  if (ended.exit_code && ended.signal) fields.refuse("signal", "is given with exit_code");
+  return ended;
+}
+
+wire::ToAgent to_agent_from(FrameType type, StrictObject& fields) {
+  switch (type) {
+    case FrameType::hello:
+      return wire::Hello{static_cast<int>(fields.whole("protocol", 1, kMaxProtocol))};
+    case FrameType::program:
+      return wire::Program{.sha256 = fields.text("sha256", files::is_sha256),
+                           .size = fields.count("size", 1, kMaxProgram)};
+    case FrameType::run:
+      return run_from(fields);
+    case FrameType::stop:
+      return wire::Stop{fields.text("id", is_run_id)};
+    case FrameType::kill:
+      return wire::Kill{fields.text("id", is_run_id)};
+    case FrameType::ping:
+      return wire::Ping{};
+    default:
+      return wire::Bye{};
+  }
+}
+
+wire::FromAgent from_agent_from(FrameType type, StrictObject& fields) {
+  switch (type) {
+    case FrameType::welcome:
+      return wire::Welcome{.protocol = static_cast<int>(fields.whole("protocol", 1, kMaxProtocol)),
+                           .assay_version = fields.text("assay_version", is_run_id),
+                           .agent_sha256 = fields.text("agent_sha256", files::is_sha256),
+                           .facts = facts_of(fields)};
+    case FrameType::stored:
+      return wire::Stored{fields.text("sha256", files::is_sha256)};
+    case FrameType::refused:
+      return wire::Refused{.what = fields.text("what", is_run_id), .reason = fields.text("reason", is_sentence)};
+    case FrameType::ended:
+      return ended_from(fields);
+    default:
+      return wire::Pong{};
+  }
+}
 
 }  // namespace
 
@@ -327,66 +308,13 @@ std::string encode(const wire::FromAgent& message) {
 std::expected<wire::ToAgent, InputError> decode_to_agent(const Frame& frame) {
   if (frame.type == FrameType::data) return read_data(frame);
   if (frame.type >= FrameType::welcome) return misplaced(frame, "an orchestrator");
-  Fields fields(frame);
-  switch (frame.type) {
-    case FrameType::hello:
-      return finished<wire::ToAgent>(fields, wire::Hello{static_cast<int>(fields.whole("protocol", 1, kMaxProtocol))});
-    case FrameType::program: {
-      wire::Program program{.sha256 = fields.text("sha256", files::is_sha256),
-                            .size = fields.whole("size", 1, kMaxProgram)};
-      return finished<wire::ToAgent>(fields, std::move(program));
-    }
-    case FrameType::run: {
-      wire::Run run{.id = fields.text("id", is_run_id),
-                    .sha256 = fields.text("sha256", files::is_sha256),
-                    .arguments = arguments_of(fields),
-                    .token = fields.text("token", is_token),
-                    .deadline_s = fields.number("deadline_s", 1e-3, kMaxDeadline_s),
-                    .limits = limits_of(fields)};
-      return finished<wire::ToAgent>(fields, std::move(run));
-    }
-    case FrameType::stop:
-      return finished<wire::ToAgent>(fields, wire::Stop{fields.text("id", is_run_id)});
-    case FrameType::kill:
-      return finished<wire::ToAgent>(fields, wire::Kill{fields.text("id", is_run_id)});
-    case FrameType::ping:
-      return finished<wire::ToAgent>(fields, wire::Ping{});
-    default:
-      return finished<wire::ToAgent>(fields, wire::Bye{});
-  }
+  return decode(frame, to_agent_from);
 }
 
 std::expected<wire::FromAgent, InputError> decode_from_agent(const Frame& frame) {
   if (frame.type == FrameType::data) return read_data(frame);
   if (frame.type < FrameType::welcome) return misplaced(frame, "an agent");
-  Fields fields(frame);
-  switch (frame.type) {
-    case FrameType::welcome: {
-      wire::Welcome welcome{.protocol = static_cast<int>(fields.whole("protocol", 1, kMaxProtocol)),
-                            .assay_version = fields.text("assay_version", is_run_id),
-                            .agent_sha256 = fields.text("agent_sha256", files::is_sha256),
-                            .facts = facts_of(fields)};
-      return finished<wire::FromAgent>(fields, std::move(welcome));
-    }
-    case FrameType::stored:
-      return finished<wire::FromAgent>(fields, wire::Stored{fields.text("sha256", files::is_sha256)});
-    case FrameType::refused: {
-      wire::Refused refused{.what = fields.text("what", is_run_id), .reason = fields.text("reason", is_sentence)};
-      return finished<wire::FromAgent>(fields, std::move(refused));
-    }
-    case FrameType::ended: {
-      wire::Ended ended{.id = fields.text("id", is_run_id),
-                        .outcome = fields.text("outcome", is_outcome),
-                        .exit_code = fields.optional_whole("exit_code", kMaxStatus),
-                        .signal = fields.optional_whole("signal", kMaxStatus),
-                        .elapsed_s = fields.number("elapsed_s", 0, 2 * kMaxDeadline_s),
-                        .left_behind = static_cast<int>(fields.whole("left_behind", 0, INT32_MAX))};
-      if (ended.exit_code && ended.signal) fields.wrong("signal", "stands beside exit_code");
-      return finished<wire::FromAgent>(fields, std::move(ended));
-    }
-    default:
-      return finished<wire::FromAgent>(fields, wire::Pong{});
-  }
+  return decode(frame, from_agent_from);
 }
 
 }  // namespace assay::wire

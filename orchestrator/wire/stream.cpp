@@ -1,4 +1,4 @@
-// stream: two descriptors or one TLS stream behind the same four verbs.
+// stream: two descriptors or one TLS stream behind the same four operations.
 #include "orchestrator/wire/stream.h"
 
 #include <tuple>
@@ -49,8 +49,8 @@ asio::awaitable<ReadResult> Stream::read_some(std::span<char> buffer) {
     auto& tls = std::get<std::unique_ptr<TlsStream>>(channel_->side)->stream;
     std::tie(result.error, result.size) =
         co_await tls.async_read_some(asio::buffer(buffer.data(), buffer.size()), kAsTuple);
-    // Both sides end a stream by ending its TCP connection, and every message above says its own length, so that a
-    // missing close_notify tells nothing that the end does not.
+    // Both sides end a stream by ending its TCP connection, and every message has its own length, so a missing
+    // close_notify adds no information.
     if (result.error == asio::ssl::error::stream_truncated) result.error = asio::error::eof;
   }
   co_return result;
@@ -81,7 +81,7 @@ void Stream::cancel_reading() {
 }
 
 void Stream::close_writing() {
-  boost::system::error_code ignored;  // given up, whatever close says
+  boost::system::error_code ignored;  // the stream is abandoned, whatever close returns
   if (auto* pipes = std::get_if<Pipes>(&channel_->side)) {
     (void)pipes->out.close(ignored);
   } else {

@@ -1,4 +1,4 @@
-// stream: the bytes between assay and one agent, over pipes or over TLS; nobody above it knows which.
+// stream: the byte stream between assay and one agent, over pipes or over TLS.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace assay::wire {
 
 struct TlsStream;
 
-/// What a read gave: `size` bytes, or why there are no more.
+/// The result of a read: `size` bytes, or an error.
 struct ReadResult {
   boost::system::error_code error;
   std::size_t size = 0;
@@ -32,7 +32,7 @@ class Stream {
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
 
-  /// Waits for at least one byte. It has no deadline of its own: whoever waits here ends it by cancel_reading.
+  /// Waits for at least one byte. It has no deadline of its own; cancel_reading ends it.
   boost::asio::awaitable<ReadResult> read_some(std::span<char> buffer);
   /// Writes all of `bytes`, which must outlive the call; the error, if any. Ends by close_writing.
   boost::asio::awaitable<boost::system::error_code> write(std::string_view bytes);

@@ -1,4 +1,4 @@
-// time_limit: something that happens when an operation takes too long.
+// time_limit: an action for an operation that takes too long.
 #pragma once
 
 #include <chrono>
@@ -24,10 +24,10 @@ class TimeLimit {
     });
   }
 
-  /// Afterwards `act` has either run or never will, so that what it touches may go. Every path must come by here.
+  /// Afterwards `act` has either run or never will, so what it refers to may be destroyed. Every path must call this.
   boost::asio::awaitable<void> lift() {
     timer_.cancel();
-    // An act that is already due stands in the loop's queue before this.
+    // An `act` that is already due is in the loop's queue before this.
     co_await boost::asio::post(timer_.get_executor(), boost::asio::use_awaitable);
   }
 

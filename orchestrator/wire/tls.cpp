@@ -22,8 +22,8 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr long kBackdated_s =
-    -86400;  // clocks of nodes may be behind; nobody looks, but tools that print it should not complain
-constexpr long kValid_s = 400L * 86400;  // beyond every run; the key is gone with the process
+    -86400;  // clocks of nodes may be behind; assay ignores it, other tools that print the certificate do not
+constexpr long kValid_s = 400L * 86400;  // longer than any run; the key ends with the process
 
 struct FreeKey {
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
@@ -70,8 +70,8 @@ bool only_tls13(SSL_CTX* context) {
          SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1;
 }
 
-/// Stands in for the whole of X.509: no chain, no names, no dates; the certificate is the pinned one or the handshake
-/// fails.
+/// Replaces the verification of X.509: no chain, no names, no dates; the handshake fails unless the certificate is the
+/// pinned one.
 int is_pinned(X509_STORE_CTX* store, void* pin) {
   const X509* const certificate = X509_STORE_CTX_get0_cert(store);
   if (certificate != nullptr && pin_of(certificate) == *static_cast<const std::string*>(pin)) return 1;

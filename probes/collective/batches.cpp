@@ -1,4 +1,4 @@
-// batches: feeding a rule that asks for one value at a time from batches.
+// batches: serves a stopping rule that takes one value at a time from batches of iterations.
 #include "probes/collective/batches.h"
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 
 namespace assay {
 
-/// Iterations enqueued back to back: first `lead` that nobody counts (the ranks enter the first at different times, and
-/// leave it together), then `counted` with a time each.
+/// Iterations enqueued back to back: first `lead` that are not counted (the ranks enter the first at different times,
+/// and leave it together), then `counted` with a time each.
 struct Batch {
   std::int64_t lead = 0;
   std::int64_t counted = 0;

@@ -1,4 +1,4 @@
-// conductor: what the leader of rank 0 does. It asks all ranks, size by size, and records. Knows no library.
+// conductor: the leader of rank 0 asks all ranks, size by size, and records. Independent of the library.
 #include "probes/collective/conductor.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// conductor: what the leader of rank 0 does. It asks all ranks, size by size, and records.
+// conductor: the leader of rank 0, which asks all ranks, size by size, and records.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class Fleet;
 class Recorder;
 
 /// What differs between the libraries whose collectives are measured. Each call gets the answers of all ranks, by rank,
-/// and throws std::runtime_error when the measurement cannot go on.
+/// and throws std::runtime_error when the measurement cannot continue.
 struct LibraryRules {
   using Answers = std::vector<nlohmann::json>;
   std::string prefix;                           ///< of the names of time, algbw and busbw

@@ -1,4 +1,4 @@
-// fleet: passing requests down and answers up.
+// fleet: passes requests down to the ranks and answers up to the leader.
 #include "probes/collective/fleet.h"
 
 #include <stdexcept>

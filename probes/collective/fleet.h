@@ -39,7 +39,7 @@ class Fleet {
   std::vector<nlohmann::json> ask(const nlohmann::json& request, Seconds limit);
   /// The other nodes: passes requests on until node 0 releases them; the last answers of this node's ranks by "do".
   std::map<std::string, std::vector<nlohmann::json>> follow();
-  /// Node 0: tells the others that no request follows.
+  /// Node 0: announces to the others that no request follows.
   void release();
 
  private:

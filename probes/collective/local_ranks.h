@@ -45,7 +45,7 @@ class LocalRanks {
   [[nodiscard]] std::size_t count() const { return ranks_.size(); }
   /// Sends `request`, a line without its end, to every rank, and waits for a line of each. Throws RankLost when one
   /// ends, has not answered within `limit` or says too much: then all are killed. Throws std::runtime_error when this
-  /// process was told to stop. `meanwhile`, where given, is called some ten times a second, and what it throws ends the
+  /// process is to stop. `meanwhile`, where given, is called some ten times a second, and what it throws ends the
   /// waiting.
   std::vector<std::string> ask(std::string_view request, Seconds limit, const std::function<void()>& meanwhile = {});
   /// Closes the ranks' input, on which they end, and waits for that at most `limit`; those that are left are killed.

@@ -1,4 +1,4 @@
-// operation: words to enumerators.
+// operation: reads operations and element types by name.
 #include "probes/collective/operation.h"
 
 #include <ranges>

@@ -35,7 +35,9 @@ constexpr std::size_t size_of(Element element) {
 
 /// The largest n so that every whole number from 0 to n is exact in `element`: 2 to the bits of its significand.
 constexpr std::uint32_t exact_limit(Element element) {
-  return element == Element::bf16 ? 256 : element == Element::fp16 ? 2048 : 1 << 24;  // fp64 goes on, nobody sums more
+  return element == Element::bf16   ? 256
+         : element == Element::fp16 ? 2048
+                                    : 1 << 24;  // fp64 has more; no sum here needs it
 }
 
 /// Whether ranks add up what they have.

@@ -1,4 +1,4 @@
-// sizes: fitting.
+// sizes: drops the sizes that do not fit.
 #include "probes/collective/sizes.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// sizes: which message sizes of a run fit.
+// sizes: the message sizes of a run that fit.
 #pragma once
 
 #include <string>

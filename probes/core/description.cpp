@@ -1,12 +1,13 @@
-// description: the registry entry of a probe, both ways.
+// description: writes and reads the --describe document.
 #include "probes/core/description.h"
 
 #include <algorithm>
-#include <set>
+#include <cstdint>
 
 #include <fmt/format.h>
 
 #include "probes/core/sampling.h"
+#include "probes/core/strict_object.h"
 #include "probes/core/suggest.h"
 
 namespace assay {
@@ -21,11 +22,12 @@ constexpr const char* kBetter[] = {"higher", "lower", "neither"};
 
 constexpr ConditionSpec kCommonConditions[] = {
     {.name = "cpu_load_by_others",
-     .meaning = "Share of the CPUs' time, where /proc/stat tells, that went to other processes during the run."},
+     .meaning = "Share of the CPUs' time, where /proc/stat reports it, that went to other processes during the run."},
     {.name = "cpu_steal",
-     .meaning = "Share of the CPUs' time, where /proc/stat tells, that the hypervisor gave to others during the run."},
+     .meaning =
+         "Share of the CPUs' time, where /proc/stat reports it, that the hypervisor gave to others during the run."},
     {.name = "clock_synchronised",
-     .meaning = "Whether the kernel says, where it can be asked, that its clock follows a time source."},
+     .meaning = "Whether the kernel reports, where it can be queried, that its clock follows a time source."},
 };
 
 ordered_json describe(const Parameter& parameter) {
@@ -33,42 +35,71 @@ ordered_json describe(const Parameter& parameter) {
           {"quick", parameter.quick}, {"meaning", parameter.meaning}, {"choices", parameter.choices}};
 }
 
-/// Takes the members of one object out by name and type; remembers the first that is missing or odd.
-class Fields {
- public:
-  Fields(const json& object, std::string where) : object_(object), where_(std::move(where)) {
-    if (!object.is_object()) fail("must be an object");
-  }
-  template <class T>
-  Fields& take(const char* name, T& target) {
-    ++taken_;
-    if (failed_) return *this;
-    const auto found = object_.find(name);
-    if (found == object_.end()) return fail(fmt::format("the field '{}' is missing", name));
-    try {
-      found->get_to(target);
-    } catch (const json::exception&) {
-      return fail(fmt::format("the field '{}' has the wrong type", name));
-    }
-    return *this;
-  }
-  [[nodiscard]] std::optional<InputError> problem() {
-    if (!failed_ && object_.size() != taken_) fail("has a field that this version does not know");
-    if (!failed_) return std::nullopt;
-    return InputError{where_, what_, "probe and assay must be of the same version"};
-  }
+constexpr const char* kHint = "probe and assay must be of the same version";
+constexpr double kLongest_s = 1e9;  // 30 years
 
- private:
-  Fields& fail(std::string what) {
-    if (!failed_) what_ = std::move(what);
-    failed_ = true;
-    return *this;
-  }
-  const json& object_;
-  std::string where_, what_;
-  std::size_t taken_ = 0;
-  bool failed_ = false;
-};
+Description::OwnParameter parameter_from(const json& entry, const std::string& path) {
+  StrictObject fields(entry, path, kHint);
+  Description::OwnParameter own{.name = fields.text("name"),
+                                .unit = fields.text("unit"),
+                                .fallback = fields.text("fallback"),
+                                .quick = fields.text("quick"),
+                                .meaning = fields.text("meaning"),
+                                .choices = fields.text("choices")};
+  fields.done();
+  return own;
+}
+
+Description::OwnMetric metric_from(const json& entry, const std::string& path) {
+  StrictObject fields(entry, path, kHint);
+  Description::OwnMetric own{.name = fields.text("name"),
+                             .unit = fields.text("unit"),
+                             .better = fields.text("better"),
+                             .meaning = fields.text("meaning"),
+                             .instrument = fields.number("instrument", 0, 1)};
+  fields.done();
+  if (!is_base_unit(own.unit))
+    throw InputError{fields.path("unit"), fmt::format("'{}' is not a unit", own.unit),
+                     fmt::format("units are {}", kBaseUnits)};
+  return own;
+}
+
+Description::OwnCondition condition_from(const json& entry, const std::string& path) {
+  StrictObject fields(entry, path, kHint);
+  Description::OwnCondition own{.name = fields.text("name"), .meaning = fields.text("meaning")};
+  fields.done();
+  return own;
+}
+
+/// Every entry of the list `name`, read by `read`.
+template <class Own>
+std::vector<Own> list_from(StrictObject& fields, const char* name, Own (*read)(const json&, const std::string&)) {
+  std::vector<Own> all;
+  for (const auto& entry : fields.list(name)) all.push_back(read(entry, fmt::format("{}[{}]", name, all.size())));
+  return all;
+}
+
+Description description_from(const json& document) {
+  StrictObject fields(document, "", kHint);
+  if (const std::string schema = fields.text("schema"); schema != kSchema)
+    throw InputError{"schema", fmt::format("'{}' is not {}", schema, kSchema), "use a probe of this version"};
+  Description result{.name = fields.text("name"),
+                     .revision = static_cast<int>(fields.whole("revision", 0, INT32_MAX)),
+                     .scope = fields.text("scope"),
+                     .companion = fields.flag("companion"),
+                     .measures = fields.text("measures"),
+                     .method = fields.text("method"),
+                     .source = fields.text("source"),
+                     .needs = fields.text("needs"),
+                     .typical_s = fields.number("typical_s", 0, kLongest_s),
+                     .deadline_s = fields.number("deadline_s", 0, kLongest_s),
+                     .parameters = list_from(fields, "parameters", parameter_from),
+                     .metrics = list_from(fields, "metrics", metric_from),
+                     .conditions = list_from(fields, "conditions", condition_from),
+                     .document = document};
+  fields.done();
+  return result;
+}
 
 std::string text_of(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
@@ -158,67 +189,7 @@ ordered_json describe(const ProbeSpec& spec) {
 std::expected<Description, InputError> read_description(std::string_view text, const std::string& where) {
   const auto document = parse_json(text, where);
   if (!document) return std::unexpected(document.error());
-  Description result;
-  std::string schema;
-  json parameters;
-  json metrics;
-  json conditions;
-  Fields fields(*document, where);
-  fields.take("schema", schema)
-      .take("name", result.name)
-      .take("revision", result.revision)
-      .take("scope", result.scope)
-      .take("companion", result.companion)
-      .take("measures", result.measures)
-      .take("method", result.method)
-      .take("source", result.source)
-      .take("needs", result.needs)
-      .take("typical_s", result.typical_s)
-      .take("deadline_s", result.deadline_s)
-      .take("parameters", parameters)
-      .take("metrics", metrics)
-      .take("conditions", conditions);
-  if (const auto problem = fields.problem()) return std::unexpected(*problem);
-  if (schema != kSchema) {
-    return std::unexpected(
-        InputError{where, fmt::format("schema '{}' is not {}", schema, kSchema), "use a probe of this version"});
-  }
-  for (const auto& entry : parameters) {
-    Description::OwnParameter own;
-    Fields members(entry, where + ": parameters");
-    members.take("name", own.name)
-        .take("unit", own.unit)
-        .take("fallback", own.fallback)
-        .take("quick", own.quick)
-        .take("meaning", own.meaning)
-        .take("choices", own.choices);
-    if (const auto problem = members.problem()) return std::unexpected(*problem);
-    result.parameters.push_back(std::move(own));
-  }
-  for (const auto& entry : metrics) {
-    Description::OwnMetric own;
-    Fields members(entry, where + ": metrics");
-    members.take("name", own.name)
-        .take("unit", own.unit)
-        .take("better", own.better)
-        .take("meaning", own.meaning)
-        .take("instrument", own.instrument);
-    if (const auto problem = members.problem()) return std::unexpected(*problem);
-    if (!is_base_unit(own.unit)) {
-      return std::unexpected(InputError{where, fmt::format("metric '{}' has unit '{}'", own.name, own.unit),
-                                        fmt::format("units are {}", kBaseUnits)});
-    }
-    result.metrics.push_back(std::move(own));
-  }
-  for (const auto& entry : conditions) {
-    Description::OwnCondition own;
-    Fields members(entry, where + ": conditions");
-    members.take("name", own.name).take("meaning", own.meaning);
-    if (const auto problem = members.problem()) return std::unexpected(*problem);
-    result.conditions.push_back(std::move(own));
-  }
-  result.document = *document;
-  return result;
+  return read_strictly(where, [&] { return description_from(*document); });
 }
 
 }  // namespace assay

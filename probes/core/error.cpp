@@ -1,4 +1,4 @@
-// error: the two lines of an error, and a file read whole.
+// error: prints an InputError and reads a whole file.
 #include "probes/core/error.h"
 
 #include <cerrno>
@@ -32,7 +32,8 @@ std::expected<std::string, InputError> read_file(const std::string& path, std::s
   std::string content(static_cast<std::size_t>(info.st_size), '\0');
   file.read(content.data(), static_cast<std::streamsize>(content.size()));
   if (file.gcount() != static_cast<std::streamsize>(content.size())) {
-    return std::unexpected(InputError{path, "could not be read whole", "check the disk and that nobody writes to it"});
+    return std::unexpected(
+        InputError{path, "could not be read whole", "check the disk and that no process writes to the file"});
   }
   return content;
 }

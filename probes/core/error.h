@@ -1,4 +1,4 @@
-// error: what is wrong with an input, and reading a file.
+// error: an error of an input with its place and a hint; reading a file.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,7 @@ std::string es6_number(double number) {
   int exponent = 0;
   const auto from = text.substr(e + (text[e + 1] == '+' ? 2 : 1));
   std::from_chars(from.data(), from.data() + from.size(), exponent);
-  // ECMA-262, Number::toString: k digits, and the point stands after the first n of them.
+  // ECMA-262, Number::toString: k digits, and the point is after the first n of them.
   const int k = static_cast<int>(digits.size());
   const int n = exponent + 1;
   constexpr int kMostFixedDigits = 21;

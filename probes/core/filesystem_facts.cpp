@@ -23,6 +23,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/descriptor.h"
 #include "probes/core/host_facts.h"
 #include "probes/core/probe.h"
 
@@ -38,26 +39,15 @@ constexpr std::size_t kDirectAlignment = 4096;   // no device of ours has larger
   throw std::system_error(errno, std::generic_category(), attempted);
 }
 
-/// A descriptor that is closed when it goes out of scope.
-struct Descriptor {
-  int number = -1;
-  explicit Descriptor(int opened) : number(opened) {}
-  ~Descriptor() {
-    if (number >= 0) close(number);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-};
-
 /// Writes and reads one block with O_DIRECT; the reason when that is refused.
 std::string try_direct(const std::string& directory) {
   const ScratchDirectory scratch(directory);
   const std::string path = scratch.path() + "/direct";
   const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC, 0600));
-  if (file.number < 0) return fmt::format("open with O_DIRECT: {}", std::generic_category().message(errno));
+  if (!file) return fmt::format("open with O_DIRECT: {}", std::generic_category().message(errno));
   alignas(kDirectAlignment) std::array<char, kDirectAlignment> block{};
-  if (pwrite(file.number, block.data(), block.size(), 0) != std::ssize(block) ||
-      pread(file.number, block.data(), block.size(), 0) != std::ssize(block)) {
+  if (pwrite(file.number(), block.data(), block.size(), 0) != std::ssize(block) ||
+      pread(file.number(), block.data(), block.size(), 0) != std::ssize(block)) {
     return fmt::format("a 4 KiB block through O_DIRECT: {}", std::generic_category().message(errno));
   }
   return "";
@@ -163,10 +153,10 @@ void demand_storage(const FilesystemFacts& facts, const std::string& directory, 
 std::uint64_t resident_pages(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status = {};
-  if (file.number < 0 || fstat(file.number, &status) != 0) fail(path);
+  if (!file || fstat(file.number(), &status) != 0) fail(path);
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return 0;
-  void* const map = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.number, 0);
+  void* const map = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.number(), 0);
   if (map == MAP_FAILED) fail("mmap of " + path);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> pages((size + page - 1) / page);
@@ -181,8 +171,8 @@ std::uint64_t resident_pages(const std::string& path) {
 
 void drop_pages(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.number < 0) fail(path);
-  errno = posix_fadvise(file.number, 0, 0, POSIX_FADV_DONTNEED);
+  if (!file) fail(path);
+  errno = posix_fadvise(file.number(), 0, 0, POSIX_FADV_DONTNEED);
   if (errno != 0) fail("posix_fadvise of " + path);
 }
 

@@ -1,4 +1,4 @@
-// filesystem_facts: what lies under a directory, and whether a number measured there can be one of storage.
+// filesystem_facts: the file system below a directory, and whether a storage probe may measure there.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ std::optional<Mount> find_mount(std::string_view mountinfo, std::uint64_t mount_
 /// mount point lies outside. Nothing for a magic number that is not in the list (statfs(2)).
 std::optional<Mount> mount_without_path(const std::string& directory, const std::string& device_number);
 
-/// What a directory lies on.
+/// The file system and device of a directory.
 struct FilesystemFacts {
   std::string type;                ///< as mountinfo names it
   std::string device;              ///< device number and name: "254:0 vda"; the mount's source where it has no device
@@ -35,7 +35,7 @@ struct FilesystemFacts {
 };
 
 /// The facts of `directory`. Writes and removes one 4 KiB file there to try O_DIRECT. Throws std::system_error when the
-/// directory is not there or not writable. `unfit` names tmpfs and its kin (memory), ZFS (its own cache stands before
+/// directory is not there or not writable. `unfit` names tmpfs and the like (memory), ZFS (its own cache is before
 /// the device whatever O_DIRECT says), and a filesystem that refuses O_DIRECT.
 FilesystemFacts filesystem_facts(const std::string& directory);
 

@@ -1,4 +1,4 @@
-// host_facts: what this machine is, and who else was busy on it.
+// host_facts: facts of this machine, and the load of other processes on it.
 #pragma once
 
 #include <optional>

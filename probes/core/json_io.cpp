@@ -58,7 +58,7 @@ class StrictBuilder {
   bool start_array(std::size_t) { return open(json::array()); }
   bool end_array() { return close(); }
   bool key(json::string_t& name) {
-    if (stack_.back()->contains(name)) return refuse(fmt::format("the key '{}' stands twice in one object", name));
+    if (stack_.back()->contains(name)) return refuse(fmt::format("the key '{}' is in one object twice", name));
     key_ = std::move(name);
     return true;
   }

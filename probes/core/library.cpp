@@ -1,4 +1,4 @@
-// library: search order and messages around dlopen.
+// library: the search order of dlopen and its error messages.
 #include "probes/core/library.h"
 
 #include <array>

@@ -14,7 +14,7 @@ inline constexpr const char* kLibraryPathVariable = "ASSAY_LIBRARY_PATH";
 
 /// The folders in which open() looks for a library, in order: those of `more` (colon separated), those of
 /// ASSAY_LIBRARY_PATH, `own_folder` (where the probe is), lib beside its parent, and lib/assay of an installation or a
-/// bundle. An empty name at the end stands for the loader's own search; after it comes the CUDA Toolkit's usual place.
+/// bundle. An empty name at the end means the loader's own search; after it comes the CUDA Toolkit's usual place.
 /// A probe without a folder (it runs from sealed memory) gives an empty `own_folder`.
 std::vector<std::string> library_folders(std::string_view more, std::string_view from_environment,
                                          std::string_view own_folder);

@@ -40,7 +40,7 @@ std::vector<std::pair<std::string, json>> named(const json& object) {
   return all;
 }
 
-/// A chassis that tells no name is its own body: {"id": {…}}.
+/// A chassis without a name is its own body: {"id": {…}}.
 std::string system_of(const json& interface) {
   for (const auto& chassis : list_of(interface, "chassis")) {
     if (!chassis.is_object()) continue;

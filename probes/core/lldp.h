@@ -1,4 +1,4 @@
-// lldp: who is at the other end of a node's cables, as its LLDP daemon tells it.
+// lldp: the systems at the other end of a node's cables, as its LLDP daemon reports it.
 #pragma once
 
 #include <expected>
@@ -10,7 +10,7 @@
 
 namespace assay {
 
-/// One neighbour that a port hears. What it does not say is empty.
+/// One neighbour of a port. What it does not announce is empty.
 struct Neighbour {
   std::string interface;    ///< of this node
   std::string system;       ///< the name of the neighbour (SysName TLV)
@@ -18,7 +18,7 @@ struct Neighbour {
 };
 
 /// Reads what `lldpctl -f json` or `lldpctl -f json0` of lldpd prints (1.0.16 was tried), in the order given; a port
-/// that hears nobody is not in it, one that hears several is in it several times. The first form is an object where
+/// without neighbours is not in it, one with several is in it several times. The first form is an object where
 /// there is one of a thing and an array where there are more. Errors name `where` and the member.
 std::expected<std::vector<Neighbour>, InputError> read_lldp(std::string_view text, const std::string& where);
 

@@ -1,4 +1,4 @@
-// machine_tree: file reading that never throws for what a machine does not tell.
+// machine_tree: file reading that never throws for what a machine does not report.
 #include "probes/core/machine_tree.h"
 
 #include <algorithm>

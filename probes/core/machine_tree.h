@@ -1,4 +1,4 @@
-// machine_tree: the files under /proc and /sys in which a machine tells what it is, real or made for a test.
+// machine_tree: the files under /proc and /sys in which a machine describes itself, real or made for a test.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace assay {
 
 /// One tree. Paths are relative to its root ("sys/block"). What is not there or cannot be read is nothing, never an
-/// error: an inventory tells what it can.
+/// error: an inventory is as complete as the machine allows.
 class MachineTree {
  public:
   /// `root` is "/" for this machine.
@@ -42,7 +42,7 @@ class MachineTree {
   std::string root_;  // without a final slash
 };
 
-/// `text` without white space around it; nothing when it is empty or what makers write where they tell nothing
+/// `text` without white space around it; nothing when it is empty or what makers write where they state nothing
 /// ("Not Specified", "To Be Filled By O.E.M.").
 std::optional<std::string> told(std::string_view text);
 

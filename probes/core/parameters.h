@@ -1,4 +1,4 @@
-// parameters: what a probe can be asked, typed by the unit of each parameter.
+// parameters: a probe's parameters, typed by their units.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// probe: what a probe says of itself, and the main function that every probe shares.
+// probe: the description of a probe, and the main function that every probe shares.
 #pragma once
 
 #include <chrono>
@@ -40,7 +40,7 @@ struct ProbeSpec {
   std::string_view name;
   int revision = 1;  ///< rises when the number would change
   Scope scope = Scope::node;
-  bool companion = false;  ///< samples until it is told to stop (SIGTERM), beside a step
+  bool companion = false;  ///< samples until it is to stop (SIGTERM), beside a step
   bool sampled = false;    ///< takes the parameters of sampling.h
   std::string_view measures;
   std::string_view method;
@@ -61,12 +61,12 @@ struct Skip : std::runtime_error {
 /// Exit codes of every probe: complete, error, bad usage, skip (the value automake and CTest know).
 inline constexpr int kExitComplete = 0, kExitError = 1, kExitUsage = 2, kExitSkip = 77;
 
-/// Where this process stands among the ranks of its step. One rank alone has no rendezvous.
+/// The place of this process among the ranks of its step. One rank alone has no rendezvous.
 struct Placement {
   int rank = 0;
   int world = 1;
   std::string rendezvous = {};  ///< "host:port" where rank 0 listens and the others dial
-  std::string token = {};       ///< hexadecimal; the ranks of one step, and nobody else, know it
+  std::string token = {};       ///< hexadecimal; known to the ranks of one step alone
 };
 
 /// Runs a probe: answers --describe and --help, reads flags from the spec, prints the record on stdout, catches what

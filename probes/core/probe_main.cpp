@@ -37,8 +37,9 @@ std::string flag_of(std::string_view name) {
 /// Reads argv; an exit code when there is nothing to measure.
 std::optional<int> read_flags(int argc, char** argv, const ProbeSpec& spec, Given& given) {
   CLI::App app{fmt::format("{}: {}", spec.name, spec.measures)};
-  app.footer(fmt::format("Example: {} --quick\nPrints a record (JSON Lines) on stdout; `assay describe {}` tells more.",
-                         spec.name, spec.name));
+  app.footer(
+      fmt::format("Example: {} --quick\nPrints a record (JSON Lines) on stdout; `assay describe {}` prints more.",
+                  spec.name, spec.name));
   app.add_flag("--describe", given.describe, "print parameters, metrics, conditions and method as JSON");
   app.add_flag("--quick", given.quick, "use the quick values of parameters that are not given");
   Placement& placement = given.placement;

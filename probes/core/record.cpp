@@ -1,4 +1,4 @@
-// record: the words of the vocabulary.
+// record: the names of subjects and of states.
 #include "probes/core/record.h"
 
 #include <algorithm>

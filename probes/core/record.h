@@ -1,4 +1,4 @@
-// record: the vocabulary of what a probe prints, one JSON object a line. The only interface between the halves.
+// record: the lines that a probe prints, one JSON object each; the only interface between probes and orchestrator.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct Measurement {
   std::string metric;
   std::string unit;
   Subject subject;
-  Values at;                    ///< coordinates that tell samples of one metric apart, such as {"size": 8388608}
+  Values at;                    ///< coordinates that distinguish samples of one metric, such as {"size": 8388608}
   std::vector<double> samples;  ///< in the order taken, finite, base units
   std::vector<double> warmup;   ///< declared warm-up, discarded from judgement, kept as evidence
   std::string stopped;          ///< why sampling ended: stable, sample_cap, time_cap, or fixed

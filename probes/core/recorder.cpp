@@ -1,4 +1,4 @@
-// recorder: one flushed line a call.
+// recorder: writes one flushed line per call.
 #include "probes/core/recorder.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// rendezvous: the exchanges of a group that has gathered. Rank 0 is the hub of a star: it collects, and spreads.
+// rendezvous: exchanges of a complete group. Rank 0 is the hub of a star.
 #include "probes/core/rendezvous.h"
 
 #include <utility>
@@ -10,6 +10,7 @@
 
 namespace assay {
 
+using rendezvous::after;
 using rendezvous::Clock;
 using rendezvous::Frame;
 using rendezvous::Group;
@@ -22,10 +23,6 @@ namespace {
 // A last word is a few hundred bytes; a peer that cannot take it in this time will notice the closed connection
 // instead.
 constexpr std::chrono::seconds kParting{2};
-
-Clock::time_point after(Seconds time) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
-}
 
 std::string ranks_text(const std::vector<int>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
@@ -213,7 +210,7 @@ std::vector<std::string> Rendezvous::all_gather(std::string_view mine) {
   group_->links.front()->queue({.kind = Kind::gather, .sequence = group_->sequence, .payload = std::string(mine)});
   group_->links.front()->flush();
   auto all = unpacked(receive(*group_), static_cast<std::size_t>(group_->world));
-  if (!all) group_->abandon("rank 0 sent messages that cannot be told apart");
+  if (!all) group_->abandon("rank 0 sent messages that cannot be distinguished");
   return std::move(*all);
 }
 

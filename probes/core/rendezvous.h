@@ -39,7 +39,7 @@ struct RendezvousLimits {
   std::size_t message = 1 << 20;  ///< B that one rank contributes to an exchange: ids and times, never payload
 };
 
-/// The group cannot go on: a rank vanished, fell silent, failed or was refused. what() names the rank.
+/// The group cannot continue: a rank vanished, fell silent, failed or was refused. what() names the rank.
 struct RendezvousError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -50,7 +50,7 @@ class Rendezvous {
  public:
   Rendezvous(Rendezvous&&) noexcept;
   Rendezvous& operator=(Rendezvous&&) noexcept;
-  /// Closes the connections; ranks that still wait for this one are told that it vanished.
+  /// Closes the connections; ranks that still wait for this one learn that it vanished.
   ~Rendezvous();
 
   /// Joins the group that rank 0 gathers at `at`, dialling again until it is there. Throws RendezvousError when rank 0
@@ -94,7 +94,7 @@ class RendezvousListener {
   /// The port it listens on.
   [[nodiscard]] std::uint16_t port() const;
   /// Takes ranks 1 to world - 1 in. A caller with a wrong token, or a rank that is out of range or taken, is refused
-  /// and disturbs nobody. Throws RendezvousError naming the ranks that have not come within limits.join.
+  /// and disturbs no other rank. Throws RendezvousError naming the ranks that have not come within limits.join.
   Rendezvous gather(int world, const std::string& token, const RendezvousLimits& limits = {}) &&;
 
  private:
@@ -105,8 +105,8 @@ class RendezvousListener {
 /// The group of `placement`: rank 0 listens at its rendezvous and gathers, the others dial.
 Rendezvous meet(const Placement& placement, const RendezvousLimits& limits = {});
 
-/// Meets the group of `placement` and calls `work` with it. What `work` throws is told to all other ranks, which then
-/// end at once and know why, and is thrown on.
+/// Meets the group of `placement` and calls `work` with it. What `work` throws is reported to all other ranks, which
+/// then end at once and know why, and is thrown on.
 void work_together(const Placement& placement, const RendezvousLimits& limits,
                    const std::function<void(Rendezvous&)>& work);
 

@@ -1,4 +1,4 @@
-// rendezvous_group: what the files of the rendezvous share; not for others.
+// rendezvous_group: internal to the files of the rendezvous.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,8 @@ struct Group {
 
   /// The open links, for wait_for.
   [[nodiscard]] std::vector<Link*> open() const;
-  /// Ends the group: rank 0 tells every rank `reason`, another rank tells rank 0; waits at most the time of a parting.
+  /// Ends the group: rank 0 sends every rank `reason`, another rank sends it to rank 0; waits at most the time of a
+  /// parting.
   void part(const std::string& reason) noexcept;
   /// part() and throw RendezvousError.
   [[noreturn]] void abandon(const std::string& reason);

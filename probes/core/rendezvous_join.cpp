@@ -1,4 +1,4 @@
-// rendezvous_join: how a group comes together. Every caller proves that it knows the one-time token before it counts.
+// rendezvous_join: how a group is formed. A peer counts once it has proved that it knows the one-time token.
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -17,6 +17,7 @@
 
 namespace assay {
 
+using rendezvous::after;
 using rendezvous::Clock;
 using rendezvous::Descriptor;
 using rendezvous::Group;
@@ -31,10 +32,6 @@ constexpr std::size_t kMaxStrangers = 256;              // callers not yet known
 constexpr std::size_t kMaxRemarks = 100;                // remarks on refused callers that are kept
 constexpr std::chrono::milliseconds kPause{100};        // between two dials; rank 0 is started at the same time
 constexpr int kBacklog = 1024;                          // ranks of a large group dial at once
-
-Clock::time_point after(Seconds time) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
-}
 
 std::string words(const Endpoint& at) {
   return at.host.find(':') == std::string::npos ? fmt::format("{}:{}", at.host, at.port)
@@ -67,7 +64,7 @@ std::string address_text(const sockaddr_storage& address, socklen_t length) {
   return std::strchr(host, ':') == nullptr ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
-/// A connected socket to `at`; none with the reason in `trouble` when nobody listens there before `until`.
+/// A connected socket to `at`; none with the reason in `trouble` when no process listens there before `until`.
 Descriptor connect_to(const Endpoint& at, Clock::time_point until, std::string& trouble) {
   const Addresses list = resolve(at, 0, trouble);
   for (const addrinfo* one = list.get(); one != nullptr; one = one->ai_next) {
@@ -188,7 +185,7 @@ void RendezvousListener::State::admit(Group& group) {
   }
 }
 
-/// Hears a stranger out; true when nothing more is to be heard from it as a stranger.
+/// Reads from a peer that has not introduced itself; true when that is over.
 bool RendezvousListener::State::greet(Stranger& stranger, Group& group, const std::string& token) const {
   Link& link = *stranger.link;
   const auto frame = link.next();
@@ -258,7 +255,7 @@ Rendezvous Rendezvous::dial(const Endpoint& at, int rank, int world, const std::
                             const RendezvousLimits& limits) {
   check_token(token);
   const auto until = after(limits.join);
-  std::string trouble = "nobody listens there";
+  std::string trouble = "no process listens there";
   while (Clock::now() < until) {
     if (Descriptor socket = connect_to(at, until, trouble); socket.number() >= 0) {
       auto group = std::make_unique<Group>();

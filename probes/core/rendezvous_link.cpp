@@ -28,7 +28,7 @@ constexpr std::uint32_t kMagic =
 constexpr std::size_t kHeader = 16;       // magic, kind, sequence, length
 constexpr std::size_t kChunk = 64 << 10;  // one read; a page of 4 KiB would make a 64 MiB gather 16384 calls
 
-/// The kind that `word` stands for; nothing for any other word.
+/// The kind named by `word`; nothing for any other word.
 std::optional<Kind> kind_of(std::uint32_t word) {
   for (const Kind kind : {Kind::hello, Kind::welcome, Kind::refused, Kind::gather, Kind::spread, Kind::failed}) {
     if (static_cast<std::uint32_t>(kind) == word) return kind;
@@ -37,17 +37,6 @@ std::optional<Kind> kind_of(std::uint32_t word) {
 }
 
 }  // namespace
-
-Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (number_ >= 0) (void)::close(number_);  // nothing was buffered, so nothing can be lost
-}
 
 void put_u32(std::string& to, std::uint32_t value) {
   for (int shift = 0; shift < 32; shift += 8) to.push_back(static_cast<char>(value >> shift & 0xff));

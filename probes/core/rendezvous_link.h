@@ -8,10 +8,17 @@
 #include <string>
 #include <string_view>
 
+#include "probes/core/descriptor.h"
+
 namespace assay::rendezvous {
 
 /// The clock of every deadline of the rendezvous.
 using Clock = std::chrono::steady_clock;
+
+/// The moment `time` from now.
+inline Clock::time_point after(Seconds time) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
+}
 
 /// What a frame is for. `hello` dials in, `welcome` and `refused` answer it, `gather` goes to rank 0, `spread` comes
 /// from it, `failed` carries the reason why the whole group ends.
@@ -24,19 +31,7 @@ struct Frame {
   std::string payload;
 };
 
-/// An open file descriptor that closes itself; -1 is none.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept;
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-  /// The number, or -1.
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
+using assay::Descriptor;
 
 /// A connected non-blocking socket with frames going out and coming in. Nothing here waits; wait_for() does.
 class Link {
@@ -79,7 +74,7 @@ class Link {
 
 /// Waits until a link can move (then reads and writes what it can), `listener` (-1: none) has a caller, or `until` has
 /// passed. Returns false when the time has passed. Throws
-/// std::runtime_error when this process was told to stop.
+/// std::runtime_error when this process is to stop.
 bool wait_for(std::span<Link* const> links, int listener, Clock::time_point until);
 
 /// Reads and writes what `links` can at this moment. Throws as wait_for() does.

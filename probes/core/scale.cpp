@@ -1,4 +1,4 @@
-// scale: prefixes and decimals.
+// scale: chooses the prefix and the number of decimals.
 #include "probes/core/scale.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// scale: base units to what people read, without telling apart less than the numbers do.
+// scale: base units as people read them, with enough decimals to keep different numbers different.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace assay {
 
-/// One prefix and one number of decimals for numbers that stand side by side.
+/// One prefix and one number of decimals for numbers that are shown side by side.
 struct Scale {
   double factor = 1;  ///< base units in one shown unit
   std::string unit;   ///< "GB/s", "µs", "" for unit 1
@@ -22,7 +22,7 @@ struct Scale {
 /// The scale for `values` in base unit `unit`: the prefix suits the largest; at least four significant digits of it are
 /// shown (of whole numbers of things all digits and no decimals), and as many more as it takes that values which differ
 /// also differ in print (at most kMostDecimals). So a
-/// value is never rounded onto or across a limit that stands beside it.
+/// value is never rounded onto or across a limit that is shown beside it.
 Scale scale_for(std::span<const double> values, std::string_view unit);
 
 /// Beyond these decimals two numbers of one row may look alike; 2^53 has 16 digits.

@@ -1,4 +1,4 @@
-// sizes: reading a list.
+// sizes: reads a list of sizes.
 #include "probes/core/sizes.h"
 
 #include <algorithm>

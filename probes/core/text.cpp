@@ -1,4 +1,4 @@
-// text: ASCII only, without a locale.
+// text: checks and conversions of ASCII text, without a locale.
 #include "probes/core/text.h"
 
 #include <algorithm>

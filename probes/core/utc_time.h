@@ -1,4 +1,4 @@
-// utc_time: the one way a moment is written.
+// utc_time: a time as text, the same everywhere.
 #pragma once
 
 #include <chrono>

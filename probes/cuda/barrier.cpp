@@ -1,4 +1,4 @@
-// barrier: threads, their barrier, and whose failure is told.
+// barrier: runs threads over a common barrier and reports the first failure.
 #include "probes/cuda/barrier.h"
 
 #include <chrono>

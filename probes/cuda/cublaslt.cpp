@@ -140,7 +140,7 @@ struct Matmul::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    // What destroying returns has nobody to go to.
+    // A destructor reports nothing.
     if (preference != nullptr) (void)lt.preference_destroy(preference);
     for (auto layout : {a, b, d}) {
       if (layout != nullptr) (void)lt.layout_destroy(layout);

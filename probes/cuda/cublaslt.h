@@ -62,9 +62,9 @@ class Matmul {
   Matmul(const CublasLt& library, const GemmType& type, const GemmShape& shape, bool fast_accumulation);
   ~Matmul();
 
-  /// What the library's heuristic proposes, its favourite first, at most `most`; algorithms that its own check refuses
-  /// and such as emulate a wider type by narrower ones are left out. `set` is one that will be multiplied. Empty when
-  /// it has none for this device.
+  /// What the library's heuristic proposes, the best ranked first, at most `most`; algorithms that its own check
+  /// refuses and such as emulate a wider type by narrower ones are left out. `set` is one that will be multiplied.
+  /// Empty when it has none for this device.
   [[nodiscard]] std::vector<Algorithm> algorithms(const OperandSet& set, std::size_t most);
   /// Enqueues one product. Throws AlgorithmRefused when the library does.
   void enqueue(const Algorithm& algorithm, const OperandSet& set, const Stream& stream);

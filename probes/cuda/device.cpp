@@ -1,4 +1,4 @@
-// device: the CUDA runtime behind names, deadlines and deleters.
+// device: calls of the CUDA runtime, with deadlines and owned handles.
 #include "probes/cuda/device.h"
 
 #include <array>
@@ -115,7 +115,7 @@ void for_each_device(std::span<const Device> devices, std::string_view schedule,
   });
 }
 
-// What a deleter returns has nobody to go to: the work before it was checked.
+// A deleter reports nothing: the work before it was checked.
 void DestroyStream::operator()(CUstream_st* stream) const noexcept { (void)cudaStreamDestroy(stream); }
 void DestroyEvent::operator()(CUevent_st* event) const noexcept { (void)cudaEventDestroy(event); }
 void DestroyGraph::operator()(CUgraphExec_st* graph) const noexcept { (void)cudaGraphExecDestroy(graph); }
@@ -160,7 +160,7 @@ Graph capture(const Stream& stream, const std::function<void()>& enqueue) {
     enqueue();
   } catch (...) {
     (void)cudaStreamEndCapture(stream.get(),
-                               &recorded);  // leaves the stream usable; the first failure is the one to tell
+                               &recorded);  // leaves the stream usable; the first failure is the one to report
     if (recorded != nullptr) (void)cudaGraphDestroy(recorded);
     throw;
   }

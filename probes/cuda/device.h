@@ -1,4 +1,4 @@
-// device: the GPUs of this node through the CUDA runtime, and handles of the runtime that free themselves.
+// device: the GPUs of this node through the CUDA runtime, and owned handles of the runtime.
 // No CUDA header is needed to include this.
 #pragma once
 

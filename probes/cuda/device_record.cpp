@@ -27,7 +27,7 @@ void record_device(Recorder& record, const Device& device) {
   say("sm_count", std::int64_t{device.sm_count});
   say("memory_bytes", static_cast<std::int64_t>(device.memory.count));
   say("l2_bytes", static_cast<std::int64_t>(device.l2.count));
-  // The attribute is in kHz and deprecated: 0 where a driver no longer tells it.
+  // The attribute is in kHz and deprecated: 0 where a driver no longer reports it.
   if (const int khz = attribute(device, cudaDevAttrMemoryClockRate); khz > 0) say("memory_clock_hz", khz * 1e3);
   say("memory_bus_bits", std::int64_t{attribute(device, cudaDevAttrGlobalMemoryBusWidth)});
   say("ecc", attribute(device, cudaDevAttrEccEnabled) != 0);

@@ -1,4 +1,4 @@
-// device_words: memset and copy back.
+// device_words: words in device memory, cleared and copied back.
 #include "probes/cuda/device_words.h"
 
 #include <numeric>

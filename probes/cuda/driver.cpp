@@ -1,4 +1,4 @@
-// driver: functions by name, GPUs by UUID.
+// driver: looks up driver functions by name and GPUs by UUID.
 #include "probes/cuda/driver.h"
 
 #include <algorithm>

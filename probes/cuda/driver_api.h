@@ -28,7 +28,7 @@ struct Uuid {
 static_assert(sizeof(Uuid) == 16);
 
 /// Attributes of cuDeviceGetAttribute: whether nvidia-peermem and dma-buf may reach the memory, and a bit mask of how
-/// writes from outside are flushed, of which bit 0 stands for cuFlushGPUDirectRDMAWrites.
+/// writes from outside are flushed, of which bit 0 means cuFlushGPUDirectRDMAWrites.
 inline constexpr int kAttributeRdma = 116, kAttributeFlush = 117, kAttributeDmaBuf = 124;
 inline constexpr int kFlushByHost = 1;
 /// CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.

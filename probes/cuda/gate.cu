@@ -1,4 +1,4 @@
-// gate: the spinning kernel.
+// gate: the kernel that spins until the gate opens.
 #include <cstdint>
 #include <stdexcept>
 

@@ -18,7 +18,7 @@ class Gate {
   Gate();
   /// Enqueues a one-thread kernel that spins until open() or kLongestHold.
   void close(const Stream& stream);
-  /// Lets the stream go on.
+  /// Lets the stream continue.
   void open();
   /// Throws std::runtime_error when a gate has opened by itself: what was measured behind it includes
   /// launch time. Call after the stream is done.

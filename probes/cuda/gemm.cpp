@@ -31,7 +31,7 @@ constexpr Parameter kParameters[] = {
     {.name = "data",
      .unit = "",
      .fallback = "gaussian",
-     .meaning = "what the operands hold; constant flatters and exists to show how much",
+     .meaning = "what the operands hold; constant: ones, which overstate the rate",
      .choices = "gaussian constant"},
     {.name = "fast_accumulation",
      .unit = "1",
@@ -51,7 +51,7 @@ constexpr Metric kMetrics[] = {
     {.name = "throughput_first",
      .unit = "FLOP/s",
      .better = Better::higher,
-     .meaning = "the same with the library's favourite algorithm, which applications get",
+     .meaning = "the same with the algorithm that the library ranks first, which applications get",
      .instrument = kInstrument},
     {.name = "throughput_best",
      .unit = "FLOP/s",
@@ -61,7 +61,7 @@ constexpr Metric kMetrics[] = {
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "sampled elements that the FP64 reference refuses, of both algorithms"},
+     .meaning = "sampled elements outside the tolerance of the FP64 reference, of both algorithms"},
     {.name = "checksum_changes",
      .unit = "1",
      .better = Better::lower,
@@ -82,8 +82,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "library_version", .meaning = "Version of cuBLASLt."},
     {.name = "library_path", .meaning = "File of cuBLASLt."},
     {.name = "algorithm", .meaning = "The fastest algorithm, in the library's numbers."},
-    {.name = "algorithm_first",
-     .meaning = "The library's favourite of the algorithms that it runs, in the same numbers."},
+    {.name = "algorithm_first", .meaning = "The first of the library's ranking that it runs, in the same numbers."},
     {.name = "algorithms_refused", .meaning = "Algorithms that the library proposed and then did not run."},
     {.name = "algorithms_timed", .meaning = "Algorithms that the library proposed and the trials timed."},
     {.name = "operand_sets", .meaning = "Sets of matrices used in turn."},
@@ -101,23 +100,17 @@ constexpr ProbeSpec kSpec{
     .measures = "Sustained rate of an NVIDIA GPU on dense matrix products of one element type.",
     .method =
         "D = op(A) op(B) with A stored transposed (TN), by cuBLASLt with a workspace of 32 MiB. A and B hold standard "
-        "normal numbers "
-        "rounded to the type on the GPU; mxfp8 and nvfp4 carry a scale for each block of 32 or 16 elements, FP8 one "
-        "device scale for each "
-        "matrix. Sets of operands that together pass twice the second-level cache are used in turn. Every algorithm "
-        "that the library's "
-        "heuristic returns is timed after a second of warm-up; those near the fastest three times in turn; the fastest "
-        "and the library's favourite "
-        "are then measured alike, once where they are the same. A sample is a CUDA graph of products that last at "
-        "least 100 ms, between two events, "
-        "with the next one already in the queue. 2 m n k FLOPs are counted for each product, integer operations alike. "
-        "FP64 and FP32 are never "
-        "emulated by narrower types. After each sample the results of all sets are summed to 64 bits on the GPU and "
-        "compared with the first "
-        "ones; at the end 4096 elements of up to 8 sets, one in every tile of a 64 by 64 grid, are recomputed on the "
-        "host from the operands as the GPU stores them, in FP64 or "
-        "wider, and compared within the accumulator's precision (FP8: 14 bits) and, of algorithms that split k, that "
-        "of the partial sums they store. Energy is the difference of the GPU's counter.",
+        "normal numbers rounded to the type on the GPU; mxfp8 and nvfp4 carry a scale for each block of 32 or 16 "
+        "elements, FP8 one device scale for each matrix. Sets of operands that together pass twice the second-level "
+        "cache are used in turn. Every algorithm that the library's heuristic returns is timed after a second of "
+        "warm-up; those near the fastest three times in turn; the fastest and the library's first choice are then "
+        "measured alike, once where they are the same. A sample is a CUDA graph of products that last at least 100 "
+        "ms, between two events, with the next one already in the queue. 2 m n k FLOPs are counted for each product, "
+        "integer operations alike. FP64 and FP32 are never emulated by narrower types. After each sample the results "
+        "of all sets are summed to 64 bits on the GPU and compared with the first ones; at the end 4096 elements of "
+        "up to 8 sets, one in every tile of a 64 by 64 grid, are recomputed on the host from the operands as the GPU "
+        "stores them, in FP64 or wider, and compared within the accumulator's precision (FP8: 14 bits) and, of "
+        "algorithms that split k, that of the partial sums they store. Energy is the difference of the GPU's counter.",
     .source =
         "cuBLAS manual (cublasLtMatmul, block scaling layouts); OCP Microscaling 1.0; FP8 accumulation: arXiv "
         "2412.19437, section 3.3.2.",

@@ -30,11 +30,11 @@ class GemmBench {
   GemmBench(const Device& device, const CublasLt& library, const GemmType& type, const GemmShape& shape,
             Pattern pattern, bool fast_accumulation);
 
-  /// Times every candidate on rotating sets: warms the device up with the library's favourite, then takes a short time
+  /// Times every candidate on rotating sets: warms the device up with the library's first, then takes a short time
   /// of each, then longer ones in turn of those near the fastest. Returns the index of the fastest.
   std::size_t try_all();
 
-  /// In the library's order: the first is its favourite of those that it runs.
+  /// In the library's order: the first is the best ranked of those that it runs.
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
   /// How many algorithms the library proposed and refused to run.
   [[nodiscard]] std::size_t refused() const { return refused_; }
@@ -114,7 +114,7 @@ class GemmSeries {
   double counted_flop_ = 0, counted_s_ = 0;
 };
 
-/// What the check needs of the results that stand in the memory of the device: those of the first sets, as many as are
+/// What the check needs of the results that are in the memory of the device: those of the first sets, as many as are
 /// checked in a few seconds.
 std::vector<SampledProduct> take_samples(const GemmBench& bench);
 

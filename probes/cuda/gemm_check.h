@@ -1,4 +1,4 @@
-// gemm_check: is the GPU's product right? Judged on the host, in a wider type, from the operands as they are stored.
+// gemm_check: checks the GPU's product on the host, in a wider type, from the operands as stored.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 
 namespace assay {
 
-/// What the operands hold: standard normal numbers, or ones, which flatter.
+/// What the operands hold: standard normal numbers, or ones, which overstate the rate.
 enum class Pattern { gaussian, constant };
 
 /// Enqueues: fills `count` elements of `format` at `target` with the stream of numbers `seed`. Formats without block

@@ -18,7 +18,7 @@ constexpr std::size_t kGpuPage = std::size_t{2} << 20;  // the largest page that
 struct Lent {
   int number = -1;
   ~Lent() {
-    if (number >= 0) (void)close(number);  // whoever mapped it holds the memory by itself
+    if (number >= 0) (void)close(number);  // a mapping keeps the memory by itself
   }
 };
 

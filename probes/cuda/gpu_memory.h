@@ -1,4 +1,4 @@
-// gpu_memory: memory of one GPU that a network adapter is to reach.
+// gpu_memory: memory of one GPU that a network adapter can access.
 #pragma once
 
 #include <cstddef>

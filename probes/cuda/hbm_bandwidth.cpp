@@ -1,4 +1,4 @@
-// cuda_hbm_bandwidth: what the memory of a GPU delivers to its multiprocessors, and whether all of it does.
+// cuda_hbm_bandwidth: bandwidth of the memory of a GPU, as a whole and slice by slice.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -73,7 +73,7 @@ constexpr Metric kMetrics[] = {
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "array_bytes", .meaning = "Size of each array, in B."},
     {.name = "cache_multiple",
-     .meaning = "Size of each array over the second-level cache, where the runtime tells that."},
+     .meaning = "Size of each array over the second-level cache, where the runtime reports that."},
     {.name = "passes_per_sample", .meaning = "Passes of a kernel that one sample spans."},
     {.name = "devices_at_once", .meaning = "GPUs that were measured at the same time."},
     {.name = "overlap",
@@ -89,24 +89,17 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Bandwidth of a GPU's memory by its multiprocessors, and of every slice of that memory.",
     .method =
-        "STREAM's copy, scale, add and triad, BabelStream's dot, and a plain read and write, on arrays of doubles that "
-        "are filled "
-        "anew before each kernel; 16 bytes a load, grid-stride. The arrays are at least four times the second-level "
-        "cache and take "
-        "at most 80 % of memory. A sample is ten passes, enqueued behind a gate and timed by events on the device. "
-        "Bytes are those "
-        "that the kernel asks to read and write; the best of the samples is what BabelStream quotes. After each kernel "
-        "every "
-        "element of every array is compared with its exact value, and every sum with the exact sum. Then memory is "
-        "taken in slices "
-        "until 256 MiB are left; each is filled with a payload of its own, read ten times in sweeps over all of them, "
-        "so that no "
-        "read finds it in the cache, and compared word by word. A copy engine is not used: it does not measure this "
-        "memory.",
+        "STREAM's copy, scale, add and triad, BabelStream's dot, and a plain read and write, on arrays of doubles "
+        "that are filled anew before each kernel; 16 bytes a load, grid-stride. The arrays are at least four times "
+        "the second-level cache and take at most 80 % of memory. A sample is ten passes, enqueued behind a gate and "
+        "timed by events on the device. Bytes are those that the kernel asks to read and write; the best of the "
+        "samples is what BabelStream quotes. After each kernel every element of every array is compared with its "
+        "exact value, and every sum with the exact sum. Then memory is taken in slices until 256 MiB are left; each "
+        "is filled with a payload of its own, read ten times in sweeps over all of them, so that no read finds it in "
+        "the cache, and compared word by word. A copy engine is not used: it does not measure this memory.",
     .source =
         "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; Deakin et al., BabelStream, IJCSE 17(3), 2018; the "
-        "uncertainties are "
-        "inferred from the resolution of CUDA events.",
+        "uncertainties are inferred from the resolution of CUDA events.",
     .needs = "NVIDIA driver for CUDA 13",
     .typical = {60},
     .deadline = {1800},
@@ -207,7 +200,7 @@ void measure_slices(Bytes slice, Group& group, Recorder& record) {
     for (std::size_t first = 0; first < most; first += kBatch) {
       (void)group.lanes.run_on_each([&](std::size_t i, const Stream& stream) {
         walks[i].enqueue(first, first + kBatch, stream);
-      });  // the time of a whole batch tells nothing; collect() has that of each slice
+      });  // the time of a whole batch says nothing; collect() has that of each slice
       for (HbmWalk& walk : walks) walk.collect(first, first + kBatch);
     }
   }

@@ -1,4 +1,4 @@
-// hbm_walk: all memory of a GPU that is to be had, in slices of one size, each read by itself.
+// hbm_walk: all available memory of a GPU in slices of one size, each read by itself.
 #pragma once
 
 #include <cstdint>

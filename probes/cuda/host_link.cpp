@@ -1,4 +1,4 @@
-// cuda_host_link: what goes between host memory and a GPU, both ways, by copy engine and by multiprocessors.
+// cuda_host_link: bandwidth and latency between host memory and a GPU, by copy engine and by multiprocessors.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -75,12 +75,12 @@ constexpr Metric kMetrics[] = {
      .instrument = kPageableInstrument},
     {.name = "pcie_generation",
      .unit = "1",
-     .meaning = "lowest PCIe generation of the link while copies ran both ways, where NVML tells it and the copies "
+     .meaning = "lowest PCIe generation of the link while copies ran both ways, where NVML reports it and the copies "
                 "lasted"},
     {.name = "pcie_width",
      .unit = "1",
      .meaning =
-         "fewest PCIe lanes of the link while copies ran both ways, where NVML tells them and the copies lasted"},
+         "fewest PCIe lanes of the link while copies ran both ways, where NVML reports them and the copies lasted"},
     {.name = "pcie_replays",
      .unit = "1",
      .better = Better::lower,
@@ -98,7 +98,7 @@ constexpr ConditionSpec kOwnConditions[] = {
      .meaning = "Share of a sample's time in which all of its copies ran, median over the samples of several."},
     {.name = "numa_node", .meaning = "NUMA node of the GPU, where the kernel knows it."},
     {.name = "numa_binding", .meaning = "How the pinned memory came to that node: mbind, first_touch, or none."},
-    {.name = "numa_share", .meaning = "Share of the pinned pages that lie on that node, where the kernel tells it."},
+    {.name = "numa_share", .meaning = "Share of the pinned pages that lie on that node, where the kernel reports it."},
 };
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
@@ -107,21 +107,16 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Bandwidth and latency between host memory and each GPU, one by one or all at once.",
     .method =
-        "Pinned host buffers lie on the GPU's NUMA node. A sample is 16 copies of the payload, enqueued behind a gate, "
-        "so that all "
-        "GPUs and directions of it start at once, and timed by events on the device. Each bandwidth counts payload "
-        "bytes; one "
-        "direction is one metric, and duplex_bandwidth alone is a sum of two. What is copied to is overwritten before "
-        "each sample, "
-        "and what its last copy left is compared word by word. The latency is that of a random cycle of pointers, one "
-        "in each 128 B of 16 MiB, past "
-        "the GPU's caches. PCIe generation and width are read while copies run both ways, because a link at rest may "
-        "lower both, and left out where copies ended before the last reading; the watch's "
-        "conditions span the whole measurement.",
+        "Pinned host buffers lie on the GPU's NUMA node. A sample is 16 copies of the payload, enqueued behind a "
+        "gate, so that all GPUs and directions of it start at once, and timed by events on the device. Each bandwidth "
+        "counts payload bytes; one direction is one metric, and duplex_bandwidth alone is a sum of two. What is "
+        "copied to is overwritten before each sample, and what its last copy left is compared word by word. The "
+        "latency is that of a random cycle of pointers, one in each 128 B of 16 MiB, past the GPU's caches. PCIe "
+        "generation and width are read while copies run both ways, because a link at rest may lower both, and left "
+        "out where copies ended before the last reading; the watch's conditions span the whole measurement.",
     .source =
         "NVIDIA nvbandwidth 0.8, README and testcases, for size, number of copies and gate; it times one direction of "
-        "two where "
-        "duplex_bandwidth adds both; the uncertainties are inferred from the resolution of CUDA events.",
+        "two where duplex_bandwidth adds both; the uncertainties are inferred from the resolution of CUDA events.",
     .needs = "NVIDIA driver for CUDA 13",
     .typical = {60},
     .deadline = {1800},

@@ -55,7 +55,7 @@ HostPath::HostPath(const Device& device, Bytes size, std::size_t index)
 }
 
 std::uint64_t HostPath::seed(Direction direction) const {
-  // Far apart, so that no word of one payload stands at the same place in another.
+  // Far apart, so that no word of one payload is at the same place in another.
   return (std::uint64_t{2} * index_ + (direction == Direction::h2d ? 1 : 2)) << 48;
 }
 

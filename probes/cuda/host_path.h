@@ -1,4 +1,4 @@
-// host_path: what goes between host memory and one GPU, each way and by each engine, and whether it arrives.
+// host_path: copies between host memory and one GPU, in each direction and by each engine, and their check.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ enum class Engine { copy_engine, multiprocessors };
 /// One GPU, its payloads on both sides, and pinned buffers on the NUMA node next to it. Calls make the GPU current.
 class HostPath {
  public:
-  /// Payloads of `size` (a multiple of 16 B) in each direction; `index` tells the payloads of GPUs apart.
+  /// Payloads of `size` (a multiple of 16 B) in each direction; `index` distinguishes the payloads of GPUs.
   HostPath(const Device& device, Bytes size, std::size_t index);
 
   /// Overwrites what will be copied to, so that a copy that does not happen shows.

@@ -1,4 +1,4 @@
-// node_buffer: placed and touched by us before the driver locks it, so that where it lies can be chosen and asked.
+// node_buffer: pages are placed and touched before the driver locks them, so that their node can be checked.
 #include "probes/cuda/node_buffer.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ NodeBuffer::NodeBuffer(Bytes size, std::optional<int> node, bool thread_is_there
 }
 
 NodeBuffer::~NodeBuffer() {
-  if (locked_) (void)cudaHostUnregister(bytes().data());  // nobody is left to tell; the memory goes anyway
+  if (locked_) (void)cudaHostUnregister(bytes().data());  // a destructor reports nothing; the memory is freed anyway
 }
 
 NodeBuffer::NodeBuffer(NodeBuffer&& other) noexcept

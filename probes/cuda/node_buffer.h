@@ -37,7 +37,7 @@ class NodeBuffer {
   /// Where the current GPU sees the memory.
   [[nodiscard]] std::byte* seen_by_gpu();
   [[nodiscard]] MemoryPlacement placement() const { return placement_; }
-  /// Share of its pages on the node; nothing without a node or where the kernel does not tell.
+  /// Share of its pages on the node; nothing without a node or where the kernel does not report it.
   [[nodiscard]] std::optional<double> share_on_node() const;
 
  private:

@@ -17,7 +17,7 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kPagesAsked = 512;  // tells a share to 0.2 % and costs one system call
+constexpr std::size_t kPagesAsked = 512;  // resolves a share to 0.2 % and costs one system call
 constexpr int kNodesMax = 1024;           // Linux: MAX_NUMNODES at its largest (CONFIG_NODES_SHIFT=10)
 
 std::optional<int> whole_number(std::string_view text) {
@@ -74,7 +74,7 @@ std::optional<double> share_on_node(std::span<const std::byte> memory, int node)
   std::vector<const void*> places(asked);
   for (std::size_t i = 0; i < asked; ++i) places[i] = memory.data() + i * pages / asked * page;
   std::vector<int> nodes(asked, -1);
-  // Without target nodes move_pages moves nothing and tells where each page is.
+  // Without target nodes move_pages moves nothing and reports where each page is.
   if (syscall(SYS_move_pages, 0, asked, places.data(), nullptr, nodes.data(), 0) != 0) return std::nullopt;
   return static_cast<double>(std::ranges::count(nodes, node)) / static_cast<double>(asked);
 }

@@ -42,7 +42,7 @@ class CpuBinding {
 bool bind_memory(std::span<std::byte> memory, int node);
 
 /// Share, 0..1, of pages of `memory` that lie on `node`, from up to 512 pages spread over it. Nothing when the kernel
-/// does not tell.
+/// does not report.
 std::optional<double> share_on_node(std::span<const std::byte> memory, int node);
 
 }  // namespace assay

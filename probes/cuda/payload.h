@@ -1,4 +1,4 @@
-// payload: 64-bit words that tell where they belong, and what they must add up to; the same on host and GPU.
+// payload: 64-bit words that encode their place, and what they must add up to; the same on host and GPU.
 #pragma once
 
 #include <cstdint>

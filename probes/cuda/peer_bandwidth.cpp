@@ -1,4 +1,4 @@
-// cuda_peer_bandwidth: what goes from each GPU of a node to each other, one pair at a time and all at once.
+// cuda_peer_bandwidth: bandwidth from each GPU of a node to each other, one pair at a time and all at once.
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -99,14 +99,12 @@ constexpr ProbeSpec kSpec{
         "pairs at once.",
     .method =
         "The subject of a pair is \"source>target\"; bytes go from source to target, written by the source or read by "
-        "the target. Copies are enqueued behind a gate, so that all of a "
-        "sample start at once, and timed by events on the devices. Each bandwidth counts payload bytes in one "
-        "direction; duplex_bandwidth "
-        "alone is a sum of two. What is copied to is cleared before each sample, and what its last copy left is "
-        "compared word by word. The latency is that "
-        "of a random cycle of pointers, one in each 128 B of 16 MiB, which may lie in the source's second-level cache. "
-        "A pair without peer "
-        "access is measured through the host by copy engines, without a gate, and says so in the condition path.",
+        "the target. Copies are enqueued behind a gate, so that all of a sample start at once, and timed by events on "
+        "the devices. Each bandwidth counts payload bytes in one direction; duplex_bandwidth alone is a sum of two. "
+        "What is copied to is cleared before each sample, and what its last copy left is compared word by word. The "
+        "latency is that of a random cycle of pointers, one in each 128 B of 16 MiB, which may lie in the source's "
+        "second-level cache. A pair without peer access is measured through the host by copy engines, without a gate, "
+        "and says so in the condition path.",
     .source =
         "NVIDIA nvbandwidth 0.8, README and testcases, for pairs, size, number of copies and gate; its bidirectional "
         "figures by copy engine "
@@ -222,7 +220,7 @@ void measure_many(Bench& bench, Recorder& record) {
   const std::size_t copies = *std::ranges::min_element(bench.copies);
   const std::vector<std::size_t> all = all_places(bench);
   for (std::size_t source = 0; source < devices.size(); ++source) {
-    // Pairs are ordered by source, so that those of one source stand together.
+    // Pairs are ordered by source, so that those of one source are adjacent.
     const std::vector<std::size_t> own(all.begin() + static_cast<std::ptrdiff_t>(source * others),
                                        all.begin() + static_cast<std::ptrdiff_t>((source + 1) * others));
     record.measurement("one_to_all_bandwidth",

@@ -54,7 +54,7 @@ std::vector<std::optional<bool>> nvlink_pairs(const std::vector<Device>& devices
       }
     }
   } catch (const Skip&) {
-    return pairs;  // the runtime's answers stand alone, and GpuWatch records why NVML is absent
+    return pairs;  // the runtime's answers are all there is, and GpuWatch records why NVML is absent
   }
   return pairs;
 }

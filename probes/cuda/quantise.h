@@ -53,7 +53,7 @@ constexpr float power_of_two(int exponent) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(exponent + kSingleBias) << kSingleMantissa);
 }
 
-/// The number that `code` stands for; codes beyond the largest finite number are undefined. Exact for every format
+/// The number that `code` encodes; codes beyond the largest finite number are undefined. Exact for every format
 /// here: binary32 holds them all.
 constexpr float decode(MiniFloat format, std::uint32_t code) {
   const std::uint32_t magnitude = code & ((1U << (format.bits() - 1)) - 1);
@@ -98,7 +98,7 @@ constexpr std::uint8_t mx_scale(float largest) {
   const int biased = static_cast<int>(std::bit_cast<std::uint32_t>(largest) >> kSingleMantissa);
   return static_cast<std::uint8_t>(biased <= kLargestExponent ? 0 : biased - kLargestExponent);
 }
-/// The value of a UE8M0 code; 0 stands for 2^-127.
+/// The value of a UE8M0 code; 0 means 2^-127.
 constexpr float decode_ue8m0(std::uint8_t code) {
   return code == 0 ? 0x1p-127F : power_of_two(static_cast<int>(code) - 127);
 }
@@ -114,7 +114,7 @@ constexpr std::uint8_t nv_scale(float largest) {
 }
 static_assert(decode(kE4m3, nv_scale(6.0F)) == 1.0F);
 
-/// Where the scale of block `block` of line `line` stands in the tensor of scales that cuBLASLt reads, when each line
+/// Where the scale of block `block` of line `line` is in the tensor of scales that cuBLASLt reads, when each line
 /// has `blocks` of them: tiles of 128 lines and 4 blocks follow each other along the blocks first; inside one, lines 32
 /// apart are neighbours (cuBLAS manual, "1D Block Scaling Factors Layout").
 constexpr std::size_t scale_index(std::size_t line, std::size_t block, std::size_t blocks) {

@@ -1,4 +1,4 @@
-// addresses: packing by difference. What the bytes mean is Gloo's business.
+// addresses: packs addresses by difference. Their bytes are Gloo's and opaque here.
 #include "probes/gloo/addresses.h"
 
 #include <set>

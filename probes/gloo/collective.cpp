@@ -61,9 +61,8 @@ constexpr Metric kMetrics[] = {
      .meaning = "algbw times the operation's factor for this number of ranks, where path is fabric"},
     {.name = "wire_share",
      .unit = "1",
-     .meaning = "busbw over the rate of the slowest network port that carried it, where path is fabric, ranks_per_node "
-                "is 1 and the drivers of "
-                "all ports tell their rate"},
+     .meaning = "busbw over the rate of the slowest network port that carried it, where path is fabric, "
+                "ranks_per_node is 1 and the drivers of all ports report their rate"},
     {.name = "loopback_time",
      .unit = "s",
      .better = Better::lower,
@@ -104,26 +103,19 @@ constexpr ProbeSpec kSpec{
         "several nodes.",
     .method =
         "One process on each node (ranks_per_node for more), connected with every other by one TCP connection, on the "
-        "address of the "
-        "rendezvous or of `interface`. Gloo's own functions do all_reduce and all_gather (ring), all_to_all (direct), "
-        "broadcast (binomial tree) "
-        "and scatter (from the root to each); what this version of it lacks, reduce_scatter (ring) and send_recv (to "
-        "the next rank, from "
-        "the one before), is made of its messages. Buffers are used out of place, and their place moves on with each "
-        "iteration. Each "
-        "iteration begins with a barrier, which is not in its time; its time is that of the rank that takes longest, "
-        "by its own wall "
-        "clock. algbw is size over time, size being the whole buffer as nccl-tests counts it; busbw is algbw times "
-        "2(n-1)/n for "
-        "all_reduce, (n-1)/n for all_gather, reduce_scatter, all_to_all and scatter, 1 for broadcast and send_recv. "
-        "With one rank on a node "
-        "every port carries busbw each way in these algorithms; but the root of broadcast sends more than once, and "
-        "that of scatter alone "
-        "sends. Before and after the timing of each size one collective runs on whole numbers whose sums are exact in "
-        "the type, and every "
-        "received element is compared. Addresses, ports and retransmissions are those of the connections themselves, "
-        "as the kernel tells them. Ranks of two "
-        "nodes that are one machine are an error unless path=loopback, which has metrics of its own.",
+        "address of the rendezvous or of `interface`. Gloo's own functions do all_reduce and all_gather (ring), "
+        "all_to_all (direct), broadcast (binomial tree) and scatter (from the root to each); what this version of it "
+        "lacks, reduce_scatter (ring) and send_recv (to the next rank, from the one before), is made of its messages. "
+        "Buffers are used out of place, and their place moves on with each iteration. Each iteration begins with a "
+        "barrier, which is not in its time; its time is that of the rank that takes longest, by its own wall clock. "
+        "algbw is size over time, size being the whole buffer as nccl-tests counts it; busbw is algbw times 2(n-1)/n "
+        "for all_reduce, (n-1)/n for all_gather, reduce_scatter, all_to_all and scatter, 1 for broadcast and "
+        "send_recv. With one rank on a node every port carries busbw each way in these algorithms; but the root of "
+        "broadcast sends more than once, and that of scatter alone sends. Before and after the timing of each size "
+        "one collective runs on whole numbers whose sums are exact in the type, and every received element is "
+        "compared. Addresses, ports and retransmissions are those of the connections themselves, as the kernel "
+        "reports them. Ranks of two nodes that are one machine are an error unless path=loopback, which has metrics "
+        "of its own.",
     .source =
         "NVIDIA nccl-tests, doc/PERFORMANCE.md, for the quantities; Gloo, docs/algorithms.md, for the algorithms.",
     .needs =
@@ -177,7 +169,7 @@ std::vector<RankProgram> rank_programs(const Parameters& given, const Placement&
   return programs;
 }
 
-/// Half of what is available stays: Gloo's own buffers and everybody else need memory, too.
+/// Half of what is available stays: Gloo's own buffers and other processes need memory, too.
 Bytes admitted(const std::vector<json>& hellos, std::int64_t ranks_per_node) {
   std::uint64_t least = UINT64_MAX;
   for (const auto& hello : hellos) least = std::min(least, hello.at("free").get<std::uint64_t>());
@@ -227,7 +219,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   LocalRanks ranks(programs);
   Fleet fleet(
       [&](std::string_view request, Seconds limit) {
-        return ranks.ask(request, limit, [&] {  // a library may never tell its rank that a peer is gone
+        return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
           if (group != nullptr) group->check();
         });
       },

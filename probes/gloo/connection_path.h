@@ -13,7 +13,7 @@ std::string address_of_port(const std::string& name);
 
 /// How one rank is connected.
 struct Presence {
-  std::string boot;  ///< the boot id of its kernel, empty where it tells none
+  std::string boot;  ///< the boot id of its kernel, empty where the kernel reports none
   int within = 0;    ///< connections to its own machine
   int beyond = 0;    ///< connections to other machines
 };

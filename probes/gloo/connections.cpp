@@ -1,4 +1,4 @@
-// connections: a library's sockets are found by their descriptors, whatever the library was told to use.
+// connections: a library's sockets are found by their descriptors, whatever the library was asked to use.
 #include "probes/gloo/connections.h"
 
 #include <filesystem>

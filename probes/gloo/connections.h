@@ -18,7 +18,7 @@ struct Connections {
   TcpCounters counters;          ///< of all of them, since they were opened
 };
 
-/// Reads /proc/self/fd. Throws std::system_error when the kernel does not tell what every TCP socket has.
+/// Reads /proc/self/fd. Throws std::system_error when the kernel does not report what every TCP socket has.
 Connections own_connections();
 
 }  // namespace assay

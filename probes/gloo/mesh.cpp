@@ -146,7 +146,7 @@ struct Call {
     const int next = (context->rank + 1) % context->size, before = (context->rank + context->size - 1) % context->size;
     to->recv(before, kSendReceiveSlot);
     from->send(next, kSendReceiveSlot);
-    (void)to->waitRecv(kOperationLimit);  // false only after an abort, which nobody asks for
+    (void)to->waitRecv(kOperationLimit);  // false only after an abort, which nothing here requests
     (void)from->waitSend(kOperationLimit);
   }
 
@@ -265,7 +265,7 @@ std::string gloo_library() {
   Dl_info found = {};
   void (*const inside)(gloo::BarrierOptions&) = &gloo::barrier;
   if (dladdr(reinterpret_cast<void*>(inside), &found) == 0 || found.dli_fname == nullptr)
-    throw std::runtime_error("the loader does not tell where Gloo is");
+    throw std::runtime_error("the loader does not report the path of Gloo");
   return found.dli_fname;
 }
 

@@ -1,4 +1,4 @@
-// outcome: joining what ranks report without adding to it.
+// outcome: combines the reports of the ranks.
 #include "probes/gloo/outcome.h"
 
 #include <algorithm>

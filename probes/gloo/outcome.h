@@ -1,4 +1,4 @@
-// outcome: what a leader tells its ranks when they start, and what their answers come to in the record.
+// outcome: what a leader passes to its ranks at their start, and what their answers become in the record.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace assay {
 
 class Recorder;
 
-/// What a rank is told when it starts.
+/// What a rank gets at its start.
 struct RankPlace {
   int rank = 0;  ///< among the ranks of all nodes
   int ranks = 1;
@@ -25,7 +25,7 @@ struct RankPlace {
 /// The arguments of the ranks' program, its name first, then this process' id.
 std::vector<std::string> rank_arguments(const RankPlace& place);
 
-/// What rank_arguments() told; nothing for other arguments.
+/// What rank_arguments() passed; nothing for other arguments.
 std::optional<RankPlace> rank_place(const std::vector<std::string>& arguments);
 
 /// Conditions that record_facts() writes.
@@ -33,14 +33,14 @@ inline constexpr ConditionSpec kFactConditions[] = {
     {.name = "transport", .meaning = "what carries the payload: tcp"},
     {.name = "algorithm",
      .meaning = "gloo_ring, gloo_direct, gloo_binomial_tree, gloo_root_to_each are Gloo's own; own_ring and "
-                "own_point_to_point are made "
-                "of Gloo's messages by this probe"},
+                "own_point_to_point are made of Gloo's messages by this probe"},
     {.name = "gloo_library", .meaning = "file that Gloo was loaded from"},
     {.name = "address",
      .meaning = "addresses of this node's ranks on their connections to other machines (all connections on loopback)"},
     {.name = "interface", .meaning = "network ports of this node that have these addresses"},
     {.name = "mtu", .meaning = "largest packet of those ports, in B; the smallest of them"},
-    {.name = "link_speed", .meaning = "rate of those ports in B/s, the smallest of them, where their drivers tell it"},
+    {.name = "link_speed",
+     .meaning = "rate of those ports in B/s, the smallest of them, where their drivers report it"},
     {.name = "mss", .meaning = "largest segment of these connections, in B; the smallest of them"},
     {.name = "congestion_control", .meaning = "algorithms by which this node's ranks decide how much may be under way"},
     {.name = "segments_retransmitted",
@@ -50,8 +50,8 @@ inline constexpr ConditionSpec kFactConditions[] = {
 /// Records kFactConditions from the answers to "facts" of this node's ranks.
 void record_facts(Recorder& record, const std::vector<nlohmann::json>& facts);
 
-/// The rate of the slowest network port, in B/s, from the answers of all ranks to "enter"; nothing when one does not
-/// tell.
+/// The rate of the slowest network port, in B/s, from the answers of all ranks to "enter"; nothing when one reports
+/// none.
 std::optional<double> slowest_port(const std::vector<nlohmann::json>& entered);
 
 /// Segments sent again over segments sent, of all ranks that answered `facts`. Throws std::runtime_error when none was

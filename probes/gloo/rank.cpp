@@ -32,7 +32,7 @@ std::uint64_t available_memory() {
   constexpr std::uint64_t kKibi = 1024;
   const std::string all = read_fact("/proc/meminfo").value_or("");
   const auto at = all.find(kLine);
-  if (at == std::string::npos) throw std::runtime_error("/proc/meminfo does not tell what memory is available");
+  if (at == std::string::npos) throw std::runtime_error("/proc/meminfo does not state the available memory");
   return std::stoull(all.substr(at + kLine.size())) * kKibi;
 }
 
@@ -71,9 +71,9 @@ class Session {
     const Connections now = own_connections();
     for (const auto& path : now.paths) {
       if (path.address == place_.address) continue;
-      throw std::runtime_error(fmt::format(
-          "the way to {} leaves from {} ({}), not from {}, which the ranks were told to use", path.peer_address,
-          path.address, path.interface.empty() ? "no port's" : path.interface, place_.address));
+      throw std::runtime_error(fmt::format("the way to {} leaves from {} ({}), not from {}, which the ranks are to use",
+                                           path.peer_address, path.address,
+                                           path.interface.empty() ? "no port's" : path.interface, place_.address));
     }
     json answer = {{"boot", read_fact("/proc/sys/kernel/random/boot_id").value_or("")},
                    {"within", now.within},

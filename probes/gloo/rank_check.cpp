@@ -1,4 +1,4 @@
-// rank_check: all arithmetic is in pattern.h.
+// rank_check: the loops over host buffers; the arithmetic is in pattern.h.
 #include "probes/gloo/rank_check.h"
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// drives: NVMe, SCSI and virtio put the same facts in different files; the first that tells is taken.
+// drives: NVMe, SCSI and virtio put the same facts in different files; the first that has them is taken.
 #include "probes/health/drives.h"
 
 #include <initializer_list>
@@ -33,7 +33,7 @@ std::optional<std::string> scsi_serial(const MachineTree& tree, const std::strin
 }
 
 /// The controller's PCI function. A multipath NVMe drive hangs on a subsystem that lists its controllers (nvme0,
-/// nvme1); the first stands for them.
+/// nvme1); the first represents them.
 std::optional<std::string> controller_address(const MachineTree& tree, const std::string& directory) {
   if (auto address = tree.pci_address(directory + "/device")) return address;
   for (const auto& name : tree.names(directory + "/device")) {

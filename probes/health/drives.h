@@ -11,7 +11,7 @@ namespace assay {
 
 class MachineTree;
 
-/// One drive; what it does not tell is absent.
+/// One drive; what it does not report is absent.
 struct Drive {
   std::string name;  ///< of the block device: "nvme0n1"
   std::optional<Bytes> size = {};

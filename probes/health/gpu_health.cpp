@@ -1,4 +1,4 @@
-// health_gpu: how the GPUs of a node are, as the NVIDIA driver and the kernel's log tell it.
+// health_gpu: the state of a node's GPUs, as the NVIDIA driver and the kernel's log report it.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -37,7 +37,7 @@ constexpr Metric good(std::string_view name, std::string_view meaning) {
 constexpr Metric kMetrics[] = {
     good("gpus", "GPUs of the node that answer the driver"),
     bad("query_errors", "questions that the driver answered with an error, as for a lost GPU, where there is a GPU"),
-    bad("facts_missing", "metrics that another GPU of the node tells and this one does not, where there is a GPU"),
+    bad("facts_missing", "metrics that another GPU of the node reports and this one does not, where there is a GPU"),
     bad("ecc_corrected", "corrected memory errors since the driver was loaded, where ECC is on"),
     bad("ecc_uncorrected", "uncorrected memory errors since the driver was loaded, where ECC is on"),
     bad("ecc_corrected_lifetime", "corrected memory errors in the GPU's life, where ECC is on"),
@@ -58,11 +58,11 @@ constexpr Metric kMetrics[] = {
     bad("nvlink_errors",
         "errors of all NVLinks since the driver was loaded (replays, recoveries and CRC errors; from NVLink "
         "5 malformed packets, overruns, receive and integrity errors and recoveries), where they are counted"),
-    good("pcie_generation", "PCIe generation now, where the driver tells it; an idle GPU may lower it"),
-    good("pcie_generation_max", "PCIe generation that GPU and slot reach together, where the driver tells it"),
-    good("pcie_generation_device", "PCIe generation that the GPU is made for, where the driver tells it"),
-    good("pcie_width", "PCIe lanes now, where the driver tells them"),
-    good("pcie_width_max", "PCIe lanes that GPU and slot reach together, where the driver tells them"),
+    good("pcie_generation", "PCIe generation now, where the driver reports it; an idle GPU may lower it"),
+    good("pcie_generation_max", "PCIe generation that GPU and slot reach together, where the driver reports it"),
+    good("pcie_generation_device", "PCIe generation that the GPU is made for, where the driver reports it"),
+    good("pcie_width", "PCIe lanes now, where the driver reports them"),
+    good("pcie_width_max", "PCIe lanes that GPU and slot reach together, where the driver reports them"),
     bad("pcie_replays", "PCIe replays since the driver was loaded, where the driver counts them"),
     {.name = "thermal_throttle_time",
      .unit = "s",
@@ -75,7 +75,7 @@ constexpr Metric kMetrics[] = {
      .meaning = "time since the driver was loaded that an outside signal lowered clocks, where the driver counts it "
                 "(from 575)"},
     bad("other_processes",
-        "processes that use the GPU, where the driver tells them; in a container those of its own process "
+        "processes that use the GPU, where the driver reports them; in a container those of its own process "
         "namespace"),
 };
 
@@ -87,22 +87,22 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "kernel_log_whole",
      .meaning = "whether the log begins at boot, so that no event is missed, where there is a log"},
     {.name = "xid_numbers", .meaning = "numbers of the Xid events of a gpu, where there are any"},
-    {.name = "facts_missing_names", .meaning = "metrics that this gpu alone does not tell, where there are any"},
+    {.name = "facts_missing_names", .meaning = "metrics that this gpu alone does not report, where there are any"},
     {.name = "query_error", .meaning = "the first question that failed, with NVML's words, where one did"},
-    {.name = "persistence_mode", .meaning = "whether the driver keeps a gpu initialised, where it tells"},
+    {.name = "persistence_mode", .meaning = "whether the driver keeps a gpu initialised, where it reports it"},
     {.name = "mig_mode", .meaning = "whether a gpu is partitioned, where it can be"},
     {.name = "ecc_mode", .meaning = "whether a gpu's memory is protected, where it can be"},
-    {.name = "sm_clock_hz", .meaning = "SM clock now, where the driver tells it"},
-    {.name = "sm_clock_max_hz", .meaning = "SM clock that a gpu is made for, where the driver tells it"},
-    {.name = "memory_clock_hz", .meaning = "memory clock now, where the driver tells it"},
-    {.name = "memory_clock_max_hz", .meaning = "memory clock that a gpu is made for, where the driver tells it"},
-    {.name = "temperature_c", .meaning = "temperature of the die now, where the driver tells it"},
-    {.name = "memory_temperature_c", .meaning = "temperature of the memory now, where the driver tells it"},
-    {.name = "power_w", .meaning = "power now, where the driver tells it"},
-    {.name = "power_limit_w", .meaning = "power limit in force, where the driver tells it"},
-    {.name = "power_limit_default_w", .meaning = "power limit that the board boots with, where the driver tells it"},
+    {.name = "sm_clock_hz", .meaning = "SM clock now, where the driver reports it"},
+    {.name = "sm_clock_max_hz", .meaning = "SM clock that a gpu is made for, where the driver reports it"},
+    {.name = "memory_clock_hz", .meaning = "memory clock now, where the driver reports it"},
+    {.name = "memory_clock_max_hz", .meaning = "memory clock that a gpu is made for, where the driver reports it"},
+    {.name = "temperature_c", .meaning = "temperature of the die now, where the driver reports it"},
+    {.name = "memory_temperature_c", .meaning = "temperature of the memory now, where the driver reports it"},
+    {.name = "power_w", .meaning = "power now, where the driver reports it"},
+    {.name = "power_limit_w", .meaning = "power limit in force, where the driver reports it"},
+    {.name = "power_limit_default_w", .meaning = "power limit that the board boots with, where the driver reports it"},
     {.name = "recovery_action",
-     .meaning = "what the driver asks for to recover a gpu, where it tells (from driver 570)"},
+     .meaning = "what the driver asks for to recover a gpu, where it reports it (from driver 570)"},
 };
 
 /// kOwnConditions and kGpuConditions in one array.
@@ -117,12 +117,9 @@ constexpr ProbeSpec kSpec{
     .measures = "Errors, links, throttling and users of every GPU, and how many GPUs the node has.",
     .method =
         "Asks NVML once about every GPU that the driver lists; nothing is run on a GPU or changed. Counters run since "
-        "the "
-        "driver was loaded unless their name says lifetime. A question that the GPU or driver does not support leaves "
-        "its metric "
-        "out; a metric that only some GPUs of the node tell is counted as missing on the others. Xid events are "
-        "counted in "
-        "the kernel's log, and say nothing of the time before its first line.",
+        "the driver was loaded unless their name says lifetime. A question that the GPU or driver does not support "
+        "leaves its metric out; a metric that only some GPUs of the node report is counted as missing on the others. "
+        "Xid events are counted in the kernel's log, and say nothing of the time before its first line.",
     .source = "NVIDIA NVML API Reference Guide; NVIDIA GPU Deployment and Management documentation, XID Errors.",
     .needs = "the NVIDIA driver; /dev/kmsg readable for Xid events (root)",
     .typical = {2},

@@ -1,4 +1,4 @@
-// gpu_state: each fact under its name; failures are counted and the questions go on.
+// gpu_state: each fact under its name; a query that fails is counted and the next follows.
 #include "probes/health/gpu_state.h"
 
 #include <array>
@@ -21,7 +21,7 @@ class Facts {
  public:
   explicit Facts(const Nvml& nvml) : nvml_(nvml) {}
 
-  /// The value told; a failure is counted under `what`.
+  /// The value reported; a failure is counted under `what`.
   template <class T>
   std::optional<T> told(std::string_view what, const Answer<T>& answer) {
     if (answer.failed() && state_.query_errors++ == 0) {
@@ -115,7 +115,7 @@ GpuState read_gpu_state(const Nvml& nvml, const NvmlGpu& gpu) {
   ask_links(gpu, facts);
   ask_throttling(gpu, facts);
   if (const auto pids = facts.told("other_processes", gpu.processes())) {
-    // This probe makes no context of its own, so everybody in the list is somebody else.
+    // This probe makes no context of its own, so every process in the list is another one.
     facts.put("other_processes", static_cast<double>(pids->size()));
   }
   ask_conditions(gpu, facts);

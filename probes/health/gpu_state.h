@@ -1,4 +1,4 @@
-// gpu_state: how one GPU is: errors it has counted, links, throttling, who uses it.
+// gpu_state: the state of one GPU: errors it has counted, links, throttling, processes.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace assay {
 
-/// What one GPU told of itself, by the names of health_gpu's metrics and conditions.
+/// What one GPU reported, by the names of health_gpu's metrics and conditions.
 struct GpuState {
-  std::map<std::string_view, double> metrics;  ///< base units; those that were told
+  std::map<std::string_view, double> metrics;  ///< base units; those that were reported
   std::map<std::string_view, Value> conditions;
   std::int64_t query_errors = 0;  ///< questions that the driver answered with an error
   bool lost = false;              ///< it fell off the bus, or could never be reached
@@ -25,7 +25,7 @@ struct GpuState {
 /// Asks `gpu` everything. `nvml` has the words for errors.
 GpuState read_gpu_state(const Nvml& nvml, const NvmlGpu& gpu);
 
-/// For each of `states`, the metrics that another one has and it has not, sorted: a GPU that tells less than its
+/// For each of `states`, the metrics that another one has and it has not, sorted: a GPU that reports less than its
 /// neighbours would otherwise escape their limits.
 std::vector<std::vector<std::string>> missing_facts(const std::vector<GpuState>& states);
 

@@ -24,10 +24,10 @@ std::string fabric_state_word(const nvml_api::FabricInfo& fabric) {
 }
 
 std::optional<std::string> fabric_health_words(const nvml_api::FabricInfo& fabric) {
-  // Two bits each: 0 not told, 1 true, 2 false.
+  // Two bits each: 0 not reported, 1 true, 2 false.
   constexpr std::array<std::pair<unsigned, const char*>, 4> kAilments = {
       {{0, "degraded_bandwidth"}, {2, "route_recovery"}, {4, "route_unhealthy"}, {6, "access_timeout_recovery"}}};
-  constexpr unsigned kConfigurationShift = 8;  // four bits: 0 not told, 1 right, above wrong in some way
+  constexpr unsigned kConfigurationShift = 8;  // four bits: 0 not reported, 1 right, above wrong in some way
   if (fabric.state != kFabricCompleted) return std::nullopt;
   std::vector<const char*> ailments;
   const unsigned configuration = fabric.health_mask >> kConfigurationShift & 0xFU;

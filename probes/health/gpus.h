@@ -1,4 +1,4 @@
-// gpus: what the NVIDIA driver says each GPU is.
+// gpus: facts of each GPU from the NVIDIA driver.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace assay {
 
-/// One GPU; what the driver does not tell is absent.
+/// One GPU; what the driver does not report is absent.
 struct Gpu {
   Subject subject;  ///< its UUID; "index-5" when it does not answer
   std::optional<std::string> model, serial, part, vbios, inforom, firmware, pci_address, fabric_state, fabric_health;
@@ -21,18 +21,18 @@ struct Gpu {
 
 /// The conditions that record_gpu records, for the spec of a probe that does.
 inline constexpr ConditionSpec kGpuConditions[] = {
-    {.name = "model", .meaning = "product name of a gpu, where the driver tells it"},
-    {.name = "serial", .meaning = "serial number of a gpu, where the driver tells it"},
-    {.name = "part", .meaning = "board part number of a gpu, where the driver tells it"},
-    {.name = "vbios", .meaning = "version of a gpu's video BIOS, where the driver tells it"},
-    {.name = "inforom", .meaning = "version of a gpu's InfoROM image, where the driver tells it"},
+    {.name = "model", .meaning = "product name of a gpu, where the driver reports it"},
+    {.name = "serial", .meaning = "serial number of a gpu, where the driver reports it"},
+    {.name = "part", .meaning = "board part number of a gpu, where the driver reports it"},
+    {.name = "vbios", .meaning = "version of a gpu's video BIOS, where the driver reports it"},
+    {.name = "inforom", .meaning = "version of a gpu's InfoROM image, where the driver reports it"},
     {.name = "firmware", .meaning = "version of a gpu's GSP firmware, where it runs"},
-    {.name = "pci_address", .meaning = "PCI function of a gpu, where the driver tells it"},
+    {.name = "pci_address", .meaning = "PCI function of a gpu, where the driver reports it"},
     {.name = "fabric_state",
      .meaning = "whether a gpu has joined its NVLink fabric (not_supported, not_started, in_progress, "
                 "completed, failed), where there is a fabric manager to join"},
     {.name = "fabric_health",
-     .meaning = "healthy, or what ails a gpu's place in its fabric, where the driver tells it"},
+     .meaning = "healthy, or the faults of a gpu's NVLink fabric, where the driver reports it"},
 };
 
 /// Asks `gpu` what it is.
@@ -44,7 +44,7 @@ void record_gpu(const Gpu& gpu, Recorder& record);
 /// State of a GPU in its fabric in one word.
 std::string fabric_state_word(const nvml_api::FabricInfo& fabric);
 
-/// "healthy", or the ailments of a completed fabric with one space between; nothing when the driver tells none of them.
+/// "healthy", or the faults of a completed fabric with one space between; nothing when the driver reports none of them.
 std::optional<std::string> fabric_health_words(const nvml_api::FabricInfo& fabric);
 
 }  // namespace assay

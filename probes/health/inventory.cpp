@@ -1,4 +1,4 @@
-// health_inventory: what this node is made of, as firmware and kernel tell it; a later run is compared with it.
+// health_inventory: the parts of this node, as firmware and kernel report them; a later run is compared with it.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -43,13 +43,13 @@ constexpr Metric kMetrics[] = {
      .unit = "1",
      .better = Better::neither,
      .meaning = "memory slots without a module, where SMBIOS is readable"},
-    {.name = "dimm_size", .unit = "B", .meaning = "capacity of one module, where SMBIOS tells it"},
+    {.name = "dimm_size", .unit = "B", .meaning = "capacity of one module, where SMBIOS reports it"},
     {.name = "dimm_rate",
      .unit = "1/s",
-     .meaning = "configured transfers a second of one module, where SMBIOS tells it"},
+     .meaning = "configured transfers a second of one module, where SMBIOS reports it"},
     {.name = "dimm_rate_rated",
      .unit = "1/s",
-     .meaning = "transfers a second one module is made for, where SMBIOS tells it"},
+     .meaning = "transfers a second one module is made for, where SMBIOS reports it"},
     {.name = "drives_total", .unit = "1", .meaning = "block devices with hardware behind them"},
     {.name = "drive_size", .unit = "B", .meaning = "capacity of one drive, where it has a medium"},
     {.name = "nics_total", .unit = "1", .meaning = "network ports with hardware behind them"},
@@ -57,20 +57,20 @@ constexpr Metric kMetrics[] = {
     {.name = "link_rate",
      .unit = "B/s",
      .meaning = "signalling rate of one port in one direction, in bytes (bits over 8), where its link is up and its "
-                "driver tells it"},
+                "driver reports it"},
     {.name = "accelerators_total",
      .unit = "1",
      .meaning = "PCI functions of class 3D controller or processing accelerator, where there is a PCI bus"},
     {.name = "gpus_total", .unit = "1", .meaning = "GPUs that the NVIDIA driver lists, where there is one"},
-    {.name = "gpu_memory", .unit = "B", .meaning = "memory of one GPU, where the driver tells it"},
+    {.name = "gpu_memory", .unit = "B", .meaning = "memory of one GPU, where the driver reports it"},
     {.name = "pcie_rate",
      .unit = "1/s",
-     .meaning = "negotiated transfers a second of one lane (Gen5: 3.2e10), where sysfs tells it"},
+     .meaning = "negotiated transfers a second of one lane (Gen5: 3.2e10), where sysfs reports it"},
     {.name = "pcie_rate_max",
      .unit = "1/s",
-     .meaning = "transfers a second of one lane the device is made for, where sysfs tells it"},
-    {.name = "pcie_width", .unit = "1", .meaning = "negotiated lanes, where sysfs tells them"},
-    {.name = "pcie_width_max", .unit = "1", .meaning = "lanes the device is made for, where sysfs tells them"},
+     .meaning = "transfers a second of one lane the device is made for, where sysfs reports it"},
+    {.name = "pcie_width", .unit = "1", .meaning = "negotiated lanes, where sysfs reports them"},
+    {.name = "pcie_width_max", .unit = "1", .meaning = "lanes the device is made for, where sysfs reports them"},
     {.name = "pcie_links_total", .unit = "1", .meaning = "devices whose link was compared, where there is one"},
     {.name = "pcie_degraded_links",
      .unit = "1",
@@ -80,7 +80,7 @@ constexpr Metric kMetrics[] = {
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "kernel", .meaning = "release of the running kernel"},
-    {.name = "operating_system", .meaning = "name of the distribution, where /etc/os-release tells it"},
+    {.name = "operating_system", .meaning = "name of the distribution, where /etc/os-release reports it"},
     {.name = "system_vendor", .meaning = "maker of the machine, where SMBIOS is shown"},
     {.name = "product", .meaning = "model of the machine, where SMBIOS is shown"},
     {.name = "product_serial", .meaning = "serial number of the machine, where SMBIOS is shown and readable (root)"},
@@ -88,21 +88,21 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "bios_vendor", .meaning = "maker of the firmware, where SMBIOS is shown"},
     {.name = "bios_version", .meaning = "version of the firmware, where SMBIOS is shown"},
     {.name = "bios_date", .meaning = "date of the firmware, where SMBIOS is shown"},
-    {.name = "model", .meaning = "model of a cpu, gpu or drive, where it is told"},
+    {.name = "model", .meaning = "model of a cpu, gpu or drive, where it is known"},
     {.name = "microcode", .meaning = "microcode revision of a cpu, where the kernel shows it"},
-    {.name = "memory_type", .meaning = "kind of a dimm (DDR5), where SMBIOS tells it"},
-    {.name = "manufacturer", .meaning = "maker of a dimm, where SMBIOS tells it"},
-    {.name = "part", .meaning = "part number of a dimm or of a gpu's board, where it is told"},
-    {.name = "serial", .meaning = "serial number of a dimm, gpu or drive, where it is told"},
+    {.name = "memory_type", .meaning = "kind of a dimm (DDR5), where SMBIOS reports it"},
+    {.name = "manufacturer", .meaning = "maker of a dimm, where SMBIOS reports it"},
+    {.name = "part", .meaning = "part number of a dimm or of a gpu's board, where it is known"},
+    {.name = "serial", .meaning = "serial number of a dimm, gpu or drive, where it is known"},
     {.name = "rotational", .meaning = "whether the kernel treats a drive as a spinning one, where it has a queue"},
-    {.name = "firmware", .meaning = "firmware version of a drive, nic or gpu (its GSP), where it is told"},
+    {.name = "firmware", .meaning = "firmware version of a drive, nic or gpu (its GSP), where it is known"},
     {.name = "driver", .meaning = "kernel driver of a nic or gpu, where one is bound"},
     {.name = "link", .meaning = "up or down: whether a nic has a link, where there is a nic"},
     {.name = "mac_address", .meaning = "hardware address of a nic, where it has a network interface"},
     {.name = "rdma_device", .meaning = "RDMA device of a nic, where it has one"},
     {.name = "pci_address", .meaning = "PCI function of a drive, nic or gpu, where it sits on PCI"},
     {.name = "pci_id", .meaning = "PCI vendor and device id of a gpu, nic or drive, where it sits on PCI"},
-    {.name = "numa_node", .meaning = "memory node next to a gpu, nic or drive, where the firmware tells it"},
+    {.name = "numa_node", .meaning = "memory node next to a gpu, nic or drive, where the firmware reports it"},
     {.name = "nvml_library",
      .meaning = "path of the NVML that named the gpus, or \"absent: \" and why there is none, where it "
                 "was asked"},
@@ -123,10 +123,9 @@ constexpr ProbeSpec kSpec{
     .measures = "Counts, capacities, link rates, models, serial numbers and firmware of what the node is made of.",
     .method =
         "Reads /proc, /sys and the SMBIOS table once and asks NVML about GPUs; nothing is changed. What the machine "
-        "does not tell "
-        "is absent. Counted are parts with hardware behind them: no loop, ram, device-mapper or md drives, no "
-        "bridges, bonds or virtual functions, no removable drive without a medium. A PCIe link is compared with "
-        "what the device itself is made for, so a device in a slower slot counts as degraded.",
+        "does not report is absent. Counted are parts with hardware behind them: no loop, ram, device-mapper or md "
+        "drives, no bridges, bonds or virtual functions, no removable drive without a medium. A PCIe link is compared "
+        "with what the device itself is made for, so a device in a slower slot counts as degraded.",
     .source =
         "DMTF DSP0134 (SMBIOS) section 7.18; Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-class-net and "
         "stable/sysfs-block; PCI Code and ID Assignment Specification 1.16; NVIDIA NVML API Reference Guide.",
@@ -294,7 +293,7 @@ void record_pcie(const std::vector<PcieDevice>& devices, Recorder& record) {
     count(record, "pcie_width_max", device.maximum.width, device.subject);
     tell(record, "pci_id", device.pci_id, device.subject);
     tell(record, "numa_node", device.numa_node, device.subject);
-    // A nic or drive known by its name has told its driver there.
+    // A nic or drive known by its name has its driver recorded there.
     if (device.subject.id == device.address || device.subject.kind == "gpu")
       tell(record, "driver", device.driver, device.subject);
     if (!device.degraded()) continue;

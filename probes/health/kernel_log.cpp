@@ -1,4 +1,4 @@
-// kernel_log: /dev/kmsg gives one record a read and tells by its numbers whether the oldest are gone.
+// kernel_log: /dev/kmsg gives one record a read and shows by its numbers whether the oldest are gone.
 #include "probes/health/kernel_log.h"
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "probes/core/descriptor.h"
 #include "probes/core/error.h"
 #include "probes/nvml/nvml.h"
 
@@ -25,20 +26,10 @@ namespace {
 constexpr std::size_t kMostBytes = 256U << 20;  // a log of months; a kernel's own buffer has at most 32 MiB
 constexpr std::size_t kRecordSize = 8192;       // the longest record of /dev/kmsg (CONSOLE_EXT_LOG_MAX)
 
-/// A file descriptor of our own.
-class Input {
- public:
-  explicit Input(const std::string& path) : number_(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {}
-  ~Input() {
-    if (number_ >= 0) close(number_);
-  }
-  Input(const Input&) = delete;
-  Input& operator=(const Input&) = delete;
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
+/// Opens `path` for reading without waiting for data.
+Descriptor open_input(const std::string& path) {
+  return Descriptor(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+}
 
 KernelLog absent(const std::string& path, int cause) {
   return {.text = "",
@@ -57,7 +48,7 @@ void take_record(std::string_view record, KernelLog& log) {
 }
 
 /// Every record that is there now; the device gives EAGAIN at its end.
-KernelLog read_device(const Input& input, const std::string& path) {
+KernelLog read_device(const Descriptor& input, const std::string& path) {
   KernelLog log;
   std::array<char, kRecordSize> record = {};
   while (log.text.size() < kMostBytes) {
@@ -77,7 +68,7 @@ KernelLog read_device(const Input& input, const std::string& path) {
 }
 
 /// A file from its beginning. The kernel's first lines name its version.
-KernelLog read_file(const Input& input, const std::string& path) {
+KernelLog read_file(const Descriptor& input, const std::string& path) {
   constexpr std::size_t kFirstLines = 2000;
   KernelLog log;
   std::array<char, 1 << 16> page = {};
@@ -96,9 +87,9 @@ bool is_address_digit(char c) { return std::isxdigit(static_cast<unsigned char>(
 }  // namespace
 
 KernelLog read_kernel_log(const std::string& path) {
-  const Input input(path);
+  const Descriptor input = open_input(path);
   struct stat status = {};
-  if (input.number() < 0 || fstat(input.number(), &status) != 0) return absent(path, errno);
+  if (!input || fstat(input.number(), &status) != 0) return absent(path, errno);
   return S_ISCHR(status.st_mode) ? read_device(input, path) : read_file(input, path);
 }
 

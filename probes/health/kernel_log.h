@@ -1,4 +1,4 @@
-// kernel_log: what the NVIDIA driver has complained of since boot: Xid events in the kernel's log.
+// kernel_log: the errors that the NVIDIA driver has logged since boot: Xid events in the kernel's log.
 #pragma once
 
 #include <optional>

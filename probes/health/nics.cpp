@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/descriptor.h"
 #include "probes/core/machine_tree.h"
 
 namespace assay {
@@ -22,31 +23,16 @@ namespace {
 
 constexpr double kBitsPerByte = 8;
 
-/// A socket that only carries ioctls.
-class ControlSocket {
- public:
-  ControlSocket() : descriptor_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
-  ~ControlSocket() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  ControlSocket(const ControlSocket&) = delete;
-  ControlSocket& operator=(const ControlSocket&) = delete;
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
-/// Firmware version of a network interface as its driver tells it to ethtool.
+/// Firmware version of a network interface as its driver reports it to ethtool.
 std::optional<std::string> ethtool_firmware(const std::string& name) {
-  const ControlSocket control;
-  if (control.descriptor() < 0 || name.size() >= IFNAMSIZ) return std::nullopt;
+  const Descriptor control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));  // for the ioctl only
+  if (!control || name.size() >= IFNAMSIZ) return std::nullopt;
   ethtool_drvinfo answer = {};
   answer.cmd = ETHTOOL_GDRVINFO;
   ifreq request = {};
   std::memcpy(request.ifr_name, name.data(), name.size());
   request.ifr_data = reinterpret_cast<char*>(&answer);
-  if (ioctl(control.descriptor(), SIOCETHTOOL, &request) != 0) return std::nullopt;
+  if (ioctl(control.number(), SIOCETHTOOL, &request) != 0) return std::nullopt;
   return told({answer.fw_version, strnlen(answer.fw_version, sizeof answer.fw_version)});
 }
 
@@ -89,7 +75,8 @@ Nic ethernet_port(const MachineTree& tree, const std::string& name) {
   return nic;
 }
 
-/// One port of an RDMA device. A port without a link still tells a rate (the slowest there is), so the state is asked.
+/// One port of an RDMA device. A port without a link still reports a rate (the slowest there is), so the state is
+/// asked.
 Nic rdma_port(const MachineTree& tree, const std::string& device, const std::string& port, bool only_port) {
   const std::string directory = "sys/class/infiniband/" + device;
   const std::string port_directory = fmt::format("{}/ports/{}", directory, port);

@@ -11,7 +11,7 @@ namespace assay {
 
 class MachineTree;
 
-/// One port; what it does not tell is absent.
+/// One port; what it does not report is absent.
 struct Nic {
   std::string name;  ///< of its network interface ("eth0"), else of its RDMA port ("mlx5_0", "mlx5_0/2")
   bool up = false;   ///< whether it has a link
@@ -22,7 +22,7 @@ struct Nic {
 /// Every port under sys/class/net with a device behind it, then every port under sys/class/infiniband whose device has
 /// no network interface; sorted by name within each. Virtual functions of a card that this machine itself has are left
 /// out: they come and go with the configuration. Firmware is asked of the kernel (ETHTOOL_GDRVINFO) when `tree` is this
-/// machine and sysfs does not tell it.
+/// machine and sysfs does not report it.
 std::vector<Nic> read_nics(const MachineTree& tree);
 
 }  // namespace assay

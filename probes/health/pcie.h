@@ -1,4 +1,4 @@
-// pcie: the links of accelerators, network cards and NVMe drives, as they are and as they could be.
+// pcie: the PCIe links of accelerators, network cards and NVMe drives, negotiated and possible.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace assay {
 
 class MachineTree;
 
-/// A link's rate and width; what the device does not tell is absent.
+/// A link's rate and width; what the device does not report is absent.
 struct PcieLink {
   std::optional<double> transfers_per_s;  ///< of one lane: 32 GT/s is 3.2e10
   std::optional<std::int64_t> width;      ///< lanes

@@ -1,6 +1,5 @@
-// health_ports: what a node's network ports are joined to: link, rate, addresses, and the switch that LLDP hears.
+// health_ports: what a node's network ports are connected to: link, rate, addresses, and the switch that LLDP reports.
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -12,11 +11,11 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/child.h"
 #include "probes/core/lldp.h"
 #include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
-#include "probes/storage/child.h"
 
 namespace assay {
 namespace {
@@ -30,7 +29,7 @@ constexpr Parameter kParameters[] = {
     {.name = "interface",
      .fallback = "all",
      .meaning = "ports to look at, in a row with commas; all: every one but the loopback"},
-    {.name = "lldp", .fallback = "lldpctl", .meaning = "lldpd's client, by name or path; empty: nobody is asked"},
+    {.name = "lldp", .fallback = "lldpctl", .meaning = "lldpd's client, by name or path; empty: LLDP is not asked"},
     {.name = "root", .fallback = "/", .meaning = "where /sys of the machine is; for tests"},
 };
 constexpr Metric kMetrics[] = {
@@ -38,26 +37,25 @@ constexpr Metric kMetrics[] = {
     {.name = "link_rate",
      .unit = "B/s",
      .meaning =
-         "signalling rate of one direction in bytes (bits over 8), where the link is up and the driver tells it"},
+         "signalling rate of one direction in bytes (bits over 8), where the link is up and the driver reports it"},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "address",
      .meaning = "first address of the port that is not link-local, IPv4 before IPv6, where it has one"},
     {.name = "addresses", .meaning = "all of those, where it has one"},
-    {.name = "mtu", .meaning = "largest packet in B, where the kernel tells it"},
+    {.name = "mtu", .meaning = "largest packet in B, where the kernel reports it"},
     {.name = "mac_address", .meaning = "hardware address, where there is one"},
     {.name = "switch",
-     .meaning = "name of the system that the port hears by LLDP, where lldpd runs; several with commas"},
+     .meaning = "name of the system that LLDP reports at the port, where lldpd runs; several with commas"},
     {.name = "switch_port", .meaning = "port of that system, where lldpd runs and it says"},
-    {.name = "lldp", .meaning = "whom the neighbours were asked of, or \"absent: \" and why nobody"},
+    {.name = "lldp", .meaning = "program that reported the neighbours, or \"absent: \" and the reason"},
 };
 constexpr ProbeSpec kSpec{
     .name = "health_ports",
     .measures = "Link, rate, addresses and LLDP neighbour of the network ports of a node.",
     .method =
-        "Reads /sys/class/net and the kernel's list of addresses, and asks lldpd's client what the ports hear; nothing "
-        "is changed. A named port that is not there "
-        "has a link_up of 0. What the machine does not tell is absent.",
+        "Reads /sys/class/net and the kernel's list of addresses, and asks lldpd's client for the neighbours; nothing "
+        "is changed. A named port that is not there has a link_up of 0. What the machine does not report is absent.",
     .source = "Linux Documentation/ABI/testing/sysfs-class-net; getifaddrs(3); IEEE 802.1AB; lldpctl(8) of lldpd.",
     .needs = "Linux; lldpd for the neighbours",
     .typical = {1},
@@ -97,7 +95,7 @@ std::map<std::string, std::vector<std::string>> addresses_of_machine() {
       char host[NI_MAXHOST] = {};
       const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
       if (getnameinfo(one->ifa_addr, length, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0)
-        continue;  // it cannot be told
+        continue;  // it has no numeric form
       const std::string text = host;
       if (!text.starts_with("fe80:") && !text.starts_with("169.254.")) addresses[one->ifa_name].push_back(text);
     }
@@ -107,23 +105,18 @@ std::map<std::string, std::vector<std::string>> addresses_of_machine() {
 
 struct Heard {
   std::vector<Neighbour> neighbours;
-  std::string from;  ///< the program, or why nobody was heard
+  std::string from;  ///< the program, or why there are no neighbours
 };
 
 Heard ask_lldp(const std::string& client) {
-  if (client.empty()) return {.neighbours = {}, .from = "absent: nobody was to be asked"};
+  if (client.empty()) return {.neighbours = {}, .from = "absent: not asked"};
   const auto program = client.starts_with('/') ? std::optional(client) : find_program(client);
   if (!program) return {.neighbours = {}, .from = fmt::format("absent: there is no {}", client)};
-  const std::string directory = std::filesystem::current_path();
-  const std::string log = directory + "/lldpctl.json";
-  const ChildOutcome ended = run_child(*program, {"-f", "json"}, directory, log, kLldpDeadline);
-  const auto text = read_file(log, kMostLldp);
-  std::error_code gone;
-  std::filesystem::remove(log, gone);  // the agent clears its scratch directory as well
+  const ChildOutcome ended =
+      run_child(*program, {"-f", "json"}, kLldpDeadline, {.max_output = kMostLldp, .stop = stop_requested});
   if (ended.end != ChildEnd::exited || ended.code != 0)
     return {.neighbours = {}, .from = fmt::format("absent: {} ended with exit code {}", *program, ended.code)};
-  if (!text) return {.neighbours = {}, .from = "absent: " + text.error().what};
-  auto neighbours = read_lldp(*text, *program);
+  auto neighbours = read_lldp(ended.output, *program);
   if (!neighbours) return {.neighbours = {}, .from = "absent: " + neighbours.error().text()};
   return {.neighbours = std::move(*neighbours), .from = *program};
 }

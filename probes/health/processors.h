@@ -15,7 +15,7 @@ struct Package {
   std::optional<std::string> model, microcode;
 };
 
-/// All of them; a count that the kernel does not tell is absent.
+/// All of them; a count that the kernel does not report is absent.
 struct Processors {
   std::optional<std::int64_t> cpus;         ///< logical CPUs present
   std::optional<std::int64_t> cpus_online;  ///< those in use

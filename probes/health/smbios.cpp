@@ -1,4 +1,4 @@
-// smbios: offsets and codes of DSP0134 3.7, section 7.18. The table comes from firmware and may lie about its lengths.
+// smbios: offsets and codes of DSP0134 3.7, section 7.18. The table comes from firmware; its lengths are checked.
 #include "probes/health/smbios.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Structure {
     for (std::size_t i = size; i-- > 0;) value = value << 8 | static_cast<unsigned char>(formatted_[offset + i]);
     return value;
   }
-  /// The string whose number (from 1) stands at `offset`.
+  /// The string whose number (from 1) is at `offset`.
   [[nodiscard]] std::optional<std::string> text(std::size_t offset) const {
     const auto index = number(offset, 1);
     if (!index || *index == 0 || *index > strings_.size()) return std::nullopt;
@@ -120,7 +120,7 @@ std::optional<MemorySlots> read_memory_slots(std::string_view table) {
   }
   if (devices.empty()) return std::nullopt;
 
-  // Some boards name every slot of a bank alike; a subject must stand once.
+  // Some boards name every slot of a bank alike; a subject must be unique.
   const auto times = [&](const auto& name_of, const std::string& name) {
     return std::ranges::count_if(devices, [&](const Structure& other) { return name_of(other) == name; });
   };

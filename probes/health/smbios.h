@@ -11,7 +11,7 @@
 
 namespace assay {
 
-/// One module in its slot, from a Memory Device structure (type 17). What the firmware does not tell is absent.
+/// One module in its slot, from a Memory Device structure (type 17). What the firmware does not report is absent.
 struct Dimm {
   std::string slot;  ///< its locator ("DIMM_A1"); with its bank or handle in front where locators repeat
   std::optional<Bytes> size;

@@ -1,4 +1,4 @@
-// fma_peak: what the cores can do at most, measured by multiply-adds that touch registers only.
+// fma_peak: the peak rate of the cores, measured by multiply-adds that touch registers only.
 #pragma once
 
 #include <cstdint>

@@ -76,20 +76,15 @@ constexpr ProbeSpec kSpec{
     .measures = "Sustained floating-point rate of the host processor on dense matrix products.",
     .method =
         "C = A B for n x n column-major matrices of standard normal numbers. C is cut into one tile for each thread, "
-        "as square as the "
-        "thread count allows; each thread is pinned to a physical core of its own and computes its tile by one "
-        "single-threaded OpenBLAS "
-        "call. The window runs from the moment all threads are ready until the last is done, in wall time; 2 n^3 FLOPs "
-        "are counted. Sets of "
-        "operands that together pass twice the last-level cache are used in turn. Between the products a register-only "
-        "multiply-add loop "
-        "of the widest instruction set runs on the same threads for 20 ms of CPU time, so that what holds a thread off "
-        "its CPU lowers the "
-        "product's rate and not the peak; the better of the two bursts around a product is the peak of its "
+        "as square as the thread count allows; each thread is pinned to a physical core of its own and computes its "
+        "tile by one single-threaded OpenBLAS call. The window runs from the moment all threads are ready until the "
+        "last is done, in wall time; 2 n^3 FLOPs are counted. Sets of operands that together pass twice the "
+        "last-level cache are used in turn. Between the products a register-only multiply-add loop of the widest "
+        "instruction set runs on the same threads for 20 ms of CPU time, so that what holds a thread off its CPU "
+        "lowers the product's rate and not the peak; the better of the two bursts around a product is the peak of its "
         "efficiency: both see the same clock, and a disturbance can only lower a burst. Outside the window every "
-        "result is compared bit by bit with earlier ones of the same "
-        "operands, and at the end 4096 elements of every set are recomputed in long double and the whole is put to "
-        "Freivalds' check.",
+        "result is compared bit by bit with earlier ones of the same operands, and at the end 4096 elements of every "
+        "set are recomputed in long double and the whole is put to Freivalds' check.",
     .source =
         "OpenBLAS cblas_dgemm and cblas_sgemm; rounding bounds of Higham & Mary 2019, SIAM J. Sci. Comput. 41(5); "
         "Freivalds 1979.",

@@ -1,4 +1,4 @@
-// gemm_check: is C really A B? Judged from the inputs by means that share nothing with the library that computed it.
+// gemm_check: checks C = A B from the inputs, by means independent of the library that computed it.
 #pragma once
 
 #include <cstddef>

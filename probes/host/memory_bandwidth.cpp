@@ -1,4 +1,4 @@
-// host_memory_bandwidth: what the host's memory delivers to all its cores at once, by STREAM's method.
+// host_memory_bandwidth: bandwidth of the host's memory with all cores at once, by STREAM's method.
 #include <array>
 #include <stdexcept>
 
@@ -76,7 +76,7 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "non_temporal_stores", .meaning = "Whether results bypassed the caches."},
     {.name = "array_bytes", .meaning = "Size of each array, in B."},
     {.name = "cache_multiple",
-     .meaning = "Size of each array over the sum of last-level caches, where the kernel tells those."},
+     .meaning = "Size of each array over the sum of last-level caches, where the kernel reports those."},
     {.name = "rounds", .meaning = "Rounds of the four kernels, warm-up included."},
     {.name = "threads", .meaning = "Threads that moved data."},
     {.name = "pinned", .meaning = "Whether every thread was bound to one CPU, read back from the kernel."},
@@ -93,18 +93,13 @@ constexpr ProbeSpec kSpec{
     .measures = "Sustained bandwidth of the host's memory with all cores at once.",
     .method =
         "STREAM's four kernels on three arrays of doubles, each at least four times the sum of last-level caches "
-        "unless half of memory "
-        "forbids it. One pinned thread on every physical core owns a contiguous slice and touches it first, so that "
-        "pages lie on its own "
-        "NUMA node. A round runs copy, scale, add and triad in this order; each is timed by itself from the moment all "
-        "threads are ready "
-        "until the last is done, in wall time, stores drained. Bytes are counted as STREAM counts them: what the "
-        "kernel asks to read and "
-        "write, no reads for ownership. Every round is one sample of each kernel; sampling ends when the median of "
-        "triad is known. At the end every "
-        "element is compared with the value that the rounds must have given, to a relative 1e-13. STREAM quotes the "
-        "best of n: that is "
-        "the largest of the samples.",
+        "unless half of memory forbids it. One pinned thread on every physical core owns a contiguous slice and "
+        "touches it first, so that pages lie on its own NUMA node. A round runs copy, scale, add and triad in this "
+        "order; each is timed by itself from the moment all threads are ready until the last is done, in wall time, "
+        "stores drained. Bytes are counted as STREAM counts them: what the kernel asks to read and write, no reads "
+        "for ownership. Every round is one sample of each kernel; sampling ends when the median of triad is known. At "
+        "the end every element is compared with the value that the rounds must have given, to a relative 1e-13. "
+        "STREAM quotes the best of n: that is the largest of the samples.",
     .source = "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream.",
     .typical = {5},
     .deadline = {120},

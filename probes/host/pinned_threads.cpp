@@ -50,7 +50,8 @@ PinnedThreads::PinnedThreads(std::vector<int> cpus)
     // The destructor does not run for an object that was never made: let the threads that did start go, standing in at
     // the gate for those that did not.
     work_ = nullptr;
-    (void)gate_.arrive(static_cast<std::ptrdiff_t>(1 + cpus_.size() - threads_.size()));  // nobody waits for this phase
+    (void)gate_.arrive(
+        static_cast<std::ptrdiff_t>(1 + cpus_.size() - threads_.size()));  // no thread waits for this phase
     throw;
   }
 }
@@ -118,7 +119,7 @@ void PinnedThreads::note_failure() {
 Seconds thread_cpu_time() {
   timespec time{};
   if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0)
-    throw std::runtime_error("the kernel does not tell a thread its CPU time");
+    throw std::runtime_error("the kernel does not report the CPU time of a thread");
   return {static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9};
 }
 

@@ -39,7 +39,7 @@ class PinnedThreads {
   /// Share of its working time, 0..1, in which a thread did not run, of the thread for which it is largest: what a CPU
   /// quota (cgroup cpu.max), a hypervisor or other processes took. Over all calls of run() so far.
   [[nodiscard]] double off_cpu_share() const;
-  /// CPU time of the last run(), of the thread that used most: what the work took while it ran, whoever held it up.
+  /// CPU time of the last run(), of the thread that used most: what the work took while it ran, whatever delayed it.
   [[nodiscard]] Seconds cpu_time() const { return cpu_time_; }
 
  private:

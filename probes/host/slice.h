@@ -1,4 +1,4 @@
-// slice: how a length is divided among the threads of a crew.
+// slice: how a length is divided among the threads.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// stream: the four kernels of STREAM, with the stores and vectors of our choosing.
+// stream: the four kernels of STREAM, with chosen stores and vectors.
 #pragma once
 
 #include <array>
@@ -53,7 +53,7 @@ void stream_fill(const StreamArrays& arrays);
 
 /// How many elements of a, b and c differ from what `rounds` rounds of the four kernels must have made of the starting
 /// values, by more than STREAM's relative 1e-13, or are not finite. STREAM averages the error over an array first; here
-/// every element stands alone, so that one wrong element shows.
+/// every element is compared by itself, so that one wrong element shows.
 std::uint64_t stream_mismatches(const StreamArrays& arrays, std::size_t rounds);
 
 }  // namespace assay

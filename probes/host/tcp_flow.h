@@ -62,7 +62,7 @@ class Crowd {
 /// Sends blocks of `block` bytes over every stream as fast as they go, from construction until finish().
 class Sender {
  public:
-  /// `seed` tells the payload of this direction; `streams` outlive the sender.
+  /// `seed` selects the payload of this direction; `streams` outlive the sender.
   Sender(const Streams& streams, Bytes block, std::uint64_t seed);
   /// Marks the end of every stream and waits until all is handed to the kernel; B sent. Throws what a stream threw.
   std::uint64_t finish();

@@ -1,4 +1,4 @@
-// host_tcp_latency: how long a small message takes between two nodes over TCP.
+// host_tcp_latency: latency of a small message between two nodes over TCP.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -65,14 +65,11 @@ constexpr ProbeSpec kSpec{
     .measures = "Latency of small messages over TCP between two nodes.",
     .method =
         "Rank 0 sends a message on one connection with TCP_NODELAY, rank 1 sends it back, and rank 0 compares it: one "
-        "round trip at a time, "
-        "timed by rank 0's wall clock from before the first call to after the last. A sample is half of one round "
-        "trip. All are kept, in their "
-        "order, so that any percentile and the real maximum can be had: use statistic median, p99 or max; the 99.9th "
-        "percentile is a metric of its own. Both "
-        "ranks wait in the kernel, so waking them is in the figure, as it is for an application that does not spin. "
-        "Two ranks on one machine are an "
-        "error unless path=loopback, which has a metric of its own.",
+        "round trip at a time, timed by rank 0's wall clock from before the first call to after the last. A sample is "
+        "half of one round trip. All are kept, in their order, so that any percentile and the real maximum can be "
+        "had: use statistic median, p99 or max; the 99.9th percentile is a metric of its own. Both ranks wait in the "
+        "kernel, so waking them is in the figure, as it is for an application that does not spin. Two ranks on one "
+        "machine are an error unless path=loopback, which has a metric of its own.",
     .source =
         "OSU micro-benchmarks, osu_latency, for half a round trip; perftest's habit of dropping the largest samples is "
         "not followed.",
@@ -109,7 +106,7 @@ class Wire {
  private:
   int socket_;
   std::vector<std::byte> out_, in_;
-  const std::atomic<bool> never_ = false;  // a stop and a deadline end the waits; nobody else abandons them
+  const std::atomic<bool> never_ = false;  // a stop and a deadline end the waits; nothing else ends them
   std::atomic<std::uint64_t> counted_ = 0;
   std::uint64_t mismatches_ = 0;
 };

@@ -1,4 +1,4 @@
-// tcp_mesh: connect everybody, then start and stop together.
+// tcp_mesh: all flows connect, then start and stop together.
 #include "probes/host/tcp_mesh.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ std::vector<std::vector<double>> rates_of(const std::vector<Receiver*>& receiver
   return rates;
 }
 
-/// What was told of a flow by its source and its target.
+/// What a flow's source and target reported of it.
 FlowTaken settled(const Flow& flow, const json& source, const json& target, const TrafficSampling& sampling) {
   if (source.at("sent") != target.at("received")) {
     throw std::runtime_error(fmt::format("rank {} sent {} B and rank {} received {}", flow.source,
@@ -77,7 +77,7 @@ Mesh::Mesh(const Placement& placement, Rendezvous& group, std::vector<Flow> flow
     if (flows_[i].target == rank_) incoming += streams;
     if (flows_[i].source != rank_) continue;
     const auto there = parse_json_or_throw(addresses[static_cast<std::size_t>(flows_[i].target)],
-                                   fmt::format("address of rank {}", flows_[i].target));
+                                           fmt::format("address of rank {}", flows_[i].target));
     for (std::uint32_t k = 0; k < streams; ++k)
       out_[i].push_back(
           dial_stream({.host = there.at("host"), .port = there.at("port")}, placement.token, first + k, until));

@@ -1,4 +1,4 @@
-// tcp_path: what the kernel tells of a connection, and whether it leaves the machine.
+// tcp_path: what the kernel reports of a connection, and whether it leaves the machine.
 #include "probes/host/tcp_path.h"
 
 #include <cerrno>

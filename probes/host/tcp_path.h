@@ -1,4 +1,4 @@
-// tcp_path: which way the streams between two ranks take, so that no loopback passes for a network.
+// tcp_path: the network path of the streams between two ranks, so that no loopback passes for a network.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ inline constexpr ConditionSpec kPathConditions[] = {
     {.name = "peer_address", .meaning = "The other rank's address on the streams."},
     {.name = "interface", .meaning = "This rank's network port that has the address."},
     {.name = "mtu", .meaning = "Largest packet of that port, in B."},
-    {.name = "link_speed", .meaning = "Rate of that port in B/s, where its driver tells it."},
+    {.name = "link_speed", .meaning = "Rate of that port in B/s, where its driver reports it."},
     {.name = "mss", .meaning = "Largest segment that this rank sends, in B."},
     {.name = "congestion_control", .meaning = "Algorithm by which this rank decides how much may be under way."},
 };
@@ -52,14 +52,14 @@ struct PathFacts {
       {};  ///< the address that this machine would send from on its own way to the peer; empty where there is none
 };
 
-/// The facts of a connected socket. Throws std::system_error when the kernel does not tell what every TCP socket has.
+/// The facts of a connected socket. Throws std::system_error when the kernel does not report what every TCP socket has.
 PathFacts path_of(int socket);
 
 /// B/s from the text of /sys/class/net/*/speed, which is in Mbit/s; nothing for "-1" and other ways to say unknown.
 std::optional<BytesPerSecond> link_speed_in(const std::string& text);
 
 /// Why streams with these facts, between machines of these boots, are not what `wanted` (fabric or loopback) names;
-/// empty when they are. The boot is the kernel's own boot id, and empty where it tells none.
+/// empty when they are. The boot is the kernel's own boot id, and empty where the kernel reports none.
 std::string other_path(const std::string& wanted, const PathFacts& facts, const std::string& boot,
                        const std::string& other_boot);
 
@@ -71,7 +71,7 @@ std::string other_interface(const std::string& wanted, const PathFacts& facts);
 /// Records the conditions of one stream's path.
 void record_facts(const std::string& path, const PathFacts& facts, Recorder& record);
 
-/// The kernel's boot id; empty where it tells none.
+/// The kernel's boot id; empty where the kernel reports none.
 std::string boot_id();
 
 /// Both ranks: throws Skip for one rank alone, std::runtime_error for more than two.

@@ -160,7 +160,7 @@ Streams accept_streams(const Descriptor& listener, const std::string& token, std
 Descriptor dial_stream(const Endpoint& at, const std::string& token, std::uint32_t number, Clock::time_point until) {
   const auto address = address_of(at);
   Descriptor stream = socket_for(*address);
-  prepare(stream);  // connect() returns after a slice, too, and goes on by itself
+  prepare(stream);  // connect() returns after a slice, too, and continues by itself
   if (connect(stream.number(), address->ai_addr, address->ai_addrlen) != 0) {
     if (!slice_over()) throw failure(fmt::format("stream {} to {} port {}", number, at.host, at.port));
     int error = ETIMEDOUT;

@@ -54,9 +54,9 @@ struct TcpCounters {
   std::uint64_t retransmitted = 0;  ///< segments sent again
 };
 
-/// Of one connected socket (TCP_INFO). Throws std::system_error when the kernel does not tell.
+/// Of one connected socket (TCP_INFO). Throws std::system_error when the kernel does not report.
 TcpCounters counters_of(int socket);
-/// The sum over `streams`. Throws std::system_error when the kernel does not tell.
+/// The sum over `streams`. Throws std::system_error when the kernel does not report.
 TcpCounters counters_of(const Streams& streams);
 
 }  // namespace assay

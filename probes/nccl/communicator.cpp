@@ -54,7 +54,7 @@ struct Nccl::Functions {
 
   [[nodiscard]] int version_code() const {
     int code = 0;
-    if (get_version(&code) != ncclSuccess) throw std::runtime_error("NCCL does not tell its version");
+    if (get_version(&code) != ncclSuccess) throw std::runtime_error("NCCL does not report its version");
     return code;
   }
   [[nodiscard]] std::string version() const {
@@ -136,7 +136,7 @@ Communicator::Communicator(const Nccl& nccl, std::string_view id, int ranks, int
     demand(result, "entering the communicator");
     settle("entering the communicator", limit);
   } catch (...) {
-    if (comm_ != nullptr) (void)nccl_.functions_->abort(comm_);  // the failure before is the one to tell
+    if (comm_ != nullptr) (void)nccl_.functions_->abort(comm_);  // the failure before is the one to report
     throw;
   }
 }

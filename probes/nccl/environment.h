@@ -1,5 +1,5 @@
 // environment: the NCCL_* variables that ranks run under: those of the node, those this probe forces, and how they are
-// told.
+// passed.
 #pragma once
 
 #include <map>

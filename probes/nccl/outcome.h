@@ -1,4 +1,4 @@
-// outcome: what the ranks' answers come to in the record.
+// outcome: the record of what the ranks answer.
 #pragma once
 
 #include <string>

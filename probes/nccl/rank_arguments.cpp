@@ -1,4 +1,4 @@
-// rank_arguments: how a leader tells a rank its place.
+// rank_arguments: how a leader passes a rank its place.
 #include <unistd.h>
 
 #include "probes/nccl/rank_process.h"

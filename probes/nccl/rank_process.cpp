@@ -32,7 +32,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxLog = 64 << 20;  // a rank of a thousand logs a few MiB
 
-/// NCCL's log in memory, which no other user can read and nobody has to remove.
+/// NCCL's log in memory, which no other user can read and which needs no removal.
 class LogFile {
  public:
   /// NCCL opens its log at the first thing it says, so this comes before the library.
@@ -219,7 +219,7 @@ void run(const RankPlace& place) {
 std::optional<int> rank_main(int argc, char** argv) {
   const std::span arguments(argv, static_cast<std::size_t>(argc));
   if (arguments.size() != 8 || std::string_view(arguments[1]) != "--local-rank") return std::nullopt;
-  // The leader may be killed at any time, and no rank may go on spinning on a GPU after it.
+  // The leader may be killed at any time, and no rank may keep spinning on a GPU after it.
   if (!tie_to_leader(arguments[2])) return 1;
   try {
     run({.rank = std::stoi(arguments[3]),

@@ -7,7 +7,7 @@
 
 namespace assay {
 
-/// What a rank is told when it starts.
+/// What a rank gets at its start.
 struct RankPlace {
   int rank = 0;  ///< among the ranks of all nodes
   int ranks = 1;

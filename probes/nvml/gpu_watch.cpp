@@ -46,7 +46,7 @@ struct Counters {
   std::optional<std::int64_t> other_processes;
 };
 
-/// How much a counter grew; nothing when it was not told twice or went back (the driver was loaded anew).
+/// How much a counter grew; nothing when it was not reported twice or went back (the driver was loaded anew).
 std::optional<std::uint64_t> growth(const std::optional<std::uint64_t>& before,
                                     const std::optional<std::uint64_t>& after) {
   if (!before || !after || *after < *before) return std::nullopt;
@@ -123,7 +123,7 @@ class GpuWatch::Watched {
     throw Skip(fmt::format("{} knows no GPU at {}: {}", nvml.path(), pci_bus_id, nvml.words(found.code)));
   }
 
-  /// The value told; a failure is counted.
+  /// The value reported; a failure is counted.
   template <class T>
   std::optional<T> told(const Answer<T>& answer) {
     if (answer.failed()) ++failures_;

@@ -1,4 +1,4 @@
-// gpu_watch: what one GPU did while something was measured on it: clocks, temperature, power, throttling, errors.
+// gpu_watch: the state of one GPU during a measurement: clocks, temperature, power, throttling, errors.
 #pragma once
 
 #include <memory>
@@ -16,19 +16,19 @@ inline constexpr ConditionSpec kGpuWatchConditions[] = {
      .meaning = "\"present\" or why NVML could not be asked; without it no other condition of the watch is "
                 "recorded"},
     {.name = "nvml_library", .meaning = "path of the NVML that answered, where there is one"},
-    {.name = "nvml_driver", .meaning = "version of the NVIDIA driver as NVML tells it, where there is one"},
+    {.name = "nvml_driver", .meaning = "version of the NVIDIA driver as NVML reports it, where there is one"},
     {.name = "watch_samples",
      .meaning = "readings of clocks, temperature and power while measuring, where NVML is there"},
     {.name = "watch_failures", .meaning = "questions that the driver answered with an error, where NVML is there"},
-    {.name = "sm_clock_min_hz", .meaning = "lowest SM clock read while measuring, where NVML tells it"},
-    {.name = "sm_clock_mean_hz", .meaning = "mean of the SM clock readings, where NVML tells it"},
-    {.name = "sm_clock_max_hz", .meaning = "SM clock that the GPU is made for, where NVML tells it"},
-    {.name = "memory_clock_min_hz", .meaning = "lowest memory clock read while measuring, where NVML tells it"},
-    {.name = "memory_clock_max_hz", .meaning = "memory clock that the GPU is made for, where NVML tells it"},
-    {.name = "temperature_max_c", .meaning = "highest temperature read while measuring, where NVML tells it"},
+    {.name = "sm_clock_min_hz", .meaning = "lowest SM clock read while measuring, where NVML reports it"},
+    {.name = "sm_clock_mean_hz", .meaning = "mean of the SM clock readings, where NVML reports it"},
+    {.name = "sm_clock_max_hz", .meaning = "SM clock that the GPU is made for, where NVML reports it"},
+    {.name = "memory_clock_min_hz", .meaning = "lowest memory clock read while measuring, where NVML reports it"},
+    {.name = "memory_clock_max_hz", .meaning = "memory clock that the GPU is made for, where NVML reports it"},
+    {.name = "temperature_max_c", .meaning = "highest temperature read while measuring, where NVML reports it"},
     {.name = "power_mean_w", .meaning = "energy over time while measuring, where NVML has an energy counter"},
-    {.name = "power_max_w", .meaning = "highest power read while measuring, where NVML tells it"},
-    {.name = "power_limit_w", .meaning = "power limit in force, where NVML tells it"},
+    {.name = "power_max_w", .meaning = "highest power read while measuring, where NVML reports it"},
+    {.name = "power_limit_w", .meaning = "power limit in force, where NVML reports it"},
     {.name = "throttle_power_cap_s",
      .meaning = "time that the power limit lowered clocks while measuring (usual under a "
                 "dense load), where NVML counts it"},
@@ -47,10 +47,10 @@ inline constexpr ConditionSpec kGpuWatchConditions[] = {
     {.name = "ecc_corrected_delta", .meaning = "corrected memory errors while measuring, where ECC is on"},
     {.name = "ecc_uncorrected_delta", .meaning = "uncorrected memory errors while measuring, where ECC is on"},
     {.name = "pcie_replays_delta", .meaning = "PCIe replays while measuring, where NVML counts them"},
-    {.name = "pcie_generation_min", .meaning = "lowest PCIe generation read while measuring, where NVML tells it"},
-    {.name = "pcie_width_min", .meaning = "fewest PCIe lanes read while measuring, where NVML tells them"},
+    {.name = "pcie_generation_min", .meaning = "lowest PCIe generation read while measuring, where NVML reports it"},
+    {.name = "pcie_width_min", .meaning = "fewest PCIe lanes read while measuring, where NVML reports them"},
     {.name = "other_processes",
-     .meaning = "other processes on the GPU, the larger count of start and end, where NVML tells "
+     .meaning = "other processes on the GPU, the larger count of start and end, where NVML reports "
                 "them; in a container those of its own process namespace"},
 };
 
@@ -69,7 +69,7 @@ class GpuWatch {
   void start();
   /// Ends the window. Without one it does nothing.
   void stop();
-  /// Records what the last window saw as conditions of `subject`: those of kGpuWatchConditions that NVML told.
+  /// Records what the last window saw as conditions of `subject`: those of kGpuWatchConditions that NVML reported.
   void record(Recorder& record, const Subject& subject) const;
 
   /// Energy of the last whole window in J.

@@ -1,4 +1,4 @@
-// nvlinks: how many of a GPU's NVLinks are up, and what errors they have counted.
+// nvlinks: how many of a GPU's NVLinks are up, and the errors that they have counted.
 #pragma once
 
 #include <cstdint>

@@ -83,7 +83,7 @@ api::Functions find_functions(const Symbols& in) {
   return f;
 }
 
-/// The file that a symbol was found in, links followed; `otherwise` when the loader does not tell.
+/// The file that a symbol was found in, links followed; `otherwise` when the loader does not report.
 std::string path_of(const void* symbol, const std::string& otherwise) {
   Dl_info found = {};
   if (dladdr(symbol, &found) == 0 || found.dli_fname == nullptr) return otherwise;
@@ -111,7 +111,7 @@ Availability told_by(api::Return code) {
   }
 }
 
-void Nvml::Close::operator()(void* handle) const { (void)dlclose(handle); }  // there is nobody to tell
+void Nvml::Close::operator()(void* handle) const { (void)dlclose(handle); }  // a deleter reports nothing
 
 void Nvml::Shutdown::operator()(api::Functions* functions) const { (void)functions->shutdown(); }  // likewise
 

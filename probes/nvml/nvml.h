@@ -1,4 +1,4 @@
-// nvml: NVIDIA's management library, opened at run time, with every answer typed: told, absent or failed.
+// nvml: NVIDIA's management library, opened at run time, with every answer typed: available, absent or failed.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@
 
 namespace assay {
 
-/// What became of one question to NVML. Absent is what this GPU or driver does not tell (not supported, no permission,
-/// no such function); failed is everything else, a lost GPU above all.
+/// What became of one question to NVML. Absent is what this GPU or driver does not report (not supported, no
+/// permission, no such function); failed is everything else, a lost GPU above all.
 enum class Availability { told, absent, failed };
 
 /// Which of them a result of NVML is.
 Availability told_by(nvml_api::Return code);
 
-/// One answer. `value` is there exactly when told.
+/// One answer. `value` is there exactly when available.
 template <class T>
 struct Answer {
   std::optional<T> value;

@@ -35,7 +35,7 @@ inline constexpr int kLinkErrorCounters = 4;
 /// What nvmlDeviceGetP2PStatus is asked, and its answer for yes.
 inline constexpr int kPeerOverNvLink = 2, kPeerOk = 0;
 
-/// Fields of nvmlDeviceGetFieldValues. A link's number or a power scope stands in scope_id.
+/// Fields of nvmlDeviceGetFieldValues. A link's number or a power scope is in scope_id.
 inline constexpr unsigned kFieldRetiredSingleBit = 29, kFieldRetiredDoubleBit = 30, kFieldPowerCap = 74,
                           kFieldMemoryTemperature = 82, kFieldLinkCount = 91, kFieldPowerAverage = 185,
                           kFieldPowerInstant = 186, kFieldPowerDefaultLimit = 189, kFieldRecoveryAction = 230,
@@ -108,7 +108,7 @@ struct Temperature {
 };
 static_assert(sizeof(Temperature) == 12);
 
-/// Where a GPU stands in its NVLink fabric (version 2).
+/// A GPU's place in its NVLink fabric (version 2).
 struct FabricInfo {
   unsigned version;
   unsigned char cluster_uuid[16];
@@ -119,7 +119,7 @@ struct FabricInfo {
 };
 static_assert(sizeof(FabricInfo) == 36);
 
-/// The number that tells the library which version of a structure it is given.
+/// The number by which the library knows the version of a structure.
 template <class Structure>
 constexpr unsigned version_of(unsigned version) {
   return static_cast<unsigned>(sizeof(Structure)) | (version << 24U);

@@ -1,4 +1,4 @@
-// nvml_gpu: one question a function; the library's units become base units here and nowhere else.
+// nvml_gpu: one query per function; the library's units become base units here and nowhere else.
 #include "probes/nvml/nvml_gpu.h"
 
 #include <algorithm>
@@ -282,7 +282,7 @@ Answer<std::vector<std::optional<double>>> NvmlGpu::fields(std::span<const unsig
   for (std::size_t i = 0; i < ids.size(); ++i) {
     asked[i].field_id = ids[i];
     asked[i].scope_id = scope;
-    asked[i].result = api::kNotSupported;  // what the library leaves alone is not told
+    asked[i].result = api::kNotSupported;  // what the library leaves alone is not reported
   }
   const api::Return code = functions_->fields(device_, static_cast<int>(asked.size()), asked.data());
   if (code != api::kSuccess) return {.value = std::nullopt, .code = of_unknown_as_absent(code)};

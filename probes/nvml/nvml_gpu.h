@@ -1,4 +1,4 @@
-// nvml_gpu: the questions that one GPU is asked.
+// nvml_gpu: the queries to one GPU.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ThrottleTimes {
   std::optional<std::uint64_t> thermal_ns;  ///< both thermal reasons; before driver 575 its one thermal violation time
 };
 
-/// Rows that spare rows stand in for.
+/// Rows replaced by spare rows.
 struct RemappedRows {
   unsigned corrected = 0;    ///< remapped after corrected errors
   unsigned uncorrected = 0;  ///< remapped after uncorrected errors
@@ -60,7 +60,7 @@ class NvmlGpu {
   [[nodiscard]] Answer<double> memory_clock_max_hz() const;  ///< it is made for
   [[nodiscard]] Answer<double> temperature_c() const;        ///< of the die
   [[nodiscard]] Answer<double> memory_temperature_c() const;
-  /// Power now where the driver tells it, else its own average, in W.
+  /// Power now where the driver reports it, else its own average, in W.
   [[nodiscard]] Answer<double> power_w() const;
   [[nodiscard]] Answer<double> power_limit_w() const;  ///< in force
   /// Field `id` of power in `scope`, in W (the library has mW).
@@ -87,7 +87,7 @@ class NvmlGpu {
   [[nodiscard]] Answer<bool> retired_pages_pending() const;  ///< before Ampere
   /// Processes that use it for computing or graphics, each once, sorted.
   [[nodiscard]] Answer<std::vector<unsigned>> processes() const;
-  /// Where it stands in its fabric.
+  /// Its place in its fabric.
   [[nodiscard]] Answer<nvml_api::FabricInfo> fabric() const;
 
   /// Whether `link` is up; absent for a link that it does not have.
@@ -96,7 +96,7 @@ class NvmlGpu {
   [[nodiscard]] Answer<std::uint64_t> link_errors(unsigned link, int counter) const;
   /// Whether this GPU and `other`, of the same Nvml, reach each other's memory over NVLink.
   [[nodiscard]] Answer<bool> reaches_over_nvlink(const NvmlGpu& other) const;
-  /// The numbers of these fields in one call, in the same order; those that the driver does not tell are absent.
+  /// The numbers of these fields in one call, in the same order; those that the driver does not report are absent.
   [[nodiscard]] Answer<std::vector<std::optional<double>>> fields(std::span<const unsigned> ids,
                                                                   unsigned scope = 0) const;
   /// The number of one field.

@@ -1,4 +1,4 @@
-// meter: one counter or gauge of an instrument, and what it has shown so far.
+// meter: one counter or gauge of an instrument, and its readings so far.
 #pragma once
 
 #include <chrono>
@@ -41,7 +41,7 @@ class EnergyMeter {
 
   /// Reads it again; `whole` is false for the rest at the end.
   void read(bool whole);
-  /// Whether it has counted anything; one that stands still tells nothing.
+  /// Whether it has counted anything; a counter that does not move is no meter.
   [[nodiscard]] bool moves() const { return series_.energy_j() > 0; }
   /// Whether it stopped answering, or went back, before the end.
   [[nodiscard]] bool broken() const { return !last_uj_; }

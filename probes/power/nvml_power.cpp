@@ -1,4 +1,4 @@
-// nvml_power: a GPU is asked once which readings it has; what it does not have is never asked again.
+// nvml_power: a GPU is asked once which readings it has; only those are read afterwards.
 #include "probes/power/nvml_power.h"
 
 #include <algorithm>

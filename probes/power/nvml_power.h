@@ -20,7 +20,7 @@ class NvmlPower {
 
   /// One counter a GPU: power and energy of the GPU with its memory.
   [[nodiscard]] std::vector<EnergyCounter> counters() const;
-  /// power_average and power_instant of each GPU, power_module of each superchip, where the driver tells them.
+  /// power_average and power_instant of each GPU, power_module of each superchip, where the driver reports them.
   [[nodiscard]] std::vector<PowerGauge> gauges() const;
   /// The library and the driver in use.
   [[nodiscard]] const Nvml& nvml() const { return nvml_; }

@@ -1,4 +1,4 @@
-// rapl: zones are told by their kernel names; the tree decides what is nested in what.
+// rapl: zones are identified by their kernel names; the tree decides what is nested in what.
 #include "probes/power/rapl.h"
 
 #include <algorithm>
@@ -88,7 +88,7 @@ RaplZones find_rapl_zones(const std::string& powercap) {
         fmt::format("{} has no {}N zone named package-N; this machine shows no RAPL counters", powercap, kZonePrefix));
   }
   std::ranges::sort(zones.measured, [](const RaplZone& a, const RaplZone& b) {
-    return std::tie(a.package, b.domain) < std::tie(b.package, a.domain);  // "package" stands before "dram"
+    return std::tie(a.package, b.domain) < std::tie(b.package, a.domain);  // "package" comes before "dram"
   });
   return zones;
 }

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kLongestInterval_s = 1;
 // RAPL counters move about once a millisecond; under 10 ms that grain alone would be over 10 % of a sample.
 constexpr double kShortestInterval_s = 0.01;
-// A companion ends when its step does; a week is the longest soak anybody asks for.
+// A companion ends when its step does; a week is the longest soak in use.
 constexpr double kLongestSoak_s = 7.0 * 24 * 3600;
 
 constexpr Parameter kParameters[] = {
@@ -62,12 +62,12 @@ constexpr Metric kMetrics[] = {
     {.name = "power_average",
      .unit = "W",
      .better = Better::lower,
-     .meaning = "power of one GPU averaged over a second by its driver, where the driver tells it",
+     .meaning = "power of one GPU averaged over a second by its driver, where the driver reports it",
      .instrument = 0.05},
     {.name = "power_instant",
      .unit = "W",
      .better = Better::lower,
-     .meaning = "power of one GPU at each reading, where the driver tells it",
+     .meaning = "power of one GPU at each reading, where the driver reports it",
      .instrument = 0.05},
     {.name = "power_module",
      .unit = "W",
@@ -98,21 +98,18 @@ constexpr ProbeSpec kSpec{
     .measures = "Electric power and energy of processor packages, their memory and GPUs while something else runs.",
     .method =
         "Reads the energy counter of every package, dram zone and GPU each interval (of a GPU no oftener than every "
-        "0.4 s, because the driver refreshes it 10 to 50 times a second); a sample is the counter's increase "
-        "over the time between the two readings, with one wrap taken into account. The last interval is a sample "
-        "only when whole; the energy spans the whole window. Zones that contain each other are never added. "
-        "The relative standard uncertainty of the counters, 5 % for packages and 10 % for memory, is inferred: "
-        "processor makers state none, and published comparisons with meters (Khan et al. 2018, Desrochers et al. "
-        "2016) find the trend right with offsets that differ between models. The 5 % of GPUs is inferred from Yang et "
-        "al. "
-        "2024, who find errors of up to 5 % against meters. The driver's own averages and readings are kept beside it: "
-        "on "
-        "A100 and H100 they see only a part of the time, so they are never added up to energy.",
+        "0.4 s, because the driver refreshes it 10 to 50 times a second); a sample is the counter's increase over the "
+        "time between the two readings, with one wrap taken into account. The last interval is a sample only when "
+        "whole; the energy spans the whole window. Zones that contain each other are never added. The relative "
+        "standard uncertainty of the counters, 5 % for packages and 10 % for memory, is inferred: processor makers "
+        "state none, and published comparisons with meters (Khan et al. 2018, Desrochers et al. 2016) find the trend "
+        "right with offsets that differ between models. The 5 % of GPUs is inferred from Yang et al. 2024, who find "
+        "errors of up to 5 % against meters. The driver's own averages and readings are kept beside it: on A100 and "
+        "H100 they see only a part of the time, so they are never added up to energy.",
     .source =
-        "Linux Documentation/power/powercap; K. N. Khan et al., RAPL in Action, ACM TOMPECS 3(2), 2018; "
-        "S. Desrochers et al., A Validation of DRAM RAPL Power Measurements, MEMSYS 2016; NVIDIA NVML API Reference "
-        "Guide; "
-        "Z. Yang et al., Part-time Power Measurements: nvidia-smi's Lack of Attention, SC24 (arXiv 2312.02741).",
+        "Linux Documentation/power/powercap; K. N. Khan et al., RAPL in Action, ACM TOMPECS 3(2), 2018; S. Desrochers "
+        "et al., A Validation of DRAM RAPL Power Measurements, MEMSYS 2016; NVIDIA NVML API Reference Guide; Z. Yang "
+        "et al., Part-time Power Measurements: nvidia-smi's Lack of Attention, SC24 (arXiv 2312.02741).",
     .needs = "RAPL counters under powercap, readable (root), or the NVIDIA driver",
     .deadline = {kLongestSoak_s},
     .parameters = kParameters,
@@ -192,7 +189,7 @@ void record_meter(const EnergyMeter& meter, Recorder& record) {
 /// Records every counter that moved, and the conditions that hold for all. Throws Skip when none did.
 void record_meters(const Meters& meters, Instruments& instruments, Recorder& record) {
   const auto gives = [](const EnergyMeter& meter) { return meter.moves() && meter.counter().power_metric == "power"; };
-  // Hypervisors show counters that stand still, and a processor that runs draws power: such a zone tells nothing.
+  // Hypervisors show counters that do not move, and a processor that runs draws power: such a zone measures nothing.
   if (std::ranges::none_of(meters.energy, gives)) {
     const EnergyMeter& first = meters.energy.front();
     instruments.absences.push_back(fmt::format("{} did not move in {:.3f} s; the hypervisor passes no energy on",

@@ -1,4 +1,4 @@
-// storage_bandwidth: sequential reads and writes of large blocks, as checkpoints and data sets come.
+// storage_bandwidth: sequential reads and writes of large blocks, as checkpoints and data sets use them.
 #include "probes/core/probe.h"
 #include "probes/storage/fio.h"
 

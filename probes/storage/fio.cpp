@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/child.h"
 #include "probes/core/host_facts.h"
-#include "probes/storage/child.h"
 
 namespace assay {
 namespace {
@@ -31,7 +31,8 @@ struct FioFailed : std::runtime_error {
 std::string ask_version(const std::string& program, const std::string& directory, Seconds grace) {
   const ScratchDirectory scratch(directory);
   const std::string log = scratch.path() + "/version";
-  const auto outcome = run_child(program, {"--version"}, scratch.path(), log, grace);
+  const auto outcome =
+      run_child(program, {"--version"}, grace, {.directory = scratch.path(), .log = log, .stop = stop_requested});
   const std::string said = read_fact(log).value_or("");
   if (outcome.end != ChildEnd::exited || outcome.code != 0) {
     throw FioFailed(fmt::format("{} --version did not end well (exit code {}): {}", program, outcome.code,
@@ -91,7 +92,7 @@ void Fio::lay_out() {
     (void)run_once(job);  // only the file matters; its speed includes allocation
   } catch (const FioFailed& failed) {
     if (plan_.engine == "libaio") throw;
-    fallback_note_ = fmt::format("fio could not use {} and libaio stands in: {}", plan_.engine, failed.what());
+    fallback_note_ = fmt::format("fio could not use {} and libaio is used instead: {}", plan_.engine, failed.what());
     job.engine = plan_.engine = "libaio";
     (void)run_once(job);
   }
@@ -110,8 +111,9 @@ FioResult Fio::run_once(const FioJob& job) {
   std::filesystem::remove(output);  // a result of the run before is never taken for this one's
   Seconds deadline{plan_.grace.count + job.ramp.count + job.runtime.count};
   if (job.runtime.count <= 0) deadline.count += static_cast<double>(job.file_size.count) / kSlowestLayout;
-  const auto outcome = run_child(program_, {"--output-format=json+", fmt::format("--output={}", kOutputFile), kJobFile},
-                                 directory, directory + "/" + kLogFile, deadline);
+  const auto outcome =
+      run_child(program_, {"--output-format=json+", fmt::format("--output={}", kOutputFile), kJobFile}, deadline,
+                {.directory = directory, .log = directory + "/" + kLogFile, .stop = stop_requested});
   if (outcome.end == ChildEnd::stopped) throw std::runtime_error("stopped by a signal while fio ran; fio was killed");
   if (outcome.end == ChildEnd::overdue) {
     throw std::runtime_error(fmt::format("fio did not end within {:.1f} s and was killed with its process group; {}",

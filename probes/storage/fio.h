@@ -36,7 +36,7 @@ inline constexpr std::array kFioParameters = {
         .name = "file_size", .unit = "B", .fallback = "1GiB", .quick = "256MiB", .meaning = "size of the test file"},
     Parameter{.name = "engine",
               .fallback = "io_uring",
-              .meaning = "fio's I/O engine; libaio stands in where io_uring fails",
+              .meaning = "fio's I/O engine; libaio is used where io_uring fails",
               .choices = "io_uring libaio"},
     Parameter{.name = "runtime",
               .unit = "s",
@@ -69,10 +69,11 @@ inline constexpr ConditionSpec kFioConditions[] = {
     {.name = "resident_pages", .meaning = "pages of the test file in the page cache after the last run"},
     {.name = "filesystem", .meaning = "type of the filesystem"},
     {.name = "device", .meaning = "number and name of the block device, or the mount's source"},
-    {.name = "rotational", .meaning = "whether the device says that it spins, recorded where there is a block device"},
+    {.name = "rotational",
+     .meaning = "whether the device reports that it is rotational, recorded where there is a block device"},
     {.name = "file_size", .meaning = "bytes of the test file"},
     {.name = "data_pattern", .meaning = "what is written: incompressible random data, refilled for every block"},
-    {.name = "completions_min", .meaning = "fewest I/Os that stand behind one sample"},
+    {.name = "completions_min", .meaning = "fewest I/Os of one sample"},
 };
 
 /// The plan that `given` asks for. Throws BadParameter when samples, runtime or file_size is 0.

@@ -1,4 +1,4 @@
-// fio_output: strict about what is needed, silent about the rest of fio's report.
+// fio_output: strict about the needed fields of fio's report; ignores the others.
 #include "probes/storage/fio_output.h"
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// fio_output: the job file that fio is given and the JSON that it gives back. Pure text on both sides.
+// fio_output: fio's job file and fio's JSON report. Pure text on both sides.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// storage_iops: small random reads and writes at depth, as data loaders and metadata come.
+// storage_iops: small random reads and writes at depth, as data loaders and metadata use them.
 #include "probes/core/probe.h"
 #include "probes/storage/fio.h"
 

@@ -1,4 +1,4 @@
-// flows: flows by their rule.
+// flows: the flows of each pattern.
 #include "probes/traffic/flows.h"
 
 #include <stdexcept>
@@ -10,7 +10,7 @@
 namespace assay {
 
 std::vector<Flow> flows_of(std::string_view pattern, int world, int shift) {
-  if (world < 2) throw std::runtime_error(fmt::format("{} rank has nobody to send to", world));
+  if (world < 2) throw std::runtime_error(fmt::format("{} rank has no peer to send to", world));
   std::vector<Flow> flows;
   if (pattern == "permutation") {
     if (shift < 1 || shift % world == 0)

@@ -1,4 +1,4 @@
-// flows: who sends to whom when many nodes are at work at the same time. Pure.
+// flows: the patterns in which many nodes send at the same time. Pure.
 #pragma once
 
 #include <string_view>

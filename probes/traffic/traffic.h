@@ -21,7 +21,7 @@ namespace assay {
 inline constexpr Parameter kTrafficParameters[] = {
     {.name = "pattern",
      .fallback = "bisection",
-     .meaning = "who sends to whom: each rank to the one `shift` further on; the halves to each other; all to rank 0",
+     .meaning = "the flows: each rank to the one `shift` further on; the halves to each other; all to rank 0",
      .choices = "permutation bisection incast"},
     {.name = "shift",
      .unit = "1",
@@ -64,7 +64,7 @@ constexpr std::array<Metric, 5> traffic_metrics(double instrument) {
 
 /// The conditions that run_traffic() records.
 inline constexpr ConditionSpec kTrafficConditions[] = {
-    {.name = "pattern", .meaning = "Who sent to whom."},
+    {.name = "pattern", .meaning = "The pattern of flows."},
     {.name = "flows_at_once", .meaning = "Flows that were at work at the same time in together_bandwidth."},
     {.name = "idle_ranks", .meaning = "Ranks that have no flow in the pattern."},
 };
@@ -91,7 +91,7 @@ struct FlowTaken {
   double retransmitted_share = 0;  ///< of the segments that the source sent, where the transport counts them
 };
 
-/// Lets the flows of these numbers work at the same time and tells what each of them did, on every rank the same.
+/// Lets the flows of these numbers work at the same time and returns what each of them did, on every rank the same.
 using TrafficPhase = std::function<std::vector<FlowTaken>(const std::vector<std::size_t>& active)>;
 
 /// What all phases gave, by number of flow.

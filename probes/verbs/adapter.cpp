@@ -1,4 +1,4 @@
-// adapter: opening and asking.
+// adapter: opens an RDMA device and queries it.
 #include "probes/verbs/adapter.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// adapter_state: what the files that call libibverbs share; not for others.
+// adapter_state: internal to the files that call libibverbs.
 #pragma once
 
 #include <cerrno>

@@ -15,7 +15,7 @@ class MachineTree;
 
 /// How near two PCI functions are, nearest first. same_switch: below one root port, so that packets between them need
 /// not pass the processor (nvidia-smi's PIX and PXB); same_root: below one host bridge (PHB); same_numa_node,
-/// other_numa_node: on unlike host bridges (NODE, SYS); unknown: the kernel does not tell enough.
+/// other_numa_node: on unlike host bridges (NODE, SYS); unknown: the kernel does not report enough.
 enum class Nearness { same_switch, same_root, same_numa_node, other_numa_node, unknown };
 
 /// "same_switch", "same_root", "same_numa_node", "other_numa_node" or "unknown".

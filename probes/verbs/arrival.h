@@ -1,4 +1,4 @@
-// arrival: to wait for the other ranks while messages go on moving.
+// arrival: a wait for the other ranks while messages keep moving.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace assay {
 
-/// A barrier that a second thread waits in while the first goes on moving messages. The group is the second thread's
+/// A barrier that a second thread waits in while the first keeps moving messages. The group is the second thread's
 /// until get().
 class Arrival {
  public:

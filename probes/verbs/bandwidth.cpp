@@ -62,11 +62,11 @@ constexpr Metric kMetrics[] = {
      .instrument = kInstrument},
     {.name = "wire_share_forward",
      .unit = "1",
-     .meaning = "bandwidth_forward over payload_limit, where both ports tell their rate",
+     .meaning = "bandwidth_forward over payload_limit, where both ports report their rate",
      .instrument = kInstrument},
     {.name = "wire_share_backward",
      .unit = "1",
-     .meaning = "bandwidth_backward over payload_limit, where both ports tell their rate",
+     .meaning = "bandwidth_backward over payload_limit, where both ports report their rate",
      .instrument = kInstrument},
     {.name = "loopback_bandwidth",
      .unit = "B/s",
@@ -91,24 +91,18 @@ constexpr ProbeSpec kSpec{
     .measures =
         "Payload bandwidth between two RDMA ports by write, read or send, each direction alone and both at once.",
     .method =
-        "Reliable connections over libibverbs; addresses go over TCP between the ranks. The posting side keeps `depth` "
-        "messages in flight on "
-        "each queue pair; small ones are posted in batches of which the last tells its completion. The stream does not "
-        "pause from the first "
-        "message to the last: samples are windows of it, the bytes completed over the host's time between the last "
-        "completions of two windows, "
-        "so start-up and draining are in none. A direction is that of the payload, whoever posts. With both directions "
-        "at once each rank "
-        "measures its own for the same number of windows after the same warm-up and goes on until the other has "
-        "measured; the sum and the "
-        "minimum pair the windows by number. Before a direction the target is filled with other bytes; afterwards "
-        "every byte of every slot is "
-        "compared with what was sent: what the last pass over the slots left is verified, not each pass. A GPU's "
-        "memory is filled and fetched "
-        "back through the CUDA driver; the adapter is given it as a dma-buf, or where that is refused through "
-        "nvidia-peermem, and the record "
-        "says which; it never falls back to host memory. A fabric is two kernels: two ranks "
-        "with one boot id are an error. Counters of both ports are read before and after.",
+        "Reliable connections over libibverbs; addresses go over TCP between the ranks. The posting side keeps "
+        "`depth` messages in flight on each queue pair; small ones are posted in batches of which the last signals "
+        "its completion. The stream does not pause from the first message to the last: samples are windows of it, the "
+        "bytes completed over the host's time between the last completions of two windows, so start-up and draining "
+        "are in none. A direction is that of the payload, whichever side posts. With both directions at once each "
+        "rank measures its own for the same number of windows after the same warm-up and continues until the other "
+        "has measured; the sum and the minimum pair the windows by number. Before a direction the target is filled "
+        "with other bytes; afterwards every byte of every slot is compared with what was sent: what the last pass "
+        "over the slots left is verified, not each pass. A GPU's memory is filled and fetched back through the CUDA "
+        "driver; the adapter is given it as a dma-buf, or where that is refused through nvidia-peermem, and the "
+        "record says which; it never falls back to host memory. A fabric is two kernels: two ranks with one boot id "
+        "are an error. Counters of both ports are read before and after.",
     .source =
         "linux-rdma/perftest 24.07 for the definitions (RC, one direction per figure); InfiniBand Architecture "
         "Specification, vol. 1.",
@@ -187,7 +181,7 @@ class Passage {
     session_.connect(endpoint);
     Seen seen = posts_ ? measure(endpoint, receiver) : Seen{};
     if (!posts_) wait_for_other(receiver);
-    // Whoever posts has seen all of its messages complete before it came here, so nothing is on the way any more.
+    // The posting side has seen all of its messages complete by now, so none is in flight.
     session_.barrier();
     const auto count = [&](std::span<const std::byte> bytes) { return count_mismatches(bytes, plan_, other); };
     if (receives_) seen.mismatches = memory_.read(layout_.target, area, count);

@@ -55,7 +55,7 @@ constexpr CounterGroup kGroups[] = {
     {.name = "congestion_marks", .members = kCongestionMarks},
 };
 
-/// Whether `name` is `pattern`, in which each '*' stands for any text.
+/// Whether `name` is `pattern`, in which each '*' matches any text.
 bool fits(std::string_view pattern, std::string_view name) {
   const auto star = pattern.find('*');
   if (star == std::string_view::npos) return pattern == name;

@@ -1,4 +1,4 @@
-// counters: what a port counted, before and after, and what the difference says about the link.
+// counters: a port's counters before and after, and the meaning of their difference.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class MachineTree;
 class Recorder;
 struct PortFacts;
 
-/// Counters by name, sorted. One that the port does not have, or does not tell, is not in it; it is never 0 for that.
+/// Counters by name, sorted. One that the port does not have, or does not report, is not in it; it is never 0 for that.
 /// Names are those of the kernel: "symbol_error" and "out_of_sequence" from the port's counters and hw_counters, with
-/// "net." before those of its network interface (ethtool's and the interface's own) that tell of the link, not of one
+/// "net." before those of its network interface (ethtool's and the interface's own) that concern the link, not one
 /// queue.
 using Counters = std::map<std::string, std::int64_t>;
 
@@ -30,10 +30,10 @@ Counters read_counters(const MachineTree& tree, const PortFacts& port);
 /// after - before for every counter that is in both; negative when it was reset in between.
 Counters change_of(const Counters& before, const Counters& after);
 
-/// What a group of counters stands for.
+/// The meaning of a group of counters.
 struct CounterGroup {
   std::string_view name;                      ///< of the condition
-  std::span<const std::string_view> members;  ///< names; each `*` stands for any text
+  std::span<const std::string_view> members;  ///< names; each `*` matches any text
 };
 
 /// The groups, in the order of their conditions: retransmits, link_errors, discards, pauses, congestion_marks.
@@ -51,7 +51,7 @@ inline constexpr ConditionSpec kCounterConditions[] = {
      .meaning = "counters of this rank's port before the measurement that are not 0, where it has any"},
     {.name = "counters_after", .meaning = "the same after the measurement, where it has any"},
     {.name = "counters_changed", .meaning = "their differences that are not 0, where it has any"},
-    {.name = "counters_read", .meaning = "how many counters the port tells"},
+    {.name = "counters_read", .meaning = "how many counters the port reports"},
     {.name = "retransmits",
      .meaning = "change of the counters of lost, repeated and out-of-order packets, timeouts and retries, where the "
                 "port has one"},

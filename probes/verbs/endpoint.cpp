@@ -1,4 +1,4 @@
-// endpoint: ibv_create_qp to ibv_poll_cq.
+// endpoint: queue pairs from ibv_create_qp to ibv_poll_cq.
 #include "probes/verbs/endpoint.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint32_t kSequenceMask = 0xffffff;  // packet sequence numbers have 24 bits
 constexpr std::uint8_t kHopLimit = 64;             // routers between leaf and leaf, with room
 constexpr std::uint8_t kRnrTimer = 12;   // 0.64 ms until a sender that found no receive tries again (IBA table 45)
-constexpr std::uint8_t kRnrRetries = 7;  // 7 stands for without end: the caller's own deadline ends it
+constexpr std::uint8_t kRnrRetries = 7;  // 7 means without end: the caller's own deadline ends it
 constexpr std::size_t kPolled = 32;      // completions taken with one call
 
 /// Code of an MTU of `bytes`, a power of two from 256 to 4096.

@@ -75,7 +75,7 @@ class VerbsEndpoint {
   /// connected.
   void connect(const EndpointAddress& peer, const PathChoice& path);
 
-  /// Posts `transfers` (1 to `sends` of the plan) on one queue pair, in order; the last one's completion stands for
+  /// Posts `transfers` (1 to `sends` of the plan) on one queue pair, in order; the last one's completion covers
   /// all.
   void post(VerbsOperation operation, std::uint32_t pair, std::span<const Transfer> transfers);
   /// Posts room for `transfers` that the peer sends; each has a completion.

@@ -1,4 +1,4 @@
-// endpoint_setup: in which order a rank finds its port, opens it and looks at it.
+// endpoint_setup: the order in which a rank chooses its port, opens it and reads its facts.
 #include "probes/verbs/endpoint_setup.h"
 
 #include <nlohmann/json.hpp>

@@ -98,7 +98,8 @@ void check_pair(const Introduction& mine, const Introduction& other, std::string
                                          mine.host, mine.port, other.host, other.port));
   }
   if (mine.boot.empty() || other.boot.empty()) {
-    throw std::runtime_error("a rank does not tell its kernel's boot id, so the two cannot be told from one machine");
+    throw std::runtime_error(
+        "a rank does not report its kernel's boot id, so two machines cannot be distinguished from one");
   }
   if (one_machine(mine, other)) {
     throw std::runtime_error(

@@ -1,4 +1,4 @@
-// introduction: what two ranks tell each other before they connect, and what path follows from it. No verbs in here.
+// introduction: what two ranks exchange before they connect, and what path follows from it. No verbs in here.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace assay {
 /// One rank's side of a pair.
 struct Introduction {
   std::string host;        ///< host name
-  std::string boot;        ///< the kernel's boot id; empty where it is not told
+  std::string boot;        ///< the kernel's boot id; empty where it is not reported
   std::string parameters;  ///< of the probe, as JSON; both ranks must have the same
   std::string port;        ///< "mlx5_0/1"
   std::string node_guid;   ///< of the device
@@ -25,7 +25,7 @@ struct Introduction {
   int gid_index = 0;
   int lid = 0;
   int mtu = 0;      ///< active, B
-  double rate = 0;  ///< signalling rate of the port in one direction, B/s; 0 where it does not tell
+  double rate = 0;  ///< signalling rate of the port in one direction, B/s; 0 where it does not report it
   int reads_as_initiator = 0, reads_as_responder = 0;
 };
 
@@ -46,13 +46,13 @@ bool one_machine(const Introduction& a, const Introduction& b);
 /// or one GID twice.
 void check_pair(const Introduction& mine, const Introduction& other, std::string_view path);
 
-/// The longest time that ack_timeout_code() gives; nobody waits seven times as long.
+/// The longest time that ack_timeout_code() gives; no wait is seven times as long.
 inline constexpr Seconds kLongestAckTimeout = {4.096e-6 * (1 << 22)};
-/// The time until a message that nobody acknowledged is sent again, as InfiniBand counts it (Architecture
+/// The time until a message that was not acknowledged is sent again, as InfiniBand counts it (Architecture
 /// Specification, vol. 1, 9.7.6.1.3): 4.096 us * 2^code; the least that is not below `wanted`. Nothing when `wanted` is
 /// over kLongestAckTimeout.
 std::optional<std::uint8_t> ack_timeout_code(Seconds wanted);
-/// What that code stands for.
+/// The meaning of that code.
 Seconds ack_timeout_of(std::uint8_t code);
 
 /// What of the parameters bears on the path.
@@ -67,7 +67,7 @@ struct PathWish {
 PathChoice path_between(const Introduction& mine, const Introduction& other, const PathWish& wish);
 
 /// The largest payload rate between two ports at this path MTU, by the slower one and the packets' headers; nothing
-/// when one does not tell its rate.
+/// when one does not report its rate.
 std::optional<BytesPerSecond> payload_limit_between(const Introduction& a, const Introduction& b, int mtu);
 
 /// "RoCE v2", "RoCE v1" or "InfiniBand".

@@ -1,4 +1,4 @@
-// lanes: connect everybody, then write and compare together.
+// lanes: all flows connect, then write and compare together.
 #include "probes/verbs/lanes.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<Introduction> introduced(const RdmaEndpointSetup& station, Rendezvou
   std::set<std::string> boots;
   for (std::size_t rank = 0; rank < all.size() && !station.loopback(); ++rank) {
     if (all[rank].boot.empty())
-      throw std::runtime_error(fmt::format("rank {} ({}) does not tell its kernel's boot id", rank, all[rank].host));
+      throw std::runtime_error(fmt::format("rank {} ({}) does not report its kernel's boot id", rank, all[rank].host));
     if (!boots.insert(all[rank].boot).second) {
       throw std::runtime_error(
           fmt::format("rank {} ({} {}) is on one machine with another rank (boot {}): that is no fabric", rank,
@@ -95,7 +95,8 @@ std::vector<double> Lanes::write_until_all_were_sampled(VerbsEndpoint& endpoint,
   std::vector<double> rates;
   for (std::size_t i = 0; i < sampling.warmup + sampling.windows; ++i) {
     rates.push_back(windows.next());
-    group_.check();  // who hears first why another gives up does not take its own broken messages for the reason
+    group_
+        .check();  // the first rank to learn why another gave up must not report its own broken messages as the reason
   }
   Arrival others(group_);
   while (!others.here()) (void)stream.pump();  // load for those who still sample

@@ -24,11 +24,11 @@ class Lanes {
   Lanes(RdmaEndpointSetup& station, Rendezvous& group, std::vector<Flow> flows, const MessagePlan& plan);
 
   /// Lets the flows of these numbers work at the same time: none stops before all were sampled. Mismatches are in B. By
-  /// number of flow; on every rank the same. Throws when a flow stalls or this process was told to stop.
+  /// number of flow; on every rank the same. Throws when a flow stalls or this process is to stop.
   std::vector<FlowTaken> phase(const std::vector<std::size_t>& active, const TrafficSampling& sampling);
 
   [[nodiscard]] const std::vector<Flow>& flows() const { return flows_; }
-  /// Where this rank's own payload lies; there even when it sends none.
+  /// Where this rank's own payload is; there even when it sends none.
   [[nodiscard]] const RegisteredMemory& memory() const { return source_; }
   /// The rank that this one sends to, and the path to it; nothing when it sends to none.
   struct Way {

@@ -77,20 +77,15 @@ constexpr ProbeSpec kSpec{
     .measures = "Latency of one message between two RDMA ports by write, read or send, as every single sample.",
     .method =
         "One reliable connection over libibverbs, one message in flight. Write and send: rank 0 sends, rank 1 answers "
-        "with a message of the same "
-        "size, and a sample is half of the host's time from posting to the arrival of the answer; with write both look "
-        "at the last byte in "
-        "memory, with send at the completion of the receive. Read: a sample is the time from posting to the "
-        "completion, the whole round trip. "
-        "Small messages are inlined where the device does that. The last byte counts the messages, so that each is "
-        "seen to arrive once and in "
-        "turn; the other bytes are compared at both ends after the last message, over a target that held other bytes "
-        "before. In a GPU's memory, "
-        "where processors cannot look, nothing is counted or inlined, write is refused, and every byte is compared, "
-        "the last one too; it is "
-        "filled and fetched back through the CUDA driver, and is reached as verbs_bandwidth reaches it. Samples come "
-        "in "
-        "batches; percentiles (type 7) and the largest sample are those of each batch, and no sample is left out.",
+        "with a message of the same size, and a sample is half of the host's time from posting to the arrival of the "
+        "answer; with write both look at the last byte in memory, with send at the completion of the receive. Read: a "
+        "sample is the time from posting to the completion, the whole round trip. Small messages are inlined where "
+        "the device does that. The last byte counts the messages, so that each is seen to arrive once and in turn; "
+        "the other bytes are compared at both ends after the last message, over a target that held other bytes "
+        "before. In a GPU's memory, where processors cannot look, nothing is counted or inlined, write is refused, "
+        "and every byte is compared, the last one too; it is filled and fetched back through the CUDA driver, and is "
+        "reached as verbs_bandwidth reaches it. Samples come in batches; percentiles (type 7) and the largest sample "
+        "are those of each batch, and no sample is left out.",
     .source =
         "linux-rdma/perftest 24.07 for the definitions; it leaves the two largest samples out and this probe does not.",
     .needs =
@@ -187,7 +182,7 @@ struct Played {
   std::uint32_t inlined = 0;  ///< what the device granted, B
 };
 
-/// One size: fills, plays, compares. `number` tells its pattern from that of other sizes.
+/// One size: fills, plays, compares. `number` distinguishes its pattern from that of other sizes.
 Played play(Session& session, const RegisteredMemory& memory, const Wanted& wanted, Bytes size, std::uint64_t number) {
   const MessagePlan plan = plan_messages(size, 1, 2, {0});  // one slot
   const AreaLayout layout = layout_for(plan.area());
@@ -218,7 +213,7 @@ Played play(Session& session, const RegisteredMemory& memory, const Wanted& want
 void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group, Recorder* record) {
   Session session(given, group);
   const MessagePlan largest = plan_messages(wanted.sizes.back(), 1, 2, {0});
-  // Whoever looks at the last byte to see a message arrive must not see it before the others.
+  // The last byte shows that a message has arrived, so it must not be visible before the others.
   const RegisteredMemory memory = session.memory(layout_for(largest.area()).size, Ordering::strict);
   std::uint64_t number = 0;
   std::uint32_t inlined = 0;

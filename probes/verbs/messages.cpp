@@ -1,4 +1,4 @@
-// messages: arithmetic of slots, and the pattern.
+// messages: arithmetic of slots, and the payload pattern.
 #include "probes/verbs/messages.h"
 
 #include <algorithm>

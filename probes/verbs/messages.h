@@ -1,4 +1,4 @@
-// messages: how many are in flight, where each one lies, and what is in it.
+// messages: how many messages are in flight, their places in memory, and their content.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct MessagePlan {
   Bytes size;
   std::uint32_t queue_pairs = 1;
   std::uint32_t depth = 128;  ///< messages in flight on each queue pair
-  std::uint32_t batch = 1;    ///< messages posted with one call, of which the last one tells its completion
+  std::uint32_t batch = 1;    ///< messages posted with one call, of which the last one signals its completion
   std::uint32_t slots = 1;    ///< of each queue pair
   std::size_t stride = 0;     ///< B from slot to slot
 

@@ -1,4 +1,4 @@
-// payload_place: where a rank's payload lies, in this host's memory or in a GPU's, and the port beside it.
+// payload_place: where a rank's payload is, in this host's memory or in a GPU's, and the port beside it.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ class MachineTree;
 inline constexpr Parameter kPlaceParameters[] = {
     {.name = "memory",
      .fallback = "host",
-     .meaning = "where the payload lies; gpu: in the memory of an NVIDIA GPU, never of the host in its place",
+     .meaning = "where the payload is; gpu: in the memory of an NVIDIA GPU, never of the host in its place",
      .choices = "host gpu"},
     {.name = "gpu",
      .fallback = "affine",
@@ -27,7 +27,7 @@ inline constexpr Parameter kPlaceParameters[] = {
 
 /// The conditions that record() records.
 inline constexpr ConditionSpec kPlaceConditions[] = {
-    {.name = "memory", .meaning = "where this rank's payload lies: host or gpu"},
+    {.name = "memory", .meaning = "where this rank's payload is: host or gpu"},
     {.name = "registration",
      .meaning = "how the adapter came to that memory: host; dma_buf (ibv_reg_dmabuf_mr); peermem (ibv_reg_mr of the "
                 "GPU's address)"},
@@ -36,7 +36,7 @@ inline constexpr ConditionSpec kPlaceConditions[] = {
     {.name = "gpu", .meaning = "UUID of the GPU that holds the payload, with memory gpu"},
     {.name = "gpu_pci_bus_id", .meaning = "of that GPU"},
     {.name = "gpu_name", .meaning = "model of that GPU"},
-    {.name = "gpu_numa_node", .meaning = "NUMA node of that GPU, where the kernel tells"},
+    {.name = "gpu_numa_node", .meaning = "NUMA node of that GPU, where the kernel reports it"},
     {.name = "gpu_nic_path",
      .meaning =
          "how near GPU and port are: same_switch, same_root (host bridge), same_numa_node, other_numa_node or unknown"},
@@ -44,7 +44,7 @@ inline constexpr ConditionSpec kPlaceConditions[] = {
     {.name = "cuda_driver", .meaning = "CUDA version that the driver supports at most, with memory gpu"},
     {.name = "thread_numa_node", .meaning = "NUMA node that the measuring thread ran on at the end"},
     {.name = "memory_numa_share",
-     .meaning = "share of the host memory's pages on the port's NUMA node, where the kernel tells"},
+     .meaning = "share of the host memory's pages on the port's NUMA node, where the kernel reports it"},
 };
 
 /// Throws BadParameter when `gpu` is given and memory is host.

@@ -1,4 +1,4 @@
-// pingpong: post, look for the answer, stop the clock.
+// pingpong: posts a message, polls for the answer, takes the time.
 #include "probes/verbs/pingpong.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// pingpong: one message there and one back, timed one by one.
+// pingpong: one message forth and one back, timed one by one.
 #pragma once
 
 #include <array>

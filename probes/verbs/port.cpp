@@ -1,4 +1,4 @@
-// verbs_port: every RDMA port of a node as it is now: link, addresses, counters.
+// verbs_port: every RDMA port of a node: link, addresses, counters.
 #include <algorithm>
 #include <string>
 
@@ -22,24 +22,24 @@ constexpr Metric kMetrics[] = {
     {.name = "ports_active", .unit = "1", .meaning = "RDMA ports that are active"},
     {.name = "port_rate",
      .unit = "B/s",
-     .meaning = "signalling rate of one direction of an active port, where it tells"},
-    {.name = "port_width", .unit = "1", .meaning = "lanes of an active port, where it tells"},
+     .meaning = "signalling rate of one direction of an active port, where it reports it"},
+    {.name = "port_width", .unit = "1", .meaning = "lanes of an active port, where it reports it"},
     {.name = "counter",
      .unit = "1",
      .better = Better::neither,
      .meaning = "a counter of a port since it was reset, where it has any"},
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "port_state", .meaning = "state of a port, where it tells"},
-    {.name = "physical_state", .meaning = "physical state of a port, where it tells"},
-    {.name = "link_layer", .meaning = "Ethernet or InfiniBand, where the port tells"},
-    {.name = "port_speed", .meaning = "speed of a lane in InfiniBand's words, where the port tells"},
-    {.name = "firmware", .meaning = "of the device, where it tells"},
-    {.name = "board", .meaning = "board id of the device, where it tells"},
-    {.name = "node_guid", .meaning = "of the device, where it tells"},
+    {.name = "port_state", .meaning = "state of a port, where it reports it"},
+    {.name = "physical_state", .meaning = "physical state of a port, where it reports it"},
+    {.name = "link_layer", .meaning = "Ethernet or InfiniBand, where the port reports it"},
+    {.name = "port_speed", .meaning = "speed of a lane in InfiniBand's words, where the port reports it"},
+    {.name = "firmware", .meaning = "of the device, where it reports it"},
+    {.name = "board", .meaning = "board id of the device, where it reports it"},
+    {.name = "node_guid", .meaning = "of the device, where it reports it"},
     {.name = "interface", .meaning = "network interface of a port, where it has one"},
     {.name = "pci_address", .meaning = "of the device, where it is on PCI"},
-    {.name = "numa_node", .meaning = "of the device, where the kernel tells"},
+    {.name = "numa_node", .meaning = "of the device, where the kernel reports it"},
     {.name = "lid", .meaning = "of a port, where it has one"},
     {.name = "gids", .meaning = "GID table of a port as index, type and address, where it has entries"},
 };
@@ -48,10 +48,8 @@ constexpr ProbeSpec kSpec{
     .measures = "Link state, rate, addresses and error counters of every RDMA port of a node.",
     .method =
         "Everything is read from /sys/class/infiniband; driver counters of a port's network interface are asked by "
-        "ETHTOOL_GSTATS. A "
-        "counter that a port does not have is not recorded. Counters count since the device was reset: what a "
-        "measurement added is "
-        "recorded by the probe that measures.",
+        "ETHTOOL_GSTATS. A counter that a port does not have is not recorded. Counters count since the device was "
+        "reset: what a measurement added is recorded by the probe that measures.",
     .source = "Linux, Documentation/ABI/stable/sysfs-class-infiniband and drivers' own lists of counters.",
     .needs = "an RDMA adapter with its driver",
     .typical = {1},

@@ -1,4 +1,4 @@
-// port_choice: which port and which GID a measurement uses, and why not another.
+// port_choice: which port and which GID a measurement uses, and the reason.
 #pragma once
 
 #include <optional>

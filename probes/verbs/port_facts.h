@@ -1,4 +1,4 @@
-// port_facts: the RDMA ports of a machine, as sysfs tells them.
+// port_facts: the RDMA ports of a machine, as sysfs reports them.
 #pragma once
 
 #include <optional>
@@ -20,14 +20,14 @@ struct Gid {
   std::string interface;  ///< the network interface it belongs to; empty on InfiniBand
 };
 
-/// One port; what it does not tell is absent or empty.
+/// One port; what it does not report is absent or empty.
 struct PortFacts {
   std::string device;                       ///< "mlx5_0", "rxe0"
   int port = 1;                             ///< counted from 1
   std::string state;                        ///< "ACTIVE", "DOWN", "INIT", "ARMED"
   std::string physical_state;               ///< "LinkUp", "Disabled", "Polling"
   std::string link_layer;                   ///< "Ethernet", "InfiniBand"
-  std::optional<BytesPerSecond> rate = {};  ///< signalling rate of one direction as the port tells it
+  std::optional<BytesPerSecond> rate = {};  ///< signalling rate of one direction as the port reports it
   std::optional<int> width = {};            ///< lanes
   std::string speed;                        ///< of a lane: "NDR", "EDR"
   std::string firmware, board, node_guid, pci_address, interface;

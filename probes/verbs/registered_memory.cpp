@@ -1,4 +1,4 @@
-// registered_memory: a host's pages, a dma-buf, or the address of a GPU. What is refused is told, never replaced in
+// registered_memory: a host's pages, a dma-buf, or the address of a GPU. What is refused is reported, never replaced in
 // silence.
 #include "probes/verbs/registered_memory.h"
 
@@ -124,8 +124,8 @@ RegisteredMemory Adapter::memory(GpuMemory of, Ordering ordering) const {
   memory->address = memory->gpu->address();
   const DriverGpu& gpu = memory->gpu->gpu();
   if (!gpu.dma_buf && !gpu.peermem) {
-    throw Skip(fmt::format("{} ({} at {}) does neither dma-buf nor GPUDirect RDMA, says its driver", gpu.name, gpu.uuid,
-                           gpu.pci_bus_id));
+    throw Skip(fmt::format("{} ({} at {}) supports neither dma-buf nor GPUDirect RDMA according to its driver",
+                           gpu.name, gpu.uuid, gpu.pci_bus_id));
   }
   memory->registration = Registration::dma_buf;
   memory->dma_buf_refused = register_dma_buf(*state_, *memory);

@@ -1,4 +1,4 @@
-// session: two ranks find each other, or several play in one process.
+// session: connects two ranks of two processes, or several in one process.
 #include "probes/verbs/session.h"
 
 #include <exception>
@@ -69,7 +69,7 @@ void run_loopback(int ranks, Recorder& record, const std::function<void(Rendezvo
   const Endpoint at{.host = "127.0.0.1", .port = listener.port()};
   const std::string token = fresh_token();
   std::mutex lock;
-  std::exception_ptr first;  // what came first; the others only hear of it
+  std::exception_ptr first;  // the first failure; later ones follow from it
   const auto play = [&](const std::function<Rendezvous()>& join, Recorder* mine) {
     try {
       Rendezvous group = join();

@@ -26,8 +26,9 @@ inline constexpr ConditionSpec kPathConditions[] = {
     {.name = "peer", .meaning = "the other rank's host, port and address"},
     {.name = "queue_pairs", .meaning = "numbers of this rank's and the other's queue pairs as first connected"},
     {.name = "payload_limit",
-     .meaning = "largest payload rate in B/s that the slower port's rate, MTU and headers leave, where both ports tell "
-                "their rate"},
+     .meaning =
+         "largest payload rate in B/s that the slower port's rate, MTU and headers leave, where both ports report "
+         "their rate"},
     {.name = "mtu", .meaning = "path MTU in B"},
     {.name = "reads_outstanding", .meaning = "RDMA reads in flight on one queue pair at most"},
 };
@@ -48,7 +49,7 @@ class Session {
   /// What is measured: a pair, or one port.
   [[nodiscard]] Subject subject() const;
   [[nodiscard]] bool loopback() const { return station_.loopback(); }
-  /// The largest payload rate of the path in one direction, where both ports tell their rate.
+  /// The largest payload rate of the path in one direction, where both ports report their rate.
   [[nodiscard]] std::optional<BytesPerSecond> payload_limit() const;
   /// The exchange of one message with the other rank: what it sent.
   [[nodiscard]] std::string swap(std::string_view mine);
@@ -74,8 +75,8 @@ void run_loopback(int ranks, Recorder& record, const std::function<void(Rendezvo
                   const RendezvousLimits& limits);
 
 /// Runs `part` as one rank of the pair of `placement`; a loopback alone has both ranks in this process, of which rank 0
-/// records. A rank that throws tells the other why. Throws Skip for a fabric with one rank, BadParameter for parameters
-/// out of range.
+/// records. A rank that throws sends the other the reason. Throws Skip for a fabric with one rank, BadParameter for
+/// parameters out of range.
 void run_pair(const Parameters& given, const Placement& placement, Recorder& record,
               const std::function<void(Rendezvous&, Recorder*)>& part, Seconds exchange);
 

@@ -1,4 +1,4 @@
-// stream: post, poll, count.
+// stream: posts messages, polls completions, counts bytes.
 #include "probes/verbs/stream.h"
 
 #include <algorithm>

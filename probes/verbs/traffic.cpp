@@ -1,5 +1,4 @@
-// verbs_traffic: what every RDMA flow of a pattern carries by itself, and what is left of it when all flows are at work
-// at once.
+// verbs_traffic: payload bandwidth of every RDMA flow of a pattern, alone and with all flows at the same time.
 #include <fmt/format.h>
 
 #include "probes/core/join.h"
@@ -46,8 +45,9 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "sends_to", .meaning = "host, port and address of the rank that this one sends to, where it sends"},
     {.name = "mtu", .meaning = "path MTU in B to that rank"},
     {.name = "payload_limit",
-     .meaning = "largest payload rate in B/s that the slower port's rate, MTU and headers leave, where both ports tell "
-                "their rate"},
+     .meaning =
+         "largest payload rate in B/s that the slower port's rate, MTU and headers leave, where both ports report "
+         "their rate"},
 };
 constexpr auto kConditions =
     join(kTrafficConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
@@ -59,18 +59,14 @@ constexpr ProbeSpec kSpec{
         "incast.",
     .method =
         "The ranks meet over TCP and connect the queue pairs of all flows once. First every flow works by itself, one "
-        "after another; then all of them at the "
-        "same time: they begin after a common barrier and none stops before the windows of all have passed. The source "
-        "writes by RDMA and keeps `depth` "
-        "messages in flight on each queue pair; a sample is what its adapter reports as acknowledged over the host's "
-        "time between the last completions of two "
-        "windows, which are as long as `window` or one completion; windows before a set number are warm-up. Before a "
-        "phase the target's memory is filled with "
-        "other bytes; afterwards every byte of every slot is compared with what was sent, so what the last pass over "
-        "the slots left is verified. A flow is named "
-        "SOURCE>TARGET by host names. Ranks of one machine are an error unless path=loopback, which has metrics of its "
-        "own. Counters of every port are read "
-        "before and after.",
+        "after another; then all of them at the same time: they begin after a common barrier and none stops before "
+        "the windows of all have passed. The source writes by RDMA and keeps `depth` messages in flight on each queue "
+        "pair; a sample is what its adapter reports as acknowledged over the host's time between the last completions "
+        "of two windows, which are as long as `window` or one completion; windows before a set number are warm-up. "
+        "Before a phase the target's memory is filled with other bytes; afterwards every byte of every slot is "
+        "compared with what was sent, so what the last pass over the slots left is verified. A flow is named "
+        "SOURCE>TARGET by host names. Ranks of one machine are an error unless path=loopback, which has metrics of "
+        "its own. Counters of every port are read before and after.",
     .source =
         "Leighton, Introduction to Parallel Algorithms and Architectures, 1.9, for bisection; linux-rdma/perftest "
         "24.07 for the definitions of one flow.",

@@ -1,4 +1,4 @@
-// commands: reading inputs, calling the library, printing.
+// commands: the subcommands of assay-report, from values to an exit code.
 #include "reports/cli/commands.h"
 
 #include <chrono>
@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/plan/profile.h"
 #include "probes/core/utc_time.h"
-#include "reports/dossier/new_file.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/verify.h"
 #include "reports/page/render.h"
@@ -20,14 +20,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-int bad_input(const InputError& error) {
-  std::cerr << error.text() << '\n';
-  return kExitBadInput;
-}
-
 int refused(const InputError& error) {
   std::cerr << "refused: " << error.text() << '\n';
-  return kExitRefused;
+  return files::kExitRefused;
 }
 
 /// `path` without the slashes at its end, so that a neighbour's name can be made from it.
@@ -37,15 +32,15 @@ std::string without_slash(std::string path) {
 }
 
 bool is_folder(const std::string& path) {
-  std::error_code unknown;  // what cannot be looked at is no folder to us
+  std::error_code unknown;  // an error means that it is not a readable folder
   return std::filesystem::is_directory(path, unknown);
 }
 
 InputError not_a_folder(const std::string& path) {
-  return {path, "is not a folder", "name the folder of a run or dossier"};
+  return {path, "is not a folder", "name the folder of a run or of a dossier"};
 }
 
-/// The listed signatory of a key, as words; the fingerprint alone when the statement does not list it.
+/// The signatory whose key this is; the fingerprint alone when the statement does not list it.
 ordered_json signer_of(const dossier::Claims& claims, const std::string& fingerprint) {
   ordered_json signer = {{"key", fingerprint}};
   for (const auto& one : claims.signatories) {
@@ -86,7 +81,7 @@ void print_for_people(const ordered_json& document) {
                            text(document.at("reason")), text(document.at("run_id")), text(document.at("site")),
                            text(document.at("profile")), document.at("profile_revision").get<int>(),
                            document.at("requirements").get<std::size_t>(), text(document.at("targets_sha256")));
-  std::cout << fmt::format("  issued {} (the signer's word), {} files\n", text(document.at("issued_at")),
+  std::cout << fmt::format("  issued {} (stated by the signer), {} files\n", text(document.at("issued_at")),
                            document.at("files").get<std::uint64_t>());
   for (const auto& signer : document.at("signers")) {
     std::string who = "a key that the statement does not list";
@@ -100,12 +95,13 @@ void print_for_people(const ordered_json& document) {
     std::cout << fmt::format("  signed by {}\n    key {}\n", who, text(signer.at("key")));
   }
   if (const auto others = document.at("other_signatures").get<std::size_t>(); others > 0) {
-    std::cout << fmt::format("  {} further signatures by keys that were not given: they prove nothing here\n", others);
+    std::cout << fmt::format("  {} further signatures by keys that were not given: not verified\n", others);
   }
   for (const auto& note : document.at("notes")) std::cout << fmt::format("  note: {}\n", text(note));
 }
 
-/// What `verify --profile` means: a name, or a file whose targets must be those that were judged.
+/// The expectations that the options state. `--profile` is a name, or a file whose targets must equal those that were
+/// judged.
 std::expected<dossier::Expectations, InputError> expectations_of(const VerifyArguments& given) {
   dossier::Expectations expected{
       .plan_sha256 = given.plan, .site = given.site, .profile = given.profile, .targets_sha256 = ""};
@@ -123,22 +119,29 @@ std::expected<dossier::Expectations, InputError> expectations_of(const VerifyArg
 
 }  // namespace
 
+int bad_input(const InputError& error) {
+  std::cerr << "assay-report: " << error.text() << '\n';
+  return files::kExitBadInput;
+}
+
 int run_report(const ReportArguments& given) {
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
   if (!given.self_signed.empty() && !files::is_sha256(given.self_signed)) {
-    return bad_input({"--self-signed", "is not a key's fingerprint", "`assay-report fingerprint FILE.pub` prints it"});
+    return bad_input(
+        {"--self-signed", "is not the fingerprint of a key", "`assay-report fingerprint FILE.pub` prints it"});
   }
   const std::string directory = without_slash(given.directory);
-  const auto files = evidence::read_evidence_files(directory);
-  if (!files) return bad_input(files.error());
-  const auto examined = evidence::examine(*files);
+  const auto evidence_files = evidence::read_evidence_files(directory);
+  if (!evidence_files) return bad_input(evidence_files.error());
+  const auto examined = evidence::examine(*evidence_files);
   if (!examined) return refused(examined.error());
   const std::string path = directory + "/" + dossier::kReportFile;
-  if (const auto problem = dossier::replace_file(
-          path, page::render_html(page::report_content(*examined, evidence::evidence_in(*files), given.self_signed))))
+  if (const auto problem =
+          files::replace_file(path, page::render_html(page::report_content(
+                                        *examined, evidence::evidence_in(*evidence_files), given.self_signed))))
     return bad_input(*problem);
   std::cout << path << '\n';
-  return kExitVerified;
+  return files::kExitSuccess;
 }
 
 int run_sign(const SignArguments& given) {
@@ -150,7 +153,7 @@ int run_sign(const SignArguments& given) {
     const auto added = dossier::add_signature(directory, *key);
     if (!added) return refused(added.error());
     std::cout << directory << '\n';
-    return kExitVerified;
+    return files::kExitSuccess;
   }
   const std::string dossier = given.out.empty() ? directory + "/dossier" : without_slash(given.out);
   if (std::error_code unknown; std::filesystem::exists(std::filesystem::symlink_status(dossier, unknown))) {
@@ -166,7 +169,7 @@ int run_sign(const SignArguments& given) {
                                           *key);
   if (!made) return refused(made.error());
   std::cout << dossier << '\n';
-  return kExitVerified;
+  return files::kExitSuccess;
 }
 
 int run_verify(const VerifyArguments& given) {
@@ -193,7 +196,7 @@ int run_verify(const VerifyArguments& given) {
   } else {
     print_for_people(document);
   }
-  return given.accepted ? judge::exit_code(verified->contents.verdict.overall) : kExitVerified;
+  return given.accepted ? judge::exit_code(verified->contents.verdict.overall) : files::kExitSuccess;
 }
 
 int run_keygen(const KeygenArguments& given) {
@@ -202,14 +205,14 @@ int run_keygen(const KeygenArguments& given) {
   const auto key = dossier::generate_key(given.file, *passphrase);
   if (!key) return bad_input(key.error());
   std::cout << key->fingerprint() << '\n';
-  return kExitVerified;
+  return files::kExitSuccess;
 }
 
 int run_fingerprint(const std::string& file) {
   const auto key = dossier::load_public_key(file);
   if (!key) return bad_input(key.error());
   std::cout << key->fingerprint() << '\n';
-  return kExitVerified;
+  return files::kExitSuccess;
 }
 
 }  // namespace assay::report_cli

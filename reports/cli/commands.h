@@ -6,34 +6,35 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/files/exit_codes.h"
+#include "probes/core/error.h"
+
 namespace assay::report_cli {
 
-/// Exit codes of assay-report; rejected and incomplete verdicts that verify are a success of verification.
-inline constexpr int kExitVerified = 0, kExitBadInput = 2, kExitRefused = 4;
+/// Prints the error on stderr; returns kExitBadInput.
+int bad_input(const InputError& error);
 
-/// What `report` was asked.
 struct ReportArguments {
   std::string directory, self_signed;
 };
-/// What `sign` was asked.
+
 struct SignArguments {
   std::string directory, key, passphrase_file, out, role = "signer", name, organisation;
   bool self_signed = false, add = false;
 };
-/// What `verify` was asked.
+
 struct VerifyArguments {
   std::string directory, plan, site;
-  std::string profile;  ///< name, or path of a file whose targets must be those that were judged
+  std::string profile;  ///< name, or file whose targets must equal those that were judged
   std::vector<std::string> keys;
-  bool accepted = false;  ///< the exit code says the verdict, too
+  bool accepted = false;  ///< the exit code also reports the verdict
   bool json = false;
 };
-/// What `keygen` was asked.
+
 struct KeygenArguments {
   std::string file, passphrase_file;
 };
 
-/// What `simulate` was asked.
 struct SimulateArguments {
   std::string profile = "host", faults, out;
   std::size_t nodes = 0, per_rack = 0, per_leaf = 0;
@@ -41,15 +42,15 @@ struct SimulateArguments {
   bool json = false;
 };
 
-/// Plans, runs in virtual time, judges, localises and reports a fleet that does not exist; exit code 0 when that was
-/// done.
+/// Plans, runs in virtual time, judges, localises and reports a fleet that does not exist; exit code 0 unless the input
+/// is bad.
 int run_simulate(const SimulateArguments& given);
 /// Writes DIR/report.html. Each prints its result on stdout, errors on stderr, and returns the exit code.
 int run_report(const ReportArguments& given);
 /// Makes a dossier, or adds a signature to one.
 int run_sign(const SignArguments& given);
-/// Verifies a dossier and prints what it says. With `accepted`, a dossier that holds and whose verdict is not accepted
-/// gives the exit code of that verdict: 1 rejected, 3 incomplete.
+/// Verifies a dossier and prints its contents. With `accepted`, the exit code of a verified dossier is that of its
+/// verdict: 1 rejected, 3 incomplete.
 int run_verify(const VerifyArguments& given);
 /// Makes a key pair and prints its fingerprint.
 int run_keygen(const KeygenArguments& given);

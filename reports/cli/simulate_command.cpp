@@ -1,4 +1,4 @@
-// simulate_command: `assay simulate`. It stands on this side because it draws the report from memory.
+// simulate_command: `assay simulate`. It is part of assay-report because it renders the report from memory.
 #include <filesystem>
 #include <iostream>
 #include <system_error>
@@ -16,11 +16,6 @@
 
 namespace assay::report_cli {
 namespace {
-
-int bad_input(const InputError& error) {
-  std::cerr << error.text() << '\n';
-  return kExitBadInput;
-}
 
 std::expected<plan::Plan, InputError> simulated_plan(const SimulateArguments& given) {
   const auto profile = plan::profile_named(given.profile);
@@ -43,7 +38,7 @@ std::expected<plan::Plan, InputError> simulated_plan(const SimulateArguments& gi
   return plan;
 }
 
-/// Everything that a simulation leaves; the report is drawn from what is in memory, which it uses up.
+/// Writes every file of a simulation. The report is rendered from `examined`, which is moved from.
 std::optional<InputError> write_all(const std::string& out, const std::string& plan, const std::string& verdict,
                                     const simulate::SimulationSummary& summary, const std::string& journal,
                                     evidence::Examined&& examined) {
@@ -56,14 +51,14 @@ std::optional<InputError> write_all(const std::string& out, const std::string& p
                          page::render_html(page::report_content(std::move(examined), {}, "")));
     return std::nullopt;
   } catch (const std::system_error& error) {
-    return InputError{out, error.what(), "free space or permissions, then simulate again"};
+    return InputError{out, error.what(), "check free space and permissions, then simulate again"};
   }
 }
 
 }  // namespace
 
 int run_simulate(const SimulateArguments& given) {
-  std::error_code unknown;  // what cannot be looked at fails when it is written
+  std::error_code unknown;  // an unreadable path is reported when it is written
   if (!given.out.empty() && std::filesystem::exists(given.out, unknown) &&
       !std::filesystem::is_empty(given.out, unknown)) {
     return bad_input({given.out, "exists and is not empty", "name another --out"});
@@ -88,7 +83,7 @@ int run_simulate(const SimulateArguments& given) {
       return bad_input(*problem);
   }
   std::cout << (given.json ? to_json(summary).dump(1) + "\n" : simulate::summary_text(summary));
-  return kExitVerified;
+  return files::kExitSuccess;
 }
 
 }  // namespace assay::report_cli

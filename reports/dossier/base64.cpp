@@ -1,4 +1,4 @@
-// base64: three bytes to four characters, and back without leniency.
+// base64: RFC 4648, strict.
 #include "reports/dossier/base64.h"
 
 #include <cstdint>

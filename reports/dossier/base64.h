@@ -10,8 +10,8 @@ namespace assay::dossier {
 /// `bytes` in the standard alphabet with padding.
 std::string base64(std::string_view bytes);
 
-/// The bytes that `text` stands for. Both alphabets are taken (DSSE demands it), but not mixed; padding must be there
-/// and right; white space, other characters and non-zero trailing bits are refused, so that bytes have one spelling.
+/// The bytes that `text` encodes. Both alphabets are accepted (DSSE requires it), but not mixed; padding is required;
+/// white space, other characters and non-zero trailing bits are refused, so that bytes have one spelling.
 std::optional<std::string> base64_decoded(std::string_view text);
 
 }  // namespace assay::dossier

@@ -1,4 +1,4 @@
-// canonical_json: writing, and reading back by comparison.
+// canonical_json: RFC 8785; a document is canonical if writing it again gives the same bytes.
 #include "reports/dossier/canonical_json.h"
 
 #include <algorithm>
@@ -161,7 +161,7 @@ std::expected<json, InputError> read_canonical_json(std::string_view bytes, cons
       std::ranges::mismatch(bytes, canonical ? std::string_view(*canonical) : std::string_view());
   return std::unexpected(InputError{fmt::format("{}: byte {}", where, difference - bytes.begin()),
                                     canonical ? "is not canonical JSON (RFC 8785)" : canonical.error().what,
-                                    "only the canonical spelling is accepted, so that there is one way to read it"});
+                                    "only canonical JSON is accepted, so that every parser reads the same"});
 }
 
 }  // namespace assay::dossier

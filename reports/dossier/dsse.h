@@ -10,12 +10,12 @@
 
 namespace assay::dossier {
 
-/// The payload type of every envelope of ours.
+/// The payload type of every envelope that assay-report writes.
 inline constexpr std::string_view kPayloadType = "application/vnd.in-toto+json";
 
 /// Bounds on an envelope, enforced before anything is parsed.
 inline constexpr std::size_t kLargestEnvelope = 256 << 20;  ///< 300,000 results of 0.5 kB, in base64
-inline constexpr std::size_t kMostSignatures = 16;          ///< signers of one dossier are counted on hands
+inline constexpr std::size_t kMostSignatures = 16;          ///< far more than a dossier has
 
 /// An envelope with base64 undone.
 struct Envelope {

@@ -1,8 +1,10 @@
-// keys: OpenSSL's Ed25519 behind values, and the checks that OpenSSL leaves out.
+// keys: OpenSSL's Ed25519, with the checks of public keys that OpenSSL omits.
 #include "reports/dossier/keys.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
+#include <system_error>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -11,10 +13,10 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "probes/core/text.h"
 #include "reports/dossier/base64.h"
-#include "reports/dossier/new_file.h"
 
 namespace assay::dossier {
 namespace {
@@ -40,7 +42,7 @@ using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
 using DigestContext = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
 
 const unsigned char* bytes_of(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());  // OpenSSL's word for bytes
+  return reinterpret_cast<const unsigned char*>(text.data());  // OpenSSL's type for bytes
 }
 
 std::string contents(BIO* bio) {
@@ -49,7 +51,7 @@ std::string contents(BIO* bio) {
   return {start, static_cast<std::size_t>(size)};
 }
 
-/// Hands the passphrase over; -1 where there is none, because OpenSSL would ask the terminal otherwise.
+/// Gives OpenSSL the passphrase; -1 without one, because OpenSSL would prompt on the terminal otherwise.
 int give_passphrase(char* buffer, int size, int, void* given) {
   const auto& passphrase = *static_cast<const std::string*>(given);
   if (passphrase.empty() || passphrase.size() > static_cast<std::size_t>(size)) return -1;
@@ -98,7 +100,7 @@ std::expected<PrivateKey, InputError> PrivateKey::from_pem(std::string_view pem,
   PrivateKey key(bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, give_passphrase, &copy) : nullptr);
   OPENSSL_cleanse(copy.data(), copy.size());
   if (!key.key_) {
-    return std::unexpected(InputError{where, "is not a private key that can be opened",
+    return std::unexpected(InputError{where, "is not a private key that can be decrypted",
                                       "it must be PKCS#8 PEM; name --passphrase-file when it is encrypted"});
   }
   if (EVP_PKEY_get_id(key.key_.get()) != EVP_PKEY_ED25519) {
@@ -135,7 +137,7 @@ std::string PrivateKey::pem(const std::string& passphrase) const {
 
 std::expected<PublicKey, InputError> public_key_from_raw(std::string_view raw, const std::string& where) {
   const auto refused = [&](const char* what) {
-    return std::unexpected(InputError{where, what, "ask the signer for the public key again; this one proves nothing"});
+    return std::unexpected(InputError{where, what, "ask the signer for the public key again"});
   };
   if (raw.size() != kKeyBytes) return refused("is not 32 bytes");
   std::string y(raw);
@@ -164,19 +166,20 @@ std::expected<PublicKey, InputError> public_key_from_pem(std::string_view pem, c
 std::expected<PublicKey, InputError> generate_key(const std::string& path, const std::string& passphrase) {
   std::string seed(kKeyBytes, '\0');
   if (RAND_priv_bytes(reinterpret_cast<unsigned char*>(seed.data()), static_cast<int>(seed.size())) != 1) {
-    return std::unexpected(InputError{path, "no random bytes could be had", ""});
+    return std::unexpected(InputError{path, "no random bytes are available", ""});
   }
   const auto key = PrivateKey::from_seed(seed);
   OPENSSL_cleanse(seed.data(), seed.size());
   if (!key) return std::unexpected(key.error());
   const PublicKey public_key = key->public_key();
-  // The public half goes first: when it is in the way, no secret is left behind.
-  if (auto problem = write_new_file(path + ".pub", public_key.pem(), 0644)) return std::unexpected(*problem);
+  // The public key is written first: when it exists already, no secret is left behind.
+  if (auto problem = files::create_file(path + ".pub", public_key.pem(), 0644)) return std::unexpected(*problem);
   std::string secret = key->pem(passphrase);
-  const auto problem = write_new_file(path, secret, 0600);
+  const auto problem = files::create_file(path, secret, 0600);
   OPENSSL_cleanse(secret.data(), secret.size());
   if (problem) {
-    remove_file(path + ".pub");
+    std::error_code ignored;  // a public key without its private key is harmless
+    std::filesystem::remove(path + ".pub", ignored);
     return std::unexpected(*problem);
   }
   return public_key;

@@ -1,4 +1,4 @@
-// keys: Ed25519 keys as files, and what a key is called.
+// keys: Ed25519 keys as files, and their fingerprints.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ struct PublicKey {
   std::string raw;  ///< 32 bytes
   friend bool operator==(const PublicKey&, const PublicKey&) = default;
 
-  /// SHA-256 of the key's SubjectPublicKeyInfo (DER), 64 hex digits: the key's name among people.
+  /// SHA-256 of the key's SubjectPublicKeyInfo (DER), 64 hex digits.
   [[nodiscard]] std::string fingerprint() const;
   /// The SubjectPublicKeyInfo as PEM.
   [[nodiscard]] std::string pem() const;
@@ -31,7 +31,7 @@ class PrivateKey {
  public:
   /// The key of a 32-byte seed (RFC 8032, 5.1.5). An error for any other length.
   static std::expected<PrivateKey, InputError> from_seed(std::string_view seed);
-  /// The key in a PKCS#8 PEM file; `passphrase` opens an encrypted one. Nobody is ever asked.
+  /// The key in a PKCS#8 PEM file; `passphrase` decrypts an encrypted one; there is no prompt.
   static std::expected<PrivateKey, InputError> from_pem(std::string_view pem, const std::string& passphrase,
                                                         const std::string& where);
 
@@ -61,7 +61,7 @@ std::expected<PublicKey, InputError> public_key_from_pem(std::string_view pem, c
 /// An empty `passphrase` leaves the private key unencrypted. Returns the public key.
 std::expected<PublicKey, InputError> generate_key(const std::string& path, const std::string& passphrase);
 
-/// The key in the file at `path`, opened with the first line of `passphrase_file` when that is not empty.
+/// The key in the file at `path`, decrypted with the first line of `passphrase_file` when that is not empty.
 std::expected<PrivateKey, InputError> load_private_key(const std::string& path, const std::string& passphrase_file);
 
 /// The public key in the file at `path`.

@@ -1,18 +1,17 @@
-// sign: evidence in, dossier out.
+// sign: from a judged run to a dossier, and further signatures on it.
 #include "reports/dossier/sign.h"
 
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
+#include "orchestrator/files/staging.h"
 #include "orchestrator/judge/import_guard.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/dsse.h"
-#include "reports/dossier/new_file.h"
 #include "reports/dossier/verify.h"
 #include "reports/dossier/verify_text.h"
 #include "reports/evidence/evidence_files.h"
@@ -25,40 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder beside the final one that disappears unless it was published.
-class Workshop {
- public:
-  explicit Workshop(const std::string& beside) : path_(beside + ".new-XXXXXX") {
-    if (::mkdtemp(path_.data()) == nullptr) path_.clear();
-  }
-  ~Workshop() {
-    std::error_code ignored;  // the folder is ours and temporary; a leftover harms nobody
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  Workshop(const Workshop&) = delete;
-  Workshop& operator=(const Workshop&) = delete;
+constexpr const char* kDossier = "dossier";  // name of the dossier while it is staged
 
-  [[nodiscard]] const std::string& path() const { return path_; }
-
-  /// Writes one file of the dossier, with its folders.
-  std::optional<InputError> write(const std::string& name, std::string_view bytes) const {
-    std::error_code error;
-    fs::create_directories(fs::path(path_ + "/" + name).parent_path(), error);
-    if (error) return InputError{name, "its folder cannot be made: " + error.message(), "check the disk"};
-    return write_new_file(path_ + "/" + name, bytes, 0644);
-  }
-
-  std::optional<InputError> publish(const std::string& to) {
-    std::error_code error;
-    fs::permissions(path_, fs::perms(0755), error);  // mkdtemp made it for us alone
-    if (auto problem = publish_folder(path_, to)) return problem;
-    path_.clear();
-    return std::nullopt;
-  }
-
- private:
-  std::string path_;
-};
+/// The staged name of `file`, a path in the dossier.
+std::string staged(const std::string& file) { return fmt::format("{}/{}", kDossier, file); }
 
 Signatory signatory_of(const SignRequest& request, const PublicKey& key) {
   return {.role = request.role,
@@ -76,48 +45,49 @@ std::optional<InputError> check_report(const evidence::EvidenceFiles& files, con
   if (report == files.kept.end()) return InputError{kReportFile, "is missing", hint};
   const auto content = page::report_content(examined, evidence::evidence_in(files), self_signed);
   if (report->second != page::render_html(content))
-    return InputError{kReportFile, "is not what this run and this kind of signature render to", hint};
+    return InputError{kReportFile, "differs from the report rendered for this run and kind of signature", hint};
   return std::nullopt;
 }
 
 /// Copies the logs, which are not kept in memory, and checks that they are what was digested.
 std::optional<InputError> copy_logs(const std::string& run_directory, const evidence::EvidenceFiles& files,
-                                    const Workshop& workshop) {
+                                    const files::StagingDirectory& staging) {
   const std::string root = run_directory + "/logs";
-  std::error_code unknown;  // no folder, no logs
+  std::error_code unknown;  // without the folder there are no logs
   if (!fs::exists(root, unknown)) return std::nullopt;
   return evidence::walk_tree(
       root, {}, [&](const std::string& path, const std::string& bytes) -> std::optional<InputError> {
         const auto digest = files.digests.find("logs/" + path);
         if (digest == files.digests.end() || digest->second != files::sha256(bytes)) {
-          return InputError{"logs/" + path, "changed while it was being signed", "wait until the run has ended"};
+          return InputError{"logs/" + path, "changed during signing", "wait until the run has ended"};
         }
-        return workshop.write(fmt::format("{}/logs/{}", kEvidenceFolder, path), bytes);
+        return staging.write(staged(fmt::format("{}/logs/{}", kEvidenceFolder, path)), bytes);
       });
 }
 
 /// Writes everything that the manifest covers and returns the manifest's text and summary.
 std::expected<std::pair<std::string, evidence::EvidenceSummary>, InputError> write_covered_files(
-    const SignRequest& request, const evidence::EvidenceFiles& files, const PublicKey& key, const Workshop& workshop) {
+    const SignRequest& request, const evidence::EvidenceFiles& files, const PublicKey& key,
+    const files::StagingDirectory& staging) {
   evidence::Manifest manifest;
   std::uint64_t total = 0;
   for (const auto& [path, digest] : files.digests) {
     const std::string name = fmt::format("{}/{}", kEvidenceFolder, path);
     if (!evidence::is_plain_path(name))
-      return std::unexpected(InputError{path, "has a name that is not plain",
-                                        "the orchestrator names every file it writes; this one is not its own"});
+      return std::unexpected(
+          InputError{path, "has a name that is not plain", "the orchestrator did not write this file: remove it"});
     manifest[name] = digest;
     total += files.sizes.at(path);
     const auto kept = files.kept.find(path);
     if (kept == files.kept.end()) continue;
-    if (auto problem = workshop.write(name, kept->second)) return std::unexpected(*problem);
+    if (auto problem = staging.write(staged(name), kept->second)) return std::unexpected(*problem);
   }
-  if (auto problem = copy_logs(request.run_directory, files, workshop)) return std::unexpected(*problem);
+  if (auto problem = copy_logs(request.run_directory, files, staging)) return std::unexpected(*problem);
   const std::pair<const char*, std::string> texts[] = {{kVerifyFile, verify_text()}, {kSignerFile, key.pem()}};
   for (const auto& [name, text] : texts) {
     manifest[name] = files::sha256(text);
     total += text.size();
-    if (auto problem = workshop.write(name, text)) return std::unexpected(*problem);
+    if (auto problem = staging.write(staged(name), text)) return std::unexpected(*problem);
   }
   return std::pair(evidence::manifest_text(manifest), evidence::summary_of(manifest, total));
 }
@@ -125,34 +95,33 @@ std::expected<std::pair<std::string, evidence::EvidenceSummary>, InputError> wri
 }  // namespace
 
 std::expected<void, InputError> make_dossier(const SignRequest& request, const PrivateKey& key) {
-  std::error_code unknown;  // what cannot be looked at is refused by the rename
+  std::error_code unknown;  // an unreadable path is refused when the dossier is published
   if (fs::exists(fs::symlink_status(request.dossier, unknown))) {
     return std::unexpected(InputError{request.dossier, "exists already",
                                       "a dossier is never overwritten; name another folder with --out"});
   }
-  const auto files = evidence::read_evidence_files(request.run_directory);
-  if (!files) return std::unexpected(files.error());
-  const auto examined = evidence::examine(*files);
+  const auto evidence_files = evidence::read_evidence_files(request.run_directory);
+  if (!evidence_files) return std::unexpected(evidence_files.error());
+  const auto examined = evidence::examine(*evidence_files);
   if (!examined) return std::unexpected(examined.error());
-  if (auto problem = judge::find_imported_files(files->kept, examined->run.journal)) return std::unexpected(*problem);
+  if (auto problem = judge::find_imported_files(evidence_files->kept, examined->run.journal))
+    return std::unexpected(*problem);
   const PublicKey public_key = key.public_key();
-  if (auto problem = check_report(*files, *examined, request.self_signed ? public_key.fingerprint() : ""))
+  if (auto problem = check_report(*evidence_files, *examined, request.self_signed ? public_key.fingerprint() : ""))
     return std::unexpected(*problem);
 
-  Workshop workshop(request.dossier);
-  if (workshop.path().empty())
-    return std::unexpected(
-        InputError{request.dossier, "its folder cannot be made: " + std::generic_category().message(errno), ""});
-  const auto covered = write_covered_files(request, *files, public_key, workshop);
+  const auto staging = files::StagingDirectory::beside(request.dossier);
+  if (!staging) return std::unexpected(staging.error());
+  const auto covered = write_covered_files(request, *evidence_files, public_key, *staging);
   if (!covered) return std::unexpected(covered.error());
-  if (auto problem = workshop.write(kManifestFile, covered->first)) return std::unexpected(*problem);
+  if (auto problem = staging->write(staged(kManifestFile), covered->first)) return std::unexpected(*problem);
 
   const Claims claims{.issued_at = request.issued_at,
                       .tool = std::string("assay-report ") + ASSAY_VERSION,
                       .evidence = covered->second,
                       .renderings = {{.path = fmt::format("{}/{}", kEvidenceFolder, kReportFile),
                                       .media_type = "text/html",
-                                      .sha256 = files->digests.at(kReportFile),
+                                      .sha256 = evidence_files->digests.at(kReportFile),
                                       .renderer = page::kRenderer}},
                       .signatories = {signatory_of(request, public_key)},
                       .non_claims = page::non_claims()};
@@ -162,8 +131,8 @@ std::expected<void, InputError> make_dossier(const SignRequest& request, const P
   if (!payload) return std::unexpected(payload.error());
   Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
   sign(envelope, key);
-  if (auto problem = workshop.write(kStatementFile, envelope_text(envelope))) return std::unexpected(*problem);
-  if (auto problem = workshop.publish(request.dossier)) return std::unexpected(*problem);
+  if (auto problem = staging->write(staged(kStatementFile), envelope_text(envelope))) return std::unexpected(*problem);
+  if (auto problem = staging->publish(kDossier)) return std::unexpected(*problem);
   return {};
 }
 
@@ -176,13 +145,13 @@ std::expected<void, InputError> add_signature(const std::string& dossier, const 
     return std::unexpected(
         InputError{kStatementFile, "is signed by this key already", "a second signature must be by another key"});
   }
-  // Nobody signs what does not check.
+  // Only a dossier that passes every check is signed.
   const auto checked = check_contents(dossier, *envelope, {});
   if (!checked) return std::unexpected(checked.error());
   if (envelope->signatures.size() >= kMostSignatures)
-    return std::unexpected(InputError{kStatementFile, "has as many signatures as there may be", ""});
+    return std::unexpected(InputError{kStatementFile, "has the maximum number of signatures", ""});
   sign(*envelope, key);
-  if (auto problem = replace_file(dossier + "/" + kStatementFile, envelope_text(*envelope)))
+  if (auto problem = files::replace_file(dossier + "/" + kStatementFile, envelope_text(*envelope)))
     return std::unexpected(*problem);
   return {};
 }

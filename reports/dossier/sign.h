@@ -13,17 +13,17 @@ namespace assay::dossier {
 inline constexpr const char* kStatementFile = "statement.dsse.json";
 inline constexpr const char* kManifestFile = "MANIFEST.sha256";
 inline constexpr const char* kVerifyFile = "VERIFY.txt";
-inline constexpr const char* kSignerFile = "signer.pub";  ///< a hint only; trust comes from elsewhere
+inline constexpr const char* kSignerFile = "signer.pub";  ///< not to be trusted; see VERIFY.txt
 inline constexpr const char* kEvidenceFolder = "evidence";
 inline constexpr const char* kReportFile = "report.html";
 
-/// Who signs what, when.
+/// What to sign, and the signatory.
 struct SignRequest {
   std::string run_directory;
   std::string dossier;  ///< the folder to make
   std::string role = "signer";
   std::string name, organisation;
-  bool self_signed = false;  ///< the key is of the same hands that ran the test; report and statement say so
+  bool self_signed = false;  ///< the key belongs to the tester; report and statement state it
   std::string issued_at;     ///< UTC
 };
 
@@ -33,7 +33,7 @@ struct SignRequest {
 std::expected<void, InputError> make_dossier(const SignRequest& request, const PrivateKey& key);
 
 /// Adds the signature of `key` over the same payload, after checking the whole dossier but for its signatures. Refused:
-/// a dossier that does not check, a key that has signed already.
+/// a dossier that fails a check, a key that has signed already.
 std::expected<void, InputError> add_signature(const std::string& dossier, const PrivateKey& key);
 
 }  // namespace assay::dossier

@@ -1,5 +1,11 @@
-// statement: writing it from the evidence, and reading it strictly.
+// statement: the signed statement, written from the evidence and read strictly.
 #include "reports/dossier/statement.h"
+
+#include <charconv>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -7,54 +13,19 @@
 #include "orchestrator/judge/decision.h"
 #include "probes/core/es6_number.h"
 #include "probes/core/portable_math.h"
+#include "probes/core/utc_time.h"
+#include "profiles/schema.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/dsse.h"
-#include "reports/dossier/shape.h"
 
 namespace assay::dossier {
 namespace {
 
 using nlohmann::json;
 
-/// The closed form of the predicate.
-const json& predicate_shape() {
-  static const json kShape = parse_json_or_throw(R"shape({
-    "run": {"id": "text", "kind": "=measured", "startedAt": "time", "finishedAt?": "time", "resumed": "count",
-            "orchestrator": {"name": "=assay", "version": "text"}},
-    "site": {"name": "text", "nodes": ["text"]},
-    "plan": {"sha256": "digest", "quick": "flag", "partial": "flag", "steps": "count", "cells": "count"},
-    "targets": {"profile": "text", "title": "text", "revision": "count", "requirements": "count", "sha256": "digest"},
-    "instruments": [{"probe": "text", "revision": "count", "sha256": "digest"}],
-    "decisionRule": {"id": "=guardBand", "guardFactor": "decimal", "confidence": "decimal", "maxFalseAccept": "decimal",
-                     "looks": "=risk split evenly among planned looks (Bonferroni)"},
-    "verdict": {"overall": "text", "reason": "text", "sha256": "digest"},
-    "results": [{"requirement": "text", "subject": {"kind": "text", "id": "text"}, "node": "text", "step": "text",
-                 "required": "flag", "verdict": "text", "reason": "text", "metric": "text", "statistic": "text",
-                 "unit": "text", "n": "count", "attempts": "count", "value?": "decimal",
-                 "ci?": {"low": "decimal", "high": "decimal", "level": "decimal"}, "u?": "decimal", "reference?": "decimal",
-                 "limitLow?": "decimal", "limitHigh?": "decimal", "acceptanceLow?": "decimal", "acceptanceHigh?": "decimal",
-                 "margin?": "decimal", "falseAccept?": "decimal",
-                 "conditions": [{"name": "text", "demanded": "text", "seen?": "text", "met": "flag"}],
-                 "evidence": ["text"]}],
-    "coverage": {"planned": "count", "results": "count", "pass": "count", "conditional_pass": "count",
-                 "conditional_fail": "count", "fail": "count", "inconclusive": "count", "not_measured": "count",
-                 "error": "count"},
-    "deviations": [{"what": "text", "step": "text"}],
-    "evidence": {"manifestSha256": "digest", "fileCount": "count", "totalBytes": "count", "merkleRoot": "digest"},
-    "renderings": [{"path": "text", "mediaType": "text", "sha256": "digest", "renderer": "text"}],
-    "signatories": [{"role": "text", "name": "text", "organisation": "text", "keyFingerprint": "digest", "meaning": "text"}],
-    "issuedAt": "time", "tool": "text", "nonClaims": ["text"]})shape",
-                                         "shape of the predicate");
-  return kShape;
-}
-
-const json& statement_shape() {
-  static const json kShape = {{"_type", "=" + std::string(kStatementType)},
-                              {"predicateType", "=" + std::string(kPredicateType)},
-                              {"subject", json::array({{{"name", "text"}, {"digest", {{"sha256", "digest"}}}}})},
-                              {"predicate", predicate_shape()}};
-  return kShape;
-}
+/// Members of a result whose numbers are decimal strings.
+constexpr std::initializer_list<const char*> kResultNumbers = {
+    "value", "u", "reference", "limitLow", "limitHigh", "acceptanceLow", "acceptanceHigh", "margin", "falseAccept"};
 
 void put(json& object, const char* name, const std::optional<double>& value) {
   if (value) object[name] = es6_number(*value);
@@ -177,9 +148,56 @@ Claims claims_from(const json& predicate) {
   return claims;
 }
 
+bool is_decimal(const std::string& text) {
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && rest == text.data() + text.size() && es6_number(number) == text;
+}
+
+/// Checks that the numbers `names` of `object`, where it has them, are spelt as es6_number does.
+std::optional<InputError> check_decimals(const json& object, std::initializer_list<const char*> names,
+                                         const std::string& where) {
+  for (const char* name : names) {
+    const auto found = object.find(name);
+    if (found == object.end() || is_decimal(found->get_ref<const std::string&>())) continue;
+    return InputError{fmt::format("{}.{}", where, name), fmt::format("{} is not a canonical decimal", found->dump()),
+                      "a number in a statement has one spelling, that of ECMAScript"};
+  }
+  return std::nullopt;
+}
+
+std::optional<InputError> check_time(const json& object, const char* name, const std::string& where) {
+  const auto found = object.find(name);
+  if (found == object.end() || is_utc_text(found->get_ref<const std::string&>())) return std::nullopt;
+  return InputError{fmt::format("{}.{}", where, name), fmt::format("{} is not a time", found->dump()),
+                    "write UTC with milliseconds: 2026-01-05T06:37:41.211Z"};
+}
+
+/// What the schema cannot state: the one spelling of each number, and the range of months, days and hours.
+std::optional<InputError> check_spelling(const json& predicate, const std::string& where) {
+  if (auto problem = check_time(predicate, "issuedAt", where)) return problem;
+  for (const char* name : {"startedAt", "finishedAt"}) {
+    if (auto problem = check_time(predicate.at("run"), name, where + ".run")) return problem;
+  }
+  if (auto problem = check_decimals(predicate.at("decisionRule"), {"guardFactor", "confidence", "maxFalseAccept"},
+                                    where + ".decisionRule"))
+    return problem;
+  const auto& results = predicate.at("results");
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::string here = fmt::format("{}.results[{}]", where, i);
+    if (auto problem = check_decimals(results[i], kResultNumbers, here)) return problem;
+    const auto interval = results[i].find("ci");
+    if (interval == results[i].end()) continue;
+    if (auto problem = check_decimals(*interval, {"low", "high", "level"}, here + ".ci")) return problem;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-bool Signatory::is_self_signed() const { return meaning == kSelfSigned; }
+bool Signatory::is_self_signed() const {
+  return meaning.starts_with("Self-signed: ");  // as kSelfSigned of every version does
+}
 
 std::expected<std::string, InputError> digest_of_targets(const plan::Profile& profile) {
   const auto text = canonical_json(to_json(profile));
@@ -242,17 +260,18 @@ std::expected<ReadStatement, InputError> read_statement(std::string_view payload
   if (document->value("predicateType", json()) == kSimulationType) {
     return std::unexpected(InputError{fmt::format("{}: predicateType", where),
                                       "is a simulation, in which nothing was measured",
-                                      "a simulation accepts nothing; ask for the dossier of a measured run"});
+                                      "a simulation is never an acceptance; ask for the dossier of a measured run"});
   }
   // Types first and exactly: a statement of another type is refused as such, not for its members.
   for (const auto& [member, expected] :
        {std::pair("_type", kStatementType), std::pair("predicateType", kPredicateType)}) {
     if (document->value(member, json()) != expected) {
       return std::unexpected(InputError{fmt::format("{}: {}", where, member), fmt::format("is not '{}'", expected),
-                                        "a simulation or another attestation is no acceptance"});
+                                        "only the statement of an acceptance test is verified"});
     }
   }
-  if (auto problem = check_shape(*document, statement_shape(), where)) return std::unexpected(*problem);
+  if (auto problem = profiles::check_schema(*document, "statement.schema", where)) return std::unexpected(*problem);
+  if (auto problem = check_spelling(document->at("predicate"), where + ": predicate")) return std::unexpected(*problem);
   Claims claims = claims_from(document->at("predicate"));
   return ReadStatement{.document = std::move(*document), .claims = std::move(claims)};
 }

@@ -14,29 +14,29 @@
 
 namespace assay::dossier {
 
-/// Every URI of this project in signed documents begins with this; it must be a domain that the project keeps.
+/// Predicate type of an acceptance test. Its domain must stay in the hands of the project.
 inline constexpr std::string_view kPredicateType = "https://assay-suite.example/attestation/acceptance/v1";
-/// What says of itself that nothing was measured. No verifier of ours takes it for an acceptance.
+/// Predicate type of a simulated run, in which nothing was measured; verification refuses it.
 inline constexpr std::string_view kSimulationType = "https://assay-suite.example/attestation/simulation/v1";
 inline constexpr std::string_view kStatementType = "https://in-toto.io/Statement/v1";
 
-/// One who signs, and what the signature means.
+/// A signatory and the meaning of the signature.
 struct Signatory {
   std::string role, name, organisation;
   std::string key_fingerprint;  ///< PublicKey::fingerprint
   std::string meaning;          ///< kResponsible or kSelfSigned
 
-  /// Whether the signature shows only that nothing was changed since.
+  /// Whether the signature proves integrity only.
   [[nodiscard]] bool is_self_signed() const;
 };
 
-/// What the signature of somebody means who answers for the test.
+/// Meaning of the signature of a person responsible for the test.
 inline constexpr std::string_view kResponsible =
     "The signatory takes responsibility for the conduct of the test and for the completeness of this evidence.";
-/// What a signature means whose key was made by the same hands that ran the test.
+/// Meaning of the signature of the tester's own key.
 inline constexpr std::string_view kSelfSigned =
-    "Self-signed: the key belongs to whoever ran the test. Nothing was changed since it was signed; who signed it is "
-    "not shown.";
+    "Self-signed: the key belongs to the tester. The signature proves that nothing was changed since; it does not "
+    "prove the identity of the signer.";
 
 /// A document for people that was made from the evidence.
 struct Rendering {
@@ -46,9 +46,9 @@ struct Rendering {
   std::string renderer;  ///< kRenderer of the build that made it
 };
 
-/// What a statement says beyond what follows from the evidence.
+/// The part of a statement that does not follow from the evidence.
 struct Claims {
-  std::string issued_at;  ///< UTC; the signer's word
+  std::string issued_at;  ///< UTC; stated by the signer
   std::string tool;       ///< program and version that signed
   evidence::EvidenceSummary evidence;
   std::vector<Rendering> renderings;
@@ -56,7 +56,7 @@ struct Claims {
   std::vector<std::string> non_claims;
 };
 
-/// SHA-256 of the canonical JSON of a resolved profile, which stands in the statement as targets.sha256.
+/// SHA-256 of the canonical JSON of a resolved profile: targets.sha256 of the statement.
 std::expected<std::string, InputError> digest_of_targets(const plan::Profile& profile);
 
 /// The whole statement; that of a simulated run has kSimulationType. Everything but `claims` follows from the evidence,
@@ -72,8 +72,9 @@ struct ReadStatement {
   Claims claims;
 };
 
-/// Reads the payload of an envelope. Refused: what is not canonical JSON, another statement or predicate type, a
-/// simulation among them, a member that is missing, unknown or of another form than statement_of writes.
+/// Reads the payload of an envelope. Refused: what is not canonical JSON, another statement or predicate type (that of
+/// a simulation, too), what profiles/statement.schema.json does not allow, and numbers or times that are not spelt as
+/// statement_of does.
 std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where);
 
 }  // namespace assay::dossier

@@ -1,4 +1,4 @@
-// verify: each check in its order; the first that fails refuses.
+// verify: checks a dossier; the first check that fails refuses it.
 #include "reports/dossier/verify.h"
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace {
 constexpr std::uint64_t kLargestManifest = 1 << 30;  // 4,000,000 lines of 200 bytes
 
 InputError differs(const std::string& where, const std::string& what) {
-  return {where, what, "the dossier was changed after it was signed, or is not the one that was signed"};
+  return {where, what, "the dossier was changed after signing, or is not the signed one"};
 }
 
 std::optional<InputError> check_expected(const nlohmann::json& predicate, const Expectations& expected) {
   const auto wrong = [](const char* what, const std::string& is, const std::string& should) {
-    return InputError{kStatementFile, fmt::format("is of the {} '{}', expected was '{}'", what, is, should),
+    return InputError{kStatementFile, fmt::format("has the {} '{}', expected '{}'", what, is, should),
                       "this is a dossier of another run"};
   };
   const std::string plan = predicate.at("plan").at("sha256");
@@ -50,14 +50,14 @@ std::expected<evidence::Manifest, InputError> check_manifest(const std::string& 
   const auto summary = evidence::summary_of(*manifest, signed_summary.total_bytes);
   if (summary.file_count != signed_summary.file_count) {
     return std::unexpected(differs(
-        kManifestFile, fmt::format("lists {} files, signed were {}", summary.file_count, signed_summary.file_count)));
+        kManifestFile, fmt::format("lists {} files, the statement {}", summary.file_count, signed_summary.file_count)));
   }
   if (summary.merkle_root != signed_summary.merkle_root)
-    return std::unexpected(differs(kManifestFile, "its Merkle root differs from the signed one"));
+    return std::unexpected(differs(kManifestFile, "the Merkle root differs from the signed one"));
   return manifest;
 }
 
-/// Reads every file once; what lies in evidence/ is returned for judging.
+/// Reads every file once; returns the files of evidence/.
 std::expected<evidence::EvidenceFiles, InputError> read_and_check_files(const std::string& directory,
                                                                         const evidence::Manifest& manifest,
                                                                         std::uint64_t total_bytes) {
@@ -85,11 +85,12 @@ std::expected<evidence::EvidenceFiles, InputError> read_and_check_files(const st
   if (problem) return std::unexpected(*problem);
   if (seen.size() != manifest.size()) {
     const auto missing = std::ranges::find_if(manifest, [&](const auto& line) { return !seen.contains(line.first); });
-    return std::unexpected(differs(missing->first, "is in the manifest and not in the dossier"));
+    return std::unexpected(differs(missing->first, "is in the manifest, but not in the dossier"));
   }
   if (bytes_seen != total_bytes) {
-    return std::unexpected(differs(
-        kEvidenceFolder, fmt::format("has {} bytes with its neighbours, signed were {}", bytes_seen, total_bytes)));
+    return std::unexpected(
+        differs(kEvidenceFolder,
+                fmt::format("has {} bytes with VERIFY.txt and signer.pub, the statement {}", bytes_seen, total_bytes)));
   }
   return files;
 }
@@ -103,7 +104,7 @@ std::optional<InputError> check_renderings(const Claims& claims, const evidence:
                                            const evidence::EvidenceFiles& files, std::vector<std::string>& notes) {
   const std::string path = fmt::format("{}/{}", kEvidenceFolder, kReportFile);
   if (claims.renderings.size() != 1 || claims.renderings.front().path != path)
-    return differs(kStatementFile, "does not name report.html as its one rendering");
+    return differs(kStatementFile, "does not list report.html as its only rendering");
   const auto& rendering = claims.renderings.front();
   const auto report = files.kept.find(kReportFile);
   if (report == files.kept.end()) return differs(path, "is missing");
@@ -111,19 +112,19 @@ std::optional<InputError> check_renderings(const Claims& claims, const evidence:
     return differs(path, "SHA-256 differs from that of the signed rendering");
   if (rendering.renderer != page::kRenderer) {
     notes.push_back(
-        fmt::format("report.html was rendered by {}; this build is {}, so its digest was checked and its content was "
-                    "not rendered again.",
+        fmt::format("report.html was rendered by {} and this build is {}: its digest was checked, but it was not "
+                    "rendered again.",
                     rendering.renderer, page::kRenderer));
     return std::nullopt;
   }
   if (page::render_html(page::report_content(examined, evidence::evidence_in(files),
                                              self_signed_fingerprint(claims))) != report->second) {
-    return differs(path, "is not what the evidence renders to");
+    return differs(path, "differs from the report rendered from the evidence");
   }
   return std::nullopt;
 }
 
-/// Makes a walk's error name the file from the dossier's top.
+/// `error` with its path relative to the dossier.
 InputError in_evidence(InputError error) {
   error.where = fmt::format("{}/{}", kEvidenceFolder, error.where);
   return error;
@@ -155,7 +156,7 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
     return std::unexpected(
         InputError{fmt::format("{}: payload", kStatementFile),
                    "does not follow from the evidence: " + evidence::first_difference(statement->document, *again),
-                   "whoever signed this stated something else than the evidence shows"});
+                   "the signed statement contradicts the evidence"});
   }
   const auto& targets = statement->document.at("predicate").at("targets");
   CheckedContents contents{.claims = claims,
@@ -171,7 +172,7 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
 std::expected<Verified, InputError> verify_dossier(const std::string& directory, const std::vector<PublicKey>& keys,
                                                    const Expectations& expected) {
   if (keys.empty())
-    return std::unexpected(InputError{"--key", "no key was given", "name the public key of each signer you demand"});
+    return std::unexpected(InputError{"--key", "no key was given", "give the public key of each required signer"});
   for (auto key = keys.begin(); key != keys.end(); ++key) {
     if (std::find(keys.begin(), key, *key) != key) {
       return std::unexpected(InputError{"--key", "the same key was given twice", "two signers have two keys"});
@@ -186,7 +187,7 @@ std::expected<Verified, InputError> verify_dossier(const std::string& directory,
     if (!is_signed_by(*envelope, key)) {
       return std::unexpected(InputError{kStatementFile,
                                         fmt::format("has no valid signature of the key {}", key.fingerprint()),
-                                        "it was signed with another key, or changed afterwards"});
+                                        "it was signed with another key or changed after signing"});
     }
     verified.signers.push_back(key.fingerprint());
   }

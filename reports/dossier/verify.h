@@ -1,4 +1,4 @@
-// verify: whether a dossier is what its signers signed, and whether its verdict follows from its evidence.
+// verify: checks the signatures of a dossier, and that its verdict follows from its evidence.
 #pragma once
 
 #include <expected>
@@ -11,27 +11,27 @@
 
 namespace assay::dossier {
 
-/// What the verifier expects of the dossier beside keys, against an old or foreign one being shown; empty: anything.
+/// Expected properties of the dossier, against substitution of another dossier; empty: any.
 struct Expectations {
   std::string plan_sha256, site, profile;
   std::string targets_sha256;  ///< of the resolved profile's canonical JSON, as digest_of_targets gives it
 };
 
-/// A dossier's contents, checked but for who signed them.
+/// The contents of a dossier, with all checks but those of the signatures.
 struct CheckedContents {
   Claims claims;
   judge::Verdict verdict;
   int profile_revision = 0;
   std::size_t requirements = 0;  ///< of the whole profile, planned or not
   std::string targets_sha256;
-  std::vector<std::string> notes;  ///< what a reader should know that is no reason to refuse
+  std::vector<std::string> notes;  ///< remarks that are no reason to refuse
 };
 
-/// A dossier that holds.
+/// A verified dossier.
 struct Verified {
   CheckedContents contents;
   std::vector<std::string> signers;  ///< fingerprints of the given keys, each of which has signed
-  std::size_t other_signatures = 0;  ///< by keys that were not given; they prove nothing here
+  std::size_t other_signatures = 0;  ///< by keys that were not given; not checked
 };
 
 /// Verifies the dossier in `directory`: limits, envelope, a signature of each of `keys` over the pre-authentication

@@ -1,4 +1,4 @@
-// verify_text: the page itself.
+// verify_text: VERIFY.txt, how to check a dossier with openssl, jq and coreutils.
 #include "reports/dossier/verify_text.h"
 
 #include <fmt/format.h>
@@ -12,26 +12,26 @@ std::string verify_text() {
   return fmt::format(R"page(How to verify this dossier
 ==========================
 
-With assay (this is the full check: it also judges the evidence again):
+With assay (the full check, which also judges the evidence again):
 
   assay-report verify . --key /path/to/signer.pub
 
-Use a public key that you got from the signer by another way. The file signer.pub in
-this folder is a hint only: whoever forges a dossier can put his own key here.
+Use a public key that you obtained from the signer through another channel. Do not trust
+the file signer.pub in this folder: a forged dossier can contain the key of the forger.
 
-Without assay, with openssl (3.0 or later), jq and coreutils. The commands check the
-signature, that the manifest is the signed one, that every file is as the manifest says
-and that no file was added. They do not judge the evidence again, and jq accepts
-spellings of JSON that assay-report refuses. Run them in this folder, with SIGNER set to
-the public key you trust and as many as you like of them at once; each must succeed.
-When there are several signatures, set N to 0, 1, … and SIGNER to the key of each.
+Without assay, with openssl (3.0 or later), jq and coreutils: the commands check the
+signature, the digest of the manifest, the digest of every file, and that no file was
+added. They do not judge the evidence again, and jq accepts spellings of JSON that
+assay-report refuses. Run them in this folder in order, with SIGNER set to the path of
+the trusted public key; each must succeed. For several signatures, repeat with N set to
+0, 1, … and SIGNER set to the key of each.
 
     set -eu
     N=${{N:-0}}
     T={0}
     W=$(mktemp -d)
 
-The signature is over the payload with its type, in DSSE's pre-authentication encoding:
+The signature covers the payload and its type (DSSE pre-authentication encoding):
 
     test "$(jq -r .payloadType statement.dsse.json)" = "$T"
     jq -j .payload statement.dsse.json | base64 -d > "$W/payload"
@@ -39,24 +39,24 @@ The signature is over the payload with its type, in DSSE's pre-authentication en
     jq -j ".signatures[$N].sig" statement.dsse.json | base64 -d > "$W/signature"
     openssl pkeyutl -verify -pubin -inkey "$SIGNER" -rawin -in "$W/signed" -sigfile "$W/signature"
 
-It must be the statement of an acceptance, and nothing else:
+The payload must be the statement of an acceptance test:
 
     test "$(jq -r ._type "$W/payload")" = {1}
     test "$(jq -r .predicateType "$W/payload")" = {2}
 
-The manifest must be the signed one, whole:
+The manifest must be the signed one, with all of its lines:
 
     test "$(sha256sum < MANIFEST.sha256 | cut -c 1-64)" = "$(jq -r .predicate.evidence.manifestSha256 "$W/payload")"
     test "$(wc -l < MANIFEST.sha256)" = "$(jq -r .predicate.evidence.fileCount "$W/payload")"
 
-Every file must be as the manifest says, with nothing extra but the statement and the
-manifest itself, and no links:
+Every file must match the manifest. The only other files are the statement and the
+manifest; there are no links:
 
     sha256sum --strict --quiet -c MANIFEST.sha256
     test "$(find . -type f | wc -l)" = "$(($(wc -l < MANIFEST.sha256) + 2))"
     test -z "$(find . ! -type d ! -type f)"
 
-Then this is what was signed:
+The signed verdict:
 
     jq -r '.predicate | .verdict.overall, .verdict.reason, "issued " + .issuedAt' "$W/payload"
     rm -r "$W"

@@ -1,12 +1,12 @@
-// verify_text: VERIFY.txt, how to check a dossier without any program of ours.
+// verify_text: VERIFY.txt, how to check a dossier with openssl, jq and coreutils.
 #pragma once
 
 #include <string>
 
 namespace assay::dossier {
 
-/// The page that lies in every dossier. Lines that begin with four spaces are commands for a POSIX shell; a test takes
-/// them from here and runs them.
+/// The text of VERIFY.txt in every dossier. Lines that begin with four spaces are commands for a POSIX shell; a test
+/// runs them.
 std::string verify_text();
 
 }  // namespace assay::dossier

@@ -1,4 +1,4 @@
-// evidence_files: reading a run once, and judging it from memory.
+// evidence_files: reads the files of a run once, checks them against each other and judges again.
 #include "reports/evidence/evidence_files.h"
 
 #include <filesystem>
@@ -22,13 +22,13 @@ std::expected<std::string, InputError> document(const EvidenceFiles& files, cons
   return found->second;
 }
 
-/// Evidence as it lies in the files, or as it is made up again.
+/// Evidence from the files; of a simulation, generated again.
 judge::EvidenceReader reader_for(const plan::Plan& plan, const judge::Journal& journal, const EvidenceFiles& files) {
   return plan.simulation ? simulate::simulated_evidence(plan, journal) : evidence_in(files);
 }
 
 std::optional<InputError> check_journalled(const judge::Journal& journal, const EvidenceFiles& files) {
-  constexpr const char* kHint = "evidence is kept as the journal saw it; restore the file";
+  constexpr const char* kHint = "the file was changed after the run; restore it";
   for (const auto& attempt : journal.attempts) {
     for (const auto& file : attempt.evidence) {
       const auto digest = files.digests.find(file.path);
@@ -52,7 +52,7 @@ void EvidenceFiles::add(const std::string& path, std::string bytes) {
 std::expected<EvidenceFiles, InputError> read_evidence_files(const std::string& directory) {
   EvidenceFiles files;
   for (const char* name : {"plan.json", "journal.jsonl", "verdict.json", "report.html"}) {
-    std::error_code unknown;  // what cannot be looked at is reported by the read below
+    std::error_code unknown;  // an unreadable file is reported by the read below
     if (std::string_view(name) == "report.html" && !std::filesystem::exists(directory + "/" + name, unknown)) continue;
     auto bytes = read_plain_file(directory, name, kLargestDocument);
     if (!bytes) {
@@ -100,10 +100,10 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
   const std::string plan_sha256 = files.digests.at("plan.json");
   if (journal->plan_sha256 != plan_sha256) {
     return std::unexpected(InputError{"journal.jsonl", "belongs to another plan than plan.json",
-                                      "the plan was frozen when the run began; restore it"});
+                                      "restore the plan with which the run was started"});
   }
   if (auto problem = judge::check_kind(*plan, *journal)) return std::unexpected(*problem);
-  // Made-up records lie nowhere; whoever reads one makes it again and compares its digest with the journal's.
+  // Simulated records are not stored: the reader generates them again and compares their digests with the journal.
   if (!plan->simulation) {
     if (auto problem = check_journalled(*journal, files)) return std::unexpected(*problem);
   }
@@ -115,11 +115,11 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
     if (!given) return std::unexpected(given.error());
     const auto expected = parse_json(again, "verdict.json as judged again");
     if (!expected) return std::unexpected(expected.error());
-    return std::unexpected(InputError{"verdict.json",
-                                      "is not what judging the evidence gives: " + first_difference(*given, *expected),
-                                      "judge again with `assay judge`; a verdict is never edited"});
+    return std::unexpected(InputError{
+        "verdict.json", "differs from the verdict that the evidence gives: " + first_difference(*given, *expected),
+        "a verdict is never edited: judge again with `assay judge`"});
   }
-  // What was read is returned, not what was judged: its texts have passed the reader's check of UTF-8.
+  // The verdict that was read is returned: the reader has checked that its texts are UTF-8.
   auto read = judge::read_verdict(*verdict_bytes, "verdict.json");
   if (!read) return std::unexpected(read.error());
   return Examined{.run = {.plan = std::move(*plan), .plan_sha256 = plan_sha256, .journal = std::move(*journal)},

@@ -18,11 +18,11 @@ struct EvidenceFiles {
   std::map<std::string, std::uint64_t> sizes;
   std::map<std::string, std::string> kept;
 
-  /// Takes a file in.
+  /// Adds a file.
   void add(const std::string& path, std::string bytes);
 };
 
-/// Everything that the evidence says, after it was found consistent.
+/// The contents of consistent evidence.
 struct Examined {
   judge::Run run;
   judge::Verdict verdict;
@@ -30,8 +30,8 @@ struct Examined {
   std::string journal_sha256;
 };
 
-/// The files of the run in `directory`: plan.json, journal.jsonl, verdict.json, report.html when it is there, records/
-/// and logs/. Other files are none of the run's.
+/// The files of the run in `directory`: plan.json, journal.jsonl, verdict.json, report.html if it exists, records/ and
+/// logs/. Other files are ignored.
 std::expected<EvidenceFiles, InputError> read_evidence_files(const std::string& directory);
 
 /// Evidence as judge() wants it, from memory; `files` must outlive it.
@@ -41,7 +41,7 @@ judge::EvidenceReader evidence_in(const EvidenceFiles& files);
 /// that is missing or not what was journalled, a verdict that is not byte for byte what judging gives now.
 std::expected<Examined, InputError> examine(const EvidenceFiles& files);
 
-/// The first place where two documents differ and what stands there, for an error message.
+/// The first difference between two documents, for an error message.
 std::string first_difference(const nlohmann::json& found, const nlohmann::json& expected);
 
 }  // namespace assay::evidence

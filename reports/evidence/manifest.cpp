@@ -72,7 +72,7 @@ std::expected<Manifest, InputError> read_manifest(std::string_view text, const s
     }
     std::string path(line.substr(kDigestLength + 2));
     if (!is_plain_path(path)) return refused("has a path that is not plain and relative");
-    if (!manifest.empty() && path <= manifest.rbegin()->first) return refused("is not in order, or stands twice");
+    if (!manifest.empty() && path <= manifest.rbegin()->first) return refused("is not in order, or is repeated");
     std::string lower = path;
     std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (!folded.insert(lower).second) return refused("has a path that differs from another only in case");

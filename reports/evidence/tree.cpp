@@ -14,29 +14,14 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/descriptor.h"
 #include "reports/evidence/manifest.h"
 
 namespace assay::evidence {
 namespace {
 
-constexpr const char* kHint = "a dossier holds plain files only; copy it with `cp -r` and take nothing out or in";
-
-/// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int number() const { return number_; }
-  /// Gives the descriptor away.
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
+constexpr const char* kHint =
+    "a dossier consists of plain files only; copy it with `cp -r`, and do not add or remove files";
 
 InputError system_error(const std::string& path, const char* what) {
   return {path, fmt::format("{}: {}", what, std::generic_category().message(errno)),
@@ -50,7 +35,7 @@ std::string shown(std::string name) {
   return name;
 }
 
-/// What is wrong with an entry that should be a plain file; nothing when it is one.
+/// The error of an entry that is not a plain file; nothing when it is one.
 std::optional<InputError> odd(const struct stat& info, const std::string& path) {
   const char* what = nullptr;
   if (S_ISLNK(info.st_mode)) {
@@ -72,7 +57,7 @@ std::expected<std::string, InputError> read_open_file(int file, const std::strin
     return std::unexpected(
         InputError{path, fmt::format("{} bytes, over the limit of {}", info.st_size, max_bytes), kHint});
   }
-  // One byte more than announced is asked for, so that a file that grows is seen to.
+  // One byte more than the size is read, so that a growing file is noticed.
   std::string bytes(static_cast<std::size_t>(info.st_size) + 1, '\0');
   std::size_t filled = 0;
   while (filled < bytes.size()) {
@@ -95,7 +80,7 @@ class Walk {
   std::optional<InputError> folder(Descriptor descriptor, const std::string& prefix, int depth) {
     const std::string here = prefix.empty() ? "." : prefix;
     if (depth > limits_.max_depth)
-      return InputError{here, fmt::format("lies deeper than {} levels", limits_.max_depth), kHint};
+      return InputError{here, fmt::format("is deeper than {} levels", limits_.max_depth), kHint};
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(descriptor.number()), ::closedir);
     if (!stream) return system_error(here, "cannot be listed");
     (void)descriptor.release();  // the stream closes it from here on

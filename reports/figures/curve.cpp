@@ -1,4 +1,4 @@
-// curve: two axes, a band, a line, limits.
+// curve: draws a figure over the size of messages or of groups.
 #include "reports/figures/curve.h"
 
 #include <algorithm>

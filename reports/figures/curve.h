@@ -10,7 +10,7 @@
 
 namespace assay::figures {
 
-/// What stands over one size; numbers in the base unit of the curve.
+/// The values at one size; numbers in the base unit of the curve.
 struct CurvePoint {
   double x = 0;                      ///< size, above 0
   std::string label;                 ///< of the size
@@ -19,7 +19,7 @@ struct CurvePoint {
   std::optional<double> value;       ///< of the one that is drawn as a line
   std::optional<Interval> interval;  ///< of `value`
   std::optional<double> limit, acceptance;  ///< of the one that is drawn
-  bool passes = false;                      ///< all that stand here
+  bool passes = false;                      ///< whether the drawn result passes
 };
 
 /// A horizontal line.

@@ -1,4 +1,4 @@
-// heat: one path for each shade, so that a matrix of thousands of cells is some tens of kilobytes.
+// heat: a matrix as SVG; one path per shade keeps thousands of cells within some tens of kilobytes.
 #include "reports/figures/heat.h"
 
 #include <algorithm>

@@ -41,7 +41,7 @@ struct HeatMap {
 /// More would be finer than paper shows: 64 cells over 85 mm of an A4 page.
 inline constexpr std::size_t kMostHeatPlaces = 64;
 
-/// Numbers stand in the cells of a matrix of up to this many rows and columns.
+/// The cells of a matrix of up to this many rows and columns have numbers.
 inline constexpr std::size_t kMostNumberedPlaces = 12;
 
 /// One matrix with labels or bands at its sides, and a legend of the shades that occur.

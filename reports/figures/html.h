@@ -1,4 +1,4 @@
-// html: text that may be hostile, made safe to stand in a page.
+// html: escapes hostile text for a page.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// network_curves: which results belong to one curve, and what its caption says.
+// network_curves: curves over the size of messages and over the number of nodes.
 #include "reports/figures/network_curves.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace assay::figures {
 namespace {
 
-/// Results that stand over one size, by rising size.
+/// Results by size.
 using Sizes = std::map<double, std::vector<const judge::Result*>>;
 
 /// Requirements that may share a curve have one key: probe, metric, statistic, which nodes at once (of the sizes of
@@ -117,20 +117,18 @@ std::vector<const judge::Result*> all_of(const Sizes& sizes) {
 
 std::string line_words(const Curve& curve) {
   const bool several = std::ranges::any_of(curve.points, [](const CurvePoint& point) { return point.subjects > 1; });
-  return several
-             ? "Band: the smallest to the largest judged value of all; line: the worst at each size, with its "
-               "interval; dot: it passes, cross: it does "
-               "not; “?”: the worst has no value. "
-             : "Line: the judged value with its interval; dot: it passes, cross: it does not; “?”: there is no value. ";
+  return several ? "Band: smallest to largest judged value; line: the worst value at each size with its interval; dot: "
+                   "pass; cross: no pass; “?”: the worst result has no value. "
+                 : "Line: judged value with its interval; dot: pass; cross: no pass; “?”: no value. ";
 }
 
 std::string limit_words(const Curve& curve) {
   return std::ranges::any_of(curve.points, [](const CurvePoint& point) { return point.limit.has_value(); })
-             ? "Solid: its limit; dashed: its acceptance limit. "
+             ? "Solid: limit; dashed: acceptance limit. "
              : "";
 }
 
-/// The slowest wire of all steps of `results`, as a line; nothing when one of those measured tells none.
+/// The slowest wire of all steps of `results`, as a line; nothing when a measured step records none.
 std::optional<CurveLine> wire_line(const CurveSources& sources, const plan::Requirement& requirement,
                                    const std::vector<const judge::Result*>& results) {
   std::optional<double> slowest;
@@ -171,9 +169,9 @@ NetworkCurve size_curve(const CurveSources& sources, const Family& family) {
   plan::Requirement without = requirement;
   without.at = without_size(requirement.at);
   without.parameters = without_size(requirement.parameters);
-  curve.title = fmt::format("{} ({}) of each {} over the size of messages{}", requirement.metric, requirement.statistic,
+  curve.title = fmt::format("{} ({}) per {} over message size{}", requirement.metric, requirement.statistic,
                             requirement.scope, setting_words(without));
-  curve.x_name = "size of a message (logarithmic)";
+  curve.x_name = "message size (logarithmic)";
   curve.y_name = requirement.metric;
   curve.unit = requirement.limit.unit;
   curve.points = points_of(family.sizes, size_words);
@@ -182,8 +180,7 @@ NetworkCurve size_curve(const CurveSources& sources, const Family& family) {
   if (const auto wire = wire_line(sources, requirement, all)) curve.lines.push_back(*wire);
   drawn.caption = fmt::format("{}Measured by {}. {}{}", kind_words(sources.plan), escape(requirement.probe),
                               line_words(curve), limit_words(curve));
-  if (!curve.lines.empty())
-    drawn.caption += "Dotted: what the slowest port of all can carry in one direction, as recorded. ";
+  if (!curve.lines.empty()) drawn.caption += "Dotted: recorded rate of the slowest port in one direction. ";
   drawn.caption += fmt::format("Results: {}. {}", outcome_counts(all), worst_at(family.sizes, curve.points));
   return drawn;
 }
@@ -193,9 +190,9 @@ NetworkCurve scaling_curve(const CurveSources& sources, const Family& family) {
   const auto all = all_of(family.sizes);
   NetworkCurve drawn;
   Curve& curve = drawn.curve;
-  curve.title = fmt::format("{} ({}) over the number of nodes{}", requirement.metric, requirement.statistic,
+  curve.title = fmt::format("{} ({}) over number of nodes{}", requirement.metric, requirement.statistic,
                             setting_words(requirement));
-  curve.x_name = "nodes that work together (logarithmic)";
+  curve.x_name = "nodes in the group (logarithmic)";
   curve.y_name = requirement.metric;
   curve.unit = requirement.limit.unit;
   curve.points = points_of(family.sizes, [](double nodes) { return fmt::format("{:.0f}", nodes); });
@@ -207,8 +204,8 @@ NetworkCurve scaling_curve(const CurveSources& sources, const Family& family) {
     curve.lines.push_back({.value = *reference,
                            .words = fmt::format("as {} nodes", curve.points.front().label),
                            .css_class = "reference"});
-    drawn.caption +=
-        fmt::format("Dotted: the worst value of {} nodes, the reference for the others. ", curve.points.front().label);
+    drawn.caption += fmt::format("Dotted: the worst value of {} nodes, the reference for larger groups. ",
+                                 curve.points.front().label);
   }
   drawn.caption += fmt::format("Results: {}. {}", outcome_counts(all), worst_at(family.sizes, curve.points));
   return drawn;

@@ -19,7 +19,7 @@ struct CurveSources {
   const plan::Plan& plan;
   const StepIndex& steps;
   const ResultsOf& results;
-  const std::map<std::string, double>& wire_limits;  ///< B/s by step, where a record tells it
+  const std::map<std::string, double>& wire_limits;  ///< B/s by step, where a record has it
 };
 
 /// A curve with what its caption says, HTML.

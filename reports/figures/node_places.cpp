@@ -1,4 +1,4 @@
-// node_places: leaves first, then as many nodes to a place as it takes.
+// node_places: rows and columns of a matrix, several nodes per place where there are too many.
 #include "reports/figures/node_places.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace assay::figures {
 namespace {
 
-constexpr const char* kNoBand = "none told";
+constexpr const char* kNoBand = "not given";
 
 using Members = std::vector<const site::Node*>;
 

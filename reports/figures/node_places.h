@@ -12,17 +12,17 @@
 
 namespace assay::figures {
 
-/// Where each node stands in a matrix.
+/// The place of each node in a matrix.
 struct NodePlaces {
   HeatAxis axis;  ///< labels: the node, or the first and the last of a place; bands: leaves or racks
   std::unordered_map<std::string_view, std::size_t> of_node;  ///< by the node's name, which stays the site's
   std::size_t largest = 1;                                    ///< most nodes of one place
 };
 
-/// What nodes are told to hang on: "leaf", "rack" where no node of `site` has a leaf, "" where none has either.
+/// What the nodes of `site` are grouped by: "leaf"; "rack" when no node has a leaf; "" when none has either.
 std::string_view band_kind(const site::Site& site);
 
-/// The leaf, or else rack, of `node` as band_kind says; "none told" where it has none.
+/// The leaf, or else rack, of `node` as band_kind says; "not given" when it has none.
 std::string band_of(const site::Node& node, std::string_view kind);
 
 /// Every node of `site`, those of one leaf (or rack) side by side and else in the site's order, in at most `most`

@@ -1,4 +1,4 @@
-// pair_chart: which cell a pair stands in, and what the caption says of it.
+// pair_chart: matrices of pairs of nodes, and of pairs within a node.
 #include "reports/figures/pair_chart.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::vector<const judge::Result*> results_of(const std::vector<PairResult>& pair
   return results;
 }
 
-/// Of both directions: nodes more than half of whose pairs, and at least two, are no pass.
+/// Nodes with two or more cells that do not pass, if these are more than half of their cells in both directions.
 std::string nodes_words(const std::vector<PairResult>& pairs) {
   struct Count {
     std::size_t open = 0, all = 0;
@@ -52,8 +52,8 @@ std::string nodes_words(const std::vector<PairResult>& pairs) {
   });
   std::string words;
   for (std::size_t i = 0; i < std::min(named.size(), kMostNodesNamed); ++i)
-    words += fmt::format("{}{} ({} of {})", i == 0 ? "No pass in most of their cells: " : ", ", escape(named[i].first),
-                         named[i].second.open, named[i].second.all);
+    words += fmt::format("{}{} ({} of {})", i == 0 ? "Nodes with most cells not passing: " : ", ",
+                         escape(named[i].first), named[i].second.open, named[i].second.all);
   if (named.size() > kMostNodesNamed) words += fmt::format(" and {} more nodes", named.size() - kMostNodesNamed);
   return words.empty() ? words : words + ".";
 }
@@ -98,29 +98,25 @@ Chart node_chart(const plan::Plan& plan, const plan::Requirement& requirement, c
   map.title = fmt::format("{} ({}) between nodes{}{}{}", metric, requirement.statistic, setting_words(requirement),
                           unit.empty() ? "" : ", in ", unit);
   const std::string by = places.axis.bands.empty() ? "" : fmt::format(", by {}", band_kind(plan.site));
-  map.rows.name = directed ? "sends" : "node";
-  map.columns.name = (directed ? "node that receives" : "node") + by;
+  map.rows.name = directed ? "sender" : "node";
+  map.columns.name = (directed ? "receiver" : "node") + by;
   map.beside = directed ? worst_directions(pairs) : worst_lines(all);
   std::set<std::pair<std::string_view, std::string_view>> planned;
   for (const auto& pair : pairs) planned.insert(std::minmax(pair.row, pair.column));
   map.description = fmt::format("A matrix of {} nodes. {}.", nodes, outcome_counts(all));
-  std::string caption =
-      fmt::format("{}{} of {} pairs of {} nodes were planned{}. Cells: {}. ", kind_words(plan), planned.size(),
-                  nodes * (nodes - 1) / 2, nodes,
-                  requirement.rounds > 0 ? fmt::format(" ({} rounds of a tournament)", requirement.rounds) : "",
-                  outcome_counts(all));
-  caption +=
-      directed ? "Row: the node that sends; column: the one that receives. " : "A pair stands at both of its places. ";
+  std::string caption = fmt::format(
+      "{}{} of {} pairs of {} nodes planned{}. Cells: {}. ", kind_words(plan), planned.size(), nodes * (nodes - 1) / 2,
+      nodes, requirement.rounds > 0 ? fmt::format(" ({} rounds of a tournament)", requirement.rounds) : "",
+      outcome_counts(all));
+  caption += directed ? "Row: sending node; column: receiving node. " : "Each pair is shown in both of its cells. ";
   if (const auto kind = band_kind(plan.site); !places.axis.bands.empty())
-    caption += fmt::format("Lines part the nodes of one {} from those of the next. ", kind);
+    caption += fmt::format("Lines separate one {} from the next. ", kind);
   if (places.largest > 1)
-    caption +=
-        fmt::format("Each square stands for up to {0} × {0} nodes and shows the worst cell among them, never a mean. ",
-                    places.largest);
-  if (!requirement.plane.empty()) caption += "A pair that has several rails shows its worst. ";
-  if (numbered) caption += "Numbers are rounded; evidence/verdict.json has every digit. ";
-  if (all.size() < results)
-    caption += fmt::format("{} results belong to no pair that could be planned. ", results - all.size());
+    caption += fmt::format("Each square covers up to {0} × {0} nodes and shows the worst cell among them, not a mean. ",
+                           places.largest);
+  if (!requirement.plane.empty()) caption += "A pair with several rails shows the worst of them. ";
+  if (numbered) caption += "Numbers are rounded; evidence/verdict.json has all digits. ";
+  if (all.size() < results) caption += fmt::format("{} results without a planned pair. ", results - all.size());
   return {.svg = heat_map(map), .caption = caption + nodes_words(pairs)};
 }
 
@@ -179,15 +175,13 @@ Chart inner_chart(const plan::Plan& plan, const plan::Requirement& requirement,
                                         nodes == 1 ? "the node" : "each node", setting_words(requirement));
   const std::string description = fmt::format("{} of {} nodes, each with a matrix of its own pairs. {}.", maps.size(),
                                               nodes, outcome_counts(results));
-  std::string caption =
-      fmt::format("{}Row: source; column: target, in the order of their names. Cells of all nodes: {}. ",
-                  kind_words(plan), outcome_counts(results));
+  std::string caption = fmt::format("{}Row: source; column: target, sorted by name. Cells of all nodes: {}. ",
+                                    kind_words(plan), outcome_counts(results));
   if (maps.size() < nodes)
-    caption +=
-        fmt::format("Drawn are {} of {} nodes, those with the worst cells, the worst first. ", maps.size(), nodes);
+    caption += fmt::format("Shown: the {} of {} nodes with the worst cells, worst first. ", maps.size(), nodes);
   if (!others.empty())
     caption +=
-        fmt::format("Without a matrix, because no pair was seen there: {} ({}). ",
+        fmt::format("Without a matrix, because no pair was measured: {} ({}). ",
                     others.size() == 1 ? "1 node" : fmt::format("{} nodes", others.size()), outcome_counts(others));
   caption += worst_words(results);
   if (nodes == 1) return single_chart(std::move(maps.front()), title, description, caption, results);

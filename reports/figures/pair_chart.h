@@ -1,4 +1,4 @@
-// pair_chart: every pair of a requirement as a matrix, at 8 nodes and at 512.
+// pair_chart: every pair of a requirement as a matrix.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ namespace assay::figures {
 
 /// What a pair's figure says of the two.
 enum class Direction {
-  none,      ///< both alike: the pair stands at both places
+  none,      ///< both alike: the pair is in both cells
   forward,   ///< from the first to the second
   backward,  ///< from the second to the first
 };
 
-/// The direction that the name of a metric tells: forward, backward, or none.
+/// The direction in the name of a metric: forward, backward, or none.
 Direction direction_of(const std::string& metric);
 
 /// The requirement that measures the other direction of the same pairs in the same way, or nullptr.
@@ -34,7 +34,7 @@ struct PairResult {
 };
 
 /// The matrix of `pairs` over `places`: where several results meet in a cell it shows the worst of them (is_worse).
-/// Numbers stand in it where each place is one node and there are at most kMostNumberedPlaces; they are rounded.
+/// Numbers are shown where each place is one node and there are at most kMostNumberedPlaces; they are rounded.
 HeatMap pair_map(const std::vector<PairResult>& pairs, const NodePlaces& places);
 
 /// The chart of `requirement`, of scope pair, whose results are `results`; `reverse` are those of the other direction,

@@ -1,4 +1,4 @@
-// plot: one axis, two kinds of figure.
+// plot: draws samples of few subjects, or the distribution of many.
 #include "reports/figures/plot.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// rail_chart: rails by leaves.
+// rail_chart: a matrix of rails (rows) by leaves (columns).
 #include "reports/figures/rail_chart.h"
 
 #include <algorithm>
@@ -122,12 +122,12 @@ Chart rail_chart(const plan::Plan& plan, const StepIndex& steps, const plan::Req
   map.description =
       fmt::format("A matrix of {} rails and {} leaves. {}.", names.size(), leaf_names.size(), outcome_counts(results));
   std::string caption = fmt::format(
-      "{}Each cell shows the worst result on a rail at one of the nodes of a leaf, never a mean; what was not measured "
-      "on any rail counts for all. {}. ",
+      "{}Each cell shows the worst result of a rail among the nodes of a leaf, not a mean; a node without any "
+      "measurement counts for every rail. {}. ",
       kind_words(plan), outcome_counts(results));
-  if (leaves.each > 1) caption += fmt::format("Each column stands for up to {} leaves. ", leaves.each);
-  if (rails.each > 1) caption += fmt::format("Each row stands for up to {} rails. ", rails.each);
-  if (numbered) caption += "Numbers are rounded; evidence/verdict.json has every digit. ";
+  if (leaves.each > 1) caption += fmt::format("Each column covers up to {} leaves. ", leaves.each);
+  if (rails.each > 1) caption += fmt::format("Each row covers up to {} rails. ", rails.each);
+  if (numbered) caption += "Numbers are rounded; evidence/verdict.json has all digits. ";
   return {.svg = heat_map(map), .caption = caption};
 }
 

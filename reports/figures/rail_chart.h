@@ -1,4 +1,4 @@
-// rail_chart: what the ports of each rail reach on each leaf.
+// rail_chart: a matrix of rails (rows) by leaves (columns).
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace assay::figures {
 std::string_view rail_of(const judge::Result& result);
 
 /// The chart of `requirement` over rails and leaves: in each cell the worst of its results. Empty where no result is of
-/// a rail or the site tells no leaves.
+/// a rail or the site has no leaves.
 Chart rail_chart(const plan::Plan& plan, const StepIndex& steps, const plan::Requirement& requirement,
                  const std::vector<const judge::Result*>& results);
 

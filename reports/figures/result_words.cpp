@@ -1,8 +1,10 @@
-// result_words: the texts by which outcomes, subjects, targets and placements are named on a page.
+// result_words: texts for outcomes, subjects, targets and placements.
 #include "reports/figures/result_words.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,11 +12,14 @@
 namespace assay::figures {
 namespace {
 
-/// "450.0 GB/s (450000000000 B/s)": for reading, and with every digit.
-std::string shown_and_exact(double value, const std::string& unit) {
-  const std::string shown = scale_for(std::span(&value, 1), unit).text(value);
-  const std::string exact = exact_text(value, unit);
-  return unit == "1" || shown == exact ? exact : fmt::format("{} ({})", shown, exact);
+/// "450.0 GB/s"; where that is rounded, "449.9 GB/s (449876543210 B/s)".
+std::string with_exact(double value, const std::string& unit) {
+  if (unit == "1") return exact_text(value, unit);
+  const Scale scale = scale_for(std::span(&value, 1), unit);
+  constexpr double kSame = 1e-12;  // relative; the product with the prefix may differ in the last bit
+  const double shown = std::stod(scale.number(value)) * scale.factor;
+  if (std::abs(shown - value) <= kSame * std::abs(value)) return scale.text(value);
+  return fmt::format("{} ({})", scale.text(value), exact_text(value, unit));
 }
 
 }  // namespace
@@ -55,13 +60,13 @@ std::string requirement_number(const plan::Profile& profile, const std::string& 
 }
 
 std::string placement_words(const plan::Requirement& requirement) {
-  std::string words = requirement.plane.empty() ? "" : "through the plane " + requirement.plane;
+  std::string words = requirement.plane.empty() ? "" : "plane " + requirement.plane;
   const auto add = [&](const std::string& more) { words += (words.empty() ? "" : "; ") + more; };
   if (requirement.scope == plan::JudgedScope::pair) {
     const auto choice = requirement.pairs.value_or(plan::PairChoice::all);
     std::string which = choice == plan::PairChoice::all ? "" : fmt::format(" {}", choice);
     std::ranges::replace(which, '_', ' ');
-    add(fmt::format("pairs{}, {}", which, requirement.alone ? "each alone" : "those of a round side by side"));
+    add(fmt::format("pairs{}, {}", which, requirement.alone ? "one pair at a time" : "all pairs of a round at once"));
   }
   if (requirement.scope == plan::JudgedScope::group)
     add(fmt::format("groups: {}", requirement.by.value_or(plan::Grouping::rack)));
@@ -75,27 +80,27 @@ std::string target_words(const plan::Profile& profile, const plan::Requirement& 
     const std::string share = fmt::format("{:.15g} × ", stated);
     switch (limit.reference) {
       case plan::Reference::none:
-        return shown_and_exact(stated, limit.unit);
+        return with_exact(stated, limit.unit);
       case plan::Reference::peak: {
         const plan::Peak& peak = profile.peaks.at(limit.name);
-        return fmt::format("{}design peak {} of {}", share, limit.name, shown_and_exact(peak.value, peak.unit));
+        return fmt::format("{}design peak {} ({})", share, limit.name, with_exact(peak.value, peak.unit));
       }
       case plan::Reference::metric:
-        return fmt::format("{}the measured {}", share, limit.name);
+        return fmt::format("{}measured {}", share, limit.name);
       case plan::Reference::best_sample:
-        return share + "the best sample";
+        return share + "best sample";
       case plan::Reference::fleet_median:
-        return share + "the fleet's median";
+        return share + "median of the fleet";
       case plan::Reference::smallest_group:
-        return share + "what the smallest group reached";
+        return share + "value of the smallest group";
       case plan::Reference::smallest_group_by_nodes:
-        return share + "what the smallest group reached, for as many nodes";
+        return share + "value of the smallest group, scaled to the number of nodes";
     }
     return share;
   };
   std::string words;
-  if (limit.at_least) words = "at least " + side(*limit.at_least);
-  if (limit.at_most) words += (words.empty() ? "at most " : " and at most ") + side(*limit.at_most);
+  if (limit.at_least) words = "≥ " + side(*limit.at_least);
+  if (limit.at_most) words += (words.empty() ? "≤ " : " and ≤ ") + side(*limit.at_most);
   return words;
 }
 

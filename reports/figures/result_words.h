@@ -1,4 +1,4 @@
-// result_words: the texts by which outcomes, subjects, targets and placements are named on a page.
+// result_words: texts for outcomes, subjects, targets and placements.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace assay::figures {
 
-/// The word of `outcome` as people read it: "conditional pass".
+/// `outcome` for people: "conditional pass".
 std::string outcome_words(judge::Outcome outcome);
 /// The same as a labelled box.
 std::string outcome_box(judge::Outcome outcome);
@@ -17,12 +17,12 @@ std::string outcome_box(judge::Outcome outcome);
 std::string outcome_letter(judge::Outcome outcome);
 /// "R3": the number of the requirement in the profile, from 1.
 std::string requirement_number(const plan::Profile& profile, const std::string& id);
-/// The promise in words: "at least 0.9 × peak fp64 (1.2 TFLOP/s)", with absolute limits exact in base units.
+/// The limit: "≥ 0.9 × design peak fp64 (1.200 TFLOP/s)"; a rounded number is followed by the exact one in base units.
 std::string target_words(const plan::Profile& profile, const plan::Requirement& requirement);
-/// Through which plane, on which pairs or groups, and what ran meanwhile: "through the plane parameter; pairs across
-/// leaves, each alone". Empty for nodes by themselves on no plane.
+/// Plane, pairs or groups, and concurrency: "plane parameter; pairs across leaves, one pair at a time". Empty for
+/// single nodes on no plane.
 std::string placement_words(const plan::Requirement& requirement);
-/// The scale on which value, limits and acceptance limits of `result` stand side by side.
+/// One scale for value, limits and acceptance limits of `result`.
 Scale result_scale(const judge::Result& result);
 /// "n01", or "n01 · gpu GPU-8f2…" for finer subjects.
 std::string subject_words(const judge::Result& result);

@@ -1,4 +1,4 @@
-// shade: classes of outcomes and distances.
+// shade: the distance of a result from its acceptance limit, as one of a few classes.
 #include "reports/figures/shade.h"
 
 #include <algorithm>

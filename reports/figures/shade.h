@@ -1,4 +1,4 @@
-// shade: how far a result lies from its acceptance limit, as one of few classes that a matrix can show.
+// shade: the distance of a result from its acceptance limit, as one of a few classes for a matrix.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// svg: numbers with two decimals, words escaped.
+// svg: elements of every figure; numbers with two decimals, texts escaped.
 #include "reports/figures/svg.h"
 
 #include <algorithm>

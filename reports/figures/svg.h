@@ -1,4 +1,4 @@
-// svg: the strokes and words that every figure is made of.
+// svg: the elements of every figure.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// words: counting and naming.
+// words: texts that several captions share.
 #include "reports/figures/words.h"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ std::string setting_words(const plan::Requirement& requirement) {
     words += fmt::format(", pairs {}", pairs);
   for (const auto* values : {&requirement.at, &requirement.parameters}) {
     for (const auto& [name, value] : *values) {
-      if (name == "sizes") continue;  // all that were measured; the figure is of one
+      if (name == "sizes") continue;  // every measured size; the figure shows one
       const auto* text = std::get_if<std::string>(&value);
       const auto* whole = std::get_if<std::int64_t>(&value);
       const bool size = name == "size" && whole != nullptr;

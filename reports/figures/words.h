@@ -1,4 +1,4 @@
-// words: sentences that several captions share.
+// words: texts that several captions share.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace assay::figures {
 
-/// A figure and the HTML of its caption; both empty where there is nothing to draw.
+/// A figure and the HTML of its caption; both empty when there is nothing to draw.
 struct Chart {
   std::string svg, caption;
 };
@@ -33,7 +33,7 @@ std::vector<const judge::Result*> worst_of(std::span<const judge::Result* const>
 /// "Worst: n03+n05 (fail, 5.10 GB/s), ….", escaped: the three worst; empty without results.
 std::string worst_words(std::span<const judge::Result* const> results);
 
-/// Lines of the worst beside a figure, and what stands over them.
+/// Lines of the worst beside a figure, and their heading.
 inline constexpr std::size_t kWorstLines = 5;
 inline constexpr const char* kWorstHeading = "The worst:";
 
@@ -43,16 +43,15 @@ std::string line_of(std::string_view name, const judge::Result& result);
 /// The heading, then kWorstLines lines at most, each with its subject.
 std::vector<std::string> worst_lines(std::span<const judge::Result* const> results);
 
-/// ", size 1 GiB, operation all_reduce": coordinates and parameters that tell the figures of one metric apart; empty
-/// where none are given.
+/// ", size 1 GiB, operation all_reduce": coordinates and parameters that distinguish the figures of one metric;
+/// empty when there are none.
 std::string setting_words(const plan::Requirement& requirement);
 
 /// One prefix for the numbers in a chart's cells, with four digits of the largest in base unit `unit`; small shares as
 /// "10^-3".
 Scale cell_scale(std::span<const judge::Result* const> results, std::string_view unit);
 
-/// The number that stands in the cell of `result`; empty where it has none, and where strokes say that it proves
-/// nothing.
+/// The number in the cell of `result`; empty without a value, and for inconclusive results, which are hatched.
 std::string cell_text(const judge::Result& result, const Scale& scale);
 
 /// "Simulated, not measured. " where `plan` is of a simulation; else empty.

@@ -20,9 +20,9 @@ std::string fact_words(const nlohmann::json& fact) {
 /// Facts by name and node, as words.
 std::map<std::string, std::map<std::string, std::string>> facts_by_name(const judge::Journal& journal) {
   std::map<std::string, std::map<std::string, std::string>> by_name;
-  for (const auto& [node, said] : journal.node_facts) {
-    if (!said.is_object()) continue;
-    for (const auto& [name, fact] : said.items()) by_name[name][node] = fact_words(fact);
+  for (const auto& [node, facts] : journal.node_facts) {
+    if (!facts.is_object()) continue;
+    for (const auto& [name, fact] : facts.items()) by_name[name][node] = fact_words(fact);
   }
   return by_name;
 }
@@ -36,7 +36,7 @@ bool same_on_all(const std::map<std::string, std::string>& by_node, std::size_t 
 
 std::string deviations_section(const ReportContent& content) {
   std::string html = "<h2>6 Deviations</h2>\n";
-  if (content.verdict.deviations.empty()) return html + "<p>None: every step was carried out as planned.</p>\n";
+  if (content.verdict.deviations.empty()) return html + "<p>None: every step ran as planned.</p>\n";
   std::vector<std::string> rows;
   for (const auto& deviation : content.verdict.deviations) {
     rows.push_back(
@@ -47,11 +47,12 @@ std::string deviations_section(const ReportContent& content) {
 }
 
 std::string methods_section(const ReportContent& content) {
-  std::string html = "<h2 class=\"page\">7 Methods</h2>\n<p>In the words of each probe, as frozen in the plan.</p>\n";
+  std::string html =
+      "<h2 class=\"page\">7 Methods</h2>\n<p>As each probe describes itself, recorded in the plan.</p>\n";
   for (const auto& [name, probe] : content.run.plan.probes) {
     const Description& description = probe.description;
     html += fmt::format("<h3><code>{}</code>{}</h3>\n", figures::escape(name),
-                        description.companion ? " (samples beside other probes)" : "");
+                        description.companion ? " (samples while other probes run)" : "");
     html += figures::element("p", description.measures) + figures::element("p", description.method);
     html += "<p>Source: " + figures::escape(description.source) + "</p>\n";
     std::vector<std::string> rows;
@@ -86,9 +87,9 @@ std::string instruments_section(const ReportContent& content) {
         {"<code>" + figures::escape(name) + "</code>", fmt::format("{}", probe.description.revision),
          uncertainty.empty() ? "none stated" : figures::escape(uncertainty), figures::digest_html(probe.sha256)}));
   }
-  return "<h2>8 Instruments</h2>\n<p>A probe is the instrument. Its revision rises when the number it reports would "
-         "change; the digest is that of the program "
-         "which ran.</p>\n" +
+  return "<h2>8 Instruments</h2>\n<p>The instruments are the probes. A new revision means that the reported numbers "
+         "may "
+         "differ; the digest is that of the program that ran.</p>\n" +
          figures::table("instruments",
                         {"Probe", "Revision", "Relative standard uncertainty (type B)", "SHA-256 of the program"},
                         rows);
@@ -98,8 +99,7 @@ std::string nodes_section(const ReportContent& content) {
   const auto by_name = facts_by_name(content.run.journal);
   const std::size_t nodes = content.run.journal.node_facts.size();
   std::string html = "<h2>9 Machines</h2>\n";
-  html += fmt::format("<p>{} of {} nodes answered and said what they are.</p>\n", nodes,
-                      content.run.plan.site.nodes.size());
+  html += fmt::format("<p>{} of {} nodes reported their facts.</p>\n", nodes, content.run.plan.site.nodes.size());
   std::vector<std::pair<std::string, std::string>> common;
   std::vector<std::string> differing;
   for (const auto& [name, by_node] : by_name) {
@@ -109,7 +109,7 @@ std::string nodes_section(const ReportContent& content) {
       differing.push_back(name);
     }
   }
-  if (!common.empty()) html += (nodes == 1 ? "" : "<h3>The same on all</h3>\n") + figures::facts(common);
+  if (!common.empty()) html += (nodes == 1 ? "" : "<h3>Same on all nodes</h3>\n") + figures::facts(common);
   if (!differing.empty()) {
     std::vector<std::string> titles = {"Node"};
     titles.insert(titles.end(), differing.begin(), differing.end());
@@ -123,9 +123,9 @@ std::string nodes_section(const ReportContent& content) {
       }
       rows.push_back(figures::row(cells));
     }
-    html += "<h3>Different</h3>\n" + figures::table("nodes", titles, rows);
+    html += "<h3>Differences</h3>\n" + figures::table("nodes", titles, rows);
     if (rows.size() < nodes)
-      html += fmt::format("<p>The first {} of {}; evidence/journal.jsonl has all.</p>\n", rows.size(), nodes);
+      html += fmt::format("<p>The first {} of {}; evidence/journal.jsonl lists all.</p>\n", rows.size(), nodes);
   }
   for (const auto& event : content.run.journal.node_events) {
     html += fmt::format("<p>{}: node {}: {}</p>\n", figures::escape(event.time), figures::escape(event.node),
@@ -147,14 +147,13 @@ std::string attempts_section(const ReportContent& content) {
                       figures::escape(attempt.reason)}));
   }
   std::string html =
-      "<h2 class=\"page\">10 Attempts</h2>\n<p>Every attempt that was begun, with how it ended; “exited” means that "
-      "the probe ran to its own "
-      "end.</p>\n";
+      "<h2 class=\"page\">10 Attempts</h2>\n<p>Every attempt that was started, with its outcome; “exited” means that "
+      "the "
+      "probe finished by itself.</p>\n";
   if (attempts.empty()) return html + "<p>None.</p>\n";
   if (!all) {
-    html += fmt::format(
-        "<p>{} first attempts that ran to their own end are left out here; evidence/journal.jsonl has them.</p>\n",
-        attempts.size() - rows.size());
+    html += fmt::format("<p>{} first attempts that exited are omitted; evidence/journal.jsonl lists them.</p>\n",
+                        attempts.size() - rows.size());
   }
   return html +
          figures::table("attempts", {"Step", "Attempt", "Node", "Begin (UTC)", "End (UTC)", "Outcome", "Reason"}, rows);
@@ -172,9 +171,9 @@ std::string evidence_section(const ReportContent& content) {
             {figures::escape(file.path), fmt::format("{}", file.bytes), figures::digest_html(file.sha256)}));
     }
   }
-  std::string html = "<h2>11 Evidence</h2>\n<p>Paths lie under <code>evidence/</code> in the dossier.</p>\n";
+  std::string html = "<h2>11 Evidence</h2>\n<p>Paths are relative to <code>evidence/</code> in the dossier.</p>\n";
   if (files > kMostListed) {
-    html += fmt::format("<p>The first {} of {} files; MANIFEST.sha256 lists each.</p>\n", kMostListed, files);
+    html += fmt::format("<p>The first {} of {} files; MANIFEST.sha256 lists all.</p>\n", kMostListed, files);
   }
   return html + figures::table("evidence", {"File", "Bytes", "SHA-256"}, rows);
 }
@@ -187,16 +186,18 @@ std::string non_claims_section() {
 
 std::string verification_section(const ReportContent& content) {
   std::string html =
-      "<h2>13 How to verify</h2>\n<p>Get the signer’s public key by a way that does not lead over this dossier, "
-      "compare its fingerprint, and "
-      "run:</p>\n<pre>assay-report fingerprint signer.pub\nassay-report verify DOSSIER --key signer.pub --plan " +
+      "<h2>13 How to verify</h2>\n<p>Obtain the public key of the signer through a channel independent of this "
+      "dossier, "
+      "compare its fingerprint, and run:</p>\n<pre>assay-report fingerprint signer.pub\nassay-report verify DOSSIER "
+      "--key signer.pub --plan " +
       figures::escape(content.run.plan_sha256) + "</pre>\n";
   html +=
-      "<p>This checks the signature, that the evidence is complete and unchanged, judges every cell again from the raw "
-      "samples, and renders this page again. "
-      "VERIFY.txt in the dossier says how to check signature and evidence with openssl, jq and coreutils alone.</p>\n";
+      "<p>This checks the signature and the completeness and integrity of the evidence, judges every cell again from "
+      "the "
+      "raw samples, and renders this page again. VERIFY.txt in the dossier describes the check of signature and "
+      "evidence with openssl, jq and coreutils alone.</p>\n";
   if (!content.self_signed.empty())
-    html += "<p>The fingerprint to compare is " + figures::digest_html(content.self_signed) + ".</p>\n";
+    html += "<p>Fingerprint of the key: " + figures::digest_html(content.self_signed) + ".</p>\n";
   return html;
 }
 

@@ -1,4 +1,4 @@
-// conformity: what was promised, what was found, and by which rule the one is held against the other.
+// conformity: statement of conformity, decision rule and coverage.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,7 +12,7 @@ namespace assay::page {
 namespace {
 
 constexpr std::size_t kRowsOfOneRequirement =
-    48;                                       // a rack's worth; beyond it passes are counted, everything else is listed
+    48;                                       // a rack's worth; beyond it, passes are counted and all others listed
 constexpr std::size_t kColumnsOfMatrix = 16;  // fit on A4 beside the nodes' names
 
 /// "≥ 450.0 GB/s", "≤ 3.0 us", or both.
@@ -51,7 +51,7 @@ std::string requirement_row(const ReportContent& content, const plan::Requiremen
       placed.empty() ? "" : "; " + figures::escape(placed));
 }
 
-/// Two rows: who and why, then the numbers.
+/// Two rows: subject and reason, then the numbers.
 std::string result_rows(const judge::Result& result) {
   const Scale scale = figures::result_scale(result);
   const std::string who = fmt::format("<tr class=\"who\"><td colspan=\"7\"><strong>{}</strong> {}</td></tr>\n",
@@ -63,17 +63,15 @@ std::string result_rows(const judge::Result& result) {
                              figures::outcome_box(result.outcome)});
 }
 
-/// What stands for passes that are too many to be listed.
+/// The row in place of passes that are too many to be listed.
 std::string counted_row(std::size_t passes) {
-  return fmt::format(
-      "<tr><td colspan=\"7\">{} further subjects pass; evidence/verdict.json lists each of them with its "
-      "numbers.</td></tr>\n",
-      passes);
+  return fmt::format("<tr><td colspan=\"7\">{} further subjects pass; evidence/verdict.json lists them.</td></tr>\n",
+                     passes);
 }
 
-/// The results of one requirement that are worth a row: all when they are few; else what does not pass and the passes
+/// The results of one requirement that have a row: all when they are few; else those that do not pass and the passes
 /// with the smallest margins.
-std::vector<const judge::Result*> worth_a_row(std::vector<const judge::Result*> results) {
+std::vector<const judge::Result*> listed_results(std::vector<const judge::Result*> results) {
   if (results.size() <= kRowsOfOneRequirement) return results;
   std::ranges::stable_sort(results, [](const judge::Result* a, const judge::Result* b) {
     const bool a_open = a->outcome != judge::Outcome::pass;
@@ -142,17 +140,15 @@ std::string matrix_block(const ReportContent& content, const std::vector<std::st
 std::string conformity_section(const ReportContent& content) {
   std::string html = "<h2 class=\"page\">1 Statement of conformity</h2>\n";
   html += fmt::format(
-      "<p>Overall: <strong>{}</strong>. {} The rule by which values are held against limits is stated in section 2; "
-      "“n” counts the pooled "
-      "samples, “margin” is the distance to the limit as a share of it, “risk” the probability that the true value "
-      "misses the limit.</p>\n",
+      "<p>Overall: <strong>{}</strong>. {} Section 2 states the decision rule. n: number of pooled samples; margin: "
+      "distance to the limit as a share of it; risk: probability that the true value misses the limit.</p>\n",
       to_string(content.verdict.overall), figures::escape(content.verdict.reason));
   std::map<std::string, std::vector<const judge::Result*>> by_requirement;
   for (const auto& result : content.verdict.results) by_requirement[result.requirement].push_back(&result);
   std::vector<std::string> rows;
   for (const auto& requirement : content.run.plan.profile.requirements) {
     const auto& all = by_requirement[requirement.id];
-    const auto listed = worth_a_row(all);
+    const auto listed = listed_results(all);
     rows.push_back(requirement_row(content, requirement));
     for (const judge::Result* result : listed) rows.push_back(result_rows(*result));
     if (listed.size() < all.size()) rows.push_back(counted_row(all.size() - listed.size()));
@@ -167,38 +163,38 @@ std::string decision_section(const ReportContent& content) {
   const double risk = normal_cdf(-profile.guard_factor);
   std::string html = "<h2>2 Decision rule</h2>\n";
   html += fmt::format(
-      "<p>Judged is the statistic named with each requirement, the median unless another is stated, over all samples "
-      "of all attempts together; nothing "
-      "is repeated until it passes. Its interval is distribution-free, from order statistics, with a coverage of at "
-      "least {:.15g} %.</p>\n",
+      "<p>The judged value is the statistic named with each requirement (by default the median) over the pooled "
+      "samples "
+      "of all attempts; no measurement is repeated until it passes. Its interval is distribution-free, from order "
+      "statistics, with a coverage of at least {:.4g} %.</p>\n",
       profile.confidence * 100);
   html += fmt::format(
-      "<p>The standard uncertainty <i>u</i> joins repeatability (half the interval over the normal quantile of its "
-      "coverage) and the instrument in quadrature, "
-      "and that of a measured reference where the limit refers to one. The guard band is <i>w</i> = {:.15g} <i>u</i>: "
-      "a value whose truth lies on the limit is "
-      "accepted with a probability of at most {:.2g} %. Where several looks were planned, this risk is split evenly "
-      "among them (Bonferroni).</p>\n",
+      "<p>The standard uncertainty <i>u</i> is the root of the sum of squares of the repeatability (half of the "
+      "interval "
+      "divided by the normal quantile of its coverage), the instrument, and the measured reference where the limit "
+      "refers to one. The guard band is <i>w</i> = {:.4g} <i>u</i>: a true value exactly at the limit is accepted with "
+      "a probability of at most {:.2g} %. If several looks were planned, this risk is split evenly among them "
+      "(Bonferroni).</p>\n",
       profile.guard_factor, risk * 100);
   std::vector<std::string> rows = {
       figures::row(
           {"P", figures::outcome_box(judge::Outcome::pass), "y ≥ L + w", "y ≤ L − w", "the requirement is met"}),
       figures::row({"p", figures::outcome_box(judge::Outcome::conditional_pass), "L ≤ y &lt; L + w", "L − w &lt; y ≤ L",
-                    "better than the limit, within the guard band: not accepted"}),
+                    "better than the limit by less than the guard band: not accepted"}),
       figures::row({"f", figures::outcome_box(judge::Outcome::conditional_fail), "L − w &lt; y &lt; L",
-                    "L &lt; y &lt; L + w", "worse than the limit, within the guard band: not accepted, not rejected"}),
+                    "L &lt; y &lt; L + w",
+                    "worse than the limit by less than the guard band: neither accepted nor rejected"}),
       figures::row(
           {"F", figures::outcome_box(judge::Outcome::fail), "y ≤ L − w", "y ≥ L + w", "the requirement is missed"}),
       figures::row({"?", figures::outcome_box(judge::Outcome::inconclusive), "", "",
-                    "too few samples, or a demanded condition is unmet or not recorded"}),
-      figures::row({"–", figures::outcome_box(judge::Outcome::not_measured), "", "", "nothing was measured"}),
+                    "too few samples, or a required condition is not met or not recorded"}),
+      figures::row({"–", figures::outcome_box(judge::Outcome::not_measured), "", "", "no measurement"}),
       figures::row({"E", figures::outcome_box(judge::Outcome::error), "", "",
                     "the measurement failed or its record was refused"})};
   html += figures::table("rule", {"", "Verdict", "Lower limit L", "Upper limit L", "Meaning"}, rows);
   return html +
-         "<p>The whole is accepted when every required cell passes, rejected when any fails, and incomplete otherwise. "
-         "Advisory requirements neither "
-         "accept nor reject. The procedure follows the guarded acceptance of ILAC-G8 and JCGM 106.</p>\n";
+         "<p>Overall: accepted if every required cell passes, rejected if any fails, incomplete otherwise. Advisory "
+         "requirements do not count. The procedure follows the guarded acceptance of ILAC-G8 and JCGM 106.</p>\n";
 }
 
 std::string coverage_section(const ReportContent& content) {
@@ -213,12 +209,12 @@ std::string coverage_section(const ReportContent& content) {
   const auto places = places_of(content, left_out);
   std::string html = "<h2>3 Coverage</h2>\n";
   html += fmt::format(
-      "<p>{} planned cells, {} results. {}; a cell with several results (one for each device) shows the worst of them. "
-      "Letters are those of section 2.</p>\n",
+      "<p>{} planned cells, {} results. {}; a cell with several results (one per device) shows the worst of them. "
+      "Section 2 explains the letters.</p>\n",
       content.run.plan.coverage.size(), content.verdict.results.size(),
-      left_out == 0 ? "Every planned cell is shown"
-                    : fmt::format("{} places all of whose cells pass are left out here, evidence/verdict.json has them",
-                                  left_out));
+      left_out == 0
+          ? "Every planned cell is shown"
+          : fmt::format("{} places whose cells all pass are omitted; evidence/verdict.json lists them", left_out));
   for (std::size_t from = 0; from < content.run.plan.profile.requirements.size(); from += kColumnsOfMatrix)
     html += matrix_block(content, places, cells, from);
   return html;

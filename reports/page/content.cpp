@@ -1,4 +1,4 @@
-// content: collecting records for the page.
+// content: collects the records that a report shows.
 #include "reports/page/content.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::set<std::string_view> steps_drawn(const judge::Verdict& verdict) {
   return drawn;
 }
 
-/// The smallest of what the ranks' records say that their ports carry: payload where it is told, else the rate of the
+/// The smallest port rate in the records of the ranks: the payload limit where it is recorded, else the rate of the
 /// link.
 std::optional<double> wire_limit(const judge::StepEvidence& step) {
   std::optional<double> slowest;

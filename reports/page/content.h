@@ -17,7 +17,7 @@ struct ReportContent {
   judge::Run run;
   judge::Verdict verdict;
   std::string verdict_sha256, journal_sha256;
-  std::string self_signed;  ///< fingerprint of the key when whoever ran the test signs; else empty
+  std::string self_signed;                             ///< fingerprint of the key when the tester signs; else empty
   std::map<std::string, std::vector<Record>> records;  ///< by step, of attempts that completed and can be read; only of
                                                        ///< steps that the page shows more of than their verdict
   std::map<std::string, std::vector<Record>> companions;  ///< by step, likewise
@@ -26,7 +26,7 @@ struct ReportContent {
                                                       ///< not kept: the smallest and the largest sample
 
   std::map<std::string, double> wire_limits;  ///< B/s by step of several nodes: what the slower of its ports carries in
-                                              ///< one direction, where a record tells it
+                                              ///< one direction, where a record has it
 
   /// The requirement of this id; it must be one of the plan.
   [[nodiscard]] const plan::Requirement& requirement(const std::string& id) const;

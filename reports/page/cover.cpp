@@ -1,4 +1,4 @@
-// cover: the first page.
+// cover: the first page: title, verdict, what was tested, and the signer.
 #include <algorithm>
 #include <cctype>
 
@@ -23,23 +23,23 @@ std::string banners(const ReportContent& content) {
   std::string html;
   if (content.run.plan.simulation) {
     html += banner("SIMULATION",
-                   "Nothing was measured. Every record is made up from a seed and a list of faults; the page shows "
-                   "what a report would look "
-                   "like, and accepts and rejects nothing.");
+                   "Nothing was measured. All records are generated from a seed and a list of faults; this page shows "
+                   "the form of a report and is neither an acceptance nor a rejection.");
   }
   if (content.run.plan.quick) {
     html += banner(
         "REHEARSAL",
-        "Quick parameters were used. The figures show that the procedure works; they accept and reject nothing.");
+        "Quick parameters were used. The figures show that the procedure works; they are neither an acceptance nor a "
+        "rejection.");
   }
   if (!content.run.plan.only.empty())
-    html += banner("PARTIAL", "Only a part of the profile was planned, so the whole cannot be accepted.");
+    html += banner("PARTIAL", "Only a part of the profile was planned; a partial run is never accepted.");
   if (!content.self_signed.empty()) {
-    html += banner("SELF-SIGNED",
-                   "The key belongs to whoever ran the test. The signature shows that nothing was changed since; it "
-                   "does not show who "
-                   "signed. Key " +
-                       figures::digest_html(content.self_signed));
+    html +=
+        banner("SELF-SIGNED",
+               "The key belongs to the tester. The signature proves that nothing was changed since; it does not prove "
+               "the identity of the signer. Key " +
+                   figures::digest_html(content.self_signed));
   }
   return html;
 }
@@ -83,25 +83,26 @@ std::string cover_section(const ReportContent& content) {
   html += fmt::format("<div class=\"verdict {}\"><div class=\"word\">{}</div><p>{}</p></div>\n", word, upper(word),
                       figures::escape(content.verdict.reason));
   html += counts(content.verdict);
-  const std::string signer = content.self_signed.empty()
-                                 ? "Whoever signed the statement of the dossier in which this page lies; outside a "
-                                   "verified dossier this page is unsigned."
-                                 : "<strong>SELF-SIGNED</strong>, key " + figures::digest_html(content.self_signed);
+  const std::string signer =
+      content.self_signed.empty()
+          ? "the signers of the dossier that contains this page; outside of a verified dossier this "
+            "page is unsigned"
+          : "<strong>SELF-SIGNED</strong>, key " + figures::digest_html(content.self_signed);
   html += figures::facts(
       {{"Site", fmt::format("{}, {} {}", figures::escape(plan.site.name), plan.site.nodes.size(),
                             plan.site.nodes.size() == 1 ? "node" : "nodes")},
        {"Targets", fmt::format("profile {}, revision {}", figures::escape(plan.profile.name), plan.profile.revision)},
-       {"Test begun", moment(journal.begin)},
-       {"Test ended", journal.end.empty() ? "not ended" : moment(journal.end)},
+       {"Start of test", moment(journal.begin)},
+       {"End of test", journal.end.empty() ? "not finished" : moment(journal.end)},
        {"Run", "<code>" + figures::escape(journal.run_id) + "</code>"},
        {"Plan (SHA-256)", figures::digest_html(content.run.plan_sha256)},
        {"Verdict (SHA-256)", figures::digest_html(content.verdict_sha256)},
-       {"Conducted with", "assay " + figures::escape(plan.assay_version)},
+       {"Software", "assay " + figures::escape(plan.assay_version)},
        {"Signed by", signer}});
   return html +
          "<p class=\"small\">The results relate only to the items tested, at the time of the test and under the "
-         "conditions recorded. "
-         "This page is made from the signed evidence and from nothing else.</p>\n";
+         "recorded conditions. "
+         "This page is rendered from the signed evidence alone.</p>\n";
 }
 
 }  // namespace assay::page

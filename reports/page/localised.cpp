@@ -1,4 +1,4 @@
-// localised: who is at fault where nodes that work together fell short, and by which tests.
+// localised: faults that were located after a group or pair missed a limit, and the extra tests that show them.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -32,13 +32,12 @@ std::string one_search(const ReportContent& content, const judge::Localised& one
                   one.step.empty() ? ", over all pairs" : ", step <code>" + figures::escape(one.step) + "</code>",
                   figures::escape(one.reason));
   if (!one.excluded.empty())
-    html += fmt::format("<p>Left out, because they fall short by themselves or were accused before: {}.</p>\n",
+    html += fmt::format("<p>Excluded, because they miss a limit on their own or were already located: {}.</p>\n",
                         names(one.excluded));
-  if (!one.undecided.empty())
-    html += fmt::format("<p>Neither accused nor seen to be good: {}.</p>\n", names(one.undecided));
+  if (!one.undecided.empty()) html += fmt::format("<p>Undecided: {}.</p>\n", names(one.undecided));
   std::vector<std::string> rows;
   for (const auto& culprit : one.culprits) rows.push_back(culprit_row(culprit));
-  if (!rows.empty()) html += figures::table("culprits", {"At fault", "Who, and where to look", "Shown by"}, rows);
+  if (!rows.empty()) html += figures::table("culprits", {"Fault", "Location", "Shown by"}, rows);
   rows.clear();
   for (const auto& test : one.tests)
     rows.push_back(figures::row({"<code>" + figures::escape(test.id) + "</code>", figures::escape(test.purpose),
@@ -52,9 +51,10 @@ std::string one_search(const ReportContent& content, const judge::Localised& one
 std::string localised_section(const ReportContent& content) {
   if (content.verdict.localised.empty()) return "";
   std::string html =
-      "<h3>Who falls short</h3>\n<p>Where nodes that work together fall short, extra tests on some of them, with a "
-      "budget that was frozen in the plan, tell who is at fault. "
-      "They change no result: a requirement that is missed stays missed.</p>\n";
+      "<h3>Located faults</h3>\n<p>After a group or pair of nodes misses a limit, extra tests on some of its nodes "
+      "locate "
+      "the fault; the plan states their maximum number. They change no result: a missed requirement stays "
+      "missed.</p>\n";
   for (const auto& one : content.verdict.localised) html += one_search(content, one);
   return html;
 }

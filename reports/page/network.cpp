@@ -1,4 +1,4 @@
-// network: figures of what nodes do together.
+// network: figures of measurements on several nodes.
 #include <fmt/format.h>
 
 #include "reports/figures/html.h"
@@ -20,13 +20,13 @@ std::string figures(const std::vector<figures::NetworkCurve>& curves) {
   return html;
 }
 
-/// Both directions of the same pairs are one matrix, which stands with the one that is promised first.
+/// Both directions of the same pairs share one matrix, shown with the first of the two requirements.
 std::string pair_figure(const ReportContent& content, const figures::StepIndex& steps,
                         const plan::Requirement& requirement, const figures::ResultsOf& results) {
   const plan::Plan& plan = content.run.plan;
   const plan::Requirement* other = figures::other_direction(plan.profile, requirement);
   if (other != nullptr && other < &requirement)
-    return fmt::format("<p class=\"small\">The matrix of its pairs stands under {}.</p>\n",
+    return fmt::format("<p class=\"small\">For the matrix of its pairs see {}.</p>\n",
                        figures::requirement_number(content.run.plan.profile, other->id));
   const auto own = results.find(requirement.id);
   if (own == results.end()) return "";
@@ -58,13 +58,10 @@ std::string network_section(const ReportContent& content, const figures::StepInd
   std::string html;
   if (!sizes.empty())
     html +=
-        "<h3>Over the size of messages</h3>\n<p>Requirements that differ in the size of the message alone, in one "
-        "figure.</p>\n" +
-        sizes;
+        "<h3>By message size</h3>\n<p>Requirements that differ only in the message size share a figure.</p>\n" + sizes;
   if (!groups.empty())
-    html +=
-        "<h3>Over the size of groups</h3>\n<p>The same measurement on growing groups of nodes, in one figure.</p>\n" +
-        groups;
+    html += "<h3>By number of nodes</h3>\n<p>The same measurement on groups of increasing size shares a figure.</p>\n" +
+            groups;
   return html;
 }
 

@@ -1,4 +1,4 @@
-// non_claims: what a signature of ours does not say, for the report and for the signed statement.
+// non_claims: what a report and a signed statement do not claim.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace assay::page {
 
-/// What a signature of ours does not say; printed in every report.
+/// One sentence each, in the order in which they are printed.
 std::vector<std::string> non_claims();
 
 }  // namespace assay::page

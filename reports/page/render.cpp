@@ -1,4 +1,4 @@
-// render: the parts in their order.
+// render: the report as one HTML page without references to other files.
 #include "reports/page/render.h"
 
 #include <fmt/format.h>
@@ -14,13 +14,13 @@ std::string render_html(const ReportContent& content) {
   const bool simulated = content.run.plan.simulation.has_value();
   const std::string title = report_title(content);
   std::string html = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-  // A page that fetches nothing says so, and the browser holds it to that.
+  // The policy makes the browser fetch nothing.
   html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n";
   html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
   html += fmt::format("<meta name=\"generator\" content=\"{}\">\n", kRenderer);
   html += fmt::format("<title>{} {}</title>\n<style>{}{}</style>\n</head>\n<body>\n", figures::escape(title),
                       figures::escape(run_id), style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
-  // Fixed elements stand on every page that is printed.
+  // Fixed elements are printed on every page.
   if (simulated) html += "<div class=\"watermark\">SIMULATION</div>\n";
   html += cover_section(content) + conformity_section(content) + decision_section(content) + coverage_section(content);
   html += results_section(content) + localised_section(content) + conditions_section(content) +

@@ -1,4 +1,4 @@
-// render: the report as one page that needs nothing else.
+// render: the report as one HTML page without references to other files.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace assay::page {
 
-/// What made a report, written into the statement. The number rises whenever the same evidence would render to other
-/// bytes, so that a later build knows whether it can compare; a test pins the bytes to it.
-inline constexpr const char* kRenderer = "assay-report html/3";
+/// The renderer of a report, written into the statement. The number rises whenever the same evidence would render to
+/// other bytes, so that a later build knows whether it can compare; a test pins the bytes to it.
+inline constexpr const char* kRenderer = "assay-report html/4";
 
 /// The report of `content`: HTML without scripts or references to anything outside, the same bytes for the same
 /// content.

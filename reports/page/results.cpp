@@ -1,4 +1,4 @@
-// results: each requirement with its figure, and the conditions under which it was measured.
+// results: each requirement with its figure, and the recorded conditions.
 #include <algorithm>
 #include <cmath>
 
@@ -36,7 +36,7 @@ std::string worst_table(const std::vector<const judge::Result*>& results) {
                       one->value ? figures::escape(figures::result_scale(*one).text(*one->value)) : "—",
                       one->margin ? figures::percent(*one->margin) : "—", figures::outcome_box(one->outcome)}));
   }
-  return figures::table("worst", {"The worst", "Value", "Margin", "Verdict"}, rows);
+  return figures::table("worst", {"Worst results", "Value", "Margin", "Verdict"}, rows);
 }
 
 std::string figure(const ReportContent& content, const plan::Requirement& requirement,
@@ -47,16 +47,15 @@ std::string figure(const ReportContent& content, const plan::Requirement& requir
   for (const judge::Result* result : results) {
     if (result->value) plot.rows.push_back(plot_row(content, *result));
   }
-  if (plot.rows.empty()) return "<p class=\"small\">There is no figure, because nothing was measured.</p>\n";
+  if (plot.rows.empty()) return "<p class=\"small\">No figure: nothing was measured.</p>\n";
   if (plot.rows.size() > figures::kMostStripRows) {
     return "<figure>\n" + figures::distribution_plot(plot) +
-           "<figcaption>Empirical distribution of the judged value over all subjects. Dots pass, crosses do not; solid "
-           "line: limit; shaded: guard band; "
-           "dashed: acceptance limit.</figcaption>\n</figure>\n" +
+           "<figcaption>Empirical distribution of the judged value over all subjects. Dot: pass; cross: no pass; solid "
+           "line: limit; shaded: guard band; dashed: acceptance limit.</figcaption>\n</figure>\n" +
            worst_table(results);
   }
   return "<figure>\n" + figures::strip_plot(plot) +
-         "<figcaption>Dots: samples; bar: the judged value; bracket: its interval; solid line: limit; shaded: guard "
+         "<figcaption>Dots: samples; bar: judged value; bracket: its interval; solid line: limit; shaded: guard "
          "band; dashed: acceptance limit."
          "</figcaption>\n</figure>\n";
 }
@@ -82,7 +81,7 @@ std::string value_words(const Value& value) {
   return text != nullptr ? *text : to_json(value).dump();
 }
 
-/// Uncertainty budget of each result: instrument, the rest, the whole.
+/// Uncertainty budget of each result: instrument, total, guard band.
 std::string uncertainty_table(const ReportContent& content, const plan::Requirement& requirement,
                               const std::vector<const judge::Result*>& results) {
   const auto probe = content.run.plan.probes.find(requirement.probe);
@@ -105,7 +104,7 @@ std::string uncertainty_table(const ReportContent& content, const plan::Requirem
   }
   if (lines.empty()) return "";
   Scale scale = scale_for(numbers, requirement.limit.unit);
-  scale.decimals = std::min(scale.decimals, 4);  // an uncertainty has no more digits that mean anything
+  scale.decimals = std::min(scale.decimals, 4);  // further digits of an uncertainty are not significant
   std::vector<std::string> rows;
   for (const auto& [one, instrument, guard] : lines) {
     rows.push_back(figures::row({figures::escape(figures::subject_words(*one)), figures::escape(scale.text(instrument)),
@@ -117,7 +116,7 @@ std::string uncertainty_table(const ReportContent& content, const plan::Requirem
       "budget", {"Uncertainty", "Instrument (type B)", "u, with repeatability", "u, relative", "Guard band w"}, rows);
 }
 
-std::string demanded_table(const ReportContent& content) {
+std::string required_table(const ReportContent& content) {
   std::vector<std::string> rows;
   std::size_t met = 0;
   for (const auto& result : content.verdict.results) {
@@ -130,8 +129,8 @@ std::string demanded_table(const ReportContent& content) {
                                    condition.met ? "met" : "<span class=\"unmet\">NOT MET</span>"}));
     }
   }
-  if (rows.empty()) return "<p>No requirement that was measured demands a condition.</p>\n";
-  std::string html = figures::table("conditions", {"No.", "Subject", "Condition", "Demanded", "Recorded", ""}, rows);
+  if (rows.empty()) return "<p>No measured requirement has a condition.</p>\n";
+  std::string html = figures::table("conditions", {"No.", "Subject", "Condition", "Required", "Recorded", ""}, rows);
   if (met > kMostConditionRows)
     html += fmt::format("<p>{} further conditions are met; evidence/verdict.json lists them.</p>\n",
                         met - kMostConditionRows);
@@ -167,13 +166,12 @@ std::string results_section(const ReportContent& content) {
     html += fmt::format("<section>\n<h3>{} {} <code>{}</code></h3>\n",
                         figures::requirement_number(content.run.plan.profile, requirement.id),
                         figures::escape(requirement.title), figures::escape(requirement.id));
-    html += fmt::format(
-        "<p>The {} of {}{} of each {}, measured by <code>{}</code>{}, is demanded to be {}. Source: {}</p>\n",
-        word_of(requirement.statistic), figures::escape(requirement.metric), figures::escape(at_words(requirement.at)),
-        word_of(requirement.scope), figures::escape(requirement.probe),
-        placed.empty() ? "" : " (" + figures::escape(placed) + ")",
-        figures::escape(figures::target_words(content.run.plan.profile, requirement)),
-        source_words(requirement.source));
+    html += fmt::format("<p>Requirement: {} {}{} per {} {} (probe <code>{}</code>{}). Source: {}</p>\n",
+                        word_of(requirement.statistic), figures::escape(requirement.metric),
+                        figures::escape(at_words(requirement.at)), word_of(requirement.scope),
+                        figures::escape(figures::target_words(content.run.plan.profile, requirement)),
+                        figures::escape(requirement.probe), placed.empty() ? "" : "; " + figures::escape(placed),
+                        source_words(requirement.source));
     html += figure(content, requirement, own) + requirement_charts(content, steps, requirement, results) +
             uncertainty_table(content, requirement, own) + "</section>\n";
   }
@@ -182,10 +180,9 @@ std::string results_section(const ReportContent& content) {
 
 std::string conditions_section(const ReportContent& content) {
   std::string html =
-      "<h2 class=\"page\">5 Conditions</h2>\n<p>A number counts only with the circumstances that give it its meaning. "
-      "A demanded condition that "
-      "is unmet or was not recorded makes the result inconclusive.</p>\n<h3>Demanded</h3>\n";
-  html += demanded_table(content) + "<h3>Recorded</h3>\n";
+      "<h2 class=\"page\">5 Conditions</h2>\n<p>A required condition that is not met or not recorded makes the result "
+      "inconclusive.</p>\n<h3>Required</h3>\n";
+  html += required_table(content) + "<h3>Recorded</h3>\n";
   std::vector<std::string> rows;
   for (const auto& step : content.run.plan.steps) {
     if (rows.size() >= kMostRecordedSteps) break;
@@ -198,7 +195,8 @@ std::string conditions_section(const ReportContent& content) {
   }
   if (rows.empty()) return html + "<p>No record could be read.</p>\n";
   html += figures::table("recorded", {"Step, probe", "Conditions and notes"}, rows);
-  if (content.run.plan.steps.size() > kMostRecordedSteps) html += "<p>Further steps: see evidence/records.</p>\n";
+  if (content.run.plan.steps.size() > kMostRecordedSteps)
+    html += "<p>Records of further steps: evidence/records.</p>\n";
   return html;
 }
 

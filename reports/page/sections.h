@@ -1,4 +1,4 @@
-// sections: the parts of the report, in the order in which they stand.
+// sections: the parts of the report, in order.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace assay::page {
 
-/// Places, attempts and files that are printed one by one; of more, those that need to be looked at, and where the
-/// others are.
+/// Places, attempts and files that are listed one by one. Beyond it, only those that do not pass or did not exit are
+/// listed, with the file that lists all.
 inline constexpr std::size_t kMostListed = 512;
 
 /// What the page is: a report, or a simulation of one.
@@ -32,17 +32,17 @@ std::string requirement_charts(const ReportContent& content, const figures::Step
 /// Curves over sizes of messages and of groups; empty where no requirements make one.
 std::string network_section(const ReportContent& content, const figures::StepIndex& steps,
                             const figures::ResultsOf& results);
-/// Who is at fault where nodes that work together fell short; empty where none did.
+/// Faults that were located after a group or pair missed a limit; empty without any.
 std::string localised_section(const ReportContent& content);
-/// What was demanded beside the numbers, and everything else that was recorded with them.
+/// Required and recorded conditions.
 std::string conditions_section(const ReportContent& content);
 /// Departures from the method.
 std::string deviations_section(const ReportContent& content);
-/// How each probe measures, in its own words from the plan.
+/// The method of each probe, as the plan describes it.
 std::string methods_section(const ReportContent& content);
 /// The probes as instruments: revision, digest, uncertainty.
 std::string instruments_section(const ReportContent& content);
-/// What the nodes are.
+/// The facts of the nodes.
 std::string nodes_section(const ReportContent& content);
 /// Every attempt with its outcome.
 std::string attempts_section(const ReportContent& content);

@@ -1,4 +1,4 @@
-// style: the sheet.
+// style: the style sheet of the report.
 #include "reports/page/style.h"
 
 #include <algorithm>

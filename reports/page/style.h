@@ -7,10 +7,10 @@
 namespace assay::page {
 
 /// The style sheet, with `footer` in the bottom margin of every printed page. `footer` is taken only when it consists
-/// of letters, digits, blanks, dots, underscores and hyphens, because it stands in a CSS string.
+/// of letters, digits, blanks, dots, underscores and hyphens, because it is part of a CSS string.
 std::string style_sheet(std::string_view footer);
 
-/// What a page of which nothing was measured has beside it: the class watermark, across every page.
+/// The style of the class watermark, across every page of a simulated run.
 std::string_view watermark_style();
 
 }  // namespace assay::page

@@ -100,7 +100,7 @@ class FullDisk(ClusterBench):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assert_only_culprit("n03")
         self.assertEqual(self.outcomes()[("r", "n03")], "not_measured")
-        self.assertIn("the agent did not arrive whole", self.reasons()[("r", "n03")])
+        self.assertIn("the agent was not received completely", self.reasons()[("r", "n03")])
         self.check_aftermath()
 
 

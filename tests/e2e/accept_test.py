@@ -77,11 +77,18 @@ class CommandLine(Bench):
         self.refused("did you mean 'host'?", "accept", "--profile", "hots")
         self.refused("did you mean 'fake_probe'?", "describe", "fake_prob")
 
+    def test_every_command_that_is_passed_on_exists_in_assay_report(self):
+        self.refused("'export' is not a command", "export")
+        self.refused("'trend' is not a command", "trend")
+        for command in ("report", "sign", "verify", "keygen", "simulate"):
+            self.assertEqual(self.assay(command, "--help").returncode, 0, command)
+
     def test_help_fits_a_screen_and_ends_with_an_example(self):
         for command in ([], ["accept"], ["plan"], ["run"], ["judge"], ["status"], ["list"], ["describe"], ["bundle"]):
             text = self.assay(*command, "--help").stdout.rstrip()
             self.assertLessEqual(len(text.split("\n")), 40, command)
             self.assertIn("Example: assay", text.split("\n")[-1])
+            self.assertNotIn("{false}", text)
 
     def test_a_profile_with_a_fault_is_refused_with_its_place(self):
         bad = requirement("r")

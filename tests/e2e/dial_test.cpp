@@ -146,7 +146,7 @@ TEST_F(DialTest, an_agent_that_never_dials_is_named_and_the_others_work) {
   site_.slurm.wait = kPatienceForNobody;
   auto outcomes = start_all("absent=n02");
   EXPECT_EQ(outcomes["n02"].error.kind, "unreachable");
-  EXPECT_EQ(outcomes["n02"].error.reason, "no agent dialled in from n02 in time");
+  EXPECT_EQ(outcomes["n02"].error.reason, "no agent connected back from n02 in time");
   for (const char* name : {"n01", "n03"})
     EXPECT_TRUE(outcomes[name].agent && outcomes[name].error.kind.empty()) << outcomes[name].error.reason;
 }
@@ -157,27 +157,26 @@ TEST_F(DialTest, a_job_that_stays_in_the_queue_says_so) {
   for (const auto& [name, outcome] : outcomes) {
     EXPECT_EQ(outcome.error.kind, "unreachable");
     EXPECT_EQ(outcome.error.reason,
-              "no agent dialled in from " + name + " in time; srun says: srun: job 1 queued and waiting for resources");
+              "no agent connected back from " + name + " in time; srun: srun: job 1 queued and waiting for resources");
   }
 }
 
 TEST_F(DialTest, an_srun_that_fails_is_quoted) {
   auto outcomes = start_all("fail");
-  EXPECT_EQ(
-      outcomes["n01"].error.reason,
-      "no agent dialled in from n01: srun ended with exit code 1: srun: error: invalid partition specified: nowhere");
+  EXPECT_EQ(outcomes["n01"].error.reason,
+            "no agent connected back from n01: srun ended with exit code 1: srun: error: invalid partition specified: "
+            "nowhere");
 }
 
 TEST_F(DialTest, without_srun_there_is_a_plain_reason) {
   complete([&]() -> asio::awaitable<void> {
-    launch::SlurmTools tools{
-        .agent = ASSAY_NODE, .srun = "srun-that-nobody-installed", .sinfo = "sinfo-that-nobody-installed"};
+    launch::SlurmTools tools{.agent = ASSAY_NODE, .srun = "srun-not-installed", .sinfo = "sinfo-not-installed"};
     launch::SlurmLauncher slurm(co_await asio::this_coro::executor, site_, words("n01"), std::move(tools),
                                 [](const std::string&, const std::string&) {});
     const launch::LaunchOptions launch{.agent = ASSAY_NODE, .slurm = &slurm};
     const auto agent = co_await launch::Agent::start(site_.nodes[0], site_, launch);
     EXPECT_EQ(agent ? "an agent" : agent.error().reason,
-              "no agent dialled in from n01: srun-that-nobody-installed is not installed");
+              "no agent connected back from n01: srun-not-installed is not installed");
     co_await slurm.close();
   });
 }
@@ -186,7 +185,7 @@ TEST_F(DialTest, two_agents_of_one_name_are_both_refused) {
   site_.slurm.wait = kPatienceForNobody;
   auto outcomes = start_all("twice=n02 absent=n03");
   EXPECT_EQ(outcomes["n02"].error.kind, "refused");
-  EXPECT_EQ(outcomes["n02"].error.reason.find("two agents say that they are n02, one from "), 0U)
+  EXPECT_EQ(outcomes["n02"].error.reason.find("two agents claim to be n02, one from "), 0U)
       << outcomes["n02"].error.reason;
   EXPECT_TRUE(outcomes["n01"].agent) << outcomes["n01"].error.reason;
 }
@@ -196,8 +195,8 @@ TEST_F(DialTest, a_wrong_token_is_turned_away_by_name_of_its_address) {
   auto outcomes = start_all("wrong=n03");
   EXPECT_EQ(outcomes["n03"].error.kind, "unreachable");
   ASSERT_FALSE(remarks_.empty());
-  EXPECT_TRUE(remarks_.front().starts_with("srun: turned away a caller from ") &&
-              remarks_.front().ends_with(": the token is not one of this run"))
+  EXPECT_TRUE(remarks_.front().starts_with("srun: rejected a connection from ") &&
+              remarks_.front().ends_with(": the token does not belong to this run"))
       << remarks_.front();
   EXPECT_TRUE(outcomes["n01"].agent);
 }
@@ -206,8 +205,8 @@ TEST_F(DialTest, an_agent_of_a_node_that_was_not_asked_for_is_turned_away) {
   site_.slurm.wait = kPatienceForNobody;
   auto outcomes = start_all("stranger absent=n03");
   ASSERT_FALSE(remarks_.empty());
-  EXPECT_TRUE(remarks_.front().starts_with("n99: turned away a caller from ") &&
-              remarks_.front().ends_with(": srun was not asked for an agent on n99"))
+  EXPECT_TRUE(remarks_.front().starts_with("n99: rejected a connection from ") &&
+              remarks_.front().ends_with(": this srun starts no agent on n99"))
       << remarks_.front();
   EXPECT_TRUE(outcomes["n01"].agent);
 }
@@ -215,7 +214,7 @@ TEST_F(DialTest, an_agent_of_a_node_that_was_not_asked_for_is_turned_away) {
 TEST_F(DialTest, a_node_that_slurm_calls_down_is_left_out_and_named) {
   auto outcomes = start_all("down=n02");
   EXPECT_EQ(outcomes["n02"].error.kind, "refused");
-  EXPECT_EQ(outcomes["n02"].error.reason, "Slurm says that n02 is down*");
+  EXPECT_EQ(outcomes["n02"].error.reason, "Slurm reports n02 as down*");
   EXPECT_TRUE(outcomes["n01"].agent && outcomes["n03"].agent);
   const auto call = calls("fake_srun").at(0);
   EXPECT_NE(std::ranges::find(call, "--nodelist=n01,n03"), call.end());

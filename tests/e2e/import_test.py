@@ -44,7 +44,7 @@ class Imports(Bench):
 
     def test_several_files_are_imported_together_or_not_at_all(self):
         out = self.scratch / "out.jsonl"
-        self.refused("cut off", "osu", GOLDEN / "osu_bw_7.5.txt", self.write("cut.txt", "# OSU MPI Bandwidth Test v7.5"), "--out", out)
+        self.refused("truncated", "osu", GOLDEN / "osu_bw_7.5.txt", self.write("cut.txt", "# OSU MPI Bandwidth Test v7.5"), "--out", out)
         self.assertFalse(out.exists())
         self.imported("osu", GOLDEN / "osu_bw_7.5.txt", GOLDEN / "osu_barrier.txt", "--out", out)
         self.assertEqual(out.read_text().count('"schema":"assay.imported/1"'), 2)
@@ -60,7 +60,7 @@ class Imports(Bench):
 
     def test_an_import_in_a_run_is_refused_by_judge_and_sign(self):
         self.assertEqual(self.accept(requirement("r")).returncode, 0)
-        self.refused("lies in the run", "osu", GOLDEN / "osu_barrier.txt", "--out", self.run_directory / "records" / "vendor.jsonl")
+        self.refused("is inside the run", "osu", GOLDEN / "osu_barrier.txt", "--out", self.run_directory / "records" / "vendor.jsonl")
         records = next((self.run_directory / "records").glob("*/1"))
         for folder in (self.run_directory, records):
             stray = self.place(folder)
@@ -108,7 +108,7 @@ class Imports(Bench):
         before = sorted((path.name, path.read_bytes()) for path in self.run_directory.rglob("*") if path.is_file())
         out = self.scratch / "vendor.jsonl"
         table = self.imported("osu", GOLDEN / "osu_bw_7.5.txt", "--beside", self.run_directory, "--out", out).stdout
-        self.assertIn("is not judged", table)
+        self.assertIn("are not judged", table)
         self.assertRegex(table, r"(\d+) of \1 figures have no counterpart in this run")
         self.assertEqual(json.loads(out.read_text().splitlines()[0])["schema"], "assay.imported/1")
         self.assertEqual(sorted((path.name, path.read_bytes()) for path in self.run_directory.rglob("*") if path.is_file()), before)

@@ -52,7 +52,7 @@ class Localise(Bench):
             for rank, _ in enumerate(line["nodes"]):
                 self.assertTrue((self.run_directory / f"records/{line['step']}/1/{rank}.jsonl").exists(), line)
         self.assertTrue(set(found["culprits"][0]["tests"]) <= {line["step"] for line in tests})
-        self.assertIn("Who falls short", (self.run_directory / "report.html").read_text())
+        self.assertIn("Located faults", (self.run_directory / "report.html").read_text())
         verified = self.verify()
         self.assertEqual(verified.returncode, 0, verified.stderr)
 

@@ -105,7 +105,7 @@ TEST_F(NodeTest, a_run_has_clean_surroundings) {
 TEST_F(NodeTest, one_that_ignores_sigterm_is_killed_at_its_deadline) {
   const launch::RunResult result = run({"hang", mark()}, [](launch::RunRequest& wanted) { wanted.deadline = {2}; });
   EXPECT_EQ(result.outcome, AttemptOutcome::deadline);
-  EXPECT_EQ(result.reason, "not done after its deadline of 2 s");
+  EXPECT_EQ(result.reason, "not finished at its deadline of 2 s");
   EXPECT_EQ(result.signal, SIGKILL);
   EXPECT_EQ(result.output, "hanging\n");
   expect_nothing_left();
@@ -181,7 +181,7 @@ TEST_F(NodeTest, the_memory_limit_holds_for_the_resident_set) {
 TEST_F(NodeTest, the_cpu_limit_holds) {
   const launch::RunResult result = run({"burn", mark()}, [](launch::RunRequest& wanted) { wanted.limits.cpu = {1}; });
   EXPECT_EQ(result.outcome, AttemptOutcome::crashed);
-  EXPECT_EQ(result.reason, "used its CPU limit of 1 s");
+  EXPECT_EQ(result.reason, "reached its CPU limit of 1 s");
   expect_nothing_left();
 }
 
@@ -224,7 +224,7 @@ TEST_F(NodeTest, bytes_that_do_not_match_their_hash_are_refused) {
     wanted.sha256 = other;
     const launch::RunResult result = co_await agent->run(wanted);
     EXPECT_EQ(result.outcome, AttemptOutcome::refused);
-    EXPECT_EQ(result.reason, "its program was not delivered");
+    EXPECT_EQ(result.reason, "the program was not delivered");
     co_await agent->close();
   });
   expect_nothing_left();
@@ -239,7 +239,7 @@ TEST_F(NodeTest, what_is_no_program_is_refused_with_the_kernels_reason) {
     EXPECT_TRUE(delivered.has_value());
     const launch::RunResult result = co_await agent->run(request("step", text, words()));
     EXPECT_EQ(result.outcome, AttemptOutcome::refused);
-    EXPECT_EQ(result.reason, "its program cannot be executed: Exec format error");
+    EXPECT_EQ(result.reason, "the program cannot be executed: Exec format error");
     co_await agent->close();
   });
   expect_nothing_left();
@@ -284,7 +284,7 @@ TEST_F(NodeTest, a_dead_agent_loses_its_runs_and_leaves_nothing) {
   EXPECT_EQ(entries_in(scratch()), 0U);
 }
 
-TEST_F(NodeTest, a_dead_keeper_loses_its_run_and_leaves_nothing) {
+TEST_F(NodeTest, a_dead_supervisor_loses_its_run_and_leaves_nothing) {
   const launch::RunResult result =
       ended_by_killing([&] { return ready_agent(); }, mark(), [] { return child_of(child_of(getpid())); });
   EXPECT_EQ(result.outcome, AttemptOutcome::crashed);

@@ -25,7 +25,7 @@ class Schedule(Bench):
     def test_a_deadline_that_is_no_duration_is_refused(self):
         done = self.accept(requirement("r"), more=["--deadline", "soon"])
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--deadline: 'soon' is no duration", done.stderr)
+        self.assertIn("--deadline: 'soon' is not a duration", done.stderr)
         self.assertFalse(self.run_directory.exists())
 
     def test_nothing_starts_after_the_first_required_failure(self):

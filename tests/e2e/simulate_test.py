@@ -51,7 +51,7 @@ class Simulate(Bench):
         self.assertEqual(self.simulate("--out", self.run_directory).returncode, 0)
         done = self.assay("run", self.run_directory / "plan.json", "--out", self.scratch / "real")
         self.assertEqual(done.returncode, 2, done.stdout)
-        self.assertIn("is the plan of a simulation, and nothing is measured by it", done.stderr)
+        self.assertIn("is the plan of a simulation, which measures nothing", done.stderr)
 
     def test_a_plan_without_the_word_is_refused(self):
         self.assertEqual(self.simulate("--out", self.run_directory).returncode, 0)
@@ -71,8 +71,8 @@ class Simulate(Bench):
         matrix = page[page.index("3 Coverage"):page.index("4 Results")]
         self.assertIn("n00003", matrix)
         self.assertNotIn("n00004", matrix)
-        self.assertIn("599 places all of whose cells pass are left out here", page)
-        self.assertIn("600 first attempts that ran to their own end are left out here", page)
+        self.assertIn("599 places whose cells all pass are omitted", page)
+        self.assertIn("600 first attempts that exited are omitted", page)
 
     def test_a_node_that_the_fleet_has_not_is_named(self):
         done = self.simulate(faults={"dead": ["n7"]})

@@ -54,7 +54,7 @@ class SshTest : public testing::Test {
     ASSERT_EQ(site_.nodes.size(), 2U);
   }
   void TearDown() override {
-    for (const auto& node : site_.nodes) {  // the agent and its keepers; a supervisor goes last
+    for (const auto& node : site_.nodes) {  // the agent and its supervisors, which end last
       EXPECT_TRUE(eventually([&] { return processes_with(node.directory).empty(); }));
       EXPECT_EQ(entries_in(node.directory + "/scratch"), 0U);
     }
@@ -146,7 +146,7 @@ TEST_F(SshTest, a_changed_host_key_is_told_from_an_absent_node) {
   node.host_key = site_.nodes[1].host_key;
   const launch::LaunchError error = failure(node);
   EXPECT_EQ(error.kind, "host_key");
-  EXPECT_EQ(error.reason, "the host key is not the one that the site pins; somebody else may answer at this address");
+  EXPECT_EQ(error.reason, "the host key is not the one that the site pins: another host may answer at this address");
 }
 
 TEST_F(SshTest, an_unpinned_node_is_not_asked_at_all) {
@@ -202,13 +202,13 @@ TEST_F(SshTest, a_directory_that_cannot_be_used_is_refused) {
   node.directory = nodes_ + "/file";
   const launch::LaunchError error = failure(node);
   EXPECT_EQ(error.kind, "refused");
-  EXPECT_EQ(error.reason, "assay: directory " + node.directory + " cannot be used or is not ours");
+  EXPECT_EQ(error.reason, "assay: directory " + node.directory + " cannot be used or belongs to another user");
 }
 
 TEST_F(SshTest, without_an_ssh_client_there_is_a_plain_reason) {
-  const launch::LaunchError error = failure(site_.nodes[0], options(ASSAY_NODE, "ssh-that-nobody-installed"));
+  const launch::LaunchError error = failure(site_.nodes[0], options(ASSAY_NODE, "ssh-not-installed"));
   EXPECT_EQ(error.kind, "refused");
-  EXPECT_EQ(error.reason, "ssh-that-nobody-installed is not installed");
+  EXPECT_EQ(error.reason, "ssh-not-installed is not installed");
 }
 
 TEST_F(SshTest, a_node_behind_a_jump_host_is_reached_and_both_keys_are_pinned) {

@@ -51,37 +51,37 @@ void print_normal() {
 }
 
 void print_elementary() {
-  Dice dice(11);
+  simulate::SeededRandom random(11);
   for (int i = 0; i < 20'000; ++i) {
-    const double x = (dice.share() - 0.5) * 1400, y = portable_exp(x / 3);
+    const double x = (random.share() - 0.5) * 1400, y = portable_exp(x / 3);
     fmt::print("elementary {} {} {} {} {}\n", portable_exp(x), portable_log(y), portable_hypot(x, y),
                to_12_digits(x * y), y == 0 ? 0 : decimal_exponent(y));
   }
-  for (int i = 0; i < 20'000; ++i) fmt::print("normal {}\n", dice.normal());
+  for (int i = 0; i < 20'000; ++i) fmt::print("normal {}\n", random.normal());
 }
 
-std::vector<double> some_samples(Dice& dice, std::size_t count, double centre) {
+std::vector<double> some_samples(simulate::SeededRandom& random, std::size_t count, double centre) {
   std::vector<double> samples;
-  for (std::size_t i = 0; i < count; ++i) samples.push_back(centre * (1 + 0.01 * dice.normal()));
+  for (std::size_t i = 0; i < count; ++i) samples.push_back(centre * (1 + 0.01 * random.normal()));
   return samples;
 }
 
 void print_decisions() {
-  Dice dice(12);
+  simulate::SeededRandom random(12);
   for (int i = 0; i < 4000; ++i) {
-    const double centre = portable_exp((dice.share() - 0.5) * 60);
-    const auto samples = some_samples(dice, 6 + dice.below(300), centre);
-    const char* const statistic = std::vector{"median", "p01", "p99", "min", "max"}[dice.below(5)];
-    const auto seen = judge::estimate(samples, statistic, 0.95, dice.happens(0.5) ? 0 : 0.003);
-    fmt::print("samples {}: {} {} {} {}\n", i, percentile(samples, dice.share()), robust_sigma(samples),
+    const double centre = portable_exp((random.share() - 0.5) * 60);
+    const auto samples = some_samples(random, 6 + random.below(300), centre);
+    const char* const statistic = std::vector{"median", "p01", "p99", "min", "max"}[random.below(5)];
+    const auto seen = judge::estimate(samples, statistic, 0.95, random.happens(0.5) ? 0 : 0.003);
+    fmt::print("samples {}: {} {} {} {}\n", i, percentile(samples, random.share()), robust_sigma(samples),
                moments(samples).mean, moments(samples).standard_deviation());
     if (!seen) continue;
     plan::Limit limit;
-    const double stated = 1 + 0.02 * (dice.share() - 0.5);
-    (dice.happens(0.5) ? limit.at_least : limit.at_most) = stated;
+    const double stated = 1 + 0.02 * (random.share() - 0.5);
+    (random.happens(0.5) ? limit.at_least : limit.at_most) = stated;
     limit.reference = plan::Reference::metric;
     judge::Result result;
-    judge::decide(limit, *seen, {.value = centre, .uncertainty = centre * 0.001 * dice.share()}, 1.6448536269514722,
+    judge::decide(limit, *seen, {.value = centre, .uncertainty = centre * 0.001 * random.share()}, 1.6448536269514722,
                   result);
     fmt::print("decision {} {}: {} {} {} {} {} {} {} {} {}\n", i, judge::to_string(result.outcome), words(result.value),
                words(result.interval), words(result.uncertainty), words(result.limit_low), words(result.limit_high),
@@ -91,7 +91,7 @@ void print_decisions() {
   }
 }
 
-figures::Curve some_curve(Dice& dice) {
+figures::Curve some_curve(simulate::SeededRandom& random) {
   figures::Curve curve{.title = "Curve",
                        .description = "of a test",
                        .x_name = "size",
@@ -99,7 +99,7 @@ figures::Curve some_curve(Dice& dice) {
                        .unit = "B/s",
                        .points = {},
                        .lines = {}};
-  const double scale = portable_exp(dice.share() * 25), rise = dice.share() * 2;
+  const double scale = portable_exp(random.share() * 25), rise = random.share() * 2;
   for (int i = 0; i < 12; ++i) {
     figures::CurvePoint point{.x = std::ldexp(8.0, 2 * i),
                               .label = figures::size_words(std::ldexp(8.0, 2 * i)),
@@ -110,8 +110,8 @@ figures::Curve some_curve(Dice& dice) {
                               .interval = {},
                               .limit = {},
                               .acceptance = {},
-                              .passes = dice.happens(0.5)};
-    point.value = scale * portable_exp(rise * i) * (1 + 0.1 * dice.share());
+                              .passes = random.happens(0.5)};
+    point.value = scale * portable_exp(rise * i) * (1 + 0.1 * random.share());
     point.low = *point.value * 0.97;
     point.high = *point.value * 1.02;
     point.limit = *point.value * 0.9;
@@ -121,21 +121,21 @@ figures::Curve some_curve(Dice& dice) {
 }
 
 void print_charts() {
-  Dice dice(13);
+  simulate::SeededRandom random(13);
   for (int i = 0; i < 300; ++i) {
-    const double low = (dice.share() - 0.5) * portable_exp(dice.share() * 40),
-                 high = low + portable_exp((dice.share() - 0.5) * 40);
+    const double low = (random.share() - 0.5) * portable_exp((random.share() - 0.5) * 60);
+    const double high = low + (0.001 + random.share()) * portable_hypot(low, low);
     const auto marks = figures::axis_marks(low, high);
     const Scale scale = figures::scale_for_marks(marks, "s");
     for (const double mark : marks) fmt::print("mark {} {}\n", mark, scale.number(mark));
     fmt::print("{} {} {} {}\n", for_people(low, "B/s"), for_people(high, "s"), figures::exact_text(high, "W"),
-               figures::percent(dice.share()));
+               figures::percent(random.share()));
   }
   for (int i = 0; i < 100; ++i) {
-    fmt::print("{}", figures::curve_svg(some_curve(dice)));
+    fmt::print("{}", figures::curve_svg(some_curve(random)));
     figures::Plot plot{.title = "Plot", .unit = "B/s", .rows = {}};
     for (int row = 0; row < 3; ++row) {
-      const auto samples = some_samples(dice, 12, portable_exp(dice.share() * 25));
+      const auto samples = some_samples(random, 12, portable_exp(random.share() * 25));
       plot.rows.push_back({.label = "n",
                            .samples = samples,
                            .value = median(samples),
@@ -152,9 +152,9 @@ void print_charts() {
 }
 
 void print_libm() {
-  Dice dice(14);
+  simulate::SeededRandom random(14);
   for (int i = 0; i < 200'000; ++i) {
-    const double x = (dice.share() - 0.5) * 80;
+    const double x = (random.share() - 0.5) * 80;
     fmt::print("{} {} {} {}\n", std::exp(x), std::log(x * x), std::pow(x * x, 0.3), std::sin(x));
   }
 }

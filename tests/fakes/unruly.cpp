@@ -67,6 +67,42 @@ int surroundings() {
   return 0;
 }
 
+/// Ends at SIGTERM, as a companion does.
+[[noreturn]] void obey() {
+  std::signal(SIGTERM, [](int) {
+    (void)!write(1, "end\n", 4);
+    _exit(0);
+  });
+  write_all(1, "ready\n");
+  wait_for_ever();
+}
+
+/// A tree, none of which obeys.
+[[noreturn]] void fork_and_hang() {
+  daemonise();
+  std::signal(SIGTERM, SIG_IGN);
+  if (fork() == 0) wait_for_ever();
+  write_all(1, "tree\n");
+  wait_for_ever();
+}
+
+int junk() {
+  std::string junk;
+  for (int i = 0; i < 70000; ++i) junk += static_cast<char>(i * 7);
+  write_all(1, junk);
+  return 0;
+}
+
+[[noreturn]] void eat() {
+  constexpr std::size_t kPiece = 32 << 20;
+  std::vector<char*> pieces;
+  for (int i = 0; i < 8; ++i) {
+    pieces.push_back(static_cast<char*>(std::malloc(kPiece)));
+    std::memset(pieces.back(), 1, kPiece);
+  }
+  wait_for_ever();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -82,14 +118,7 @@ int main(int argc, char** argv) {
     write_all(1, "hanging\n");
     wait_for_ever();
   }
-  if (mode == "obey") {  // ends at SIGTERM as a companion does
-    std::signal(SIGTERM, [](int) {
-      (void)!write(1, "end\n", 4);
-      _exit(0);
-    });
-    write_all(1, "ready\n");
-    wait_for_ever();
-  }
+  if (mode == "obey") obey();
   if (mode == "crash") {
     std::signal(SIGSEGV, SIG_DFL);
     raise(SIGSEGV);
@@ -106,28 +135,9 @@ int main(int argc, char** argv) {
     write_all(1, "parent ends\n");
     return 0;
   }
-  if (mode == "fork-and-hang") {  // a tree, none of which obeys
-    daemonise();
-    std::signal(SIGTERM, SIG_IGN);
-    if (fork() == 0) wait_for_ever();
-    write_all(1, "tree\n");
-    wait_for_ever();
-  }
-  if (mode == "junk") {
-    std::string junk;
-    for (int i = 0; i < 70000; ++i) junk += static_cast<char>(i * 7);
-    write_all(1, junk);
-    return 0;
-  }
-  if (mode == "eat") {
-    constexpr std::size_t kPiece = 32 << 20;
-    std::vector<char*> pieces;
-    for (int i = 0; i < 8; ++i) {
-      pieces.push_back(static_cast<char*>(std::malloc(kPiece)));
-      std::memset(pieces.back(), 1, kPiece);
-    }
-    wait_for_ever();
-  }
+  if (mode == "fork-and-hang") fork_and_hang();
+  if (mode == "junk") return junk();
+  if (mode == "eat") eat();
   if (mode == "burn") {
     volatile unsigned turns = 0;
     while (turns == 0) {

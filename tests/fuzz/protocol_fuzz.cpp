@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   while (true) {
     const auto frame = reader.next();
     if (!frame || !*frame) return 0;
-    check(**frame, decode_to_agent);
-    check(**frame, decode_from_agent);
+    check(**frame, wire::decode_to_agent);
+    check(**frame, wire::decode_from_agent);
   }
 }

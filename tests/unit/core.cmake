@@ -1,3 +1,4 @@
-add_executable(unit_core unit/core/units_test.cpp unit/core/statistics_test.cpp unit/core/record_test.cpp)
+add_executable(unit_core unit/core/units_test.cpp unit/core/statistics_test.cpp unit/core/record_test.cpp
+  unit/core/strict_object_test.cpp unit/core/child_test.cpp)
 target_link_libraries(unit_core PRIVATE assay_core GTest::gtest_main)
 gtest_discover_tests(unit_core PROPERTIES LABELS unit)

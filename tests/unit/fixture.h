@@ -40,6 +40,12 @@ inline constexpr ProbeSpec kFabricSpec{.name = "fabric",
                                        .metrics = kMetrics,
                                        .conditions = kConditions};
 
+/// Requirements of every pair of nodes, and of all nodes together.
+inline constexpr const char* kPairs =
+    R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}})";
+inline constexpr const char* kWhole =
+    R"({"probe": "fabric", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})";
+
 inline Description description() { return *read_description(describe(kSpec).dump(), "disk"); }
 
 /// A profile text with one requirement per entry of `requirements`, each a JSON object without the common fields, and

@@ -1,4 +1,6 @@
 # The rooms of orchestrator/, each with its tests in the folder of its name.
+add_executable(unit_files unit/files/staging_test.cpp)
+target_link_libraries(unit_files PRIVATE assay_files GTest::gtest_main)
 add_executable(unit_site unit/site/site_test.cpp unit/site/topology_test.cpp)
 target_link_libraries(unit_site PRIVATE assay_plan GTest::gtest_main)
 add_executable(unit_plan unit/plan/plan_test.cpp unit/plan/placement_test.cpp unit/plan/fabric_plan_test.cpp unit/plan/forecast_test.cpp)
@@ -11,7 +13,7 @@ add_executable(unit_launch unit/launch/launch_process_test.cpp unit/launch/launc
 target_link_libraries(unit_launch PRIVATE assay_launch GTest::gtest_main)
 add_executable(unit_wire unit/wire/protocol_test.cpp)
 target_link_libraries(unit_wire PRIVATE assay_wire GTest::gtest_main)
-foreach(room site plan judge simulate launch wire)
+foreach(room files site plan judge simulate launch wire)
   target_compile_definitions(unit_${room} PRIVATE ASSAY_GOLDEN="${CMAKE_CURRENT_SOURCE_DIR}/golden")
   gtest_discover_tests(unit_${room} PROPERTIES LABELS unit)
 endforeach()

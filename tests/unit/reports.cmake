@@ -5,7 +5,8 @@ target_link_libraries(run_fixture PUBLIC assay_judge)
 add_executable(make_run unit/make_run.cpp)
 target_link_libraries(make_run PRIVATE run_fixture)
 add_executable(unit_dossier unit/dossier/canonical_json_test.cpp unit/dossier/dsse_test.cpp unit/dossier/manifest_test.cpp
-  unit/dossier/dossier_test.cpp unit/dossier/simulation_dossier_test.cpp)
+  unit/dossier/dossier_test.cpp unit/dossier/dishonest_signer_test.cpp unit/dossier/sign_test.cpp
+  unit/dossier/simulation_dossier_test.cpp)
 add_executable(unit_page unit/page/report_test.cpp)
 add_executable(unit_figures unit/figures/charts_test.cpp unit/figures/network_curves_test.cpp)
 foreach(room dossier page figures)

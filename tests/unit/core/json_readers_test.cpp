@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -85,8 +86,7 @@ const Reader kReaders[] = {
      [] { return std::string("{}"); }},
     {"description", [](const std::string& text) { return error_of(read_description(text, "given")); }},
     {"record", [](const std::string& text) { return error_of(read_record(text + "\n", Description{})); }},
-    {"lldp", [](const std::string& text) { return error_of(read_lldp(text, "given")); },
-     [] { return std::string("{}"); }},
+    {"lldp", [](const std::string& text) { return error_of(read_lldp(text, "given")); }},
     {"canonical_json", [](const std::string& text) { return error_of(dossier::read_canonical_json(text, "given")); },
      [] { return std::string("{}"); }},
     {"statement", [](const std::string& text) { return error_of(dossier::read_statement(text, "given")); }},
@@ -103,10 +103,11 @@ class JsonReader : public testing::TestWithParam<Reader> {
 };
 
 TEST_P(JsonReader, takes_the_text_without_them) {
-  if (GetParam().good == nullptr)
+  if (GetParam().good == nullptr) {
     EXPECT_EQ(error(good()).find("NUL"), std::string::npos) << error(good());
-  else
+  } else {
     EXPECT_EQ(error(good()), "");
+  }
 }
 
 TEST_P(JsonReader, refuses_what_follows_a_nul) {

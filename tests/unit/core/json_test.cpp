@@ -1,8 +1,9 @@
 // The strict reader against malformed and well-formed texts, in the classes of "Parsing JSON is a Minefield" (Nicolas
 // Seriot 2016).
-#include <array>
+#include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -192,8 +193,8 @@ INSTANTIATE_TEST_SUITE_P(Json, WellFormed, testing::ValuesIn(kWellFormed), name_
 // What RFC 8259 leaves to the reader and this one refuses on purpose.
 TEST(json, a_key_twice_is_refused) {
   const std::string hint = "\nhint: the document must be strict JSON (RFC 8259) in UTF-8";
-  EXPECT_EQ(error_of(R"({"k":7,"k":8})"), "given.json: the key 'k' stands twice in one object" + hint);
-  EXPECT_EQ(error_of(R"({"k":7,"k":7})"), "given.json: the key 'k' stands twice in one object" + hint);
+  EXPECT_EQ(error_of(R"({"k":7,"k":8})"), "given.json: the key 'k' is in one object twice" + hint);
+  EXPECT_EQ(error_of(R"({"k":7,"k":7})"), "given.json: the key 'k' is in one object twice" + hint);
 }
 
 TEST(json, nesting_is_read_up_to_the_limit_and_refused_beyond_it) {

@@ -214,7 +214,7 @@ void check_for_long(Rendezvous& group) {
     group.check();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  throw std::runtime_error("nobody was told");
+  throw std::runtime_error("the failure was not reported");
 }
 
 TEST(rendezvous_peers, that_are_busy_between_exchanges_notice_who_vanished) {

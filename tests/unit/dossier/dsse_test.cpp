@@ -142,7 +142,7 @@ TEST(Keys, a_key_with_a_passphrase_opens_with_its_passphrase_only) {
   EXPECT_NE(fixture::read(folder.path() + "/test.key").find("BEGIN ENCRYPTED PRIVATE KEY"), std::string::npos);
   EXPECT_EQ(load_private_key(folder.path() + "/test.key", folder.path() + "/right").value().public_key(), *key);
   EXPECT_FALSE(load_private_key(folder.path() + "/test.key", folder.path() + "/wrong"));
-  EXPECT_FALSE(load_private_key(folder.path() + "/test.key", "")) << "nobody is asked for it";
+  EXPECT_FALSE(load_private_key(folder.path() + "/test.key", "")) << "there is no prompt";
 }
 
 TEST(Dsse, the_pre_authentication_encoding_is_that_of_the_protocol_document) {
@@ -180,7 +180,7 @@ TEST_F(EnvelopeTest, bytes_cannot_move_between_type_and_payload) {
 TEST_F(EnvelopeTest, unknown_members_are_ignored_and_keyid_decides_nothing) {
   auto document = nlohmann::json::parse(envelope_text(envelope_));
   document["note"] = "unknown";
-  document["signatures"][0]["keyid"] = "the key of somebody else";
+  document["signatures"][0]["keyid"] = "another key";
   const auto read = read_envelope(document.dump(), "e");
   ASSERT_TRUE(read);
   EXPECT_TRUE(is_signed_by(*read, key_.public_key()));

@@ -36,7 +36,7 @@ inline judge::Result judged(const std::string& subject, judge::Outcome outcome, 
 /// "n007": the name of a node by its number.
 inline std::string name(std::size_t node) { return fmt::format("n{:03}", node); }
 
-/// Nodes in a row, `per_leaf` of them on each leaf; 0: no leaf is told.
+/// Nodes in a row, `per_leaf` of them on each leaf; 0: no leaves.
 inline site::Site site_of(std::size_t nodes, std::size_t per_leaf) {
   site::Site site{.name = "hall", .known_hosts = "", .nodes = {}};
   for (std::size_t i = 0; i < nodes; ++i) {

@@ -1,5 +1,4 @@
-// Charts: every cell where it belongs, the worst of many never hidden, bounded bytes, nothing that was not measured
-// drawn as good.
+// Charts: the place of every cell, the worst of many, the size of the page, and cells without a measurement.
 #include <algorithm>
 #include <stdexcept>
 
@@ -159,7 +158,7 @@ TEST(PairChart, at_512_nodes_is_small_and_says_what_was_put_together) {
   const Chart chart = Fleet(512, 32, {"n100+n300"}).chart();
   EXPECT_LT(chart.svg.size(), 150'000U);
   EXPECT_TRUE(contains(chart.caption, "130816 of 130816 pairs of 512 nodes"));
-  EXPECT_TRUE(contains(chart.caption, "up to 8 × 8 nodes and shows the worst cell among them, never a mean"));
+  EXPECT_TRUE(contains(chart.caption, "up to 8 × 8 nodes and shows the worst cell among them, not a mean"));
   EXPECT_TRUE(contains(chart.caption, "130815 pass, 1 fail"));
   EXPECT_TRUE(contains(chart.svg, "n100+n300 50 B/s"));
   EXPECT_TRUE(contains(chart.svg, "<desc>A matrix of 512 nodes. 130815 pass, 1 fail.</desc>"));
@@ -167,7 +166,7 @@ TEST(PairChart, at_512_nodes_is_small_and_says_what_was_put_together) {
 
 TEST(PairChart, names_a_node_that_is_bad_with_most_of_its_partners) {
   const Chart chart = Fleet(8, 0, {"n000+n003", "n001+n003", "n002+n003", "n003+n004", "n003+n005"}).chart();
-  EXPECT_TRUE(contains(chart.caption, "No pass in most of their cells: n003 (5 of 7)."));
+  EXPECT_TRUE(contains(chart.caption, "Nodes with most cells not passing: n003 (5 of 7)."));
   EXPECT_TRUE(contains(chart.svg, "n000+n003 50 B/s"));
 }
 
@@ -191,7 +190,7 @@ TEST(PairChart, forward_and_backward_are_one_matrix_from_sender_to_receiver) {
       pair_chart(fleet.plan, index_of_steps(fleet.plan), requirements[0], fleet.pointers(), {&slow_back});
   EXPECT_TRUE(contains(chart.svg, "s-fail_far\" d=\"M0 1h1v1h-1z\""));
   EXPECT_TRUE(contains(chart.svg, "s-pass_wide\" d=\"M1 0h1v1h-1z\""));
-  EXPECT_TRUE(contains(chart.caption, "Row: the node that sends"));
+  EXPECT_TRUE(contains(chart.caption, "Row: sending node"));
   EXPECT_TRUE(contains(chart.svg, ">n001 to n000 50 B/s<"));
 }
 
@@ -209,7 +208,7 @@ TEST(PairChart, pairs_within_many_nodes_show_the_worst_nodes) {
   std::vector<const judge::Result*> pointers;
   for (const auto& one : results) pointers.push_back(&one);
   const Chart chart = pair_chart(plan, index_of_steps(plan), demanded("r", "write_bandwidth"), pointers, {});
-  EXPECT_TRUE(contains(chart.caption, "Drawn are 24 of 30 nodes, those with the worst cells"));
+  EXPECT_TRUE(contains(chart.caption, "Shown: the 24 of 30 nodes with the worst cells"));
   EXPECT_TRUE(contains(chart.svg, ">n029<"));
   EXPECT_TRUE(contains(chart.caption, "58 pass, 2 fail"));
 }

@@ -1,4 +1,4 @@
-// Curves over sizes: the worst at each, never a number that nobody measured.
+// Curves over sizes: the worst value at each, and no number without a measurement.
 #include "reports/figures/network_curves.h"
 
 #include <fmt/format.h>
@@ -122,7 +122,7 @@ TEST(ScalingCurve, takes_the_smallest_groups_as_reference_and_leaves_single_node
   EXPECT_EQ(curves[0].curve.points[0].label, "2");
   ASSERT_EQ(curves[0].curve.lines.size(), 1U);
   EXPECT_EQ(curves[0].curve.lines[0].value, 190);
-  EXPECT_TRUE(contains(curve_svg(curves[0].curve), "nodes that work together"));
+  EXPECT_TRUE(contains(curve_svg(curves[0].curve), "nodes in the group"));
 }
 
 TEST(Words, sizes_are_exact) {

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "fabric.h"
 #include "orchestrator/plan/search_budget.h"
+#include "tests/unit/judge/fabric.h"
 
 namespace assay::judge {
 namespace {

@@ -95,7 +95,7 @@ TEST(LaunchSsh, the_last_words_tell_the_kind_of_failure) {
   EXPECT_EQ(ssh_failure("ssh: connect to host x port 22: Connection refused\r\n", 255).reason,
             "ssh: connect to host x port 22: Connection refused");
   EXPECT_EQ(ssh_failure("", 255).kind, "unreachable");
-  EXPECT_EQ(ssh_failure("assay: directory /x cannot be used or is not ours\n", 73).kind, "refused");
+  EXPECT_EQ(ssh_failure("assay: directory /x cannot be used or belongs to another user\n", 73).kind, "refused");
   EXPECT_EQ(ssh_failure("", std::nullopt).kind, "unreachable");
 }
 

@@ -7,7 +7,7 @@
 #include "orchestrator/launch/kubernetes.h"
 #include "orchestrator/launch/slurm_arguments.h"
 #include "orchestrator/launch/ssh.h"
-#include "orchestrator/wire/dial.h"
+#include "orchestrator/wire/greeting.h"
 
 namespace assay::launch {
 namespace {
@@ -23,7 +23,7 @@ SrunRequest two_nodes() {
   return {.agent = "/opt/assay/bin/assay-node",
           .nodes = {"n01", "n02"},
           .directory = "/scratch/assay",
-          .homes = {"10.0.0.1:4711", "[fd00::1]:4711"},
+          .endpoints = {"10.0.0.1:4711", "[fd00::1]:4711"},
           .pin = kPin};
 }
 
@@ -78,7 +78,7 @@ TEST(LaunchSlurm, words_of_another_alphabet_are_refused) {
   site::SlurmOptions wrong = options();
   wrong.partition = "gpu --uid=0";
   EXPECT_EQ(srun_arguments(two_nodes(), wrong, "srun").error(),
-            "slurm.partition 'gpu --uid=0' has a character that none has");
+            "slurm.partition 'gpu --uid=0' has a character that is not allowed");
   wrong = options();
   wrong.gres = "gpu:8 x";
   EXPECT_FALSE(srun_arguments(two_nodes(), wrong, "srun"));

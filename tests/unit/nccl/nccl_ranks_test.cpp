@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-constexpr Seconds kPatient = {30};  // a bound: answers come within milliseconds
+constexpr Seconds kAnswerTime = {30};  // a bound: answers come within milliseconds
 
 RankProgram rank(const std::string& behaviour, const std::string& told = "it") {
   return {.path = ASSAY_FAKE_RANK,
@@ -36,16 +36,16 @@ bool childless() { return waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD
 
 TEST(local_ranks, answer_each_for_itself_and_again) {
   LocalRanks ranks({rank("echo", "0"), rank("echo", "1"), rank("echo", "2")});
-  EXPECT_EQ(ranks.ask("one", kPatient), (std::vector<std::string>{"one from 0", "one from 1", "one from 2"}));
-  EXPECT_EQ(ranks.ask("two", kPatient).at(2), "two from 2");
-  ranks.finish(kPatient);
+  EXPECT_EQ(ranks.ask("one", kAnswerTime), (std::vector<std::string>{"one from 0", "one from 1", "one from 2"}));
+  EXPECT_EQ(ranks.ask("two", kAnswerTime).at(2), "two from 2");
+  ranks.finish(kAnswerTime);
   EXPECT_TRUE(childless());
 }
 
 TEST(local_ranks, are_told_what_is_longer_than_a_pipe_holds) {
   LocalRanks ranks({rank("echo", "0"), rank("echo", "1")});
   const std::string request(900'000, 'x');
-  EXPECT_EQ(ranks.ask(request, kPatient).at(1), request + " from 1");
+  EXPECT_EQ(ranks.ask(request, kAnswerTime).at(1), request + " from 1");
 }
 
 TEST(local_ranks, that_do_not_listen_to_a_long_request_are_named) {
@@ -63,23 +63,24 @@ TEST(local_ranks, see_no_environment_but_theirs) {
   RankProgram bare = rank("echo");
   bare.environment.clear();
   LocalRanks ranks({bare});
-  EXPECT_EQ(ranks.ask("one", kPatient).front(), "one from nobody");
+  EXPECT_EQ(ranks.ask("one", kAnswerTime).front(), "one from nobody");
   unsetenv("FAKE_RANK");
 }
 
 TEST(local_ranks, that_end_are_named_with_their_exit_code) {
-  EXPECT_EQ(loss({rank("echo", "0"), rank("exit", "1")}, kPatient), "rank 1 ended with exit code 3 before it answered");
+  EXPECT_EQ(loss({rank("echo", "0"), rank("exit", "1")}, kAnswerTime),
+            "rank 1 ended with exit code 3 before it answered");
   EXPECT_TRUE(childless());
 }
 
 TEST(local_ranks, that_crash_are_named_with_their_signal) {
-  EXPECT_EQ(loss({rank("crash", "0"), rank("echo", "1")}, kPatient),
+  EXPECT_EQ(loss({rank("crash", "0"), rank("echo", "1")}, kAnswerTime),
             "rank 0 was killed by signal 9 before it answered");
   EXPECT_TRUE(childless());
 }
 
 TEST(local_ranks, that_close_their_output_are_ended) {
-  EXPECT_EQ(loss({rank("close", "0")}, kPatient), "rank 0 was killed by signal 15 before it answered");
+  EXPECT_EQ(loss({rank("close", "0")}, kAnswerTime), "rank 0 was killed by signal 15 before it answered");
   EXPECT_TRUE(childless());
 }
 
@@ -89,13 +90,13 @@ TEST(local_ranks, that_say_nothing_are_named_and_killed_with_the_others) {
 }
 
 TEST(local_ranks, that_flood_are_named_and_killed) {
-  EXPECT_EQ(loss({rank("flood", "0")}, kPatient), "rank 0 said more than 1048576 B at once");
+  EXPECT_EQ(loss({rank("flood", "0")}, kAnswerTime), "rank 0 said more than 1048576 B at once");
   EXPECT_TRUE(childless());
 }
 
 TEST(local_ranks, that_do_not_leave_are_killed) {
   LocalRanks ranks({rank("stay")});
-  (void)ranks.ask("one", kPatient);
+  (void)ranks.ask("one", kAnswerTime);
   ranks.finish({0.1});
   EXPECT_TRUE(childless());
 }

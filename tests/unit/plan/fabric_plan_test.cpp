@@ -29,7 +29,7 @@ constexpr ProbeSpec kPorts{.name = "ports",
                            .metrics = fixture::kMetrics,
                            .conditions = kConditions};
 
-std::vector<Program> programs() {
+std::vector<Program> fabric_programs() {
   auto all = fixture::programs();
   for (const auto* spec : {&kLane, &kPorts}) {
     all.push_back({.name = std::string(spec->name),
@@ -61,14 +61,14 @@ std::string requirement(const std::string& more, const char* probe = "lane", con
 }
 
 Plan plan_of(const std::string& text, const site::Site& site) {
-  auto plan = make_plan(fixture::profile({text}), site, programs(), {});
+  auto plan = make_plan(fixture::profile({text}), site, fabric_programs(), {});
   if (!plan) throw std::runtime_error(plan.error().text());
   return *plan;
 }
 
 std::string error_of(const std::string& text, const site::Site& site) {
   try {
-    const auto plan = make_plan(fixture::profile({text}), site, programs(), {});
+    const auto plan = make_plan(fixture::profile({text}), site, fabric_programs(), {});
     return plan ? "accepted" : plan.error().text();
   } catch (const std::runtime_error& error) {
     return error.what();
@@ -193,8 +193,8 @@ TEST(fabric_plan, pairs_in_a_leaf_and_across_leaves_are_told_apart_and_who_has_n
 }
 
 TEST(fabric_plan, pairs_alone_and_side_by_side_are_two_steps) {
-  const auto plan =
-      make_plan(fixture::profile({requirement(""), requirement(R"(, "alone": true)")}), two_rails(2), programs(), {});
+  const auto plan = make_plan(fixture::profile({requirement(""), requirement(R"(, "alone": true)")}), two_rails(2),
+                              fabric_programs(), {});
   ASSERT_TRUE(plan) << plan.error().text();
   ASSERT_EQ(plan->steps.size(), 2U);
   EXPECT_FALSE(plan->steps[0].alone);

@@ -9,8 +9,6 @@ namespace assay::plan {
 namespace {
 
 constexpr const char* kAlone = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kPairs = R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kWhole = R"({"probe": "fabric", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})";
 constexpr double kStep_s = 10;  // what the fixture's probes say of themselves
 
 Plan plan_of(const std::vector<std::string>& requirements, int nodes, std::optional<double> cap_w = {}) {
@@ -24,7 +22,7 @@ Plan plan_of(const std::vector<std::string>& requirements, int nodes, std::optio
 }  // namespace
 
 TEST(forecast, nodes_work_side_by_side_pairs_round_by_round_and_the_whole_after_all) {
-  const Plan plan = plan_of({kAlone, kPairs, kWhole}, 4);
+  const Plan plan = plan_of({kAlone, fixture::kPairs, fixture::kWhole}, 4);
   EXPECT_EQ(Forecast(plan).remaining_s(0), (1 + 3 + 1) * kStep_s);
 }
 
@@ -39,7 +37,7 @@ TEST(forecast, a_running_step_counts_with_what_is_left_of_it_and_an_ended_one_no
 }
 
 TEST(forecast, a_step_that_never_begins_takes_no_time) {
-  const Plan plan = plan_of({kAlone, kWhole}, 2);
+  const Plan plan = plan_of({kAlone, fixture::kWhole}, 2);
   Forecast forecast(plan);
   forecast.end("0003-fabric-cluster");
   EXPECT_EQ(forecast.remaining_s(0), kStep_s);
@@ -71,7 +69,7 @@ TEST(power, steps_know_what_their_nodes_draw_together) {
 }
 
 TEST(power, a_step_over_the_cap_by_itself_cannot_be_planned) {
-  Profile profile = fixture::profile({kWhole});
+  Profile profile = fixture::profile({fixture::kWhole});
   site::Site site = fixture::site(3);
   site.power_cap_w = 250;
   EXPECT_NE(make_plan(profile, site, fixture::programs(), {}).error().text().find("profile p: power_w: is missing"),

@@ -17,8 +17,6 @@ using fixture::profile;
 using fixture::programs;
 using fixture::site;
 
-constexpr const char* kPairs = R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}})";
-constexpr const char* kWhole = R"({"probe": "fabric", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})";
 const std::vector<double> kSteady110(10, 110.0);
 
 std::string error_of(const char* requirement) {
@@ -92,7 +90,7 @@ TEST(pairing, growing_groups_double_and_end_with_all) {
 }
 
 TEST(placement, pairs_run_round_by_round_and_each_is_a_cell) {
-  const auto plan = make_plan(profile({kPairs}), site(4), programs(), {});
+  const auto plan = make_plan(profile({fixture::kPairs}), site(4), programs(), {});
   ASSERT_TRUE(plan) << plan.error().text();
   ASSERT_EQ(plan->steps.size(), 6U);
   EXPECT_EQ(plan->steps[0].id, "0001-fabric-n1--n4");
@@ -116,7 +114,8 @@ TEST(placement, a_node_that_pauses_in_the_only_round_has_a_cell_that_is_not_meas
 
 TEST(placement, what_one_node_shows_comes_before_pairs_and_the_whole_comes_last) {
   const auto plan =
-      make_plan(profile({kWhole, kPairs, R"({"limit": {"at_least": 100, "unit": "B/s"}})"}), site(2), programs(), {});
+      make_plan(profile({fixture::kWhole, fixture::kPairs, R"({"limit": {"at_least": 100, "unit": "B/s"}})"}), site(2),
+                programs(), {});
   ASSERT_TRUE(plan) << plan.error().text();
   ASSERT_EQ(plan->steps.size(), 4U);
   EXPECT_EQ(plan->steps[0].nodes.size(), 1U);
@@ -145,9 +144,9 @@ TEST(placement, a_group_of_one_and_a_site_without_leaves_are_not_measured_and_sa
       profile({R"({"probe": "fabric", "scope": "group", "by": "leaf", "limit": {"at_least": 100, "unit": "B/s"}})"}),
       site(2), programs(), {});
   EXPECT_EQ(leaves->coverage.at(0).reason, "the site names no leaf of any node");
-  EXPECT_EQ(make_plan(profile({kPairs}), site(1), programs(), {})->coverage.at(0).reason,
+  EXPECT_EQ(make_plan(profile({fixture::kPairs}), site(1), programs(), {})->coverage.at(0).reason,
             "a pair needs two nodes, the site has one");
-  EXPECT_EQ(make_plan(profile({kWhole}), site(1), programs(), {})->coverage.at(0).reason,
+  EXPECT_EQ(make_plan(profile({fixture::kWhole}), site(1), programs(), {})->coverage.at(0).reason,
             "the site has one node, and a cluster needs two");
 }
 
@@ -171,7 +170,7 @@ TEST(placement, a_scope_that_does_not_go_with_the_probe_is_refused) {
 }
 
 TEST(placement, more_pairs_than_anybody_could_wait_for_are_refused_with_the_way_out) {
-  const auto plan = make_plan(profile({kPairs}), site(2000), programs(), {});
+  const auto plan = make_plan(profile({fixture::kPairs}), site(2000), programs(), {});
   ASSERT_FALSE(plan);
   EXPECT_NE(plan.error().text().find("requirements[0].rounds: 1999 rounds of pairs of 2000 nodes are 1999000 steps"),
             std::string::npos);
@@ -182,7 +181,7 @@ TEST(placement, more_pairs_than_anybody_could_wait_for_are_refused_with_the_way_
 }
 
 TEST(placement, a_pair_is_judged_by_what_its_rank_0_measured_and_only_when_both_ranks_are_whole) {
-  MemoryRun run({kPairs}, 2);
+  MemoryRun run({fixture::kPairs}, 2);
   MemoryRun without = run;
   run.attempt(0, "exited", run.record_of_rank(0, kSteady110));
   run.add_rank(1, run.record_of_rank(1, {}));
@@ -196,7 +195,7 @@ TEST(placement, a_pair_is_judged_by_what_its_rank_0_measured_and_only_when_both_
 }
 
 TEST(placement, two_ranks_of_one_number_or_host_are_refused) {
-  MemoryRun run({kPairs}, 2);
+  MemoryRun run({fixture::kPairs}, 2);
   run.attempt(0, "exited", run.record_of_rank(0, kSteady110));
   run.add_rank(1, run.record_of_rank(0, kSteady110));
   EXPECT_EQ(judge::judge(run.plan, "digest", run.journal, run.reader()).results.at(0).outcome, judge::Outcome::error);

@@ -160,13 +160,13 @@ TEST(site, names_and_paths_keep_to_their_alphabet) {
   EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "ssh", "directory": "/tmp/../etc"}])").find("has a '..'"),
             std::string::npos);
   EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "local"}, {"name": "n1", "launcher": "local"}])")
-                .find("nodes[1].name: 'n1' stands twice"),
+                .find("nodes[1].name: 'n1' appears twice"),
             std::string::npos);
   EXPECT_NE(
       site_error(R"([{"name": "n1", "launcher": "rsh"}])").find("'rsh' is not one of local, ssh, slurm, kubernetes"),
       std::string::npos);
   EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "local"}, {"name": "n2", "launcher": "local"}])")
-                .find("stands twice, under two names"),
+                .find("appears twice, under two names"),
             std::string::npos);
   EXPECT_NE(site_error("[]").find("nodes"), std::string::npos);
 }

@@ -45,11 +45,11 @@ TEST(Site, every_launcher_comes_back_from_its_own_document) {
 
 TEST(Site, a_field_of_another_launcher_is_refused) {
   EXPECT_EQ(error_of(R"([{"name": "n1", "launcher": "ssh", "pod": "x"}])"),
-            "s.json: nodes[0].pod: means nothing to the launcher ssh\nhint: it is for nodes of launcher kubernetes");
+            "s.json: nodes[0].pod: is not a field of launcher ssh\nhint: it belongs to nodes of launcher kubernetes");
   EXPECT_EQ(error_of(R"([{"name": "n1", "launcher": "slurm", "port": 22}])"),
-            "s.json: nodes[0].port: means nothing to the launcher slurm\nhint: it is for nodes of launcher ssh");
+            "s.json: nodes[0].port: is not a field of launcher slurm\nhint: it belongs to nodes of launcher ssh");
   EXPECT_EQ(error_of(R"([{"name": "n1", "launcher": "local", "jump": {"address": "login"}}])"),
-            "s.json: nodes[0].jump: means nothing to the launcher local\nhint: it is for nodes of launcher ssh");
+            "s.json: nodes[0].jump: is not a field of launcher local\nhint: it belongs to nodes of launcher ssh");
 }
 
 TEST(Site, words_that_srun_or_kubectl_could_misread_are_refused) {
@@ -77,7 +77,7 @@ TEST(Site, one_pod_under_two_names_is_one_machine) {
   EXPECT_NE(
       error_of(
           R"([{"name": "n1", "launcher": "kubernetes", "pod": "p"}, {"name": "n2", "launcher": "kubernetes", "pod": "p"}])")
-          .find("stands twice, under two names"),
+          .find("appears twice, under two names"),
       std::string::npos);
 }
 
@@ -99,13 +99,14 @@ TEST(SiteFrom, a_host_file_of_mpi_becomes_ssh_nodes) {
 }
 
 TEST(SiteFrom, a_host_file_that_is_not_understood_is_refused_with_its_line) {
-  EXPECT_EQ(text_of(site_from_hostfile("n01\nn02 ansible_host=10.0.0.2\n", "hosts", {})),
-            "hosts: line 2: 'ansible_host=10.0.0.2' is not understood\nhint: a line is HOST, USER@HOST or HOST:SLOTS, "
-            "with slots=N after it or not");
+  EXPECT_EQ(
+      text_of(site_from_hostfile("n01\nn02 ansible_host=10.0.0.2\n", "hosts", {})),
+      "hosts: line 2: 'ansible_host=10.0.0.2' is not a known option\nhint: a line is HOST, USER@HOST or HOST:SLOTS, "
+      "optionally followed by slots=N");
   EXPECT_EQ(text_of(site_from_hostfile("n01\n\nn[01-02]\n", "hosts", {})),
-            "hosts: line 3: 'n01' stands in line 1 already\nhint: name every machine once; slots do not matter here");
+            "hosts: line 3: 'n01' is already in line 1\nhint: list each machine once; slots are ignored");
   EXPECT_EQ(text_of(site_from_hostfile("[nodes]\n", "hosts", {})).substr(0, 14), "hosts: line 1:");
-  EXPECT_EQ(text_of(site_from_hostfile("# nobody\n", "hosts", {})).substr(0, 20), "hosts: names no host");
+  EXPECT_EQ(text_of(site_from_hostfile("# nobody\n", "hosts", {})).substr(0, 23), "hosts: contains no host");
 }
 
 TEST(SiteFrom, an_ssh_config_is_read_as_ssh_reads_it) {
@@ -136,7 +137,8 @@ TEST(SiteFrom, an_ssh_config_that_leads_elsewhere_is_refused_with_its_line) {
               "config: line 2:")
         << line;
   }
-  EXPECT_EQ(text_of(site_from_ssh_config("Host n01\n  Port ssh\n", "config", {})), "config: line 2: 'ssh' is no port");
+  EXPECT_EQ(text_of(site_from_ssh_config("Host n01\n  Port ssh\n", "config", {})),
+            "config: line 2: 'ssh' is not a port number");
   EXPECT_EQ(text_of(site_from_ssh_config("Host n01\n  ProxyJump a,b\n", "config", {})).substr(0, 45),
             "config: line 2: ProxyJump has more than one h");
   EXPECT_EQ(text_of(site_from_ssh_config("Host *\n  User x\n", "config", {})).substr(0, 43),
@@ -170,12 +172,12 @@ TEST(SiteFrom, pods_are_named_after_their_nodes) {
       text_of(site_from_pods(R"({"items": [)" + pod + "]}", "kubectl", {})),
       R"({"schema":"assay.site/1","name":"site","nodes":[{"name":"n01","launcher":"kubernetes","pod":"assay-x7","namespace":"lab","address":"10.0.0.1","container":"assay"}]})");
   EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pod + "," + pod + "]}", "kubectl", {})),
-            "kubectl: items[1]: runs on 'n01' as items[0] does\nhint: one agent pod a node: a DaemonSet has that");
+            "kubectl: items[1]: runs on 'n01', as does items[0]\nhint: a DaemonSet starts one agent pod on each node");
   std::string pending = pod;
   pending.replace(pending.find("Running"), 7, "Pending");
   EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pending + "]}", "kubectl", {})),
-            "kubectl: items[0]: pod 'assay-x7' is not running but 'Pending'\nhint: wait for it, or delete it");
-  EXPECT_EQ(text_of(site_from_pods("{}", "kubectl", {})).substr(0, 26), "kubectl: is no list of pod");
+            "kubectl: items[0]: pod 'assay-x7' is 'Pending' instead of running\nhint: wait for it, or delete it");
+  EXPECT_EQ(text_of(site_from_pods("{}", "kubectl", {})).substr(0, 30), "kubectl: is not a list of pods");
 }
 
 NodeAnswer answer(const std::string& node, std::map<std::string, std::string> facts,
@@ -189,12 +191,13 @@ TEST(SiteCheck, the_node_that_is_unlike_the_others_is_named) {
        answer("n3", {{"kernel", "6.1"}, {"gpus_total", "8"}, {"driver_version", "580"}})});
   EXPECT_FALSE(check.alike());
   EXPECT_EQ(check.same, (std::map<std::string, std::string>{{"kernel", "6.1"}}));
-  EXPECT_EQ(check_text(check),
-            "n3: driver_version is 580, elsewhere absent\nn2: gpus_total is 7, elsewhere 8\n3 of 3 nodes reached; 1 "
-            "facts are the same, 2 differ\n");
+  EXPECT_EQ(
+      check_text(check),
+      "n3: driver_version is 580; on most nodes absent\nn2: gpus_total is 7; on most nodes 8\n3 of 3 nodes reached; 1 "
+      "facts are the same, 2 differ\n");
 }
 
-TEST(SiteCheck, without_a_majority_everybody_is_listed) {
+TEST(SiteCheck, without_a_majority_every_node_is_listed) {
   const SiteCheck check = compare_nodes({answer("n1", {{"kernel", "6.1"}}), answer("n2", {{"kernel", "6.5"}})});
   EXPECT_EQ(check_document(check).at("differences").dump(), R"([{"fact":"kernel","nodes":{"n1":"6.1","n2":"6.5"}}])");
 }
@@ -215,7 +218,7 @@ TEST(SiteCheck, a_clock_is_off_by_the_least_that_must_be_true) {
   const SiteCheck check = compare_nodes({answer("n1", {}, 0.4), answer("n2", {}, -3.0)});
   EXPECT_EQ(check.clocks, (std::map<std::string, double>{{"n2", -3.0}}));
   EXPECT_EQ(check_text(check),
-            "n2: its clock is behind by at least 3.0 s\n2 of 2 nodes reached; 0 facts are the same, 1 differ\n");
+            "n2: clock is behind by at least 3.0 s\n2 of 2 nodes reached; 0 facts are the same, 1 differ\n");
 }
 
 TEST(SiteCheck, a_node_that_is_not_reached_is_named_and_not_compared) {

@@ -20,7 +20,7 @@ Site site_of(const std::string& one, const std::string& two) {
   return *site;
 }
 
-std::string error_of(const std::string& text) {
+std::string topology_error(const std::string& text) {
   const auto topology = topology_from_ibnetdiscover(text, "ib.txt", site_of("", ""));
   return topology ? "accepted" : topology.error().text();
 }
@@ -89,21 +89,21 @@ TEST(topology, a_node_on_the_wrong_leaf_or_switch_port_is_named_and_nothing_is_o
         site, *topology_from_lldp({{"n1", golden("lldpctl.json")}, {"n2", R"({"lldp": {}})"}}, "lldp", site), "");
   };
   const Cabled leaf = findings(R"("leaf": "leaf-2")");
-  EXPECT_EQ(
-      leaf.findings,
-      (std::vector<std::string>{"n1: eth1 of rail 3 hangs on leaf-1 port swp7, the site says leaf-2 (lldp/n1.json)"}));
+  EXPECT_EQ(leaf.findings,
+            (std::vector<std::string>{
+                "n1: eth1 of rail 3 is connected to leaf-1 port swp7; in the site it is leaf-2 (lldp/n1.json)"}));
   EXPECT_EQ(leaf.site.nodes[0].planes.at("parameter")[0].leaf, "leaf-2");
   EXPECT_EQ(findings(R"("switch_port": "swp8")").findings.at(0),
-            "n1: eth1 of rail 3 hangs on port swp7 of leaf-1, the site says port swp8 (lldp/n1.json)");
+            "n1: eth1 of rail 3 is connected to port swp7 of leaf-1; in the site it is port swp8 (lldp/n1.json)");
 }
 
-TEST(topology, a_port_that_the_site_puts_on_a_leaf_and_nobody_hears_is_named) {
+TEST(topology, a_port_with_a_leaf_in_the_site_and_no_neighbour_is_named) {
   const Site site = site_of("", R"(, "planes": {"parameter": [{"interface": "eth1", "leaf": "leaf-1"}]})");
   const Cabled cabled =
       with_cables(site, *topology_from_lldp({{"n1", R"({"lldp": {}})"}, {"n2", R"({"lldp": {}})"}}, "lldp", site), "");
   EXPECT_EQ(cabled.findings,
             (std::vector<std::string>{
-                "n2: eth1 of the plane parameter is on leaf-1 in the site, and the fabric does not show it"}));
+                "n2: eth1 of plane parameter is on leaf-1 in the site, but the fabric does not report it"}));
 }
 
 TEST(topology, files_and_nodes_must_be_the_same) {
@@ -111,16 +111,18 @@ TEST(topology, files_and_nodes_must_be_the_same) {
   EXPECT_NE(
       topology_from_lldp({{"n1", R"({"lldp": {}})"}}, "lldp", site).error().text().find("lldp/n2.json: is missing"),
       std::string::npos);
-  EXPECT_NE(
-      topology_from_lldp({{"n3", "{}"}}, "lldp", site).error().text().find("lldp/n3.json: is of no node of the site"),
-      std::string::npos);
+  EXPECT_NE(topology_from_lldp({{"n3", "{}"}}, "lldp", site)
+                .error()
+                .text()
+                .find("lldp/n3.json: does not belong to a node of the site"),
+            std::string::npos);
 }
 
-TEST(topology, ibnetdiscover_tells_leaves_switch_ports_spines_and_strangers) {
+TEST(topology, ibnetdiscover_reports_leaves_switch_ports_spines_and_unknown_hosts) {
   const Site site = site_of(kTwoDevices, "");
   const auto topology = topology_from_ibnetdiscover(golden("ibnetdiscover.txt"), "ib.txt", site);
   ASSERT_TRUE(topology) << topology.error().text();
-  EXPECT_EQ(topology->strangers, (std::vector<std::string>{"storage9 mlx5_0"}));
+  EXPECT_EQ(topology->unknown_hosts, (std::vector<std::string>{"storage9 mlx5_0"}));
   const Cabled cabled = with_cables(site, *topology, "parameter");
   EXPECT_TRUE(cabled.findings.empty());
   EXPECT_EQ(cabled.site.nodes[0].planes.at("parameter")[1].leaf, "leaf2");
@@ -140,20 +142,21 @@ TEST(topology, a_host_adapter_on_the_wrong_rail_is_named_with_its_line) {
   const Cabled cabled =
       with_cables(site, *topology_from_ibnetdiscover(golden("ibnetdiscover.txt"), "ib.txt", site), "");
   ASSERT_EQ(cabled.findings.size(), 1U);
-  EXPECT_TRUE(
-      cabled.findings[0].starts_with("n1: mlx5_0 of rail 0 hangs on leaf1 port 1, the site says leaf2 (ib.txt: line "))
+  EXPECT_TRUE(cabled.findings[0].starts_with(
+      "n1: mlx5_0 of rail 0 is connected to leaf1 port 1; in the site it is leaf2 (ib.txt: line "))
       << cabled.findings[0];
 }
 
 TEST(topology, a_line_that_is_not_understood_and_a_file_that_is_cut_off_are_refused_with_the_line) {
   const std::string whole = golden("ibnetdiscover.txt");
-  EXPECT_EQ(error_of(whole), "accepted");
-  EXPECT_NE(error_of(replaced(whole, "[1]\t\"H-", "[x]\t\"H-")).find("ib.txt: line 11: '[x]"), std::string::npos)
-      << error_of(replaced(whole, "[1]\t\"H-", "[x]\t\"H-"));
-  EXPECT_NE(error_of(whole.substr(0, whole.find("caguid"))).find("which is not in the file"), std::string::npos);
-  EXPECT_NE(error_of("").find("ib.txt: has no link"), std::string::npos);
-  EXPECT_NE(error_of(replaced(whole, "# \"n2 mlx5_0\"\n", "# \"n2 HCA-1\"\n")).find("'n2 HCA-1' tells no RDMA device"),
-            std::string::npos);
+  EXPECT_EQ(topology_error(whole), "accepted");
+  EXPECT_NE(topology_error(replaced(whole, "[1]\t\"H-", "[x]\t\"H-")).find("ib.txt: line 11: '[x]"), std::string::npos)
+      << topology_error(replaced(whole, "[1]\t\"H-", "[x]\t\"H-"));
+  EXPECT_NE(topology_error(whole.substr(0, whole.find("caguid"))).find("which is not in the file"), std::string::npos);
+  EXPECT_NE(topology_error("").find("ib.txt: contains no link"), std::string::npos);
+  EXPECT_NE(
+      topology_error(replaced(whole, "# \"n2 mlx5_0\"\n", "# \"n2 HCA-1\"\n")).find("'n2 HCA-1' names no RDMA device"),
+      std::string::npos);
 }
 
 TEST(topology, two_switches_of_one_description_keep_their_guids) {
@@ -182,12 +185,12 @@ TEST(site_planes, ports_of_one_rail_addresses_that_stand_twice_and_unknown_plane
       error(R"({"parameter": [{"rail": "0"}]})").find("nodes[0].planes.parameter[0]: has neither interface nor device"),
       std::string::npos);
   EXPECT_NE(error(R"({"parameter": [{"interface": "eth1", "rail": "0"}, {"interface": "eth1", "rail": "1"}]})")
-                .find("'eth1' stands twice"),
+                .find("'eth1' appears twice"),
             std::string::npos);
   EXPECT_NE(
       error(
           R"({"data": [{"interface": "eth1", "address": "10.0.0.1"}], "parameter": [{"interface": "eth2", "address": "10.0.0.1"}]})")
-          .find("'10.0.0.1' is that of node n1, plane data"),
+          .find("'10.0.0.1' is already the address of node n1, plane data"),
       std::string::npos);
   EXPECT_NE(error(R"({"paramter": [{"interface": "eth1"}]})").find("did you mean 'parameter'?"), std::string::npos);
 }

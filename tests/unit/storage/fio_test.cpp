@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probes/storage/child.h"
+#include "probes/core/child.h"
 #include "probes/storage/fio.h"
 
 namespace assay {
@@ -68,7 +68,8 @@ int killing_signal() {
 TEST_F(fake_fio, that_hangs_is_killed_with_all_that_it_started) {
   misbehave("hang");
   const ScratchDirectory scratch(".");
-  const auto outcome = run_child(*find_program("fio"), {}, scratch.path(), scratch.path() + "/log", {3});
+  const auto outcome =
+      run_child(*find_program("fio"), {}, {3}, {.directory = scratch.path(), .log = scratch.path() + "/log"});
   EXPECT_EQ(outcome.end, ChildEnd::overdue);
   EXPECT_EQ(outcome.code, 128 + SIGKILL);
   EXPECT_EQ(killing_signal(), SIGKILL);  // the child that it forked, handed to us as subreaper
@@ -92,7 +93,7 @@ TEST_F(fake_fio, dies_with_the_probe) {
   setenv("FAKE_FIO_READY", ready.c_str(), 1);
   const pid_t probe = fork();
   if (probe == 0) {
-    (void)run_child(*find_program("fio"), {}, scratch.path(), scratch.path() + "/log", kEnough);
+    (void)run_child(*find_program("fio"), {}, kEnough, {.directory = scratch.path(), .log = scratch.path() + "/log"});
     _exit(0);
   }
   close(open(ready.c_str(), O_RDONLY));  // returns when the fake runs
@@ -160,7 +161,7 @@ TEST_F(fake_fio, without_io_uring_falls_back_to_libaio_and_the_record_says_so) {
   fio.record_conditions(record);
   EXPECT_NE(out.str().find(R"("name":"engine","subject":{"node":"here"},"value":"libaio")"), std::string::npos)
       << out.str();
-  EXPECT_NE(out.str().find("libaio stands in"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find("libaio is used instead"), std::string::npos) << out.str();
   // The fake moves nothing through a device and leaves its file in the page cache: that is not direct I/O.
   EXPECT_NE(out.str().find(R"("name":"direct_io","subject":{"node":"here"},"value":false)"), std::string::npos)
       << out.str();

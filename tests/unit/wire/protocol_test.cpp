@@ -165,13 +165,12 @@ TEST(Protocol, bad_json_is_refused_with_its_place) {
 }
 
 TEST(Protocol, an_unknown_or_missing_field_is_refused) {
-  EXPECT_EQ(error_to_agent(FrameType::stop, R"({"id":"a","force":true})"),
-            "stop.force: is not a field of this message");
+  EXPECT_EQ(error_to_agent(FrameType::stop, R"({"id":"a","force":true})"), "stop.force: is not a known field");
   EXPECT_EQ(error_to_agent(FrameType::stop, "{}"), "stop.id: is missing");
-  EXPECT_EQ(error_to_agent(FrameType::ping, R"({"x":1})"), "ping.x: is not a field of this message");
+  EXPECT_EQ(error_to_agent(FrameType::ping, R"({"x":1})"), "ping.x: is not a known field");
   json run = json::parse(frame_of(encode(wire::ToAgent(example_run()))).payload);
   run["limits"]["processes"] = 5;
-  EXPECT_EQ(error_to_agent(FrameType::run, run.dump()), "run.limits.processes: is not a field of this message");
+  EXPECT_EQ(error_to_agent(FrameType::run, run.dump()), "run.limits.processes: is not a known field");
   run["limits"] = 3;
   EXPECT_EQ(error_to_agent(FrameType::run, run.dump()), "run.limits: is not an object");
 }
@@ -219,8 +218,8 @@ TEST(Protocol, data_is_checked_like_everything_else) {
 }
 
 TEST(Protocol, a_message_of_the_other_direction_is_refused) {
-  EXPECT_EQ(error_to_agent(FrameType::pong, "{}"), "pong: is nothing that an orchestrator says");
-  EXPECT_EQ(error_from_agent(FrameType::run, "{}"), "run: is nothing that an agent says");
+  EXPECT_EQ(error_to_agent(FrameType::pong, "{}"), "pong: is not a message of an orchestrator");
+  EXPECT_EQ(error_from_agent(FrameType::run, "{}"), "run: is not a message of an agent");
 }
 
 TEST(Protocol, what_an_agent_says_of_an_end_must_make_sense) {
@@ -228,7 +227,7 @@ TEST(Protocol, what_an_agent_says_of_an_end_must_make_sense) {
             "ended.outcome: is not text of the allowed form");
   EXPECT_EQ(error_from_agent(FrameType::ended,
                              R"({"id":"a","outcome":"exited","exit_code":0,"signal":9,"elapsed_s":1,"left_behind":0})"),
-            "ended.signal: stands beside exit_code");
+            "ended.signal: is given with exit_code");
   EXPECT_EQ(error_from_agent(FrameType::ended,
                              R"({"id":"a","outcome":"exited","exit_code":256,"elapsed_s":1,"left_behind":0})"),
             "ended.exit_code: is not a whole number from 0 to 255");

@@ -1,5 +1,5 @@
-// dial: one line each way.
-#include "orchestrator/wire/dial.h"
+// greeting: writes and reads the line.
+#include "orchestrator/wire/greeting.h"
 
 #include "orchestrator/files/digest.h"
 #include "probes/core/text.h"
@@ -11,9 +11,9 @@ constexpr std::string_view kGreeting = "assay-dial/1 ";
 
 }  // namespace
 
-static_assert(kTokenDigits == 64, "is_dial_token takes what is_sha256 takes");
+static_assert(kTokenDigits == 64, "a token has the form of a SHA-256");
 
-bool is_dial_token(std::string_view text) { return files::is_sha256(text); }
+bool is_token(std::string_view text) { return files::is_sha256(text); }
 
 std::string to_line(const Greeting& greeting) {
   return std::string(kGreeting) + greeting.token + ' ' + greeting.node + '\n';
@@ -25,7 +25,7 @@ std::optional<Greeting> greeting_from(std::string_view line) {
   if (line.size() <= kTokenDigits || line[kTokenDigits] != ' ') return std::nullopt;
   Greeting greeting{.token = std::string(line.substr(0, kTokenDigits)),
                     .node = std::string(line.substr(kTokenDigits + 1))};
-  if (!is_dial_token(greeting.token) || !is_node_name(greeting.node)) return std::nullopt;
+  if (!is_token(greeting.token) || !is_node_name(greeting.node)) return std::nullopt;
   return greeting;
 }
 

@@ -1,4 +1,4 @@
-// What stands beside what: the same quantity, size and operation, and nothing else.
+// Counterparts of imported figures: the same quantity, size and operation, and nothing else.
 #include <gtest/gtest.h>
 
 #include "orchestrator/import/compare.h"
@@ -35,9 +35,9 @@ judge::Result cell(const std::string& requirement, std::optional<double> value) 
 }
 
 /// A run with two promises of writes and one of reads.
-class beside_test : public testing::Test {
+class CompareTest : public testing::Test {
  protected:
-  beside_test() {
+  CompareTest() {
     for (const auto& [id, metric, operation] : {std::tuple{"write.forward", "bandwidth_forward", "write"},
                                                 {"write.backward", "bandwidth_backward", "write"},
                                                 {"read.forward", "bandwidth_forward", "read"}}) {
@@ -57,14 +57,14 @@ class beside_test : public testing::Test {
                                .value = 1e10,
                                .from = "line " + std::to_string(import_.figures.size())});
   }
-  [[nodiscard]] std::vector<Beside> pairs() const { return beside(import_, plan_, verdict_); }
+  [[nodiscard]] std::vector<Comparison> pairs() const { return compare(import_, plan_, verdict_); }
 
   plan::Plan plan_;
   judge::Verdict verdict_;
   judge::Import import_;
 };
 
-TEST_F(beside_test, the_same_quantity_stands_beside_it_with_the_middle_of_all_cells) {
+TEST_F(CompareTest, the_same_quantity_is_shown_with_the_median_of_all_cells) {
   add("bandwidth", "RDMA_Write");
   const auto all = pairs();
   ASSERT_EQ(all.size(), 1U) << "a requirement without a value has nothing to show";
@@ -76,7 +76,7 @@ TEST_F(beside_test, the_same_quantity_stands_beside_it_with_the_middle_of_all_ce
   EXPECT_EQ(all[0].highest, 12e9);
 }
 
-TEST_F(beside_test, another_operation_size_metric_or_tool_does_not) {
+TEST_F(CompareTest, another_operation_size_metric_or_tool_is_no_counterpart) {
   add("bandwidth", "RDMA_Read", 2 * kSize);
   add("bandwidth", "Send");
   add("bandwidth_both_directions", "RDMA_Write");
@@ -90,16 +90,15 @@ TEST_F(beside_test, another_operation_size_metric_or_tool_does_not) {
   EXPECT_TRUE(pairs().empty());
 }
 
-TEST_F(beside_test, the_table_says_what_it_is_and_counts_what_stands_alone) {
+TEST_F(CompareTest, the_table_states_what_it_is_and_counts_figures_without_a_counterpart) {
   add("bandwidth", "RDMA_Write");
   add("message_rate", "RDMA_Write");
-  EXPECT_EQ(
-      beside_text(import_, plan_, verdict_),
-      "perftest beside run r1. What the tool said is not judged, and nobody vouches for where and how it was taken.\n"
-      "mean bandwidth, size 65536, verb RDMA_Write (line 0): 10 GB/s\n"
-      "    ours: 11 GB/s in the middle of 3 cells from 9 GB/s to 12 GB/s, 1.100 of theirs (write.forward, "
-      "verbs_bandwidth bandwidth_forward median)\n"
-      "1 of 2 figures have no counterpart in this run\n");
+  EXPECT_EQ(comparison_text(import_, plan_, verdict_),
+            "perftest beside run r1. Imported figures are not judged; their origin is not verified.\n"
+            "mean bandwidth, size 65536, verb RDMA_Write (line 0): 10 GB/s\n"
+            "    assay: 11 GB/s (median of 3 cells, 9 GB/s to 12 GB/s), ratio 1.1, requirement write.forward: "
+            "verbs_bandwidth bandwidth_forward median\n"
+            "1 of 2 figures have no counterpart in this run\n");
 }
 
 }  // namespace

@@ -1,0 +1,67 @@
+// run_journal: the journal of a run, on disk and in memory; each event also goes to the progress display.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/plan.h"
+#include "orchestrator/run/progress.h"
+
+namespace assay::run {
+
+/// What has happened in a run, and what the judge makes of a step's attempts so far. Calls that append to the journal
+/// throw std::system_error when it cannot be written.
+class RunJournal {
+ public:
+  /// `journal` is what `writer` holds so far; evidence is read under `directory`. `plan` and `progress` must outlive
+  /// it.
+  RunJournal(const plan::Plan& plan, const std::string& directory, judge::Journal journal, judge::JournalWriter writer,
+             Progress& progress);
+
+  /// The agent of `node` is connected and reported `facts` of its node.
+  void node_up(const std::string& node, const nlohmann::json& facts);
+  /// `node` could not be reached, or was lost.
+  void node_down(const std::string& node, const std::string& reason);
+  /// An attempt of `step` starts; an extra test of a search has a purpose. Returns the attempt's number.
+  int begin_attempt(const plan::Step& step, const std::string& purpose);
+  /// An attempt of `step` ended and its evidence is on disk.
+  void end_attempt(const plan::Step& step, judge::Attempt attempt);
+  /// The plan's steps are over; extra tests of searches follow.
+  void begin_localising();
+  /// These steps do not start any more, for `reason`.
+  void leave_out(const std::string& reason, const std::vector<std::string>& steps);
+  /// Every step was tried.
+  void end_run();
+
+  /// The whole journal.
+  [[nodiscard]] const judge::Journal& journal() const { return journal_; }
+  /// The part of it that the judge needs for `step`: its attempts, and the facts of its nodes.
+  [[nodiscard]] judge::Journal part_of(const plan::Step& step) const;
+  /// Reads evidence of this run.
+  [[nodiscard]] const judge::EvidenceReader& evidence() const { return evidence_; }
+  /// Whether any attempt of `step` is in the journal.
+  [[nodiscard]] bool has_attempts(const plan::Step& step) const { return attempts_.contains(step.id); }
+  /// The results of the step's cells, from its attempts so far.
+  [[nodiscard]] std::vector<judge::Result> results_of(const plan::Step& step) const;
+  /// Whether the plan asks for another attempt of `step`, given its attempts so far.
+  [[nodiscard]] bool wants_attempt(const plan::Step& step) const;
+
+ private:
+  const plan::Plan& plan_;
+  Progress& progress_;
+  judge::Journal journal_;
+  judge::JournalWriter writer_;
+  judge::EvidenceReader evidence_;
+  std::unordered_map<std::string, std::vector<std::size_t>> attempts_;   ///< of each step, by index in journal_
+  std::unordered_map<std::string_view, std::vector<plan::Cell>> cells_;  ///< of each step
+};
+
+}  // namespace assay::run
