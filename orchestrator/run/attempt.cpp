@@ -39,7 +39,7 @@ struct Companion {
   std::optional<launch::RunResult> result;
 };
 
-/// One rank of the attempt. When the agent refused the probe, its result has an outcome before it ran.
+/// One rank of the attempt. When the agent refused the probe, it has a result before it ran.
 struct Rank {
   launch::Agent* agent = nullptr;
   std::string node;
@@ -104,9 +104,9 @@ asio::awaitable<void> prepare(const AttemptContext& context, Rank& rank) {
   const plan::Program& program = context.program();
   const auto delivered = co_await rank.agent->deliver(program.sha256, program.path);
   if (!delivered) {
-    rank.result =
-        launch::RunResult{.outcome = delivered.error().kind == "lost" ? AttemptOutcome::lost : AttemptOutcome::refused,
-                          .reason = delivered.error().reason};
+    rank.result.emplace();  // g++ 12 mixes up the frames of coroutines with braced temporaries in them
+    rank.result->outcome = delivered.error().kind == "lost" ? AttemptOutcome::lost : AttemptOutcome::refused;
+    rank.result->reason = delivered.error().reason;
     co_return;
   }
   const auto executor = co_await asio::this_coro::executor;

@@ -141,7 +141,7 @@ TEST(profiles, a_node_without_probes_for_its_accelerators_cannot_be_accepted_by_
     const auto plan = planned(name);
     EXPECT_TRUE(std::ranges::any_of(plan.coverage, [&](const plan::Cell& cell) {
       return cell.step.empty() && plan.requirement(cell.requirement)->required &&
-             plan.requirement(cell.requirement)->scope == "gpu";
+             plan.requirement(cell.requirement)->scope == plan::JudgedScope::gpu;
     })) << name;
   }
 }
