@@ -119,8 +119,8 @@ void for_each_device(std::span<const Device> devices, std::string_view schedule,
 void DestroyStream::operator()(CUstream_st* stream) const noexcept { (void)cudaStreamDestroy(stream); }
 void DestroyEvent::operator()(CUevent_st* event) const noexcept { (void)cudaEventDestroy(event); }
 void DestroyGraph::operator()(CUgraphExec_st* graph) const noexcept { (void)cudaGraphExecDestroy(graph); }
-void DeviceBuffer::Free::operator()(std::byte* memory) const noexcept { (void)cudaFree(memory); }
-void PinnedBuffer::Free::operator()(std::byte* memory) const noexcept { (void)cudaFreeHost(memory); }
+void DeviceMemory::operator()(std::byte* memory) const noexcept { (void)cudaFree(memory); }
+void PinnedMemory::operator()(std::byte* memory) const noexcept { (void)cudaFreeHost(memory); }
 
 Stream make_stream() {
   cudaStream_t stream = nullptr;
@@ -178,18 +178,18 @@ void launch(const Graph& graph, const Stream& stream) {
   check(cudaGraphLaunch(graph.get(), stream.get()), "launching a graph");
 }
 
-DeviceBuffer::DeviceBuffer(Bytes size) : size_(size) {
+std::byte* DeviceMemory::allocate(Bytes size) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, size.count), fmt::format("allocating {} B on the GPU", size.count));
-  memory_.reset(static_cast<std::byte*>(memory));
+  return static_cast<std::byte*>(memory);
 }
 
-PinnedBuffer::PinnedBuffer(Bytes size) : size_(size) {
+std::byte* PinnedMemory::allocate(Bytes size) {
   void* memory = nullptr;
   check(cudaHostAlloc(&memory, size.count, cudaHostAllocPortable),
         fmt::format("allocating {} B of pinned memory", size.count));
-  memory_.reset(static_cast<std::byte*>(memory));
   std::memset(memory, 0, size.count);
+  return static_cast<std::byte*>(memory);
 }
 
 Bytes free_memory() {

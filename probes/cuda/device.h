@@ -83,49 +83,41 @@ Graph capture(const Stream& stream, const std::function<void()>& enqueue);
 /// Enqueues `graph` in `stream`.
 void launch(const Graph& graph, const Stream& stream);
 
+/// Owned memory of one kind.
+template <class Kind>
+class CudaBuffer {
+ public:
+  CudaBuffer() = default;
+  /// Throws std::runtime_error with the size when there is not that much left.
+  explicit CudaBuffer(Bytes size) : memory_(Kind::allocate(size)), size_(size) {}
+  [[nodiscard]] std::byte* data() const { return memory_.get(); }
+  [[nodiscard]] Bytes size() const { return size_; }
+  /// The memory as an array of Element.
+  template <class Element>
+  [[nodiscard]] Element* as() const {
+    return reinterpret_cast<Element*>(memory_.get());
+  }
+
+ private:
+  std::unique_ptr<std::byte, Kind> memory_;
+  Bytes size_;
+};
+
+/// Allocates and frees memory of the current device.
+struct DeviceMemory {
+  static std::byte* allocate(Bytes size);
+  void operator()(std::byte* memory) const noexcept;
+};
 /// Memory of the current device, uninitialised, aligned to 256 bytes or more.
-class DeviceBuffer {
- public:
-  DeviceBuffer() = default;
-  /// Throws std::runtime_error with the size when the device has not that much left.
-  explicit DeviceBuffer(Bytes size);
-  [[nodiscard]] std::byte* data() const { return memory_.get(); }
-  [[nodiscard]] Bytes size() const { return size_; }
-  /// The memory as an array of Element.
-  template <class Element>
-  [[nodiscard]] Element* as() const {
-    return reinterpret_cast<Element*>(memory_.get());
-  }
+using DeviceBuffer = CudaBuffer<DeviceMemory>;
 
- private:
-  struct Free {
-    void operator()(std::byte* memory) const noexcept;
-  };
-  std::unique_ptr<std::byte, Free> memory_;
-  Bytes size_;
+/// Allocates and frees page-locked host memory, placed by the calling thread's memory policy.
+struct PinnedMemory {
+  static std::byte* allocate(Bytes size);
+  void operator()(std::byte* memory) const noexcept;
 };
-
 /// Page-locked host memory that every device can reach, zeroed.
-class PinnedBuffer {
- public:
-  PinnedBuffer() = default;
-  /// Placed by the calling thread's memory policy. Throws std::runtime_error with the size when it is not to be had.
-  explicit PinnedBuffer(Bytes size);
-  [[nodiscard]] std::byte* data() const { return memory_.get(); }
-  [[nodiscard]] Bytes size() const { return size_; }
-  /// The memory as an array of Element.
-  template <class Element>
-  [[nodiscard]] Element* as() const {
-    return reinterpret_cast<Element*>(memory_.get());
-  }
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const noexcept;
-  };
-  std::unique_ptr<std::byte, Free> memory_;
-  Bytes size_;
-};
+using PinnedBuffer = CudaBuffer<PinnedMemory>;
 
 /// Free memory of the current device.
 Bytes free_memory();

@@ -84,7 +84,7 @@ TEST(record, each_fault_is_refused_at_its_line) {
       std::string::npos);
   EXPECT_NE(error_of(replaced(good, "1000000000.0", "NaN")).find("line 2"), std::string::npos);
   EXPECT_NE(error_of(replaced(good, "1000000000.0", "1e999")).find("line 2"), std::string::npos);
-  EXPECT_NE(error_of(replaced(good, "\"stopped\":", "\"metric\":\"x\",\"stopped\":")).find("is recorded twice"),
+  EXPECT_NE(error_of(replaced(good, "\"stopped\":", "\"metric\":\"x\",\"stopped\":")).find("in one object twice"),
             std::string::npos);
   EXPECT_NE(error_of(replaced(good, "\"stopped\":", "\"pass\":true,\"stopped\":"))
                 .find("line 2: measurement.pass: is not a known field"),

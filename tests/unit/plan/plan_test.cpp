@@ -44,7 +44,7 @@ TEST(profile, a_misspelt_field_gets_the_nearest_name) {
 
 TEST(profile, every_refusal_says_what_and_where) {
   EXPECT_NE(profile_error("{").find("p.json: line 1, column"), std::string::npos);
-  EXPECT_NE(profile_error(R"({"schema": "x", "schema": "y"})").find("the key 'schema' stands twice"),
+  EXPECT_NE(profile_error(R"({"schema": "x", "schema": "y"})").find("the key 'schema' is in one object twice"),
             std::string::npos);
   EXPECT_NE(profile_error(profile_text({R"({"limit": {"unit": "B/s"}})"})).find("requirements[0].limit"),
             std::string::npos);

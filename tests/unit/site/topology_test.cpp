@@ -67,8 +67,9 @@ TEST(lldp, what_is_no_answer_of_lldpctl_is_refused_with_its_place) {
                 .text()
                 .find("n1.json: lldp.interface[0]: 'eth1' has no name, chassis or port"),
             std::string::npos);
-  EXPECT_NE(read_lldp(R"({"lldp": {"interface": {"a": {}, "a": {}}}})", "n1.json").error().text().find("stands twice"),
-            std::string::npos);
+  EXPECT_NE(
+      read_lldp(R"({"lldp": {"interface": {"a": {}, "a": {}}}})", "n1.json").error().text().find("in one object twice"),
+      std::string::npos);
 }
 
 TEST(topology, lldp_fills_in_leaf_and_switch_port) {
