@@ -71,7 +71,8 @@ void print_decisions() {
   for (int i = 0; i < 4000; ++i) {
     const double centre = portable_exp((random.share() - 0.5) * 60);
     const auto samples = some_samples(random, 6 + random.below(300), centre);
-    const char* const statistic = std::vector{"median", "p01", "p99", "min", "max"}[random.below(5)];
+    using enum plan::Statistic;
+    const plan::Statistic statistic = std::vector{median, p01, p99, min, max}[random.below(5)];
     const auto seen = judge::estimate(samples, statistic, 0.95, random.happens(0.5) ? 0 : 0.003);
     fmt::print("samples {}: {} {} {} {}\n", i, percentile(samples, random.share()), robust_sigma(samples),
                moments(samples).mean, moments(samples).standard_deviation());

@@ -14,6 +14,7 @@ namespace {
 using fixture::accused_nodes;
 using fixture::accused_pairs;
 using fixture::Fabric;
+using simulate::SeededRandom;
 
 using Nodes = std::set<std::size_t>;
 using Pairs = std::set<std::pair<std::size_t, std::size_t>>;
@@ -158,13 +159,13 @@ TEST(localise, a_test_that_broke_counts_as_short) {
 TEST(localise, tests_of_one_round_have_no_node_in_common_and_two_nodes_at_least) {
   const Fabric fabric{.nodes = 232, .bad = {3, 4, 77, 150, 231}, .bad_pairs = {{20, 200}}};
   Localiser localiser(fabric.peers(), kPlenty);
-  SeededRandom dice(1);
+  SeededRandom random(1);
   for (auto round = localiser.next(); !round.empty(); round = localiser.next()) {
     std::set<std::size_t> busy;
     for (const auto& test : round) {
       EXPECT_GE(test.nodes.size(), 2U);
       for (const auto node : test.nodes) EXPECT_TRUE(busy.insert(node).second);
-      localiser.take(test, fabric.answer(test, dice));
+      localiser.take(test, fabric.answer(test, random));
     }
   }
 }
@@ -172,9 +173,9 @@ TEST(localise, tests_of_one_round_have_no_node_in_common_and_two_nodes_at_least)
 TEST(localise, the_order_of_outcomes_within_a_round_changes_nothing) {
   const Fabric fabric{.nodes = 100, .bad = {3, 44}};
   Localiser localiser(fabric.peers(), kPlenty);
-  SeededRandom dice(1);
+  SeededRandom random(1);
   for (auto round = localiser.next(); !round.empty(); round = localiser.next()) {
-    for (auto test = round.rbegin(); test != round.rend(); ++test) localiser.take(*test, fabric.answer(*test, dice));
+    for (auto test = round.rbegin(); test != round.rend(); ++test) localiser.take(*test, fabric.answer(*test, random));
   }
   const auto forward = fabric.search(kPlenty);
   const auto backward = localiser.finding();
@@ -207,12 +208,12 @@ struct Tally {
 Tally tally(std::size_t bad_nodes, std::size_t bad_pairs, double wrong, std::size_t per_leaf) {
   Tally all;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    SeededRandom dice(seed * 7919 + 17);
+    SeededRandom random(seed * 7919 + 17);
     Fabric fabric{.nodes = 232, .per_leaf = per_leaf, .wrong = wrong, .seed = seed};
-    while (fabric.bad.size() < bad_nodes) fabric.bad.insert(dice.below(fabric.nodes));
+    while (fabric.bad.size() < bad_nodes) fabric.bad.insert(random.below(fabric.nodes));
     while (fabric.bad_pairs.size() < bad_pairs) {
-      const auto a = dice.below(fabric.nodes);
-      const auto b = dice.below(fabric.nodes);
+      const auto a = random.below(fabric.nodes);
+      const auto b = random.below(fabric.nodes);
       if (a < b && !fabric.bad.contains(a) && !fabric.bad.contains(b)) fabric.bad_pairs.emplace(a, b);
     }
     const auto found = fabric.search(plan::test_budget(fabric.nodes));

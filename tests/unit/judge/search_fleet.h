@@ -16,12 +16,8 @@ namespace assay::fixture {
 using Names = std::vector<std::string>;
 using IsShort = std::function<bool(const Names& nodes)>;
 
-inline constexpr const char* kWhole =
-    R"({"probe": "fabric", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})";
 inline constexpr const char* kByRack =
     R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 100, "unit": "B/s"}})";
-inline constexpr const char* kPairs =
-    R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}})";
 inline constexpr const char* kAlone = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
 inline constexpr const char* kOfFleet =
     R"({"probe": "fabric", "scope": "group", "limit": {"at_least": 0.9, "unit": "B/s", "of": "fleet_median"}})";

@@ -15,7 +15,7 @@ namespace {
 const std::string kPin(64, 'a');
 const std::string kToken(64, '7');
 
-bool has(const std::vector<std::string>& words, const std::string& word) {
+bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
 }
 
@@ -38,7 +38,7 @@ TEST(LaunchSlurm, one_srun_starts_one_agent_on_each_node) {
   for (const char* word : {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--nodelist=n01,n02", "--no-kill",
                            "--kill-on-bad-exit=0", "--wait=0", "--cpu-bind=none", "--export=NONE", "--partition=gpu",
                            "--account=lab", "--time=2:00:00", "--gres=gpu:8", "--exclusive", "--bcast=/tmp/"}) {
-    EXPECT_TRUE(has(argv, word)) << word;
+    EXPECT_TRUE(contains(argv, word)) << word;
   }
   const auto program = std::ranges::find(argv, "--");
   const std::vector<std::string> agent(program + 1, argv.end());
@@ -51,18 +51,18 @@ TEST(LaunchSlurm, inside_an_allocation_it_is_a_step_and_asks_for_none) {
   SrunRequest request = two_nodes();
   request.inside = true;
   const auto argv = srun_arguments(request, options(), "srun").value();
-  EXPECT_TRUE(has(argv, "--overlap"));
-  EXPECT_TRUE(has(argv, "--gres=gpu:8"));  // a step that names none gets none
+  EXPECT_TRUE(contains(argv, "--overlap"));
+  EXPECT_TRUE(contains(argv, "--gres=gpu:8"));  // a step that names none gets none
   for (const char* word : {"--exclusive", "--partition=gpu", "--account=lab", "--time=2:00:00"})
-    EXPECT_FALSE(has(argv, word)) << word;
+    EXPECT_FALSE(contains(argv, word)) << word;
 }
 
 TEST(LaunchSlurm, a_shared_agent_is_neither_copied_nor_removed) {
   site::SlurmOptions shared = options();
   shared.agent = "/shared/assay/bin/assay-node";
   const auto argv = srun_arguments(two_nodes(), shared, "srun").value();
-  EXPECT_TRUE(has(argv, "/shared/assay/bin/assay-node"));
-  EXPECT_FALSE(has(argv, "--remove-self"));
+  EXPECT_TRUE(contains(argv, "/shared/assay/bin/assay-node"));
+  EXPECT_FALSE(contains(argv, "--remove-self"));
   EXPECT_TRUE(std::ranges::none_of(argv, [](const std::string& word) { return word.starts_with("--bcast"); }));
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 /// A built-in profile, read; a fault of it fails the test with its coordinates.
 plan::Profile built_in(const std::string& name) {
-  auto profile = plan::read_profile(plan::embedded_profile(name).value(), name, embedded_profile);
+  auto profile = plan::read_profile(plan::embedded_profile(name).value(), name, plan::embedded_profile);
   if (!profile) throw std::runtime_error(profile.error().text());
   return *profile;
 }

@@ -17,7 +17,7 @@ namespace assay {
 namespace {
 
 constexpr PayloadKey kKey{.rank = 3, .step = 7};
-constexpr ChunkPlan kPlan{.chunk = 2 * kDirectBlock, .depth = 2, .deadline = {60}};
+constexpr ChunkPlan kChunks{.chunk = 2 * kDirectBlock, .depth = 2, .deadline = {60}};
 constexpr std::size_t kShard = 5 * kDirectBlock;  // the last chunk is half a chunk
 
 std::vector<std::byte> payload(const PayloadKey& key, std::uint64_t offset, std::size_t size) {
@@ -48,10 +48,10 @@ class shard : public testing::Test {
     if (!facts.unfit.empty()) GTEST_SKIP() << facts.unfit;
     demand_io_uring();
     fill_payload(kKey, 0, memory_.bytes());
-    save_shard(scratch_.path(), kKey, memory_.bytes(), kPlan);
+    save_shard(scratch_.path(), kKey, memory_.bytes(), kChunks);
     std::ranges::fill(memory_.bytes(), std::byte{0});
   }
-  auto load(const PayloadKey& key = kKey) { return load_shard(scratch_.path(), key, memory_.bytes(), kPlan); }
+  auto load(const PayloadKey& key = kKey) { return load_shard(scratch_.path(), key, memory_.bytes(), kChunks); }
   [[nodiscard]] std::string path() const { return scratch_.path() + "/" + shard_name(kKey.rank); }
 
   ScratchDirectory scratch_{"."};
@@ -147,7 +147,7 @@ TEST_F(shard, of_another_step_is_refused) {
 
 TEST_F(shard, is_never_written_over) {
   std::ofstream(path() + ".tmp") << "another writer";
-  EXPECT_THROW(save_shard(scratch_.path(), kKey, memory_.bytes(), kPlan), std::system_error);
+  EXPECT_THROW(save_shard(scratch_.path(), kKey, memory_.bytes(), kChunks), std::system_error);
 }
 
 TEST(resident_pages, are_seen_where_there_are_some_and_gone_after_a_drop) {
@@ -156,7 +156,7 @@ TEST(resident_pages, are_seen_where_there_are_some_and_gone_after_a_drop) {
   const std::string path = scratch.path() + "/buffered";
   std::ofstream(path) << std::string(8 * kDirectBlock, 'x');
   EXPECT_EQ(resident_pages(path), 8U);
-  DirectFile::open_to_read(path, kPlan);  // O_DIRECT leaves what is there
+  DirectFile::open_to_read(path, kChunks);  // O_DIRECT leaves what is there
   const int file = open(path.c_str(), O_RDONLY);
   fsync(file);  // only clean pages can be dropped
   close(file);
