@@ -268,7 +268,7 @@ std::optional<InputError> take_requirements(const json& document, const std::str
     Requirement requirement = requirement_from(document.at("requirements")[i]);
     const std::string here = fmt::format("{}: requirements[{}]", where, i);
     if (!own_ids.insert(requirement.id).second) {
-      return InputError{here + ".id", fmt::format("'{}' is there twice", requirement.id),
+      return InputError{here + ".id", fmt::format("'{}' is used twice", requirement.id),
                         "every requirement has an id of its own"};
     }
     if (auto problem = check_requirement(requirement, profile, here)) return problem;

@@ -141,8 +141,8 @@ class Running {
       if (got <= 0) return output_.close();
       outcome_.output.append(piece.data(), static_cast<std::size_t>(got));
       if (outcome_.output.size() <= options_.max_output) continue;
+      kill_group(ChildEnd::flooded);  // before the pipe is closed: the child would die of SIGPIPE instead
       output_.close();
-      kill_group(ChildEnd::flooded);
     }
   }
 

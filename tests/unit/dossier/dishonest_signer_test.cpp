@@ -60,7 +60,9 @@ TEST_F(DossierTest, an_unknown_missing_or_mistyped_member_is_refused_though_sign
     document = good;
     document["predicate"]["results"][0]["value"] = 4.5e11;
   });
-  EXPECT_EQ(verify(), "statement.dsse.json: payload: predicate.results[0].value: 450000000000 is not of type string");
+  EXPECT_EQ(verify(),
+            "statement.dsse.json: payload: predicate.results[0].value: 450000000000 is not allowed: Value type not "
+            "permitted by 'type' constraint.");
   resign([&](json& document) {
     document = good;
     document["predicate"]["results"][0]["value"] = "450e9";

@@ -62,8 +62,8 @@ TEST(Manifest, everything_else_is_refused_with_its_line) {
   const std::string b = files::sha256("2") + "  b\n";
   EXPECT_EQ(refusal(""), "M: lists nothing");
   EXPECT_EQ(refusal(a + b.substr(0, b.size() - 1)), "M: line 2: is cut off");
-  EXPECT_EQ(refusal(b + a), "M: line 2: is not in order, or stands twice");
-  EXPECT_EQ(refusal(a + a), "M: line 2: is not in order, or stands twice");
+  EXPECT_EQ(refusal(b + a), "M: line 2: is not in order, or is repeated");
+  EXPECT_EQ(refusal(a + a), "M: line 2: is not in order, or is repeated");
   EXPECT_EQ(refusal(files::sha256("1") + " *a\n"), "M: line 1: is not '<SHA-256>  <path>'");
   EXPECT_EQ(refusal(std::string(64, 'A') + "  a\n"), "M: line 1: is not '<SHA-256>  <path>'");
   EXPECT_EQ(refusal(files::sha256("1") + "  A\n" + a), "M: line 2: has a path that differs from another only in case");
@@ -137,7 +137,7 @@ TEST_F(TreeTest, limits_hold) {
   EXPECT_EQ(walk({.max_file_bytes = 9}), "b: 10 bytes, over the limit of 9");
   EXPECT_EQ(walk({.max_total_bytes = 12}), "sub/a: 7 bytes, over the limit of 2");
   EXPECT_EQ(walk({.max_files = 1}), ".: has too many files");
-  EXPECT_EQ(walk({.max_depth = 1}), "sub: lies deeper than 1 levels");
+  EXPECT_EQ(walk({.max_depth = 1}), "sub: is deeper than 1 levels");
 }
 
 }  // namespace

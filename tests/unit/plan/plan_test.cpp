@@ -55,7 +55,7 @@ TEST(profile, every_refusal_says_what_and_where) {
                 .find("at_least is above at_most"),
             std::string::npos);
   EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": 1, "unit": "B/s"}, "id": "r1"})", kGood}))
-                .find("requirements[1].id: 'r1' stands twice"),
+                .find("requirements[1].id: 'r1' is used twice"),
             std::string::npos);
   EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": 0.8, "unit": "B/s", "of": "peak:hbm"}})"}))
                 .find("there is no peak 'hbm'"),
