@@ -62,6 +62,7 @@ TEST(child, is_killed_with_all_that_it_started) {
   std::filesystem::remove(kReady);
   const auto outcome = shell(std::string("sleep 1000 & printf $!; : >") + kReady + "; wait",
                              {.stop = [] { return std::filesystem::exists(kReady); }});
+  std::filesystem::remove(kReady);
   EXPECT_EQ(outcome.end, ChildEnd::stopped);
   const pid_t started = std::stoi(outcome.output);
   int status = 0;
