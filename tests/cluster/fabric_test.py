@@ -66,7 +66,7 @@ class OneRail(FabricFaults):
         kinds = {(step["probe"], step["alone"], len(step["nodes"])) for step in plan["steps"]}
         self.assertEqual(kinds, {("host_tcp_bandwidth", True, 2), ("host_tcp_bandwidth", False, 2), ("host_tcp_traffic", False, 4)})
         report = (self.run_directory / "report.html").read_text()
-        for words in ("through the plane parameter; pairs across leaves, each alone", "pairs in leaf, those of a round side by side", "all nodes at once"):
+        for words in ("plane parameter; pairs across leaves, one pair at a time", "pairs in leaf, all pairs of a round at once", "all nodes at once"):
             self.assertIn(words, report)
         running = {}
         for line in self.journal():
@@ -158,7 +158,7 @@ class TwoRails(FabricFaults):
         wrong = {cell: outcome for cell, outcome in self.cells().items()}
         self.assertEqual({(cell[1], cell[2]) for cell in wrong if cell[0] == "cabling"}, {("n03", "fab0"), ("n03", "fab1")}, self.said())
         self.assertEqual({cell[1] for cell in wrong if cell[0] == "forward"}, {f"{one}+n03@{rail}" for one in ("n01", "n02") for rail in "01"}, self.said())
-        self.assertIn('was \\"10.78.1.3\\"', self.said())
+        self.assertIn('not met: \\"10.78.1.3\\"', self.said())
         self.check_aftermath()
 
     def test_a_port_at_a_lower_rate_is_named(self):
