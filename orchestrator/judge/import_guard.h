@@ -1,4 +1,4 @@
-// import_guard: what somebody laid into a run directory that is no evidence of it.
+// import_guard: finds files in a run directory that are not evidence of the run.
 #pragma once
 
 #include <map>

@@ -117,7 +117,7 @@ std::optional<InputError> check_references(const Plan& plan, const std::string& 
 }
 
 /// Planning is pure, so a plan must be what its own profile, site and probes give: a cell, step or flag that was
-/// changed by hand would otherwise be a requirement that nobody measured.
+/// changed by hand would otherwise be a requirement without a measurement.
 std::optional<InputError> check_derivation(const Plan& plan, std::string_view text, const std::string& where) {
   std::vector<Program> programs;
   for (const auto& [name, probe] : plan.probes) {
