@@ -62,7 +62,8 @@ constexpr Metric kMetrics[] = {
      .unit = "1",
      .better = Better::lower,
      .meaning = "payload bytes, of all repetitions, that are not what was written; 1 more for each wrong checksum, a "
-                "whole shard for each wrong footer"},
+                "whole shard for each wrong footer",
+     .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "filesystem", .meaning = "type of the filesystem"},

@@ -100,19 +100,13 @@ DirectFile::DirectFile(std::string path, int descriptor, const ChunkPlan& plan)
   const int made = io_uring_queue_init(plan.depth, ring_.get(), 0);
   if (made == 0) return;
   ring_.reset();
-  close(std::exchange(descriptor_, -1));
   fail(-made, path_ + ": io_uring_queue_init");
 }
 
-DirectFile::DirectFile(DirectFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      plan_(other.plan_),
-      ring_(std::move(other.ring_)) {}
+DirectFile::DirectFile(DirectFile&& other) noexcept = default;
 
 DirectFile::~DirectFile() {
   if (ring_) io_uring_queue_exit(ring_.get());
-  if (descriptor_ >= 0) close(descriptor_);
 }
 
 DirectFile DirectFile::open_to_read(const std::string& path, const ChunkPlan& plan) {
@@ -133,7 +127,7 @@ DirectFile DirectFile::make(const std::string& path, std::uint64_t size, const C
 
 std::uint64_t DirectFile::size() const {
   struct stat status = {};
-  if (fstat(descriptor_, &status) != 0) fail(errno, path_);
+  if (fstat(descriptor_.number(), &status) != 0) fail(errno, path_);
   return static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -144,9 +138,9 @@ void DirectFile::queue(const Transfer& transfer, std::size_t slot, std::uint64_t
   const std::uint64_t offset = transfer.offset + begin + done;
   const auto bytes = static_cast<unsigned>(length - done);
   if (transfer.writes) {
-    io_uring_prep_write(entry, descriptor_, memory, bytes, offset);
+    io_uring_prep_write(entry, descriptor_.number(), memory, bytes, offset);
   } else {
-    io_uring_prep_read(entry, descriptor_, memory, bytes, offset);
+    io_uring_prep_read(entry, descriptor_.number(), memory, bytes, offset);
   }
   io_uring_sqe_set_data64(entry, slot);
 }
@@ -224,19 +218,16 @@ void DirectFile::read_and_forget(std::uint64_t size, std::span<std::byte> ring) 
 }
 
 void DirectFile::sync() {
-  io_uring_prep_fsync(&free_entry(*ring_), descriptor_, 0);
+  io_uring_prep_fsync(&free_entry(*ring_), descriptor_.number(), 0);
   submit(*ring_, path_);
   const Completion completion = next(*ring_, plan_, path_);
   if (completion.result < 0) fail(-completion.result, path_ + ": fsync");
 }
 
 void sync_directory(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail(errno, path);
-  const int synced = fsync(descriptor);
-  const int why = errno;
-  close(descriptor);
-  if (synced != 0) fail(why, path + ": fsync");
+  const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) fail(errno, path);
+  if (fsync(directory.number()) != 0) fail(errno, path + ": fsync");
 }
 
 }  // namespace assay

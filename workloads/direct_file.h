@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "probes/core/descriptor.h"
 #include "probes/core/units.h"
 
 struct io_uring;
@@ -76,7 +77,7 @@ class DirectFile {
   void queue(const Transfer& transfer, std::size_t slot, std::uint64_t begin, std::size_t done, std::size_t length);
 
   std::string path_;
-  int descriptor_;
+  Descriptor descriptor_;
   ChunkPlan plan_;
   std::unique_ptr<io_uring> ring_;
 };

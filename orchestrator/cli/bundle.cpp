@@ -26,6 +26,9 @@ constexpr Seconds kTarDeadline{600};  // a gigabyte of libraries onto a slow sha
 constexpr const char* kRoot = "assay-" ASSAY_VERSION;
 constexpr const char* kArchive = "bundle.tar";  // name of the archive while it is staged
 
+/// What a reader of a bundle needs beside it, from share/doc/assay of the installation.
+constexpr std::array<const char*, 5> kDocuments = {"LICENSE", "README.md", "GUIDE.md", "GLOSSARY.md", "FORMATS.md"};
+
 /// Libraries that probes open at run time and that are not part of a driver.
 constexpr std::array<const char*, 2> kLibraries = {"libcublasLt.so.13", "libnccl.so.2"};
 
@@ -45,6 +48,7 @@ constexpr const char* kReadme =
     "Check:    sha256sum -c SHA256SUMS\n"
     "List:     bin/assay list\n"
     "Accept:   bin/assay accept --profile NAME --out run      (this machine; options: --help)\n"
+    "Read:     share/doc/assay: LICENSE, README.md, GUIDE.md, GLOSSARY.md, FORMATS.md\n"
     "\n"
     "All files are found relative to bin/assay: unpack it anywhere, as any user, and delete the folder afterwards.\n"
     "Requirements: Linux, a C library no older than the one assay was built with, the driver of the\n"
@@ -182,6 +186,12 @@ std::expected<std::vector<BundleFile>, InputError> bundle_files(const plan::Inst
     files.push_back({.name = fmt::format("share/assay/profiles/{}.json", name),
                      .file = {},
                      .text = std::string(text),
+                     .executable = false});
+  }
+  for (const char* name : kDocuments) {
+    files.push_back({.name = fmt::format("share/doc/assay/{}", name),
+                     .file = fs::path(installation.binaries).parent_path() / "share/doc/assay" / name,
+                     .text = "",
                      .executable = false});
   }
   if (request.with_libraries) {

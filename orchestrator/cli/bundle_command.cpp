@@ -7,6 +7,7 @@
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/stages.h"
 #include "probes/core/scale.h"
+#include "probes/core/text.h"
 
 namespace assay::cli {
 namespace {
@@ -24,6 +25,8 @@ bool is_compressed_name(const std::string& out) {
 }  // namespace
 
 int command_bundle(const BundleRequest& request, std::string out, bool dry_run) {
+  if (out.empty() && !dry_run)
+    return report_error({"--out", "is missing", "assay bundle --out assay.tar; --dry-run lists what would be packed"});
   while (out.size() > 1 && out.ends_with('/')) out.pop_back();
   if (is_compressed_name(out)) {
     return report_error({"--out", fmt::format("{} is the name of a compressed archive", out),
@@ -34,13 +37,15 @@ int command_bundle(const BundleRequest& request, std::string out, bool dry_run) 
   std::uintmax_t bytes = 0;
   for (const auto& one : *files) {
     bytes += size_of(one);
-    std::cout << one.name << '\n';
+    std::cout << harmless_page(one.name) << '\n';
   }
   if (!dry_run) {
     if (const auto written = write_bundle(*files, out); !written) return report_error(written.error());
   }
-  std::cerr << fmt::format("{} files, {}, {} {}\n", files->size(), for_people(static_cast<double>(bytes), "B"),
-                           dry_run ? "would be written to" : "written to", out);
+  std::cerr << fmt::format("{} files, {}, {}\n", files->size(), for_people(static_cast<double>(bytes), "B"),
+                           !dry_run      ? "written to " + out
+                           : out.empty() ? "would be packed"
+                                         : "would be written to " + out);
   return files::kExitSuccess;
 }
 

@@ -9,6 +9,7 @@
 namespace assay::cli {
 
 struct BundleRequest;
+struct KeyRequest;
 
 /// Default and maximum of the agents that are started at the same time; starting an ssh session costs about 0.2 s of
 /// CPU time.
@@ -22,7 +23,11 @@ struct PlanRequest {
   std::vector<std::string> only;
   bool quick = false;
   bool localise = true;
+  bool allow_missing = false;  ///< also plan where a probe of the profile is unknown
   bool dry_run = false;
+  std::string nodes;      ///< host list; empty: all of the site
+  std::string continues;  ///< directory of the run whose plan this one continues; empty: none
+  std::string healthy;    ///< what a fleet without fault is taken to be, "4,0.5,0.5"; empty: HealthyFleet's defaults
 };
 
 /// Settings of a run.
@@ -31,23 +36,27 @@ struct RunSettings {
   std::string deadline;       ///< "2h", "90min", "600s"; empty: none
   bool stop_on_fail = false;  ///< start no step after the first required failure
   int fan_out = kFanOut;      ///< agents that are started at the same time
+  bool all = false;           ///< a line for each cell of the verdict, instead of one for each requirement
   std::string patience;       ///< how long to try to reconnect to a lost node; empty: RunOptions' default
 };
 
 /// Writes the plan to `out`, or to stdout when it is empty.
 int command_plan(const PlanRequest& request, const std::string& out);
 
-/// Plan, run, judge, report and sign into `out`, with `key` or this machine's own key.
-int command_accept(const PlanRequest& request, const RunSettings& settings, std::string out, const std::string& key);
+/// Plan, run, judge, report and sign into `out`, with `key` or this machine's own key, which is opened before the first
+/// step. An interrupted run is judged and not signed.
+int command_accept(const PlanRequest& request, const RunSettings& settings, std::string out, KeyRequest key);
 
-/// Runs `plan_file` into the fresh directory `out`.
-int command_run(const std::string& plan_file, const std::string& out, const RunSettings& settings);
+/// Runs `plan_file` into the fresh directory `out`; reports and signs where a key is wanted.
+int command_run(const std::string& plan_file, const std::string& out, const RunSettings& settings,
+                const KeyRequest& key);
 
-/// Resumes the interrupted run in `directory`.
-int command_resume(const std::string& directory, const RunSettings& settings);
+/// Resumes the interrupted run in `directory`, likewise. A dossier of the run as it was before is moved aside.
+int command_resume(const std::string& directory, const RunSettings& settings, const KeyRequest& key);
 
-/// Judges the run in `directory`, writes verdict.json, prints the table or, with `json`, the document.
-int command_judge(const std::string& directory, bool json);
+/// Judges the run in `directory`, writes verdict.json, prints the table (with `all` of every cell) or, with `json`, the
+/// document.
+int command_judge(const std::string& directory, bool json, bool all);
 
 /// Prints the progress of the run in `directory`.
 int command_status(const std::string& directory, bool json);
@@ -58,8 +67,11 @@ enum class ListForm { text, json, markdown };
 /// Lists the probes of this installation.
 int command_list(ListForm form);
 
-/// Prints the description of one probe.
-int command_describe(const std::string& probe, bool json);
+/// Lists the built-in profiles.
+int command_list_profiles(bool json);
+
+/// Prints the description of one probe, or of a profile: a built-in one or a file.
+int command_describe(const std::string& name, bool json);
 
 /// Packs this installation into `out`, a folder or a .tar; prints the name of every file in it. With `dry_run` nothing
 /// is written.

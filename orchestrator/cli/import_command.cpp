@@ -12,6 +12,7 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/import/compare.h"
 #include "orchestrator/import/import.h"
+#include "probes/core/text.h"
 
 namespace assay::cli {
 namespace {
@@ -82,7 +83,7 @@ int command_import(const ImportArguments& given) {
     figures += import->figures.size();
     left_out += import->left_out.size();
   }
-  if (given.out.empty() && !run) std::cout << text;
+  if (given.out.empty() && !run) std::cout << ascii_json(text);
   if (!given.out.empty()) {
     try {
       files::write_new_durably(given.out, text);
@@ -91,7 +92,7 @@ int command_import(const ImportArguments& given) {
                            "--out must not exist yet; check free space and permissions"});
     }
   }
-  std::cout << table << std::flush;
+  std::cout << harmless_page(table) << std::flush;
   std::cerr << fmt::format("{} figures of {} imported, {} items skipped; imported figures are never judged\n", figures,
                            given.tool, left_out);
   if (!std::cout) return report_error({"stdout", "could not be written completely", "check the free space"});

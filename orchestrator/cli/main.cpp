@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <functional>
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,25 +14,47 @@
 
 #include "orchestrator/cli/bundle.h"
 #include "orchestrator/cli/commands.h"
+#include "orchestrator/cli/completion.h"
+#include "orchestrator/cli/drift_command.h"
 #include "orchestrator/cli/import_command.h"
-#include "orchestrator/cli/site_command.h"
+#include "orchestrator/cli/nightly.h"
+#include "orchestrator/cli/options.h"
+#include "orchestrator/cli/signing.h"
 #include "orchestrator/cli/stages.h"
 #include "orchestrator/plan/programs.h"
+#include "orchestrator/site/site_file.h"
 #include "probes/core/suggest.h"
+#include "probes/core/text.h"
 
 namespace assay::cli {
 namespace {
 
-/// What the chosen command does; set by its callback while the command line is parsed.
-using Action = std::function<int()>;
-
 constexpr const char* kFooter =
-    "Commands of assay-report that assay passes on: report, sign, verify, keygen, simulate.\n"
-    "Exit codes: 0 accepted or done, 1 rejected, 2 bad usage or input, 3 incomplete, 4 verification refused.\n"
+    "Commands of assay-report that assay passes on:\n"
+    "  report    render report.html from a judged run\n"
+    "  sign      make a dossier from a run with its report\n"
+    "  verify    check a dossier and judge its evidence again\n"
+    "  keygen    make a signing key\n"
+    "  simulate  rehearse a run on a simulated fleet\n"
+    "  trend     write a page over nights, of the fleet or of a unit\n"
+    "  export    flags and nights for Prometheus, Alertmanager, web hooks, Grafana\n"
+    "  rma       write or check the signed folder for a part that is sent back\n"
+    "Exit codes: 0 accepted or done, 1 rejected, 2 bad usage or input, 3 incomplete (also after Ctrl-C), 4 "
+    "verification "
+    "refused.\n"
     "Example: assay accept --profile host --out run";
 
 /// Commands that are passed on to assay-report.
-constexpr std::array<std::string_view, 5> kPassedOn = {"report", "sign", "verify", "keygen", "simulate"};
+constexpr std::array<std::string_view, 8> kPassedOn = {"report",   "sign",  "verify", "keygen",
+                                                       "simulate", "trend", "export", "rma"};
+
+/// `assay simulate --nights`, which is no command of assay-report.
+bool of_nights(int argc, char** argv) {
+  return argc > 1 && std::string_view(argv[1]) == "simulate" &&
+         std::any_of(argv + 2, argv + argc, [](const char* word) {
+           return std::string_view(word).substr(0, std::string_view(word).find('=')) == "--nights";
+         });
+}
 
 int pass_on(char** argv) {
   const std::string program = plan::installation().binaries + "/assay-report";
@@ -42,42 +64,66 @@ int pass_on(char** argv) {
 }
 
 void add_plan_options(CLI::App& command, PlanRequest& request) {
-  command.add_option("--profile", request.profile, "design targets: a name or a file [host]");
-  command.add_option("--site", request.site, "nodes and how to reach them [this machine]");
-  command.add_option("--directory", request.directory,
-                     "without --site: working directory of the probes, on the storage under test [/var/tmp/assay]");
-  command.add_option("--only", request.only, "plan only these requirements; a partial run is never accepted");
+  command.add_option("--profile", request.profile, "design targets: a name (`assay list profiles`) or a file [host]")
+      ->type_name("NAME|FILE");
+  command.add_option("--site", request.site, "nodes and how to reach them [this machine]")->type_name("FILE");
+  command
+      .add_option("--directory", request.directory,
+                  fmt::format("without --site: working directory of the probes, on the storage under test [{}]",
+                              site::default_directory()))
+      ->type_name("DIR");
+  command.add_option("--only", request.only, "plan only these requirements; a partial run is never accepted")
+      ->type_name("ID");
+  command.add_option("--nodes", request.nodes, "only these nodes of the site")->type_name("n[01-03],n7");
+  command
+      .add_option("--continues", request.continues,
+                  "the run of which these nodes are measured anew; its plan's SHA-256 is in the new plan and verdict")
+      ->type_name("DIR");
+  command.add_flag("--allow-missing", request.allow_missing,
+                   "plan also where a probe of the profile is not part of this build; its figures are not measured");
   command.add_flag("--quick", request.quick, "short measurements to rehearse the procedure; never accepted");
   command.add_flag_callback(
       "--no-localise", [&request] { request.localise = false; },
       "skip the extra tests that locate the faulty node after a group misses its limit");
   command.add_flag("--dry-run", request.dry_run, "print what would be done, without doing it");
-}
-
-void add_fan_out(CLI::App& command, int& fan_out) {
-  command.add_option("--fan-out", fan_out, fmt::format("agents that are started at the same time [{}]", kFanOut))
-      ->check(CLI::Range(1, kMostFanOut));
+  command.add_option(
+      "--healthy", request.healthy,
+      "for the chance that a fleet without fault is accepted: above the limits, between nodes and between "
+      "runs, in per cent (4,0.5,0.5)");
 }
 
 void add_run_options(CLI::App& command, RunSettings& settings) {
-  command.add_option("--deadline", settings.deadline,
-                     "start no step that would not finish within this time: 2h, 90min, 600s");
-  command.add_option("--patience", settings.patience, "how long to try to reconnect to a lost node [30s]");
+  command
+      .add_option("--deadline", settings.deadline,
+                  "start no step that would not finish within this time: 2h, 90min, 600s")
+      ->type_name("TIME");
+  command.add_option("--patience", settings.patience, "how long to try to reconnect to a lost node [30s]")
+      ->type_name("TIME");
   command.add_flag("--stop-on-fail", settings.stop_on_fail, "start no step after the first required failure");
+  command.add_flag("--all", settings.all, "print a line for each cell of the verdict, not for each requirement");
   command.add_flag("--json", settings.json, "print events as JSON Lines on stdout");
+}
+
+void add_key_options(CLI::App& command, KeyRequest& key, const char* otherwise) {
+  auto* file = command.add_option("--key", key.key, fmt::format("private key to sign with [{}]", otherwise));
+  file->type_name("FILE");
+  command.add_option("--passphrase-file", key.passphrase_file, "file whose first line decrypts the key")
+      ->type_name("FILE")
+      ->needs(file);
 }
 
 struct AcceptArguments {
   PlanRequest request;
   RunSettings settings;
-  std::string out, key;
+  KeyRequest key;
+  std::string out;
 };
 
 void add_accept(CLI::App& app, AcceptArguments& given, Action& action) {
   auto* command = app.add_subcommand("accept", "plan, run, judge, report and sign in one command");
   add_plan_options(*command, given.request);
-  command->add_option("--out", given.out, "run directory [assay-run-<time>]");
-  command->add_option("--key", given.key, "private key to sign with [this machine's own key]");
+  command->add_option("--out", given.out, "run directory [assay-run-<time>]")->type_name("DIR");
+  add_key_options(*command, given.key, "this machine's own key");
   add_fan_out(*command, given.settings.fan_out);
   add_run_options(*command, given.settings);
   command->footer("Example: assay accept --profile host --site site.json --out run --key lab.key");
@@ -93,156 +139,90 @@ struct PlanArguments {
 void add_plan(CLI::App& app, PlanArguments& given, Action& action) {
   auto* command = app.add_subcommand("plan", "write the plan: every step of a run");
   add_plan_options(*command, given.request);
-  command->add_option("--out", given.out, "file [stdout]");
+  command->add_option("--out", given.out, "file [stdout]")->type_name("FILE");
   command->footer("Example: assay plan --profile host --site site.json --out plan.json");
   command->callback([&] { action = [&] { return command_plan(given.request, given.out); }; });
 }
 
 struct RunArguments {
   RunSettings settings;
+  KeyRequest key;
   std::string plan_file, resume, out;
 };
 
 int run_or_resume(const RunArguments& given) {
-  if (!given.resume.empty()) return command_resume(given.resume, given.settings);
+  if (!given.resume.empty()) return command_resume(given.resume, given.settings, given.key);
   if (given.plan_file.empty())
     return report_error({"assay run", "needs a plan or --resume", "assay run plan.json --out run"});
-  return command_run(given.plan_file, given.out, given.settings);
+  return command_run(given.plan_file, given.out, given.settings, given.key);
 }
 
 void add_run(CLI::App& app, RunArguments& given, Action& action) {
   auto* command = app.add_subcommand("run", "run a plan, or resume an interrupted run; then judge");
-  auto* plan_file = command->add_option("plan", given.plan_file, "plan.json");
-  command->add_option("--resume", given.resume, "run directory to resume")->excludes(plan_file);
-  command->add_option("--out", given.out, "run directory [assay-run-<time>]");
+  auto* plan_file = command->add_option("plan", given.plan_file, "plan.json")->type_name("FILE");
+  command->add_option("--resume", given.resume, "run directory to resume")->type_name("DIR")->excludes(plan_file);
+  command->add_option("--out", given.out, "run directory [assay-run-<time>]")->type_name("DIR");
+  add_key_options(*command, given.key, "do not report and sign");
+  command->add_flag("--sign", given.key.sign, "report and sign, without --key with this machine's own key");
   add_fan_out(*command, given.settings.fan_out);
   add_run_options(*command, given.settings);
-  command->footer("Example: assay run plan.json --out run; assay run --resume run");
+  command->footer("Example: assay run plan.json --out run; assay run --resume run --key lab.key");
   command->callback([&] { action = [&] { return run_or_resume(given); }; });
 }
 
 /// Of commands that read one thing.
 struct ReadArguments {
   std::string name;
-  bool json = false;
+  bool json = false, all = false;
 };
 
 void add_judge(CLI::App& app, ReadArguments& given, Action& action) {
   auto* command = app.add_subcommand("judge", "judge a run again from its evidence");
-  command->add_option("directory", given.name, "run directory")->required();
+  command->add_option("directory", given.name, "run directory")->type_name("DIR")->required();
+  command->add_flag("--all", given.all, "print a line for each cell, not for each requirement");
   command->add_flag("--json", given.json, "print verdict.json");
   command->footer("Example: assay judge run");
-  command->callback([&] { action = [&] { return command_judge(given.name, given.json); }; });
+  command->callback([&] { action = [&] { return command_judge(given.name, given.json, given.all); }; });
 }
 
 void add_status(CLI::App& app, ReadArguments& given, Action& action) {
   auto* command = app.add_subcommand("status", "print the progress of a run");
-  command->add_option("directory", given.name, "run directory")->required();
+  command->add_option("directory", given.name, "run directory")->type_name("DIR")->required();
   command->add_flag("--json", given.json, "print one JSON object");
   command->footer("Example: assay status run");
   command->callback([&] { action = [&] { return command_status(given.name, given.json); }; });
 }
 
 struct ListArguments {
+  std::string what = "probes";
   bool json = false, markdown = false;
 };
 
+int list(const ListArguments& given) {
+  if (given.what == "profiles") return command_list_profiles(given.json);
+  return command_list(given.markdown ? ListForm::markdown : given.json ? ListForm::json : ListForm::text);
+}
+
 void add_list(CLI::App& app, ListArguments& given, Action& action) {
-  auto* command = app.add_subcommand("list", "list the probes");
+  auto* command = app.add_subcommand("list", "list the probes, or the built-in profiles");
+  command->add_option("what", given.what, "probes or profiles [probes]")
+      ->type_name("")
+      ->check(CLI::IsMember({"probes", "profiles"}));
   command->add_flag("--json", given.json, "print every description as JSON");
-  command->add_flag("--markdown", given.markdown, "print a Markdown table");
-  command->footer("Example: assay list");
-  command->callback([&] {
-    action = [&] {
-      return command_list(given.markdown ? ListForm::markdown : given.json ? ListForm::json : ListForm::text);
-    };
-  });
+  command->add_flag("--markdown", given.markdown, "probes: print a Markdown table");
+  command->footer("Example: assay list; assay list profiles");
+  command->callback([&] { action = [&] { return list(given); }; });
 }
 
 void add_describe(CLI::App& app, ReadArguments& given, Action& action) {
-  auto* command = app.add_subcommand("describe", "print the method, parameters, metrics and conditions of a probe");
-  command->add_option("probe", given.name, "name of the probe")->required();
-  command->add_flag("--json", given.json, "print the description as JSON");
-  command->footer("Example: assay describe host_gemm");
-  command->callback([&] { action = [&] { return command_describe(given.name, given.json); }; });
-}
-
-struct SiteArguments {
-  SiteSource source;
-  std::string site, profile = "host", image, directory = "/var/tmp/assay";
-  int fan_out = kFanOut;
-  bool json = false;
-};
-
-int run_site(const CLI::App& site, const SiteArguments& given) {
-  if (site.got_subcommand("check")) return command_site_check(given.site, given.fan_out, given.json);
-  if (site.got_subcommand("sbatch")) return command_site_sbatch(given.site, given.profile);
-  const std::string where = given.source.kube_namespace.empty() ? "default" : given.source.kube_namespace;
-  if (site.got_subcommand("manifest")) return command_site_manifest(given.image, where, given.directory);
-  if (given.source.from.empty())
-    return report_error({"assay site", "needs --from, check, sbatch or manifest", "`assay site --help` lists them"});
-  if (given.source.from == "lldp" || given.source.from == "ibnetdiscover")
-    return command_site_cables(given.source, given.site);
-  return command_site_from(given.source);
-}
-
-void add_site_source(CLI::App& site, SiteArguments& given) {
-  SiteSource& source = given.source;
-  auto* from =
-      site.add_option(
-              "--from", source.from,
-              "source of the nodes: hostfile, ssh-config, slurm, kubectl; of their cabling: lldp, ibnetdiscover")
-          ->check(CLI::IsMember({"hostfile", "ssh-config", "slurm", "kubectl", "lldp", "ibnetdiscover"}));
-  site.add_option("file", source.file,
-                  "input of hostfile, ssh-config or ibnetdiscover; for lldp a folder with one NODE.json per node")
-      ->needs(from);
-  site.add_option("--site", given.site, "lldp, ibnetdiscover: the site file to add leaves and switch ports to")
-      ->needs(from);
-  site.add_option("--plane", source.plane,
-                  "lldp, ibnetdiscover: plane of ports that the site does not list [omit them]")
-      ->needs(from)
-      ->check(CLI::IsMember(std::vector<std::string>(site::kPlanes.begin(), site::kPlanes.end())));
-  site.add_option("--name", source.options.name, "name of the site [site]")->needs(from);
-  site.add_option("--known-hosts", source.options.known_hosts, "file with host keys, for nodes over ssh")->needs(from);
-  site.add_option("--partition", source.options.partition, "slurm: only the nodes of this partition [all]")
-      ->needs(from);
-  site.add_option("--namespace", source.kube_namespace, "kubectl: namespace of the pods [that of the context]");
-  site.add_option("--selector", source.selector, "kubectl: label selector of the agent pods [app=assay]")->needs(from);
-}
-
-void add_site_commands(CLI::App& site, SiteArguments& given) {
-  auto* check = site.add_subcommand(
-      "check", "connect to every node and list the differences: driver, firmware, kernel, GPUs, links, clock");
-  check->add_option("--site", given.site, "nodes and how to reach them [this machine]");
-  add_fan_out(*check, given.fan_out);
-  check->add_flag("--json", given.json, "print one JSON object");
-  check->footer("Example: assay site check --site site.json");
-  auto* sbatch = site.add_subcommand("sbatch", "print a batch script for Slurm");
-  sbatch->add_option("--site", given.site, "site file with nodes of launcher slurm")->required();
-  sbatch->add_option("--profile", given.profile, "design targets: a name or a file [host]");
-  sbatch->footer("Example: assay site sbatch --site site.json > accept.sbatch");
-  auto* manifest = site.add_subcommand("manifest", "print a Kubernetes DaemonSet of agent pods");
-  manifest
-      ->add_option("--image", given.image,
-                   "container image with sh, coreutils and what the probes need (`assay list --markdown`)")
+  auto* command = app.add_subcommand(
+      "describe", "print the method, parameters, metrics and conditions of a probe, or the requirements of a profile");
+  command->add_option("name", given.name, "name of a probe or profile, or a profile's file")
+      ->type_name("NAME|FILE")
       ->required();
-  manifest->add_option("--namespace", given.source.kube_namespace, "namespace of the pods [default]");
-  manifest->add_option("--directory", given.directory,
-                       "directory of the nodes, on the storage under test [/var/tmp/assay]");
-  manifest->footer("Example: assay site manifest --image debian:12 | kubectl apply --filename -");
-}
-
-void add_site(CLI::App& app, SiteArguments& given, Action& action) {
-  auto* command = app.add_subcommand("site", "write a site file, or compare its nodes");
-  add_site_source(*command, given);
-  command->require_subcommand(0, 1);
-  add_site_commands(*command, given);
-  command->footer(
-      "Exit codes of check: 0 no differences, 1 differences, 3 some nodes could not be reached. Of lldp and "
-      "ibnetdiscover: 1 the site file states other cables.\n"
-      "Example: assay site --from hostfile hosts --known-hosts known_hosts > site.json; assay site check --site "
-      "site.json");
-  command->callback([&, command] { action = [&, command] { return run_site(*command, given); }; });
+  command->add_flag("--json", given.json, "print the description as JSON");
+  command->footer("Example: assay describe host_gemm; assay describe host");
+  command->callback([&] { action = [&] { return command_describe(given.name, given.json); }; });
 }
 
 struct BundleArguments {
@@ -253,12 +233,14 @@ struct BundleArguments {
 
 void add_bundle(CLI::App& app, BundleArguments& given, Action& action) {
   auto* command = app.add_subcommand("bundle", "pack this installation for machines with only a driver installed");
-  command->add_option("--out", given.out, "folder, or FILE.tar; reproducible byte for byte")->required();
-  command->add_option("--probe", given.contents.probes, "only these probes [all]");
+  command->add_option("--out", given.out, "folder, or FILE.tar; reproducible byte for byte")->type_name("FILE");
+  command->add_option("--probe", given.contents.probes, "only these probes [all]")->type_name("NAME");
   command->add_flag("--with-libraries", given.contents.with_libraries,
                     "include libcublasLt and libnccl, under NVIDIA's terms");
-  command->add_option("--library-path", given.contents.library_paths,
-                      "folder of those libraries; may be repeated [the usual places]");
+  command
+      ->add_option("--library-path", given.contents.library_paths,
+                   "folder of those libraries; may be repeated [the usual places]")
+      ->type_name("DIR");
   command->add_flag("--dry-run", given.dry_run, "list what would be packed, without writing it");
   command->footer("Example: assay bundle --out assay.tar --with-libraries");
   command->callback([&] { action = [&] { return command_bundle(given.contents, given.out, given.dry_run); }; });
@@ -267,13 +249,39 @@ void add_bundle(CLI::App& app, BundleArguments& given, Action& action) {
 void add_import(CLI::App& app, ImportArguments& given, Action& action) {
   auto* command = app.add_subcommand(
       "import", "read another tool's output to compare it with a run; imported figures are never judged");
-  command->add_option("tool", given.tool, "nccl-tests, perftest, nvbandwidth, fio or osu")->required();
-  command->add_option("files", given.files, "output files of the tool, one run per file")->required();
-  command->add_option("--out", given.out, "new file [stdout]");
-  command->add_option("--command", given.command, "the command that was run, where the output does not state it");
-  command->add_option("--beside", given.beside, "a judged run: print a table of both instead of JSON Lines");
+  command->add_option("tool", given.tool, "nccl-tests, perftest, nvbandwidth, fio or osu")
+      ->type_name("NAME")
+      ->required();
+  command->add_option("files", given.files, "output files of the tool, one run per file")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--out", given.out, "new file [stdout]")->type_name("FILE");
+  command->add_option("--command", given.command, "the command that was run, where the output does not state it")
+      ->type_name("TEXT");
+  command->add_option("--beside", given.beside, "a judged run: print a table of both instead of JSON Lines")
+      ->type_name("DIR");
   command->footer("Example: assay import perftest bw.json --command 'ib_write_bw --report_gbits' --out vendor.jsonl");
   command->callback([&] { action = [&] { return command_import(given); }; });
+}
+
+/// Prints what the command line itself is made of.
+void add_texts(CLI::App& app, Action& action) {
+  auto* completion = app.add_subcommand("completion", "print a completion script for bash");
+  completion->footer("Example: assay completion > ~/.local/share/bash-completion/completions/assay");
+  completion->callback([&] {
+    action = [&] {
+      std::cout << harmless_page(bash_completion(app, kPassedOn));
+      return files::kExitSuccess;
+    };
+  });
+  auto* manual = app.add_subcommand("manual", "print the manual page");
+  manual->footer("Example: assay manual | man -l -");
+  manual->callback([&] {
+    action = [&] {
+      std::cout << harmless_page(manual_page(app));
+      return files::kExitSuccess;
+    };
+  });
 }
 
 /// Commands and options of `app`: what an unknown word is compared with.
@@ -306,7 +314,7 @@ int run(int argc, char** argv) {
       "assay measures AI-cluster hardware, compares the results with design targets, and signs a report with its "
       "evidence.",
       "assay"};
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   app.set_version_flag("--version", std::string("assay ") + ASSAY_VERSION);
   app.footer(kFooter);
   AcceptArguments accept;
@@ -317,6 +325,10 @@ int run(int argc, char** argv) {
   SiteArguments site;
   BundleArguments bundle;
   ImportArguments import;
+  NightlyArguments nightly;
+  DriftArguments drift;
+  HistoryArguments history;
+  NightsArguments nights;
   Action action;
   add_accept(app, accept, action);
   add_plan(app, plan, action);
@@ -328,8 +340,17 @@ int run(int argc, char** argv) {
   add_site(app, site, action);
   add_bundle(app, bundle, action);
   add_import(app, import, action);
+  add_nightly(app, nightly, action);
+  add_history(app, history, action);
+  add_drift(app, drift, action);
+  if (of_nights(argc, argv)) add_nights(app, nights, action);
+  add_texts(app, action);
   try {
     app.parse(argc, argv);
+    if (!action) {
+      std::cerr << harmless_page(app.help());
+      return files::kExitBadInput;
+    }
   } catch (const CLI::Success& done) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
@@ -343,7 +364,15 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   namespace cli = assay::cli;
-  if (argc > 1 && std::ranges::find(cli::kPassedOn, argv[1]) != cli::kPassedOn.end()) return cli::pass_on(argv);
+  // `assay help` and `assay help accept` are `assay --help` and `assay accept --help`.
+  std::string option = "--help";
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    if (argc > 2) argv[1] = argv[2];
+    argv[argc > 2 ? 2 : 1] = option.data();
+    argc = std::min(argc, 3);
+  }
+  const bool passed_on = argc > 1 && std::ranges::find(cli::kPassedOn, argv[1]) != cli::kPassedOn.end();
+  if (passed_on && !cli::of_nights(argc, argv)) return cli::pass_on(argv);
   try {
     return cli::run(argc, argv);
   } catch (const std::exception& error) {

@@ -1,34 +1,32 @@
 // plan_command: `assay plan`, `assay list` and `assay describe`.
 #include <iostream>
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/stages.h"
 #include "orchestrator/files/atomic_file.h"
+#include "orchestrator/files/terminal.h"
+#include "orchestrator/plan/profile.h"
 #include "orchestrator/plan/programs.h"
 #include "probes/core/suggest.h"
+#include "probes/core/text.h"
 
 namespace assay::cli {
 namespace {
 
 /// Text in lines of at most 100 columns, each indented by two.
 std::string wrapped(const std::string& text) {
-  constexpr std::size_t kWidth = 98;
-  std::string result;
-  std::string line;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const auto space = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, space - at);
-    if (!line.empty() && line.size() + 1 + word.size() > kWidth) {
-      result += "  " + line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-    at = space + 1;
-  }
-  return result + "  " + line + "\n";
+  constexpr std::size_t kWidth = 100;
+  return files::wrapped(text, kWidth, "  ");
+}
+
+/// One line of a list: a name, then its explanation in lines of at most 100 columns.
+std::string entry(const std::string& name, const std::string& text) {
+  constexpr std::size_t kWidth = 100;
+  return files::wrapped(text, kWidth, fmt::format("  {:<22} ", name));
 }
 
 std::string described(const Description& probe) {
@@ -38,17 +36,49 @@ std::string described(const Description& probe) {
   if (!probe.needs.empty()) text += "\nneeds\n" + wrapped(probe.needs);
   text += "\nparameters\n";
   for (const auto& parameter : probe.parameters) {
-    text += fmt::format("  {:<22} {}{} [{}{}]\n", parameter.name, parameter.meaning,
-                        parameter.unit.empty() ? "" : ", in " + parameter.unit, parameter.fallback,
-                        parameter.quick.empty() ? "" : ", quick " + parameter.quick);
+    text += entry(parameter.name,
+                  fmt::format("{}{} [{}{}]", parameter.meaning, parameter.unit.empty() ? "" : ", in " + parameter.unit,
+                              parameter.fallback, parameter.quick.empty() ? "" : ", quick " + parameter.quick));
     if (!parameter.choices.empty()) text += fmt::format("  {:<22}   one of: {}\n", "", parameter.choices);
   }
   text += "\nmetrics\n";
   for (const auto& metric : probe.metrics)
-    text += fmt::format("  {:<22} {}, in {}, {} is better\n", metric.name, metric.meaning, metric.unit, metric.better);
+    text +=
+        entry(metric.name, fmt::format("{}, in {}, {} is better{}", metric.meaning, metric.unit, metric.better,
+                                       metric.kind == MetricKind::figure ? "" : fmt::format("; a {}", metric.kind)));
   text += "\nconditions\n";
-  for (const auto& condition : probe.conditions)
-    text += fmt::format("  {:<22} {}\n", condition.name, condition.meaning);
+  for (const auto& condition : probe.conditions) text += entry(condition.name, condition.meaning);
+  return text;
+}
+
+/// "at least 0.75 of peak:memory", "at most 3e-06 s": a limit as the profile states it.
+std::string limit_words(const nlohmann::json& limit) {
+  std::string words;
+  for (const auto& [field, name] : {std::pair{"at_least", "at least"}, std::pair{"at_most", "at most"}}) {
+    if (limit.contains(field))
+      words += fmt::format("{}{} {:.15g}", words.empty() ? "" : " and ", name, limit.at(field).get<double>());
+  }
+  const auto unit = limit.at("unit").get<std::string>();
+  if (limit.contains("of")) return fmt::format("{} of {}", words, limit.at("of").get<std::string>());
+  return unit == "1" ? words : words + " " + unit;
+}
+
+std::string described(const plan::Profile& profile) {
+  std::string text = fmt::format("{} (revision {})\n{}", profile.name, profile.revision, wrapped(profile.title));
+  if (!profile.peaks.empty()) text += "\ndesign peaks\n";
+  for (const auto& [name, peak] : profile.peaks)
+    text += fmt::format("  {:<22} {:.15g} {}, {}: {}\n", name, peak.value, peak.unit, peak.source.status,
+                        peak.source.document);
+  text += "\nrequirements\n";
+  const nlohmann::json document = to_json(profile);
+  for (std::size_t i = 0; i < profile.requirements.size(); ++i) {
+    const plan::Requirement& one = profile.requirements[i];
+    text += fmt::format("  {}{}\n", one.id, one.required ? "" : " (advisory)");
+    text += fmt::format("    {} of {}, {} per {}: {}\n", one.metric, one.probe, one.statistic, one.scope,
+                        limit_words(document.at("requirements").at(i).at("limit")));
+    for (const auto& demand : one.conditions) text += fmt::format("    only with the condition {}\n", demand.name);
+    text += fmt::format("    {}: {}\n", one.source.status, one.source.document);
+  }
   return text;
 }
 
@@ -61,14 +91,20 @@ std::string table_row(const Description& probe) {
 int command_plan(const PlanRequest& request, const std::string& out) {
   const auto prepared = prepare(request);
   if (!prepared) return report_error(prepared.error());
-  const std::string text = plan::plan_text(prepared->plan);
-  if (out.empty()) {
-    std::cout << text;
+  std::cerr << harmless_page(plan_summary(*prepared));
+  if (request.dry_run) {
+    print_steps(prepared->plan);
+    std::cerr << "dry run: nothing was written\n";
     return files::kExitSuccess;
   }
-  if (!request.dry_run) files::write_durably(out, text);
-  std::cerr << plan_summary(prepared->plan)
-            << (request.dry_run ? "dry run: nothing was written\n" : fmt::format("written to {}\n", out));
+  const std::string text = plan::plan_text(prepared->plan);
+  if (out.empty()) {
+    // A file gets the plan's own bytes; a terminal gets what it cannot obey.
+    std::cout << (::isatty(STDOUT_FILENO) == 1 ? harmless_page(text) : text);
+    return files::kExitSuccess;
+  }
+  files::write_durably(out, text);
+  std::cerr << fmt::format("written to {}\n", harmless(out));
   return files::kExitSuccess;
 }
 
@@ -91,18 +127,45 @@ int command_list(ListForm form) {
   return files::kExitSuccess;
 }
 
-int command_describe(const std::string& probe, bool json) {
+int command_list_profiles(bool json) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const auto& [name, text] : plan::embedded_profiles()) {
+    const auto profile = plan::profile_named(name);
+    if (!profile) return report_error(profile.error());
+    if (json) {
+      all.push_back({{"name", profile->name},
+                     {"title", profile->title},
+                     {"revision", profile->revision},
+                     {"requirements", profile->requirements.size()}});
+    } else {
+      std::cout << fmt::format("{:<24} {}, {} requirements\n", harmless(profile->name), harmless(profile->title),
+                               profile->requirements.size());
+    }
+  }
+  if (json) std::cout << all.dump(1, ' ', true) << '\n';
+  return files::kExitSuccess;
+}
+
+int command_describe(const std::string& name, bool json) {
   const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return report_error(programs.error());
   std::vector<std::string> names;
   for (const auto& program : *programs) {
-    if (program.name == probe) {
+    if (program.name == name) {
       std::cout << (json ? program.description.document.dump(1) + "\n" : described(program.description));
       return files::kExitSuccess;
     }
     names.push_back(program.name);
   }
-  return report_error({probe, "is not a probe of this build", suggestion(probe, names)});
+  for (const auto& [known, text] : plan::embedded_profiles()) names.push_back(known);
+  const bool is_profile =
+      name.ends_with(".json") || name.find('/') != std::string::npos || plan::embedded_profiles().contains(name);
+  if (!is_profile)
+    return report_error({name, "is neither a probe of this build nor a profile", suggestion(name, names)});
+  const auto profile = plan::profile_named(name);
+  if (!profile) return report_error(profile.error());
+  std::cout << (json ? to_json(*profile).dump(1, ' ', true) + "\n" : harmless_page(described(*profile)));
+  return files::kExitSuccess;
 }
 
 }  // namespace assay::cli

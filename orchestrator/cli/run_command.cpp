@@ -1,21 +1,29 @@
 // run_command: `assay run`, `judge`, `status` and `accept`.
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <map>
-#include <set>
+#include <optional>
+#include <string_view>
+
+#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "orchestrator/cli/commands.h"
+#include "orchestrator/cli/signing.h"
 #include "orchestrator/cli/stages.h"
 #include "orchestrator/files/atomic_file.h"
-#include "orchestrator/files/child.h"
 #include "orchestrator/files/digest.h"
+#include "orchestrator/files/own_folder.h"
+#include "orchestrator/files/terminal.h"
 #include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/run_progress.h"
+#include "orchestrator/judge/run_state.h"
 #include "orchestrator/judge/verdict_table.h"
 #include "orchestrator/plan/programs.h"
+#include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
 namespace assay::cli {
@@ -23,7 +31,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Seconds kReportDeadline{300};  // a report of 10,000 nodes takes tens of seconds
+/// `path` without the slashes at its end, so that names in it can be shown.
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
 
 /// "assay-run-20260105T063741Z", the default output, in the working directory.
 std::string fresh_directory_name() {
@@ -32,178 +44,211 @@ std::string fresh_directory_name() {
   return "assay-run-" + time.substr(0, time.find('.')) + "Z";
 }
 
-/// This machine's own key, in the user's state directory; made on first use.
-std::string machine_key_path() {
-  const char* state = std::getenv("XDG_STATE_HOME");
-  const char* home = std::getenv("HOME");
-  const fs::path base = state != nullptr && *state != '\0'
-                            ? fs::path(state)
-                            : fs::path(home != nullptr ? home : "/root") / ".local/state";
-  return base / "assay/machine.key";
+/// The verdict on stdout: the table as it fits there, or every cell.
+std::string table_of(const judge::Verdict& verdict, bool every_cell) {
+  const files::Terminal terminal = files::terminal_of(STDOUT_FILENO);
+  return judge::verdict_table(verdict, {.every_cell = every_cell, .width = terminal.width, .colour = terminal.colour});
 }
 
-/// Runs a command of assay-report; what it printed on stdout, without the final newline.
-std::expected<std::string, InputError> call_report(const std::vector<std::string>& arguments) {
-  auto child = files::run_child(plan::installation().binaries + "/assay-report", arguments, kReportDeadline);
-  if (!child) return std::unexpected(child.error());
-  if (child->output.ends_with('\n')) child->output.pop_back();
-  if (child->exit_code == 0) return child->output;
-  return std::unexpected(InputError{"assay-report " + arguments.front(),
-                                    fmt::format("exited with code {}", child->exit_code),
-                                    "its error message is printed above"});
-}
-
-/// Writes report and dossier; the report states when the key is this machine's own.
-std::expected<void, InputError> report_and_sign(const std::string& directory, const std::string& key) {
-  const bool self_signed = key.empty();
-  const std::string file = self_signed ? machine_key_path() : key;
-  if (self_signed && !fs::exists(file)) {
-    fs::create_directories(fs::path(file).parent_path());
-    if (auto made = call_report({"keygen", file}); !made) return std::unexpected(made.error());
-  }
-  std::vector<std::string> report = {"report", directory};
-  std::vector<std::string> sign = {"sign", directory, "--key", file};
-  if (self_signed) {
-    const auto fingerprint = call_report({"fingerprint", file + ".pub"});
-    if (!fingerprint) return std::unexpected(fingerprint.error());
-    report.insert(report.end(), {"--self-signed", *fingerprint});
-    sign.emplace_back("--self-signed");
-  }
-  for (const auto& arguments : {report, sign}) {
-    if (auto done = call_report(arguments); !done) return std::unexpected(done.error());
-  }
-  std::cerr << fmt::format(
-      "report   {}/report.html\ndossier  {}/dossier\nverify   assay-report verify {}/dossier --key {}.pub{}\n",
-      directory, directory, directory, file,
-      self_signed
-          ? "\n         SELF-SIGNED with this machine's own key: proves integrity, not the identity of the signer"
-          : "");
-  return {};
-}
-
-int finish(const std::string& directory, bool json) {
+int finish(const std::string& directory, const RunSettings& settings) {
   const auto verdict = judge_directory(directory);
   if (!verdict) return report_error(verdict.error());
-  if (json) {
+  if (settings.json) {
     std::cout << nlohmann::ordered_json{{"event", "verdict"},
                                         {"directory", directory},
                                         {"overall", to_string(verdict->overall)},
                                         {"reason", verdict->reason}}
-                     .dump()
+                     .dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace)
               << std::endl;
   } else {
-    std::cout << judge::verdict_table(*verdict) << std::flush;
+    std::cout << table_of(*verdict, settings.all) << std::flush;
   }
   return judge::exit_code(verdict->overall);
 }
 
-/// A fresh run directory with the plan in it.
-std::expected<void, InputError> open_directory(const std::string& directory, const std::string& text) {
-  std::error_code error;
-  if (fs::exists(directory) && !fs::is_empty(directory, error)) {
-    return std::unexpected(InputError{directory, "exists and is not empty",
-                                      "name another --out, or use `assay run --resume` for an interrupted run"});
-  }
+/// A fresh run directory with the plan in it: `out`, or one of a new name where it is empty.
+std::expected<std::string, InputError> open_directory(const std::string& out, const std::string& text) {
+  const std::string directory = out.empty() ? fresh_directory_name() : out;
+  if (auto problem = out.empty() ? files::make_private_folder(directory) : files::take_own_folder(directory))
+    return std::unexpected(std::move(*problem));
   try {
     files::write_durably(directory + "/plan.json", text);
   } catch (const std::system_error& failure) {
     return std::unexpected(
         InputError{directory, fmt::format("cannot be written: {}", failure.what()), "name another --out"});
   }
-  return {};
+  return directory;
 }
 
-int run_then_judge(const std::string& directory, const std::vector<plan::Program>& programs, bool resume,
-                   const RunSettings& settings) {
+/// What a run came to.
+struct RunResult {
+  int code = 0;
+  run::RunEnd end = run::RunEnd::finished;
+};
+
+std::expected<RunResult, InputError> run_then_judge(const std::string& directory,
+                                                    const std::vector<plan::Program>& programs, bool resume,
+                                                    const RunSettings& settings) {
   const auto end = carry_out(directory, programs, resume, settings);
-  if (!end) return report_error(end.error());
-  const int code = finish(directory, settings.json);
-  if (*end != run::RunEnd::finished) {
-    std::cerr << fmt::format("{}; to resume: assay run --resume {}\n",
-                             *end == run::RunEnd::interrupted ? "interrupted" : "stopped before the end of the plan",
-                             directory);
+  if (!end) return std::unexpected(end.error());
+  if (const std::string dossier = directory + "/" + judge::kDossierFolder;
+      judge::dossier_state(directory, dossier) == judge::DossierState::earlier) {
+    const auto aside = judge::move_dossier_aside(directory);
+    if (!aside) return std::unexpected(aside.error());
+    std::cerr << fmt::format("{} was signed before the run went on; it is now {}\n", harmless(dossier),
+                             harmless(*aside));
   }
-  return code;
+  return RunResult{.code = finish(directory, settings), .end = *end};
+}
+
+/// `path` for a command that is shown to people: in quotes where a shell would take it apart.
+std::string shown(const std::string& path) {
+  const bool is_plain = std::ranges::all_of(
+      path, [](unsigned char c) { return std::isalnum(c) != 0 || std::string_view("/._-+@%,:").contains(c); });
+  return is_plain ? path : "'" + path + "'";
+}
+
+/// The options that sign as `key` does.
+std::string signing_options(const KeyRequest& key) {
+  if (!key.is_named()) return " --sign";
+  return " --key " + shown(key.key) +
+         (key.passphrase_file.empty() ? "" : " --passphrase-file " + shown(key.passphrase_file));
+}
+
+/// How to go on with a run that did not come to its end.
+void tell_how_to_resume(const std::string& directory, run::RunEnd end, const std::string& options) {
+  std::cerr << fmt::format(
+      "{}; to resume{}: assay run --resume {}{}\n",
+      end == run::RunEnd::interrupted ? "interrupted by you, and not signed" : "stopped before the end of the plan",
+      options.empty() ? "" : ", report and sign", shown(directory), options);
+}
+
+/// The key that is asked for, opened; nothing when none is.
+std::expected<std::optional<SigningKey>, InputError> key_for(const KeyRequest& request) {
+  if (!request.is_wanted()) return std::nullopt;
+  auto opened = open_key(request);
+  if (!opened) return std::unexpected(opened.error());
+  return std::move(*opened);
+}
+
+/// Runs or resumes; then reports and signs where there is a key, else says how to.
+int run_and_sign(const std::string& directory, const std::vector<plan::Program>& programs, bool resume,
+                 const RunSettings& settings, const KeyRequest& request, const std::optional<SigningKey>& key) {
+  const auto result = run_then_judge(directory, programs, resume, settings);
+  if (!result) return report_error(result.error());
+  if (result->code == files::kExitBadInput) return result->code;
+  if (result->end != run::RunEnd::interrupted && key) {
+    if (auto written = report_and_sign(directory, *key); !written) return report_error(written.error());
+  }
+  if (result->end != run::RunEnd::finished) {
+    tell_how_to_resume(directory, result->end, key ? signing_options(request) : "");
+  } else if (!key) {
+    std::cerr << fmt::format("to report and sign: assay report {0} && assay sign {0} --key FILE\n",
+                             harmless(shown(directory)));
+  }
+  return result->code;
 }
 
 }  // namespace
 
-int command_accept(const PlanRequest& request, const RunSettings& settings, std::string out, const std::string& key) {
+int command_accept(const PlanRequest& request, const RunSettings& settings, std::string out, KeyRequest key) {
+  const auto times = times_of(settings);
+  if (!times) return report_error(times.error());
   const auto prepared = prepare(request);
   if (!prepared) return report_error(prepared.error());
-  if (out.empty()) out = fresh_directory_name();
-  std::cerr << fmt::format("profile {}: {}", prepared->plan.profile.name, plan_summary(prepared->plan));
+  std::cerr << harmless_page(plan_summary(*prepared, times->deadline));
+  key.sign = !request.dry_run;
+  const auto opened = key_for(key);  // before anything is measured
+  if (!opened) return report_error(opened.error());
   if (request.dry_run) {
-    for (const auto& step : prepared->plan.steps) std::cout << step.id << '\n';
-    std::cerr << fmt::format("dry run: would write to {}\n", out);
+    print_steps(prepared->plan);
+    std::cerr << fmt::format("dry run: would write to {}\n", out.empty() ? fresh_directory_name() : harmless(out));
     return files::kExitSuccess;
   }
-  if (!key.empty() && !fs::exists(key))
-    return report_error({"--key", fmt::format("no such file: {}", key), "make one with `assay-report keygen FILE`"});
-  if (const auto times = times_of(settings); !times) return report_error(times.error());
-  if (auto opened = open_directory(out, plan::plan_text(prepared->plan)); !opened) return report_error(opened.error());
-  const int code = run_then_judge(out, prepared->programs, false, settings);
-  if (code == files::kExitBadInput) return code;
-  if (auto written = report_and_sign(out, key); !written) return report_error(written.error());
-  return code;
+  const auto directory = open_directory(out, plan::plan_text(prepared->plan));
+  if (!directory) return report_error(directory.error());
+  return run_and_sign(without_slash(*directory), prepared->programs, false, settings, key, *opened);
 }
 
-int command_run(const std::string& plan_file, const std::string& out, const RunSettings& settings) {
+int command_run(const std::string& plan_file, const std::string& out, const RunSettings& settings,
+                const KeyRequest& request) {
   if (const auto times = times_of(settings); !times) return report_error(times.error());
   const auto text = read_file(plan_file);
   if (!text) return report_error(text.error());
   if (const auto plan = plan::read_plan(*text, plan_file); !plan) return report_error(plan.error());
   const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return report_error(programs.error());
-  const std::string directory = out.empty() ? fresh_directory_name() : out;
-  if (auto opened = open_directory(directory, *text); !opened) return report_error(opened.error());
-  return run_then_judge(directory, *programs, false, settings);
+  const auto key = key_for(request);
+  if (!key) return report_error(key.error());
+  const auto directory = open_directory(out, *text);
+  if (!directory) return report_error(directory.error());
+  return run_and_sign(without_slash(*directory), *programs, false, settings, request, *key);
 }
 
-int command_resume(const std::string& directory, const RunSettings& settings) {
+int command_resume(const std::string& directory, const RunSettings& settings, const KeyRequest& request) {
+  if (auto problem = files::check_own_folder(directory)) return report_error(*problem);
   const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return report_error(programs.error());
-  return run_then_judge(directory, *programs, true, settings);
+  const auto key = key_for(request);
+  if (!key) return report_error(key.error());
+  return run_and_sign(without_slash(directory), *programs, true, settings, request, *key);
 }
 
-int command_judge(const std::string& directory, bool json) {
+int command_judge(const std::string& directory, bool json, bool all) {
+  if (const auto writer = judge::writer_of(directory))
+    std::cerr << fmt::format("assay: the run is still going on ({}): this judges what has ended so far\n",
+                             harmless(*writer));
   const auto verdict = judge_directory(directory);
   if (!verdict) return report_error(verdict.error());
-  std::cout << (json ? judge::verdict_text(*verdict) : judge::verdict_table(*verdict));
+  std::cout << (json ? ascii_json(judge::verdict_text(*verdict)) : table_of(*verdict, all));
   return judge::exit_code(verdict->overall);
 }
 
 int command_status(const std::string& directory, bool json) {
   const auto run = judge::read_run(directory);
   if (!run) return report_error(run.error());
-  std::map<std::string, std::size_t> outcomes;
-  std::map<std::string_view, const judge::Attempt*> last;
-  std::set<std::string_view> tests;
-  for (const auto& attempt : run->journal.attempts) {
-    if (attempt.is_extra())
-      tests.insert(attempt.step);
-    else
-      last[attempt.step] = &attempt;
-  }
-  const auto ended =
-      std::ranges::count_if(last, [](const auto& one) { return one.second->outcome != AttemptOutcome::interrupted; });
-  for (const auto& attempt : run->journal.attempts) ++outcomes[std::string(word_of(attempt.outcome))];
+  const judge::RunProgress progress = judge::progress_of(run->plan, run->journal);
+  const auto writer = judge::writer_of(directory);
+  const bool stale = judge::run_gone_on(directory + "/" + judge::kDossierFolder).has_value();
   if (json) {
-    std::cout << nlohmann::ordered_json{{"run_id", run->journal.run_id},   {"finished", run->journal.finished},
-                                        {"steps", run->plan.steps.size()}, {"ended", ended},
-                                        {"extra_tests", tests.size()},     {"attempts", outcomes},
-                                        {"resumed", run->journal.resumed}}
-                     .dump()
+    std::cout << nlohmann::ordered_json{{"run_id", run->journal.run_id},
+                                        {"finished", run->journal.finished},
+                                        {"steps", run->plan.steps.size()},
+                                        {"ended", progress.steps_ended},
+                                        {"planned_attempts", progress.attempts},
+                                        {"ended_attempts", progress.attempts_ended},
+                                        {"stage", progress.stage},
+                                        {"pass", progress.pass},
+                                        {"passes", progress.passes},
+                                        {"extra_tests", progress.tests},
+                                        {"attempts", progress.outcomes},
+                                        {"resumed", run->journal.resumed},
+                                        {"running", writer.has_value()},
+                                        {"dossier_is_earlier", stale}}
+                     .dump(-1, ' ', true)
               << '\n';
     return files::kExitSuccess;
   }
-  std::cout << fmt::format("run {} of plan {}\n{} of {} steps ended, {}\n", run->journal.run_id, run->plan_sha256,
-                           ended, run->plan.steps.size(),
-                           run->journal.finished ? "the run is finished" : "the run is not finished");
-  if (!tests.empty()) std::cout << fmt::format("{} extra tests to locate faults\n", tests.size());
-  for (const auto& [outcome, count] : outcomes) std::cout << fmt::format("  {:<14} {}\n", outcome, count);
+  std::cout << fmt::format("run {} of plan {}\n{} of {} attempts of {} steps ended, {}\n",
+                           harmless(run->journal.run_id), run->plan_sha256, progress.attempts_ended, progress.attempts,
+                           run->plan.steps.size(),
+                           run->journal.finished ? "the run is finished"
+                           : writer              ? fmt::format("the run is going on ({})", harmless(*writer))
+                                                 : "the run is not finished: assay run --resume goes on with it");
+  if (!run->journal.finished) {
+    std::cout << fmt::format("pass {} of {}{}\n", progress.pass, progress.passes,
+                             progress.stage == plan::Stage::second ? " of the second stage" : "");
+  }
+  if (run->journal.second_stage)
+    std::cout << fmt::format("{} steps are measured again in the second stage\n", run->journal.more_attempts.size());
+  if (stale) std::cout << "the dossier was signed before the run went on: `assay sign` makes a new one\n";
+  if (progress.tests > 0) std::cout << fmt::format("{} extra tests to locate faults\n", progress.tests);
+  // An attempt without an end is one that runs, or one that an earlier process left.
+  const std::string_view open = !writer ? "interrupted" : run->journal.resumed ? "running or interrupted" : "running";
+  for (const auto& [outcome, count] : progress.outcomes)
+    std::cout << fmt::format("  {:<14} {}\n", outcome == "interrupted" ? open : outcome, count);
   for (const auto& event : run->journal.node_events)
-    std::cout << fmt::format("  node {}: {}\n", event.node, event.reason);
+    std::cout << fmt::format("  node {}: {}\n", harmless(event.node), harmless(event.reason));
   return files::kExitSuccess;
 }
 

@@ -21,8 +21,10 @@
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/run/all_of.h"
 #include "orchestrator/site/check.h"
+#include "orchestrator/site/site_file.h"
 #include "orchestrator/site/topology.h"
 #include "probes/core/record_reader.h"
+#include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
 namespace assay::cli {
@@ -167,9 +169,11 @@ class Checker {
     }
     launch::SlurmTools tools{.agent = plan::installation().binaries + "/assay-node"};
     if (!by_slurm.empty()) {
-      slurm_ = std::make_unique<launch::SlurmLauncher>(
-          io_.get_executor(), site_, std::move(by_slurm), std::move(tools),
-          [](const std::string& who, const std::string& what) { std::cerr << fmt::format("{}: {}\n", who, what); });
+      slurm_ = std::make_unique<launch::SlurmLauncher>(io_.get_executor(), site_, std::move(by_slurm), std::move(tools),
+                                                       [](const std::string& who, const std::string& what) {
+                                                         std::cerr
+                                                             << fmt::format("{}: {}\n", harmless(who), harmless(what));
+                                                       });
     }
     std::exception_ptr failure;
     asio::co_spawn(io_, check_all(), [&failure](const std::exception_ptr& thrown) { failure = thrown; });
@@ -199,7 +203,7 @@ class Checker {
     const launch::LaunchOptions options{.agent = plan::installation().binaries + "/assay-node", .slurm = slurm_.get()};
     auto agent = co_await launch::Agent::start(node, site_, options);
     if (!agent) {
-      answer.kind = agent.error().kind;
+      answer.failure = agent.error().kind;
       answer.reason = agent.error().reason;
       co_return;
     }
@@ -218,20 +222,21 @@ class Checker {
 };
 
 std::expected<site::Site, InputError> site_in(const std::string& file) {
-  if (file.empty()) return site::this_machine();
-  const auto text = read_file(file);
-  if (!text) return std::unexpected(text.error());
-  return site::read_site(*text, file);
+  return file.empty() ? site::this_machine() : site::read_site_file(file);
 }
 
 }  // namespace
 
 int command_site_from(const SiteSource& source) {
-  const auto document = document_from(source);
+  auto document = document_from(source);
   if (!document) return report_error(document.error());
-  const std::string text = document->dump(1) + "\n";
+  if (!source.directory.empty()) {
+    for (auto& node : document->at("nodes")) node["directory"] = source.directory;
+  }
+  // Bytes that are not UTF-8 become a character that no name may have.
+  const std::string text = document->dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (const auto site = site::read_site(text, source.from); !site) return report_error(site.error());
-  std::cout << text;
+  std::cout << ascii_json(text);
   return files::kExitSuccess;
 }
 
@@ -243,18 +248,20 @@ int command_site_cables(const SiteSource& source, const std::string& site_file) 
                                      source.from == "lldp" ? "FOLDER" : "FILE")});
   if (site_file.empty())
     return report_error({what, "needs --site", "leaves and switch ports are added to an existing site file"});
-  const auto site = site_in(site_file);
+  const auto given = read_file(site_file);
+  if (!given) return report_error(given.error());
+  const auto site = site::read_site(*given, site_file);  // with its paths as they are: it is printed again
   if (!site) return report_error(site.error());
   const auto topology = topology_from(source, *site);
   if (!topology) return report_error(topology.error());
   for (const auto& stranger : topology->unknown_hosts)
-    std::cerr << fmt::format("assay: '{}' is in the fabric, but not in the site\n", stranger);
+    std::cerr << fmt::format("assay: '{}' is in the fabric, but not in the site\n", harmless(stranger));
   const site::Cabled cabled = site::with_cables(*site, *topology, source.plane);
-  for (const auto& finding : cabled.findings) std::cerr << finding << '\n';
+  for (const auto& finding : cabled.findings) std::cerr << harmless(finding) << '\n';
   if (!cabled.findings.empty()) return files::kExitRejected;
-  const std::string text = to_json(cabled.site).dump(1) + "\n";
+  const std::string text = to_json(cabled.site).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (const auto again = site::read_site(text, source.from); !again) return report_error(again.error());
-  std::cout << text;
+  std::cout << ascii_json(text);
   return files::kExitSuccess;
 }
 
@@ -264,7 +271,7 @@ int command_site_check(const std::string& file, int fan_out, bool json) {
   const auto answers = Checker(*site, fan_out).run();
   if (!answers) return report_error(answers.error());
   const site::SiteCheck check = site::compare_nodes(*answers);
-  std::cout << (json ? site::check_document(check).dump(1) + "\n" : site::check_text(check));
+  std::cout << (json ? site::check_document(check).dump(1, ' ', true) + "\n" : harmless_page(site::check_text(check)));
   if (!check.alike()) return files::kExitRejected;
   return check.unreachable.empty() && check.partial.empty() ? files::kExitSuccess : files::kExitIncomplete;
 }

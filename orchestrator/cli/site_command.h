@@ -14,6 +14,7 @@ struct SiteSource {
   site::SourceOptions options;
   std::string kube_namespace;          ///< of kubectl; empty: that of its context
   std::string selector = "app=assay";  ///< of kubectl: label selector of the pods
+  std::string directory;               ///< of the agents on each node; empty: the default
   std::string plane;  ///< of lldp and ibnetdiscover: plane of ports that the site does not list; empty: omit
 };
 

@@ -4,15 +4,22 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "orchestrator/cli/continuation.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/import_guard.h"
 #include "orchestrator/judge/run_verdict.h"
+#include "orchestrator/plan/catalogue.h"
+#include "orchestrator/plan/probe_names.h"
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/simulate/simulate.h"
+#include "orchestrator/site/site_file.h"
+#include "probes/core/text.h"
 
 namespace assay::cli {
 namespace {
@@ -23,9 +30,7 @@ std::expected<site::Site, InputError> site_for(const PlanRequest& request) {
     if (!request.directory.empty()) site.nodes.front().directory = std::filesystem::absolute(request.directory);
     return site::read_site(to_json(site).dump(), "this machine");
   }
-  const auto text = read_file(request.site);
-  if (!text) return std::unexpected(text.error());
-  return site::read_site(*text, request.site);
+  return site::read_site_file(request.site);
 }
 
 /// The duration in `text`, the value of `option`: what parse_seconds reads, or hours. Nothing when it is empty.
@@ -37,9 +42,28 @@ std::expected<std::optional<Seconds>, InputError> duration_of(const char* option
     duration = parse_seconds(text.substr(0, text.size() - 1) + "s");
     if (duration) duration->count *= kSecondsOfHour;
   }
-  if (!duration || duration->count <= 0)
-    return std::unexpected(InputError{option, fmt::format("'{}' is not a duration", text), "write 2h, 90min or 600s"});
+  const bool unitless = text.find_first_not_of("0123456789.") == std::string::npos;  // 5 of what
+  if (!duration || duration->count <= 0 || unitless)
+    return std::unexpected(InputError{option,
+                                      fmt::format("'{}' {}", text, unitless ? "has no unit" : "is not a duration"),
+                                      "write 2h, 90min or 600s"});
   return duration;
+}
+
+std::string clock_text(double seconds) {
+  return fmt::format("{}:{:02}", static_cast<int>(seconds) / 60, static_cast<int>(seconds) % 60);
+}
+
+/// How likely the plan accepts a fleet without fault; nothing where no rate is required.
+std::string chance_text(const plan::Plan& plan, const plan::HealthyFleet& fleet) {
+  const plan::AcceptanceChance chance = plan::acceptance_chance(plan, fleet);
+  if (chance.unplanned > 0)
+    return fmt::format("cannot be accepted: nothing measures {} required cells\n", chance.unplanned);
+  if (chance.cells == 0) return "";
+  return fmt::format(
+      "a fleet without fault is accepted with probability {:.2g}: {} required rates, {:g} % above their limits, {:g} % "
+      "between nodes, {:g} % between runs (--healthy)\n",
+      chance.accepted, chance.cells, fleet.margin * 100, fleet.between_nodes * 100, fleet.between_runs * 100);
 }
 
 }  // namespace
@@ -47,30 +71,74 @@ std::expected<std::optional<Seconds>, InputError> duration_of(const char* option
 std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
   const auto profile = plan::profile_named(request.profile);
   if (!profile) return std::unexpected(profile.error());
-  const auto site = site_for(request);
+  auto site = site_for(request);
   if (!site) return std::unexpected(site.error());
+  if (!request.nodes.empty()) {
+    if (auto problem = keep_nodes(*site, request.nodes)) return std::unexpected(std::move(*problem));
+  }
+  std::string continues;
+  if (!request.continues.empty()) {
+    auto plan = continued_plan(request.continues, *profile);
+    if (!plan) return std::unexpected(plan.error());
+    continues = std::move(*plan);
+  }
   auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return std::unexpected(programs.error());
-  auto plan = plan::make_plan(*profile, *site, *programs,
-                              {.quick = request.quick, .only = request.only, .localise = request.localise});
+  if (!request.allow_missing) {
+    if (auto unknown = plan::find_unknown_probe(*profile, *programs)) return std::unexpected(*unknown);
+  }
+  auto plan = plan::make_plan(
+      *profile, *site, *programs,
+      {.quick = request.quick, .only = request.only, .localise = request.localise, .continues = std::move(continues)});
   if (!plan) return std::unexpected(plan.error());
-  return Prepared{.plan = std::move(*plan), .programs = std::move(*programs)};
+  Prepared prepared{.plan = std::move(*plan), .programs = std::move(*programs)};
+  if (!request.healthy.empty()) {
+    const auto healthy = plan::healthy_fleet(request.healthy, "--healthy");
+    if (!healthy) return std::unexpected(healthy.error());
+    prepared.healthy = *healthy;
+  }
+  return prepared;
 }
 
-std::string plan_summary(const plan::Plan& plan) {
-  const double longest = plan::Forecast(plan).remaining_s(0);
-  std::string text =
-      fmt::format("{} steps on {} nodes, {} cells, about {}:{:02}\n", plan.steps.size(), plan.site.nodes.size(),
-                  plan.coverage.size(), static_cast<int>(longest) / 60, static_cast<int>(longest) % 60);
-  std::size_t tests = 0;
-  for (const auto& search : plan.searches) tests += search.budget;
-  if (tests > 0) text += fmt::format("if groups miss a limit: at most {} extra tests to locate the fault\n", tests);
-  std::map<std::string, std::size_t> reasons;
-  for (const auto& cell : plan.coverage) {
-    if (cell.step.empty()) ++reasons[fmt::format("{}: {}", cell.requirement, cell.reason)];
+std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadline) {
+  const plan::Plan& plan = prepared.plan;
+  const plan::Durations durations = plan::durations_of(plan);
+  int attempts = 0;
+  for (const auto& step : plan.steps) attempts += step.attempts;
+  std::string text = fmt::format("profile {}: {} steps on {} nodes, {} attempts, {} cells, about {}\n",
+                                 plan.profile.name, plan.steps.size(), plan.site.nodes.size(), attempts,
+                                 plan.coverage.size(), clock_text(durations.first_s));
+  if (durations.most_s > durations.first_s) {
+    text += fmt::format("what is open or failed then is measured again: about {} if that is everything\n",
+                        clock_text(durations.most_s));
   }
-  for (const auto& [reason, cells] : reasons) text += fmt::format("not planned ({} cells): {}\n", cells, reason);
+  if (!plan.quick && plan.only.empty()) text += chance_text(plan, prepared.healthy);
+  if (deadline) {
+    text += durations.first_s <= deadline->count
+                ? fmt::format("that fits into the deadline of {}\n", clock_text(deadline->count))
+                : fmt::format("that does not fit into the deadline of {}: steps that would end later do not start\n",
+                              clock_text(deadline->count));
+  }
+  std::size_t tests = 0;
+  for (const auto& search : plan.searches) tests += search.budget.most;
+  if (tests > 0)
+    text += fmt::format("if groups miss a limit: extra tests to locate the fault, usually a few, {} at most\n", tests);
+  std::map<std::string, std::vector<std::string>> reasons;
+  std::map<std::string, std::size_t> cells;
+  for (const auto& cell : plan.coverage) {
+    if (!cell.step.empty()) continue;
+    ++cells[cell.reason];
+    auto& requirements = reasons[cell.reason];
+    if (std::ranges::find(requirements, cell.requirement) == requirements.end())
+      requirements.push_back(cell.requirement);
+  }
+  for (const auto& [reason, requirements] : reasons)
+    text += fmt::format("not planned ({} cells), {}: {}\n", cells[reason], reason, fmt::join(requirements, ", "));
   return text;
+}
+
+void print_steps(const plan::Plan& plan) {
+  for (const auto& step : plan.steps) std::cout << harmless(step.id) << '\n';
 }
 
 std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
@@ -105,6 +173,8 @@ std::expected<judge::Verdict, InputError> judge_directory(const std::string& dir
   const auto read = judge::read_run(directory);
   if (!read) return std::unexpected(read.error());
   if (auto problem = judge::find_imported_files(directory, read->journal)) return std::unexpected(*problem);
+  for (const auto& probe : plan::unknown_probes(read->plan))
+    std::cerr << fmt::format("{} is described by its plan alone; this version does not know it\n", harmless(probe));
   const judge::EvidenceReader evidence =
       read->plan.simulation ? simulate::simulated_evidence(read->plan, read->journal) : judge::evidence_in(directory);
   auto verdict = judge::judge_run(read->plan, read->plan_sha256, read->journal, evidence);

@@ -8,6 +8,7 @@
 
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/acceptance.h"
 #include "orchestrator/plan/plan.h"
 #include "orchestrator/run/run.h"
 
@@ -17,13 +18,18 @@ namespace assay::cli {
 struct Prepared {
   plan::Plan plan;
   std::vector<plan::Program> programs;
+  plan::HealthyFleet healthy = {};  ///< for the chance of acceptance that plan_summary tells
 };
 
 /// Reads profile and site, finds the probes, plans.
 std::expected<Prepared, InputError> prepare(const PlanRequest& request);
 
-/// "12 steps on 2 nodes, 24 cells, about 3:10", then what is not planned and why; for people.
-std::string plan_summary(const plan::Plan& plan);
+/// "profile host: 12 steps on 2 nodes, 24 cells, about 3:10", then whether that fits into `deadline` where there is
+/// one, how likely a fleet without fault is accepted, and what is not planned and why; for people.
+std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadline = std::nullopt);
+
+/// The id of each step on stdout, one a line: what a dry run prints.
+void print_steps(const plan::Plan& plan);
 
 /// Runs the plan of `directory`, or resumes its run.
 std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/scale.h"
+#include "probes/core/text.h"
 
 namespace assay::imports {
 namespace {
@@ -58,6 +59,39 @@ constexpr QuantityMapping kMappings[] = {
     {"osu", "latency", "test", "OSU MPI Allgather Latency Test", "host_collective", "time", "operation", "all_gather"},
 };
 
+/// A setting of a tool, and the parameter of a probe that is the same; where the probe always does the same, `own_is`.
+struct SettingMapping {
+  const char *tool, *setting, *probe, *own_metric, *parameter, *own_is;
+};
+constexpr SettingMapping kSettings[] = {
+    {"fio", "rw", "storage_bandwidth", "read_bandwidth", "", "read"},
+    {"fio", "rw", "storage_bandwidth", "write_bandwidth", "", "write"},
+    {"fio", "rw", "storage_iops", "read_iops", "", "randread"},
+    {"fio", "rw", "storage_iops", "write_iops", "", "randwrite"},
+    {"fio", "bs", "storage_bandwidth", "", "block_size", ""},
+    {"fio", "bs", "storage_iops", "", "block_size", ""},
+    {"fio", "iodepth", "storage_bandwidth", "", "queue_depth", ""},
+    {"fio", "iodepth", "storage_iops", "", "queue_depth", ""},
+    {"fio", "numjobs", "storage_iops", "", "jobs", ""},
+};
+
+/// The first setting in which the figure and the requirement differ; empty when they agree in all that both tell.
+std::string first_difference(const std::string& tool, const judge::Figure& figure, const plan::Requirement& requirement,
+                             const Values& parameters) {
+  for (const auto& one : kSettings) {
+    if (one.tool != tool || one.probe != requirement.probe) continue;
+    if (*one.own_metric != '\0' && one.own_metric != requirement.metric) continue;
+    const auto theirs = figure.at.find(one.setting);
+    if (theirs == figure.at.end()) continue;
+    const auto ours = parameters.find(one.parameter);
+    if (*one.parameter != '\0' && ours == parameters.end()) continue;
+    const Value own = *one.parameter == '\0' ? Value(std::string(one.own_is)) : ours->second;
+    if (theirs->second == own) continue;
+    return fmt::format("{} {}, ours {}", one.setting, to_json(theirs->second).dump(), to_json(own).dump());
+  }
+  return "";
+}
+
 /// Whether `values` has `name` as text `is`; an empty name asks nothing.
 bool has_value(const Values& values, std::string_view name, std::string_view is) {
   if (name.empty()) return true;
@@ -93,7 +127,8 @@ std::string coordinates(const Values& at) {
   std::string text;
   for (const auto& [name, value] : at) {
     const auto* words = std::get_if<std::string>(&value);
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, words != nullptr ? *words : to_json(value).dump());
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", harmless(name),
+                        words != nullptr ? harmless(*words) : to_json(value).dump());
   }
   return text;
 }
@@ -115,6 +150,10 @@ std::vector<Comparison> compare(const judge::Import& import, const plan::Plan& p
             return same_quantity(mapping, import.source.tool, figure, requirement, parameters);
           }))
         continue;
+      if (auto differs = first_difference(import.source.tool, figure, requirement, parameters); !differs.empty()) {
+        all.push_back({.theirs = figure, .requirement = requirement.id, .metric = "", .differs = std::move(differs)});
+        continue;
+      }
       std::ranges::sort(ours->second);
       const auto& sorted = ours->second;
       all.push_back({.theirs = figure,
@@ -123,7 +162,8 @@ std::vector<Comparison> compare(const judge::Import& import, const plan::Plan& p
                      .cells = sorted.size(),
                      .lowest = sorted.front(),
                      .median = (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2,
-                     .highest = sorted.back()});
+                     .highest = sorted.back(),
+                     .differs = ""});
     }
   }
   return all;
@@ -131,15 +171,19 @@ std::vector<Comparison> compare(const judge::Import& import, const plan::Plan& p
 
 std::string comparison_text(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict) {
   const auto pairs = compare(import, plan, verdict);
-  std::string text =
-      fmt::format("{}{}{} beside run {}. Imported figures are not judged; their origin is not verified.\n",
-                  import.source.tool, import.source.version.empty() ? "" : " ", import.source.version, verdict.run_id);
+  std::string text = fmt::format(
+      "{}{}{} beside run {}. Imported figures are not judged; their origin is not verified.\n", import.source.tool,
+      import.source.version.empty() ? "" : " ", harmless(import.source.version), harmless(verdict.run_id));
   std::set<std::string> met;
   for (const auto& pair : pairs) {
     const auto shown = [&](double value) { return for_people(value, pair.theirs.unit); };
     if (met.insert(pair.theirs.from + pair.theirs.metric + pair.theirs.statistic).second) {
       text += fmt::format("{} {}, {} ({}): {}\n", pair.theirs.statistic, pair.theirs.metric,
-                          coordinates(pair.theirs.at), pair.theirs.from, shown(pair.theirs.value));
+                          coordinates(pair.theirs.at), harmless(pair.theirs.from), shown(pair.theirs.value));
+    }
+    if (!pair.differs.empty()) {
+      text += fmt::format("    not comparable with requirement {}: {}\n", pair.requirement, pair.differs);
+      continue;
     }
     const std::string range = pair.cells == 1 ? ""
                                               : fmt::format(" (median of {} cells, {} to {})", pair.cells,

@@ -11,12 +11,14 @@
 namespace assay::imports {
 
 /// One imported figure and the cells of one requirement that hold the same quantity, at the same size and of the same
-/// operation.
+/// operation. Where another setting differs (block size, pattern, depth), they are not comparable and no number is
+/// given.
 struct Comparison {
   judge::Figure theirs;
   std::string requirement, metric;             ///< "n01.bw", "verbs_bandwidth bandwidth_forward median"
   std::size_t cells = 0;                       ///< those with a value
   double lowest = 0, median = 0, highest = 0;  ///< of the cells' values, in the figure's unit
+  std::string differs;  ///< not comparable: the first setting that is another, in the tool's words; else empty
 };
 
 /// The pairs of `import` in the order of its figures, then of the plan's requirements; figures without a counterpart

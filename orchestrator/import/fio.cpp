@@ -1,6 +1,7 @@
 // fio: what fio 3 prints with --output-format=json or json+.
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include <fmt/format.h>
 
@@ -52,15 +53,58 @@ class FioReader {
     return is_one("global." + name) || is_one(fmt::format("jobs.{}.{}", index, name));
   }
 
+  /// The option of the job, or of all jobs, or fio's own default.
+  [[nodiscard]] std::string option(const std::string& name, std::int64_t index, const char* otherwise) const {
+    for (const auto& key : {fmt::format("jobs.{}.{}", index, name), "global." + name}) {
+      const auto found = source_.facts.find(key);
+      if (found == source_.facts.end()) continue;
+      const auto* text = std::get_if<std::string>(&found->second);
+      return text != nullptr ? *text : to_json(found->second).dump();
+    }
+    return otherwise;
+  }
+
+  /// What the job did: coordinates of its figures, so that only figures of the same are laid side by side.
+  [[nodiscard]] Values settings(std::int64_t index) const {
+    Values at{{"rw", option("rw", index, option("readwrite", index, "read").c_str())}};
+    at["bs"] = size_of(option("bs", index, option("blocksize", index, "4096").c_str()));
+    for (const auto& [name, otherwise] : {std::pair{"iodepth", "1"}, std::pair{"numjobs", "1"}}) {
+      const std::string text = option(name, index, otherwise);
+      const auto number = number_from(text);
+      at[name] = number ? Value(static_cast<std::int64_t>(*number)) : Value(text);
+    }
+    return at;
+  }
+
+  /// fio's "4k", "1m" or "4096" in B; other spellings, such as ranges, as they are.
+  static Value size_of(const std::string& text) {
+    constexpr std::string_view kPrefixes = "kmg";
+    std::string digits = text;
+    std::int64_t factor = 1;
+    if (digits.size() > 1 && (digits.ends_with("iB") || digits.ends_with("ib"))) digits.resize(digits.size() - 2);
+    if (!digits.empty()) {
+      const auto at = kPrefixes.find(static_cast<char>(std::tolower(static_cast<unsigned char>(digits.back()))));
+      if (at != std::string_view::npos) {
+        factor = std::int64_t{1} << (10 * (at + 1));
+        digits.pop_back();
+      }
+    }
+    const auto number = number_from(digits);
+    constexpr double kLargest = 1e15;
+    if (!number || *number <= 0 || *number > kLargest) return text;
+    return static_cast<std::int64_t>(*number) * factor;
+  }
+
   void job(const json& document, const std::string& path, std::int64_t index) {
     StrictObject one = closed(document, path);
     if (const auto error = one.whole("error"); error != 0) {
       throw ImportRefusal{one.path("error"), fmt::format("fio ended with error {}", error),
                           "correct the cause and run it again; the figures of a failed job are not imported"};
     }
-    const Values at{{"job", one.text("jobname")}, {"number", index}};
+    Values at{{"job", one.text("jobname")}, {"number", index}};
     if (const json* options = one.optional("job options"))
       take_options(*options, one.path("job options"), fmt::format("jobs.{}.", index));
+    at.merge(settings(index));
     one.pass_over({"groupid",       "job_start",      "eta",
                    "elapsed",       "desc",           "sync",
                    "job_runtime",   "usr_cpu",        "sys_cpu",

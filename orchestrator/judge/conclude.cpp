@@ -2,10 +2,17 @@
 #include "orchestrator/judge/conclude.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "orchestrator/judge/claims.h"
+#include "orchestrator/judge/ranking.h"
+#include "orchestrator/plan/loosened.h"
 
 namespace assay::judge {
 
@@ -16,9 +23,20 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
   if (plan.quick)
     all.push_back({.what = "Quick parameters were used: a rehearsal, which accepts nothing.", .step = ""});
   if (!plan.only.empty()) all.push_back({.what = "Only a part of the profile was planned.", .step = ""});
+  if (!plan.continues.empty()) {
+    all.push_back({.what = fmt::format("The run continues the plan {}: {} of its nodes are measured anew.",
+                                       plan.continues, plan.site.nodes.size()),
+                   .step = ""});
+  }
   if (journal.resumed > 0)
     all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});
-  if (!journal.finished) all.push_back({.what = "The run did not finish.", .step = ""});
+  if (!journal.finished) {
+    all.push_back({.what = journal.interrupted
+                               ? "The run was interrupted by a signal, such as Ctrl-C, and did not finish."
+                               : "The run did not finish.",
+                   .step = ""});
+  }
+  for (const auto& one : plan.profile.loosened) all.push_back({.what = plan::words_of_loosened(one), .step = ""});
   for (const auto& name : plan.profile.companions) {
     if (!plan.probes.contains(name))
       all.push_back({.what = fmt::format("The companion {} is not part of this build.", name), .step = ""});
@@ -45,6 +63,31 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
   return all;
 }
 
+std::vector<Deviation> set_aside_deviations(const std::vector<Result>& results) {
+  std::vector<Deviation> all;
+  std::set<std::pair<std::string_view, std::string>> seen;
+  for (const auto& result : results) {
+    for (const auto& one : result.set_aside) {
+      Deviation deviation{.what = fmt::format("Attempt {} was set aside: {}", one.attempt, one.reason),
+                          .step = result.step};
+      if (seen.emplace(result.step, deviation.what).second) all.push_back(std::move(deviation));
+    }
+  }
+  return all;
+}
+
+std::vector<Deviation> clock_deviations(const std::map<std::string, double>& outside_s) {
+  std::vector<Deviation> all;
+  for (const auto& [node, seconds] : outside_s) {
+    all.push_back({.what = fmt::format(
+                       "Node {}: its records are dated up to {:.0f} s {} their attempts: its clock differs from the "
+                       "head node's, or they are of another time.",
+                       node, std::abs(seconds), seconds < 0 ? "before" : "after"),
+                   .step = ""});
+  }
+  return all;
+}
+
 void conclude(const plan::Plan& plan, bool finished, Verdict& verdict) {
   for (const auto& outcome : words_of(Outcome{})) verdict.counts[std::string(outcome.text)] = 0;
   std::size_t required = 0;
@@ -62,7 +105,8 @@ void conclude(const plan::Plan& plan, bool finished, Verdict& verdict) {
       first_open = &result;
     }
   }
-  const std::string count = fmt::format("{} of {} required cells pass", passed, required);
+  std::string count = fmt::format("{} of {} required cells pass", passed, required);
+  if (const std::string relative = claim_less(plan, verdict); !relative.empty()) count += "; " + relative;
   if (plan.quick) {
     verdict.reason = count + "; quick parameters were used, so this is a rehearsal and accepts or rejects nothing.";
   } else if (failed > 0) {
@@ -94,13 +138,10 @@ void conclude(const plan::Plan& plan, bool finished, Verdict& verdict) {
 void name_culprits(Verdict& verdict) {
   constexpr std::size_t kMost = 5;
   std::vector<std::string> all;
+  for (const auto& one : all_accused(verdict)) all.push_back(name_of(*one.culprit));
   for (const auto& one : verdict.localised) {
-    for (const auto& culprit : one.culprits) {
-      std::string name =
-          fmt::format("{} {}", culprit.fault, culprit.fault == Fault::leaf ? culprit.leaf : culprit.nodes.front());
-      if (culprit.fault == Fault::pair) name += " and " + culprit.nodes.back();
-      if (std::ranges::find(all, name) == all.end()) all.push_back(std::move(name));
-    }
+    if (one.state == SearchState::common_cause)
+      verdict.reason += fmt::format(" All nodes are alike in {}: a common cause, nobody is accused.", one.step);
   }
   if (all.empty()) return;
   std::string text;

@@ -5,17 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/condition_words.h"
 #include "probes/core/json_io.h"
-#include "probes/core/scale.h"
+#include "probes/core/text.h"
 
 namespace assay::judge {
 namespace {
-
-std::optional<double> number_in(const Value& value) {
-  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  return std::nullopt;
-}
 
 bool meets(const plan::RequiredCondition& demand, const Value& seen) {
   const auto number = number_in(seen);
@@ -32,13 +27,11 @@ std::string words(const plan::RequiredCondition& demand) {
   return text;
 }
 
-/// A value for people: a number with four significant digits, or with all of them where four would show the bound.
-std::string seen_text(const Value& seen, const std::string& demanded) {
-  const auto* real = std::get_if<double>(&seen);
-  const std::string exact = assay::to_json(seen).dump();
-  if (real == nullptr) return exact;
-  const std::string rounded = for_people(*real, "1");
-  return demanded.find(rounded) == std::string::npos ? rounded : exact;
+/// `value` as a verdict shows it, in every cell that demands it.
+Value shortened(Value value) {
+  constexpr std::size_t kLongest = 1000;
+  if (auto* text = std::get_if<std::string>(&value)) *text = without_controls(*text, kLongest);
+  return value;
 }
 
 /// Looks at the records of one step for one subject.
@@ -50,20 +43,18 @@ class Inspection {
   /// Takes what one record says of `demand` into `seen`; the first value that does not fit stays. Whether it says
   /// anything.
   bool look(const Record& record, const plan::RequiredCondition& demand, ConditionSeen& seen) const {
-    bool recorded = false;
-    for (const auto& condition : record.conditions) {
-      if (condition.name != demand.name || (condition.subject != subject_ && condition.subject.kind != "node"))
-        continue;
-      recorded = true;
-      if (!seen.met) continue;
-      seen.seen = condition.value;
+    auto said = conditions_of(record, demand.name, subject_);
+    std::erase_if(said, [&](const Condition* condition) { return !is_about(*condition, subject_, record); });
+    for (const Condition* condition : said) {
+      if (!seen.met) break;
+      seen.seen = shortened(condition->value);
       if (demand.site.empty()) {
-        seen.met = meets(demand, condition.value);
+        seen.met = meets(demand, condition->value);
       } else {
-        look_at_site(record, demand, condition.value, seen);
+        look_at_site(record, demand, condition->value, seen);
       }
     }
-    return recorded;
+    return !said.empty();
   }
 
  private:
@@ -96,9 +87,22 @@ class Inspection {
 
 }  // namespace
 
+bool is_about(const Condition& condition, const Subject& subject, const Record& record) {
+  if (condition.subject == subject) return true;
+  const auto name = record.start.host.find("name");
+  return condition.subject.kind == "node" && name != record.start.host.end() &&
+         name->second == Value{condition.subject.id};
+}
+
+bool is_idle(const Record& record) {
+  return std::ranges::any_of(record.conditions, [](const Condition& condition) {
+    return condition.name == "idle" && condition.value == Value{true};
+  });
+}
+
 std::vector<ConditionSeen> check_demands(const site::Site& site, const plan::Step& step,
-                                         const plan::Requirement& requirement, const Subject& subject,
-                                         std::span<const Record* const> records,
+                                         const plan::Requirement& requirement, const Description& probe,
+                                         const Subject& subject, std::span<const Record* const> records,
                                          std::span<const Record* const> others) {
   const Inspection inspection(site, step, subject);
   std::vector<ConditionSeen> all;
@@ -112,18 +116,25 @@ std::vector<ConditionSeen> check_demands(const site::Site& site, const plan::Ste
       seen.met = false;
       seen.seen = std::nullopt;
     }
-    for (const Record* record : others) (void)inspection.look(*record, demand, seen);  // a rank may have nothing to say
+    for (const Record* record : others) {
+      if (inspection.look(*record, demand, seen) || is_idle(*record) || !probe.always_records(demand.name)) continue;
+      seen.met = false;
+      seen.seen = std::nullopt;
+    }
     all.push_back(std::move(seen));
   }
   return all;
 }
 
-std::string first_unmet(std::span<const ConditionSeen> seen) {
+bool all_met(std::span<const ConditionSeen> seen) { return std::ranges::all_of(seen, &ConditionSeen::met); }
+
+std::string first_unmet(const plan::Requirement& requirement, std::span<const ConditionSeen> seen,
+                        const Description& probe) {
   const auto unmet = std::ranges::find(seen, false, &ConditionSeen::met);
   if (unmet == seen.end()) return "";
-  if (!unmet->seen) return fmt::format("Condition {} {} not recorded.", unmet->name, unmet->demanded);
-  return fmt::format("Condition {} {} not met: {}.", unmet->name, unmet->demanded,
-                     seen_text(*unmet->seen, unmet->demanded));
+  const auto& demand = requirement.conditions.at(static_cast<std::size_t>(unmet - seen.begin()));
+  const auto own = std::ranges::find(probe.conditions, demand.name, &Description::OwnCondition::name);
+  return condition_sentence(demand, *unmet, own == probe.conditions.end() ? "" : own->meaning);
 }
 
 }  // namespace assay::judge

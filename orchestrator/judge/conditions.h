@@ -11,16 +11,29 @@
 
 namespace assay::judge {
 
-/// What was seen of each condition that `requirement` demands of records of `step`, in its order. A demand is met when
-/// every one of `records` recorded it, on `subject` or on the node, and each value fits; an absent one is not met. What
-/// `others`, the records of the other ranks, say of it must fit too, where they say anything. What is demanded to be as
-/// `site` says is looked up for the node of each record: of a subject nic the port of that name, else the port of the
-/// step's rail; what the site does not tell is not met.
-std::vector<ConditionSeen> check_demands(const site::Site& site, const plan::Step& step,
-                                         const plan::Requirement& requirement, const Subject& subject,
-                                         std::span<const Record* const> records, std::span<const Record* const> others);
+/// Whether `condition` is of `subject`, or of the node that wrote `record`; that of another node tells nothing here.
+bool is_about(const Condition& condition, const Subject& subject, const Record& record);
 
-/// The first that is not met, in one sentence; empty when all are.
-std::string first_unmet(std::span<const ConditionSeen> seen);
+/// Whether the rank that wrote `record` says that it had no part in the traffic.
+bool is_idle(const Record& record);
+
+/// What was seen of each condition that `requirement`, on a metric of `probe`, demands of records of `step`, in its
+/// order. A demand is met when every one of `records` recorded it, on `subject` or on the node, and each value fits; an
+/// absent one is not met. What `others`, the records of the other ranks, say of it must fit too, and they must say it
+/// wherever the probe's description has no "where". What is demanded to be as `site` says is looked up for the node of
+/// each record: of a subject nic the port of that name, else the port of the step's rail; what the site does not tell
+/// is not met.
+std::vector<ConditionSeen> check_demands(const site::Site& site, const plan::Step& step,
+                                         const plan::Requirement& requirement, const Description& probe,
+                                         const Subject& subject, std::span<const Record* const> records,
+                                         std::span<const Record* const> others);
+
+/// The first of `seen` that is not met, in one sentence with what to do; empty when all are. `seen` is what
+/// check_demands saw of the conditions of `requirement`, and `probe` its probe.
+std::string first_unmet(const plan::Requirement& requirement, std::span<const ConditionSeen> seen,
+                        const Description& probe);
+
+/// Whether all of `seen` are met.
+bool all_met(std::span<const ConditionSeen> seen);
 
 }  // namespace assay::judge

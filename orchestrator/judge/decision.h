@@ -1,42 +1,39 @@
-// decision: the decision rule on pooled samples of one cell; arithmetic only, no files.
+// decision: the decision rule on the attempts of one cell; arithmetic only, no files.
 #pragma once
 
-#include <optional>
-#include <span>
+#include <limits>
 #include <string>
 
+#include "orchestrator/judge/attempts_estimate.h"
+#include "orchestrator/judge/between_runs.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/profile.h"
 
 namespace assay::judge {
 
-/// The judged statistic of pooled samples.
-struct Estimate {
-  double value = 0;
-  std::optional<Interval> interval;  ///< order-statistic, for medians and percentiles
-  double uncertainty = 0;            ///< standard uncertainty: repeatability and instrument in quadrature
-};
+/// The risk that one decision takes at the limit: that of `guard_factor` (0.05 for 1.645), of which each of two
+/// decisions gets half when there may be two, whether or not there are (Bonferroni).
+double risk_of(double guard_factor, bool two_stages);
 
-/// `statistic` of `samples`. Repeatability is the half width of the
-/// order-statistic interval over the normal quantile of its level; min and max have none. `instrument` is relative.
-/// Nothing when a median or percentile has too few samples for an interval at `confidence`.
-std::optional<Estimate> estimate(std::span<const double> samples, plan::Statistic statistic, double confidence,
-                                 double instrument);
-
-/// Standard uncertainties of guard band in force when the risk of `guard_factor` is split evenly among `looks`
-/// (Bonferroni): the factor itself for one look.
-double guard_factor_for(double guard_factor, int looks);
-
-/// What a limit's shares refer to, with its standard uncertainty; value 1 and 0 for absolute limits.
+/// What a limit's shares refer to, with its standard uncertainty and the degrees of freedom of that; value 1 and 0 for
+/// absolute limits.
 struct ReferenceValue {
   double value = 1;
   double uncertainty = 0;
+  double degrees = std::numeric_limits<double>::infinity();
 };
 
-/// Fills outcome, reason, limits, acceptance limits, uncertainty, margin and false_accept of `result` from the
-/// estimate: pass y >= L + w, conditional_pass L <= y < L + w, conditional_fail L - w < y < L, fail y <= L - w,
-/// mirrored for an upper limit; with both, the worse counts. w = guard_factor * u (ILAC-G8, JCGM 106).
-void decide(const plan::Limit& limit, const Estimate& estimate, const ReferenceValue& reference, double guard_factor,
-            Result& result);
+/// The reference that `estimate` makes: its value, and the standard uncertainty of that with an instrument of this
+/// relative one.
+ReferenceValue reference_from(const AttemptsEstimate& estimate, const Scatter& scatter, double instrument);
+
+/// Fills outcome, reason, limits, acceptance limits, uncertainty with its terms, margin and false_accept of `result`.
+/// y is the mean of the attempts, u its standard uncertainty, w = t(1 - risk, degrees) * u with the effective degrees
+/// of freedom of Welch and Satterthwaite (GUM G.4), b the one-sided order-statistic bound of all samples:
+/// pass y >= L + w and b >= L; conditional_pass y >= L; fail y <= L - w, with the other bound not above L;
+/// conditional_fail y < L. Mirrored for an upper limit; with both, the worse counts. One attempt whose distance from
+/// the next is not known passes and fails conditionally only. `instrument` is relative.
+void decide(const plan::Limit& limit, const AttemptsEstimate& estimate, const Scatter& scatter, double instrument,
+            const ReferenceValue& reference, double risk, Result& result);
 
 }  // namespace assay::judge

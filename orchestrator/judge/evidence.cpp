@@ -2,18 +2,30 @@
 #include "orchestrator/judge/evidence.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
 #include "probes/core/record_reader.h"
+#include "probes/core/text.h"
+#include "probes/core/utc_time.h"
 
 namespace assay::judge {
 namespace {
 
+namespace fs = std::filesystem;
+
 /// A run killed more often than that in one step is no accident of the head node, but retesting until something passes.
 constexpr int kMostInterruptions = 3;
+/// Of a reason in a verdict, in bytes: it is repeated in every cell of the step.
+constexpr std::size_t kLongestWords = 1000;
+
+/// A connection may break once. A node that goes away twice in one step goes away because of it.
+constexpr int kMostLosses = 1;
 
 /// Why a step has no attempt.
 std::string reason_not_started(const Journal& journal, const plan::Step& step) {
@@ -87,11 +99,38 @@ std::optional<RankFault> fault_of(const std::expected<Record, InputError>& recor
   return std::nullopt;
 }
 
+/// The bytes of the file that `attempt` left at `path`.
+std::expected<std::string, InputError> bytes_of(const std::string& path, const Attempt& attempt,
+                                                const EvidenceReader& evidence) {
+  const auto file = std::ranges::find(attempt.evidence, path, &EvidenceFile::path);
+  if (file == attempt.evidence.end()) return std::unexpected(InputError{path, "was never journalled", ""});
+  return evidence(*file);
+}
+
+/// The record in `bytes`, which lie at `path`.
+std::expected<Record, InputError> read_at(const std::string& path, const std::string& bytes,
+                                          const plan::PlannedProbe& probe) {
+  auto record = read_record(bytes, probe.description);
+  if (!record) record.error().where = path + ": " + record.error().where;
+  return record;
+}
+
+/// Remembers a record of another time than its attempt. A simulation's time is virtual.
+void compare_clocks(StepEvidence& found, const StepContext& context, std::string_view bytes, const Attempt& attempt,
+                    std::size_t rank) {
+  if (context.plan.simulation) return;
+  const double outside_s = outside_of_attempt_s(bytes, attempt);
+  if (std::abs(outside_s) <= kMostClockDifference_s) return;
+  double& furthest_s = found.outside_s[context.step.nodes[rank]];
+  if (std::abs(outside_s) > std::abs(furthest_s)) furthest_s = outside_s;
+}
+
 void take(StepEvidence& found, const StepContext& context, const Attempt& attempt) {
   const plan::Step& step = context.step;
   const auto failed = [&](Outcome outcome, const std::string& reason) {
     found.absence = outcome;
-    found.reason = fmt::format("Attempt {} on {}: {}", attempt.number, attempt.node, reason);
+    found.reason =
+        without_controls(fmt::format("Attempt {} on {}: {}", attempt.number, attempt.node, reason), kLongestWords);
     found.skipped = found.skipped || outcome == Outcome::not_measured;
     found.broken = found.broken || outcome == Outcome::error || (found.skipped && !found.records.empty());
   };
@@ -104,22 +143,40 @@ void take(StepEvidence& found, const StepContext& context, const Attempt& attemp
     found.reason = fmt::format("Attempt {} on {}: interrupted: {}", attempt.number, attempt.node, attempt.reason);
     return;
   }
-  if (++found.attempts > step.looks)
-    return failed(Outcome::error, fmt::format("{} attempts where {} were planned", found.attempts, step.looks));
+  ++found.attempts;
+  if (attempt.second_stage) ++found.more_attempts;
+  const int made = attempt.second_stage ? found.more_attempts : found.attempts - found.more_attempts;
+  const int planned = attempt.second_stage ? step.more_attempts : step.attempts;
+  if (made > planned) {
+    return failed(Outcome::error, fmt::format("{} attempts where {} were planned{}", made, planned,
+                                              attempt.second_stage ? " in the second stage" : ""));
+  }
+  if (attempt.outcome == AttemptOutcome::lost && ++found.lost <= kMostLosses) {
+    // The cells need as many attempts as planned without it; the second stage may supply one.
+    if (!found.records.empty() || found.broken || found.skipped) return;
+    found.absence = Outcome::error;
+    found.reason = fmt::format("Attempt {} on {}: lost: {}", attempt.number, attempt.node, attempt.reason);
+    return;
+  }
   if (attempt.outcome != AttemptOutcome::exited)
     return failed(Outcome::error, fmt::format("{}: {}", attempt.outcome, attempt.reason));
   std::vector<Record> ranks;
   std::optional<RankFault> worst;
   for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-    auto record = record_of(context.plan, step, attempt, context.evidence, static_cast<int>(rank));
+    const std::string path = record_path(attempt.step, attempt.number, static_cast<int>(rank));
+    const auto bytes = bytes_of(path, attempt, context.evidence);
+    auto record = bytes ? read_at(path, *bytes, context.plan.probes.at(step.probe)) : std::unexpected(bytes.error());
     auto fault = fault_of(record, context, rank);
     if (fault && (!worst || fault->weight < worst->weight)) worst = std::move(fault);
-    if (record) ranks.push_back(std::move(*record));
+    if (!record) continue;
+    compare_clocks(found, context, *bytes, attempt, rank);
+    ranks.push_back(std::move(*record));
   }
   if (worst) return failed(worst->outcome, worst->reason);
   found.records.push_back(std::move(ranks.front()));
   ranks.erase(ranks.begin());
   found.others.push_back(std::move(ranks));
+  found.numbers.push_back(attempt.number);
   found.broken = found.broken || found.skipped;
 }
 
@@ -150,6 +207,10 @@ std::optional<std::string> Machines::twin_of(const std::string& node) const {
 
 std::expected<Run, InputError> read_run(const std::string& directory) {
   const auto plan_bytes = read_file(directory + "/plan.json");
+  std::error_code unknown;
+  if (!plan_bytes && fs::is_directory(directory, unknown) && !fs::exists(directory + "/plan.json", unknown))
+    return std::unexpected(
+        InputError{directory, "is no folder of a run: it has no plan.json", "name the folder given as --out"});
   if (!plan_bytes) return std::unexpected(plan_bytes.error());
   auto plan = plan::read_plan(*plan_bytes, directory + "/plan.json");
   if (!plan) return std::unexpected(plan.error());
@@ -198,28 +259,43 @@ std::string log_path(const std::string& step, int attempt, int rank, const std::
 std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::Step& step, const Attempt& attempt,
                                             const EvidenceReader& evidence, int rank, const std::string& companion) {
   const std::string path = record_path(attempt.step, attempt.number, rank, companion);
-  const auto file = std::ranges::find(attempt.evidence, path, &EvidenceFile::path);
-  if (file == attempt.evidence.end()) return std::unexpected(InputError{path, "was never journalled", ""});
-  const auto bytes = evidence(*file);
+  const auto bytes = bytes_of(path, attempt, evidence);
   if (!bytes) return std::unexpected(bytes.error());
-  const auto& probe = plan.probes.at(companion.empty() ? step.probe : companion);
-  auto record = read_record(*bytes, probe.description);
-  if (!record) record.error().where = path + ": " + record.error().where;
-  return record;
+  return read_at(path, *bytes, plan.probes.at(companion.empty() ? step.probe : companion));
+}
+
+double outside_of_attempt_s(std::string_view bytes, const Attempt& attempt) {
+  const auto time_of = [](std::string_view line) -> std::optional<std::chrono::system_clock::time_point> {
+    const auto document = parse_json(line, "line");
+    if (!document || !document->is_object()) return std::nullopt;
+    const auto time = document->find("time");
+    return time != document->end() && time->is_string() ? utc_time(time->get<std::string>()) : std::nullopt;
+  };
+  while (bytes.ends_with('\n')) bytes.remove_suffix(1);
+  const auto last_line = bytes.rfind('\n');
+  const auto first = time_of(bytes.substr(0, bytes.find('\n')));
+  const auto last = time_of(last_line == std::string_view::npos ? bytes : bytes.substr(last_line + 1));
+  const auto begin = utc_time(attempt.begin);
+  const auto end = utc_time(attempt.end);
+  if (!first || !last || !begin || !end) return 0;
+  const double before_s = std::chrono::duration<double>(*begin - *first).count();
+  const double after_s = std::chrono::duration<double>(*last - *end).count();
+  if (before_s <= 0 && after_s <= 0) return 0;
+  return before_s > after_s ? -before_s : after_s;
 }
 
 bool is_judged(const Measurement& measured, const plan::Requirement& requirement) {
-  if (measured.metric != requirement.metric || measured.at != requirement.at) return false;
+  if (measured.metric != requirement.metric || !(requirement.at_every || measured.at == requirement.at)) return false;
   const auto kind = from_word<plan::JudgedScope>(measured.subject.kind);
   return kind && (kind == requirement.scope || (is_together(*kind) && is_together(requirement.scope)));
 }
 
 StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,
-                     const Journal& journal, const Machines& machines, const EvidenceReader& evidence) {
+                     const Journal& journal, const Machines& machines, const EvidenceReader& evidence, int first) {
   const StepContext context{.plan = plan, .step = step, .journal = journal, .machines = machines, .evidence = evidence};
   StepEvidence found;
   found.reason = reason_not_started(journal, step);
-  int number = 0;
+  int number = first - 1;
   for (const Attempt* attempt : attempts) {
     if (attempt->number != ++number) {
       found.broken = true;

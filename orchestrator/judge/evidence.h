@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "orchestrator/judge/journal.h"
@@ -65,22 +66,37 @@ std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::
 /// know what the plan calls the place they work in, so pair, group and cluster are one kind here.
 bool is_judged(const Measurement& measured, const plan::Requirement& requirement);
 
+/// How far the clocks of a node and of the head may differ before the records of the node are said to be of another
+/// time, in seconds: five minutes is what Kerberos allows by default, so no node of a working cluster is further off.
+inline constexpr double kMostClockDifference_s = 300;
+
+/// By how much the times of a record, of its first and its last line in `bytes`, lie outside of its attempt by the
+/// head's clock, in seconds: negative before its begin, positive after its end, 0 within. 0 also where there are no
+/// times.
+double outside_of_attempt_s(std::string_view bytes, const Attempt& attempt);
+
 /// What one step left behind, over all its attempts.
 struct StepEvidence {
   std::vector<Record> records;              ///< rank 0's, of attempts that completed, in order
   std::vector<std::vector<Record>> others;  ///< the other ranks' records of the same attempts
+  std::vector<int> numbers;                 ///< of those attempts
   std::vector<std::string> paths;           ///< evidence of every attempt
-  int attempts = 0;                         ///< that measured or should have; interrupted and lost ones do not count
+  int attempts = 0;                         ///< that measured or should have; interrupted ones do not count
+  int more_attempts = 0;                    ///< those of them that the second stage made
   Outcome absence = Outcome::not_measured;  ///< the outcome of the step's cells when there is no record
   std::string reason;                       ///< why there is none, or what broke
   bool broken = false;                      ///< an attempt failed in a way that a good one does not mend
   bool skipped = false;                     ///< an attempt skipped; a record before or after it is no proof
   int interrupted = 0;                      ///< attempts that a killed run left behind
+  int lost = 0;                             ///< attempts whose node went away
+  std::map<std::string, double> outside_s;  ///< by node: how far its records lie outside of their attempts, the
+                                            ///< furthest; only what is over kMostClockDifference_s
 };
 
 /// Collects the evidence of `step` from its `attempts`. Hostile records are refused here: of another probe, step,
-/// revision, rank or host than was asked for, made up in a measured run, or measured in a made up one.
+/// revision, rank or host than was asked for, made up in a measured run, or measured in a made up one. The attempts
+/// must be numbered from `first` without a gap.
 StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,
-                     const Journal& journal, const Machines& machines, const EvidenceReader& evidence);
+                     const Journal& journal, const Machines& machines, const EvidenceReader& evidence, int first = 1);
 
 }  // namespace assay::judge

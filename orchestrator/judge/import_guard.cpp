@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/imported.h"
+#include "orchestrator/judge/run_state.h"
 
 namespace assay::judge {
 namespace {
@@ -34,6 +35,11 @@ std::set<std::string> vouched_for(const Journal& journal) {
   return paths;
 }
 
+/// "dossier", and "dossier-1" for one that was moved aside.
+bool is_dossier(const std::string& name) {
+  return name == kDossierFolder || name.starts_with(std::string(kDossierFolder) + "-");
+}
+
 }  // namespace
 
 std::optional<InputError> find_imported_files(const std::string& directory, const Journal& journal) {
@@ -42,7 +48,7 @@ std::optional<InputError> find_imported_files(const std::string& directory, cons
   fs::recursive_directory_iterator entry(directory, failed);
   for (; !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
     const std::string path = fs::path(entry->path()).lexically_relative(directory).string();
-    if (entry.depth() == 0 && path == "dossier") entry.disable_recursion_pending();  // `verify` looks into that
+    if (entry.depth() == 0 && is_dossier(path)) entry.disable_recursion_pending();  // `verify` looks into that
     std::error_code unknown;  // what vanishes meanwhile is not there
     if (!known.contains(path) && entry->symlink_status(unknown).type() == fs::file_type::regular &&
         begins_imported(entry->path())) {

@@ -14,7 +14,9 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/journal_guard.h"
 #include "orchestrator/plan/simulation.h"
+#include "probes/core/host_facts.h"
 #include "probes/core/utc_time.h"
 
 namespace assay::judge {
@@ -23,13 +25,14 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
+// steps_left_out may name every step of a plan.
+constexpr std::size_t kMostValuesOfLine = 2'000'000;
+
 constexpr const char* kJournalSchema = "assay.journal/1";
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
 [[noreturn]] void refuse(const std::string& what) { throw json::other_error::create(501, what, nullptr); }
-
-constexpr double kMostDrift_s = 1;  // between two lines: what NTP slews is a thousandth of it
 
 /// Reads line after line and refuses what a run cannot have written: only an attempt that this run began can end,
 /// numbers of attempts follow each other, and nothing happens after the end but a resumption.
@@ -57,6 +60,7 @@ class Account {
       journal_.finished = false;
       journal_.by = line.value("by", "");
       journal_.left_out.clear();
+      journal_.interrupted = false;
       open_.clear();
     } else if (kind == "node_up") {
       node_up(line, time);
@@ -66,12 +70,18 @@ class Account {
       begin(line, time);
     } else if (kind == "attempt_end") {
       end(line, time);
+    } else if (kind == "second_stage_begin") {
+      second_stage(line);
     } else if (kind == "localise_begin") {
       if (journal_.localising || !open_.empty())
         refuse("a search begins while an attempt runs, or for the second time");
       journal_.localising = true;
     } else if (kind == "steps_left_out") {
       for (const std::string step : line.at("steps")) journal_.left_out[step] = line.at("reason");
+    } else if (kind == "run_interrupt") {
+      journal_.interrupted = true;
+      for (const auto& [step, index] : open_)
+        journal_.attempts[index].reason = "the run was interrupted by a signal, such as Ctrl-C, while it ran";
     } else if (kind == "clock_jump") {
       journal_.clock_jumps.push_back({.time = time, .by_s = line.at("by_s")});
     } else if (kind == "run_end") {
@@ -88,19 +98,29 @@ class Account {
   void node_up(const json& line, const std::string& time) {
     const std::string node = line.at("node");
     const json& said = line.at("facts");
+    const auto values = values_from(said);
+    if (!values) refuse(fmt::format("the facts of {} are not an object of scalars", node));
+    if (const auto problem = problem_of_facts(*values)) refuse(fmt::format("the facts of {}: {}", node, *problem));
     const auto before = journal_.node_facts.find(node);
-    const auto boot_of = [](const json& facts) { return facts.is_object() ? facts.value("boot_id", json()) : json(); };
+    const auto boot_of = [](const json& facts) { return facts.value("boot_id", ""); };
     if (before != journal_.node_facts.end()) {
-      const json old = boot_of(before->second);
-      const json fresh = boot_of(said);
-      if (!old.is_null() && !fresh.is_null() && old != fresh) {
+      const std::string old = boot_of(before->second);
+      const std::string fresh = boot_of(said);
+      if (!old.empty() && !fresh.empty() && old != fresh) {
         journal_.node_events.push_back(
             {.node = node,
              .time = time,
-             .reason = fmt::format("it was rebooted in between: boot {} before, {} now", old.dump(), fresh.dump())});
+             .reason = fmt::format("it was rebooted in between: boot \"{}\" before, \"{}\" now", old, fresh)});
       }
     }
     journal_.node_facts[node] = said;
+  }
+
+  void second_stage(const json& line) {
+    if (journal_.second_stage || journal_.localising || !open_.empty())
+      refuse("a second stage begins while an attempt runs, after the searches did, or for the second time");
+    journal_.second_stage = true;
+    journal_.more_attempts = line.at("steps").get<std::map<std::string, std::string>>();
   }
 
   void begin(const json& line, const std::string& time) {
@@ -125,6 +145,9 @@ class Account {
       if (attempt.nodes.size() < 2 || attempt.nodes.front() != attempt.node || attempt.purpose.empty())
         refuse("a test of " + step + " has no nodes or no purpose");
     }
+    attempt.second_stage = journal_.second_stage && !attempt.is_extra();
+    if (attempt.second_stage && !journal_.more_attempts.contains(step))
+      refuse("an attempt of " + step + " begins in a second stage that it has no part in");
     if (attempt.is_extra() != journal_.localising) {
       refuse(attempt.is_extra() ? "a test of a search begins before the searches do"
                                 : "a step begins after the searches did");
@@ -167,6 +190,7 @@ std::vector<const Attempt*> Journal::of(std::string_view step) const {
 
 std::expected<Journal, InputError> read_journal(std::string_view text, const std::string& where) {
   Journal journal;
+  JournalGuard guard(journal);
   Account account(journal);
   constexpr const char* kHint = "the journal is append-only; restore it from the dossier's evidence if there is one";
   for (std::size_t number = 1; !text.empty(); ++number) {
@@ -176,12 +200,13 @@ std::expected<Journal, InputError> read_journal(std::string_view text, const std
       break;
     }
     const std::string here = fmt::format("{}: line {}", where, number);
-    const auto line = parse_json(text.substr(0, length), here);
+    const auto line = parse_json(text.substr(0, length), here, {.max_values = kMostValuesOfLine});
     if (!line) return std::unexpected(line.error());
     try {
       if (number == 1 && (line->at("schema") != kJournalSchema || line->at("kind") != "run_begin")) {
         return std::unexpected(InputError{here, "is not the beginning of an assay.journal/1", kHint});
       }
+      if (auto problem = guard.problem_of(*line)) return std::unexpected(InputError{here, *problem, kHint});
       account.take(*line);
     } catch (const json::exception& error) {
       return std::unexpected(InputError{here, error.what(), kHint});
@@ -194,12 +219,11 @@ std::expected<Journal, InputError> read_journal(std::string_view text, const std
 
 JournalWriter::JournalWriter(const std::string& path, Clocks clocks)
     : clocks_(clocks), wall_(clocks.wall()), steady_(clocks.steady()) {
-  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file_ < 0) fail(path);
+  file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!file_) fail(path);
   const auto text = read_file(path);
-  if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+  if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
     const int problem = errno;
-    ::close(file_);
     if (problem != EWOULDBLOCK) throw std::system_error(problem, std::generic_category(), path);
     const auto journal = text ? read_journal(*text, path) : std::unexpected(InputError{});
     throw JournalInUse(journal && !journal->by.empty() ? journal->by : "another process");
@@ -209,28 +233,17 @@ JournalWriter::JournalWriter(const std::string& path, Clocks clocks)
   const auto last = text->rfind('\n');
   const auto whole = last == std::string::npos ? 0 : last + 1;
   lines_ = JournalLines(whole == 0);
-  if (whole != text->size() && ::ftruncate(file_, static_cast<off_t>(whole)) != 0) fail(path);
-}
-
-JournalWriter::JournalWriter(JournalWriter&& other) noexcept
-    : lines_(other.lines_),
-      file_(std::exchange(other.file_, -1)),
-      clocks_(other.clocks_),
-      wall_(other.wall_),
-      steady_(other.steady_) {}
-
-JournalWriter::~JournalWriter() {
-  if (file_ >= 0) ::close(file_);
+  if (whole != text->size() && ::ftruncate(file_.number(), static_cast<off_t>(whole)) != 0) fail(path);
 }
 
 void JournalWriter::append(const std::string& line) {
   for (std::size_t done = 0; done < line.size();) {
-    const ssize_t written = ::write(file_, line.data() + done, line.size() - done);
+    const ssize_t written = ::write(file_.number(), line.data() + done, line.size() - done);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail("journal");
     done += static_cast<std::size_t>(written);
   }
-  if (::fsync(file_) != 0) fail("journal");
+  if (::fsync(file_.number()) != 0) fail("journal");
 }
 
 std::string JournalWriter::now() {
@@ -255,11 +268,15 @@ void JournalWriter::attempt_begin(const std::string& step, int number, const std
   append(lines_.attempt_begin(now(), step, number, node));
 }
 void JournalWriter::test_begin(const Attempt& test) { append(lines_.test_begin(now(), test)); }
+void JournalWriter::second_stage_begin(const std::map<std::string, std::string>& steps) {
+  append(lines_.second_stage_begin(now(), steps));
+}
 void JournalWriter::localise_begin() { append(lines_.localise_begin(now())); }
 void JournalWriter::steps_left_out(const std::string& reason, const std::vector<std::string>& steps) {
   append(lines_.steps_left_out(now(), reason, steps));
 }
 void JournalWriter::attempt_end(const Attempt& attempt) { append(lines_.attempt_end(now(), attempt)); }
+void JournalWriter::run_interrupt() { append(lines_.run_interrupt(now())); }
 void JournalWriter::run_end() { append(lines_.run_end(now())); }
 
 std::string JournalLines::line(const std::string& time, const char* kind, const ordered_json& body) {
@@ -299,6 +316,9 @@ std::string JournalLines::test_begin(const std::string& time, const Attempt& tes
                {"nodes", test.nodes},
                {"purpose", test.purpose}});
 }
+std::string JournalLines::second_stage_begin(const std::string& time, const std::map<std::string, std::string>& steps) {
+  return line(time, "second_stage_begin", {{"steps", steps}});
+}
 std::string JournalLines::localise_begin(const std::string& time) {
   return line(time, "localise_begin", ordered_json::object());
 }
@@ -319,6 +339,9 @@ std::string JournalLines::attempt_end(const std::string& time, const Attempt& at
                {"outcome", attempt.outcome},
                {"reason", attempt.reason},
                {"evidence", std::move(files)}});
+}
+std::string JournalLines::run_interrupt(const std::string& time) {
+  return line(time, "run_interrupt", ordered_json::object());
 }
 std::string JournalLines::run_end(const std::string& time) { return line(time, "run_end", ordered_json::object()); }
 

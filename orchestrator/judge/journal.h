@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "probes/core/attempt_outcome.h"
+#include "probes/core/descriptor.h"
 #include "probes/core/error.h"
 #include "probes/core/json_io.h"
 
@@ -32,8 +33,9 @@ struct Attempt {
   std::string begin, end;  ///< UTC; end is empty when interrupted
   std::vector<EvidenceFile> evidence;
   std::vector<std::string> nodes =
-      {};                    ///< of an extra test of a search: on which nodes, rank 0 first; empty for a step
-  std::string purpose = {};  ///< of an extra test: what the search wants it for
+      {};                     ///< of an extra test of a search: on which nodes, rank 0 first; empty for a step
+  std::string purpose = {};   ///< of an extra test: what the search wants it for
+  bool second_stage = false;  ///< of a step: begun after the planned attempts of all steps were over
 
   /// Whether a search asked for it, so that no step of the plan has it.
   [[nodiscard]] bool is_extra() const { return !purpose.empty(); }
@@ -57,10 +59,14 @@ struct Journal {
   std::string plan_sha256;
   std::string begin;  ///< UTC of the first line
   std::string end;    ///< UTC of run_end; empty while unfinished
+  std::string last;   ///< UTC of the last line
   bool finished = false;
-  int resumed = 0;                              ///< how often the run was resumed
-  bool torn = false;                            ///< the last line was cut off and passed over
-  std::string by;                               ///< who wrote last: "process 4711 on head1"; empty when not told
+  bool interrupted = false;                          ///< by a signal, and not resumed since
+  int resumed = 0;                                   ///< how often the run was resumed
+  bool torn = false;                                 ///< the last line was cut off and passed over
+  std::string by;                                    ///< who wrote last: "process 4711 on head1"; empty when not told
+  bool second_stage = false;                         ///< the planned attempts are over, and some steps get more
+  std::map<std::string, std::string> more_attempts;  ///< steps of the second stage, and the cell that asks for it
   bool localising = false;                      ///< the plan's steps are over, and searches for who is at fault began
   std::map<std::string, std::string> left_out;  ///< steps that were not to start any more, and why, by id
   std::vector<ClockJump> clock_jumps;
@@ -73,8 +79,9 @@ struct Journal {
 };
 
 /// Reads a journal. A cut-off last line is passed over and flagged (it was never acted upon); any other damage is an
-/// error with its line: attempts that end without a beginning, out of their order or twice, anything after the run's
-/// end. An attempt that began and never ended is `interrupted`.
+/// error with its line: a member that is not known, times that go back (journal_guard.h), attempts that end without a
+/// beginning, out of their order or twice, anything after the run's end. An attempt that began and never ended is
+/// `interrupted`.
 std::expected<Journal, InputError> read_journal(std::string_view text, const std::string& where);
 
 /// The lines of a journal, each with its newline, the first with the schema: what JournalWriter appends, and what a
@@ -100,6 +107,8 @@ class JournalLines {
   std::string attempt_begin(const std::string& time, const std::string& step, int number, const std::string& node);
   /// An extra test of a search is about to start.
   std::string test_begin(const std::string& time, const Attempt& test);
+  /// The planned attempts are over; these steps get those of the second stage, each for the reason beside it.
+  std::string second_stage_begin(const std::string& time, const std::map<std::string, std::string>& steps);
   /// The plan's steps are over; what follows are extra tests of searches.
   std::string localise_begin(const std::string& time);
   /// These steps do not start any more.
@@ -108,6 +117,8 @@ class JournalLines {
   std::string clock_jump(const std::string& time, double by_s);
   /// An attempt ended.
   std::string attempt_end(const std::string& time, const Attempt& attempt);
+  /// A signal asked the run to stop.
+  std::string run_interrupt(const std::string& time);
   /// Every step was tried.
   std::string run_end(const std::string& time);
 
@@ -135,11 +146,6 @@ class JournalWriter {
   /// Opens `path` for appending, creates it when missing, locks it, cuts a torn last line off. Throws JournalInUse,
   /// with who it is in the words of the journal.
   explicit JournalWriter(const std::string& path, Clocks clocks = {});
-  ~JournalWriter();
-  JournalWriter(JournalWriter&& other) noexcept;
-  JournalWriter(const JournalWriter&) = delete;
-  JournalWriter& operator=(const JournalWriter&) = delete;
-  JournalWriter& operator=(JournalWriter&&) = delete;
 
   /// A fresh run begins; `by` says who runs it.
   void run_begin(const std::string& run_id, const std::string& plan_sha256, const std::string& by = "");
@@ -153,12 +159,16 @@ class JournalWriter {
   void attempt_begin(const std::string& step, int number, const std::string& node);
   /// An extra test of a search is about to start.
   void test_begin(const Attempt& test);
+  /// The planned attempts are over; these steps get those of the second stage, each for the reason beside it.
+  void second_stage_begin(const std::map<std::string, std::string>& steps);
   /// The plan's steps are over; what follows are extra tests of searches.
   void localise_begin();
   /// These steps do not start any more, for `reason`.
   void steps_left_out(const std::string& reason, const std::vector<std::string>& steps);
   /// An attempt ended and its evidence is on disk.
   void attempt_end(const Attempt& attempt);
+  /// A signal asked the run to stop: running steps finish unless it comes again.
+  void run_interrupt();
   /// Every step was tried.
   void run_end();
 
@@ -166,7 +176,7 @@ class JournalWriter {
   std::string now();
   void append(const std::string& line);
   JournalLines lines_{true};
-  int file_ = -1;
+  Descriptor file_;
   Clocks clocks_;
   std::chrono::system_clock::time_point wall_;
   std::chrono::steady_clock::time_point steady_;

@@ -3,78 +3,176 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <set>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/chance.h"
 #include "orchestrator/judge/conclude.h"
 #include "orchestrator/judge/conditions.h"
-#include "orchestrator/judge/decision.h"
+#include "orchestrator/judge/identities.h"
+#include "orchestrator/judge/open_cell.h"
+#include "orchestrator/judge/pool.h"
+#include "orchestrator/judge/references.h"
+#include "orchestrator/judge/subject_count.h"
+#include "orchestrator/judge/unjudged.h"
+#include "orchestrator/plan/passes.h"
+#include "probes/core/scale.h"
 
 namespace assay::judge {
 namespace {
 
-constexpr std::size_t kSmallestFleet = 3;  // with two, the median is between them and says nothing of either
+/// A figure above what is physically possible by more than the instruments can be wrong.
+constexpr double kAboveCeiling = 1.02;
 
-/// Pooled samples of one subject, the records they came from, and those of the other ranks beside them.
-struct Pool {
-  std::vector<double> samples;
-  std::vector<const Record*> records;
-  std::vector<const Record*> others;
+/// The cells as they are looked at, step by step, and their results in the order of the plan. A cell is decided as soon
+/// as it can be: an open one takes twice the memory of its result, and a fleet has millions.
+class Gathered {
+ public:
+  /// Cell `place` of the plan; several subjects of one place come in their order.
+  void take(std::size_t place, OpenCell cell) {
+    if (!cell.settled && tells_of_runs(cell.estimate)) {
+      waiting_.emplace_back(place, std::move(cell));
+      order_.push_back({place, kWaits});
+      return;
+    }
+    if (!cell.settled) settle(cell, own_scatter(cell.estimate, cell.requirement->reproducibility));
+    order_.push_back({place, results_.size()});
+    results_.push_back(std::move(cell.result));
+  }
+
+  /// The results, decided with what the attempts of all these cells say of how runs scatter.
+  std::vector<Result> decided() && {
+    std::map<std::string_view, BetweenRuns> between;  // by requirement
+    for (const auto& [place, cell] : waiting_) between[cell.requirement->id].add(cell.result.step, cell.estimate);
+    for (auto& entry : order_) {
+      if (entry.at != kWaits) continue;
+      OpenCell& cell = waiting_.front().second;
+      settle(cell, between.at(cell.requirement->id).of(cell.estimate, *cell.requirement));
+      entry.at = results_.size();
+      results_.push_back(std::move(cell.result));
+      waiting_.pop_front();
+    }
+    put_in_order();
+    return std::move(results_);
+  }
+
+ private:
+  struct Entry {
+    std::size_t place, at;  ///< of the plan, and in results_
+  };
+  static constexpr std::size_t kWaits = static_cast<std::size_t>(-1);
+
+  /// Moves every result to its place without a second list of them.
+  void put_in_order() {
+    std::ranges::stable_sort(order_, {}, &Entry::place);
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      if (order_[i].at == i) continue;
+      Result first = std::move(results_[i]);
+      std::size_t to = i;
+      while (order_[to].at != i) {
+        const std::size_t from = order_[to].at;
+        results_[to] = std::move(results_[from]);
+        order_[to].at = to;
+        to = from;
+      }
+      results_[to] = std::move(first);
+      order_[to].at = to;
+    }
+  }
+
+  std::vector<Result> results_;
+  std::vector<Entry> order_;
+  std::deque<std::pair<std::size_t, OpenCell>> waiting_;
 };
 
 class Judge {
  public:
-  Judge(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence)
-      : plan_(plan), journal_(journal), evidence_(evidence), machines_(journal) {
+  /// Judges by the attempts of the stages up to `up_to`.
+  Judge(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence,
+        plan::Stage up_to = plan::Stage::second)
+      : plan_(plan),
+        journal_(journal),
+        evidence_(evidence),
+        up_to_(up_to),
+        machines_(journal),
+        references_(plan, [this](const plan::Step& step) { return evidence_of(step); }) {
     for (const auto& requirement : plan.profile.requirements) requirements_[requirement.id] = &requirement;
-    for (const auto& attempt : journal.attempts) attempts_[attempt.step].push_back(&attempt);
+    for (const auto& attempt : journal.attempts) {
+      if (up_to == plan::Stage::second || !attempt.second_stage) attempts_[attempt.step].push_back(&attempt);
+    }
   }
 
   /// Results of every cell of the plan. Goes step by step, so that one step's evidence is in memory at a time, whatever
   /// the size of the fleet.
   std::vector<Result> results() {
-    std::vector<std::vector<Result>> of_cell(plan_.coverage.size());
+    Gathered all;
     std::unordered_map<std::string_view, std::vector<std::size_t>> cells;
     for (std::size_t i = 0; i < plan_.coverage.size(); ++i) {
       const plan::Cell& cell = plan_.coverage[i];
       if (cell.step.empty())
-        of_cell[i] = {blank(cell, *requirements_.at(cell.requirement))};
+        all.take(i, settled(blank(cell, *requirements_.at(cell.requirement))));
       else
         cells[cell.step].push_back(i);
     }
-    take_fleets();
-    take_smallest();
+    references_.take();
     for (const auto& step : plan_.steps) {
       const auto mine = cells.find(step.id);
       if (mine == cells.end()) continue;
       const StepEvidence found = evidence_of(step);
-      for (const std::size_t i : mine->second)
-        of_cell[i] = judge_cell(plan_.coverage[i], *requirements_.at(plan_.coverage[i].requirement), step, found);
+      identities_.look(step, found);
+      for (const std::size_t i : mine->second) {
+        for (auto& cell : judge_cell(plan_.coverage[i], *requirements_.at(plan_.coverage[i].requirement), step, found))
+          all.take(i, std::move(cell));
+      }
     }
-    std::vector<Result> all;
-    for (auto& results : of_cell) std::ranges::move(results, std::back_inserter(all));
-    return all;
+    auto decided = std::move(all).decided();
+    identities_.refuse_twins(decided);
+    return decided;
   }
 
-  /// Results of these cells of one step, without the fleet.
+  /// Results of these cells of one step, without the fleet; of one attempt of it, or of those from one on.
   std::vector<Result> results_of(const plan::Step& step, const std::vector<plan::Cell>& cells) {
-    const StepEvidence found = evidence_of(step);
-    std::vector<Result> all;
-    for (const auto& cell : cells)
-      std::ranges::move(judge_cell(cell, *requirements_.at(cell.requirement), step, found), std::back_inserter(all));
-    return all;
+    const auto attempts = attempts_.find(step.id);
+    const StepEvidence found = evidence_of(step, attempts == attempts_.end() ? 1 : attempts->second.front()->number);
+    Gathered all;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      for (auto& cell : judge_cell(cells[i], *requirements_.at(cells[i].requirement), step, found))
+        all.take(i, std::move(cell));
+    }
+    return std::move(all).decided();
   }
+
+  /// As StepEvidence has it, of all steps that were looked at.
+  [[nodiscard]] const std::map<std::string, double>& outside_s() const { return outside_s_; }
 
  private:
-  StepEvidence evidence_of(const plan::Step& step) {
+  StepEvidence evidence_of(const plan::Step& step, int first = 1) {
     const auto attempts = attempts_.find(step.id);
     static const std::vector<const Attempt*> kNone;
-    return collect(plan_, step, attempts == attempts_.end() ? kNone : attempts->second, journal_, machines_, evidence_);
+    StepEvidence found = collect(plan_, step, attempts == attempts_.end() ? kNone : attempts->second, journal_,
+                                 machines_, evidence_, first);
+    for (const auto& [node, seconds] : found.outside_s) {
+      double& furthest_s = outside_s_[node];
+      if (std::abs(seconds) > std::abs(furthest_s)) furthest_s = seconds;
+    }
+    return found;
   }
+
+  /// A cell that the profile wants judged where the machine tells, and it does not: nobody is held to it.
+  static OpenCell unchecked(Result result, const std::string& what) {
+    result.required = false;
+    result.outcome = Outcome::not_measured;
+    result.reason = kUnchecked + what;
+    return settled(std::move(result));
+  }
+
+  static OpenCell settled(Result result) { return {.result = std::move(result), .settled = true}; }
 
   static Result blank(const plan::Cell& cell, const plan::Requirement& requirement) {
     return {.requirement = requirement.id,
@@ -87,8 +185,8 @@ class Judge {
             .unit = requirement.limit.unit};
   }
 
-  std::vector<Result> judge_cell(const plan::Cell& cell, const plan::Requirement& requirement,
-                                 const plan::Step& planned, const StepEvidence& step) {
+  std::vector<OpenCell> judge_cell(const plan::Cell& cell, const plan::Requirement& requirement,
+                                   const plan::Step& planned, const StepEvidence& step) {
     Result whole = blank(cell, requirement);
     whole.evidence = step.paths;
     whole.attempts = step.attempts;
@@ -96,257 +194,148 @@ class Judge {
       // A crash beside a good attempt is not passed over: what failed once is not shown to work.
       whole.outcome = step.broken && !step.records.empty() ? Outcome::inconclusive : step.absence;
       whole.reason = step.reason;
-      return {whole};
+      return {settled(std::move(whole))};
     }
-    const auto pools = pooled(step, requirement);
+    const auto pools = pooled(step, requirement, plan_.probes.at(requirement.probe).description);
+    if (pools.empty() && requirement.when_told)
+      return {unchecked(std::move(whole), fmt::format("the machine does not tell {}.", requirement.metric))};
     if (pools.empty()) {
       whole.reason = fmt::format("The record has no {} of a {}.", requirement.metric, requirement.scope);
-      return {whole};
+      return {settled(std::move(whole))};
     }
-    std::vector<Result> all;
+    if (const auto most = most_subjects(plan_, requirement, planned); most && pools.size() > *most) {
+      whole.outcome = Outcome::error;
+      whole.reason = fmt::format("The record has {} subjects of kind {}; the design has {}.", pools.size(),
+                                 requirement.scope, *most);
+      return {settled(std::move(whole))};
+    }
+    std::vector<OpenCell> all;
     for (const auto& [subject, pool] : pools) {
       Result one = whole;
       if ((subject.kind != "node" && cell.subject.kind == "node") || pools.size() > 1) one.subject = subject;
-      judge_pool(requirement, planned, subject, pool, one);
-      if (pool.records.size() != step.records.size()) {
-        one.outcome = Outcome::inconclusive;
-        one.reason = fmt::format("Measured in {} of {} attempts.", pool.records.size(), step.records.size());
-      }
-      all.push_back(std::move(one));
+      all.push_back(open_cell(requirement, planned, step, subject, pool, std::move(one)));
+      const auto leave = [&](std::string reason) {
+        all.back().settled = true;
+        all.back().result.outcome = Outcome::inconclusive;
+        all.back().result.reason = std::move(reason);
+      };
+      if (pool.records.size() != step.records.size())
+        leave(fmt::format("Measured in {} of {} attempts.", pool.records.size(), step.records.size()));
+      if (const int due = due_attempts(requirement, planned, step); step.attempts < due)
+        leave(fmt::format("{} of {} planned attempts were made.", step.attempts, due));
     }
-    if (auto wrong = wrong_number(whole, requirement, pools.size())) all.push_back(std::move(*wrong));
+    if (auto wrong = wrong_number(whole, requirement, different_parts(pools)))
+      all.push_back(settled(std::move(*wrong)));
     return all;
+  }
+
+  /// The attempts that the plan wants for this requirement, as far as the run has come. What a lost node did not make
+  /// in the first stage is not made up for in the second one, as long as there are enough of them in all.
+  [[nodiscard]] int due_attempts(const plan::Requirement& requirement, const plan::Step& step,
+                                 const StepEvidence& made) const {
+    const int first = std::min(requirement.attempts, step.attempts);
+    if (up_to_ == plan::Stage::first || !journal_.more_attempts.contains(step.id)) return 0;  // unfit() asks for those
+    const int second = std::min(requirement.more_attempts, step.more_attempts);
+    return std::max(first, made.attempts - made.more_attempts + second);
   }
 
   /// The node's own cell when it showed more or fewer subjects than a node of this design has: the missing one is the
   /// one that is broken.
   [[nodiscard]] std::optional<Result> wrong_number(Result node, const plan::Requirement& requirement,
                                                    std::size_t seen) const {
-    const auto designed = plan_.profile.per_node.find(std::string(word_of(requirement.scope)));
-    if (node.subject.kind != "node") return std::nullopt;
-    if (designed == plan_.profile.per_node.end() || static_cast<std::size_t>(designed->second) == seen)
-      return std::nullopt;
-    const bool missing = seen < static_cast<std::size_t>(designed->second);
-    node.outcome = missing ? Outcome::not_measured : Outcome::inconclusive;
-    node.reason =
-        fmt::format("{} subjects of kind {} measured; the design has {}.", seen, requirement.scope, designed->second);
+    const std::string kind(word_of(requirement.scope));
+    const site::Node* place = plan_.site.node(node.node);
+    if (node.subject.kind != "node" || !plan_.profile.per_node.contains(kind) || place == nullptr) return std::nullopt;
+    const auto designed = plan::designed_parts(plan_.profile, *place, kind);
+    if (designed && static_cast<std::size_t>(*designed) == seen) return std::nullopt;
+    const bool more = designed && seen > static_cast<std::size_t>(*designed);
+    node.outcome = more ? Outcome::inconclusive : Outcome::not_measured;
+    node.reason = designed ? fmt::format("{} subjects of kind {} measured; the design has {}.", seen, kind, *designed)
+                           : fmt::format(
+                                 "{} subjects of kind {} measured; the site does not say how many node {} has "
+                                 "(parts), so that a missing one would go unnoticed.",
+                                 seen, kind, node.node);
     return node;
   }
 
-  static std::map<Subject, Pool> pooled(const StepEvidence& step, const plan::Requirement& requirement) {
-    std::map<Subject, Pool> pools;
-    for (std::size_t attempt = 0; attempt < step.records.size(); ++attempt) {
-      for (const auto& measured : step.records[attempt].measurements) {
-        if (!is_judged(measured, requirement)) continue;
-        Pool& pool = pools[measured.subject];
-        pool.samples.insert(pool.samples.end(), measured.samples.begin(), measured.samples.end());
-        pool.records.push_back(&step.records[attempt]);
-        for (const auto& other : step.others[attempt]) pool.others.push_back(&other);
-      }
+  /// Why a cell may not pass, whatever its figure; empty when it may.
+  std::string doubt_of(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
+                       const Subject& subject, const Pool& pool, double value) {
+    std::vector<const plan::Requirement*> judging;
+    for (const auto& id : step.requirements) judging.push_back(requirements_.at(id));
+    auto doubt = fault_that_nobody_judges(found, judging, plan_.probes.at(step.probe).description);
+    if (!doubt.empty()) return doubt;
+    const auto ceiling = references_.ceiling_of(requirement, step, subject, pool);
+    if (ceiling && value > kAboveCeiling * *ceiling) {
+      return fmt::format("{} is above what is physically possible, {}.", for_people(value, requirement.limit.unit),
+                         for_people(*ceiling, requirement.limit.unit));
     }
-    return pools;
+    return references_.common_cause(requirement);
   }
 
-  void judge_pool(const plan::Requirement& requirement, const plan::Step& step, const Subject& subject,
-                  const Pool& pool, Result& result) {
-    result.samples = pool.samples.size();
-    const auto inconclusive = [&](std::string reason) {
-      result.outcome = Outcome::inconclusive;
-      result.reason = std::move(reason);
+  /// What the samples of one subject say, and with what its decision is to be made.
+  OpenCell open_cell(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
+                     const Subject& subject, const Pool& all, Result result) {
+    OpenCell cell{.result = std::move(result), .requirement = &requirement, .settled = true};
+    const auto leave = [&](Outcome outcome, std::string reason) {
+      cell.result.outcome = outcome;
+      cell.result.reason = std::move(reason);
+      return cell;
     };
     const auto& probe = plan_.probes.at(requirement.probe).description;
-    const auto value = estimate(pool.samples, requirement.statistic, plan_.profile.confidence,
-                                probe.metric(requirement.metric)->instrument);
-    if (value) {
-      result.value = value->value;
-      result.interval = value->interval;
-      result.uncertainty = value->uncertainty;
+    const FitPool fit = fit_part(plan_.site, step, requirement, probe, subject, found, all);
+    cell.result.set_aside = fit.set_aside;
+    const Pool& pool = fit.pool.measured.empty() ? all : fit.pool;
+    cell.result.samples = pool.samples.size();
+    cell.instrument = probe.metric(requirement.metric)->instrument;
+    cell.risk = risk_of(plan_.profile.guard_factor, step.more_attempts > 0);
+    const auto estimate =
+        estimate_attempts(pool.measured, requirement.statistic, {plan_.profile.confidence, cell.risk});
+    if (estimate) {
+      cell.result.value = estimate->value;
+      cell.result.interval = estimate->interval;
+      cell.result.each = estimate->each;
     }
-    result.conditions = check_demands(plan_.site, step, requirement, subject, pool.records, pool.others);
-    if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) {
-      return inconclusive(
-          fmt::format("{} samples measured; {} are required.", pool.samples.size(), requirement.repeat_n));
+    cell.result.conditions = check_demands(plan_.site, step, requirement, probe, subject, pool.records, pool.others);
+    if (auto cause = unfit(step, requirement, fit, found)) return leave(cause->outcome, std::move(cause->reason));
+    if (!estimate) {
+      return leave(Outcome::inconclusive, fmt::format("{} samples are too few for intervals of the {}.",
+                                                      pool.samples.size(), requirement.statistic));
     }
-    if (!value) {
-      return inconclusive(fmt::format("{} samples are too few for an interval of the {} at {:g} % confidence.",
-                                      pool.samples.size(), requirement.statistic, plan_.profile.confidence * 100));
-    }
-    const auto reference = reference_of(requirement, step, subject, pool);
-    if (!reference) return inconclusive(reference.error());
-    if (requirement.limit.reference != plan::Reference::none && !(reference->value > 0)) {
-      result.value = value->value;
-      return inconclusive("The reference of the limit is 0, so a share of it cannot be judged.");
-    }
-    decide(requirement.limit, *value, *reference, guard_factor_for(plan_.profile.guard_factor, step.looks), result);
-    if (!finite(result)) {
-      clear_numbers(result);
-      return inconclusive("The limit or the samples are outside the range of the arithmetic.");
-    }
-    if (auto unmet = first_unmet(result.conditions); !unmet.empty()) inconclusive(std::move(unmet));
+    if (const auto size = size_not_measured(step, requirement, pool))
+      return leave(Outcome::inconclusive, fmt::format("{} was not measured at {} B.", requirement.metric, *size));
+    const auto reference = references_.of(requirement, step, subject, pool);
+    if (!reference && reference.error().untold && requirement.when_told)
+      return unchecked(std::move(cell.result), reference.error().reason);
+    if (!reference) return leave(Outcome::inconclusive, reference.error().reason);
+    if (requirement.limit.reference != plan::Reference::none && !(reference->value > 0))
+      return leave(Outcome::inconclusive, "The reference of the limit is 0, so a share of it cannot be judged.");
+    cell.estimate = *estimate;
+    cell.reference = *reference;
+    cell.seen = steadiness_of(pool.measured);
+    cell.doubt = doubt_of(requirement, step, found, subject, pool, estimate->value);
+    cell.unmet = first_unmet(requirement, cell.result.conditions, probe);
+    cell.settled = false;
+    return cell;
   }
-
-  static bool finite(const Result& result) {
-    for (const auto& number : {result.value, result.uncertainty, result.reference, result.limit_low, result.limit_high,
-                               result.acceptance_low, result.acceptance_high, result.margin}) {
-      if (number && !std::isfinite(*number)) return false;
-    }
-    return true;
-  }
-
-  /// JSON has no infinity, so a verdict that cannot be computed has no numbers.
-  static void clear_numbers(Result& result) {
-    for (auto* number : {&result.value, &result.uncertainty, &result.reference, &result.limit_low, &result.limit_high,
-                         &result.acceptance_low, &result.acceptance_high, &result.margin, &result.false_accept}) {
-      number->reset();
-    }
-    result.interval.reset();
-  }
-
-  std::expected<ReferenceValue, std::string> reference_of(const plan::Requirement& requirement, const plan::Step& step,
-                                                          const Subject& subject, const Pool& pool) {
-    switch (requirement.limit.reference) {
-      case plan::Reference::none:
-        return ReferenceValue{};
-      case plan::Reference::peak:
-        return ReferenceValue{.value = plan_.profile.peaks.at(requirement.limit.name).value};
-      case plan::Reference::best_sample: {
-        const bool larger =
-            plan_.probes.at(requirement.probe).description.metric(requirement.metric)->better != "lower";
-        return ReferenceValue{.value = larger ? std::ranges::max(pool.samples) : std::ranges::min(pool.samples)};
-      }
-      case plan::Reference::metric:
-        return metric_reference(requirement, subject, pool);
-      case plan::Reference::fleet_median:
-        return fleet_reference(requirement);
-      case plan::Reference::smallest_group:
-      case plan::Reference::smallest_group_by_nodes:
-        return smallest_reference(requirement, step);
-    }
-    return std::unexpected("The reference of the limit is unknown.");
-  }
-
-  std::expected<ReferenceValue, std::string> metric_reference(const plan::Requirement& requirement,
-                                                              const Subject& subject, const Pool& pool) {
-    std::vector<double> samples;
-    for (const Record* record : pool.records) {
-      for (const auto& measured : record->measurements) {
-        if (measured.metric == requirement.limit.name && measured.subject == subject && measured.at == requirement.at) {
-          samples.insert(samples.end(), measured.samples.begin(), measured.samples.end());
-        }
-      }
-    }
-    const auto& metric = *plan_.probes.at(requirement.probe).description.metric(requirement.limit.name);
-    const auto value = samples.empty()
-                           ? std::nullopt
-                           : estimate(samples, plan::Statistic::median, plan_.profile.confidence, metric.instrument);
-    if (!value) return std::unexpected(fmt::format("The reference {} has too few samples.", requirement.limit.name));
-    return ReferenceValue{.value = value->value, .uncertainty = value->uncertainty};
-  }
-
-  /// Medians of every subject of the requirements that are judged by their fleet.
-  void take_fleets() {
-    std::set<std::string_view> wanted;
-    for (const auto& requirement : plan_.profile.requirements) {
-      if (requirement.limit.reference == plan::Reference::fleet_median) wanted.insert(requirement.id);
-    }
-    if (wanted.empty()) return;
-    for (const auto& step : plan_.steps) {
-      if (std::ranges::none_of(step.requirements, [&](const std::string& id) { return wanted.contains(id); })) continue;
-      const StepEvidence found = evidence_of(step);
-      if (found.broken) continue;
-      for (const auto& id : step.requirements) {
-        if (wanted.contains(id)) take_medians(*requirements_.at(id), step, found);
-      }
-    }
-  }
-
-  void take_medians(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found) {
-    for (const auto& [subject, pool] : pooled(found, requirement)) {
-      // A number that is not fit to be judged is not fit to judge others by.
-      if (pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n)) continue;
-      if (first_unmet(check_demands(plan_.site, step, requirement, subject, pool.records, pool.others)).empty())
-        medians_[requirement.id].push_back(median(pool.samples));
-    }
-  }
-
-  std::expected<ReferenceValue, std::string> fleet_reference(const plan::Requirement& requirement) {
-    const auto known = fleets_.find(requirement.id);
-    if (known != fleets_.end()) return known->second;
-    const auto& medians = medians_[requirement.id];
-    if (medians.size() < kSmallestFleet) {
-      return std::unexpected(
-          fmt::format("A fleet median needs {} subjects; {} were measured under the required conditions.",
-                      kSmallestFleet, medians.size()));
-    }
-    // The median's standard error under normality is 1.2533 sigma / sqrt(n) (Kendall & Stuart, vol. 1, 10.11).
-    const double error = 1.2533 * robust_sigma(medians) / std::sqrt(static_cast<double>(medians.size()));
-    return fleets_[requirement.id] = ReferenceValue{.value = median(medians), .uncertainty = error};
-  }
-
-  /// What the smallest of growing groups reached, of each requirement that the others are held against it for and of
-  /// each rail.
-  void take_smallest() {
-    std::map<SmallestKey, const plan::Step*> smallest;
-    for (const auto& step : plan_.steps) {
-      for (const auto& id : step.requirements) {
-        if (!plan::is_of_smallest(requirements_.at(id)->limit.reference)) continue;
-        const plan::Step*& known = smallest[{id, step.rail}];
-        if (known == nullptr || step.nodes.size() < known->nodes.size()) known = &step;
-      }
-    }
-    for (const auto& [key, step] : smallest) {
-      const StepEvidence found = evidence_of(*step);
-      const plan::Requirement& requirement = *requirements_.at(key.first);
-      const auto pools = pooled(found, requirement);
-      if (found.broken || pools.size() != 1) continue;
-      const auto& [subject, pool] = *pools.begin();
-      if (pool.records.size() != found.records.size() ||
-          pool.samples.size() < static_cast<std::size_t>(requirement.repeat_n))
-        continue;
-      if (!first_unmet(check_demands(plan_.site, *step, requirement, subject, pool.records, pool.others)).empty())
-        continue;
-      const auto& metric = *plan_.probes.at(requirement.probe).description.metric(requirement.metric);
-      const auto value = estimate(pool.samples, requirement.statistic, plan_.profile.confidence, metric.instrument);
-      if (value)
-        smallest_[key] = {.reference = {.value = value->value, .uncertainty = value->uncertainty},
-                          .nodes = step->nodes.size()};
-    }
-  }
-
-  [[nodiscard]] std::expected<ReferenceValue, std::string> smallest_reference(const plan::Requirement& requirement,
-                                                                              const plan::Step& step) const {
-    const auto known = smallest_.find({requirement.id, step.rail});
-    if (known == smallest_.end())
-      return std::unexpected("The smallest of the growing groups was not measured under the required conditions.");
-    ReferenceValue reference = known->second.reference;
-    if (requirement.limit.reference == plan::Reference::smallest_group_by_nodes) {
-      const double times = static_cast<double>(step.nodes.size()) / static_cast<double>(known->second.nodes);
-      reference = {.value = reference.value * times, .uncertainty = reference.uncertainty * times};
-    }
-    return reference;
-  }
-
-  using SmallestKey = std::pair<std::string, std::string>;  ///< requirement and rail
-  struct Smallest {
-    ReferenceValue reference;
-    std::size_t nodes = 0;
-  };
 
   const plan::Plan& plan_;
   const Journal& journal_;
   const EvidenceReader& evidence_;
+  plan::Stage up_to_;
   Machines machines_;
   std::map<std::string_view, const plan::Requirement*> requirements_;
   std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
-  std::map<std::string, std::vector<double>> medians_;  ///< by requirement, in plan order
-  std::map<std::string, ReferenceValue> fleets_;
-  std::map<SmallestKey, Smallest> smallest_;
+  References references_;
+  Identities identities_;
+  std::map<std::string, double> outside_s_;  ///< as StepEvidence has it, of all steps
 };
 
 }  // namespace
 
 Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Journal& journal,
               const EvidenceReader& evidence) {
+  Judge cells(plan, journal, evidence);
   Verdict verdict{.plan_sha256 = plan_sha256,
                   .run_id = journal.run_id,
                   .profile = plan.profile.name,
@@ -354,27 +343,34 @@ Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Jour
                   .simulated = plan.simulation.has_value() || journal.simulated,
                   .overall = Overall::incomplete,
                   .reason = "",
-                  .results = Judge(plan, journal, evidence).results(),
+                  .results = cells.results(),
                   .localised = {},
                   .counts = {},
                   .deviations = deviations(plan, journal)};
+  hold_against_chance(verdict.results);
+  std::ranges::move(set_aside_deviations(verdict.results), std::back_inserter(verdict.deviations));
+  std::ranges::move(clock_deviations(cells.outside_s()), std::back_inserter(verdict.deviations));
   conclude(plan, journal.finished, verdict);
   return verdict;
 }
 
 std::vector<Result> judge_cells(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
-  return Judge(plan, journal, evidence).results();
+  auto results = Judge(plan, journal, evidence).results();
+  hold_against_chance(results);
+  return results;
+}
+
+std::vector<Result> judge_first_stage(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
+  auto results = Judge(plan, journal, evidence, plan::Stage::first).results();
+  hold_against_chance(results);
+  return results;
 }
 
 std::vector<Result> judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
                                const Journal& part, const EvidenceReader& evidence) {
-  return Judge(plan, part, evidence).results_of(step, cells);
-}
-
-bool another_look_decides(const std::vector<Result>& results) {
-  return std::ranges::any_of(results, [](const Result& result) {
-    return result.outcome == Outcome::conditional_pass || result.outcome == Outcome::conditional_fail;
-  });
+  auto results = Judge(plan, part, evidence).results_of(step, cells);
+  hold_against_chance(results);
+  return results;
 }
 
 }  // namespace assay::judge

@@ -8,6 +8,9 @@
 
 namespace assay::judge {
 
+/// How the reason of a cell begins whose machine does not tell the figure.
+inline constexpr const char* kUnchecked = "Not checked: ";
+
 /// Judges every planned cell, without the searches. Never passes by omission: no record, no metric, no condition, no
 /// samples each have an outcome that is not pass. Extra tests of searches have no part in it.
 Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Journal& journal,
@@ -16,14 +19,13 @@ Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Jour
 /// The results alone.
 std::vector<Result> judge_cells(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence);
 
+/// The results that the attempts of the first stage alone give.
+std::vector<Result> judge_first_stage(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence);
+
 /// Results of `cells`, all of one `step`, from a journal that need hold no more than the step's attempts and what its
 /// nodes said of themselves. What a limit shares with the fleet's median stays inconclusive, because the fleet is not
 /// in it.
 std::vector<Result> judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
                                const Journal& part, const EvidenceReader& evidence);
-
-/// Whether a step with planned looks left, whose cells have these results, is worth another one: at least one lies
-/// within the guard band, where more samples can decide.
-bool another_look_decides(const std::vector<Result>& results);
 
 }  // namespace assay::judge

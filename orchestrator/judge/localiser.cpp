@@ -2,42 +2,39 @@
 #include "orchestrator/judge/localiser.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
-#include "orchestrator/plan/search_budget.h"
-
 namespace assay::judge {
-Localiser::Localiser(std::vector<Peer> nodes, std::size_t budget)
-    : nodes_(std::move(nodes)), budget_(budget), trust_(nodes_.size()) {}
+namespace {
 
-std::vector<Localiser::Lane> Localiser::chunks() const {
-  Nodes order(nodes_.size());
-  std::map<std::string, std::size_t> leaves;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    order[i] = i;
-    leaves.emplace(nodes_[i].leaf, leaves.size());
+constexpr double kMissed = 0.05;  // probability that a fault shows in none of the repeats
+constexpr int kMostRepeats = 14;  // enough for a fault that shows in one of five tests
+constexpr int kMostBroken = 3;    // where the shortfall is not that it breaks
+
+/// How often a test must be good before a fault that shows in `shown` of `all` tests would have been seen with a
+/// probability of 95 %: ln 0.05 / ln(1 - p).
+int repeats_for(std::size_t shown, std::size_t all) {
+  if (shown == 0 || shown == all) return 1;
+  const double hidden = 1 - static_cast<double>(shown) / static_cast<double>(all);
+  int repeats = 0;
+  for (double missed = 1; missed > kMissed && repeats < kMostRepeats; missed *= hidden) ++repeats;
+  return repeats;
+}
+
+}  // namespace
+
+Localiser::Localiser(std::vector<Peer> nodes, plan::SearchBudget budget, const std::vector<Reading>& attempts)
+    : nodes_(std::move(nodes)), budget_(budget), trust_(nodes_.size()), good_with_(nodes_.size()) {
+  for (const auto& attempt : attempts) controls_.add(nodes_.size(), attempt);
+  if (std::ranges::none_of(attempts, &Reading::broken)) most_broken_ = kMostBroken;
+  std::size_t shown = 0;
+  for (const auto& attempt : attempts) {
+    const auto compared = controls_.compare(nodes_.size(), attempt);
+    if (attempt.broken || (compared && compared->is_short)) ++shown;
   }
-  // Neighbours on one leaf stand side by side, so that a bad leaf spoils few chunks.
-  std::ranges::stable_sort(order, {}, [&](std::size_t node) { return leaves.at(nodes_[node].leaf); });
-  const std::size_t count = plan::screening_chunks(nodes_.size());
-  std::vector<Lane> lanes(count);
-  for (std::size_t i = 0; i < order.size(); ++i) lanes[i * count / order.size()].open.push_back(order[i]);
-  if (count == 1) lanes.front().known_short = true;
-  return lanes;
-}
-
-Localiser::Ask Localiser::ask(Nodes nodes, const char* purpose) {
-  std::ranges::sort(nodes);
-  return {.localiser = *this,
-          .wanted = {.nodes = std::move(nodes), .purpose = purpose, .waiter = {}, .outcome = std::nullopt}};
-}
-
-void Localiser::Ask::await_suspend(std::coroutine_handle<> waiter) {
-  wanted.waiter = waiter;
-  localiser.wanted_.push_back(&wanted);
+  repeats_ = repeats_for(shown, attempts.size());
 }
 
 std::vector<Test> Localiser::next() {
@@ -51,7 +48,7 @@ std::vector<Test> Localiser::next() {
   std::vector<Wanted*> later;
   for (Wanted* wanted : wanted_) {
     const bool free = std::ranges::none_of(wanted->nodes, [&](std::size_t node) { return busy.contains(node); });
-    if (asked_ == budget_) budget_ended_ = true;
+    if (asked_ == allowed()) budget_ended_ = true;
     if (!free || budget_ended_) {
       later.push_back(wanted);
       continue;
@@ -66,22 +63,29 @@ std::vector<Test> Localiser::next() {
   return round;
 }
 
-void Localiser::take(const Test& test, TestOutcome outcome) {
+void Localiser::take(const Test& test, Reading reading) {
   const auto found = std::ranges::find(running_, test.number, &Wanted::number);
-  if (found == running_.end() || (*found)->outcome)
+  if (found == running_.end() || (*found)->reading)
     throw std::logic_error(fmt::format("test {} is not waited for", test.number));
-  (*found)->outcome = outcome;
-  if (!std::ranges::all_of(running_, [](const Wanted* wanted) { return wanted->outcome.has_value(); })) return;
+  (*found)->reading = std::move(reading);
+  if (!std::ranges::all_of(running_, [](const Wanted* wanted) { return wanted->reading.has_value(); })) return;
   // The search goes on when the round is whole, so that it does not depend on who answers first.
   const auto round = std::exchange(running_, {});
   for (const Wanted* wanted : round) {
     tested_.push_back({.test = {.number = wanted->number, .nodes = wanted->nodes, .purpose = wanted->purpose},
-                       .outcome = *wanted->outcome});
-    if (wanted->outcome != TestOutcome::good) continue;
-    for (const std::size_t node : wanted->nodes) ++trust_[node];
+                       .reading = *wanted->reading,
+                       .outcome = wanted->reading->broken ? TestOutcome::broken : TestOutcome::good});
+    controls_.add(wanted->nodes.size(), *wanted->reading);
   }
   std::vector<std::coroutine_handle<>> waiters;
-  for (const Wanted* wanted : round) waiters.push_back(wanted->waiter);
+  for (Wanted* wanted : round) {
+    if (wanted->reading->broken && ++wanted->broken < most_broken_) {
+      wanted->reading.reset();
+      wanted_.push_back(wanted);
+    } else {
+      waiters.push_back(wanted->waiter);
+    }
+  }
   for (const auto& waiter : waiters) waiter.resume();
 }
 
@@ -89,11 +93,13 @@ Finding Localiser::finding() const {
   Finding found{.suspects = with_leaves(),
                 .undecided = {},
                 .complete = complete_,
+                .alike = alike_,
                 .budget_ended = budget_ended_,
+                .budget = allowed(),
                 .tests = tested_,
                 .rounds = rounds_};
   std::set<std::size_t> undecided = given_up_;
-  if (!search_) {
+  if (lanes_.empty()) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) undecided.insert(i);
   }
   for (const auto& lane : lanes_) undecided.insert(lane.open.begin(), lane.open.end());

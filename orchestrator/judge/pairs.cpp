@@ -97,6 +97,7 @@ Culprit node_at_fault(const Matrix& matrix, std::size_t node, const std::vector<
 Localised localise(const std::string& requirement, Matrix matrix) {
   Localised found{.requirements = {requirement},
                   .step = "",
+                  .rail = matrix.rail,
                   .state = SearchState::undecided,
                   .reason = "",
                   .budget = 0,
@@ -149,7 +150,8 @@ Localised localise(const std::string& requirement, Matrix matrix) {
 
 }  // namespace
 
-std::vector<Localised> localise_pairs(const plan::Plan& plan, const std::vector<Result>& results) {
+std::vector<Localised> localise_pairs(const plan::Plan& plan, const std::vector<Result>& results,
+                                      const std::set<std::string>& lost) {
   std::set<std::string_view> wanted;
   for (const auto& requirement : plan.profile.requirements) {
     if (requirement.scope == plan::JudgedScope::pair) wanted.insert(requirement.id);
@@ -169,6 +171,10 @@ std::vector<Localised> localise_pairs(const plan::Plan& plan, const std::vector<
   for (const auto& result : results) {
     const auto step = steps.find(result.step);
     if (!wanted.contains(result.requirement) || step == steps.end() || (!result.value && !is_short(result))) continue;
+    // A pair that broke because one of its nodes went away says nothing of the other.
+    if (result.outcome == Outcome::error &&
+        std::ranges::any_of(step->second->nodes, [&](const std::string& node) { return lost.contains(node); }))
+      continue;
     matrices[result.requirement][step->second->rail].pairs.push_back(
         {.a = index.at(step->second->nodes[0]),
          .b = index.at(step->second->nodes[1]),

@@ -2,6 +2,8 @@
 // partners, or a pair that is short while both of it are good with others.
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "orchestrator/judge/verdict.h"
@@ -13,7 +15,8 @@ namespace assay::judge {
 /// good are left out. A node is accused when it is short in more than half of its pairs and at least two of those
 /// partners are good with others; pairs of the accused are then left out for the next. Pairs that miss their limit
 /// within the guard band support an accusation and make none. No extra test is made: a pair is a test of two nodes
-/// already.
-std::vector<Localised> localise_pairs(const plan::Plan& plan, const std::vector<Result>& results);
+/// already. A pair that broke is left out where one of its nodes is among `lost`: that node is known to be gone.
+std::vector<Localised> localise_pairs(const plan::Plan& plan, const std::vector<Result>& results,
+                                      const std::set<std::string>& lost = {});
 
 }  // namespace assay::judge

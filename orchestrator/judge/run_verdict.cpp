@@ -13,8 +13,10 @@
 
 #include "orchestrator/judge/conclude.h"
 #include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/node_verdicts.h"
 #include "orchestrator/judge/pairs.h"
 #include "orchestrator/judge/searches.h"
+#include "orchestrator/judge/second_stage.h"
 
 namespace assay::judge {
 namespace {
@@ -81,13 +83,17 @@ std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::
                                              const Journal& journal, const EvidenceReader& evidence) {
   const auto extra = extra_attempts(plan, journal);
   if (!extra) return std::unexpected(extra.error());
+  if (auto problem = check_second_stage(plan, journal, evidence)) return std::unexpected(std::move(*problem));
   Verdict verdict = judge(plan, plan_sha256, journal, evidence);
-  Searches searches(plan, verdict.results, journal);
+  Searches searches(plan, verdict.results, journal, evidence);
   replay(searches, journal, *extra, evidence);
   if (auto problem = check_asked(searches, *extra)) return std::unexpected(std::move(*problem));
-  verdict.localised = localise_pairs(plan, verdict.results);
+  std::set<std::string> lost;
+  for (const auto& event : journal.node_events) lost.insert(event.node);
+  verdict.localised = localise_pairs(plan, verdict.results, lost);
   std::ranges::move(searches.found(), std::back_inserter(verdict.localised));
   name_culprits(verdict);
+  verdict.nodes = node_verdicts(plan, journal.finished, verdict);
   return verdict;
 }
 

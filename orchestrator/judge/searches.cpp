@@ -1,5 +1,5 @@
 // searches: from results to searches, from searches to tests, and from their outcomes to names.
-#include "orchestrator/judge/searches.h"
+#include "orchestrator/judge/inquiry.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -23,47 +23,30 @@ bool is_bad(const Result& result) {
          result.outcome == Outcome::error;
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
+/// Whether the node was asked, and its machine does not tell the figure: that is no fault of the node.
+bool is_unchecked(const plan::Plan& plan, const Result& result) {
+  const auto* const requirement = plan.requirement(result.requirement);
+  return requirement != nullptr && requirement->when_told && result.reason.starts_with(kUnchecked);
+}
+
+/// Plane and rail of a step; empty for one that uses whatever ports its nodes choose.
+std::string ports_of(const std::string& plane, const std::string& rail) {
+  return plane.empty() && rail.empty() ? "" : plane + "/" + rail;
 }
 
 }  // namespace
 
-/// The limits that a test is held against: those of the step that fell short where they refer to other steps, its own
-/// otherwise.
-struct Searches::Promise {
-  const plan::Requirement* requirement = nullptr;
-  std::optional<double> fleet_low, fleet_high;
-};
-
-/// One search, and the tests that it made.
-struct Searches::Inquiry {
-  const plan::PlannedSearch* planned = nullptr;
-  const plan::Step* step = nullptr;
-  std::vector<Promise> promises;
-  std::vector<const Inquiry*> after;  ///< searches of the same nodes that come first
-  std::vector<std::string> excluded;
-  std::vector<Peer> peers;
-  std::unique_ptr<Localiser> localiser;  ///< nothing while the first test, without those known, is open
-  std::size_t offset = 0;                ///< of the localiser's numbers: the first test is not one of its own
-  std::vector<ExtraTest> round;
-  std::map<std::string, TestShown> shown;  ///< of this round
-  std::vector<MadeTest> made;
-  bool begun = false, ended = false, clear = false;
-  std::string stopped;  ///< why it goes no further, when it is not that it found out
-};
-
 std::set<std::string> bad_alone(const plan::Plan& plan, const std::vector<Result>& results) {
   std::set<std::string> nodes;
   for (const auto& node : plan.site.nodes) nodes.insert(node.name);
+  std::set<std::string_view> together;  // pairs of GPUs are parts of one node, and so are groups of them
+  for (const auto& step : plan.steps) {
+    if (step.nodes.size() > 1) together.insert(step.id);
+  }
   std::set<std::string> bad;
   for (const auto& result : results) {
-    const auto& kind = result.subject.kind;
-    if (plan::is_together(kind)) continue;
-    const bool silent = result.outcome == Outcome::not_measured && !result.step.empty();
+    if (together.contains(result.step) || (result.step.empty() && plan::is_together(result.subject.kind))) continue;
+    const bool silent = result.outcome == Outcome::not_measured && !result.step.empty() && !is_unchecked(plan, result);
     if ((is_bad(result) || silent) && nodes.contains(result.node)) bad.insert(result.node);
   }
   return bad;
@@ -75,25 +58,41 @@ bool misses_limit(const Result& result) {
          (result.limit_high && *result.value > *result.limit_high);
 }
 
-Searches::Searches(const plan::Plan& plan, const std::vector<Result>& results, const Journal& journal)
+bool falls_short(const Result& result) {
+  if (result.outcome == Outcome::fail || result.outcome == Outcome::conditional_fail) return misses_limit(result);
+  return result.outcome == Outcome::inconclusive && misses_limit(result) &&
+         std::ranges::all_of(result.conditions, &ConditionSeen::met);
+}
+
+Searches::Searches(const plan::Plan& plan, const std::vector<Result>& results, const Journal& journal,
+                   const EvidenceReader& evidence)
     : plan_(plan), known_(plan.searches.empty() ? std::set<std::string>{} : bad_alone(plan, results)) {
   if (plan.searches.empty()) return;
   for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, &node);
   for (const auto& pairs : localise_pairs(plan, results)) {
+    const auto& plane = plan.requirement(pairs.requirements.front())->plane;
     for (const auto& culprit : pairs.culprits) {
-      if (culprit.fault == Fault::node) known_.insert(culprit.nodes.begin(), culprit.nodes.end());
+      if (culprit.fault == Fault::node)
+        accused_[ports_of(plane, pairs.rail)].insert(culprit.nodes.begin(), culprit.nodes.end());
     }
   }
+  find_due(results, journal);
+  for (auto& inquiry : inquiries_) take_attempts(*inquiry, journal, evidence);
+  order();
+  begin_ready();
+}
+
+/// The searches that are due, in the plan's order.
+void Searches::find_due(const std::vector<Result>& results, const Journal& journal) {
   std::unordered_map<std::string_view, const plan::Step*> steps;
-  for (const auto& step : plan.steps) steps.emplace(step.id, &step);
+  for (const auto& step : plan_.steps) steps.emplace(step.id, &step);
   std::unordered_map<std::string_view, std::vector<const Result*>> results_of;
   for (const auto& result : results) results_of[result.step].push_back(&result);
   std::unordered_map<std::string_view, AttemptOutcome> ended_as;
   for (const auto& attempt : journal.attempts) {
     if (attempt.outcome != AttemptOutcome::interrupted) ended_as[attempt.step] = attempt.outcome;
   }
-  std::map<std::string_view, const Inquiry*> last_of_node;
-  for (const auto& planned : plan.searches) {
+  for (const auto& planned : plan_.searches) {
     auto inquiry = std::make_unique<Inquiry>();
     inquiry->planned = &planned;
     inquiry->step = steps.at(planned.step);
@@ -102,45 +101,72 @@ Searches::Searches(const plan::Plan& plan, const std::vector<Result>& results, c
     const bool hung = ended != ended_as.end() && ended->second == AttemptOutcome::deadline;
     for (const Result* result : results_of[planned.step]) {
       if (std::ranges::find(planned.requirements, result->requirement) == planned.requirements.end()) continue;
-      const plan::Requirement* requirement = plan.requirement(result->requirement);
+      const plan::Requirement* requirement = plan_.requirement(result->requirement);
       const bool of_fleet = plan::is_of_others(requirement->limit.reference);
-      if (!misses_limit(*result) && (!hung || of_fleet)) continue;
+      if (!falls_short(*result) && (!hung || of_fleet)) continue;
       // One for all subjects of a step: what others give as a limit is the same for each.
       if (std::ranges::find(inquiry->promises, requirement, &Promise::requirement) != inquiry->promises.end()) continue;
+      inquiry->required = inquiry->required || requirement->required;
       inquiry->promises.push_back({.requirement = requirement,
                                    .fleet_low = of_fleet ? result->limit_low : std::nullopt,
                                    .fleet_high = of_fleet ? result->limit_high : std::nullopt});
     }
     if (inquiry->promises.empty()) continue;
-    for (const auto& node : inquiry->step->nodes) {
-      const Inquiry*& last = last_of_node[node];
-      if (last != nullptr && (inquiry->after.empty() || inquiry->after.back() != last)) inquiry->after.push_back(last);
-      last = inquiry.get();
-    }
+    if (inquiry->required)
+      std::erase_if(inquiry->promises, [](const Promise& one) { return !one.requirement->required; });
     inquiries_.push_back(std::move(inquiry));
   }
-  begin_ready();
+}
+
+/// Which searches come after which: those of a node follow each other, for advisory figures after all others.
+void Searches::order() {
+  std::map<std::string_view, const Inquiry*> last_of_node;
+  for (const bool required : {true, false}) {
+    for (const auto& inquiry : inquiries_) {
+      if (inquiry->required != required) continue;
+      for (const auto& node : inquiry->step->nodes) {
+        const Inquiry*& last = last_of_node[node];
+        if (last != nullptr && (inquiry->after.empty() || inquiry->after.back() != last))
+          inquiry->after.push_back(last);
+        last = inquiry.get();
+      }
+    }
+  }
 }
 
 Searches::~Searches() = default;
 
-/// Begins every search whose forerunners have ended. In the plan's order, so one pass is enough.
+/// Begins every search whose forerunners have ended. One that ends at once may let others begin.
 void Searches::begin_ready() {
-  for (const auto& inquiry : inquiries_) {
-    if (!inquiry->begun && std::ranges::all_of(inquiry->after, &Inquiry::ended)) begin(*inquiry);
+  for (bool more = true; more;) {
+    more = false;
+    for (const auto& inquiry : inquiries_) {
+      if (inquiry->begun || !std::ranges::all_of(inquiry->after, &Inquiry::ended)) continue;
+      begin(*inquiry);
+      more = more || inquiry->ended;
+    }
   }
+}
+
+/// Whether this node is left out of a search of `step`.
+bool Searches::is_known(const plan::Step& step, const std::string& node) const {
+  if (known_.contains(node)) return true;
+  const std::string own = ports_of(step.plane, step.rail);
+  return std::ranges::any_of(accused_, [&](const auto& ports) {
+    return (ports.first.empty() || own.empty() || ports.first == own) && ports.second.contains(node);
+  });
 }
 
 void Searches::begin(Inquiry& inquiry) {
   inquiry.begun = true;
   for (const auto& node : inquiry.step->nodes) {
-    if (known_.contains(node))
+    if (is_known(*inquiry.step, node))
       inquiry.excluded.push_back(node);
     else
       inquiry.peers.push_back(
           {.name = node, .leaf = site::leaf_of(*nodes_.at(node), inquiry.step->plane, inquiry.step->rail)});
   }
-  if (inquiry.planned->budget == 0) {
+  if (inquiry.planned->budget.most == 0) {
     inquiry.stopped = inquiry.planned->reason;
   } else if (inquiry.peers.size() < 2) {
     inquiry.stopped = fmt::format("{} are already known to be faulty, and too few others are left to search",
@@ -150,7 +176,8 @@ void Searches::begin(Inquiry& inquiry) {
     inquiry.ended = true;
     return;
   }
-  if (inquiry.excluded.empty()) inquiry.localiser = std::make_unique<Localiser>(inquiry.peers, inquiry.planned->budget);
+  if (inquiry.excluded.empty())
+    inquiry.localiser = std::make_unique<Localiser>(inquiry.peers, inquiry.planned->budget, inquiry.attempts);
   next_round(inquiry);
 }
 
@@ -161,7 +188,8 @@ ExtraTest Searches::test_of(const Inquiry& inquiry, Test test) const {
   for (const std::size_t node : extra.test.nodes) extra.step.nodes.push_back(inquiry.peers[node].name);
   extra.step.requirements.clear();
   for (const auto& promise : inquiry.promises) extra.step.requirements.push_back(promise.requirement->id);
-  extra.step.looks = 1;
+  extra.step.attempts = 1;
+  extra.step.more_attempts = 0;
   extra.step.power_w *= static_cast<double>(extra.step.nodes.size()) / static_cast<double>(inquiry.step->nodes.size());
   return extra;
 }
@@ -187,7 +215,7 @@ void Searches::end(Inquiry& inquiry) {
   for (const auto& suspect : inquiry.localiser->finding().suspects) {
     // One end of a bad pair is enough to leave out for the others to be seen.
     for (const std::size_t node : suspect.nodes) {
-      known_.insert(inquiry.peers[node].name);
+      accused_[ports_of(inquiry.step->plane, inquiry.step->rail)].insert(inquiry.peers[node].name);
       if (suspect.fault == Fault::pair) break;
     }
   }
@@ -207,46 +235,6 @@ bool Searches::has_asked(const Attempt& attempt) const {
   return asked != asked_.end() && asked->second.first == attempt.nodes && asked->second.second == attempt.purpose;
 }
 
-std::optional<TestShown> Searches::shown(const ExtraTest& test, const Journal& part,
-                                         const EvidenceReader& evidence) const {
-  const auto ended = std::ranges::find_if(
-      part.attempts, [](const Attempt& attempt) { return attempt.outcome != AttemptOutcome::interrupted; });
-  if (ended == part.attempts.end()) return std::nullopt;
-  const auto inquiry =
-      std::ranges::find_if(inquiries_, [&](const auto& one) { return test.step.id.starts_with(one->step->id + ".t"); });
-  std::vector<plan::Cell> cells;
-  for (const auto& id : test.step.requirements)
-    cells.push_back({.requirement = id, .subject = {"group", test.step.id}, .step = test.step.id, .reason = ""});
-  TestShown shown{.outcome = TestOutcome::good, .unusable = false, .reason = ""};
-  const auto results = judge_step(plan_, test.step, cells, part, evidence);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    Result result = results[i];
-    const auto& promise = *std::ranges::find_if(
-        (*inquiry)->promises, [&](const Promise& one) { return one.requirement->id == result.requirement; });
-    if (plan::is_of_others(promise.requirement->limit.reference)) {
-      // A sum over nodes is promised in proportion to them.
-      const double share =
-          promise.requirement->limit.reference == plan::Reference::smallest_group_by_nodes
-              ? static_cast<double>(test.step.nodes.size()) / static_cast<double>((*inquiry)->step->nodes.size())
-              : 1;
-      const auto scaled = [&](std::optional<double> limit) {
-        return limit ? std::optional(*limit * share) : std::nullopt;
-      };
-      result.limit_low = scaled(promise.fleet_low);
-      result.limit_high = scaled(promise.fleet_high);
-    }
-    if (misses_limit(result)) {
-      shown.outcome = TestOutcome::short_of_limit;
-    } else if (!result.value || (!result.limit_low && !result.limit_high)) {
-      shown.unusable =
-          shown.unusable || (ended->outcome == AttemptOutcome::exited && result.outcome == Outcome::not_measured);
-      if (shown.outcome == TestOutcome::good) shown.outcome = TestOutcome::broken;
-      shown.reason = result.reason;
-    }
-  }
-  return shown;
-}
-
 void Searches::take(const std::string& test, const TestShown& shown) {
   for (const auto& inquiry : inquiries_) {
     if (std::ranges::none_of(inquiry->round, [&](const ExtraTest& one) { return one.step.id == test; })) continue;
@@ -262,31 +250,49 @@ void Searches::feed(Inquiry& inquiry) {
   const auto round = std::exchange(inquiry.round, {});
   for (const auto& test : round) {
     const TestShown& shown = inquiry.shown.at(test.step.id);
-    inquiry.made.push_back(
-        {.id = test.step.id, .purpose = test.test.purpose, .outcome = shown.outcome, .nodes = test.step.nodes.size()});
     if (shown.unusable)
       inquiry.stopped = fmt::format("the probe cannot be run on {} nodes: {}", test.step.nodes.size(), shown.reason);
   }
-  if (!inquiry.stopped.empty()) {
-    end(inquiry);
-  } else if (!inquiry.localiser && inquiry.shown.at(round.front().step.id).outcome == TestOutcome::good) {
-    inquiry.clear = true;
-    end(inquiry);
-  } else if (!inquiry.localiser) {
-    inquiry.offset = 1;
-    inquiry.localiser = std::make_unique<Localiser>(inquiry.peers, inquiry.planned->budget - 1);
-    next_round(inquiry);
+  if (!inquiry.localiser) {
+    const Reading& all = inquiry.shown.at(round.front().step.id).reading;
+    inquiry.first = MadeTest{.id = round.front().step.id,
+                             .purpose = round.front().test.purpose,
+                             .outcome = all.broken    ? TestOutcome::broken
+                                        : all.meets() ? TestOutcome::good
+                                                      : TestOutcome::short_of_limit,
+                             .nodes = round.front().step.nodes.size(),
+                             .share = all.shares.empty() ? std::nullopt : std::optional(std::ranges::min(all.shares)),
+                             .control = std::nullopt};
+    inquiry.clear = inquiry.stopped.empty() && all.meets();
+    if (inquiry.stopped.empty() && !inquiry.clear) {
+      inquiry.offset = 1;
+      plan::SearchBudget left = inquiry.planned->budget;
+      --left.base;
+      --left.most;
+      inquiry.localiser = std::make_unique<Localiser>(inquiry.peers, left, std::vector<Reading>(1, all));
+    }
   } else {
-    for (const auto& test : round) inquiry.localiser->take(test.test, inquiry.shown.at(test.step.id).outcome);
-    next_round(inquiry);
+    for (const auto& test : round) inquiry.localiser->take(test.test, inquiry.shown.at(test.step.id).reading);
   }
+  if (!inquiry.stopped.empty() || inquiry.clear)
+    end(inquiry);
+  else
+    next_round(inquiry);
   if (inquiry.ended) begin_ready();
+}
+
+std::size_t Searches::Inquiry::asked() const {
+  return (first || (!localiser && !round.empty()) ? 1 : 0) + (localiser ? localiser->asked() : 0);
+}
+
+std::size_t Searches::Inquiry::allowed() const {
+  return localiser ? localiser->allowed() + offset : planned->budget.allowed(0);
 }
 
 std::size_t Searches::most_left() const {
   std::size_t left = 0;
   for (const auto& inquiry : inquiries_) {
-    if (!inquiry->ended) left += inquiry->planned->budget - inquiry->made.size();
+    if (!inquiry->ended) left += inquiry->allowed() - inquiry->asked();
   }
   return left;
 }
@@ -295,59 +301,6 @@ std::vector<Localised> Searches::found() const {
   std::vector<Localised> all;
   for (const auto& inquiry : inquiries_) all.push_back(found_by(*inquiry));
   return all;
-}
-
-Localised Searches::found_by(const Inquiry& inquiry) const {
-  Localised found{.requirements = {},
-                  .step = inquiry.step->id,
-                  .state = SearchState::undecided,
-                  .reason = "",
-                  .budget = inquiry.planned->budget,
-                  .excluded = inquiry.excluded,
-                  .undecided = {},
-                  .culprits = {},
-                  .tests = inquiry.made};
-  for (const auto& promise : inquiry.promises) found.requirements.push_back(promise.requirement->id);
-  const auto tests = fmt::format("{} extra tests of at most {}", inquiry.made.size(), inquiry.planned->budget);
-  if (inquiry.localiser) {
-    const Finding finding = inquiry.localiser->finding();
-    for (const auto& suspect : finding.suspects) {
-      Culprit culprit{.fault = suspect.fault,
-                      .nodes = {},
-                      .leaf = suspect.leaf,
-                      .unsteady = suspect.unsteady,
-                      .tests = {},
-                      .words = suspect_words(suspect, inquiry.peers)};
-      for (const std::size_t node : suspect.nodes) culprit.nodes.push_back(inquiry.peers[node].name);
-      for (const std::size_t number : suspect.tests)
-        culprit.tests.push_back(fmt::format("{}.t{:03}", inquiry.step->id, number + inquiry.offset));
-      found.culprits.push_back(std::move(culprit));
-    }
-    for (const std::size_t node : finding.undecided) found.undecided.push_back(inquiry.peers[node].name);
-    if (finding.complete && found.culprits.empty()) found.state = SearchState::clear;
-    found.reason =
-        found.culprits.empty()
-            ? finding.complete
-                  ? fmt::format("All nodes met the limit together in {}: the shortfall did not recur.", tests)
-                  : fmt::format("{} did not locate the fault.", tests)
-            : fmt::format("Located by {}{}.", tests,
-                          finding.complete ? ", and the others met the limit together"
-                                           : "; not all of the others were shown to be good");
-    if (!found.culprits.empty()) found.state = SearchState::found;
-  }
-  if (inquiry.clear) {
-    found.state = SearchState::clear;
-    found.reason = fmt::format("Without {} (already known to be faulty) the others meet the limit together.",
-                               listed(inquiry.excluded));
-  } else if (!inquiry.begun || !inquiry.ended) {
-    found.state = SearchState::open;
-    found.reason = inquiry.begun ? fmt::format("The search did not finish: {} were made.", tests)
-                                 : "An earlier search of the same nodes did not finish.";
-  } else if (!inquiry.stopped.empty()) {
-    found.state = SearchState::not_searched;
-    found.reason = fmt::format("No search: {}.", inquiry.stopped);
-  }
-  return found;
 }
 
 }  // namespace assay::judge

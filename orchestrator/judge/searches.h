@@ -28,7 +28,7 @@ struct ExtraTest {
 /// What an extra test shows. `unusable`: the probe does not measure this on so few nodes, and the search can go
 /// nowhere.
 struct TestShown {
-  TestOutcome outcome = TestOutcome::broken;
+  Reading reading;
   bool unusable = false;
   std::string reason;  ///< when it is unusable or broken
 };
@@ -40,14 +40,20 @@ std::set<std::string> bad_alone(const plan::Plan& plan, const std::vector<Result
 /// Whether the value of `result` misses its limit, whatever its outcome is called.
 bool misses_limit(const Result& result);
 
-/// Every search that the plan allows and that is due, because its step missed a limit or was killed at its deadline.
-/// Searches that share a node follow each other in the plan's order, each without the nodes that fail by themselves and
-/// those that the ones before accused; others go side by side. What is asked follows from plan, results and outcomes
-/// alone, so a resumed run, and whoever judges it, goes the same way again.
+/// Whether `result` is a shortfall that a search is made for: a fail or conditional fail, or a figure that misses its
+/// limit under the demanded conditions and is open for another reason.
+bool falls_short(const Result& result);
+
+/// Every search that the plan allows and that is due, because its step fell short of a limit or was killed at its
+/// deadline. Searches that share a node follow each other: those for required figures in the plan's order, then those
+/// for advisory ones. Each leaves out the nodes that fail by themselves, and those that the ones before accused on the
+/// same ports: another rail is other ports and cables. Others go side by side. What is asked follows from plan, results
+/// and readings alone, so a resumed run, and whoever judges it, goes the same way again.
 class Searches {
  public:
-  /// `results` of every planned cell; `journal` tells the attempts behind them. `plan` must outlive it.
-  Searches(const plan::Plan& plan, const std::vector<Result>& results, const Journal& journal);
+  /// `results` of every planned cell; `journal` and `evidence` tell the attempts behind them. `plan` must outlive it.
+  Searches(const plan::Plan& plan, const std::vector<Result>& results, const Journal& journal,
+           const EvidenceReader& evidence);
   ~Searches();
   Searches(const Searches&) = delete;
   Searches& operator=(const Searches&) = delete;
@@ -71,17 +77,26 @@ class Searches {
  private:
   struct Promise;
   struct Inquiry;
+  void find_due(const std::vector<Result>& results, const Journal& journal);
+  void order();
+  void take_attempts(Inquiry& inquiry, const Journal& journal, const EvidenceReader& evidence) const;
   void begin_ready();
   void begin(Inquiry& inquiry);
   void next_round(Inquiry& inquiry);
   void end(Inquiry& inquiry);
   void feed(Inquiry& inquiry);
+  [[nodiscard]] bool is_known(const plan::Step& step, const std::string& node) const;
   [[nodiscard]] ExtraTest test_of(const Inquiry& inquiry, Test test) const;
+  [[nodiscard]] TestShown shown_by(const Inquiry& inquiry, const plan::Step& step, const Attempt& attempt,
+                                   const Journal& part, const EvidenceReader& evidence) const;
+  void tell_finding(const Inquiry& inquiry, Localised& found) const;
   [[nodiscard]] Localised found_by(const Inquiry& inquiry) const;
 
   const plan::Plan& plan_;
   std::map<std::string, const site::Node*> nodes_;  ///< of the site, by name
-  std::set<std::string> known_;                     ///< bad alone, or accused by a search that ended
+  std::set<std::string> known_;                     ///< bad alone
+  std::map<std::string, std::set<std::string>>
+      accused_;  ///< by pairs or by a search that ended, by plane and rail; without a rail: on all
   std::vector<std::unique_ptr<Inquiry>> inquiries_;
   std::map<std::string, std::pair<std::vector<std::string>, std::string>>
       asked_;  ///< nodes and purpose of each test by id

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kVerdictSchema = "assay.verdict/1";
+constexpr const char* kVerdictSchema = "assay.verdict/2";
 
 void put(json& object, const char* name, const std::optional<double>& value) {
   if (value) object[name] = *value;
@@ -41,13 +41,33 @@ json to_json(const Result& result) {
                  {"unit", result.unit},
                  {"samples", result.samples},
                  {"attempts", result.attempts},
+                 {"each", result.each},
+                 {"between_steps", result.between_steps},
                  {"conditions", conditions},
                  {"evidence", result.evidence}};
   if (result.interval) {
     object["interval"] = {
         {"low", result.interval->low}, {"high", result.interval->high}, {"level", result.interval->level}};
   }
+  json set_aside = json::array();
+  for (const auto& one : result.set_aside) set_aside.push_back({{"attempt", one.attempt}, {"reason", one.reason}});
+  object["set_aside"] = std::move(set_aside);
+  json findings = json::array();
+  for (const auto& finding : result.findings)
+    findings.push_back({{"finding", finding.kind}, {"opens", finding.opens}, {"words", finding.words}});
+  object["findings"] = std::move(findings);
+  if (result.terms) {
+    object["terms"] = {{"repeatability", result.terms->repeatability},
+                       {"within", result.terms->within},
+                       {"instrument", result.terms->instrument},
+                       {"reference", result.terms->reference}};
+  }
   put(object, "value", result.value);
+  put(object, "bound_low", result.bound_low);
+  put(object, "bound_high", result.bound_high);
+  put(object, "between", result.between);
+  put(object, "degrees_of_freedom", result.degrees_of_freedom);
+  put(object, "guard_factor", result.guard_factor);
   put(object, "uncertainty", result.uncertainty);
   put(object, "reference", result.reference);
   put(object, "limit_low", result.limit_low);
@@ -71,8 +91,15 @@ Result result_from(const json& object) {
                 .value = take(object, "value"),
                 .samples = object.at("samples"),
                 .attempts = object.at("attempts"),
+                .each = object.at("each"),
                 .interval = std::nullopt,
+                .bound_low = take(object, "bound_low"),
+                .bound_high = take(object, "bound_high"),
                 .uncertainty = take(object, "uncertainty"),
+                .between = take(object, "between"),
+                .between_steps = object.at("between_steps"),
+                .degrees_of_freedom = take(object, "degrees_of_freedom"),
+                .guard_factor = take(object, "guard_factor"),
                 .reference = take(object, "reference"),
                 .limit_low = take(object, "limit_low"),
                 .limit_high = take(object, "limit_high"),
@@ -86,6 +113,16 @@ Result result_from(const json& object) {
     result.interval =
         Interval{.low = interval->at("low"), .high = interval->at("high"), .level = interval->at("level")};
   }
+  if (const auto terms = object.find("terms"); terms != object.end()) {
+    result.terms = UncertaintyTerms{.repeatability = terms->at("repeatability"),
+                                    .within = terms->at("within"),
+                                    .instrument = terms->at("instrument"),
+                                    .reference = terms->at("reference")};
+  }
+  for (const auto& one : object.at("set_aside"))
+    result.set_aside.push_back({.attempt = one.at("attempt"), .reason = one.at("reason")});
+  for (const auto& one : object.at("findings"))
+    result.findings.push_back({.kind = one.at("finding"), .opens = one.at("opens"), .words = one.at("words")});
   for (const auto& condition : object.at("conditions")) {
     result.conditions.push_back({.name = condition.at("name"),
                                  .demanded = condition.at("demanded"),
@@ -106,10 +143,14 @@ json to_json(const Localised& one) {
                         {"words", culprit.words}});
   }
   json tests = json::array();
-  for (const auto& test : one.tests)
+  for (const auto& test : one.tests) {
     tests.push_back({{"id", test.id}, {"purpose", test.purpose}, {"outcome", test.outcome}, {"nodes", test.nodes}});
+    put(tests.back(), "share", test.share);
+    put(tests.back(), "control", test.control);
+  }
   return {{"requirements", one.requirements},
           {"step", one.step},
+          {"rail", one.rail},
           {"state", one.state},
           {"reason", one.reason},
           {"budget", one.budget},
@@ -122,6 +163,7 @@ json to_json(const Localised& one) {
 Localised localised_from(const json& object) {
   Localised one{.requirements = object.at("requirements"),
                 .step = object.at("step"),
+                .rail = object.at("rail"),
                 .state = object.at("state"),
                 .reason = object.at("reason"),
                 .budget = object.at("budget"),
@@ -138,10 +180,38 @@ Localised localised_from(const json& object) {
                             .words = culprit.at("words")});
   }
   for (const auto& test : object.at("tests")) {
-    one.tests.push_back(
-        {.id = test.at("id"), .purpose = test.at("purpose"), .outcome = test.at("outcome"), .nodes = test.at("nodes")});
+    one.tests.push_back({.id = test.at("id"),
+                         .purpose = test.at("purpose"),
+                         .outcome = test.at("outcome"),
+                         .nodes = test.at("nodes"),
+                         .share = take(test, "share"),
+                         .control = take(test, "control")});
   }
   return one;
+}
+
+json to_json(const NodeVerdict& node) {
+  return {{"node", node.node},
+          {"outcome", node.outcome},
+          {"required", node.required},
+          {"passed", node.passed},
+          {"reason", node.reason}};
+}
+
+NodeVerdict node_from(const json& object) {
+  return {.node = object.at("node"),
+          .outcome = object.at("outcome"),
+          .required = object.at("required"),
+          .passed = object.at("passed"),
+          .reason = object.at("reason")};
+}
+
+/// How many nodes have which outcome, all outcomes present.
+json fleet_of(const std::vector<NodeVerdict>& nodes) {
+  json fleet = json::object();
+  for (const auto& outcome : words_of(Overall{})) fleet[std::string(outcome.text)] = 0;
+  for (const auto& node : nodes) fleet[to_string(node.outcome)] = fleet[to_string(node.outcome)].get<std::size_t>() + 1;
+  return fleet;
 }
 
 }  // namespace
@@ -171,23 +241,28 @@ std::string verdict_text(const Verdict& verdict) {
                 {"site", verdict.site},
                 {"overall", to_string(verdict.overall)},
                 {"reason", verdict.reason},
+                {"nodes", nullptr},
+                {"fleet", fleet_of(verdict.nodes)},
                 {"results", nullptr},
                 {"localised", std::move(localised)},
                 {"counts", verdict.counts},
                 {"deviations", std::move(deviations)}};
   if (verdict.simulated) document["kind_of_run"] = plan::kSimulated;
-  return plan::with_array(document.dump(1, ' ', false, json::error_handler_t::replace), "results",
-                          verdict.results.size(), [&](std::size_t i) { return to_json(verdict.results[i]); }) +
+  std::string text =
+      plan::with_array(document.dump(1, ' ', false, json::error_handler_t::replace), "results", verdict.results.size(),
+                       [&](std::size_t i) { return to_json(verdict.results[i]); });
+  return plan::with_array(std::move(text), "nodes", verdict.nodes.size(),
+                          [&](std::size_t i) { return to_json(verdict.nodes[i]); }) +
          "\n";
 }
 
 std::expected<Verdict, InputError> read_verdict(std::string_view text, const std::string& where) {
-  const auto document = parse_json(text, where);
+  const auto document = parse_json(text, where, {.max_values = kMostValuesOfRun});
   if (!document) return std::unexpected(document.error());
   const std::string hint = "verdict.json is written by `assay judge`; judge again instead of editing it";
   try {
     if (document->at("schema") != kVerdictSchema)
-      return std::unexpected(InputError{where, "is not an assay.verdict/1", hint});
+      return std::unexpected(InputError{where, "is not an assay.verdict/2", hint});
     Verdict verdict{.plan_sha256 = document->at("plan_sha256"),
                     .run_id = document->at("run_id"),
                     .profile = document->at("profile"),
@@ -198,7 +273,9 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
                     .results = {},
                     .localised = {},
                     .counts = document->at("counts"),
-                    .deviations = {}};
+                    .deviations = {},
+                    .nodes = {}};
+    for (const auto& node : document->at("nodes")) verdict.nodes.push_back(node_from(node));
     for (const auto& one : document->at("localised")) verdict.localised.push_back(localised_from(one));
     for (const auto& result : document->at("results")) verdict.results.push_back(result_from(result));
     for (const auto& deviation : document->at("deviations")) {

@@ -16,7 +16,8 @@
 namespace assay::judge {
 
 /// The judgement of one requirement on one subject. For a lower limit L and guard band w: pass y >= L + w;
-/// conditional_pass L <= y < L + w; conditional_fail L - w < y < L; fail y <= L - w.
+/// conditional_pass L <= y < L + w; conditional_fail L - w < y < L; fail y <= L - w. decision.h says what else a pass
+/// and a fail need.
 enum class Outcome { pass, conditional_pass, conditional_fail, fail, inconclusive, not_measured, error };
 
 constexpr auto words_of(Outcome) {
@@ -52,6 +53,49 @@ struct ConditionSeen {
   bool met = false;
 };
 
+/// What is to be known of samples beside their statistic.
+enum class FindingKind {
+  two_states,
+  trend,
+  serial_correlation,
+  time_cap,
+  sample_cap,
+  unsteady_between_runs,
+  stalled,
+};
+
+constexpr auto words_of(FindingKind) {
+  using enum FindingKind;
+  return std::to_array<Word<FindingKind>>({{two_states, "two_states"},
+                                           {trend, "trend"},
+                                           {serial_correlation, "serial_correlation"},
+                                           {time_cap, "time_cap"},
+                                           {sample_cap, "sample_cap"},
+                                           {unsteady_between_runs, "unsteady_between_runs"},
+                                           {stalled, "stalled"}});
+}
+
+/// One of them, and whether it makes inconclusive what would have been a pass or a fail.
+struct SteadinessFinding {
+  FindingKind kind = FindingKind::two_states;
+  bool opens = false;
+  std::string words;  ///< for people, without a full stop
+};
+
+/// An attempt that a cell is judged without, because its surroundings were not those that the requirement demands.
+struct SetAside {
+  int attempt = 0;
+  std::string reason;  ///< one sentence
+};
+
+/// The parts of the standard uncertainty, each for the value itself.
+struct UncertaintyTerms {
+  double repeatability = 0;  ///< of the attempts: their deviation from each other, or `within` where that is more
+  double within = 0;         ///< what the samples within the attempts show of it
+  double instrument = 0;
+  double reference = 0;
+};
+
 /// One cell with the numbers that led to its outcome; all in the metric's base unit.
 struct Result {
   std::string requirement;
@@ -62,16 +106,25 @@ struct Result {
   Outcome outcome = Outcome::not_measured;
   std::string reason;  ///< one sentence, always
   std::string unit;
-  std::optional<double> value;  ///< the statistic judged
-  std::size_t samples = 0;      ///< pooled over all attempts
-  int attempts = 0;
+  std::optional<double> value;  ///< the statistic judged: its mean over the attempts; of min and max the worst
+  std::size_t samples = 0;      ///< of all attempts that it is judged by
+  int attempts = 0;             ///< that measured or should have, those set aside among them
+  std::vector<SetAside> set_aside = {};
+  std::vector<double> each = {};  ///< the statistic of each attempt that it is judged by
   std::optional<Interval> interval;
-  std::optional<double> uncertainty;            ///< standard uncertainty u of the value (and of a measured reference)
-  std::optional<double> reference;              ///< what a relative limit referred to
-  std::optional<double> limit_low, limit_high;  ///< L, absolute
+  std::optional<double> bound_low = {}, bound_high = {};  ///< one-sided order-statistic bounds of all samples
+  std::optional<double> uncertainty;              ///< standard uncertainty u of the value (and of a measured reference)
+  std::optional<UncertaintyTerms> terms = {};     ///< its parts
+  std::optional<double> between = {};             ///< standard deviation between attempts that it was computed with
+  std::size_t between_steps = 0;                  ///< over which that was pooled; 0: of this cell's own attempts
+  std::optional<double> degrees_of_freedom = {};  ///< of u; absent: infinite
+  std::optional<double> guard_factor = {};        ///< g: the guard band is g * u
+  std::optional<double> reference;                ///< what a relative limit referred to
+  std::optional<double> limit_low, limit_high;    ///< L, absolute
   std::optional<double> acceptance_low, acceptance_high;  ///< A = L + w, or L - w for an upper limit
   std::optional<double> margin;        ///< distance to the nearer limit as a share of that limit; negative: missed
-  std::optional<double> false_accept;  ///< probability that the true value misses the limit
+  std::optional<double> false_accept;  ///< probability that a unit exactly at the limit shows a value as good as this
+  std::vector<SteadinessFinding> findings = {};
   std::vector<ConditionSeen> conditions;
   std::vector<std::string> evidence;  ///< paths in the run directory
 };
@@ -90,7 +143,8 @@ constexpr auto words_of(Fault) {
   return std::to_array<Word<Fault>>({{node, "node"}, {pair, "pair"}, {leaf, "leaf"}});
 }
 
-/// How an extra test ended. broken: it did not run to its end, which counts as short.
+/// How an extra test ended, beside control tests of the same size. broken: it did not run to its end, which counts as
+/// short.
 enum class TestOutcome { good, short_of_limit, broken };
 
 constexpr auto words_of(TestOutcome) {
@@ -102,6 +156,7 @@ constexpr auto words_of(TestOutcome) {
 enum class SearchState {
   found,         ///< it names what is at fault
   clear,         ///< the others met the limit together; nothing is named
+  common_cause,  ///< all groups of one size are alike and short together; nobody is accused
   undecided,     ///< it ended without naming anything
   open,          ///< the run ended before it
   not_searched,  ///< none was made; the reason is given
@@ -109,8 +164,12 @@ enum class SearchState {
 
 constexpr auto words_of(SearchState) {
   using enum SearchState;
-  return std::to_array<Word<SearchState>>(
-      {{found, "found"}, {clear, "clear"}, {undecided, "undecided"}, {open, "open"}, {not_searched, "not_searched"}});
+  return std::to_array<Word<SearchState>>({{found, "found"},
+                                           {clear, "clear"},
+                                           {common_cause, "common_cause"},
+                                           {undecided, "undecided"},
+                                           {open, "open"},
+                                           {not_searched, "not_searched"}});
 }
 
 /// What is at fault where nodes that work together missed a limit.
@@ -128,6 +187,8 @@ struct MadeTest {
   std::string id, purpose;
   TestOutcome outcome = TestOutcome::good;
   std::size_t nodes = 0;
+  std::optional<double> share;    ///< value over limit, or limit over value for an upper one; of the worst limit
+  std::optional<double> control;  ///< the same of its controls, on average
 };
 
 /// What is known of who is at fault in one step that fell short, or among the pairs of one requirement. It changes no
@@ -135,13 +196,23 @@ struct MadeTest {
 struct Localised {
   std::vector<std::string> requirements;
   std::string step;  ///< empty: seen from the planned pairs themselves
+  std::string rail;  ///< whose ports were tested; empty: the nodes' own choice
   SearchState state = SearchState::undecided;
   std::string reason;                  ///< one sentence
-  std::size_t budget = 0;              ///< extra tests at most, as planned
+  std::size_t budget = 0;              ///< extra tests at most, by the plan's rule for as many culprits
   std::vector<std::string> excluded;   ///< nodes that were known to be bad before, and left out
   std::vector<std::string> undecided;  ///< nodes neither accused nor seen to work together with the others
   std::vector<Culprit> culprits;
   std::vector<MadeTest> tests;  ///< in the order asked
+};
+
+/// The verdict of one node.
+struct NodeVerdict {
+  std::string node;
+  Overall outcome = Overall::incomplete;
+  std::size_t required = 0;  ///< required cells that count for it
+  std::size_t passed = 0;    ///< of them
+  std::string reason;        ///< the first cell that fails, or else that is open; empty when accepted
 };
 
 /// The verdict of one run.
@@ -155,6 +226,7 @@ struct Verdict {
   std::vector<Localised> localised;           ///< pairs first, then groups, each in plan order
   std::map<std::string, std::size_t> counts;  ///< outcome word to number of results, all outcomes present
   std::vector<Deviation> deviations;
+  std::vector<NodeVerdict> nodes = {};  ///< in the site's order
 };
 
 /// The bytes of verdict.json: sorted keys, one-space indent, final newline; no clock in it.

@@ -1,14 +1,23 @@
 // verdict_table: the verdict as people read it on a terminal.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "orchestrator/judge/verdict.h"
 
 namespace assay::judge {
 
-/// One line for each cell (requirement, subject, value, acceptance limit, outcome), the reasons of those that do not
-/// pass, and the whole; ends with a newline. Control characters from nodes are replaced.
-std::string verdict_table(const Verdict& verdict);
+/// How a verdict is shown.
+struct TableStyle {
+  bool every_cell = false;  ///< a line for each cell, instead of one for each requirement
+  std::size_t width = 0;    ///< columns of the terminal; 0: lines have no end
+  bool colour = false;      ///< outcomes in colours
+};
+
+/// What failed first: one line for each requirement (how many of its cells pass, the worst value, the acceptance limit,
+/// the outcome), or for each cell in the plan's order; then what does not pass and why, who is at fault, the
+/// deviations, and the whole. Ends with a newline. Control characters from nodes are replaced.
+std::string verdict_table(const Verdict& verdict, const TableStyle& style = {});
 
 }  // namespace assay::judge

@@ -36,7 +36,7 @@ struct LaunchPlan {
 };
 
 std::unexpected<LaunchError> refused(std::string reason) {
-  return std::unexpected(LaunchError{.kind = "refused", .reason = std::move(reason)});
+  return std::unexpected(LaunchError{.kind = LaunchFailure::refused, .reason = std::move(reason)});
 }
 
 /// A memory file with the pinned key. ssh closes inherited descriptors, so it reads the file through this process's
@@ -57,7 +57,7 @@ std::expected<std::string, LaunchError> known_hosts_for(const std::string& key, 
   if (!key.empty()) return pinned;
   if (!site.known_hosts.empty()) return site.known_hosts;
   return std::unexpected(
-      LaunchError{.kind = "host_key",
+      LaunchError{.kind = LaunchFailure::host_key,
                   .reason = fmt::format("the site pins no host key for {} and names no known_hosts file", whose)});
 }
 
@@ -69,7 +69,7 @@ std::expected<LaunchPlan, LaunchError> plan_ssh(const site::Node& node, const si
   const auto command = bootstrap_command(node.directory, plan.options.agent_sha256, image.size());
   if (!command) return refused(command.error());
   const auto lines = known_hosts_lines(node);
-  if (!lines) return std::unexpected(LaunchError{.kind = "host_key", .reason = lines.error()});
+  if (!lines) return std::unexpected(LaunchError{.kind = LaunchFailure::host_key, .reason = lines.error()});
   auto file = write_known_hosts(*lines);
   if (!file) return refused(file.error());
   const std::string pinned = fmt::format("/proc/{}/fd/{}", getpid(), file->number());
@@ -148,7 +148,7 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
     if (stream) {
       ConnectionOptions connection{.agent_sha256 = *agent_sha256};
       connection.explain = [](std::string_view, std::optional<int>) {
-        return LaunchError{.kind = "unreachable",
+        return LaunchError{.kind = LaunchFailure::unreachable,
                            .reason = "the agent connected back and ended the connection without a hello"};
       };
       agent = co_await connect(std::move(*stream), nullptr, std::move(connection), kHelloPatience);

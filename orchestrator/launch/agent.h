@@ -11,6 +11,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <nlohmann/json.hpp>
 
+#include "orchestrator/site/launch_failure.h"
 #include "orchestrator/site/site.h"
 #include "probes/core/attempt_outcome.h"
 #include "probes/core/units.h"
@@ -26,12 +27,11 @@ class Connection;
 class SlurmLauncher;
 struct ConnectionOptions;
 
-/// Why there is no agent, or no longer one. kind:
-/// unreachable: no answer. host_key: the host that answers does not have the host key that the site pins. refused: the
-/// node answers and refuses (login, directory, another agent). protocol: the answer is not of the agent's protocol.
-/// lost: the connection ended.
+using site::LaunchFailure;
+
+/// Why there is no agent, or no longer one.
 struct LaunchError {
-  std::string kind;
+  LaunchFailure kind = LaunchFailure::unreachable;
   std::string reason;  ///< for people, printable ASCII; may be the last line that ssh or the agent wrote to stderr
 };
 
@@ -114,8 +114,9 @@ class Agent {
   static boost::asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> connect(
       wire::Stream stream, std::unique_ptr<ChildProcess> child, ConnectionOptions options, Seconds patience);
 
-  Connection* connection_ = nullptr;                                    // not owned; null once the connection has ended
-  LaunchError gone_{.kind = "lost", .reason = "the agent was closed"};  // why connection_ is null, once it is
+  Connection* connection_ = nullptr;  // not owned; null once the connection has ended
+  LaunchError gone_{.kind = LaunchFailure::lost,
+                    .reason = "the agent was closed"};  // why connection_ is null, once it is
   nlohmann::json facts_;
   bool stored_ = false;
 };

@@ -39,7 +39,7 @@ constexpr std::size_t kMaxOwnLog = 16 << 10;    // of ssh or the agent: warnings
 constexpr std::size_t kMaxPreamble = 64 << 10;  // login scripts that print
 
 LaunchError protocol_error(const InputError& error) {
-  return {.kind = "protocol", .reason = printable(error.where + ": " + error.what)};
+  return {.kind = LaunchFailure::protocol, .reason = printable(error.where + ": " + error.what)};
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ asio::awaitable<void> Connection::serve() {
   if (child_) exit_code = co_await child_->finish(kExitPatience);
   if (!reason_) {
     const std::string line = last_line(log_);
-    reason_ = welcome_ ? LaunchError{.kind = "lost",
+    reason_ = welcome_ ? LaunchError{.kind = LaunchFailure::lost,
                                      .reason = line.empty() ? "the connection to the agent ended"
                                                             : "the connection to the agent ended: " + line}
                        : options_.explain(log_, exit_code);
@@ -176,8 +176,8 @@ asio::awaitable<std::optional<std::string>> Connection::read_until_line(std::str
       co_return std::string(wanted);
     }
     if (early_.size() > kMaxPreamble) {
-      abandon(
-          {.kind = "protocol", .reason = "login scripts on the node print more than 64 KiB: " + printable(early_, 80)});
+      abandon({.kind = LaunchFailure::protocol,
+               .reason = "login scripts on the node print more than 64 KiB: " + printable(early_, 80)});
       co_return std::nullopt;
     }
     const auto [error, size] = co_await stream_.read_some(buffer);
@@ -205,7 +205,8 @@ asio::awaitable<void> Connection::heartbeat() {
     (void)co_await heartbeat_timer_.async_wait(kAsTuple);  // cancelled when the stream ends
     if (over_) break;
     if (welcome_ && Clock::now() - last_read_ > kSilence) {
-      abandon({.kind = "lost", .reason = fmt::format("no message from the agent for {} s", kSilence.count())});
+      abandon(
+          {.kind = LaunchFailure::lost, .reason = fmt::format("no message from the agent for {} s", kSilence.count())});
     } else if (welcome_) {
       queue_.push(wire::encode(wire::Ping{}));
     }
@@ -248,7 +249,7 @@ asio::awaitable<std::expected<void, LaunchError>> Connection::deliver(std::strin
     patience.count += static_cast<double>(wire::kMaxProgram) / kSlowestLink;
   }
   if (!over_ && !co_await waiter.wait(patience))
-    waiter.wake(LaunchError{.kind = "lost", .reason = "the agent did not store the program in time"});
+    waiter.wake(LaunchError{.kind = LaunchFailure::lost, .reason = "the agent did not store the program in time"});
   if (over_) (void)co_await waiter.wait(kExitPatience);  // the reason is known once the child has ended
   std::erase(deliveries_[sha256], &waiter);
   if (deliveries_[sha256].empty()) deliveries_.erase(sha256);
@@ -260,7 +261,7 @@ asio::awaitable<std::expected<void, LaunchError>> Connection::send_program(const
                                                                            const std::string& path) {
   const auto refused = [&](const char* what) {
     return std::unexpected(
-        LaunchError{.kind = "refused", .reason = fmt::format("program {} {}", printable(path), what)});
+        LaunchError{.kind = LaunchFailure::refused, .reason = fmt::format("program {} {}", printable(path), what)});
   };
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -309,7 +310,7 @@ asio::awaitable<RunResult> Connection::run(const RunRequest& request) {
     pending.result.reason = fmt::format("no end reported {} s after its deadline", kEndPatience.count);
   } else if (pending.waiter.failure()) {
     pending.result.outcome =
-        pending.waiter.failure()->kind == "refused" ? AttemptOutcome::refused : AttemptOutcome::lost;
+        pending.waiter.failure()->kind == LaunchFailure::refused ? AttemptOutcome::refused : AttemptOutcome::lost;
     pending.result.reason = pending.waiter.failure()->reason;
   }
   co_return std::move(pending.result);
@@ -323,7 +324,7 @@ asio::awaitable<void> Connection::close() {
   const Visit visit(*this);
   queue_.push(wire::encode(wire::Bye{}));
   queue_.finish();
-  if (!reason_) reason_ = LaunchError{.kind = "lost", .reason = "the agent was closed"};
+  if (!reason_) reason_ = LaunchError{.kind = LaunchFailure::lost, .reason = "the agent was closed"};
   if (!co_await closed_.wait(kClosePatience)) abandon(*reason_);
 }
 

@@ -59,16 +59,16 @@ std::expected<std::vector<std::string>, std::string> kubectl_arguments(const sit
 LaunchError kubectl_failure(std::string_view log, std::optional<int> exit_code) {
   const std::string line = last_line(log);
   for (const char* words : {"(NotFound)", "not found in pod", "is not valid for pod"}) {
-    if (log.contains(words)) return {"unreachable", line};
+    if (log.contains(words)) return {LaunchFailure::unreachable, line};
   }
   if (log.contains("(Forbidden)") || log.contains("Unauthorized") || log.contains("(Unauthorized)"))
-    return {"refused", "login refused: " + line};
+    return {LaunchFailure::refused, "login refused: " + line};
   for (const char* words :
        {"Unable to connect to the server", "connection refused", "The connection to the server", "i/o timeout"}) {
-    if (log.contains(words)) return {"unreachable", line};
+    if (log.contains(words)) return {LaunchFailure::unreachable, line};
   }
-  if (!exit_code) return {"unreachable", line.empty() ? "no answer" : line};
-  return {"refused",
+  if (!exit_code) return {LaunchFailure::unreachable, line.empty() ? "no answer" : line};
+  return {LaunchFailure::refused,
           line.empty() ? fmt::format("kubectl, or the agent in the pod, ended with exit code {}", *exit_code) : line};
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -20,6 +19,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "orchestrator/launch/callers.h"
 #include "orchestrator/wire/as_tuple.h"
 #include "orchestrator/wire/time_limit.h"
 #include "orchestrator/wire/tls.h"
@@ -35,10 +35,9 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 using wire::kAsTuple;
-constexpr auto kGreetingTimeout = 10s;  // for handshake and greeting; an agent sends both at once
-constexpr auto kRefusalTimeout = 2s;    // for a refusal to be written
-constexpr std::size_t kMostPending =
-    1024;  // connections without a greeting yet; 1000 agents may connect in the same second
+constexpr auto kFirstByteTimeout = 3s;     // an agent speaks first and at once; a lost packet costs it a second
+constexpr auto kGreetingTimeout = 10s;     // for handshake and greeting; an agent sends both at once
+constexpr auto kRefusalTimeout = 2s;       // for a refusal to be written
 constexpr auto kAcceptBackoff = 100ms;     // before the next accept when there are too many, or no descriptors left
 constexpr std::size_t kMostEndpoints = 8;  // an agent tries them one after another
 
@@ -50,7 +49,7 @@ struct AgentListener::State {
   tcp::acceptor acceptor;
   std::unique_ptr<wire::TlsIdentity> identity;
   Admit admit;
-  std::set<wire::TlsStream*> pending;  // not yet admitted; each is owned by its coroutine
+  Callers callers{callers_within_descriptors()};
   bool closed = false;
 };
 
@@ -70,12 +69,17 @@ asio::awaitable<std::optional<wire::Greeting>> greeting_on(wire::Stream& stream)
   co_return std::nullopt;
 }
 
+/// Waits until the caller says something; until then it costs a socket and nothing else. Whether it does.
+asio::awaitable<bool> speaks(tcp::socket& socket, const std::function<void()>& close) {
+  wire::TimeLimit limit(socket.get_executor(), Clock::now() + kFirstByteTimeout, close);
+  const auto [error] = co_await socket.async_wait(tcp::socket::wait_read, kAsTuple);
+  co_await limit.lift();
+  co_return !error;
+}
+
+/// Handshake and greeting with a caller that speaks.
 template <class State>
-asio::awaitable<void> answer(std::shared_ptr<State> state, tcp::socket socket) {
-  boost::system::error_code error;
-  const auto remote = socket.remote_endpoint(error);
-  const std::string from = error ? "an unknown address" : remote.address().to_string();
-  socket.set_option(tcp::no_delay(true), error);
+asio::awaitable<void> greet(std::shared_ptr<State> state, tcp::socket socket, Callers::Place caller) {
   auto tls = std::make_unique<wire::TlsStream>(
       wire::TlsStream{asio::ssl::stream<tcp::socket>(std::move(socket), state->identity->context)});
   wire::TlsStream* const connection = tls.get();
@@ -83,23 +87,36 @@ asio::awaitable<void> answer(std::shared_ptr<State> state, tcp::socket socket) {
     boost::system::error_code ignored;  // closing ends every wait on it
     connection->stream.lowest_layer().close(ignored);
   };
-  state->pending.insert(connection);
+  caller->speaks = true;
+  caller->close = close_connection;
   wire::TimeLimit greeting_limit(connection->stream.get_executor(), Clock::now() + kGreetingTimeout, close_connection);
   auto [failed] = co_await connection->stream.async_handshake(asio::ssl::stream_base::server, kAsTuple);
   wire::Stream stream(std::move(tls));
   std::optional<wire::Greeting> greeting;
   if (!failed) greeting = co_await greeting_on(stream);
   co_await greeting_limit.lift();
-  if (greeting && !state->closed) {
-    if (const auto refusal = state->admit(*greeting, from, stream)) {
-      wire::TimeLimit refusal_limit(connection->stream.get_executor(), Clock::now() + kRefusalTimeout,
-                                    close_connection);
-      const std::string line = fmt::format("{}{}\n", wire::kGreetingRefused, *refusal);
-      (void)co_await stream.write(line);  // the peer may have closed the connection
-      co_await refusal_limit.lift();
-    }
+  if (!greeting || state->closed) co_return;
+  if (const auto refusal = state->admit(*greeting, caller->from, stream)) {
+    wire::TimeLimit refusal_limit(connection->stream.get_executor(), Clock::now() + kRefusalTimeout, close_connection);
+    const std::string line = fmt::format("{}{}\n", wire::kGreetingRefused, *refusal);
+    (void)co_await stream.write(line);  // the peer may have closed the connection
+    co_await refusal_limit.lift();
   }
-  state->pending.erase(connection);
+}
+
+template <class State>
+asio::awaitable<void> answer(std::shared_ptr<State> state, tcp::socket socket) {
+  boost::system::error_code error;
+  const auto remote = socket.remote_endpoint(error);
+  const std::string from = error ? "an unknown address" : remote.address().to_string();
+  socket.set_option(tcp::no_delay(true), error);
+  const std::function<void()> close = [&socket] {
+    boost::system::error_code ignored;  // closing ends every wait on it
+    socket.close(ignored);
+  };
+  const auto caller = state->callers.add({.from = from, .since = Clock::now(), .speaks = false, .close = close});
+  if (co_await speaks(socket, close) && caller->close) co_await greet(state, std::move(socket), caller);
+  state->callers.leave(caller);
 }
 
 template <class State>
@@ -107,7 +124,7 @@ asio::awaitable<void> accept_all(std::shared_ptr<State> state) {
   asio::steady_timer backoff(state->acceptor.get_executor());
   while (!state->closed) {
     bool accepted = false;
-    if (state->pending.size() < kMostPending) {
+    if (state->callers.has_room(Clock::now())) {
       auto [error, socket] = co_await state->acceptor.async_accept(kAsTuple);
       if (state->closed) co_return;
       accepted = !error;
@@ -154,7 +171,7 @@ AgentListener::~AgentListener() {
   state_->admit = nullptr;
   boost::system::error_code ignored;  // no caller depends on them
   state_->acceptor.close(ignored);
-  for (auto* connection : state_->pending) connection->stream.lowest_layer().close(ignored);
+  state_->callers.close_all();
 }
 
 const std::string& AgentListener::pin() const { return state_->identity->pin; }

@@ -16,8 +16,9 @@
 namespace assay::launch {
 
 /// Listens for agents with a TLS key of its own, reads their greetings and hands over the accepted streams. A
-/// connection without TLS handshake and greeting within 10 s is closed; so is one that sends anything else, without an
-/// answer. Destroying it closes every connection that has not been admitted.
+/// connection that says nothing within 3 s, or is without TLS handshake and greeting within 10 s, is closed; so is one
+/// that sends anything else, without an answer. When too many wait, those of the address with the most go first
+/// (callers.h). Destroying it closes every connection that has not been admitted.
 class AgentListener {
  public:
   /// Decides on a greeting from the address `from`: takes the stream over, or leaves it and returns the reason.

@@ -46,7 +46,7 @@ std::optional<std::string> Connection::take(wire::Welcome& welcome) {
     return fmt::format("the agent has protocol version {}; this assay has version {}", welcome.protocol,
                        wire::kProtocol);
   if (welcome.agent_sha256 != options_.agent_sha256) {
-    abandon({.kind = "refused",
+    abandon({.kind = LaunchFailure::refused,
              .reason = fmt::format("the agent on the node has SHA-256 {} instead of {}", welcome.agent_sha256,
                                    options_.agent_sha256)});
     return std::nullopt;
@@ -66,7 +66,7 @@ std::optional<std::string> Connection::take(const wire::Stored& stored) {
 }
 
 std::optional<std::string> Connection::take(const wire::Refused& refused) {
-  const LaunchError error{.kind = "refused", .reason = printable(refused.reason)};
+  const LaunchError error{.kind = LaunchFailure::refused, .reason = printable(refused.reason)};
   if (const auto run = runs_.find(refused.what); run != runs_.end()) {
     run->second->waiter.wake(error);
   } else if (const auto delivery = deliveries_.find(refused.what); delivery != deliveries_.end()) {

@@ -49,7 +49,7 @@ constexpr int kMostRemarks = 20;               // about rejected connections, wh
 constexpr auto kPollInterval = 200ms;          // between two polls of an srun that may run for days
 constexpr Seconds kForever{14 * 86400.0};      // for srun, which lives as long as its agents
 
-std::unexpected<LaunchError> failed(const char* kind, std::string reason) {
+std::unexpected<LaunchError> failed(LaunchFailure kind, std::string reason) {
   return std::unexpected(LaunchError{.kind = kind, .reason = std::move(reason)});
 }
 
@@ -283,7 +283,7 @@ SlurmLauncher::~SlurmLauncher() {
 }
 
 asio::awaitable<std::expected<wire::Stream, LaunchError>> SlurmLauncher::start(const site::Node& node) {
-  if (const auto problem = state_->open()) co_return failed("refused", *problem);
+  if (const auto problem = state_->open()) co_return failed(LaunchFailure::refused, *problem);
   auto batch = state_->batch_of(node.name);
   if (!batch || batch->claimed.contains(node.name)) {
     std::vector<std::string> nodes = {node.name};
@@ -302,14 +302,14 @@ asio::awaitable<std::expected<wire::Stream, LaunchError>> SlurmLauncher::start(c
     (void)co_await timer.async_wait(kAsTuple);
   }
   if (const auto reason = batch->refused.find(node.name); reason != batch->refused.end())
-    co_return failed("refused", reason->second);
+    co_return failed(LaunchFailure::refused, reason->second);
   const auto connected = batch->connected.find(node.name);
   if (connected == batch->connected.end()) {
     const std::string said = last_line(batch->log);
-    co_return failed("unreachable", batch->over
-                                        ? fmt::format("no agent connected back from {}: {}", node.name, batch->ending)
-                                        : fmt::format("no agent connected back from {} in time{}", node.name,
-                                                      said.empty() ? "" : "; srun: " + said));
+    co_return failed(LaunchFailure::unreachable,
+                     batch->over ? fmt::format("no agent connected back from {}: {}", node.name, batch->ending)
+                                 : fmt::format("no agent connected back from {} in time{}", node.name,
+                                               said.empty() ? "" : "; srun: " + said));
   }
   wire::Stream stream = std::move(connected->second);
   batch->connected.erase(connected);

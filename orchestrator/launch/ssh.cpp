@@ -43,19 +43,41 @@ std::expected<std::string, std::string> bootstrap_script(const std::string& dire
   if (!is_directory(directory))
     return std::unexpected(fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(directory)));
   if (!files::is_sha256(sha256)) return std::unexpected("the agent's SHA-256 is malformed");
-  // No single quote and no exclamation mark inside: csh as a login shell reads both even in quotes. `test -O .` after
-  // `cd`: nothing in a directory of another user may be executed, and after cd the directory cannot be replaced.
+  std::string plain = directory;
+  while (plain.ends_with('/')) plain.pop_back();
+  const auto slash = plain.rfind('/');
+  if (plain.empty() || plain.ends_with("/."))
+    return std::unexpected(fmt::format("directory '{}' is not a directory of its own", printable(directory)));
+  const std::string parent = slash == 0 ? "/" : plain.substr(0, slash), name = plain.substr(slash + 1);
+  // No single quote and no exclamation mark inside: csh as a login shell reads both even in quotes.
+  //
+  // Into the directory: a link at its name would lead the `cd`, and then the `chmod`, to a folder of somebody else's
+  // choice. Where the shell is after `cd` cannot be changed any more, so it is compared with the name then, and the
+  // owner is asked of `.`; `test -O .` alone passes for every folder of the same user.
+  //
+  // The agent: what is executed is a copy in a new folder of this user, 0700, on the node itself where there is one. It
+  // is hashed there and executed by its descriptor, so that nobody who can write to the directory, as root of another
+  // node can where it is shared, puts another program in its place. /tmp and the others may be mounted noexec: hence
+  // the try.
   return fmt::format(
-      "umask 077; mkdir -p {0} && cd {0} && test -O . && chmod 700 . && mkdir -p agents || "
-      "{{ echo assay: directory {0} cannot be used or belongs to another user >&2; exit 73; }}; "
-      "have() {{ test \"$(sha256sum < $1 2>/dev/null | cut -c 1-64)\" = {1}; }}; "
-      "if test -f agents/{1} && have agents/{1}; then echo assay-bootstrap/1 have; else "
-      "echo assay-bootstrap/1 need; t=agents/.{1}.$$; head -c {2} > $t && have $t && chmod 500 $t && mv -f $t "
-      "agents/{1} || "
-      "{{ rm -f $t; echo assay: the agent was not received completely >&2; exit 74; }}; "
-      "echo assay-bootstrap/1 stored; fi; "
-      "exec ./agents/{1} --directory {0}",
-      directory, sha256, size);
+      R"sh(umask 077; mkdir -p {0}; cd -P {3} && p=$(pwd -P) && cd -P ./{4} && test "$(pwd -P)" = "${{p%/}}/{4}" && )sh"
+      R"sh(test -O . && chmod 700 . && mkdir -p agents || )sh"
+      R"sh({{ echo assay: directory {0} cannot be used, is a link or belongs to another user >&2; exit 73; }}; )sh"
+      R"sh(have() {{ test "$(sha256sum < $1 2>/dev/null | cut -c 1-64)" = {1}; }}; )sh"
+      R"sh(place() {{ t=$(mktemp -d $1/assay.XXXXXXXX 2>/dev/null) && test -O $t; }}; )sh"
+      R"sh(place /tmp || place /dev/shm || place . || {{ echo assay: no folder for the agent can be made >&2; exit 74; }}; )sh"
+      R"sh(if test -f agents/{1} && head -c {2} < agents/{1} > $t/agent && have $t/agent; )sh"
+      R"sh(then echo assay-bootstrap/1 have; else echo assay-bootstrap/1 need; )sh"
+      R"sh(head -c {2} > $t/agent && have $t/agent || )sh"
+      R"sh({{ rm -rf $t; echo assay: the agent was not received completely >&2; exit 74; }}; )sh"
+      R"sh(n=$(mktemp agents/.new.XXXXXXXX) && cp $t/agent $n && mv -f $n agents/{1} || rm -f $n; )sh"
+      R"sh(echo assay-bootstrap/1 stored; fi; )sh"
+      R"sh(chmod 500 $t/agent; for o in /dev/shm .; do $t/agent --version > /dev/null 2>&1 && break; f=$t; )sh"
+      R"sh(if place $o; then cp $f/agent $t/agent; chmod 500 $t/agent; rm -rf $f; else t=$f; fi; done; )sh"
+      R"sh(exec 9< $t/agent; rm -rf $t; )sh"
+      R"sh(have /proc/self/fd/9 || {{ echo assay: the agent was changed while it was copied >&2; exit 74; }}; )sh"
+      R"sh(exec /proc/self/fd/9 --directory {0})sh",
+      plain, sha256, size, parent, name);
 }
 
 std::expected<std::string, std::string> known_hosts_lines(const site::Node& node) {
@@ -129,6 +151,12 @@ std::expected<std::vector<std::string>, std::string> hop_arguments(const Hop& ho
   return argv;
 }
 
+/// The line of `log` that has `words`, which names the address that was looked up; the last line where none has.
+std::string line_with(std::string_view log, std::string_view words) {
+  const auto at = log.find(words);
+  return last_line(at == std::string_view::npos ? log : log.substr(0, log.find('\n', at)));
+}
+
 }  // namespace
 
 std::expected<std::vector<std::string>, std::string> ssh_arguments(const site::Node& node, const LaunchOptions& options,
@@ -170,16 +198,19 @@ LaunchError ssh_failure(std::string_view log, std::optional<int> exit_code) {
   constexpr int kNotExecutable = 126;
   const std::string line = last_line(log);
   if (log.contains("REMOTE HOST IDENTIFICATION HAS CHANGED")) {
-    return {"host_key", "the host key is not the one that the site pins: another host may answer at this address"};
+    return {LaunchFailure::host_key,
+            "the host key is not the one that the site pins: another host may answer at this address"};
   }
   if (log.contains("Host key verification failed") || log.contains("host key is known for")) {
-    return {"host_key", "the host key is not pinned in the site: " + line};
+    return {LaunchFailure::host_key,
+            "the host key is not pinned in the site: " + line_with(log, "host key is known for")};
   }
-  if (log.contains("Permission denied (")) return {"refused", "login refused: " + line};
-  if (!exit_code) return {"unreachable", line.empty() ? "no answer" : line};
-  if (*exit_code == kSshOwnFailure) return {"unreachable", line.empty() ? "ssh failed without a message" : line};
-  if (*exit_code == kNotExecutable) return {"refused", line + " (a directory mounted noexec?)"};
-  return {"refused", line.empty() ? fmt::format("the agent ended with exit code {}", *exit_code) : line};
+  if (log.contains("Permission denied (")) return {LaunchFailure::refused, "login refused: " + line};
+  if (!exit_code) return {LaunchFailure::unreachable, line.empty() ? "no answer" : line};
+  if (*exit_code == kSshOwnFailure)
+    return {LaunchFailure::unreachable, line.empty() ? "ssh failed without a message" : line};
+  if (*exit_code == kNotExecutable) return {LaunchFailure::refused, line + " (a directory mounted noexec?)"};
+  return {LaunchFailure::refused, line.empty() ? fmt::format("the agent ended with exit code {}", *exit_code) : line};
 }
 
 std::string last_line(std::string_view log) {

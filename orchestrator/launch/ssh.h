@@ -21,9 +21,10 @@ inline constexpr std::string_view kBootstrapHave = "assay-bootstrap/1 have\n";
 inline constexpr std::string_view kBootstrapNeed = "assay-bootstrap/1 need\n";
 inline constexpr std::string_view kBootstrapStored = "assay-bootstrap/1 stored\n";
 
-/// The one command that runs on the node: stores the agent in DIRECTORY/agents/SHA256 unless a file of that hash is
-/// there (exactly `size` bytes from stdin, checked with sha256sum, renamed), then executes it. Safe in any login
-/// shell: only letters, digits and fixed punctuation. The error is a reason: the directory has another character.
+/// The one command that runs on the node. It enters DIRECTORY, refusing a link and another user's folder; takes the
+/// agent from DIRECTORY/agents/SHA256 or, when no file of that hash is there, exactly `size` bytes from stdin, which it
+/// also stores there; and executes a private copy by its descriptor after hashing that very copy. Safe in any login
+/// shell: no single quote, no exclamation mark. The error is a reason: the directory has another character, or is "/".
 std::expected<std::string, std::string> bootstrap_command(const std::string& directory, const std::string& sha256,
                                                           std::uint64_t size);
 /// The script in it, for `sh -c`.

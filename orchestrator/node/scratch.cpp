@@ -41,7 +41,11 @@ std::expected<void, std::string> claim_directory(const std::string& directory) {
   if (!error && mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) error.assign(errno, std::generic_category());
   if (error) return std::unexpected(fmt::format("directory {} cannot be created: {}", directory, error.message()));
   const Descriptor handle(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!handle) return std::unexpected(fmt::format("directory {} cannot be opened: {}", directory, errno_text(errno)));
+  if (!handle)
+    return std::unexpected(
+        fmt::format("directory {} cannot be opened: {}; name another with --directory, or as `directory` of the node "
+                    "in the site file",
+                    directory, errno_text(errno)));
   struct stat info = {};
   if (fstat(handle.number(), &info) != 0)
     return std::unexpected(fmt::format("directory {}: {}", directory, errno_text(errno)));

@@ -33,9 +33,9 @@
 #include "orchestrator/wire/protocol.h"
 #include "probes/core/host_facts.h"
 #include "probes/core/json_io.h"
+#include "probes/core/text.h"
 
 namespace assay::node {
-
 namespace asio = boost::asio;
 
 namespace {
@@ -76,7 +76,7 @@ class Session {
     asio::co_spawn(context_, watch_signals(), asio::detached);
     asio::co_spawn(context_, collect_children(), asio::detached);
     context_.run();
-    std::cerr << "assay-node: ends: " << ending_ << '\n';
+    std::cerr << "assay-node: ends: " << harmless(ending_) << '\n';
     return orderly_ ? 0 : 1;
   }
 
@@ -164,7 +164,9 @@ class Session {
   }
   void take(const wire::Stop& stop) { order(stop.id, SupervisorOrder::stop); }
   void take(const wire::Kill& kill) { order(kill.id, SupervisorOrder::kill); }
-  void take(const wire::Ping&) { queue_.push(wire::encode(wire::Pong{})); }
+  void take(const wire::Ping&) {  // without room, what waits already shows that the agent is there
+    if (queue_.has_room()) queue_.push(wire::encode(wire::Pong{}));
+  }
   void take(const wire::Bye&) { end("bye", true); }
 
   void refuse(const std::string& what, const std::string& reason) {
@@ -382,7 +384,7 @@ int serve_node(const NodeOptions& options) {
     }
     if (!stream) {
       constexpr int kNotConnected = 3;
-      std::cerr << "assay-node: " << stream.error() << '\n';
+      std::cerr << "assay-node: " << harmless(stream.error()) << '\n';
       return kNotConnected;
     }
     Session session(context, options, std::move(*stream));

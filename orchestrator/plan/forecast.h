@@ -2,28 +2,38 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "orchestrator/plan/passes.h"
 #include "orchestrator/plan/plan.h"
 
 namespace assay::plan {
 
-/// Follows the steps of a plan, which must outlive it, and plays forward those that are open: each node takes its steps
-/// in the plan's order, and a step of several nodes begins when the last of them is free. Extra tests of searches come
-/// on top.
+/// Follows the attempts of a plan's steps, which must outlive it, and plays forward those that are open: each node
+/// takes its turns in the order of the passes, and a step of several nodes begins when the last of them is free. Extra
+/// tests of searches come on top.
 class Forecast {
  public:
+  /// Of the first stage.
   explicit Forecast(const Plan& plan);
 
-  /// A step begins at `now`, in seconds on any clock that only goes forward; an extra test is one, too.
+  /// These steps are measured in the second stage, too.
+  void add_second_stage(const std::vector<const Step*>& steps);
+  /// An attempt of a step begins at `now`, in seconds on any clock that only goes forward; an extra test is one, too.
   void begin(const Step& step, double now);
-  /// It ended, or it will never begin.
+  /// It ended.
   void end(const std::string& step);
+  /// So many attempts of the step will still begin, whatever it was before; 0: none.
+  void set_left(const std::string& step, int attempts);
   /// As many extra tests may still follow, at most.
   void tests_left(std::size_t tests, double typical_s) { tests_s_ = static_cast<double>(tests) * typical_s; }
+  /// Seconds that `step` usually takes: what its probe says, less with quick parameters.
+  [[nodiscard]] double typical_s(const Step& step) const;
   /// Seconds left: the longest row of steps, and no less than the power cap lets through.
   [[nodiscard]] double remaining_s(double now) const;
 
@@ -31,19 +41,34 @@ class Forecast {
   struct Task {
     std::vector<std::size_t> nodes;
     double typical_s = 0, power_w = 0;
-    bool open = true;    ///< not begun
+    int open = 0;        ///< attempts that have not begun
     bool alone = false;  ///< nothing else runs meanwhile
   };
   struct Running {
     double ends = 0;  ///< typically
     std::vector<std::size_t> nodes;
   };
+  void add_turns(Stage stage);
+
   const Plan& plan_;
+  Passes passes_;
+  std::map<std::string, std::vector<std::pair<std::string, double>>>
+      quick_;  ///< by probe: its parameters with a quick value, and which share of the usual value that is
   std::unordered_map<std::string_view, std::size_t> nodes_;
   std::unordered_map<std::string_view, std::size_t> index_;
   std::vector<Task> tasks_;
+  std::vector<std::size_t> turns_;  ///< tasks, in the order of the passes; the last ones of a task are those left
   std::unordered_map<std::string, Running> running_;
   double tests_s_ = 0;
 };
+
+/// Seconds that a plan takes typically, from the first agent started to the last one ended.
+struct Durations {
+  double first_s = 0;  ///< without a second stage
+  double most_s = 0;   ///< when the second stage measures every step again; searches are not in it
+};
+
+/// Those of `plan`.
+Durations durations_of(const Plan& plan);
 
 }  // namespace assay::plan

@@ -232,6 +232,17 @@ std::optional<InputError> check_fit(const Requirement& requirement, const Descri
 
 }  // namespace
 
+std::size_t least_spots(const Requirement& requirement, const Description& probe, const site::Site& site) {
+  const std::size_t nodes = site.nodes.size();
+  if (probe.scope == "node" || !is_together(requirement.scope)) return nodes;
+  // Which nodes a plane joins, and which pairs a choice names, is known only when they are looked at.
+  if (requirement.scope != JudgedScope::pair || !requirement.plane.empty() ||
+      requirement.pairs.value_or(PairChoice::all) != PairChoice::all)
+    return 1;
+  const std::size_t all = rounds_for_all_pairs(nodes);
+  return (requirement.rounds == 0 ? all : std::min(all, static_cast<std::size_t>(requirement.rounds))) * (nodes / 2);
+}
+
 std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& requirement, const Description& probe,
                                                       const site::Site& site) {
   if (auto problem = check_fit(requirement, probe)) return std::unexpected(std::move(*problem));

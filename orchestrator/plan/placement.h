@@ -25,6 +25,9 @@ struct Spot {
 /// More spots than that are no acceptance test that anybody could wait for: 1,000 nodes have 499,500 pairs.
 inline constexpr std::size_t kMostSpots = 1'000'000;
 
+/// How many spots spots_of() makes at least, from counts alone: it is asked before any is made.
+std::size_t least_spots(const Requirement& requirement, const Description& probe, const site::Site& site);
+
 /// Every placement of `requirement`, whose probe is `probe`, on `site`, in the order in which they run: rail by rail of
 /// its plane, pairs round by round, everything else in the site's order. A node that has no port there, or no partner,
 /// has a spot without nodes. Never empty. Errors, with the field they are about in `where`: the scope does not go with

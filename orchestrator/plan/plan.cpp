@@ -2,12 +2,16 @@
 #include "orchestrator/plan/plan.h"
 
 #include <algorithm>
+#include <array>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/derived.h"
+#include "orchestrator/plan/lint.h"
 #include "orchestrator/plan/placement.h"
-#include "orchestrator/plan/search_budget.h"
+#include "orchestrator/plan/probe_check.h"
 #include "probes/core/suggest.h"
 
 namespace assay::plan {
@@ -18,40 +22,7 @@ const Program* find(const std::vector<Program>& programs, std::string_view name)
   return found == programs.end() ? nullptr : &*found;
 }
 
-/// What a requirement asks of a probe that the probe does not have; nothing when it has it all.
-std::optional<InputError> check_against(const Requirement& requirement, const Description& probe,
-                                        const std::string& here) {
-  std::vector<std::string> metrics;
-  for (const auto& metric : probe.metrics) metrics.push_back(metric.name);
-  const auto* metric = probe.metric(requirement.metric);
-  if (metric == nullptr) {
-    return InputError{here + ".metric", fmt::format("{} measures no '{}'", probe.name, requirement.metric),
-                      suggestion(requirement.metric, metrics)};
-  }
-  if (metric->unit != requirement.limit.unit) {
-    return InputError{
-        here + ".limit.unit",
-        fmt::format("'{}', but {} of {} is in '{}'", requirement.limit.unit, metric->name, probe.name, metric->unit),
-        "a limit has the unit of its metric, also when it is a share of something"};
-  }
-  if (requirement.limit.reference == Reference::metric) {
-    const auto* reference = probe.metric(requirement.limit.name);
-    if (reference == nullptr || reference->unit != metric->unit) {
-      return InputError{here + ".limit.of",
-                        fmt::format("{} measures no '{}' in {}", probe.name, requirement.limit.name, metric->unit),
-                        suggestion(requirement.limit.name, metrics)};
-    }
-  }
-  for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
-    const auto& name = requirement.conditions[i].name;
-    if (probe.has_condition(name)) continue;
-    std::vector<std::string> names;
-    for (const auto& condition : probe.conditions) names.push_back(condition.name);
-    return InputError{fmt::format("{}.conditions[{}].name", here, i),
-                      fmt::format("{} records no '{}'", probe.name, name), suggestion(name, names)};
-  }
-  return std::nullopt;
-}
+constexpr std::array kLeastTimes = {"warmup_least", "load_least"};  // parameters of probes that load what they measure
 
 /// One probe with one set of parameters in the same places, and the requirements it serves; becomes a step in each
 /// place.
@@ -62,6 +33,7 @@ struct Task {
   std::vector<const Requirement*> requirements;
   std::string plane;
   bool alone = false;
+  bool after = false;
 
   /// Nodes that work together in the largest of its steps.
   [[nodiscard]] std::size_t width() const {
@@ -77,6 +49,7 @@ class Planner {
     plan_.assay_version = ASSAY_VERSION;
     plan_.quick = options.quick;
     plan_.localise = options.localise;
+    plan_.continues = options.continues;
     plan_.profile = profile;
     plan_.site = site;
   }
@@ -95,9 +68,13 @@ class Planner {
         return std::unexpected(*problem);
       }
     }
-    // A node that is bad alone would spoil every pair and group, and short steps tell the most for their time.
-    std::ranges::stable_sort(
-        tasks_, {}, [](const Task& task) { return std::pair(task.width(), task.program->description.typical_s); });
+    // A node that is bad alone would spoil every pair and group, and short steps tell the most for their time. What the
+    // load has left behind is asked when it is over.
+    std::ranges::stable_sort(tasks_, {}, [](const Task& task) {
+      return std::tuple(task.after, task.width(), task.program->description.typical_s);
+    });
+    if (auto problem = check_inventory()) return std::unexpected(*problem);
+    if (auto problem = check_faults()) return std::unexpected(*problem);
     write_steps();
     if (auto problem = check_power()) return std::unexpected(*problem);
     if (plan_.localise && !plan_.quick) plan_searches();
@@ -135,21 +112,27 @@ class Planner {
     if (program == nullptr)
       return leave_out(requirement, fmt::format("the probe {} is not part of this build", requirement.probe));
     if (auto problem = check_against(requirement, program->description, here)) return problem;
+    if (auto problem = count(least_spots(requirement, program->description, plan_.site), here)) return problem;
     auto spots = spots_of(requirement, program->description, plan_.site);
     if (!spots) {
       spots.error().where = here + "." + spots.error().where;
       return spots.error();
     }
+    cells_ += spots->size();
+    if (auto problem = count(0, here)) return problem;
     auto parameters = program->description.resolve(asked_of(requirement, program->description), options_.quick);
     if (!parameters) {
       InputError error = parameters.error();
       error.where = here + ".parameters." + error.where;
       return error;
     }
+    if (!options_.quick) {
+      if (auto problem = check_samples(requirement, *parameters, plan_.profile.confidence, here)) return problem;
+    }
     add_probe(*program);
     const auto same = std::ranges::find_if(tasks_, [&](const Task& task) {
       return task.program == program && task.parameters == *parameters && task.plane == requirement.plane &&
-             task.alone == requirement.alone &&
+             task.alone == requirement.alone && task.after == requirement.after &&
              std::ranges::equal(task.spots, *spots, [](const Spot& a, const Spot& b) {
                return a.subject == b.subject && a.nodes == b.nodes;
              });
@@ -162,15 +145,26 @@ class Planner {
                         .spots = std::move(*spots),
                         .requirements = {&requirement},
                         .plane = requirement.plane,
-                        .alone = requirement.alone});
+                        .alone = requirement.alone,
+                        .after = requirement.after});
     }
     return std::nullopt;
   }
 
+  /// Refuses `more` cells beside those that were placed when a plan would have too many.
+  [[nodiscard]] std::optional<InputError> count(std::size_t more, const std::string& here) const {
+    if (cells_ + more <= options_.most_cells) return std::nullopt;
+    return InputError{here, fmt::format("makes {} cells of the plan, over {}", cells_ + more, options_.most_cells),
+                      "give `rounds`, or take requirements out"};
+  }
+
   /// The parameters as given; where the profile demands more samples than the probe takes at least, that many are asked
-  /// for, because a run that stops before would be inconclusive by plan.
-  static Values asked_of(const Requirement& requirement, const Description& probe) {
+  /// for, because a run that stops before would be inconclusive by plan. A rehearsal waits for no least times.
+  [[nodiscard]] Values asked_of(const Requirement& requirement, const Description& probe) const {
     Values asked = requirement.parameters;
+    for (const char* name : kLeastTimes) {
+      if (options_.quick) asked.erase(name);
+    }
     for (const char* name : {"min_samples", "max_samples"}) {
       const auto parameter = std::ranges::find(probe.parameters, name, &Description::OwnParameter::name);
       if (parameter == probe.parameters.end() || asked.contains(name)) continue;
@@ -189,6 +183,42 @@ class Planner {
         {.requirement = requirement.id, .subject = spot.subject, .step = step, .reason = spot.reason});
   }
 
+  /// What the inventory of a node tells is needed beside limits that refer to it.
+  [[nodiscard]] std::optional<InputError> check_inventory() const {
+    for (std::size_t i = 0; i < plan_.profile.requirements.size(); ++i) {
+      const Requirement& one = plan_.profile.requirements[i];
+      const auto* figure = one.limit.reference == Reference::derived ? derived_figure(one.limit.name) : nullptr;
+      if (figure == nullptr || figure->from != DerivedFrom::inventory) continue;
+      if (std::ranges::find(plan_.profile.requirements, kInventoryProbe, &Requirement::probe) !=
+          plan_.profile.requirements.end())
+        continue;
+      return InputError{fmt::format("profile {}: requirements[{}].limit.of", plan_.profile.name, i),
+                        fmt::format("needs what {} tells, and no requirement measures by it", kInventoryProbe),
+                        "add one, such as its pcie_narrow_links"};
+    }
+    return std::nullopt;
+  }
+
+  /// What a planned step finds wrong must be judged. A part of the profile cannot be accepted anyway.
+  [[nodiscard]] std::optional<InputError> check_faults() const {
+    if (!plan_.only.empty()) return std::nullopt;
+    for (const auto& task : tasks_) {
+      if (task.width() == 0) continue;
+      if (auto problem = unjudged_fault(task.program->description, task.parameters, task.requirements,
+                                        fmt::format("profile {}", plan_.profile.name)))
+        return problem;
+    }
+    return std::nullopt;
+  }
+
+  /// As many attempts as the requirement wants. A rehearsal takes one. What is measured after the load is measured
+  /// after that of the second stage, too.
+  void take_repeat(const Requirement& requirement, Step& step) const {
+    if (plan_.quick) return;
+    step.attempts = std::max(step.attempts, requirement.attempts);
+    step.more_attempts = std::max({step.more_attempts, requirement.more_attempts, step.after ? 1 : 0});
+  }
+
   void write_steps() {
     int number = 0;
     for (const auto& task : tasks_) {
@@ -201,15 +231,17 @@ class Planner {
                   .requirements = {},
                   .companions = probe.companion ? std::vector<std::string>{} : companions_,
                   .deadline_s = probe.deadline_s,
-                  .typical_s = probe.typical_s,
-                  .looks = 1,
+                  .typical_s = typical_of(task),
+                  .attempts = 1,
+                  .more_attempts = 0,
                   .power_w = 0,
                   .plane = task.plane,
                   .rail = spot.rail,
-                  .alone = task.alone};
+                  .alone = task.alone,
+                  .after = task.after};
         for (const auto* requirement : task.requirements) {
           step.requirements.push_back(requirement->id);
-          step.looks = std::max(step.looks, requirement->looks);
+          take_repeat(*requirement, step);
           step.power_w = std::max(step.power_w, static_cast<double>(spot.nodes.size()) *
                                                     requirement->power_w.value_or(plan_.profile.power_w.value_or(0)));
           // The smallest of growing groups is what the others are held against: held against itself it would always
@@ -223,6 +255,17 @@ class Planner {
       }
     }
     order_coverage();
+  }
+
+  /// What the probe takes, and the times that its parameters say are spent at least.
+  static double typical_of(const Task& task) {
+    double typical_s = task.program->description.typical_s;
+    for (const char* name : kLeastTimes) {
+      const auto least = task.parameters.find(name);
+      if (least == task.parameters.end()) continue;
+      if (const auto* time_s = std::get_if<double>(&least->second)) typical_s += *time_s;
+    }
+    return typical_s;
   }
 
   /// Every step must fit under the site's cap by itself, or it could never run.
@@ -248,7 +291,7 @@ class Planner {
   /// A search for each step of a group or of the whole, with its budget frozen.
   void plan_searches() {
     for (const auto& step : plan_.steps) {
-      PlannedSearch search{.step = step.id, .requirements = {}, .budget = 0, .reason = ""};
+      PlannedSearch search{.step = step.id, .requirements = {}, .budget = {}, .reason = ""};
       for (const auto& id : step.requirements) {
         const JudgedScope scope = plan_.requirement(id)->scope;
         if (step.nodes.size() > 1 && (scope == JudgedScope::group || scope == JudgedScope::cluster))
@@ -258,7 +301,7 @@ class Planner {
       if (step.nodes.size() == 2) {
         search.reason = "a group of two nodes cannot be split further";
       } else {
-        search.budget = test_budget(step.nodes.size());
+        search.budget = budget_for(step.nodes.size());
       }
       plan_.searches.push_back(std::move(search));
     }
@@ -276,6 +319,7 @@ class Planner {
   Plan plan_;
   std::vector<std::string> companions_;
   std::vector<Task> tasks_;
+  std::size_t cells_ = 0;  ///< placed so far
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orchestrator/plan/profile.h"
+#include "orchestrator/plan/search_budget.h"
 #include "orchestrator/plan/simulation.h"
 #include "orchestrator/site/site.h"
 #include "probes/core/description.h"
@@ -33,18 +34,20 @@ struct Step {
   std::vector<std::string> companions;    ///< probes that sample while it runs
   double deadline_s = 0;                  ///< the probe is killed after this
   double typical_s = 0;                   ///< for the ETA
-  int looks = 1;                          ///< the largest number of looks of its requirements
+  int attempts = 1;                       ///< the most that one of its requirements wants, one in a pass
+  int more_attempts = 0;                  ///< the same of the second stage
   double power_w = 0;                 ///< design power of all its nodes while it runs; 0 where the profile tells none
   std::string plane = {}, rail = {};  ///< whose ports of the nodes it goes through; empty: the nodes' own choice. Of
                                       ///< one node alone: all rails
   bool alone = false;                 ///< nothing else of the plan runs meanwhile
+  bool after = false;                 ///< at the end of the last pass, and of the second stage
 };
 
 /// The search for who is at fault that is allowed when a step of several nodes falls short.
 struct PlannedSearch {
   std::string step;
   std::vector<std::string> requirements;  ///< ids of the step's requirements that it may be made for
-  std::size_t budget = 0;                 ///< extra tests at most; 0: none is made, and `reason` says why
+  SearchBudget budget;                    ///< extra tests at most; all 0: none is made, and `reason` says why
   std::string reason;
 };
 
@@ -65,7 +68,7 @@ struct PlannedProbe {
 
 /// Rises when the planner would write another plan for the same inputs. A plan is derived again whenever it is
 /// read, so one of another revision is for another version of assay.
-inline constexpr int kPlannerRevision = 4;
+inline constexpr int kPlannerRevision = 5;
 
 /// The whole plan.
 struct Plan {
@@ -74,6 +77,7 @@ struct Plan {
   std::vector<std::string> only;  ///< requirement ids planned, in the profile's order; empty: all. The others get cells
                                   ///< without a step, so the whole cannot be accepted
   bool localise = true;           ///< whether groups that fall short are searched for who is at fault
+  std::string continues = {};     ///< SHA-256 of the plan of which some nodes are measured anew; empty: none
   Profile profile;
   site::Site site;
   std::map<std::string, PlannedProbe> probes;
@@ -92,18 +96,24 @@ struct Plan {
 /// `device`, where the probe has those; of one node alone all its ports in a row, with commas between them.
 Values parameters_of(const site::Site& site, const Step& step, std::size_t rank);
 
+/// Cells of the largest plan: a simulated fleet of 100,000 nodes with 20 requirements of a node.
+inline constexpr std::size_t kMostCells = 2'000'000;
+
 /// What a plan is made from, beside profile and site.
 struct PlanOptions {
   bool quick = false;
-  std::vector<std::string> only;  ///< requirement ids; empty: all
-  bool localise = true;           ///< plan searches for who is at fault where groups may fall short
+  std::vector<std::string> only;        ///< requirement ids; empty: all
+  bool localise = true;                 ///< plan searches for who is at fault where groups may fall short
+  std::string continues = {};           ///< SHA-256 of the plan that this one continues
+  std::size_t most_cells = kMostCells;  ///< refused when there are more, before they are made
 };
 
 /// The plan for `profile` on `site` with `programs` at hand: a pure function. Requirements that share probe and
-/// parameters and place share a step; steps of one node come first, then those of more, cheap ones before others; a
-/// requirement whose probe is not at hand gets cells without a step, and so does one that --only leaves out. Errors: a
-/// parameter, metric, condition or unit that the probe does not have; an unknown --only id; a step that is over the
-/// site's power cap by itself, or a cap where the profile tells no design power.
+/// parameters and place share a step; steps of one node come first, then those of more, cheap ones before others, and
+/// those to be measured after the load last; a requirement whose probe is not at hand gets cells without a step, and so
+/// does one that --only leaves out. Errors: a parameter, metric, condition or unit that the probe does not have; an
+/// unknown --only id; a step that is over the site's power cap by itself, or a cap where the profile tells no design
+/// power; more cells than the options allow.
 std::expected<Plan, InputError> make_plan(const Profile& profile, const site::Site& site,
                                           const std::vector<Program>& programs, const PlanOptions& options);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/plan/catalogue.h"
 #include "orchestrator/plan/json_array.h"
 #include "orchestrator/plan/plan.h"
 
@@ -25,11 +26,13 @@ json to_json(const Step& step) {
           {"companions", step.companions},
           {"deadline_s", step.deadline_s},
           {"typical_s", step.typical_s},
-          {"looks", step.looks},
+          {"attempts", step.attempts},
+          {"more_attempts", step.more_attempts},
           {"power_w", step.power_w},
           {"plane", step.plane},
           {"rail", step.rail},
-          {"alone", step.alone}};
+          {"alone", step.alone},
+          {"after", step.after}};
 }
 
 Step step_from(const json& object) {
@@ -41,11 +44,13 @@ Step step_from(const json& object) {
           .companions = object.at("companions"),
           .deadline_s = object.at("deadline_s"),
           .typical_s = object.at("typical_s"),
-          .looks = object.at("looks"),
+          .attempts = object.at("attempts"),
+          .more_attempts = object.at("more_attempts"),
           .power_w = object.at("power_w"),
           .plane = object.at("plane"),
           .rail = object.at("rail"),
-          .alone = object.at("alone")};
+          .alone = object.at("alone"),
+          .after = object.at("after")};
 }
 
 json to_json(const Cell& cell) {
@@ -65,14 +70,16 @@ Cell cell_from(const json& object) {
 json to_json(const PlannedSearch& search) {
   return {{"step", search.step},
           {"requirements", search.requirements},
-          {"budget", search.budget},
+          {"budget",
+           {{"base", search.budget.base}, {"per_culprit", search.budget.per_culprit}, {"most", search.budget.most}}},
           {"reason", search.reason}};
 }
 
 PlannedSearch search_from(const json& object) {
+  const json& budget = object.at("budget");
   return {.step = object.at("step"),
           .requirements = object.at("requirements"),
-          .budget = object.at("budget"),
+          .budget = {.base = budget.at("base"), .per_culprit = budget.at("per_culprit"), .most = budget.at("most")},
           .reason = object.at("reason")};
 }
 
@@ -123,8 +130,14 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
   for (const auto& [name, probe] : plan.probes) {
     programs.push_back({.name = name, .sha256 = probe.sha256, .path = "", .description = probe.description});
   }
-  auto again =
-      make_plan(plan.profile, plan.site, programs, {.quick = plan.quick, .only = plan.only, .localise = plan.localise});
+  // What is derived cannot be more than what was read: the smallest of growing groups has no cell, all others have one.
+  const std::size_t cells = plan.coverage.size() + plan.steps.size();
+  auto again = make_plan(plan.profile, plan.site, programs,
+                         {.quick = plan.quick,
+                          .only = plan.only,
+                          .localise = plan.localise,
+                          .continues = plan.continues,
+                          .most_cells = cells});
   if (!again) return again.error();
   again->assay_version = plan.assay_version;
   again->simulation = plan.simulation;
@@ -145,6 +158,7 @@ std::string plan_text(const Plan& plan) {
                 {"quick", plan.quick},
                 {"only", plan.only},
                 {"localise", plan.localise},
+                {"continues", plan.continues},
                 {"searches", nullptr},
                 {"profile", to_json(plan.profile)},
                 {"site", site::to_json(plan.site)},
@@ -165,7 +179,7 @@ std::string plan_text(const Plan& plan) {
 }
 
 std::expected<Plan, InputError> read_plan(std::string_view text, const std::string& where) {
-  const auto document = parse_json(text, where);
+  const auto document = parse_json(text, where, {.max_values = kMostValuesOfRun});
   if (!document) return std::unexpected(document.error());
   const std::string hint = "plan.json is written by `assay plan`; plan again instead of editing it";
   try {
@@ -187,6 +201,7 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
               .quick = document->at("quick"),
               .only = document->at("only"),
               .localise = document->at("localise"),
+              .continues = document->at("continues"),
               .profile = std::move(*profile),
               .site = std::move(*site),
               .probes = {},
@@ -208,6 +223,7 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
     for (const auto& cell : document->at("coverage")) plan.coverage.push_back(cell_from(cell));
     for (const auto& search : document->at("searches")) plan.searches.push_back(search_from(search));
     if (auto problem = check_references(plan, where)) return std::unexpected(*problem);
+    if (auto problem = check_probes(plan, where)) return std::unexpected(*problem);
     // One check against everything else: what was read must write the same bytes.
     if (plan_text(plan) != text)
       return std::unexpected(InputError{where, "is not byte for byte what assay writes", hint});

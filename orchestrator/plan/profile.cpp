@@ -3,9 +3,15 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/catalogue.h"
+#include "orchestrator/plan/loosened.h"
+#include "orchestrator/plan/profile_check.h"
+#include "orchestrator/plan/repeat.h"
 #include "probes/core/suggest.h"
 #include "profiles/embedded.h"
 #include "profiles/schema.h"
@@ -29,18 +35,38 @@ std::optional<double> number(const json& object, const char* name) {
   return found == object.end() ? std::nullopt : std::optional<double>(found->get<double>());
 }
 
-Source source_from(const json& object) {
-  return {.document = object.at("document"),
-          .figure = object.value("figure", ""),
-          .date = object.value("date", ""),
-          .method = object.value("method", ""),
-          .status = object.at("status")};
+/// How references are written that have no name, and those with one in front of it.
+constexpr std::pair<std::string_view, Reference> kReferences[] = {
+    {"best_sample", Reference::best_sample},
+    {"fleet_median", Reference::fleet_median},
+    {"smallest_group", Reference::smallest_group},
+    {"smallest_group_by_nodes", Reference::smallest_group_by_nodes},
+    {"peak", Reference::peak},
+    {"metric", Reference::metric},
+    {"derived", Reference::derived},
+};
+
+/// The reference and the name behind its colon of an `of`; none for an empty one.
+std::pair<Reference, std::string> reference_from(const std::string& of) {
+  const auto colon = of.find(':');
+  const auto known = std::ranges::find(kReferences, of.substr(0, colon), [](const auto& entry) { return entry.first; });
+  if (known == std::end(kReferences)) return {Reference::none, ""};
+  return {known->second, colon == std::string::npos ? "" : of.substr(colon + 1)};
 }
 
-json to_json(const Source& source) {
-  json object = {
-      {"document", source.document}, {"figure", source.figure}, {"method", source.method}, {"status", source.status}};
-  if (!source.date.empty()) object["date"] = source.date;
+std::optional<Ceiling> ceiling_from(const json& entry) {
+  const auto object = entry.find("ceiling");
+  if (object == entry.end()) return std::nullopt;
+  Ceiling ceiling{.value = number(*object, "value"), .reference = Reference::none, .name = "", .source = {}};
+  std::tie(ceiling.reference, ceiling.name) = reference_from(object->value("of", ""));
+  if (const auto source = object->find("source"); source != object->end()) ceiling.source = source_from(*source);
+  return ceiling;
+}
+
+json to_json(const Ceiling& ceiling) {
+  if (!ceiling.value) return {{"of", reference_text(ceiling.reference, ceiling.name)}};
+  json object = {{"value", *ceiling.value}};
+  if (!ceiling.source.document.empty()) object["source"] = to_json(ceiling.source);
   return object;
 }
 
@@ -50,14 +76,7 @@ Limit limit_from(const json& object) {
               .unit = object.at("unit"),
               .reference = Reference::none,
               .name = ""};
-  const std::string of = object.value("of", "");
-  if (of == "best_sample") limit.reference = Reference::best_sample;
-  if (of == "fleet_median") limit.reference = Reference::fleet_median;
-  if (of == "smallest_group") limit.reference = Reference::smallest_group;
-  if (of == "smallest_group_by_nodes") limit.reference = Reference::smallest_group_by_nodes;
-  if (of.starts_with("peak:")) limit.reference = Reference::peak;
-  if (of.starts_with("metric:")) limit.reference = Reference::metric;
-  if (const auto colon = of.find(':'); colon != std::string::npos) limit.name = of.substr(colon + 1);
+  std::tie(limit.reference, limit.name) = reference_from(object.value("of", ""));
   return limit;
 }
 
@@ -65,49 +84,32 @@ json to_json(const Limit& limit) {
   json object = {{"unit", limit.unit}};
   if (limit.at_least) object["at_least"] = *limit.at_least;
   if (limit.at_most) object["at_most"] = *limit.at_most;
-  switch (limit.reference) {
-    case Reference::none:
-      break;
-    case Reference::peak:
-      object["of"] = "peak:" + limit.name;
-      break;
-    case Reference::metric:
-      object["of"] = "metric:" + limit.name;
-      break;
-    case Reference::best_sample:
-      object["of"] = "best_sample";
-      break;
-    case Reference::fleet_median:
-      object["of"] = "fleet_median";
-      break;
-    case Reference::smallest_group:
-      object["of"] = "smallest_group";
-      break;
-    case Reference::smallest_group_by_nodes:
-      object["of"] = "smallest_group_by_nodes";
-      break;
-  }
+  if (const std::string of = reference_text(limit.reference, limit.name); !of.empty()) object["of"] = of;
   return object;
 }
 
 Requirement requirement_from(const json& entry) {
+  const bool every = entry.contains("at") && entry.at("at").is_string();
   Requirement result{.id = entry.at("id"),
                      .title = entry.at("title"),
                      .probe = entry.at("probe"),
                      .parameters = values_from(entry.value("parameters", json::object())).value_or(Values{}),
                      .metric = entry.at("metric"),
-                     .at = values_from(entry.value("at", json::object())).value_or(Values{}),
+                     .at = values_from(every ? json::object() : entry.value("at", json::object())).value_or(Values{}),
+                     .at_every = every,
                      .scope = entry.at("scope"),
                      .by = choice<Grouping>(entry, "by"),
                      .plane = entry.value("plane", ""),
                      .pairs = choice<PairChoice>(entry, "pairs"),
                      .alone = entry.value("alone", false),
+                     .after = entry.value("after", false),
                      .rounds = entry.value("rounds", 0),
                      .statistic = choice<Statistic>(entry, "statistic").value_or(Statistic::median),
                      .limit = limit_from(entry.at("limit")),
+                     .ceiling = ceiling_from(entry),
+                     .when_told = entry.value("when_told", false),
                      .conditions = {},
-                     .repeat_n = 10,
-                     .looks = 1,
+                     .reproducibility = std::nullopt,
                      .power_w = number(entry, "power_w"),
                      .required = entry.value("severity", "required") == "required",
                      .source = source_from(entry.at("source"))};
@@ -116,12 +118,10 @@ Requirement requirement_from(const json& entry) {
                                  .equals = demand.contains("equals") ? value_from(demand.at("equals")) : std::nullopt,
                                  .at_least = number(demand, "at_least"),
                                  .at_most = number(demand, "at_most"),
-                                 .site = demand.value("site", "")});
+                                 .site = demand.value("site", ""),
+                                 .surroundings = demand.value("surroundings", false)});
   }
-  if (const auto repeat = entry.find("repeat"); repeat != entry.end()) {
-    result.repeat_n = repeat->value("n", result.repeat_n);
-    result.looks = repeat->value("looks", result.looks);
-  }
+  take_repeat(entry, result);
   return result;
 }
 
@@ -133,6 +133,7 @@ json to_json(const Requirement& requirement) {
     if (demand.at_least) object["at_least"] = *demand.at_least;
     if (demand.at_most) object["at_most"] = *demand.at_most;
     if (!demand.site.empty()) object["site"] = demand.site;
+    if (demand.surroundings) object["surroundings"] = true;
     conditions.push_back(std::move(object));
   }
   json object = {{"id", requirement.id},
@@ -140,12 +141,11 @@ json to_json(const Requirement& requirement) {
                  {"probe", requirement.probe},
                  {"parameters", assay::to_json(requirement.parameters)},
                  {"metric", requirement.metric},
-                 {"at", assay::to_json(requirement.at)},
+                 {"at", requirement.at_every ? json("every") : json(assay::to_json(requirement.at))},
                  {"scope", requirement.scope},
                  {"statistic", requirement.statistic},
                  {"limit", to_json(requirement.limit)},
                  {"conditions", std::move(conditions)},
-                 {"repeat", {{"n", requirement.repeat_n}, {"looks", requirement.looks}}},
                  {"severity", requirement.required ? "required" : "advisory"},
                  {"source", to_json(requirement.source)}};
   if (requirement.by) object["by"] = *requirement.by;
@@ -153,92 +153,25 @@ json to_json(const Requirement& requirement) {
   if (!requirement.plane.empty()) object["plane"] = requirement.plane;
   if (requirement.pairs) object["pairs"] = *requirement.pairs;
   if (requirement.alone) object["alone"] = true;
+  if (requirement.after) object["after"] = true;
+  if (requirement.when_told) object["when_told"] = true;
+  if (requirement.ceiling) object["ceiling"] = to_json(*requirement.ceiling);
   if (requirement.power_w) object["power_w"] = *requirement.power_w;
+  put_repeat(requirement, object);
   return object;
 }
 
-/// What goes with one scope or with a plane alone.
-std::optional<InputError> check_placement(const Requirement& requirement, const std::string& here) {
-  const bool of_pairs = requirement.rounds > 0 || requirement.pairs || requirement.alone;
-  if ((requirement.by && requirement.scope != JudgedScope::group) ||
-      (of_pairs && requirement.scope != JudgedScope::pair)) {
-    const char* const field = requirement.by           ? "by"
-                              : requirement.rounds > 0 ? "rounds"
-                              : requirement.alone      ? "alone"
-                                                       : "pairs";
-    return InputError{here, fmt::format("has `{}`, and its scope is {}", field, requirement.scope),
-                      "`by` goes with scope group; `rounds`, `pairs` and `alone` with scope pair"};
+/// What was loosened below, in a profile that was resolved before; one that extends another finds out by itself.
+std::vector<Loosened> loosened_from(const json& document) {
+  std::vector<Loosened> all;
+  for (const auto& one : document.value("loosened", json::array())) {
+    all.push_back({.requirement = one.at("requirement"),
+                   .what = one.at("what"),
+                   .from = one.at("from"),
+                   .to = one.at("to"),
+                   .base = one.at("base")});
   }
-  if (is_of_smallest(requirement.limit.reference) && requirement.by != Grouping::growing) {
-    return InputError{here + ".limit.of", "refers to the smallest of growing groups, and there are none",
-                      "give scope group and \"by\": \"growing\""};
-  }
-  for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
-    if (requirement.conditions[i].site.empty() || !requirement.plane.empty()) continue;
-    return InputError{fmt::format("{}.conditions[{}].site", here, i),
-                      "asks what the site says of a port, and the requirement names no plane", "give `plane`"};
-  }
-  return std::nullopt;
-}
-
-std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile,
-                                            const std::string& here) {
-  const auto& limit = requirement.limit;
-  if (!limit.at_least && !limit.at_most) {
-    return InputError{here + ".limit", "has neither at_least nor at_most", "a limit needs one of them, or both"};
-  }
-  if (limit.at_least && limit.at_most && *limit.at_least > *limit.at_most) {
-    return InputError{here + ".limit", "at_least is above at_most", "no value could pass"};
-  }
-  if ((requirement.statistic == Statistic::max && limit.at_least) ||
-      (requirement.statistic == Statistic::min && limit.at_most)) {
-    return InputError{here + ".statistic",
-                      fmt::format("the {} of the samples against a limit on that side accepts by one lucky sample",
-                                  requirement.statistic),
-                      "use median, or the extreme on the other side"};
-  }
-  if (auto problem = check_placement(requirement, here)) return problem;
-  if (requirement.required && requirement.source.status == "unsourced") {
-    return InputError{here + ".source.status", "a required limit is unsourced",
-                      "name the source, or set severity to advisory: an unsourced limit can warn, never accept"};
-  }
-  if (limit.reference == Reference::peak) {
-    std::vector<std::string> names;
-    for (const auto& [name, peak] : profile.peaks) names.push_back(name);
-    const auto peak = profile.peaks.find(limit.name);
-    if (peak == profile.peaks.end()) {
-      return InputError{here + ".limit.of", fmt::format("there is no peak '{}'", limit.name),
-                        suggestion(limit.name, names)};
-    }
-    if (peak->second.unit != limit.unit) {
-      return InputError{here + ".limit.unit",
-                        fmt::format("'{}', but peak '{}' is in '{}'", limit.unit, limit.name, peak->second.unit), ""};
-    }
-  }
-  for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
-    const auto& demand = requirement.conditions[i];
-    const int kinds =
-        (demand.equals ? 1 : 0) + (demand.at_least || demand.at_most ? 1 : 0) + (demand.site.empty() ? 0 : 1);
-    if (kinds > 1)
-      return InputError{fmt::format("{}.conditions[{}]", here, i), "has two of equals, a bound and site",
-                        "use one of them"};
-  }
-  return std::nullopt;
-}
-
-/// A part that is not there has no number to fall short; only its absence from the count shows it.
-std::optional<InputError> check_counts(const Profile& profile, const std::string& where) {
-  for (const auto& requirement : profile.requirements) {
-    const std::string scope(word_of(requirement.scope));
-    const bool part_of_node = requirement.scope != JudgedScope::node && !is_together(requirement.scope);
-    if (!requirement.required || !part_of_node || profile.per_node.contains(scope)) continue;
-    return InputError{
-        where + ": node",
-        fmt::format("does not say how many subjects of kind {} a node has, and {} requires a figure of each", scope,
-                    requirement.id),
-        fmt::format("add it, such as \"node\": {{\"{}\": 8}}; a missing {} would go unnoticed", scope, scope)};
-  }
-  return std::nullopt;
+  return all;
 }
 
 /// Takes everything but the requirements of one document over what it inherits.
@@ -252,8 +185,10 @@ void take_design(const json& document, Profile& profile) {
   }
   if (const auto list = document.find("companions"); list != document.end()) profile.companions = *list;
   const json per_node = document.value("node", json::object());
-  for (const auto& [kind, count] : per_node.items()) profile.per_node[kind] = count;
+  for (const auto& [kind, count] : per_node.items())
+    profile.per_node[kind] = count.is_number() ? count.get<int>() : kOfSite;
   if (const auto power = number(document, "power_w")) profile.power_w = power;
+  profile.relative_only = document.value("relative_only", profile.relative_only);
   const json peaks = document.value("peaks", json::object());
   for (const auto& [name, peak] : peaks.items()) {
     profile.peaks[name] = {
@@ -262,7 +197,8 @@ void take_design(const json& document, Profile& profile) {
 }
 
 /// Takes the requirements of one document: each is added, or replaces the inherited one of the same id.
-std::optional<InputError> take_requirements(const json& document, const std::string& where, Profile& profile) {
+std::optional<InputError> take_requirements(const json& document, const std::string& where, const std::string& base,
+                                            Profile& profile) {
   std::set<std::string> own_ids;
   for (std::size_t i = 0; i < document.at("requirements").size(); ++i) {
     Requirement requirement = requirement_from(document.at("requirements")[i]);
@@ -282,6 +218,7 @@ std::optional<InputError> take_requirements(const json& document, const std::str
                       same->probe, requirement.metric, requirement.probe),
           "a figure takes the place of one of the same probe and metric; give another one an id of its own"};
     } else {
+      std::ranges::move(loosened_in(*same, requirement, base), std::back_inserter(profile.loosened));
       *same = std::move(requirement);
     }
   }
@@ -310,26 +247,44 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
     }
     auto inherited = read_level(*base_text, name, library, level + 1);
     if (!inherited) return inherited;
+    if (document->contains("loosened")) {
+      return std::unexpected(InputError{where + ": loosened", "is for assay to find out",
+                                        "leave it out: the plan lists what is looser than in the profile extended"});
+    }
     profile = std::move(*inherited);
   }
+  const Profile base = profile;
   take_design(*document, profile);
-  if (auto problem = take_requirements(*document, where, profile)) return std::unexpected(std::move(*problem));
+  profile.loosened = base.name.empty() ? loosened_from(*document) : base.loosened;
+  if (!base.name.empty()) std::ranges::move(loosened_in(base, profile), std::back_inserter(profile.loosened));
+  if (auto problem = take_requirements(*document, where, base.name, profile))
+    return std::unexpected(std::move(*problem));
   return profile;
 }
 
 }  // namespace
 
+std::string reference_text(Reference reference, const std::string& name) {
+  const auto known = std::ranges::find(kReferences, reference, [](const auto& entry) { return entry.second; });
+  if (known == std::end(kReferences)) return "";
+  return name.empty() ? std::string(known->first) : fmt::format("{}:{}", known->first, name);
+}
+
 std::expected<Profile, InputError> read_profile(std::string_view text, const std::string& where,
                                                 const ProfileLibrary& library) {
   auto profile = read_level(text, where, library, 0);
-  if (profile && profile->requirements.empty()) {
-    return std::unexpected(InputError{where + ": requirements", "is empty, also after inheritance",
-                                      "a profile that demands nothing can accept nothing"});
-  }
-  if (profile) {
-    if (auto problem = check_counts(*profile, where)) return std::unexpected(*problem);
-  }
+  if (!profile) return profile;
+  if (auto problem = check_profile(*profile, where)) return std::unexpected(std::move(*problem));
   return profile;
+}
+
+std::optional<int> designed_parts(const Profile& profile, const site::Node& node, const std::string& kind) {
+  const auto designed = profile.per_node.find(kind);
+  if (designed == profile.per_node.end()) return std::nullopt;
+  if (designed->second != kOfSite) return designed->second;
+  const auto parts = node.parts.find(kind == "pair" ? "gpu" : kind);
+  if (parts == node.parts.end()) return std::nullopt;
+  return kind == "pair" ? parts->second * (parts->second - 1) : parts->second;
 }
 
 json to_json(const Profile& profile) {
@@ -337,17 +292,26 @@ json to_json(const Profile& profile) {
   for (const auto& [name, peak] : profile.peaks) {
     peaks[name] = {{"value", peak.value}, {"unit", peak.unit}, {"source", to_json(peak.source)}};
   }
+  json per_node = json::object();
+  for (const auto& [kind, count] : profile.per_node) per_node[kind] = count == kOfSite ? json("site") : json(count);
   json requirements = json::array();
   for (const auto& requirement : profile.requirements) requirements.push_back(to_json(requirement));
+  json loosened = json::array();
+  for (const auto& one : profile.loosened) {
+    loosened.push_back(
+        {{"requirement", one.requirement}, {"what", one.what}, {"from", one.from}, {"to", one.to}, {"base", one.base}});
+  }
   json object = {{"schema", kProfileSchema},
                  {"name", profile.name},
                  {"title", profile.title},
                  {"revision", profile.revision},
                  {"decision", {{"guard_factor", profile.guard_factor}, {"confidence", profile.confidence}}},
                  {"companions", profile.companions},
-                 {"node", profile.per_node},
+                 {"node", std::move(per_node)},
                  {"peaks", std::move(peaks)},
-                 {"requirements", std::move(requirements)}};
+                 {"requirements", std::move(requirements)},
+                 {"loosened", std::move(loosened)}};
+  if (!profile.relative_only.empty()) object["relative_only"] = profile.relative_only;
   if (profile.power_w) object["power_w"] = *profile.power_w;
   return object;
 }
@@ -355,7 +319,9 @@ json to_json(const Profile& profile) {
 const std::map<std::string, std::string_view>& embedded_profiles() {
   static const auto kProfiles = [] {
     auto documents = profiles::embedded_documents();
-    std::erase_if(documents, [](const auto& entry) { return entry.first.ends_with("schema"); });
+    std::erase_if(documents, [](const auto& entry) {
+      return entry.first.ends_with("schema") || entry.first == kCatalogueDocument;
+    });
     return documents;
   }();
   return kProfiles;

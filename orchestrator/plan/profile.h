@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "orchestrator/site/site.h"
 #include "probes/core/error.h"
 #include "probes/core/json_io.h"
 #include "probes/core/words.h"
@@ -72,6 +73,26 @@ constexpr auto words_of(Statistic) {
       {{median, "median"}, {min, "min"}, {max, "max"}, {p01, "p01"}, {p05, "p05"}, {p95, "p95"}, {p99, "p99"}});
 }
 
+/// The share of a distribution below `statistic`; nothing for the extremes of the samples.
+constexpr std::optional<double> quantile_of(Statistic statistic) {
+  switch (statistic) {
+    case Statistic::median:
+      return 0.5;
+    case Statistic::p01:
+      return 0.01;
+    case Statistic::p05:
+      return 0.05;
+    case Statistic::p95:
+      return 0.95;
+    case Statistic::p99:
+      return 0.99;
+    case Statistic::min:
+    case Statistic::max:
+      break;
+  }
+  return std::nullopt;
+}
+
 /// Where a figure comes from. Only sourced and inferred ones can accept; an unsourced one can only warn.
 struct Source {
   std::string document, figure, date, method;
@@ -87,6 +108,7 @@ enum class Reference {
   fleet_median,             ///< of the median over all subjects of this requirement
   smallest_group,           ///< of the same requirement on the smallest of its growing groups
   smallest_group_by_nodes,  ///< of that, times how many times as many nodes this group has
+  derived,                  ///< of the figure `name` of derived.h, which the machine tells of itself
 };
 
 /// A promise as a closed set of operators, never an expression.
@@ -95,13 +117,17 @@ struct Limit {
   std::optional<double> at_most;   ///< both given: the value must lie between
   std::string unit;                ///< of the metric judged, also when relative
   Reference reference = Reference::none;
-  std::string name;  ///< of the peak or metric referred to
+  std::string name;  ///< of the peak, metric or derived figure referred to
 };
 
 /// Whether a limit's reference is what other steps measured, so that one step alone cannot be judged by it.
 constexpr bool is_of_others(Reference reference) {
   return reference == Reference::fleet_median || reference == Reference::smallest_group ||
          reference == Reference::smallest_group_by_nodes;
+}
+/// Whether it is what the same run measured, so that nothing but the machines themselves says what is enough.
+constexpr bool is_relative(Reference reference) {
+  return is_of_others(reference) || reference == Reference::best_sample || reference == Reference::metric;
 }
 /// Whether it is the smallest of growing groups.
 constexpr bool is_of_smallest(Reference reference) {
@@ -114,8 +140,23 @@ struct RequiredCondition {
   std::optional<Value> equals;
   std::optional<double> at_least;
   std::optional<double> at_most;
-  std::string site = {};  ///< what the site says of the port of this plane: interface, device, address, leaf,
-                          ///< switch_port; empty: one of those above
+  std::string site = {};      ///< what the site says of the port of this plane: interface, device, address, leaf,
+                              ///< switch_port; empty: one of those above
+  bool surroundings = false;  ///< tells of what else the machine does, not of the machine: load by others, stolen time
+};
+
+/// How far the figure of one run of a probe lies from that of another on the same machine, where a document says so.
+struct Reproducibility {
+  double u = 0;  ///< relative standard uncertainty between runs
+  Source source;
+};
+
+/// What no honest figure can exceed.
+struct Ceiling {
+  std::optional<double> value;            ///< in the metric's unit; nothing: the reference's
+  Reference reference = Reference::none;  ///< peak or derived
+  std::string name;                       ///< of the peak or derived figure
+  Source source;                          ///< of a value
 };
 
 /// One promised figure.
@@ -123,7 +164,8 @@ struct Requirement {
   std::string id, title, probe;
   Values parameters;  ///< as given; the plan fills in the rest
   std::string metric;
-  Values at;                              ///< coordinates of the measurement judged; empty: the one without coordinates
+  Values at;              ///< coordinates of the measurement judged; empty: the one without coordinates
+  bool at_every = false;  ///< all of the metric's measurements, whatever their coordinates; the worst decides
   JudgedScope scope = JudgedScope::node;  ///< every subject of that kind in the record. With a probe for several nodes,
                                           ///< also where it runs: node (each alone), pair, group, cluster
   std::optional<Grouping> by;             ///< scope group: rack when not given
@@ -131,12 +173,20 @@ struct Requirement {
       plane;  ///< of the site: whose ports it is measured through, each rail by itself; empty: whichever the node uses
   std::optional<PairChoice> pairs;  ///< scope pair over nodes: all when not given
   bool alone = false;  ///< scope pair over nodes: nothing else of the plan runs meanwhile; else pairs run side by side
+  bool after = false;  ///< measured when every other step of its nodes is over: what the load has left behind
   int rounds = 0;      ///< scope pair over nodes: rounds of the tournament; 0: all pairs
   Statistic statistic = Statistic::median;
   Limit limit;
+  std::optional<Ceiling> ceiling;
+  bool when_told = false;  ///< where the machine does not tell the figure or its reference, nothing is judged, and said
   std::vector<RequiredCondition> conditions;
-  int repeat_n = 10;              ///< fewer samples are inconclusive
-  int looks = 1;                  ///< attempts at most, pooled, the risk split among them; 1 to 3
+  int repeat_n = 10;      ///< fewer samples are inconclusive
+  int attempts = 3;       ///< fresh processes that measure it, in passes over the plan; 1 to 10. 3 by default, 1 for an
+                          ///< extreme of the samples
+  int more_attempts = 4;  ///< the second stage's, where those left a required cell open or failed; 0 to 10. 4 by
+                          ///< default, 0 for an extreme
+  std::optional<Reproducibility>
+      reproducibility;            ///< stated between runs; a required rate that is measured once needs it
   std::optional<double> power_w;  ///< design power of each node while it is measured; the profile's when not given
   bool required = true;           ///< severity `required`; else `advisory`: it warns and never accepts or rejects
   Source source;
@@ -149,28 +199,53 @@ struct Peak {
   Source source;
 };
 
+/// A limit that a profile made easier to meet than in the one that it extends.
+struct Loosened {
+  std::string requirement;  ///< id; empty: of the whole profile
+  std::string what;         ///< the field: "limit.at_least"
+  std::string from, to;     ///< as JSON writes them
+  std::string base;         ///< the profile that had `from`
+  friend bool operator==(const Loosened&, const Loosened&) = default;
+};
+
+/// Of a profile for nodes with any number of a part, in Profile::per_node; "site" in the document.
+inline constexpr int kOfSite = 0;
+
 /// The whole profile with everything inherited filled in.
 struct Profile {
   std::string name, title;
   int revision = 1;
-  double guard_factor = 1.645;  ///< w = guard_factor * u; 1.645 bounds false acceptance at the limit by 5 %
+  double guard_factor = 1.645;  ///< the risk as a normal quantile: 1.645 bounds false acceptance at the limit by 5 %
   double confidence = 0.95;     ///< of the interval of the judged statistic
   std::vector<std::string> companions;
-  std::map<std::string, int> per_node;  ///< how many subjects of a kind a node of this design has: {"gpu": 8}
+  std::map<std::string, int> per_node;  ///< how many subjects of a kind a node of this design has: {"gpu": 8};
+                                        ///< kOfSite: as many as the site says that the node has
   std::optional<double> power_w;        ///< design power of a node under load; nothing where it is not told
   std::map<std::string, Peak> peaks;
   std::vector<Requirement> requirements;
+  std::string relative_only;       ///< why limits that only the machines themselves set will do; empty: they will not
+  std::vector<Loosened> loosened;  ///< in the order of reading, from the deepest profile up
 };
+
+/// The JSON form of `source`, and back; the schema was checked before.
+nlohmann::json to_json(const Source& source);
+Source source_from(const nlohmann::json& object);
+
+/// How many subjects of `kind` a node has by design: the profile's number, or the site's where the profile leaves it to
+/// that; a pair of GPUs is one for each direction. Nothing where neither tells.
+std::optional<int> designed_parts(const Profile& profile, const site::Node& node, const std::string& kind);
 
 /// The text of a profile by name, for `extends`; nothing when there is none.
 using ProfileLibrary = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// Reads, inherits (requirements of the same id are replaced) and checks a profile. Refused: what schema.json refuses,
-/// duplicate ids, a required limit without a source, a required scope finer than a node without its number per node, a
-/// limit without an operator, a reference to an unknown peak, an inheritance deeper than eight or in a circle, a
+/// duplicate ids, what check_profile (profile_check.h) refuses, an inheritance deeper than eight or in a circle, a
 /// requirement that would take the place of one of another probe or metric.
 std::expected<Profile, InputError> read_profile(std::string_view text, const std::string& where,
                                                 const ProfileLibrary& library);
+
+/// A limit's `of`: "peak:hbm", "fleet_median"; empty for none.
+std::string reference_text(Reference reference, const std::string& name);
 
 /// The document of `profile`, resolved, every field present; read_profile takes it back unchanged.
 nlohmann::json to_json(const Profile& profile);

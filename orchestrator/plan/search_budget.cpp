@@ -1,4 +1,4 @@
-// search_budget: arithmetic alone; the plan states the number, the search keeps to it.
+// search_budget: arithmetic alone; the plan states the numbers, the search keeps to them.
 #include "orchestrator/plan/search_budget.h"
 
 #include <algorithm>
@@ -8,20 +8,36 @@
 namespace assay::plan {
 namespace {
 
-/// Per bisection step: five nodes take about four each with their confirmation, a pair about three; the rest is for
-/// outcomes that contradict each other.
+/// Per bisection step: enough for five nodes or two pairs, or for one that shows in half of its tests only.
 constexpr std::size_t kTestsPerStep = 12;
-constexpr std::size_t kSmallestChunk = 8;
+/// A node takes about one test for each bisection step and three to confirm it; a pair, which has two bisections, about
+/// three. It must cover the dearest, because what was found pays for what comes next.
+constexpr std::size_t kTestsPerStepAndCulprit = 3;
+constexpr std::size_t kMostTimesBase = 4;
+constexpr std::size_t kFewestGroups = 4;
+constexpr std::size_t kPairsUpTo = 11;
 
 }  // namespace
 
-std::size_t screening_chunks(std::size_t nodes) {
-  const auto size = std::max<double>(kSmallestChunk, std::round(2 * std::sqrt(static_cast<double>(nodes))));
-  return std::max<std::size_t>(1, static_cast<std::size_t>(std::round(static_cast<double>(nodes) / size)));
+Screening screening_of(std::size_t nodes) {
+  if (nodes <= kPairsUpTo) return {.size = 2, .groups = nodes / 2};
+  const double size = std::min(std::round(2 * std::sqrt(static_cast<double>(nodes))),
+                               std::floor(static_cast<double>(nodes) / kFewestGroups));
+  const auto groups = static_cast<std::size_t>(std::round(static_cast<double>(nodes) / size));
+  return {.size = nodes / groups, .groups = groups};
 }
 
-std::size_t test_budget(std::size_t nodes) {
-  return screening_chunks(nodes) + kTestsPerStep * static_cast<std::size_t>(std::bit_width(nodes));
+std::size_t usual_tests(std::size_t nodes) {
+  constexpr std::size_t kConfirming = 4;
+  return screening_of(nodes).groups + static_cast<std::size_t>(std::bit_width(nodes)) + kConfirming;
+}
+
+std::size_t SearchBudget::allowed(std::size_t culprits) const { return std::min(most, base + per_culprit * culprits); }
+
+SearchBudget budget_for(std::size_t nodes) {
+  const auto steps = static_cast<std::size_t>(std::bit_width(nodes));
+  const std::size_t base = screening_of(nodes).groups + kTestsPerStep * steps;
+  return {.base = base, .per_culprit = kTestsPerStepAndCulprit * steps, .most = kMostTimesBase * base};
 }
 
 }  // namespace assay::plan

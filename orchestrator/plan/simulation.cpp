@@ -33,6 +33,10 @@ Faults faults_from(const json& document) {
   }
   faults.dead = document.value("dead", std::vector<std::string>());
   faults.spread = document.value("spread", std::map<std::string, double>());
+  const json healthy = document.value("healthy", json::object());
+  faults.healthy = {.margin = healthy.value("margin", Healthy{}.margin),
+                    .spread = healthy.value("spread", Healthy{}.spread),
+                    .run_to_run = healthy.value("run_to_run", Healthy{}.run_to_run)};
   return faults;
 }
 
@@ -45,11 +49,8 @@ json to_json(const Faults& faults) {
     list.push_back(one.other.empty() ? json{{"node", one.node}} : json{{"a", one.node}, {"b", one.other}});
     list.back().update(common);
   }
-  return {{"schema", kFaultsSchema},
-          {"bad_nodes", std::move(nodes)},
-          {"bad_links", std::move(links)},
-          {"dead", faults.dead},
-          {"spread", faults.spread}};
+  return {{"schema", kFaultsSchema}, {"bad_nodes", std::move(nodes)}, {"bad_links", std::move(links)},
+          {"dead", faults.dead},     {"spread", faults.spread},       {"healthy", to_json(faults.healthy)}};
 }
 
 }  // namespace
@@ -84,6 +85,10 @@ std::optional<InputError> check_faults(const Faults& faults, const site::Site& s
 
 json to_json(const Simulation& simulation) {
   return {{"seed", simulation.seed}, {"faults", to_json(simulation.faults)}};
+}
+
+json to_json(const Healthy& healthy) {
+  return {{"margin", healthy.margin}, {"spread", healthy.spread}, {"run_to_run", healthy.run_to_run}};
 }
 
 std::expected<Simulation, InputError> simulation_from(const json& object, const std::string& where) {

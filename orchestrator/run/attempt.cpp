@@ -55,6 +55,7 @@ const plan::Program* program_of(const std::vector<plan::Program>& programs, cons
 /// What a probe may use: nearly the node's memory, so that a runaway is killed before the kernel picks a victim, and
 /// every CPU until the deadline.
 launch::RunLimits limits_on(const nlohmann::json& node, Seconds deadline) {
+  // Facts of a node are checked when they are read (problem_of_facts): both are whole numbers from 1 up.
   const auto memory = static_cast<double>(node.value("memory", std::int64_t{1} << 40));
   const auto cpus = static_cast<double>(node.value("cpus", std::int64_t{1}));
   return {.memory = {static_cast<std::uint64_t>(kMemoryShare * memory)},
@@ -105,7 +106,8 @@ asio::awaitable<void> prepare(const AttemptContext& context, Rank& rank) {
   const auto delivered = co_await rank.agent->deliver(program.sha256, program.path);
   if (!delivered) {
     rank.result.emplace();  // g++ 12 mixes up the frames of coroutines with braced temporaries in them
-    rank.result->outcome = delivered.error().kind == "lost" ? AttemptOutcome::lost : AttemptOutcome::refused;
+    rank.result->outcome =
+        delivered.error().kind == site::LaunchFailure::lost ? AttemptOutcome::lost : AttemptOutcome::refused;
     rank.result->reason = delivered.error().reason;
     co_return;
   }
@@ -122,6 +124,17 @@ asio::awaitable<void> prepare(const AttemptContext& context, Rank& rank) {
                                {context.step.deadline_s + kCompanionSlack.count});
     asio::co_spawn(executor, follow(*rank.agent, std::move(request), companion), asio::detached);
     rank.companions.push_back(std::move(companion));
+  }
+}
+
+/// `work` on one rank; what it throws is that rank's result, and ends no other node's run.
+asio::awaitable<void> guarded(asio::awaitable<void> work, Rank& rank) {
+  try {
+    co_await std::move(work);
+  } catch (const std::exception& error) {
+    rank.result.emplace();
+    rank.result->outcome = AttemptOutcome::lost;
+    rank.result->reason = std::string("unexpected error: ") + error.what();
   }
 }
 
@@ -243,11 +256,11 @@ asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, cons
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < agents.size(); ++i)
     ranks.push_back({.agent = agents[i], .node = step.nodes[i], .companions = {}});
-  const auto prepare_one = [&](std::size_t i) { return prepare(context, ranks[i]); };
+  const auto prepare_one = [&](std::size_t i) { return guarded(prepare(context, ranks[i]), ranks[i]); };
   co_await side_by_side(ranks.size(), prepare_one);
   // A rank that cannot start would leave the others waiting for it.
   if (std::ranges::all_of(ranks, [](const Rank& rank) { return !rank.result; })) {
-    const auto run_one = [&](std::size_t i) { return run_rank(context, ranks[i], i, ranks.size()); };
+    const auto run_one = [&](std::size_t i) { return guarded(run_rank(context, ranks[i], i, ranks.size()), ranks[i]); };
     co_await side_by_side(ranks.size(), run_one);
   }
   for (const auto& rank : ranks) {
@@ -258,6 +271,9 @@ asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, cons
     if (rank.result && rank.result->outcome == AttemptOutcome::lost) end.lost.push_back(rank.node);
   }
   take_outcomes(end.attempt, ranks, context.program().description);
+  end.measured = std::ranges::all_of(ranks, [](const Rank& rank) {
+    return rank.result && rank.result->outcome == AttemptOutcome::exited && rank.result->exit_code == kExitComplete;
+  });
   for (std::size_t i = 0; i < ranks.size(); ++i)
     write_evidence_of(end.attempt, inputs.directory, static_cast<int>(i), ranks[i]);
   co_return end;

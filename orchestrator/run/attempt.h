@@ -19,6 +19,7 @@ std::vector<std::string> arguments_of(const Values& parameters);
 struct AttemptEnd {
   judge::Attempt attempt;
   std::vector<std::string> lost;
+  bool measured = false;  ///< every rank ended as one whose record is complete
 };
 
 /// What all attempts of a run share.

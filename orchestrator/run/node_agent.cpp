@@ -44,7 +44,13 @@ asio::awaitable<std::expected<std::unique_ptr<launch::Agent>, launch::LaunchErro
   progress_.node(node.name, "starting the agent");
   // g++ 12 destroys a braced temporary in a co_await twice; delete the name with g++ 13.
   const launch::LaunchOptions launch{.agent = options_.agent, .slurm = slurm_.get()};
-  auto agent = co_await launch::Agent::start(node, site_, launch);
+  std::expected<std::unique_ptr<launch::Agent>, launch::LaunchError> agent;
+  try {
+    agent = co_await launch::Agent::start(node, site_, launch);
+  } catch (const std::exception& error) {  // of one node: it ends no other node's run
+    agent = std::unexpected(
+        launch::LaunchError{launch::LaunchFailure::lost, std::string("unexpected error: ") + error.what()});
+  }
   tokens_.try_receive([](const boost::system::error_code&) {});
   co_return std::move(agent);
 }

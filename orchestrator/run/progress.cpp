@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
 
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/terminal.h"
+#include "orchestrator/plan/search_budget.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
@@ -24,33 +27,39 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-/// Replaces control characters, which text from a node may contain and a terminal would execute.
-std::string printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  return text;
-}
-
 }  // namespace
 
 Progress::Mode Progress::mode_for(bool json) {
   if (json) return Mode::json;
-  return ::isatty(STDERR_FILENO) == 1 ? Mode::terminal : Mode::plain;
+  const char* const kind = std::getenv("TERM");
+  const bool can_redraw = kind != nullptr && std::string_view(kind) != "dumb";
+  return can_redraw && ::isatty(STDERR_FILENO) == 1 ? Mode::terminal : Mode::plain;
 }
 
-Progress::Progress(const plan::Plan& plan, Mode mode) : mode_(mode), total_(plan.steps.size()), forecast_(plan) {
+Progress::Progress(const plan::Plan& plan, Mode mode) : mode_(mode), forecast_(plan) {
   for (const auto& node : plan.site.nodes) nodes_[node.name].state = "waiting";
   for (const auto& step : plan.steps) {
     planned_.insert(step.id);
-    for (const auto& node : step.nodes) ++nodes_[node].total;
+    add(step, step.attempts);
   }
+  double usual = 0, most = 0;
   for (const auto& search : plan.searches) {
-    if (const plan::Step* step = plan.step(search.step); search.budget > 0)
-      longest_test_s_ = std::max(longest_test_s_, step->typical_s);
+    if (search.budget.most == 0) continue;
+    const plan::Step* step = plan.step(search.step);
+    longest_test_s_ = std::max(longest_test_s_, forecast_.typical_s(*step));
+    usual += static_cast<double>(plan::usual_tests(step->nodes.size()));
+    most += static_cast<double>(search.budget.most);
   }
+  usual_share_ = most > 0 ? usual / most : 0;
 }
 
 Progress::~Progress() { erase(); }
+
+/// The step has `attempts` more to make.
+void Progress::add(const plan::Step& step, int attempts) {
+  total_ += static_cast<std::size_t>(attempts);
+  for (const auto& node : step.nodes) nodes_[node].total += static_cast<std::size_t>(attempts);
+}
 
 /// Calculated once a second: a forecast of 300,000 steps takes as long as some of the steps.
 double Progress::remaining_s() {
@@ -69,13 +78,13 @@ void Progress::event(const char* kind, const nlohmann::ordered_json& body) {
   object["done"] = done_;
   object["total"] = total_;
   object["remaining_s"] = remaining_s();
-  std::cout << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
+  std::cout << object.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
 }
 
 void Progress::line(const std::string& text) {
   if (mode_ != Mode::terminal && mode_ != Mode::plain) return;
   erase();
-  std::cerr << printable(text) << '\n' << std::flush;
+  std::cerr << harmless(text) << '\n' << std::flush;
   draw();
 }
 
@@ -91,7 +100,7 @@ void Progress::step_begin(const plan::Step& step, int attempt) {
     NodeProgress& node_progress = nodes_[node];
     node_progress.state = step.probe;
     node_progress.begin = Clock::now();
-    node_progress.running_s = step.typical_s;
+    node_progress.running_s = forecast_.typical_s(step);
   }
   forecast_.begin(step, std::chrono::duration<double>(Clock::now() - begin_).count());
   event("step_begin", {{"step", step.id}, {"attempt", attempt}});
@@ -100,38 +109,53 @@ void Progress::step_begin(const plan::Step& step, int attempt) {
   tick();
 }
 
-void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason) {
+void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason,
+                        const std::string& results) {
   const double took = std::chrono::duration<double>(Clock::now() - nodes_[step.nodes.front()].begin).count();
   const bool planned = is_planned(step);
   for (const auto& node : step.nodes) {
     NodeProgress& node_progress = nodes_[node];
     node_progress.running_s = 0;
     node_progress.state = "between steps";
-    if (attempt == 1 && planned) ++node_progress.done;
+    if (planned) ++node_progress.done;
   }
   forecast_.end(step.id);
-  if (attempt == 1) ++(planned ? done_ : tests_done_);
+  ++(planned ? done_ : tests_done_);
   event("step_end",
         {{"step", step.id}, {"attempt", attempt}, {"outcome", outcome}, {"reason", reason}, {"took_s", took}});
-  line(fmt::format("[{:>3}/{}] {} {} after {:.1f} s{}{}", done_, total_, step.id, outcome, took,
-                   reason.empty() ? "" : ": ", reason));
+  const std::string_view ended = outcome == AttemptOutcome::exited ? "done" : word_of(outcome);
+  const std::string& said = reason.empty() ? results : reason;
+  line(fmt::format("[{:>3}/{}] {}{} {} after {:.1f} s{}{}", done_, total_, step.id,
+                   attempt > 1 ? fmt::format(" (attempt {})", attempt) : "", ended, took, said.empty() ? "" : ": ",
+                   said));
 }
 
-void Progress::step_kept(const plan::Step& step) {
-  for (const auto& node : step.nodes) ++nodes_[node].done;
-  ++done_;
-  forecast_.end(step.id);
-  event("step_kept", {{"step", step.id}});
+void Progress::step_kept(const plan::Step& step, int made, int left) {
+  for (const auto& node : step.nodes) nodes_[node].done += static_cast<std::size_t>(made);
+  done_ += static_cast<std::size_t>(made);
+  forecast_.set_left(step.id, left);
+  event("step_kept", {{"step", step.id}, {"attempts", made}, {"left", left}});
+}
+
+void Progress::second_stage(const std::vector<const plan::Step*>& steps) {
+  for (const plan::Step* step : steps) add(*step, step->more_attempts);
+  forecast_.add_second_stage(steps);
+  forecast_at_ = {};
+  event("second_stage", {{"steps", steps.size()}});
+  line(fmt::format("[{:>3}/{}] {} steps have a required cell that does not pass, and are measured again", done_, total_,
+                   steps.size()));
 }
 
 void Progress::step_dropped(const plan::Step& step) {
-  forecast_.end(step.id);
+  forecast_.set_left(step.id, 0);
   event("step_dropped", {{"step", step.id}});
 }
 
 void Progress::tests_left(std::size_t tests) {
+  usual_tests_ = std::max(usual_tests_, usual_share_ * static_cast<double>(tests + tests_done_));
   tests_left_ = tests;
-  forecast_.tests_left(tests, longest_test_s_);
+  const double usual = std::max(tests > 0 ? 1.0 : 0.0, usual_tests_ - static_cast<double>(tests_done_));
+  forecast_.tests_left(std::min(tests, static_cast<std::size_t>(std::ceil(usual))), longest_test_s_);
   forecast_at_ = {};
   event("localise", {{"tests_done", tests_done_}, {"tests_left_at_most", tests}});
 }
@@ -142,6 +166,29 @@ void Progress::tick() {
   draw();
 }
 
+/// The nodes to be shown: those that run a step, the latest against its usual time first, then those that have most to
+/// do.
+std::vector<std::pair<double, std::string_view>> Progress::busiest() const {
+  constexpr double kIdle = 1e9;  // behind every node that runs
+  std::vector<std::pair<double, std::string_view>> order;
+  const auto now = Clock::now();
+  for (const auto& [name, node] : nodes_) {
+    const double ran = std::chrono::duration<double>(now - node.begin).count();
+    order.emplace_back(node.running_s > 0 ? -ran / node.running_s
+                                          : kIdle - static_cast<double>(node.total - std::min(node.total, node.done)),
+                       name);
+  }
+  const auto shown = static_cast<std::ptrdiff_t>(std::min<std::size_t>(order.size(), kShownNodes));
+  std::ranges::partial_sort(order, order.begin() + shown);
+  order.resize(static_cast<std::size_t>(shown));
+  return order;
+}
+
+double Progress::most_s() {
+  const double usual = std::max(0.0, std::ceil(usual_tests_ - static_cast<double>(tests_done_)));
+  return remaining_s() + std::max(0.0, static_cast<double>(tests_left_) - usual) * longest_test_s_;
+}
+
 void Progress::erase() {
   if (drawn_ > 0) std::cerr << "\x1b[" << drawn_ << "A\x1b[J" << std::flush;
   drawn_ = 0;
@@ -150,12 +197,14 @@ void Progress::erase() {
 void Progress::draw() {
   if (mode_ != Mode::terminal) return;
   std::string block;
-  for (const auto& [name, node] : nodes_) {
-    if (drawn_ == kShownNodes) break;
+  const std::size_t columns = files::terminal_of(STDERR_FILENO).width;
+  const std::size_t width = columns > 1 ? std::min(kWidth, columns - 1) : kWidth;
+  for (const auto& [late, name] : busiest()) {
+    const NodeProgress& node = nodes_.at(std::string(name));
     const double ran = node.running_s > 0 ? std::chrono::duration<double>(Clock::now() - node.begin).count() : 0;
     std::string text = fmt::format("  {:<20} {:>3}/{:<3} {}", name, node.done, node.total, node.state);
     if (node.running_s > 0) text += fmt::format("  {} of about {}", clock_text(ran), clock_text(node.running_s));
-    block += printable(text).substr(0, kWidth) + "\n";
+    block += harmless(without_controls(text, width)) + "\n";
     ++drawn_;
   }
   if (static_cast<int>(nodes_.size()) > drawn_) {
@@ -164,8 +213,9 @@ void Progress::draw() {
   }
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
   const std::string tests = tests_done_ + tests_left_ == 0 ? "" : fmt::format(" and {} tests of searches", tests_done_);
-  block += fmt::format("  {} of {} steps{}, {} elapsed, {} {} left\n", done_, total_, tests, clock_text(elapsed),
-                       tests_left_ > 0 ? "at most" : "about", clock_text(remaining_s()));
+  std::string left = fmt::format("about {} left", clock_text(remaining_s()));
+  if (tests_left_ > 0) left += fmt::format(" (at most {})", clock_text(most_s()));
+  block += fmt::format("  {} of {} attempts{}, {} elapsed, {}\n", done_, total_, tests, clock_text(elapsed), left);
   ++drawn_;
   std::cerr << block << std::flush;
 }

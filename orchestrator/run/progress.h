@@ -3,10 +3,13 @@
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "orchestrator/plan/forecast.h"
 #include "orchestrator/plan/plan.h"
@@ -32,13 +35,20 @@ class Progress {
   void node(const std::string& node, const std::string& state);
   /// A step begins on its nodes.
   void step_begin(const plan::Step& step, int attempt);
-  /// A step ended; `outcome` as in the journal, `reason` empty when it exited by itself.
-  void step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason);
-  /// A step was found finished in the journal of a resumed run.
-  void step_kept(const plan::Step& step);
-  /// A step will never start: a node was given up, or the deadline is too near.
+  /// A step ended; `outcome` as in the journal, `reason` empty when it exited by itself, `results` what its cells come
+  /// to, in a few words.
+  void step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason,
+                const std::string& results = "");
+  /// Whether people read it, so that words for results are worth their time.
+  [[nodiscard]] bool is_for_people() const { return mode_ == Mode::terminal || mode_ == Mode::plain; }
+  /// `made` attempts of a step were found in the journal of a resumed run, and so many are left.
+  void step_kept(const plan::Step& step, int made, int left);
+  /// The step's attempts that are left will not start: one broke, a node was given up, or the deadline is too near.
   void step_dropped(const plan::Step& step);
-  /// Searches may request at most `tests` more extra tests; each takes the time of the longest step.
+  /// These steps are measured again.
+  void second_stage(const std::vector<const plan::Step*>& steps);
+  /// Searches may request at most `tests` more extra tests; each takes the time of the longest step. Usually they take
+  /// far fewer, and both times are shown.
   void tests_left(std::size_t tests);
   /// Redraws the time on a terminal; called once a second.
   void tick();
@@ -46,6 +56,9 @@ class Progress {
  private:
   [[nodiscard]] double remaining_s();
   [[nodiscard]] bool is_planned(const plan::Step& step) const { return planned_.contains(step.id); }
+  void add(const plan::Step& step, int attempts);
+  [[nodiscard]] double most_s();
+  [[nodiscard]] std::vector<std::pair<double, std::string_view>> busiest() const;
   void line(const std::string& text);
   void event(const char* kind, const nlohmann::ordered_json& body);
   void erase();
@@ -61,8 +74,10 @@ class Progress {
   Mode mode_;
   std::map<std::string, NodeProgress> nodes_;
   std::set<std::string_view> planned_;  ///< ids of the plan's steps; a step of another id is an extra test of a search
-  std::size_t done_ = 0, total_ = 0;
+  std::size_t done_ = 0, total_ = 0;    ///< attempts of steps
   std::size_t tests_done_ = 0, tests_left_ = 0;
+  double usual_share_ = 0;  ///< of the planned tests, that searches usually take
+  double usual_tests_ = 0;  ///< of the searches that are due
   double longest_test_s_ = 0;
   plan::Forecast forecast_;
   Clock::time_point forecast_at_;  ///< when remaining_s_ was calculated

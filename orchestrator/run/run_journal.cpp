@@ -1,11 +1,40 @@
 // run_journal: appends to the journal on disk and keeps the same in memory.
 #include "orchestrator/run/run_journal.h"
 
+#include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/ranking.h"
+#include "probes/core/scale.h"
 
 namespace assay::run {
+
+namespace {
+
+/// "memory.triad 21.3 GB/s pass"; of several cells how many pass, and the worst. While attempts are `open`, and where
+/// the limit is a share of what other steps measure, nothing can be judged yet, so the value stands alone.
+std::string results_words(const plan::Plan& plan, const std::vector<judge::Result>& results, bool open) {
+  const judge::Result* worst = nullptr;
+  std::size_t passed = 0;
+  for (const auto& one : results) {
+    passed += one.outcome == judge::Outcome::pass ? 1 : 0;
+    if (worst == nullptr || judge::is_worse(one, *worst)) worst = &one;
+  }
+  if (worst == nullptr) return "";
+  const plan::Requirement* requirement = plan.requirement(worst->requirement);
+  const bool judged = !open && (requirement == nullptr || !plan::is_of_others(requirement->limit.reference));
+  const std::string value = worst->value ? " " + for_people(*worst->value, worst->unit) : "";
+  const std::string outcome = judged ? fmt::format(" {}", worst->outcome) : "";
+  if (results.size() == 1) return worst->requirement + value + outcome;
+  return judged ? fmt::format("{} of {} cells pass, worst: {}{}{}", passed, results.size(), worst->requirement, value,
+                              outcome)
+                : fmt::format("{} cells, {}{}", results.size(), worst->requirement, value);
+}
+
+}  // namespace
 
 RunJournal::RunJournal(const plan::Plan& plan, const std::string& directory, judge::Journal journal,
                        judge::JournalWriter writer, Progress& progress)
@@ -50,11 +79,25 @@ int RunJournal::begin_attempt(const plan::Step& step, const std::string& purpose
   return number;
 }
 
-void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt) {
+void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, bool measured) {
+  attempt.second_stage = journal_.second_stage && !attempt.is_extra();
+  if (!measured) unmeasured_.insert(step.id);
   writer_.attempt_end(attempt);
-  progress_.step_end(step, attempt.number, attempt.outcome, attempt.reason);
+  const int number = attempt.number;
+  const AttemptOutcome outcome = attempt.outcome;
+  const std::string reason = attempt.reason;
   attempts_[step.id].push_back(journal_.attempts.size());
   journal_.attempts.push_back(std::move(attempt));
+  const bool told = progress_.is_for_people() && outcome == AttemptOutcome::exited && cells_.contains(step.id);
+  progress_.step_end(step, number, outcome, reason,
+                     told ? results_words(plan_, results_of(step), wanted(step) > 0) : "");
+}
+
+void RunJournal::begin_second_stage(const judge::SecondStage& steps) {
+  writer_.second_stage_begin(steps);
+  journal_.second_stage = true;
+  journal_.more_attempts = steps;
+  unmeasured_.clear();
 }
 
 void RunJournal::begin_localising() {
@@ -66,10 +109,16 @@ void RunJournal::leave_out(const std::string& reason, const std::vector<std::str
   writer_.steps_left_out(reason, steps);
 }
 
+void RunJournal::interrupt() { writer_.run_interrupt(); }
+
 void RunJournal::end_run() { writer_.run_end(); }
 
 judge::Journal RunJournal::part_of(const plan::Step& step) const {
   judge::Journal part;
+  if (const auto again = journal_.more_attempts.find(step.id); again != journal_.more_attempts.end()) {
+    part.second_stage = true;
+    part.more_attempts.insert(*again);
+  }
   if (const auto mine = attempts_.find(step.id); mine != attempts_.end()) {
     for (const std::size_t index : mine->second) part.attempts.push_back(journal_.attempts[index]);
   }
@@ -86,18 +135,20 @@ std::vector<judge::Result> RunJournal::results_of(const plan::Step& step) const 
                            part_of(step), evidence_);
 }
 
-bool RunJournal::wants_attempt(const plan::Step& step) const {
-  std::size_t ended = 0;
-  if (const auto mine = attempts_.find(step.id); mine != attempts_.end()) {
-    for (const std::size_t index : mine->second) {
-      const judge::Attempt& attempt = journal_.attempts[index];
-      if (attempt.outcome == AttemptOutcome::interrupted) continue;
-      ++ended;
-      if (attempt.outcome != AttemptOutcome::exited) return false;
-    }
+int RunJournal::wanted(const plan::Step& step) const {
+  const bool second = journal_.second_stage;
+  if (journal_.localising || unmeasured_.contains(step.id)) return 0;
+  if (second && !journal_.more_attempts.contains(step.id)) return 0;
+  int wanted = plan::attempts_of(step, stage());
+  const auto mine = attempts_.find(step.id);
+  if (mine == attempts_.end()) return wanted;
+  for (const std::size_t index : mine->second) {
+    const judge::Attempt& attempt = journal_.attempts[index];
+    if (attempt.second_stage != second || attempt.outcome == AttemptOutcome::interrupted) continue;
+    if (attempt.outcome != AttemptOutcome::exited) return 0;
+    --wanted;
   }
-  if (ended == 0) return true;
-  return ended < static_cast<std::size_t>(step.looks) && judge::another_look_decides(results_of(step));
+  return std::max(0, wanted);
 }
 
 }  // namespace assay::run

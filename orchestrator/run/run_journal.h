@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,7 +12,9 @@
 
 #include "orchestrator/judge/evidence.h"
 #include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/second_stage.h"
 #include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/passes.h"
 #include "orchestrator/plan/plan.h"
 #include "orchestrator/run/progress.h"
 
@@ -32,12 +35,16 @@ class RunJournal {
   void node_down(const std::string& node, const std::string& reason);
   /// An attempt of `step` starts; an extra test of a search has a purpose. Returns the attempt's number.
   int begin_attempt(const plan::Step& step, const std::string& purpose);
-  /// An attempt of `step` ended and its evidence is on disk.
-  void end_attempt(const plan::Step& step, judge::Attempt attempt);
+  /// An attempt of `step` ended and its evidence is on disk. `measured`: every rank says that its record is complete.
+  void end_attempt(const plan::Step& step, judge::Attempt attempt, bool measured);
+  /// The planned attempts are over; these steps are measured again.
+  void begin_second_stage(const judge::SecondStage& steps);
   /// The plan's steps are over; extra tests of searches follow.
   void begin_localising();
   /// These steps do not start any more, for `reason`.
   void leave_out(const std::string& reason, const std::vector<std::string>& steps);
+  /// A signal asked the run to stop.
+  void interrupt();
   /// Every step was tried.
   void end_run();
 
@@ -47,12 +54,13 @@ class RunJournal {
   [[nodiscard]] judge::Journal part_of(const plan::Step& step) const;
   /// Reads evidence of this run.
   [[nodiscard]] const judge::EvidenceReader& evidence() const { return evidence_; }
-  /// Whether any attempt of `step` is in the journal.
-  [[nodiscard]] bool has_attempts(const plan::Step& step) const { return attempts_.contains(step.id); }
+  /// The stage that the run is in.
+  [[nodiscard]] plan::Stage stage() const { return journal_.second_stage ? plan::Stage::second : plan::Stage::first; }
   /// The results of the step's cells, from its attempts so far.
   [[nodiscard]] std::vector<judge::Result> results_of(const plan::Step& step) const;
-  /// Whether the plan asks for another attempt of `step`, given its attempts so far.
-  [[nodiscard]] bool wants_attempt(const plan::Step& step) const;
+  /// How many more attempts of `step` this stage asks for. None after one that broke or measured nothing: what failed
+  /// once in a stage is not tried until it works.
+  [[nodiscard]] int wanted(const plan::Step& step) const;
 
  private:
   const plan::Plan& plan_;
@@ -62,6 +70,7 @@ class RunJournal {
   judge::EvidenceReader evidence_;
   std::unordered_map<std::string, std::vector<std::size_t>> attempts_;   ///< of each step, by index in journal_
   std::unordered_map<std::string_view, std::vector<plan::Cell>> cells_;  ///< of each step
+  std::set<std::string> unmeasured_;  ///< steps whose attempt of this stage measured nothing
 };
 
 }  // namespace assay::run

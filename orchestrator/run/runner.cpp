@@ -20,6 +20,7 @@ namespace asio = boost::asio;
 Runner::Runner(const plan::Plan& plan, const std::vector<plan::Program>& programs, const RunOptions& options,
                RunJournal& journal, Progress& progress)
     : plan_(plan),
+      passes_(plan),
       programs_(programs),
       options_(options),
       progress_(progress),
@@ -33,32 +34,13 @@ Runner::Runner(const plan::Plan& plan, const std::vector<plan::Program>& program
     index_[node.name] = lanes_.size();
     lanes_.push_back(Lane{.agent = NodeAgent(node, starter_, journal_), .queue = {}});
   }
-  keep_for_searches();
-}
-
-/// The nodes of steps that a search may follow keep their agents.
-void Runner::keep_for_searches() {
-  std::set<std::string_view> searched;
-  for (const auto& search : plan_.searches) {
-    if (search.budget > 0) searched.insert(search.step);
-  }
-  for (const auto& step : plan_.steps) {
-    if (!searched.contains(step.id)) continue;
-    for (const auto& node : step.nodes) lane_of(node).kept = true;
-  }
 }
 
 RunEnd Runner::go() {
-  for (const auto& step : plan_.steps) {
-    if (!journal_.journal().localising && journal_.wants_attempt(step)) {
-      for (const auto& node : step.nodes) lane_of(node).queue.push_back(&step);
-    } else {
-      progress_.step_kept(step);
-    }
-  }
+  show_kept();
+  keep_agents();
+  queue_turns();
   prepare_slurm();
-  open_lanes_ = lanes_.size();
-  for (auto& lane : lanes_) lane.queue.empty() ? rest(lane) : begin(lane);
   wait_for_signal();
   asio::co_spawn(io_, tick(), asio::detached);
   spawn(run_all());
@@ -70,11 +52,18 @@ RunEnd Runner::go() {
   return RunEnd::finished;
 }
 
-/// Steps, then searches, then the end of every agent.
+/// Steps, then those that are measured again, then searches, then the end of every agent.
 asio::awaitable<void> Runner::run_all() {
-  while (open_lanes_ > 0) co_await change();
+  const auto goes_on = [this] { return !stopping_ && too_late_.empty(); };
+  co_await run_stage();
+  std::vector<judge::Result> results;
+  if (goes_on() && follows()) results = judged();
+  if (goes_on() && begin_second_stage(results)) {
+    co_await run_stage();
+    if (goes_on()) results = judged();
+  }
   journal_left_out();
-  if (!stopping_ && too_late_.empty()) co_await localise();
+  if (goes_on()) co_await localise(results);
   for (auto& lane : lanes_) {
     if (lane.agent.get() != nullptr) close_agent(lane);
   }
@@ -112,8 +101,10 @@ void Runner::wait_for_signal() {
     if (error) return;
     if (interrupted_) return io_.stop();  // agents kill their trees when their streams close
     stopping_ = interrupted_ = true;
+    journal_.interrupt();
+    if (options_.kill_at_signal) return io_.stop();
     progress_.node("all nodes",
-                   "interrupted: running steps finish, no more steps start; a second signal stops at once");
+                   "interrupted by you: running steps finish, no more steps start; once more stops at once");
     advance_all();
     changed();
     wait_for_signal();
@@ -182,15 +173,13 @@ void Runner::advance_all() {
   for (auto& lane : lanes_) advance(lane);
 }
 
-/// Every attempt of the step that the plan asks for; then its nodes are free for their next steps.
+/// One attempt of the step; then its nodes are free for their next steps.
 asio::awaitable<void> Runner::perform(const plan::Step& step) {
-  std::vector<std::string> lost;
   const std::string no_purpose;
-  do {
-    lost = co_await attempt(step, no_purpose);
-  } while (!stopping_ && lost.empty() && journal_.wants_attempt(step) && admission_.fits_time(step));
+  const std::vector<std::string> lost = co_await attempt(step, no_purpose);
   admission_.end(step);
   stop_at_failure(step);
+  if (journal_.wanted(step) == 0 && std::ranges::count(lane_of(step.nodes.front()).queue, &step) > 1) drop(step);
   release(step, lost);
 }
 
@@ -230,11 +219,11 @@ asio::awaitable<std::vector<std::string>> Runner::attempt(const plan::Step& step
     end.attempt.nodes = step.nodes;
     end.attempt.purpose = purpose;
   }
-  journal_.end_attempt(step, std::move(end.attempt));
+  journal_.end_attempt(step, std::move(end.attempt), end.measured);
   co_return end.lost;
 }
 
-/// The step never starts; its nodes skip it.
+/// The step gets no further attempt in this stage; its nodes skip it.
 void Runner::drop(const plan::Step& step) {
   if (!dropped_.insert(&step).second) return;
   progress_.step_dropped(step);
@@ -251,7 +240,7 @@ void Runner::give_up(Lane& lane) {
   rest(lane);
 }
 
-/// The lane's steps are over: its agent is ended, unless a search may need it.
+/// The lane's steps are over: its agent is ended, unless it may be needed once more.
 void Runner::rest(Lane& lane) {
   lane.resting = true;
   lane.busy = false;
@@ -272,12 +261,16 @@ asio::awaitable<void> Runner::closed(asio::awaitable<void> closing) {
   changed();
 }
 
-/// With stop_on_fail: nothing more starts once a required cell of the step has failed.
+/// With stop_on_fail: nothing more starts once a required cell of the step has failed, and no planned attempt is left
+/// that could change that.
 void Runner::stop_at_failure(const plan::Step& step) {
   if (!options_.stop_on_fail || stopping_) return;
   const auto results = journal_.results_of(step);
-  const auto failed = std::ranges::find_if(
-      results, [](const judge::Result& one) { return one.required && one.outcome == judge::Outcome::fail; });
+  const auto failed = std::ranges::find_if(results, [&](const judge::Result& one) {
+    const bool last = journal_.stage() == plan::Stage::second || step.more_attempts == 0 ||
+                      plan_.requirement(one.requirement)->more_attempts == 0;
+    return one.required && one.outcome == judge::Outcome::fail && last;
+  });
   if (failed == results.end()) return;
   stopping_ = true;
   failed_ =
@@ -291,7 +284,7 @@ void Runner::journal_left_out() {
   if (failed_.empty()) return;
   std::vector<std::string> steps;
   for (const auto& step : plan_.steps) {
-    if (!journal_.has_attempts(step) && !dropped_.contains(&step)) steps.push_back(step.id);
+    if (journal_.wanted(step) > 0 && !dropped_.contains(&step)) steps.push_back(step.id);
   }
   if (!steps.empty()) journal_.leave_out(failed_, steps);
 }

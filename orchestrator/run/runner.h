@@ -1,5 +1,5 @@
-// runner: schedules the steps of a plan on its nodes (runner.cpp), then the extra tests of searches
-// (runner_searches.cpp). One thread, one event loop.
+// runner: schedules the steps of a plan on its nodes (runner.cpp), pass after pass and stage after stage
+// (runner_stages.cpp), then the extra tests of searches (runner_searches.cpp). One thread, one event loop.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "orchestrator/judge/searches.h"
+#include "orchestrator/plan/passes.h"
 #include "orchestrator/run/admission.h"
 #include "orchestrator/run/attempt.h"
 #include "orchestrator/run/node_agent.h"
@@ -26,8 +27,9 @@
 namespace assay::run {
 
 /// A step runs when it is first in the queue of each of its nodes, all of them are idle, and the power cap allows it.
-/// The queues keep the plan's order, so the first open step of the plan is first in every queue that has it, and no two
-/// nodes can wait for each other.
+/// The queues keep the order of the passes, so the first open turn is first in every queue that has it, and no two
+/// nodes can wait for each other. A node that is through with a pass begins the next one without waiting for the
+/// others.
 class Runner {
  public:
   /// All five must outlive it.
@@ -40,23 +42,29 @@ class Runner {
   RunEnd go();
 
  private:
-  /// What one node has to do: the steps that it still takes part in, in the plan's order.
+  /// What one node has to do: its turns of the stage, in order; a step stands in it as often as it has attempts.
   struct Lane {
     NodeAgent agent;
     std::deque<const plan::Step*> queue;
     bool busy = true;      ///< its agent is being started, or runs a step
-    bool kept = false;     ///< a search may need its agent after its steps
+    bool kept = false;     ///< a second stage or a search may need its agent after its steps
     bool resting = false;  ///< its steps are over
     bool gone = false;     ///< its node was given up
   };
 
   Lane& lane_of(const std::string& node) { return lanes_[index_.at(node)]; }
-  void keep_for_searches();
+  void keep_agents();
+  void show_kept();
   void prepare_slurm();
   void spawn(boost::asio::awaitable<void> work);
   void wait_for_signal();
   boost::asio::awaitable<void> tick();
   boost::asio::awaitable<void> run_all();
+  boost::asio::awaitable<void> run_stage();
+  void queue_turns();
+  [[nodiscard]] bool follows() const;
+  [[nodiscard]] std::vector<judge::Result> judged() const;
+  [[nodiscard]] bool begin_second_stage(const std::vector<judge::Result>& results);
   boost::asio::awaitable<void> change();
   void changed() { change_.cancel(); }
 
@@ -75,12 +83,13 @@ class Runner {
   void stop_at_failure(const plan::Step& step);
   void journal_left_out();
 
-  boost::asio::awaitable<void> localise();
+  boost::asio::awaitable<void> localise(const std::vector<judge::Result>& results);
   boost::asio::awaitable<void> perform_test(judge::ExtraTest test);
   boost::asio::awaitable<void> make_test(const judge::ExtraTest& test);
   boost::asio::awaitable<bool> gather(const plan::Step& step);
 
   const plan::Plan& plan_;
+  plan::Passes passes_;
   const std::vector<plan::Program>& programs_;
   const RunOptions& options_;
   Progress& progress_;
@@ -90,7 +99,7 @@ class Runner {
   AgentStarter starter_;
   std::vector<Lane> lanes_;
   std::map<std::string, std::size_t> index_;  ///< of each node's lane
-  std::set<const plan::Step*> dropped_;       ///< steps that lost a node, or the time, before they began
+  std::set<const plan::Step*> dropped_;       ///< steps that get no further attempt in this stage
   std::vector<std::string> too_late_;         ///< those that lost the time
   boost::asio::signal_set signals_;
   boost::asio::steady_timer clock_, change_;

@@ -4,7 +4,6 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "orchestrator/judge/judge.h"
 #include "orchestrator/run/runner.h"
 
 namespace assay::run {
@@ -13,9 +12,9 @@ namespace asio = boost::asio;
 
 /// Makes every test that the searches ask for. A search whose node is gone stays open, and so do later searches on
 /// the same nodes.
-asio::awaitable<void> Runner::localise() {
+asio::awaitable<void> Runner::localise(const std::vector<judge::Result>& results) {
   if (plan_.searches.empty()) co_return;
-  searches_.emplace(plan_, judge::judge_cells(plan_, journal_.journal(), journal_.evidence()), journal_.journal());
+  searches_.emplace(plan_, results, journal_.journal(), journal_.evidence());
   if (searches_->open().empty()) co_return;
   journal_.begin_localising();
   std::set<std::string> begun;

@@ -8,13 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/lint.h"
 #include "orchestrator/simulate/random.h"
 
 namespace assay::simulate {
 namespace {
 
-constexpr double kMargin = 0.04;         // of healthy nodes beyond their limit
-constexpr double kGuardShares = 1.2;     // and beyond the guard band of the instrument
+constexpr double kGuardShares = 1.2;     // of the instrument's guard band, by which healthy nodes lie further beyond
 constexpr double kSampleSpread = 0.003;  // relative, between samples of one subject
 constexpr double kFreeReference = 1e6;   // of a metric that others refer to and nothing limits
 
@@ -36,12 +36,21 @@ Value meeting(const plan::RequiredCondition& demand) {
 }
 
 bool is_of_itself(const plan::Limit& limit) {
-  return plan::is_of_others(limit.reference) || limit.reference == plan::Reference::best_sample;
+  return plan::is_of_others(limit.reference) || limit.reference == plan::Reference::best_sample ||
+         limit.reference == plan::Reference::derived;  // a made-up machine tells nothing of its design
 }
 
 /// What `nodes` healthy nodes show together.
 double centre_on(const Quantity& quantity, std::size_t nodes) {
   return quantity.by_nodes ? quantity.centre * static_cast<double>(nodes) : quantity.centre;
+}
+
+/// A requirement on every coordinate as one on each of the step's sizes; any other as it is.
+std::vector<plan::Requirement> at_each_size(const plan::Requirement& requirement, const plan::Step& step) {
+  const auto sizes = requirement.at_every ? plan::sizes_in(step.parameters) : std::vector<std::int64_t>{};
+  std::vector<plan::Requirement> all(std::max<std::size_t>(sizes.size(), 1), requirement);
+  for (std::size_t i = 0; i < sizes.size(); ++i) all[i].at = {{"size", sizes[i]}};
+  return all;
 }
 
 bool is_of(const Quantity& quantity, const std::string& metric, const plan::Requirement& requirement) {
@@ -53,6 +62,7 @@ bool is_of(const Quantity& quantity, const std::string& metric, const plan::Requ
 FleetModel::FleetModel(const plan::Plan& plan) : plan_(plan), simulation_(*plan.simulation) {
   for (const auto& fault : simulation_.faults.faults) faults_of_[fault.node].push_back(&fault);
   dead_.insert(simulation_.faults.dead.begin(), simulation_.faults.dead.end());
+  for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, &node);
   for (const auto& [name, probe] : plan.probes) {
     const Description& said = probe.description;
     Instrument& instrument = instruments_[name];
@@ -88,12 +98,13 @@ FleetModel::Recipe FleetModel::recipe_of(const plan::Step& step) const {
   std::ranges::stable_partition(
       requirements, [](const plan::Requirement* one) { return one->limit.reference != plan::Reference::metric; });
   for (const plan::Requirement* requirement : requirements) {
-    add_limits(recipe, *requirement);
+    for (const auto& one : at_each_size(*requirement, step)) add_limits(recipe, one);
     for (const auto& demand : requirement->conditions) {
-      if (!demand.site.empty()) continue;  // a made-up site has no planes, so no step of it comes here
-      if (std::ranges::find(recipe.conditions, demand.name, &MetCondition::name) == recipe.conditions.end()) {
-        recipe.conditions.push_back({.name = demand.name, .value = meeting(demand)});
-      }
+      if (std::ranges::find(recipe.conditions, demand.name, &MetCondition::name) != recipe.conditions.end()) continue;
+      recipe.conditions.push_back({.name = demand.name,
+                                   .value = demand.site.empty() ? meeting(demand) : Value{},
+                                   .site = demand.site,
+                                   .of_ports = requirement->scope == plan::JudgedScope::nic});
     }
   }
   return recipe;
@@ -114,7 +125,7 @@ void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement
          .low = std::nullopt,
          .high = std::nullopt,
          .centre = kFreeReference,
-         .spread = spread == simulation_.faults.spread.end() ? plan::kDefaultSpread : spread->second,
+         .spread = spread == simulation_.faults.spread.end() ? simulation_.faults.healthy.spread : spread->second,
          .spread_key = metric});
     return recipe.quantities.back();
   };
@@ -138,7 +149,7 @@ void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement
   if (limit.at_most) quantity.high = std::min(quantity.high.value_or(*limit.at_most * unit), *limit.at_most * unit);
   quantity.spread_key = key;
   const double guard = plan_.profile.guard_factor * probe.metric(requirement.metric)->instrument;
-  quantity.centre = centre_of(quantity, kMargin + kGuardShares * guard);
+  quantity.centre = centre_of(quantity, simulation_.faults.healthy.margin + kGuardShares * guard);
 }
 
 double FleetModel::share_left(const std::vector<std::string>& nodes, const std::string& metric,
@@ -166,6 +177,52 @@ double FleetModel::value_of(const Quantity& quantity, const std::vector<std::str
   return quantity.lower_is_better ? healthy / left : healthy * left;
 }
 
+/// What of `node` is measured: the step as a whole where nodes work together, the node, each of its ports in the
+/// step's plane, or as many parts of the kind as a node of this design has.
+std::vector<std::string> FleetModel::subjects_of(const Quantity& quantity, const plan::Step& step,
+                                                 const site::Node& node) const {
+  if (step.nodes.size() > 1 && is_together(quantity.scope)) return {step.id};
+  if (quantity.scope == plan::JudgedScope::node) return {node.name};
+  std::vector<std::string> all;
+  const auto ports = node.planes.find(step.plane);
+  if (quantity.scope == plan::JudgedScope::nic && ports != node.planes.end()) {
+    for (const auto& port : ports->second) all.push_back(port.interface.empty() ? port.device : port.interface);
+    return all;
+  }
+  const auto count = [&](const std::string& kind) {
+    return plan::designed_parts(plan_.profile, node, kind).value_or(1);
+  };
+  const std::string kind(word_of(quantity.scope));
+  const int gpus = count("gpu");
+  if (quantity.scope == plan::JudgedScope::pair && count(kind) == gpus * (gpus - 1)) {
+    for (int from = 0; from < gpus; ++from) {
+      for (int to = 0; to < gpus; ++to) {
+        if (from != to) all.push_back(fmt::format("{}-gpu{}>{}-gpu{}", node.name, from, node.name, to));
+      }
+    }
+    return all;
+  }
+  for (int i = 0; i < count(kind); ++i) all.push_back(fmt::format("{}-{}{}", node.name, kind, i));
+  return all;
+}
+
+/// The conditions that are demanded, met, as this node sees them.
+void FleetModel::record_conditions(Recorder& recorder, const Recipe& recipe, const plan::Step& step,
+                                   const site::Node& node) const {
+  const auto ports = node.planes.find(step.plane);
+  for (const auto& condition : recipe.conditions) {
+    if (condition.site.empty()) {
+      recorder.condition(condition.name, condition.value);
+    } else if (condition.of_ports && ports != node.planes.end()) {
+      for (const auto& port : ports->second)
+        recorder.condition(condition.name, site::port_text(node, port, condition.site),
+                           {.kind = "nic", .id = port.interface.empty() ? port.device : port.interface});
+    } else if (const site::Port* port = site::port_of(node, step.plane, step.rail)) {
+      recorder.condition(condition.name, site::port_text(node, *port, condition.site));
+    }
+  }
+}
+
 std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t rank) const {
   const std::string& node = step.nodes[rank];
   const Recipe& recipe = recipes_.at(step.requirements.front());
@@ -179,27 +236,26 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
                      .world = static_cast<int>(step.nodes.size()),
                      .host = {{"name", node}, {plan::kSimulated, true}}},
                     [] { return kNever; });
+  const site::Node& site_node = *nodes_.at(node);
   for (const auto& quantity : recipe.quantities) {
-    const bool together = is_together(quantity.scope);
+    const bool together = step.nodes.size() > 1 && is_together(quantity.scope);
     if (rank > 0 && together) continue;
-    const std::string kind(word_of(quantity.scope));
-    const bool whole = quantity.scope == plan::JudgedScope::node;
-    const auto designed = plan_.profile.per_node.find(kind);
-    const int subjects = together || whole || designed == plan_.profile.per_node.end() ? 1 : designed->second;
-    for (int i = 0; i < subjects; ++i) {
-      const std::string id = together ? step.id : whole ? node : fmt::format("{}-{}{}", node, kind, i);
+    for (const auto& id : subjects_of(quantity, step, site_node)) {
       SeededRandom own(simulation_.seed, {"spread", id, quantity.spread_key});
+      SeededRandom run(simulation_.seed, {"run", occasion, id, quantity.spread_key});
       SeededRandom noise(simulation_.seed, {"noise", occasion, id, quantity.metric});
-      const double healthy = centre_on(quantity, step.nodes.size()) * (1 + quantity.spread * own.normal());
+      const double healthy = centre_on(quantity, step.nodes.size()) * (1 + quantity.spread * own.normal()) *
+                             (1 + simulation_.faults.healthy.run_to_run * run.normal());
       const double value =
           value_of(quantity, together ? step.nodes : std::vector<std::string>{node}, occasion, healthy);
       Sampling sampling{.samples = {}, .warmup = {}, .stopped = "fixed"};
       for (int n = 0; n < quantity.samples; ++n)
         sampling.samples.push_back(value * (1 + kSampleSpread * noise.normal()));
-      recorder.measurement(quantity.metric, sampling, {.kind = kind, .id = id}, quantity.at);
+      recorder.measurement(quantity.metric, sampling, {.kind = std::string(word_of(quantity.scope)), .id = id},
+                           quantity.at);
     }
   }
-  for (const auto& condition : recipe.conditions) recorder.condition(condition.name, condition.value);
+  record_conditions(recorder, recipe, step, site_node);
   recorder.end({.status = Status::complete, .reason = ""});
   return out.str();
 }

@@ -33,7 +33,9 @@ struct Quantity {
 /// A condition that was demanded, with a value that meets it.
 struct MetCondition {
   std::string name;
-  Value value;
+  Value value;            ///< unless it is what the site says of a port
+  std::string site;       ///< what the site says of it: interface, device, address, leaf, switch_port; empty: `value`
+  bool of_ports = false;  ///< recorded of each port of the node by itself
 };
 
 /// The model of one plan, which must outlive it and have a simulation. The same plan gives the same numbers, in
@@ -67,6 +69,10 @@ class FleetModel {
 
   [[nodiscard]] Recipe recipe_of(const plan::Step& step) const;
   void add_limits(Recipe& recipe, const plan::Requirement& requirement) const;
+  [[nodiscard]] std::vector<std::string> subjects_of(const Quantity& quantity, const plan::Step& step,
+                                                     const site::Node& node) const;
+  void record_conditions(Recorder& recorder, const Recipe& recipe, const plan::Step& step,
+                         const site::Node& node) const;
   [[nodiscard]] double share_left(const std::vector<std::string>& nodes, const std::string& metric,
                                   const std::string& occasion, bool named_only) const;
   [[nodiscard]] double value_of(const Quantity& quantity, const std::vector<std::string>& nodes,
@@ -75,6 +81,7 @@ class FleetModel {
   const plan::Plan& plan_;
   const plan::Simulation& simulation_;
   std::unordered_map<std::string_view, const plan::Step*> steps_;
+  std::unordered_map<std::string_view, const site::Node*> nodes_;
   std::map<std::string, std::vector<const plan::SimulatedFault*>> faults_of_;  ///< by their first node
   std::set<std::string> dead_;
   std::map<std::string, Instrument> instruments_;  ///< by probe

@@ -13,6 +13,8 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/judge.h"
 #include "orchestrator/judge/searches.h"
+#include "orchestrator/judge/second_stage.h"
+#include "orchestrator/plan/passes.h"
 #include "orchestrator/simulate/fleet_model.h"
 #include "probes/core/utc_time.h"
 
@@ -75,12 +77,13 @@ judge::EvidenceReader reader_of(std::shared_ptr<const FleetModel> model, std::sh
   };
 }
 
-/// Carries the steps out one after another, in the plan's order: each node takes its steps in that order, so the moment
-/// when all nodes of a step are free is known when its turn comes.
+/// Carries the steps out one after another, in the order of the passes: each node takes its turns in that order, so the
+/// moment when all nodes of a step are free is known when its turn comes.
 class VirtualRun {
  public:
   VirtualRun(const plan::Plan& plan, const std::string& plan_sha256)
       : plan_(plan),
+        passes_(plan),
         model_(std::make_shared<FleetModel>(plan)),
         tests_(std::make_shared<TestSteps>()),
         evidence_(reader_of(model_, tests_)),
@@ -90,15 +93,12 @@ class VirtualRun {
     run_.journal.simulated = true;
     run_.journal.begin = moment(0);
     run_.journal_text = lines_.run_begin(moment(0), run_.journal.run_id, plan_sha256, true);
-    for (std::size_t i = 0; i < plan.coverage.size(); ++i) cells_of_[plan.coverage[i].step].push_back(i);
   }
 
   SimulatedRun go() {
     for (const auto& node : plan_.site.nodes) meet(node.name);
-    for (const auto& step : plan_.steps) {
-      if (std::ranges::none_of(step.nodes, [&](const std::string& node) { return model_->is_dead(node); }))
-        perform(step);
-    }
+    perform(plan::Stage::first);
+    measure_again();
     localise();
     run_.journal.end = moment(run_.duration_s + run_.localisation_s);
     run_.journal.finished = true;
@@ -120,28 +120,46 @@ class VirtualRun {
     run_.journal_text += lines_.node_up(moment(0), node, facts);
   }
 
+  void perform(plan::Stage stage) {
+    for (int pass = 1; pass <= passes_.count(stage); ++pass) {
+      for (const plan::Step* step : passes_.steps(stage, pass)) {
+        if (stage == plan::Stage::second && !run_.journal.more_attempts.contains(step->id)) continue;
+        if (std::ranges::none_of(step->nodes, [&](const std::string& node) { return model_->is_dead(node); }))
+          perform(*step);
+      }
+    }
+  }
+
+  /// The second stage, as in a run.
+  void measure_again() {
+    if (passes_.count(plan::Stage::second) == 0) return;
+    auto chosen = judge::second_stage(plan_, judge::judge_cells(plan_, run_.journal, evidence_));
+    if (chosen.empty()) return;
+    run_.journal_text += lines_.second_stage_begin(moment(run_.duration_s), chosen);
+    run_.journal.second_stage = true;
+    run_.journal.more_attempts = std::move(chosen);
+    for (auto& [node, free_at] : free_at_) free_at = run_.duration_s;
+    perform(plan::Stage::second);
+  }
+
   void perform(const plan::Step& step) {
     double time = 0;
     for (const auto& node : step.nodes) time = std::max(time, free_at_.at(node));
     if (step.alone) {
       for (const auto& [node, free_at] : free_at_) time = std::max(time, free_at);
     }
-    std::vector<judge::Attempt> attempts;
-    for (int number = 1; number <= step.looks; ++number) {
-      attempts.push_back(attempt(step, number, time, time + step.typical_s));
-      time += step.typical_s;
-      if (number < step.looks && !another_look(step, attempts)) break;
-    }
+    run_.journal.attempts.push_back(attempt(step, ++attempts_[step.id], time, time + step.typical_s));
+    time += step.typical_s;
     for (auto& [node, free_at] : free_at_) {
       if (step.alone) free_at = time;
     }
     for (const auto& node : step.nodes) free_at_.at(node) = time;
     run_.duration_s = std::max(run_.duration_s, time);
-    for (auto& one : attempts) run_.journal.attempts.push_back(std::move(one));
   }
 
   judge::Attempt attempt(const plan::Step& step, int number, double begin, double end) {
     judge::Attempt attempt = ended(step, number, begin, end);
+    attempt.second_stage = run_.journal.second_stage;
     run_.journal_text += lines_.attempt_begin(attempt.begin, step.id, number, attempt.node);
     run_.journal_text += lines_.attempt_end(attempt.end, attempt);
     return attempt;
@@ -167,7 +185,7 @@ class VirtualRun {
   /// The searches after the steps. Tests that are open together run side by side, as long as the longest of them.
   void localise() {
     if (plan_.searches.empty()) return;
-    judge::Searches searches(plan_, judge::judge_cells(plan_, run_.journal, evidence_), run_.journal);
+    judge::Searches searches(plan_, judge::judge_cells(plan_, run_.journal, evidence_), run_.journal, evidence_);
     auto tests = searches.open();
     if (tests.empty()) return;
     double time = run_.duration_s;
@@ -206,24 +224,45 @@ class VirtualRun {
     return part;
   }
 
-  /// What the runner asks the judge.
-  bool another_look(const plan::Step& step, const std::vector<judge::Attempt>& attempts) {
-    std::vector<plan::Cell> cells;
-    for (const std::size_t i : cells_of_[step.id]) cells.push_back(plan_.coverage[i]);
-    return judge::another_look_decides(judge::judge_step(plan_, step, cells, part_of(step, attempts), evidence_));
-  }
-
   const plan::Plan& plan_;
+  plan::Passes passes_;
   std::shared_ptr<const FleetModel> model_;
   std::shared_ptr<TestSteps> tests_;
   judge::EvidenceReader evidence_;
   judge::JournalLines lines_;
   SimulatedRun run_;
-  std::unordered_map<std::string_view, std::vector<std::size_t>> cells_of_;
   std::unordered_map<std::string, double> free_at_;
+  std::unordered_map<std::string_view, int> attempts_;  ///< of each step, so far
 };
 
+/// Port `rail` of node `i` in a plane. Every rail has leaf switches of its own.
+site::Port port_on(const FleetShape& shape, std::size_t i, std::size_t plane, std::size_t rail) {
+  const std::size_t number = plane * shape.rails + rail;
+  constexpr std::size_t kOctet = 256;
+  return {
+      .interface = fmt::format("eth{}", number),
+      .device = fmt::format("rdma{}", number),
+      .address =
+          fmt::format("10.{}.{}.{}", (number * 2 + i / (kOctet * kOctet)) % kOctet, i / kOctet % kOctet, i % kOctet),
+      .rail = std::to_string(rail),
+      .leaf = shape.per_leaf == 0 ? "" : fmt::format("{}-l{:04}-rail{}", shape.planes[plane], i / shape.per_leaf, rail),
+      .switch_port = shape.per_leaf == 0 ? "" : std::to_string(i % shape.per_leaf)};
+}
+
 }  // namespace
+
+FleetShape shape_for(const plan::Profile& profile, FleetShape shape) {
+  constexpr std::size_t kPerLeaf = 16;
+  bool leaves = false;
+  for (const auto& requirement : profile.requirements) {
+    leaves = leaves || !requirement.plane.empty() || requirement.pairs || requirement.by == plan::Grouping::leaf;
+    if (requirement.plane.empty() || std::ranges::find(shape.planes, requirement.plane) != shape.planes.end()) continue;
+    shape.planes.push_back(requirement.plane);
+  }
+  if (shape.rails == 0 && !shape.planes.empty()) shape.rails = 1;
+  if (shape.per_leaf == 0 && leaves) shape.per_leaf = std::clamp<std::size_t>(shape.nodes / 2, 1, kPerLeaf);
+  return shape;
+}
 
 site::Site simulated_site(const FleetShape& shape) {
   site::Site site{.name = plan::kSimulated, .known_hosts = "", .nodes = {}};
@@ -236,8 +275,20 @@ site::Site simulated_site(const FleetShape& shape) {
                           .rack = shape.per_rack == 0 ? "" : fmt::format("r{:04}", i / shape.per_rack),
                           .leaf = shape.per_leaf == 0 ? "" : fmt::format("l{:04}", i / shape.per_leaf),
                           .rendezvous = name});
+    for (std::size_t plane = 0; plane < shape.planes.size(); ++plane) {
+      for (std::size_t rail = 0; rail < shape.rails; ++rail)
+        site.nodes.back().planes[shape.planes[plane]].push_back(port_on(shape, i, plane, rail));
+    }
   }
   return site;
+}
+
+void tell_parts(const plan::Profile& profile, site::Site& site) {
+  constexpr int kParts = 8;
+  for (const auto& [kind, count] : profile.per_node) {
+    if (count != plan::kOfSite || kind == "pair") continue;
+    for (auto& node : site.nodes) node.parts[kind] = kParts;
+  }
 }
 
 judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Journal& journal) {

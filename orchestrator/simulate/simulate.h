@@ -18,10 +18,19 @@ struct FleetShape {
   std::size_t nodes = 1;
   std::size_t per_rack = 0;  ///< 0: racks are not told
   std::size_t per_leaf = 0;  ///< 0: leaves are not told
+  std::size_t rails = 0;     ///< ports of each node in each of `planes`, on a leaf switch of their own rail
+  std::vector<std::string> planes = {};
 };
+
+/// `shape` with what `profile` needs and `shape` leaves open: the planes that it names, with one rail, and leaves of 16
+/// nodes, or of half of the nodes of a small fleet, where it names a plane or pairs by leaf.
+FleetShape shape_for(const plan::Profile& profile, FleetShape shape);
 
 /// A site of made-up nodes "n00000", "n00001", …, named "simulated".
 site::Site simulated_site(const FleetShape& shape);
+
+/// Says how many parts every node of a made-up site has, of the kinds that `profile` leaves to the site: eight.
+void tell_parts(const plan::Profile& profile, site::Site& site);
 
 /// Evidence of a plan that has a simulation, and of the extra tests in `journal`: each record is made up again when it
 /// is asked for, the same bytes for the same plan. `plan` must outlive it.
@@ -31,14 +40,14 @@ judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Jo
 struct SimulatedRun {
   judge::Journal journal;
   std::string journal_text;
-  double duration_s = 0;      ///< of the steps
+  double duration_s = 0;      ///< of the steps, both stages
   double localisation_s = 0;  ///< of the searches after them
   std::size_t rounds = 0;     ///< of extra tests; those of one round run side by side
 };
 
 /// Carries `plan`, which must have a simulation, out in virtual time: each node one step at a time, steps of several
-/// nodes when all of them are free, each as long as its probe typically takes; dead nodes do not answer. Requirements
-/// relative to the fleet's median get one look. Then the searches of the plan ask for extra tests, as they do in a run.
+/// nodes when all of them are free, each as long as its probe typically takes; dead nodes do not answer. Passes, second
+/// stage and searches are those of a run.
 SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256);
 
 /// What a simulation tells: how long, how many tests, and how much of what is wrong was found.
@@ -49,6 +58,7 @@ struct SimulationSummary {
   std::size_t tests_budget = 0, tests = 0, rounds = 0;
   std::vector<std::string> found, missed, false_alarms;  ///< "node n00003", "link n00001 n00009", "dead n00004"
   std::vector<std::string> accusations;                  ///< requirement and culprit
+  plan::Healthy healthy;                                 ///< what the outcome of healthy nodes rests on
   std::string would_be;                                  ///< the verdict's reason
 };
 

@@ -1,6 +1,8 @@
 // summary: a simulated run against the faults that it was given: found, missed, false alarms.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -20,16 +22,20 @@ bool is_bad(const judge::Result& result) {
 std::string pair_name(const std::string& a, const std::string& b) { return a < b ? a + " " + b : b + " " + a; }
 
 /// Everything that cells and searches accuse.
-struct Accused {
+struct AccusedNodes {
   std::set<std::string> nodes, pairs;
 };
 
-Accused accused_by(const plan::Plan& plan, const judge::Verdict& verdict) {
-  Accused all{.nodes = judge::bad_alone(plan, verdict.results), .pairs = {}};
+AccusedNodes accused_by(const plan::Plan& plan, const judge::Verdict& verdict) {
+  AccusedNodes all{.nodes = judge::bad_alone(plan, verdict.results), .pairs = {}};
+  std::map<std::string_view, const plan::Step*> pairs;
+  for (const auto& step : plan.steps) {
+    if (step.nodes.size() == 2) pairs.emplace(step.id, &step);
+  }
   for (const auto& result : verdict.results) {
-    if (result.subject.kind != "pair" || !is_bad(result)) continue;
-    const auto plus = result.subject.id.find('+');
-    all.pairs.insert(pair_name(result.subject.id.substr(0, plus), result.subject.id.substr(plus + 1)));
+    const auto step = pairs.find(result.step);
+    if (result.subject.kind != "pair" || step == pairs.end() || !is_bad(result)) continue;
+    all.pairs.insert(pair_name(step->second->nodes.front(), step->second->nodes.back()));
   }
   for (const auto& one : verdict.localised) {
     for (const auto& culprit : one.culprits) {
@@ -40,6 +46,13 @@ Accused accused_by(const plan::Plan& plan, const judge::Verdict& verdict) {
     }
   }
   return all;
+}
+
+/// Whether a pair with this node is accused.
+bool in_pair(const AccusedNodes& accused, const std::string& node) {
+  return std::ranges::any_of(accused.pairs, [&](const std::string& pair) {
+    return pair.starts_with(node + " ") || pair.ends_with(" " + node);
+  });
 }
 
 std::string duration(double seconds) {
@@ -63,6 +76,7 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
                             .missed = {},
                             .false_alarms = {},
                             .accusations = {},
+                            .healthy = plan.simulation->faults.healthy,
                             .would_be = verdict.reason};
   for (const auto& one : verdict.localised) {
     summary.tests_budget += one.budget;
@@ -70,21 +84,23 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
     for (const auto& culprit : one.culprits)
       summary.accusations.push_back(fmt::format("{}: {}", fmt::join(one.requirements, ", "), culprit.words));
   }
-  const Accused accused = accused_by(plan, verdict);
+  const AccusedNodes accused = accused_by(plan, verdict);
   const plan::Faults& faults = plan.simulation->faults;
   std::set<std::string> bad_nodes(faults.dead.begin(), faults.dead.end());
   std::set<std::string> bad_links;
   for (const auto& name : faults.dead) {
-    (accused.nodes.contains(name) ? summary.found : summary.missed).push_back("dead " + name);
+    const bool told =
+        std::ranges::any_of(run.journal.node_events, [&](const auto& event) { return event.node == name; });
+    (told || accused.nodes.contains(name) ? summary.found : summary.missed).push_back("dead " + name);
   }
   for (const auto& fault : faults.faults) {
     const bool link = !fault.other.empty();
     const std::string name = link ? pair_name(fault.node, fault.other) : fault.node;
     (link ? bad_links : bad_nodes).insert(name);
-    // A node with several bad links is rightly accused by itself.
+    // A node with several bad links is rightly accused by itself, and one that only pairs show by its pairs.
     const bool hit =
         link ? accused.pairs.contains(name) || accused.nodes.contains(fault.node) || accused.nodes.contains(fault.other)
-             : accused.nodes.contains(name);
+             : accused.nodes.contains(name) || in_pair(accused, name);
     (hit ? summary.found : summary.missed).push_back((link ? "link " : "node ") + name);
   }
   const auto end_of_link = [&](const std::string& node) {
@@ -125,6 +141,10 @@ std::string summary_text(const SimulationSummary& summary) {
   list("missed", summary.missed);
   list("false alarm", summary.false_alarms);
   list("accused", summary.accusations);
+  text += fmt::format(
+      "Simulated healthy nodes lie {:g} % beyond their limits, differ by {:g} %, and runs of one node by "
+      "{:g} % (standard deviations); the outcome rests on that.\n",
+      summary.healthy.margin * 100, summary.healthy.spread * 100, summary.healthy.run_to_run * 100);
   return text + summary.would_be + "\n";
 }
 
@@ -145,6 +165,7 @@ json to_json(const SimulationSummary& summary) {
           {"missed", summary.missed},
           {"false_alarms", summary.false_alarms},
           {"accusations", summary.accusations},
+          {"healthy", plan::to_json(summary.healthy)},
           {"would_be", summary.would_be}};
 }
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/description.h"
 #include "probes/core/json_io.h"
 #include "probes/core/text.h"
 
@@ -19,12 +20,18 @@ namespace {
 constexpr std::array<std::string_view, 9> kHostFacts = {"kernel",  "machine",    "cpu_model", "cpus",      "cores",
                                                         "sockets", "numa_nodes", "memory",    "hypervisor"};
 /// Inventory facts that belong to one machine, or to one of its slots.
-constexpr std::array<std::string_view, 12> kOwn = {
-    "serial",       "product_serial", "mac_address",        "pci_address", "numa_node", "rdma_device",
-    "nvml_library", "uuid",           "cpu_load_by_others", "cpu_steal",   "kernel",    "link"};
+constexpr std::array<std::string_view, 10> kOwn = {
+    "serial",      "product_serial", "mac_address", "pci_address", "numa_node",
+    "rdma_device", "nvml_library",   "uuid",        "kernel",      "link"};
 /// Inventory metrics that change with the kernel's or a power state.
 constexpr std::array<std::string_view, 3> kMoving = {"pcie_rate", "pcie_degraded_links", "memory_total"};
 constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+/// What every record has says how busy the machine was at that moment; only its clock's source is a fact of it.
+bool is_of_the_moment(std::string_view name) {
+  return name != "clock_synchronised" &&
+         std::ranges::find(common_conditions(), name, &ConditionSpec::name) != common_conditions().end();
+}
 
 template <std::size_t count>
 bool is_one_of(std::string_view name, const std::array<std::string_view, count>& names) {
@@ -102,7 +109,7 @@ std::map<std::string, std::string> facts_of(const nlohmann::json& host, const Re
     return subject.kind == "node" ? name : subject.kind + " " + name;
   };
   for (const auto& condition : inventory->conditions) {
-    if (!is_one_of(condition.name, kOwn))
+    if (!is_one_of(condition.name, kOwn) && !is_of_the_moment(condition.name))
       parts[name_of(condition.subject, condition.name)].insert(text_of(condition.value));
   }
   for (const auto& measurement : inventory->measurements) {
@@ -123,7 +130,7 @@ SiteCheck compare_nodes(const std::vector<NodeAnswer>& answers) {
   std::vector<const NodeAnswer*> there;
   std::set<std::string> names;
   for (const auto& answer : answers) {
-    if (!answer.kind.empty()) {
+    if (answer.failure) {
       check.unreachable.push_back(answer);
       continue;
     }
@@ -152,8 +159,8 @@ SiteCheck compare_nodes(const std::vector<NodeAnswer>& answers) {
 std::string check_text(const SiteCheck& check) {
   std::string text;
   for (const auto& one : check.unreachable)
-    text += fmt::format("{}: not reached ({}): {}\n", one.node, one.kind, one.reason);
-  for (const auto& one : check.partial) text += fmt::format("{}: {}\n", one.node, one.reason);
+    text += fmt::format("{}: not reached ({}): {}\n", one.node, *one.failure, harmless(one.reason));
+  for (const auto& one : check.partial) text += fmt::format("{}: {}\n", one.node, harmless(one.reason));
   for (const auto& difference : check.differences) {
     for (const auto& [node, value] : difference.others) {
       text += difference.usual.empty()
@@ -174,7 +181,7 @@ nlohmann::ordered_json check_document(const SiteCheck& check) {
   ordered_json unreachable = ordered_json::array(), partial = ordered_json::array(),
                differences = ordered_json::array();
   for (const auto& one : check.unreachable)
-    unreachable.push_back({{"node", one.node}, {"kind", one.kind}, {"reason", one.reason}});
+    unreachable.push_back({{"node", one.node}, {"kind", *one.failure}, {"reason", one.reason}});
   for (const auto& one : check.partial) partial.push_back({{"node", one.node}, {"reason", one.reason}});
   for (const auto& one : check.differences) {
     ordered_json entry = {{"fact", one.fact}};

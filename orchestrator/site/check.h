@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "orchestrator/site/launch_failure.h"
 #include "probes/core/record.h"
 
 namespace assay::site {
@@ -15,8 +16,8 @@ namespace assay::site {
 /// The answer of one node, or why there is none.
 struct NodeAnswer {
   std::string node;
-  std::string kind;    ///< of the LaunchError when the node could not be reached; empty: it answered
-  std::string reason;  ///< why it was not reached; or which facts are missing from its answer
+  std::optional<LaunchFailure> failure;      ///< when the node could not be reached
+  std::string reason;                        ///< why it was not reached; or which facts are missing from its answer
   std::map<std::string, std::string> facts;  ///< by name, printable; only those that it reported
   std::optional<double> clock_offset_s;  ///< least difference of its clock to this machine's, signed; 0: none detected
 };

@@ -64,7 +64,7 @@ class Cursor {
     }
     return digits.empty() || digits.size() > 4 ? std::nullopt : std::optional(digits);
   }
-  void skip(std::size_t count) { rest_.remove_prefix(count); }
+  void skip(std::size_t count) { rest_.remove_prefix(std::min(count, rest_.size())); }
 
  private:
   std::string_view rest_;

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/site/site_file.h"
 #include "profiles/schema.h"
 
 namespace assay::site {
@@ -69,7 +70,8 @@ Node node_from(const json& entry) {
             .kube_namespace = entry.value("namespace", ""),
             .container = entry.value("container", ""),
             .context = entry.value("context", ""),
-            .planes = {}};
+            .planes = {},
+            .parts = entry.value("parts", std::map<std::string, int>{})};
   if (entry.contains("jump")) node.jump = jump_from(entry.at("jump"));
   if (node.address.empty()) node.address = node.name;
   if (node.rendezvous.empty()) node.rendezvous = node.launcher == Launcher::local ? "127.0.0.1" : node.address;
@@ -178,7 +180,7 @@ Site this_machine() {
               .nodes = {Node{.name = name,
                              .launcher = Launcher::local,
                              .address = name,
-                             .directory = kDefaultDirectory,
+                             .directory = default_directory(),
                              .rendezvous = "127.0.0.1"}}};
 }
 
@@ -235,6 +237,7 @@ json to_json(const Site& site) {
                     {"host_key", node.host_key}});
     }
     if (!node.planes.empty()) entry["planes"] = to_json(node.planes);
+    if (!node.parts.empty()) entry["parts"] = node.parts;
     if (node.jump) {
       entry["jump"] = {{"address", node.jump->address},
                        {"port", node.jump->port},

@@ -65,6 +65,7 @@ struct Node {
   std::string container;         ///< kubernetes; empty: the pod's default
   std::string context;           ///< kubernetes: of kubectl's configuration; empty: its current one
   Planes planes = {};            ///< its ports, by plane; empty: unknown
+  std::map<std::string, int> parts = {};  ///< how many it has of gpu, nic, drive; a kind that is not there: unknown
 };
 
 /// All nodes, in the order of the file.
@@ -82,7 +83,8 @@ struct Site {
   [[nodiscard]] const Node* node(std::string_view node_name) const;
 };
 
-/// The directory of agents on a node whose site entry names none: on a disk, and kept over reboots.
+/// The beginning of the directory of agents on a node whose site entry names none (site_file.h), and the whole of it in
+/// pods: on a disk, and kept over reboots.
 inline constexpr const char* kDefaultDirectory = "/var/tmp/assay";
 
 /// The site of this one machine, named after its host name.

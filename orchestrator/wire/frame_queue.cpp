@@ -20,8 +20,7 @@ void FrameQueue::push(std::string bytes) {
 }
 
 asio::awaitable<bool> FrameQueue::push_when_room(std::string bytes) {
-  while (waiting_bytes_ >= kRoom && !closed_ && !finishing_)
-    (void)co_await changed_.async_wait(kAsTuple);  // ends by cancel
+  while (!has_room() && !closed_ && !finishing_) (void)co_await changed_.async_wait(kAsTuple);  // ends by cancel
   if (closed_ || finishing_) co_return false;
   push(std::move(bytes));
   co_return true;

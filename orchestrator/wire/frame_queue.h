@@ -23,7 +23,9 @@ class FrameQueue {
 
   /// Appends without waiting: for small frames whose number is bounded by the caller. Dropped when closed.
   void push(std::string bytes);
-  /// Appends once fewer than kRoom bytes wait. Returns false when the queue is closed. It waits as long as the other
+  /// Whether fewer than kRoom bytes wait.
+  [[nodiscard]] bool has_room() const { return waiting_bytes_ < kRoom; }
+  /// Appends once it has room. Returns false when the queue is closed. It waits as long as the other
   /// side does not read; the owner of the queue closes it when that side falls silent.
   boost::asio::awaitable<bool> push_when_room(std::string bytes);
   /// Writes what is pushed until the queue is closed or the stream breaks; closes the queue in the end.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "probes/core/host_facts.h"
 #include "probes/core/json_io.h"
 #include "probes/core/strict_object.h"
 
@@ -100,7 +101,9 @@ wire::Limits limits_of(StrictObject& fields) {
 
 json facts_of(StrictObject& fields) {
   const json& facts = fields.need("facts");
-  if (!values_from(facts)) fields.refuse("facts", "is not an object of scalars");
+  const auto values = values_from(facts);
+  if (!values) fields.refuse("facts", "is not an object of scalars");
+  if (const auto problem = problem_of_facts(*values)) fields.refuse("facts", *problem);
   return facts;
 }
 

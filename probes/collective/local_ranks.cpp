@@ -108,12 +108,12 @@ void LocalRanks::lose(Rank& rank, const std::string& how) {
 }
 
 /// Reads what a rank has said; loses it when it has ended or says too much.
-void LocalRanks::hear(Rank& rank) {
+void LocalRanks::receive(Rank& rank) {
   std::array<char, 1 << 16> chunk;
   const ssize_t got = read(rank.output.number(), chunk.data(), chunk.size());
   if (got > 0) {
-    rank.heard.append(chunk.data(), static_cast<std::size_t>(got));
-    if (rank.heard.size() > kLongestAnswer) lose(rank, fmt::format("said more than {} B at once", kLongestAnswer));
+    rank.received.append(chunk.data(), static_cast<std::size_t>(got));
+    if (rank.received.size() > kLongestAnswer) lose(rank, fmt::format("said more than {} B at once", kLongestAnswer));
   } else if (got == 0) {
     // Its output is closed, so it ends or has ended; one that closes its output and lives on is ended here.
     (void)kill(rank.process, SIGTERM);
@@ -125,7 +125,7 @@ void LocalRanks::hear(Rank& rank) {
 }
 
 /// Hands the rank's pipe as much of the request as it takes. A rank that is gone gives EPIPE here, and end of file in
-/// hear(), which knows how it ended.
+/// receive(), which knows how it ended.
 void LocalRanks::tell(Rank& rank) {
   struct sigaction ignore = {}, before = {};
   ignore.sa_handler = SIG_IGN;
@@ -150,9 +150,9 @@ std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       Rank& rank = ranks_[i];
       if (!rank.unsent.empty()) tell(rank);
-      if (const auto end = rank.heard.find('\n'); !here[i] && end != std::string::npos) {
-        answers[i] = rank.heard.substr(0, end);
-        rank.heard.erase(0, end + 1);
+      if (const auto end = rank.received.find('\n'); !here[i] && end != std::string::npos) {
+        answers[i] = rank.received.substr(0, end);
+        rank.received.erase(0, end + 1);
         here[i] = true;
       }
       if (here[i]) continue;
@@ -166,7 +166,7 @@ std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit
     if (stop_requested()) throw std::runtime_error("stopped by a signal while ranks were at work");
     if (meanwhile) meanwhile();
     if (ready <= 0) continue;
-    for (Rank* rank : waiting) hear(*rank);
+    for (Rank* rank : waiting) receive(*rank);
   }
 }
 

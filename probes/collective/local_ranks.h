@@ -55,13 +55,13 @@ class LocalRanks {
   struct Rank {
     pid_t process = -1;
     rendezvous::Descriptor input, output;
-    std::string title, heard;
+    std::string title, received;
     std::string unsent = {};  ///< what of the request its pipe has not taken yet
     bool ended = false;
     int status = 0;
   };
   static void tell(Rank& rank);
-  void hear(Rank& rank);
+  void receive(Rank& rank);
   void kill_all() noexcept;
   [[noreturn]] void lose(Rank& rank, const std::string& how);
 

@@ -57,10 +57,16 @@ Description::OwnMetric metric_from(const json& entry, const std::string& path) {
                              .better = fields.text("better"),
                              .meaning = fields.text("meaning"),
                              .instrument = fields.number("instrument", 0, 1)};
+  const std::string kind = fields.text("kind");
   fields.done();
   if (!is_base_unit(own.unit))
     throw InputError{fields.path("unit"), fmt::format("'{}' is not a unit", own.unit),
                      fmt::format("units are {}", kBaseUnits)};
+  const auto known = from_word<MetricKind>(kind);
+  if (!known)
+    throw InputError{fields.path("kind"), fmt::format("'{}' is not a kind of metric", kind),
+                     fmt::format("kinds are {}", words_listed<MetricKind>())};
+  own.kind = *known;
   return own;
 }
 
@@ -117,6 +123,11 @@ bool Description::has_condition(std::string_view condition_name) const {
   return std::ranges::find(conditions, condition_name, &OwnCondition::name) != conditions.end();
 }
 
+bool Description::always_records(std::string_view condition_name) const {
+  const auto found = std::ranges::find(conditions, condition_name, &OwnCondition::name);
+  return found != conditions.end() && found->meaning.find("where ") == std::string::npos;
+}
+
 std::expected<Values, InputError> Description::resolve(const Values& given, bool quick_run) const {
   for (const auto& [given_name, value] : given) {
     if (std::ranges::find(parameters, given_name, &OwnParameter::name) != parameters.end()) continue;
@@ -164,7 +175,8 @@ ordered_json describe(const ProbeSpec& spec) {
                        {"unit", metric.unit},
                        {"better", kBetter[static_cast<int>(metric.better)]},
                        {"meaning", metric.meaning},
-                       {"instrument", metric.instrument}});
+                       {"instrument", metric.instrument},
+                       {"kind", word_of(metric.kind)}});
   }
   ordered_json conditions = ordered_json::array();
   for (const auto& list : {spec.conditions, common_conditions()}) {

@@ -22,6 +22,7 @@ struct Description {
   struct OwnMetric {
     std::string name, unit, better, meaning;
     double instrument = 0;
+    MetricKind kind = MetricKind::figure;
   };
   struct OwnCondition {
     std::string name, meaning;
@@ -42,6 +43,8 @@ struct Description {
   [[nodiscard]] const OwnMetric* metric(std::string_view metric_name) const;
   /// Whether this condition is declared.
   [[nodiscard]] bool has_condition(std::string_view condition_name) const;
+  /// Whether this condition is declared, and every run records it: its meaning does not say where it is recorded.
+  [[nodiscard]] bool always_records(std::string_view condition_name) const;
   /// Every parameter with its value: from `given` where present (as text or typed JSON scalar), else the quick value
   /// under `quick`, else the fallback. Errors name the parameter; an unknown one gets the nearest match.
   [[nodiscard]] std::expected<Values, InputError> resolve(const Values& given, bool quick) const;

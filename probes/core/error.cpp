@@ -9,11 +9,13 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/text.h"
+
 namespace assay {
 
 std::string InputError::text() const {
-  std::string line = where.empty() ? what : fmt::format("{}: {}", where, what);
-  if (!hint.empty()) line += "\nhint: " + hint;
+  std::string line = where.empty() ? harmless(what) : fmt::format("{}: {}", harmless(where), harmless(what));
+  if (!hint.empty()) line += "\nhint: " + harmless(hint);
   return line;
 }
 

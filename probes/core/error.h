@@ -13,7 +13,7 @@ struct InputError {
   std::string what;
   std::string hint;
 
-  /// Both lines, without a final newline.
+  /// Both lines, without a final newline. What they quote of the input is made harmless (text.h).
   [[nodiscard]] std::string text() const;
 };
 

@@ -16,6 +16,8 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/text.h"
+
 namespace assay {
 namespace {
 
@@ -129,6 +131,29 @@ std::vector<std::string> cpu_flags() {
   return {std::istream_iterator<std::string>(words), {}};
 }
 
+namespace {
+
+constexpr std::size_t kLongestFact = 255;
+
+bool is_visible(unsigned char c) { return c > 0x20 && c < 0x7F; }
+
+/// What the kernel says may be anything: texts are made fit for problem_of_facts, what stays unfit is left out.
+void make_fit(Values& facts) {
+  for (auto& [name, value] : facts) {
+    auto* text = std::get_if<std::string>(&value);
+    if (text == nullptr) continue;
+    *text = without_controls(*text, kLongestFact);
+    std::ranges::replace_if(
+        *text, [&](unsigned char c) { return c == '\n' || c == '\t' || (name == "name" && !is_visible(c)); }, '?');
+  }
+  std::erase_if(facts, [](const auto& fact) {
+    return fact.first != "name" && problem_of_facts({{"name", std::string("n")}, fact}).has_value();
+  });
+  if (std::get<std::string>(facts.at("name")).empty()) facts["name"] = std::string("unnamed");
+}
+
+}  // namespace
+
 Values host_facts() {
   Values facts;
   utsname names = {};
@@ -152,7 +177,34 @@ Values host_facts() {
   const bool guest = std::ranges::find(flags, "hypervisor") != flags.end();
   const auto vendor = read_fact("/sys/class/dmi/id/sys_vendor");
   facts["hypervisor"] = guest ? vendor.value_or("unnamed") : std::string("none");
+  make_fit(facts);
   return facts;
+}
+
+std::optional<std::string> problem_of_facts(const Values& facts) {
+  constexpr std::string_view kTexts[] = {"name", "kernel", "machine", "cpu_model", "hypervisor", "boot_id"};
+  constexpr std::string_view kCounts[] = {"cpus", "cores", "sockets", "numa_nodes"};
+  constexpr std::string_view kSizes[] = {"memory", "last_level_cache"};
+  constexpr std::int64_t kMostCount = 1 << 20, kMostBytes = std::int64_t{1} << 50;
+  if (!facts.contains("name")) return "name is missing";
+  for (const auto& [name, value] : facts) {
+    const auto is_in = [&](const auto& names) { return std::ranges::find(names, name) != std::end(names); };
+    if (is_in(kTexts)) {
+      const auto* text = std::get_if<std::string>(&value);
+      if (text == nullptr || text->empty() || text->size() > kLongestFact || has_controls(*text) ||
+          text->find_first_of("\n\t") != std::string::npos)
+        return fmt::format("{} is not a text of 1 to {} bytes", name, kLongestFact);
+      if (name == "name" && !std::ranges::all_of(*text, is_visible)) return "name is not of visible ASCII";
+    } else if (is_in(kCounts) || is_in(kSizes)) {
+      const std::int64_t most = is_in(kCounts) ? kMostCount : kMostBytes;
+      const auto* count = std::get_if<std::int64_t>(&value);
+      if (count == nullptr || *count < 1 || *count > most)
+        return fmt::format("{} is not a whole number from 1 to {}", name, most);
+    } else if (name != "simulated" || !std::holds_alternative<bool>(value)) {
+      return fmt::format("'{}' is not a known fact", printable(name, kLongestFact));
+    }
+  }
+  return std::nullopt;
 }
 
 LoadMeter::LoadMeter() : begin_(take()) {}

@@ -14,6 +14,12 @@ namespace assay {
 /// last_level_cache (B), hypervisor ("none" on bare metal). A fact that cannot be read is absent.
 Values host_facts();
 
+/// What is wrong with facts that a node told of itself; nothing when they are fit to be used. They are closed: the
+/// names above, boot_id, and `simulated` of a node that does not exist; name is there; texts have at most 255 bytes and
+/// no controls, a name nothing but visible ASCII; counts are whole numbers from 1 up, memory and last_level_cache up to
+/// 2^50 B.
+std::optional<std::string> problem_of_facts(const Values& facts);
+
 /// One logical CPU per physical core that this process may run on, in ascending order; read from the kernel's topology.
 std::vector<int> one_cpu_per_core();
 

@@ -44,7 +44,7 @@ std::optional<InputError> passed_over(std::string_view text, const std::string& 
 /// Builds a json document from SAX events; the method names are nlohmann's interface.
 class StrictBuilder {
  public:
-  explicit StrictBuilder(int max_depth) : max_depth_(max_depth) {}
+  explicit StrictBuilder(const JsonLimits& limits) : limits_(limits) {}
 
   bool null() { return put(nullptr); }
   bool boolean(bool value) { return put(value); }
@@ -91,12 +91,18 @@ class StrictBuilder {
     }
     return &(parent[key_] = std::move(value));
   }
+  bool one_more() {
+    return ++values_ <= limits_.max_values || refuse(fmt::format("more than {} values", limits_.max_values));
+  }
   bool put(json value) {
+    if (!one_more()) return false;
     place(std::move(value));
     return true;
   }
   bool open(json value) {
-    if (static_cast<int>(stack_.size()) >= max_depth_) return refuse(fmt::format("deeper than {} levels", max_depth_));
+    if (!one_more()) return false;
+    if (static_cast<int>(stack_.size()) >= limits_.max_depth)
+      return refuse(fmt::format("deeper than {} levels", limits_.max_depth));
     stack_.push_back(place(std::move(value)));
     return true;
   }
@@ -105,7 +111,8 @@ class StrictBuilder {
     return true;
   }
 
-  int max_depth_;
+  JsonLimits limits_;
+  std::size_t values_ = 0;
   json root_;
   std::vector<json*> stack_;  // parents stay put: a child is only added to the innermost one
   std::string key_;
@@ -122,7 +129,7 @@ std::expected<json, InputError> parse_json(std::string_view text, const std::str
                                       "split the document or check that this is the right file"});
   }
   if (auto problem = passed_over(text, where)) return std::unexpected(std::move(*problem));
-  StrictBuilder builder(limits.max_depth);
+  StrictBuilder builder(limits);
   if (json::sax_parse(text, &builder)) return builder.take();
   const auto position = builder.position();
   return std::unexpected(InputError{position ? fmt::format("{}: {}", where, line_and_column(text, *position)) : where,

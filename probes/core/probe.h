@@ -9,6 +9,7 @@
 
 #include "probes/core/parameters.h"
 #include "probes/core/record.h"
+#include "probes/core/words.h"
 
 namespace assay {
 
@@ -17,6 +18,16 @@ class Recorder;
 /// Which way a metric gets better.
 enum class Better { higher, lower, neither };
 
+/// What a metric tells. share: how much of what is physically possible was reached, so that no honest figure is
+/// above 1. fault: how often something was wrong, such as wrong results or errors; a plan in which nobody judges one is
+/// refused.
+enum class MetricKind { figure, share, fault };
+
+constexpr auto words_of(MetricKind) {
+  using enum MetricKind;
+  return std::to_array<Word<MetricKind>>({{figure, "figure"}, {share, "share"}, {fault, "fault"}});
+}
+
 /// One number a probe measures. `instrument` is the relative standard uncertainty of the instrument (type B), in 1.
 struct Metric {
   std::string_view name;
@@ -24,6 +35,7 @@ struct Metric {
   Better better = Better::higher;
   std::string_view meaning;
   double instrument = 0;
+  MetricKind kind = MetricKind::figure;
 };
 
 /// One circumstance a probe records beside its numbers.
@@ -78,6 +90,11 @@ int probe_main(int argc, char** argv, const ProbeSpec& spec, void (*measure)(con
 /// the world, or a world of several ranks without a rendezvous and a good token, is a usage error.
 int probe_main(int argc, char** argv, const ProbeSpec& spec,
                void (*measure)(const Parameters&, const Placement&, Recorder&));
+
+/// For hardware that no longer answers: ends the record that probe_main has open with `error` and `reason`, says so on
+/// stderr, and leaves the process at once with kExitError. No destructor runs, since they would wait for the same
+/// hardware. From any thread; where no record is open only stderr has the reason.
+[[noreturn]] void leave_stuck(const std::string& reason) noexcept;
 
 /// True after SIGTERM or SIGINT; companions poll it, long probes may.
 bool stop_requested();

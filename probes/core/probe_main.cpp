@@ -5,6 +5,8 @@
 #include <iostream>
 #include <thread>
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -13,6 +15,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
+#include "probes/core/text.h"
 
 namespace assay {
 namespace {
@@ -20,6 +23,8 @@ namespace {
 volatile std::sig_atomic_t stop_flag = 0;  // signal handlers can reach nothing but a global
 
 void on_stop(int) { stop_flag = 1; }
+
+std::atomic<Recorder*> open_record = nullptr;  // for leave_stuck, which any thread may call
 
 struct Given {
   bool describe = false;
@@ -90,6 +95,18 @@ void record_surroundings(Recorder& record, const LoadMeter& load) {
 
 }  // namespace
 
+void leave_stuck(const std::string& reason) noexcept {
+  try {
+    if (Recorder* record = open_record.exchange(nullptr)) {
+      record->end({.status = Status::error, .reason = reason});
+      std::cout.flush();
+    }
+    std::cerr << "error: " << harmless(reason) << std::endl;
+  } catch (...) {  // nothing is left to be told it
+  }
+  _exit(kExitError);
+}
+
 bool stop_requested() { return stop_flag != 0; }
 
 void sleep_until_stopped(std::chrono::duration<double> time) {
@@ -125,25 +142,29 @@ int run_probe(int argc, char** argv, const ProbeSpec& spec, const Measure& measu
                           .world = given.placement.world,
                           .host = host_facts()});
     const LoadMeter load;
+    open_record = &record;
+    const auto finish = [&](const End& end) {
+      if (open_record.exchange(nullptr) != nullptr) record.end(end);
+    };
     try {
       measure(parameters, given.placement, record);
       record_surroundings(record, load);
-      record.end({.status = Status::complete, .reason = ""});
+      finish({.status = Status::complete, .reason = ""});
       return kExitComplete;
     } catch (const Skip& skip) {
-      record.end({.status = Status::skip, .reason = skip.what()});
-      std::cerr << spec.name << ": skipped: " << skip.what() << '\n';
+      finish({.status = Status::skip, .reason = skip.what()});
+      std::cerr << spec.name << ": skipped: " << harmless(skip.what()) << '\n';
       return kExitSkip;
     } catch (const std::exception& error) {
-      record.end({.status = Status::error, .reason = error.what()});
-      std::cerr << spec.name << ": error: " << error.what() << '\n';
+      finish({.status = Status::error, .reason = error.what()});
+      std::cerr << spec.name << ": error: " << harmless(error.what()) << '\n';
       return kExitError;
     }
   } catch (const BadParameter& error) {
-    std::cerr << spec.name << ": " << error.what() << '\n';
+    std::cerr << spec.name << ": " << harmless(error.what()) << '\n';
     return kExitUsage;
   } catch (const std::exception& error) {
-    std::cerr << spec.name << ": error: " << error.what() << '\n';
+    std::cerr << spec.name << ": error: " << harmless(error.what()) << '\n';
     return kExitError;
   }
 }

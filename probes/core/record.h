@@ -1,10 +1,12 @@
 // record: the lines that a probe prints, one JSON object each; the only interface between probes and orchestrator.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -19,6 +21,16 @@ using Value = std::variant<bool, std::int64_t, double, std::string>;
 /// Named scalars, sorted by name.
 using Values = std::map<std::string, Value>;
 
+/// The number in `value`; nothing for texts and truth values.
+std::optional<double> number_in(const Value& value);
+
+/// The longest texts of a record, in bytes: a value, a reason or note, the id of a subject, and the id of a group,
+/// which may name every node of a large cluster. Recorder keeps to them, the reader refuses more.
+inline constexpr std::size_t kLongestValue = 16 << 10;
+inline constexpr std::size_t kLongestReason = 4 << 10;
+inline constexpr std::size_t kLongestSubject = 255;
+inline constexpr std::size_t kLongestGroup = 640 << 10;
+
 /// What a number belongs to: kind is one of kSubjectKinds, id names it on its node ("GPU-8f2…", "nvme0n1", "n01").
 struct Subject {
   std::string kind = "node";
@@ -31,6 +43,8 @@ inline constexpr const char* kSubjectKinds = "node, cpu, dimm, gpu, nic, drive, 
 
 /// True when `kind` is one of kSubjectKinds.
 bool is_subject_kind(const std::string& kind);
+/// The longest id of a subject of `kind`, in bytes.
+std::size_t longest_id(std::string_view kind);
 
 /// The first line: which probe ran, with which parameters, where.
 struct Start {
@@ -79,6 +93,10 @@ struct Record {
   std::vector<Condition> conditions;
   std::vector<std::string> notes;
   End end;
+  std::vector<std::size_t> sorted = {};  ///< indices of conditions by name and subject; read_record fills it
 };
+
+/// What `record` says of the condition `name` on `subject` or on its node, in the order of its lines.
+std::vector<const Condition*> conditions_of(const Record& record, std::string_view name, const Subject& subject);
 
 }  // namespace assay

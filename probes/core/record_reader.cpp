@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -11,6 +13,7 @@
 
 #include "probes/core/json_io.h"
 #include "probes/core/strict_object.h"
+#include "probes/core/text.h"
 #include "probes/core/units.h"
 #include "probes/core/utc_time.h"
 
@@ -20,15 +23,39 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kUnknown = "probe and assay must be of the same version";
-constexpr int kLineDepth = 4;  // line > measurement > at > value is 3
+constexpr int kLineDepth = 4;              // line > measurement > at > value is 3
+constexpr std::size_t kMostFields = 1024;  // values of a line beside its samples
 
 /// An error of the line; Reader::line's caller adds the line's number.
 InputError refusal(std::string what, std::string hint = "") { return {"", std::move(what), std::move(hint)}; }
 
+/// Refuses text that is too long or that a terminal would obey.
+void check_text(StrictObject& fields, std::string_view name, std::string_view text, std::size_t longest) {
+  if (text.size() > longest)
+    fields.refuse(name, fmt::format("is {} bytes long, over the limit of {}", text.size(), longest));
+  if (has_controls(text)) fields.refuse(name, "has control characters");
+}
+
+void check_value(StrictObject& fields, std::string_view name, const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) check_text(fields, name, *text, kLongestValue);
+}
+
 Values values_of(StrictObject& fields, const char* name) {
+  constexpr std::size_t kMostNames = 256;  // the most parameters of a probe is below 30
   auto result = values_from(fields.need(name));
-  if (!result) fields.refuse(name, "is not an object of scalars");
+  if (!result || result->size() > kMostNames)
+    fields.refuse(name, fmt::format("is not an object of at most {} scalars", kMostNames));
+  for (const auto& [member, value] : *result) {
+    check_text(fields, name, member, kLongestSubject);
+    check_value(fields, name, value);
+  }
   return std::move(*result);
+}
+
+std::string reason_of(StrictObject& fields, const char* name) {
+  std::string text = fields.text(name);
+  check_text(fields, name, text, kLongestReason);
+  return text;
 }
 
 int whole_of(StrictObject& fields, const char* name) { return static_cast<int>(fields.whole(name, 0, INT32_MAX)); }
@@ -37,6 +64,7 @@ Subject subject_of(StrictObject& fields) {
   auto result = subject_from(fields.need("subject"));
   if (!result)
     throw InputError{fields.path("subject"), "does not name one subject", fmt::format("kinds are {}", kSubjectKinds)};
+  check_text(fields, "subject", result->id, longest_id(result->kind));
   return std::move(*result);
 }
 
@@ -55,7 +83,7 @@ std::vector<double> samples_of(StrictObject& fields, const char* name) {
 
 class Reader {
  public:
-  explicit Reader(const Description& description) : description_(description) {}
+  Reader(const Description& description, const RecordLimits& limits) : description_(description), limits_(limits) {}
 
   /// Takes the next line; true when it is the last one.
   bool line(const json& document) {
@@ -85,7 +113,7 @@ class Reader {
       condition(*circumstance);
     } else if (const json* remark = fields.optional("note")) {
       StrictObject note(*remark, "note", kUnknown);
-      record_.notes.push_back(note.text("text"));
+      record_.notes.push_back(reason_of(note, "text"));
       note.done();
     } else if (const json* last = fields.optional("end")) {
       end(*last);
@@ -94,7 +122,15 @@ class Reader {
     return ended_;
   }
   [[nodiscard]] bool ended() const { return ended_; }
-  Record take() { return std::move(record_); }
+  Record take() {
+    const auto& all = record_.conditions;
+    record_.sorted.resize(all.size());
+    std::iota(record_.sorted.begin(), record_.sorted.end(), std::size_t{0});
+    std::ranges::stable_sort(record_.sorted, {}, [&](std::size_t i) {
+      return std::tie(all[i].name, all[i].subject.kind, all[i].subject.id);
+    });
+    return std::move(record_);
+  }
 
  private:
   void start(const json& body) {
@@ -116,6 +152,19 @@ class Reader {
       throw refusal("'start.host' has no name");
     }
   }
+  /// A subject counts once, whatever is said of it. A record is of one node.
+  void count(const Subject& subject) {
+    if (subject.kind == "node") {
+      const auto& own = std::get<std::string>(record_.start.host.at("name"));
+      if (subject.id != own)
+        throw refusal(fmt::format("is of the node '{}', the record is of '{}'", printable(subject.id), printable(own)));
+      return;
+    }
+    const std::size_t most = subject.kind == "pair" ? limits_.max_lines : limits_.max_subjects;
+    auto& known = subjects_[subject.kind];
+    if (known.insert(subject.id).second && known.size() > most)
+      throw refusal(fmt::format("more than {} subjects of kind {}", most, subject.kind));
+  }
   void measurement(const json& body) {
     StrictObject fields(body, "measurement", kUnknown);
     Measurement result;
@@ -127,6 +176,9 @@ class Reader {
     if (fields.optional("warmup") != nullptr) result.warmup = samples_of(fields, "warmup");
     result.stopped = fields.text("stopped");
     fields.done();
+    count(result.subject);
+    samples_ += result.samples.size() + result.warmup.size();
+    if (samples_ > limits_.max_samples) throw refusal(fmt::format("more than {} samples", limits_.max_samples));
     const auto* declared = description_.metric(result.metric);
     if (declared == nullptr)
       throw refusal(fmt::format("metric '{}' is not one of {}", result.metric, description_.name));
@@ -149,8 +201,10 @@ class Reader {
     Condition result{.name = fields.text("name"), .subject = subject_of(fields), .value = {}};
     auto value = value_from(fields.need("value"));
     if (!value) fields.refuse("value", "is not a scalar");
+    check_value(fields, "value", *value);
     result.value = std::move(*value);
     fields.done();
+    count(result.subject);
     if (!description_.has_condition(result.name)) {
       throw refusal(fmt::format("condition '{}' is not one of {}", result.name, description_.name));
     }
@@ -162,7 +216,7 @@ class Reader {
     for (const Status known : {Status::complete, Status::skip, Status::error}) {
       if (status != to_string(known)) continue;
       record_.end.status = known;
-      if (known != Status::complete) record_.end.reason = fields.text("reason");
+      if (known != Status::complete) record_.end.reason = reason_of(fields, "reason");
       fields.done();
       ended_ = true;
       return;
@@ -171,7 +225,10 @@ class Reader {
   }
 
   const Description& description_;
+  const RecordLimits& limits_;
   Record record_;
+  std::map<std::string, std::set<std::string>> subjects_;  ///< by kind; of nodes there is one
+  std::size_t samples_ = 0;
   std::set<std::tuple<std::string, Subject, Values>> seen_;
   int expected_sequence_ = 0;
   bool ended_ = false;
@@ -185,7 +242,7 @@ std::expected<Record, InputError> read_record(std::string_view bytes, const Desc
     return std::unexpected(InputError{fmt::format("line {}", line), std::move(what), std::move(hint)});
   };
   if (bytes.size() > limits.max_bytes) return refuse(1, fmt::format("{} bytes, over the limit", bytes.size()));
-  Reader reader(description);
+  Reader reader(description, limits);
   std::size_t number = 0;
   while (!bytes.empty()) {
     ++number;
@@ -193,8 +250,9 @@ std::expected<Record, InputError> read_record(std::string_view bytes, const Desc
     if (length == std::string_view::npos) return refuse(number, "is cut off", "the probe was killed while it wrote");
     if (length > limits.max_line) return refuse(number, fmt::format("{} bytes, over the line limit", length));
     if (number > limits.max_lines) return refuse(number, "one line too many");
-    const auto document =
-        parse_json(bytes.substr(0, length), fmt::format("line {}", number), {limits.max_line, kLineDepth});
+    const auto document = parse_json(
+        bytes.substr(0, length), fmt::format("line {}", number),
+        {.max_bytes = limits.max_line, .max_depth = kLineDepth, .max_values = limits.max_samples + kMostFields});
     if (!document) return std::unexpected(document.error());
     const auto read = read_strictly(fmt::format("line {}", number), [&] { return reader.line(*document); });
     if (!read) return std::unexpected(read.error());

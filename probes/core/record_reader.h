@@ -12,14 +12,17 @@ namespace assay {
 
 /// Bounds on one record; what is over them is an error of the attempt, with the raw bytes kept by the caller.
 struct RecordLimits {
-  std::size_t max_bytes = 64 << 20;  ///< the agent stops a flood long before
-  std::size_t max_line = 8 << 20;    ///< 300,000 raw latency samples fit
-  std::size_t max_lines = 100'000;   ///< a pair matrix of 256 GPUs fits
+  std::size_t max_bytes = 64 << 20;     ///< the agent stops a flood long before
+  std::size_t max_line = 8 << 20;       ///< 300,000 raw latency samples fit
+  std::size_t max_lines = 100'000;      ///< a pair matrix of 256 GPUs fits
+  std::size_t max_samples = 4'000'000;  ///< of all lines, warm-up included; a day of a 40 Hz sensor fits
+  std::size_t max_subjects = 1024;      ///< of one kind; of node 1, of pair max_lines
 };
 
 /// Reads a whole record. Refused: a missing or misplaced start or end, an unknown or missing field, a duplicate key, a
 /// gap in `sequence`, a metric, unit or condition that `description` does not declare, a sample that is not finite, the
-/// same measurement (metric, subject, at) twice, bad UTF-8, sizes over the limits. Errors say "line N: …".
+/// same measurement (metric, subject, at) twice, a node other than the record's own host, bad UTF-8, control
+/// characters, sizes over the limits and over those of record.h. Errors say "line N: …".
 std::expected<Record, InputError> read_record(std::string_view bytes, const Description& description,
                                               const RecordLimits& limits = {});
 

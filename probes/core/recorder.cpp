@@ -9,21 +9,37 @@
 
 #include "probes/core/description.h"
 #include "probes/core/json_io.h"
+#include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
 namespace assay {
 
 using nlohmann::ordered_json;
 
+namespace {
+
+/// `value` as a record may hold it: text from the machine may be long or have control characters.
+Value fit(Value value) {
+  if (auto* text = std::get_if<std::string>(&value)) *text = without_controls(*text, kLongestValue);
+  return value;
+}
+
+Values fit(Values values) {
+  for (auto& [name, value] : values) value = fit(std::move(value));
+  return values;
+}
+
+}  // namespace
+
 Recorder::Recorder(std::ostream& out, const ProbeSpec& spec, const Start& start, Clock clock)
     : out_(out), spec_(spec), clock_(std::move(clock)) {
   host_name_ = std::get<std::string>(start.host.at("name"));
   write("start", {{"probe", start.probe},
                   {"revision", start.revision},
-                  {"parameters", to_json(start.parameters)},
+                  {"parameters", to_json(fit(start.parameters))},
                   {"rank", start.rank},
                   {"world", start.world},
-                  {"host", to_json(start.host)}});
+                  {"host", to_json(fit(start.host))}});
 }
 
 void Recorder::write(const char* kind, const ordered_json& body) {
@@ -39,6 +55,7 @@ void Recorder::write(const char* kind, const ordered_json& body) {
 
 Subject Recorder::named(Subject subject) const {
   if (subject.id.empty()) subject.id = host_name_;
+  subject.id = without_controls(subject.id, longest_id(subject.kind));
   return subject;
 }
 
@@ -72,14 +89,15 @@ void Recorder::condition(std::string_view name, Value value, Subject subject) {
   if (const double* number = std::get_if<double>(&value); number && !std::isfinite(*number)) {
     throw std::runtime_error(fmt::format("the condition '{}' is not finite", name));
   }
-  write("condition", {{"name", name}, {"subject", to_json(named(std::move(subject)))}, {"value", to_json(value)}});
+  write("condition",
+        {{"name", name}, {"subject", to_json(named(std::move(subject)))}, {"value", to_json(fit(std::move(value)))}});
 }
 
-void Recorder::note(std::string_view text) { write("note", {{"text", text}}); }
+void Recorder::note(std::string_view text) { write("note", {{"text", without_controls(text, kLongestReason)}}); }
 
 void Recorder::end(const End& end) {
   ordered_json body = {{"status", to_string(end.status)}};
-  if (end.status != Status::complete) body["reason"] = end.reason;
+  if (end.status != Status::complete) body["reason"] = without_controls(end.reason, kLongestReason);
   write("end", body);
 }
 

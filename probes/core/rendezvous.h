@@ -93,8 +93,10 @@ class RendezvousListener {
 
   /// The port it listens on.
   [[nodiscard]] std::uint16_t port() const;
-  /// Takes ranks 1 to world - 1 in. A caller with a wrong token, or a rank that is out of range or taken, is refused
-  /// and disturbs no other rank. Throws RendezvousError naming the ranks that have not come within limits.join.
+  /// Takes ranks 1 to world - 1 in. Both sides prove by an HMAC over nonces that they know the token; it is never sent.
+  /// A caller with a wrong token, or a rank that is out of range or taken, is refused and disturbs no other rank.
+  /// Throws RendezvousError naming the ranks that have not come within limits.join. Callers that say nothing keep no
+  /// rank out, however many they are.
   Rendezvous gather(int world, const std::string& token, const RendezvousLimits& limits = {}) &&;
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -13,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "probes/core/rendezvous.h"
+#include "probes/core/rendezvous_door.h"
 #include "probes/core/rendezvous_group.h"
 
 namespace assay {
@@ -27,11 +29,8 @@ using rendezvous::Link;
 namespace {
 
 constexpr std::size_t kMinToken = 32, kMaxToken = 128;  // 128 to 512 bits in hexadecimal digits
-constexpr std::size_t kHello = 8 + kMaxToken;           // rank, world, token: all that a stranger may send
-constexpr std::size_t kMaxStrangers = 256;              // callers not yet known; more wait in the kernel's backlog
-constexpr std::size_t kMaxRemarks = 100;                // remarks on refused callers that are kept
-constexpr std::chrono::milliseconds kPause{100};        // between two dials; rank 0 is started at the same time
-constexpr int kBacklog = 1024;                          // ranks of a large group dial at once
+constexpr std::chrono::milliseconds kPause{100};  // between two attempts to connect; rank 0 is started at the same time
+constexpr int kBacklog = 1024;                    // ranks of a large group dial at once
 
 std::string words(const Endpoint& at) {
   return at.host.find(':') == std::string::npos ? fmt::format("{}:{}", at.host, at.port)
@@ -54,14 +53,6 @@ Addresses resolve(const Endpoint& at, int flags, std::string& trouble) {
       getaddrinfo(at.host.empty() ? nullptr : at.host.c_str(), std::to_string(at.port).c_str(), &hints, &list);
   if (failed != 0) trouble = gai_strerror(failed);
   return Addresses(failed == 0 ? list : nullptr);
-}
-
-std::string address_text(const sockaddr_storage& address, socklen_t length) {
-  char host[NI_MAXHOST] = {}, port[NI_MAXSERV] = {};
-  const auto* plain = reinterpret_cast<const sockaddr*>(&address);  // the socket interface is made of such casts
-  if (getnameinfo(plain, length, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-    return "unknown address";
-  return std::strchr(host, ':') == nullptr ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
 /// A connected socket to `at`; none with the reason in `trouble` when no process listens there before `until`.
@@ -91,19 +82,6 @@ Descriptor connect_to(const Endpoint& at, Clock::time_point until, std::string& 
   }
   return Descriptor();
 }
-
-std::string hello(int rank, int world, const std::string& token) {
-  std::string bytes;
-  rendezvous::put_u32(bytes, static_cast<std::uint32_t>(rank));
-  rendezvous::put_u32(bytes, static_cast<std::uint32_t>(world));
-  return bytes + token;
-}
-
-/// A caller that has not said who it is.
-struct Stranger {
-  std::unique_ptr<Link> link;
-  Clock::time_point until;
-};
 
 }  // namespace
 
@@ -139,10 +117,6 @@ void check_token(std::string_view token) {
 struct RendezvousListener::State {
   Descriptor socket;
   std::uint16_t port = 0;
-  std::vector<Stranger> strangers = {};
-
-  void admit(Group& group);
-  bool greet(Stranger& stranger, Group& group, const std::string& token) const;
 };
 
 RendezvousListener::RendezvousListener(RendezvousListener&&) noexcept = default;
@@ -164,58 +138,12 @@ RendezvousListener::RendezvousListener(const Endpoint& at) {
     sockaddr_storage bound = {};
     socklen_t length = sizeof bound;
     (void)getsockname(socket.number(), reinterpret_cast<sockaddr*>(&bound), &length);  // a bound socket has a name
-    const auto text = address_text(bound, length);
-    std::uint16_t port = 0;
-    (void)std::from_chars(text.data() + text.rfind(':') + 1, text.data() + text.size(), port);  // numeric by request
+    // The port stands at the same place in the addresses of both families.
+    const std::uint16_t port = ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
     state_ = std::make_unique<State>(State{.socket = std::move(socket), .port = port});
     return;
   }
   throw std::runtime_error(fmt::format("cannot listen at {}: {}; give an address of this node", words(at), trouble));
-}
-
-/// Takes in every caller that waits.
-void RendezvousListener::State::admit(Group& group) {
-  while (strangers.size() < kMaxStrangers) {
-    sockaddr_storage address = {};
-    socklen_t length = sizeof address;
-    Descriptor caller(accept4(socket.number(), reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC));
-    if (caller.number() < 0) return;  // none is left, or it has gone again
-    auto link = std::make_unique<Link>(std::move(caller), address_text(address, length), kHello);
-    strangers.push_back({.link = std::move(link), .until = after(group.limits.hello)});
-  }
-}
-
-/// Reads from a peer that has not introduced itself; true when that is over.
-bool RendezvousListener::State::greet(Stranger& stranger, Group& group, const std::string& token) const {
-  Link& link = *stranger.link;
-  const auto frame = link.next();
-  std::string reason;
-  if (!frame) {
-    if (!link.closed() && Clock::now() < stranger.until) return false;
-    reason = !link.closed() ? "it said nothing" : link.trouble().empty() ? "it closed without a word" : link.trouble();
-  } else if (frame->kind != Kind::hello || frame->payload.size() < 8 ||
-             !rendezvous::equal_in_constant_time(std::string_view(frame->payload).substr(8), token)) {
-    reason = "wrong token";
-  } else {
-    const std::uint32_t rank = rendezvous::u32_at(frame->payload, 0), world = rendezvous::u32_at(frame->payload, 4);
-    if (world != static_cast<std::uint32_t>(group.world))
-      reason = fmt::format("rank {} counts {} ranks, rank 0 {}", rank, world, group.world);
-    else if (rank == 0 || rank >= world)
-      reason = fmt::format("rank {} is not from 1 to {}", rank, world - 1);
-    else if (group.links[rank - 1])
-      reason = fmt::format("rank {} is taken by {}", rank, group.links[rank - 1]->peer());
-    if (reason.empty()) {
-      link.queue({.kind = Kind::welcome, .sequence = 0, .payload = ""});
-      link.flush();
-      link.allow(group.limits.message);
-      group.links[rank - 1] = std::move(stranger.link);
-      return true;
-    }
-  }
-  if (group.refused.size() < kMaxRemarks) group.refused.push_back(link.peer() + ": " + reason);
-  link.queue({.kind = Kind::refused, .sequence = 0, .payload = reason});
-  link.flush();
-  return true;
 }
 
 Rendezvous RendezvousListener::gather(int world, const std::string& token, const RendezvousLimits& limits) && {
@@ -225,6 +153,7 @@ Rendezvous RendezvousListener::gather(int world, const std::string& token, const
   group->limits = limits;
   group->links.resize(static_cast<std::size_t>(world) - 1);
   const auto until = after(limits.join);
+  rendezvous::Door door(state_->socket.number(), token);
   while (true) {
     std::vector<int> missing;
     for (int rank = 1; rank < world; ++rank) {
@@ -239,17 +168,51 @@ Rendezvous RendezvousListener::gather(int world, const std::string& token, const
                                  group->refused.empty() ? "" : "; refused: ", fmt::join(group->refused, "; ")));
     }
     auto links = group->open();
-    auto next = until;
-    for (const auto& stranger : state_->strangers) {
-      links.push_back(stranger.link.get());
-      next = std::min(next, stranger.until);
-    }
-    const bool room = state_->strangers.size() < kMaxStrangers;
-    (void)rendezvous::wait_for(links, room ? state_->socket.number() : -1, next);  // the loop looks
-    state_->admit(*group);
-    std::erase_if(state_->strangers, [&](Stranger& stranger) { return state_->greet(stranger, *group, token); });
+    const auto next = door.add_waits(links, until);
+    (void)rendezvous::wait_for(links, state_->socket.number(), next);  // the loop looks
+    door.serve(*group);
   }
 }
+
+namespace {
+
+/// Says who this rank is and answers rank 0's challenge; false when rank 0 hangs up before it has answered.
+bool introduce(Group& group, const std::string& at, const std::string& token, Clock::time_point until) {
+  Link& root = *group.links.front();
+  rendezvous::Join join{.rank = static_cast<std::uint32_t>(group.rank),
+                        .world = static_cast<std::uint32_t>(group.world),
+                        .caller = rendezvous::fresh_nonce(),
+                        .listener = ""};
+  std::string hello;
+  rendezvous::put_u32(hello, join.rank);
+  rendezvous::put_u32(hello, join.world);
+  root.queue({.kind = Kind::hello, .sequence = 0, .payload = hello + join.caller});
+  root.flush();
+  const auto refuse = [&](const std::string& reason) {
+    return RendezvousError(fmt::format("rank 0 at {} {}", at, reason));
+  };
+  while (rendezvous::wait_for(group.open(), -1, until)) {
+    while (const auto frame = root.next()) {
+      if (frame->kind == Kind::refused && frame->payload == rendezvous::kTooManyCallers) return false;
+      if (frame->kind == Kind::refused) throw refuse(fmt::format("refuses rank {}: {}", group.rank, frame->payload));
+      if (frame->kind == Kind::challenge && join.listener.empty() && frame->payload.size() == rendezvous::kNonce) {
+        join.listener = frame->payload;
+        root.queue({.kind = Kind::proof, .sequence = 0, .payload = proof_of(token, rendezvous::Side::caller, join)});
+        root.flush();
+      } else if (frame->kind == Kind::welcome && !join.listener.empty() &&
+                 rendezvous::equal_in_constant_time(frame->payload,
+                                                    proof_of(token, rendezvous::Side::listener, join))) {
+        return true;
+      } else {
+        throw refuse("does not know the token of this step");
+      }
+    }
+    if (root.closed()) return false;
+  }
+  return false;
+}
+
+}  // namespace
 
 Rendezvous Rendezvous::dial(const Endpoint& at, int rank, int world, const std::string& token,
                             const RendezvousLimits& limits) {
@@ -263,16 +226,8 @@ Rendezvous Rendezvous::dial(const Endpoint& at, int rank, int world, const std::
       group->world = world;
       group->limits = limits;
       group->links.push_back(std::make_unique<Link>(std::move(socket), words(at), rendezvous::kMaxGathered));
-      Link& root = *group->links.front();
-      root.queue({.kind = Kind::hello, .sequence = 0, .payload = hello(rank, world, token)});
-      root.flush();
       trouble = "it took the call but did not answer";
-      while (!root.closed() && rendezvous::wait_for(group->open(), -1, until)) {
-        const auto frame = root.next();
-        if (!frame) continue;
-        if (frame->kind == Kind::welcome) return Rendezvous(std::move(group));
-        throw RendezvousError(fmt::format("rank 0 at {} refuses rank {}: {}", words(at), rank, frame->payload));
-      }
+      if (introduce(*group, words(at), token, until)) return Rendezvous(std::move(group));
     }
     if (stop_requested()) throw std::runtime_error("stopped by a signal while waiting for other ranks");
     (void)poll(nullptr, 0, static_cast<int>(kPause.count()));  // a pause; a signal may shorten it

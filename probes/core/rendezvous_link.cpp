@@ -24,13 +24,14 @@ namespace assay::rendezvous {
 namespace {
 
 constexpr std::uint32_t kMagic =
-    0x31565241;                           // "ARV1": a stranger that speaks another protocol is known by its first word
+    0x32565241;                           // "ARV2": a stranger that speaks another protocol is known by its first word
 constexpr std::size_t kHeader = 16;       // magic, kind, sequence, length
 constexpr std::size_t kChunk = 64 << 10;  // one read; a page of 4 KiB would make a 64 MiB gather 16384 calls
 
 /// The kind named by `word`; nothing for any other word.
 std::optional<Kind> kind_of(std::uint32_t word) {
-  for (const Kind kind : {Kind::hello, Kind::welcome, Kind::refused, Kind::gather, Kind::spread, Kind::failed}) {
+  for (const Kind kind : {Kind::hello, Kind::challenge, Kind::proof, Kind::welcome, Kind::refused, Kind::gather,
+                          Kind::spread, Kind::failed}) {
     if (static_cast<std::uint32_t>(kind) == word) return kind;
   }
   return std::nullopt;

@@ -21,9 +21,9 @@ inline Clock::time_point after(Seconds time) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
 }
 
-/// What a frame is for. `hello` dials in, `welcome` and `refused` answer it, `gather` goes to rank 0, `spread` comes
-/// from it, `failed` carries the reason why the whole group ends.
-enum class Kind : std::uint32_t { hello = 1, welcome, refused, gather, spread, failed };
+/// What a frame is for. `hello` comes first from a rank, `challenge` asks for a `proof`, `welcome` and `refused` answer
+/// that, `gather` goes to rank 0, `spread` comes from it, `failed` carries the reason why the whole group ends.
+enum class Kind : std::uint32_t { hello = 1, challenge, proof, welcome, refused, gather, spread, failed };
 
 /// One message. `sequence` counts the exchanges of a group, so that ranks which run apart are noticed.
 struct Frame {

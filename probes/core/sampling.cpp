@@ -45,6 +45,7 @@ SamplingPlan sampling_plan(const Parameters& given) {
   plan.max_samples = static_cast<std::size_t>(given.count("max_samples"));
   plan.time_limit = given.seconds("time_limit");
   plan.warmup_limit = given.seconds("warmup_limit");
+  plan.warmup_least = given.seconds("warmup_least");
   return plan;
 }
 
@@ -53,15 +54,21 @@ Sampling sample(const SamplingPlan& plan, const std::function<double()>& measure
   const auto warmup_begin = Clock::now();
   do {
     result.warmup.push_back(finite(measure()));
-  } while (!steady(result.warmup, plan.half_width_goal) && !over(warmup_begin, plan.warmup_limit) && !stop_requested());
+  } while (!stop_requested() &&
+           (!over(warmup_begin, plan.warmup_least) ||
+            (!steady(result.warmup, plan.half_width_goal) && !over(warmup_begin, plan.warmup_limit))));
 
   const auto begin = Clock::now();
+  std::size_t next_look = plan.min_samples;
   while (true) {
     result.samples.push_back(finite(measure()));
-    if (result.samples.size() < plan.min_samples) continue;
-    if (known(result.samples, plan.half_width_goal)) {
+    const std::size_t taken = result.samples.size();
+    if (taken < plan.min_samples) continue;
+    const bool looks = taken >= next_look || taken >= plan.max_samples;
+    if (looks) next_look = 2 * taken;
+    if (looks && known(result.samples, plan.half_width_goal)) {
       result.stopped = "stable";
-    } else if (result.samples.size() >= plan.max_samples) {
+    } else if (taken >= plan.max_samples) {
       result.stopped = "sample_cap";
     } else if (over(begin, plan.time_limit) || stop_requested()) {
       result.stopped = "time_cap";

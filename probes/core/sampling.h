@@ -22,7 +22,10 @@ struct SamplingPlan {
   std::size_t max_samples = 50;   ///< a quantity that is not stable by then is reported as it is
   Seconds time_limit = {10};      ///< for the samples; min_samples are taken all the same
   Seconds warmup_limit = {3};     ///< cap of the warm-up
-  double half_width_goal = 0.01;  ///< stop when the 95 % interval's half width is under this share of the median
+  Seconds warmup_least = {0};     ///< warm-up goes on this long, steady or not, beyond the cap too
+  double half_width_goal = 0.01;  ///< stop when the 95 % interval's half width is under this share of the median, at
+                                  ///< min_samples, twice, four times, … as many, and at max_samples: who looks after
+                                  ///< every sample stops when the interval is narrow by chance
 };
 
 /// The parameters that every sampled probe has; probe_main adds them to the spec.
@@ -31,14 +34,19 @@ inline constexpr Parameter kSamplingParameters[] = {
     {.name = "max_samples", .unit = "1", .fallback = "50", .quick = "20", .meaning = "samples taken at most"},
     {.name = "time_limit", .unit = "s", .fallback = "10s", .quick = "2s", .meaning = "time after which sampling ends"},
     {.name = "warmup_limit", .unit = "s", .fallback = "3s", .quick = "500ms", .meaning = "longest warm-up"},
+    {.name = "warmup_least",
+     .unit = "s",
+     .fallback = "0s",
+     .quick = "0s",
+     .meaning = "shortest warm-up, steady or not; it may pass warmup_limit"},
 };
 
 /// The plan that `given` asks for.
 SamplingPlan sampling_plan(const Parameters& given);
 
 /// Calls `measure` for each sample. Warm-up ends when the last six values show no trend (the median of the newer three
-/// is within the goal of the median of the older three) or at its cap, and has at least one value; those are kept
-/// apart. A value that is not finite throws std::runtime_error.
+/// is within the goal of the median of the older three) or at its cap, never before `warmup_least`, and has at least
+/// one value; those are kept apart. A value that is not finite throws std::runtime_error.
 Sampling sample(const SamplingPlan& plan, const std::function<double()>& measure);
 
 /// Exactly `count` samples without warm-up, for what cannot be repeated at will.

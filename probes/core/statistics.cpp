@@ -34,6 +34,23 @@ std::vector<double> binomial_cdf(std::size_t n, double p) {
   return weights;
 }
 
+/// Ranks at the two ends, 1-based: the largest whose order statistic is above the quantile with a probability of at
+/// most `risk`, 0 when there is none, and its mirror image, n + 1 when there is none.
+struct Ranks {
+  std::size_t low = 0;
+  std::size_t high = 0;
+};
+
+constexpr double kRounding = 1e-12;
+
+Ranks ranks_of(const std::vector<double>& cdf, double risk) {
+  const std::size_t n = cdf.size() - 1;
+  Ranks ranks{.low = 0, .high = n + 1};
+  while (ranks.low < n && cdf[ranks.low] <= risk + kRounding) ++ranks.low;
+  while (ranks.high > 1 && 1 - cdf[ranks.high - 2] <= risk + kRounding) --ranks.high;
+  return ranks;
+}
+
 constexpr double kInverseRootOfTwoPi = 0.39894228040143267794;
 
 double normal_density(double z) { return kInverseRootOfTwoPi * portable_exp(-z * z / 2); }
@@ -84,16 +101,34 @@ std::optional<Interval> order_statistic_interval(std::span<const double> samples
   const auto cdf = binomial_cdf(n, fraction);
   // Ranks (r, s), 1-based, cover with probability cdf[s-1] - cdf[r-1]. Each tail gets at most half of the risk, so
   // the interval is the narrowest with both tails bounded.
-  const double tail = (1 - confidence) / 2;
-  constexpr double kRounding = 1e-12;
-  std::size_t low_rank = 0;
-  while (low_rank < n && cdf[low_rank] <= tail + kRounding) ++low_rank;
-  std::size_t high_rank = n + 1;
-  while (high_rank > 1 && 1 - cdf[high_rank - 2] <= tail + kRounding) --high_rank;
-  if (low_rank < 1 || high_rank > n) return std::nullopt;
-  return Interval{.low = ordered[low_rank - 1],
-                  .high = ordered[high_rank - 1],
-                  .level = to_12_digits(cdf[high_rank - 1] - cdf[low_rank - 1])};
+  const Ranks ranks = ranks_of(cdf, (1 - confidence) / 2);
+  if (ranks.low < 1 || ranks.high > n) return std::nullopt;
+  return Interval{.low = ordered[ranks.low - 1],
+                  .high = ordered[ranks.high - 1],
+                  .level = to_12_digits(cdf[ranks.high - 1] - cdf[ranks.low - 1])};
+}
+
+std::optional<double> lower_quantile_bound(std::span<const double> samples, double fraction, double risk) {
+  if (samples.empty()) return std::nullopt;
+  const std::size_t rank = ranks_of(binomial_cdf(samples.size(), fraction), risk).low;
+  if (rank < 1) return std::nullopt;
+  return sorted(samples)[rank - 1];
+}
+
+std::optional<double> upper_quantile_bound(std::span<const double> samples, double fraction, double risk) {
+  if (samples.empty()) return std::nullopt;
+  const std::size_t rank = ranks_of(binomial_cdf(samples.size(), fraction), risk).high;
+  if (rank > samples.size()) return std::nullopt;
+  return sorted(samples)[rank - 1];
+}
+
+double lag_one_correlation(std::span<const double> samples) {
+  if (samples.size() < 3) return 0;
+  const Moments all = moments(samples);
+  if (!(all.squares > 0)) return 0;
+  double sum = 0;
+  for (std::size_t i = 1; i < samples.size(); ++i) sum += (samples[i - 1] - all.mean) * (samples[i] - all.mean);
+  return sum / all.squares;
 }
 
 double normal_cdf(double z) {

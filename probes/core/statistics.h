@@ -48,6 +48,17 @@ Moments moments(std::span<const double> samples);
 /// at 0.95 these are ranks 2 and 9, coverage 0.979. Nothing when the samples are too few for any such interval.
 std::optional<Interval> order_statistic_interval(std::span<const double> samples, double fraction, double confidence);
 
+/// The order statistic that lies at or below the quantile at `fraction` of the distribution that the samples are from,
+/// with a probability of at least 1 - `risk` whatever its shape: the largest rank r with P(Binomial(n, fraction) < r)
+/// <= `risk` (Conover 1999, ch. 3.2). Exact for independent samples. Nothing when they are too few.
+std::optional<double> lower_quantile_bound(std::span<const double> samples, double fraction, double risk);
+
+/// Its mirror image: at or above the quantile.
+std::optional<double> upper_quantile_bound(std::span<const double> samples, double fraction, double risk);
+
+/// The correlation of each sample with the one after it; 0 for fewer than three samples, and where all are alike.
+double lag_one_correlation(std::span<const double> samples);
+
 /// Standard normal distribution function, relative error below 1e-12: the series of Marsaglia (2004, "Evaluating the
 /// normal distribution", eq. 1) near 0, Laplace's continued fraction (Abramowitz & Stegun 26.2.14) in the tails.
 double normal_cdf(double z);

@@ -20,6 +20,28 @@ bool is_node_name(std::string_view text);
 /// `text` for logs and reasons: printable ASCII only, everything else '?', at most `limit` characters.
 std::string printable(std::string_view text, std::size_t limit = 500);
 
+/// The longest text from outside that one line shows, in bytes.
+inline constexpr std::size_t kLongestShown = 4096;
+
+/// Text from outside as one line that a terminal shows and does not obey: line breaks and tabs become blanks; C0 and C1
+/// controls, DEL, bidirectional controls and other invisible marks become <U+001B>, bytes that are not UTF-8 <0xFF>.
+/// What is over `limit` bytes is cut and its length is told.
+std::string harmless(std::string_view text, std::size_t limit = kLongestShown);
+
+/// The same for a page of our own, whose line breaks stay, whatever its length. Every part that comes from outside must
+/// have been made harmless() before, or it could begin lines of its own.
+std::string harmless_page(std::string_view text);
+
+/// JSON that is valid in the same way and ASCII: everything else, and DEL, as \\u and four digits.
+std::string ascii_json(std::string_view json);
+
+/// Whether UTF-8 `text` has a C0 or C1 control or DEL, other than line breaks and tabs. No text of a record has one.
+bool has_controls(std::string_view text);
+
+/// `text` with '?' for each byte of such a character and for each that is not UTF-8, cut to at most `limit` bytes
+/// between two characters.
+std::string without_controls(std::string_view text, std::size_t limit);
+
 /// `bytes` as lower-case hexadecimal digits, two a byte.
 std::string to_hexadecimal(std::string_view bytes);
 

@@ -30,4 +30,18 @@ bool is_utc_text(std::string_view text) {
          field(17) <= 60;
 }
 
+std::optional<std::chrono::system_clock::time_point> utc_time(std::string_view text) {
+  using namespace std::chrono;
+  if (!is_utc_text(text)) return std::nullopt;
+  const auto number = [&](std::size_t at, std::size_t digits) {
+    unsigned value = 0;
+    for (const char digit : text.substr(at, digits)) value = value * 10 + static_cast<unsigned>(digit - '0');
+    return value;
+  };
+  const year_month_day date(year(static_cast<int>(number(0, 4))), month(number(5, 2)), day(number(8, 2)));
+  if (!date.ok()) return std::nullopt;
+  return time_point_cast<system_clock::duration>(sys_days(date) + hours(number(11, 2)) + minutes(number(14, 2)) +
+                                                 seconds(number(17, 2)) + milliseconds(number(20, 3)));
+}
+
 }  // namespace assay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,5 +13,8 @@ std::string utc_text(std::chrono::system_clock::time_point moment);
 
 /// True when `text` has exactly the form that utc_text writes, with fields in range.
 bool is_utc_text(std::string_view text);
+
+/// The moment that utc_text wrote as `text`; nothing for another form, and for a day or an hour that does not exist.
+std::optional<std::chrono::system_clock::time_point> utc_time(std::string_view text);
 
 }  // namespace assay

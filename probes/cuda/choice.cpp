@@ -29,8 +29,8 @@ bool is_index(std::string_view text, std::size_t& index) {
 
 std::string Device::compute_capability() const { return fmt::format("{}.{}", compute_major, compute_minor); }
 
-std::string uuid_text(std::span<const std::byte, 16> bytes) {
-  std::string text = "GPU";
+std::string uuid_text(std::span<const std::byte, 16> bytes, bool mig) {
+  std::string text = mig ? "MIG" : "GPU";
   constexpr std::array<std::size_t, 5> kGroups = {4, 2, 2, 2, 6};
   std::size_t at = 0;
   for (const std::size_t group : kGroups) {

@@ -17,7 +17,7 @@ namespace assay {
 /// One GPU as the CUDA runtime shows it.
 struct Device {
   int ordinal = 0;         ///< the runtime's number, for cudaSetDevice alone; never recorded
-  std::string uuid;        ///< "GPU-8f2…", the id of its subject
+  std::string uuid;        ///< "GPU-8f2…", the id of its subject; "MIG-8f2…" of an instance of a partitioned GPU
   std::string pci_bus_id;  ///< "0000:1b:00.0", lower case, as under /sys/bus/pci/devices
   std::string name;        ///< "NVIDIA H200"
   int sm_count = 0;        ///< streaming multiprocessors
@@ -26,6 +26,8 @@ struct Device {
   int compute_major = 0;
   int compute_minor = 0;
 
+  /// Whether it is an instance of a partitioned GPU (MIG).
+  [[nodiscard]] bool is_mig() const { return uuid.starts_with("MIG-"); }
   /// "9.0".
   [[nodiscard]] std::string compute_capability() const;
   /// Its results' subject.
@@ -46,8 +48,9 @@ inline constexpr Parameter kScheduleParameter{.name = "schedule",
                                               .meaning = "the chosen GPUs one after the other, or all at once",
                                               .choices = "one_by_one together"};
 
-/// "GPU-" and the 16 bytes in groups of 4, 2, 2, 2 and 6, as nvidia-smi prints them.
-std::string uuid_text(std::span<const std::byte, 16> bytes);
+/// "GPU-" and the 16 bytes in groups of 4, 2, 2, 2 and 6, as nvidia-smi prints them; "MIG-" for an instance of a
+/// partitioned GPU.
+std::string uuid_text(std::span<const std::byte, 16> bytes, bool mig = false);
 
 /// A PCI bus id in lower case with a domain of four digits: "00000000:1B:00.0" becomes "0000:1b:00.0".
 std::string pci_bus_id_text(std::string_view text);

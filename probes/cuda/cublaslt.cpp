@@ -2,8 +2,11 @@
 // up.
 #include "probes/cuda/cublaslt.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 
 #include <cublasLt.h>
@@ -37,6 +40,18 @@ struct CublasLtFunctions {
 namespace {
 
 constexpr const char* kTitle = "cuBLASLt";
+
+constexpr std::array kEmulationVariables = {"CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_EMULATE_SINGLE_PRECISION"};
+
+/// Whether the library may emulate. The products here have compute types of their own and no emulation descriptor, so
+/// that only the environment could ask for it (cuBLAS manual, "Floating Point Emulation"), and the constructor forbids
+/// it.
+bool emulation_allowed() {
+  return std::ranges::any_of(kEmulationVariables, [](const char* variable) {
+    const char* value = std::getenv(variable);
+    return value != nullptr && std::string_view(value) != "0";
+  });
+}
 
 std::string library_name() { return fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR); }
 
@@ -117,7 +132,7 @@ CublasLt::CublasLt(std::string_view folders) {
   if (unsetenv("NVIDIA_TF32_OVERRIDE") != 0) throw std::runtime_error("removing NVIDIA_TF32_OVERRIDE failed");
   // Emulation by narrower types may report more than the hardware's own rate (cuBLAS manual, "Floating Point
   // Emulation").
-  for (const char* variable : {"CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_EMULATE_SINGLE_PRECISION"}) {
+  for (const char* variable : kEmulationVariables) {
     if (setenv(variable, "0", 1) != 0) throw std::runtime_error(fmt::format("setting {} failed", variable));
   }
   Library library = Library::open(library_name(), kTitle, folders);
@@ -158,6 +173,14 @@ struct Matmul::State {
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) const {
     demand(lt.description_set(description, attribute, static_cast<const void*>(&value), sizeof value),
            fmt::format("setting attribute {}", int{attribute}));
+  }
+  /// Whether an algorithm can emulate its type; nothing from a library that does not know the question, nor emulation.
+  [[nodiscard]] std::optional<int> emulates(const cublasLtMatmulAlgo_t& algo) const {
+    std::int32_t able = 0;
+    std::size_t written = 0;
+    const auto status =
+        lt.capability(&algo, CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT, &able, sizeof able, &written);
+    return status == CUBLAS_STATUS_SUCCESS ? std::optional<int>(able) : std::nullopt;
   }
   /// What `algorithm` has for `attribute`, whose type is that of `value`.
   template <class T>
@@ -250,14 +273,7 @@ std::vector<Algorithm> Matmul::algorithms(const OperandSet& set, std::size_t mos
         CUBLAS_STATUS_SUCCESS) {
       continue;
     }
-    if (state.emulation_possible) {
-      std::int32_t emulates = 0;
-      std::size_t written = 0;
-      // A library that does not know the attribute does not know emulation either.
-      const bool told = state.lt.capability(&proposal.algo, CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT,
-                                            &emulates, sizeof emulates, &written) == CUBLAS_STATUS_SUCCESS;
-      if (told && emulates != 0) continue;
-    }
+    if (state.emulation_possible && !keeps_algorithm(state.emulates(proposal.algo), emulation_allowed())) continue;
     Algorithm algorithm{.opaque = {}, .workspace = {proposal.workspaceSize}};
     static_assert(sizeof algorithm.opaque == sizeof proposal.algo);
     std::memcpy(algorithm.opaque.data(), &proposal.algo, sizeof proposal.algo);

@@ -63,8 +63,8 @@ class Matmul {
   ~Matmul();
 
   /// What the library's heuristic proposes, the best ranked first, at most `most`; algorithms that its own check
-  /// refuses and such as emulate a wider type by narrower ones are left out. `set` is one that will be multiplied.
-  /// Empty when it has none for this device.
+  /// refuses are left out, and while emulation is allowed such as can emulate a wider type by narrower ones. `set` is
+  /// one that will be multiplied. Empty when it has none for this device.
   [[nodiscard]] std::vector<Algorithm> algorithms(const OperandSet& set, std::size_t most);
   /// Enqueues one product. Throws AlgorithmRefused when the library does.
   void enqueue(const Algorithm& algorithm, const OperandSet& set, const Stream& stream);

@@ -1,17 +1,20 @@
 // device: calls of the CUDA runtime, with deadlines and owned handles.
 #include "probes/cuda/device.h"
 
+#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
-#include <thread>
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include "probes/core/library.h"
 #include "probes/core/parameters.h"
 #include "probes/core/probe.h"
+#include "probes/cuda/driver.h"
+#include "probes/cuda/patience.h"
 
 namespace assay {
 namespace {
@@ -25,8 +28,32 @@ std::string version_text(int version) {
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
     throw Skip("no NVIDIA driver: libcuda.so.1 does not load; hint: install the driver, or run where it is");
   }
-  throw Skip(fmt::format("the NVIDIA driver supports CUDA {}, this probe needs CUDA {}; hint: update the driver",
-                         version_text(driver), version_text(CUDART_VERSION)));
+  throw Skip(words_for_old_driver(version_text(driver), version_text(CUDART_VERSION)));
+}
+
+/// Opens the driver's library where libraries of probes are looked for, before the runtime opens it by its name alone:
+/// in containers it may lie in a folder that the loader does not search. Nothing where it is not found: the runtime
+/// says so.
+void load_driver() {
+  try {
+    (void)Library::open(cuda_api::kLibrary, "the CUDA driver's library");
+  } catch (const Skip&) {
+    return;
+  }
+}
+
+/// What the driver calls the GPU that the runtime numbers `ordinal`; the runtime does not tell an instance of a
+/// partitioned GPU from a whole one. Nothing where the driver cannot be asked beside the runtime.
+std::optional<std::string> uuid_of_driver(int ordinal) {
+  static const std::vector<DriverGpu> gpus = [] {
+    try {
+      return CudaDriver().gpus();
+    } catch (const std::exception&) {
+      return std::vector<DriverGpu>{};  // the runtime's own answer is then taken, and its errors are reported
+    }
+  }();
+  const auto found = std::ranges::find(gpus, ordinal, &DriverGpu::ordinal);
+  return found == gpus.end() ? std::nullopt : std::optional(found->uuid);
 }
 
 Device describe_device(int ordinal) {
@@ -39,7 +66,7 @@ Device describe_device(int ordinal) {
   std::array<std::byte, 16> uuid = {};
   std::memcpy(uuid.data(), properties.uuid.bytes, uuid.size());
   return {.ordinal = ordinal,
-          .uuid = uuid_text(uuid),
+          .uuid = uuid_of_driver(ordinal).value_or(uuid_text(uuid)),
           .pci_bus_id = pci_bus_id_text(bus_id.data()),
           .name = properties.name,
           .sm_count = properties.multiProcessorCount,
@@ -49,19 +76,15 @@ Device describe_device(int ordinal) {
           .compute_minor = properties.minor};
 }
 
-/// Polls instead of blocking, because a device that hangs never comes back from a blocking call. Times are taken on the
-/// device, so the poll's coarseness is in no number.
 template <class Query>
 void wait_until_done(Query query, std::string_view what) {
-  constexpr std::chrono::microseconds kPoll{50};
-  const auto begin = std::chrono::steady_clock::now();
   cudaError_t state = cudaErrorNotReady;
-  while ((state = query()) == cudaErrorNotReady) {
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > kLongestDeviceWait.count) {
-      throw std::runtime_error(fmt::format("{}: the GPU is not done after {} s", what, kLongestDeviceWait.count));
-    }
-    std::this_thread::sleep_for(kPoll);
-  }
+  poll_or_leave(
+      [&] {
+        state = query();
+        return state != cudaErrorNotReady;
+      },
+      kLongestDeviceWait, what);
   check(state, what);
 }
 
@@ -75,6 +98,7 @@ void check(int error, std::string_view what) {
 }
 
 std::vector<Device> all_devices() {
+  load_driver();
   int count = 0;
   const cudaError_t state = cudaGetDeviceCount(&count);
   if (state == cudaErrorInsufficientDriver) skip_for_driver();

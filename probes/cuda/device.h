@@ -54,8 +54,8 @@ struct DestroyStream {
 using Stream = std::unique_ptr<CUstream_st, DestroyStream>;
 /// A new stream that does not wait for the default stream.
 Stream make_stream();
-/// Waits until all work of `stream` is done. Throws std::runtime_error when it failed, or is not done within
-/// kLongestDeviceWait: then the device hangs.
+/// Waits until all work of `stream` is done. Throws std::runtime_error when it failed. When it is not done within
+/// kLongestDeviceWait the device hangs, and the process leaves (poll_or_leave).
 void wait(const Stream& stream);
 
 struct DestroyEvent {

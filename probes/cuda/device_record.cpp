@@ -23,6 +23,7 @@ void record_device(Recorder& record, const Device& device) {
   const auto say = [&](const char* name, Value value) { record.condition(name, std::move(value), device.subject()); };
   say("device_name", device.name);
   say("pci_bus_id", device.pci_bus_id);
+  say("mig", device.is_mig());
   say("compute_capability", device.compute_capability());
   say("sm_count", std::int64_t{device.sm_count});
   say("memory_bytes", static_cast<std::int64_t>(device.memory.count));

@@ -16,6 +16,8 @@ class Recorder;
 inline constexpr ConditionSpec kDeviceConditions[] = {
     {.name = "device_name", .meaning = "Name of the GPU."},
     {.name = "pci_bus_id", .meaning = "PCI bus id of the GPU, as under /sys/bus/pci/devices."},
+    {.name = "mig",
+     .meaning = "Whether it is an instance of a partitioned GPU (MIG); NVML then tells of the whole GPU."},
     {.name = "compute_capability", .meaning = "Compute capability of the GPU."},
     {.name = "sm_count", .meaning = "Streaming multiprocessors that the runtime shows."},
     {.name = "memory_bytes", .meaning = "Memory of the GPU that the runtime shows, in B."},

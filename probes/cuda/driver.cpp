@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "probes/core/host_facts.h"
 #include "probes/core/library.h"
 #include "probes/core/probe.h"
 #include "probes/cuda/choice.h"
@@ -46,6 +47,7 @@ api::Functions functions_of(const Library& library) {
   need(library, f.copy_in, "cuMemcpyHtoD_v2");
   need(library, f.copy_out, "cuMemcpyDtoH_v2");
   need(library, f.pointer_attribute, "cuPointerSetAttribute");
+  f.uuid_whole = library.optional_symbol<decltype(f.uuid_whole)>("cuDeviceGetUuid");
   f.range_handle = library.optional_symbol<decltype(f.range_handle)>("cuMemGetHandleForAddressRange");
   f.flush_writes = library.optional_symbol<decltype(f.flush_writes)>("cuFlushGPUDirectRDMAWrites");
   return f;
@@ -100,18 +102,20 @@ std::vector<DriverGpu> CudaDriver::gpus() const {
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     api::Device device = 0;
     std::array<char, kTextSize> name = {}, address = {};
-    api::Uuid uuid = {};
+    api::Uuid uuid = {}, whole = {};
     demand(f.device(&device, ordinal), "cuDeviceGet");
     demand(f.name(name.data(), kTextSize - 1, device), "cuDeviceGetName");
     demand(f.pci_bus_id(address.data(), kTextSize - 1, device), "cuDeviceGetPCIBusId");
     demand(f.uuid(&uuid, device), "cuDeviceGetUuid");
+    const bool mig = f.uuid_whole != nullptr && f.uuid_whole(&whole, device) == api::kSuccess &&
+                     !std::ranges::equal(whole.bytes, uuid.bytes);
     const auto attribute = [&](int which) {
       int value = 0;
       // A driver that is older than an attribute does not know it, and then the GPU cannot do it.
       return f.attribute(&value, which, device) == api::kSuccess ? value : 0;
     };
     gpus.push_back({.ordinal = device,
-                    .uuid = uuid_text(uuid.bytes),
+                    .uuid = uuid_text(uuid.bytes, mig),
                     .pci_bus_id = pci_bus_id_text(address.data()),
                     .name = name.data(),
                     .dma_buf = attribute(api::kAttributeDmaBuf) != 0,
@@ -121,6 +125,18 @@ std::vector<DriverGpu> CudaDriver::gpus() const {
   if (gpus.empty()) throw Skip(fmt::format("the CUDA driver at {} shows no GPU to this process", path()));
   std::ranges::sort(gpus, {}, &DriverGpu::pci_bus_id);
   return gpus;
+}
+
+std::string words_for_old_driver(std::string_view supported, std::string_view needed, const std::string& root) {
+  const auto version = read_fact(root + "/sys/module/nvidia/version");
+  // Table 3 of the CUDA Toolkit release notes, drivers for Linux.
+  const std::string_view major = needed.substr(0, needed.find('.'));
+  const std::string_view oldest = major == "13" ? "580.65.06" : major == "12" ? "525.60.13" : "";
+  return fmt::format(
+      "the NVIDIA driver {}supports CUDA {} at most, this build of the probe needs CUDA {}{}; hint: update "
+      "the driver",
+      version ? *version + " " : "", supported, needed,
+      oldest.empty() ? "" : fmt::format(", that is driver {} or newer", oldest));
 }
 
 const DriverGpu& gpu_named(const std::vector<DriverGpu>& gpus, std::string_view wanted) {

@@ -13,7 +13,7 @@ namespace assay {
 /// One GPU as the driver shows it to this process.
 struct DriverGpu {
   int ordinal = 0;         ///< the driver's number, for its calls alone; never recorded
-  std::string uuid;        ///< "GPU-8f2…"
+  std::string uuid;        ///< "GPU-8f2…", or "MIG-8f2…" of an instance of a partitioned GPU
   std::string pci_bus_id;  ///< "0000:1b:00.0", as under /sys/bus/pci/devices
   std::string name;        ///< "NVIDIA H200"
   bool dma_buf = false;    ///< whether its memory can be shared as a dma-buf
@@ -47,6 +47,11 @@ class CudaDriver {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Why a probe that was built for CUDA `needed` ("13.0") skips on a driver that supports CUDA `supported` at most: both
+/// versions of CUDA, that of the driver as /sys/module/nvidia/version under `root` tells it, and the oldest driver that
+/// will do.
+std::string words_for_old_driver(std::string_view supported, std::string_view needed, const std::string& root = "");
 
 /// The GPU of `gpus` whose UUID or PCI bus id is `wanted`, in any spelling. Throws Skip with the GPUs there are when
 /// none is named so; a number alone names none, because drivers count GPUs in orders of their own.

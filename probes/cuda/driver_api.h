@@ -48,7 +48,8 @@ struct Functions {
   Call<Device*, int> device = nullptr;
   Call<char*, int, Device> name = nullptr;
   Call<char*, int, Device> pci_bus_id = nullptr;
-  Call<Uuid*, Device> uuid = nullptr;
+  Call<Uuid*, Device> uuid = nullptr;        ///< of a MIG instance its own
+  Call<Uuid*, Device> uuid_whole = nullptr;  ///< of a MIG instance that of its GPU; optional
   Call<int*, int, Device> attribute = nullptr;
   Call<Context*, Device> retain_context = nullptr;
   Call<Device> release_context = nullptr;

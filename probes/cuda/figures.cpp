@@ -2,7 +2,9 @@
 #include "probes/cuda/figures.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "probes/core/statistics.h"
@@ -92,6 +94,20 @@ std::vector<DevicePair> ordered_pairs(std::size_t devices) {
     }
   }
   return pairs;
+}
+
+std::size_t rounds_that_last(Seconds load, const std::function<void()>& round) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kRounds = 3;
+  constexpr double kRoom = 1.25, kShortest_s = 1e-6;
+  double fastest_s = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kRounds; ++i) {
+    const auto begin = Clock::now();
+    round();
+    fastest_s = std::min(fastest_s, std::chrono::duration<double>(Clock::now() - begin).count());
+  }
+  const double rounds = std::ceil(kRoom * load.count / std::max(fastest_s, kShortest_s));
+  return std::max<std::size_t>(1, static_cast<std::size_t>(rounds));
 }
 
 std::vector<Sampling> sample_rounds(const SamplingPlan& plan, const std::function<std::vector<double>()>& round) {

@@ -72,6 +72,10 @@ constexpr std::size_t landing_place(DevicePair pair) {
 }
 static_assert(landing_place({.source = 0, .target = 1}) == 0 && landing_place({.source = 2, .target = 1}) == 1);
 
+/// How many rounds last `load`: a quarter more than it takes of the fastest of three, timed here, so that rounds which
+/// get faster on an awake GPU last long enough too. At least 1.
+std::size_t rounds_that_last(Seconds load, const std::function<void()>& round);
+
 /// Samples several quantities that one round yields together, such as the bandwidths of GPUs that run at once. `round`
 /// gives the same number of values each time, in the same order; the smallest of a round decides when warm-up and
 /// sampling end, as sample() has it, and all quantities are cut there. Throws std::logic_error when a round is empty or

@@ -1,5 +1,6 @@
 // cuda_gemm: sustained rate of a GPU on dense matrix products, by cuBLASLt.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -37,6 +38,11 @@ constexpr Parameter kParameters[] = {
      .unit = "1",
      .fallback = "0",
      .meaning = "1 lets FP8 products accumulate with less precision"},
+    {.name = "load_least",
+     .unit = "s",
+     .fallback = "0s",
+     .quick = "0s",
+     .meaning = "throughput is measured for this long at least, whatever max_samples and time_limit say"},
     {.name = "library_path",
      .unit = "",
      .fallback = "",
@@ -51,7 +57,8 @@ constexpr Metric kMetrics[] = {
     {.name = "throughput_first",
      .unit = "FLOP/s",
      .better = Better::higher,
-     .meaning = "the same with the algorithm that the library ranks first, which applications get",
+     .meaning = "the same with the algorithm that the library ranks first, which applications get, measured after it "
+                "without load_least and warmup_least: on a GPU as warm as the longer measurement has left it",
      .instrument = kInstrument},
     {.name = "throughput_best",
      .unit = "FLOP/s",
@@ -61,11 +68,19 @@ constexpr Metric kMetrics[] = {
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "sampled elements outside the tolerance of the FP64 reference, of both algorithms"},
+     .meaning = "sampled elements outside the tolerance of the FP64 reference, of both algorithms",
+     .kind = MetricKind::fault},
+    {.name = "whole_mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning =
+         "lines of a whole result of small whole numbers that are not exact in every element, of both algorithms",
+     .kind = MetricKind::fault},
     {.name = "checksum_changes",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "results that differ in any bit from the first of the same operands and algorithm"},
+     .meaning = "results that differ in any bit from the first of the same operands and algorithm",
+     .kind = MetricKind::fault},
     {.name = "energy_efficiency",
      .unit = "FLOP/J",
      .better = Better::higher,
@@ -95,7 +110,7 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_gemm",
-    .revision = 2,
+    .revision = 3,
     .sampled = true,
     .measures = "Sustained rate of an NVIDIA GPU on dense matrix products of one element type.",
     .method =
@@ -110,7 +125,10 @@ constexpr ProbeSpec kSpec{
         "of all sets are summed to 64 bits on the GPU and compared with the first ones; at the end 4096 elements of "
         "up to 8 sets, one in every tile of a 64 by 64 grid, are recomputed on the host from the operands as the GPU "
         "stores them, in FP64 or wider, and compared within the accumulator's precision (FP8: 14 bits) and, of "
-        "algorithms that split k, that of the partial sums they store. Energy is the difference of the GPU's counter.",
+        "algorithms that split k, that of the partial sums they store. Last, both algorithms multiply operands of -1, "
+        "0 "
+        "and 1, whose results are exact in every type, and every line of the whole result is compared with A (B x) "
+        "for random weights x, modulo 2^64 (Freivalds 1979). Energy is the difference of the GPU's counter.",
     .source =
         "cuBLAS manual (cublasLtMatmul, block scaling layouts); OCP Microscaling 1.0; FP8 accumulation: arXiv "
         "2412.19437, section 3.3.2.",
@@ -125,7 +143,7 @@ constexpr ProbeSpec kSpec{
 /// What one device gave.
 struct Outcome {
   Sampling throughput, first;
-  std::uint64_t mismatches = 0, changes = 0;
+  std::uint64_t mismatches = 0, changes = 0, whole_mismatches = 0;
   std::int64_t checked = 0;
   std::size_t products = 0, algorithms = 0, refused = 0, sets = 0;
   Bytes operands;
@@ -139,8 +157,21 @@ struct Plan {
   GemmShape shape;
   Pattern pattern;
   bool fast_accumulation;
-  SamplingPlan sampling;
+  SamplingPlan sampling;        ///< of throughput
+  SamplingPlan sampling_first;  ///< of throughput_first: without the long load
 };
+
+/// At least as many samples as last `load`, of at least GemmSeries::kSample each.
+SamplingPlan with_load(SamplingPlan plan, Seconds load) {
+  const auto samples = static_cast<std::size_t>(std::ceil(load.count / GemmSeries::kSample.count));
+  plan.min_samples = std::max(plan.min_samples, samples);
+  return plan;
+}
+
+SamplingPlan without_warmup_least(SamplingPlan plan) {
+  plan.warmup_least = {0};
+  return plan;
+}
 
 Plan read_plan(const Parameters& given) {
   const auto size = [&](const char* name) { return static_cast<std::size_t>(given.count(name)); };
@@ -148,7 +179,8 @@ Plan read_plan(const Parameters& given) {
             .shape = {.m = size("m"), .n = size("n"), .k = size("k")},
             .pattern = given.text("data") == "gaussian" ? Pattern::gaussian : Pattern::constant,
             .fast_accumulation = given.count("fast_accumulation") != 0,
-            .sampling = sampling_plan(given)};
+            .sampling = with_load(sampling_plan(given), given.seconds("load_least")),
+            .sampling_first = without_warmup_least(sampling_plan(given))};
   if (const auto problem = shape_problem(plan.type, plan.shape)) throw std::runtime_error(*problem);
   if (given.count("fast_accumulation") > 1) throw std::runtime_error("fast_accumulation: give 0 or 1");
   if (plan.fast_accumulation && plan.type.scaling != Scaling::tensor) {
@@ -165,10 +197,14 @@ void require_type(const Device& device, const GemmType& type) {
 }
 
 /// Measures one candidate; with `watch`, what the GPU does meanwhile. The load runs before the watch begins and until
-/// after it ends, so that its mean power is that of the load.
+/// after it ends, so that its mean power is that of the load. The watch's questions may take longer than what is in the
+/// queue, so another sample is taken before the mean rate begins.
 Sampling measure_candidate(GemmSeries& series, const SamplingPlan& plan, GpuWatch* watch) {
   series.next();
-  if (watch != nullptr) watch->start();
+  if (watch != nullptr) {
+    watch->start();
+    series.next();
+  }
   series.restart_mean();
   Sampling result = sample(plan, [&] { return series.next(); });
   if (watch != nullptr) watch->stop();
@@ -205,13 +241,15 @@ Outcome measure_device(const Device& device, Barrier& barrier, const CublasLt& l
   outcome.first = outcome.throughput;
   if (best != 0) {
     GemmSeries series_first(bench, 0);
-    outcome.first = measure_candidate(series_first, plan.sampling, nullptr);
+    outcome.first = measure_candidate(series_first, plan.sampling_first, nullptr);
     outcome.changes += series_first.changes();
     samples_first = take_samples(bench);
   }
   barrier.finish();
   while (!barrier.all_finished()) series.next();  // company for those that are still measured
   series.drain();
+  outcome.whole_mismatches = bench.wrong_whole_lines(best);
+  if (best != 0) outcome.whole_mismatches += bench.wrong_whole_lines(0);
   outcome.mismatches = wrong(samples, plan.type, bench.stored_parts(best), outcome.checked) +
                        wrong(samples_first, plan.type, bench.stored_parts(0), outcome.checked);
   outcome.products = series.products();
@@ -234,6 +272,7 @@ void record_outcome(Recorder& record, const Device& device, const Outcome& outco
   }
   record.measurement("throughput_best", fastest_sample, subject);
   record.measurement("mismatches", static_cast<double>(outcome.mismatches), subject);
+  record.measurement("whole_mismatches", static_cast<double>(outcome.whole_mismatches), subject);
   record.measurement("checksum_changes", static_cast<double>(outcome.changes), subject);
   if (outcome.efficiency) record.measurement("energy_efficiency", *outcome.efficiency, subject);
   record.condition("algorithm", outcome.algorithm, subject);

@@ -63,6 +63,12 @@ void GemmBench::enqueue_turns(std::size_t candidate, std::size_t products) {
   }
 }
 
+std::uint64_t GemmBench::wrong_whole_lines(std::size_t candidate) {
+  operands_.make_whole(stream_);
+  matmul_.enqueue(candidates_[candidate].algorithm, operands_.set(0), stream_);
+  return operands_.wrong_whole_lines(stream_);
+}
+
 Graph GemmBench::graph(std::size_t candidate, std::size_t products) {
   return capture(stream_, [&] { enqueue_turns(candidate, products); });
 }

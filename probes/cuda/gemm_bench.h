@@ -48,6 +48,10 @@ class GemmBench {
   [[nodiscard]] const Stream& stream() const { return stream_; }
   [[nodiscard]] const GemmShape& shape() const { return shape_; }
 
+  /// Multiplies whole numbers by this candidate and checks the whole result. Returns the lines that are not exact. What
+  /// the first set held is gone.
+  [[nodiscard]] std::uint64_t wrong_whole_lines(std::size_t candidate);
+
   /// A graph of `products` products of one candidate, sets in turn from the first.
   [[nodiscard]] Graph graph(std::size_t candidate, std::size_t products);
   /// Time of one product of `candidate` in its trials; try_all() must have run.

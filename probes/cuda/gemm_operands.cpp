@@ -8,6 +8,7 @@
 
 #include "probes/core/rotation.h"
 #include "probes/cuda/quantise.h"
+#include "probes/cuda/whole_kernels.h"
 
 namespace assay {
 namespace {
@@ -15,6 +16,8 @@ namespace {
 constexpr std::size_t kAlignment = 256;    // what cudaMalloc gives; every algorithm's demand is below it
 constexpr std::size_t kSampledLines = 64;  // 64 x 64 elements are 4096
 constexpr double kShareOfMemory = 0.8;     // leaves room for the library's kernels and workspace
+
+constexpr std::uint8_t kOneUe8m0 = 127;  // the code of the scale 1
 
 std::size_t aligned(Bytes size) { return (size.count + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -94,6 +97,28 @@ void GemmOperands::clear_results(const Stream& stream) const {
   constexpr int kAllOnes = 0xff;  // not a number in every floating-point format
   check(cudaMemsetAsync(d_.data(), kAllOnes, d_.size().count, stream.get()), "clearing results");
   wait(stream);
+}
+
+void GemmOperands::make_whole(const Stream& stream) {
+  for (Matrices* matrices : {&a_, &b_}) {
+    fill_whole(stream, matrices->data.data(), matrices->format, whole(),
+               matrices == &a_ ? WholeStream::a : WholeStream::b, matrices->lines);
+    if (matrices->scale_stride == 0) continue;
+    const int one = static_cast<int>(type_.scaling == Scaling::mx ? kOneUe8m0 : encode(kE4m3, 1.0F));
+    check(cudaMemsetAsync(matrices->scales.data(), one, matrices->scale_stride, stream.get()), "setting scales to 1");
+  }
+  clear_results(stream);
+}
+
+std::uint64_t GemmOperands::wrong_whole_lines(const Stream& stream) const {
+  const DeviceBuffer terms({shape_.k * sizeof(std::uint64_t)}), wrong({sizeof(std::uint64_t)});
+  check(cudaMemsetAsync(wrong.data(), 0, wrong.size().count, stream.get()), "clearing a count");
+  const double factor = type_.scaling == Scaling::tensor ? 1.0 / (kTensorScaleA * kTensorScaleB) : 1.0;
+  check_whole(stream, d_.data(), type_.d, factor, whole(), terms.as<std::uint64_t>(), wrong.as<std::uint64_t>());
+  wait(stream);
+  std::uint64_t count = 0;
+  copy_to_host(std::as_writable_bytes(std::span(&count, 1)), wrong.data());
+  return count;
 }
 
 std::vector<double> GemmOperands::sample_lines(const Matrices& matrices, std::size_t set,

@@ -9,6 +9,7 @@
 #include "probes/cuda/device.h"
 #include "probes/cuda/gemm_check.h"
 #include "probes/cuda/gemm_type.h"
+#include "probes/cuda/whole.h"
 
 namespace assay {
 
@@ -54,6 +55,10 @@ class GemmOperands {
   void sum_results(const Stream& stream, std::uint64_t* sums) const;
   /// Forgets the results, so that what a product does not write is seen; waits.
   void clear_results(const Stream& stream) const;
+  /// Fills set 0 with whole numbers instead (see whole.h), every block's scale 1, and forgets its result; waits.
+  void make_whole(const Stream& stream);
+  /// Lines of the result of set 0 that are not exact after make_whole() and a product; waits.
+  [[nodiscard]] std::uint64_t wrong_whole_lines(const Stream& stream) const;
   /// Copies what the check of set `index` needs; the product must be done.
   [[nodiscard]] SampledProduct sample(std::size_t index) const;
 
@@ -66,6 +71,7 @@ class GemmOperands {
     std::size_t stride = 0, scale_stride = 0;  ///< in B, from set to set
     DeviceBuffer data = {}, scales = {};
   };
+  [[nodiscard]] WholeNumbers whole() const { return whole_numbers(shape_.m, shape_.n, shape_.k, sets_); }
   [[nodiscard]] Matrices laid_out(Format format, std::size_t lines, float tensor_scale) const;
   void make(Matrices& matrices, const Stream& stream, std::uint64_t first_seed, Pattern pattern) const;
   [[nodiscard]] std::vector<double> sample_lines(const Matrices& matrices, std::size_t set,

@@ -93,6 +93,13 @@ constexpr Bytes set_bytes(const GemmType& type, const GemmShape& shape) {
           bytes_of(type.d, shape.m * shape.n).count};
 }
 
+/// Whether an algorithm may be measured, of which the library says that it can emulate the type by narrower ones
+/// (`emulates` not 0; nothing where it does not know the question). That it can does not mean that it does: only while
+/// emulation is `allowed` may it report more than the hardware's own rate.
+constexpr bool keeps_algorithm(std::optional<int> emulates, bool allowed) {
+  return !allowed || emulates.value_or(0) == 0;
+}
+
 /// How one sample is made of launches of a graph of products.
 struct SamplePlan {
   std::size_t products = 0;  ///< in one graph; whole turns through all sets

@@ -3,9 +3,9 @@
 
 #include <stdexcept>
 
-#include <unistd.h>
-
 #include <fmt/format.h>
+
+#include "probes/core/descriptor.h"
 
 namespace assay {
 
@@ -13,14 +13,6 @@ namespace api = cuda_api;
 namespace {
 
 constexpr std::size_t kGpuPage = std::size_t{2} << 20;  // the largest page that drivers map plain allocations with
-
-/// A file descriptor that is closed at the end of its block.
-struct Lent {
-  int number = -1;
-  ~Lent() {
-    if (number >= 0) (void)close(number);  // a mapping keeps the memory by itself
-  }
-};
 
 }  // namespace
 
@@ -94,10 +86,11 @@ std::string GpuMemory::lend_dma_buf(const std::function<void(int, std::uint64_t)
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t offset = state_->address % page;
   const std::size_t length = (offset + state_->size + page - 1) / page * page;
-  Lent lent;
-  const auto code = f.range_handle(&lent.number, state_->address - offset, length, api::kHandleDmaBuf, 0);
+  int number = -1;
+  const auto code = f.range_handle(&number, state_->address - offset, length, api::kHandleDmaBuf, 0);
   if (code != api::kSuccess) return fmt::format("cuMemGetHandleForAddressRange: {}", state_->driver.words(code));
-  use(lent.number, offset);
+  const Descriptor handle(number);  // a mapping keeps the memory by itself
+  use(handle.number(), offset);
   return "";
 }
 

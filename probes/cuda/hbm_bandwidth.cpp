@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kInstrument = 1e-4;       // 0.5 us of event resolution (CUDA Runtime API) in 5 ms or more
 constexpr double kSliceInstrument = 1e-2;  // events of about 2 us around reads of 0.2 ms or more
-constexpr std::size_t kPasses = 10;        // a sample: 20 ms or more of the fastest memory with fallback parameters
+constexpr std::size_t kPasses = 10;        // a sample: 10 ms and more with fallback parameters, half that at 8 TB/s
 constexpr std::size_t kSweeps = 10;        // samples of each slice; ten give an interval for the median
 constexpr std::size_t kBatch = 64;  // slices behind one gate: two operations each, a stream takes about a thousand
 constexpr std::size_t kArrays = 3;
@@ -41,6 +41,11 @@ constexpr Parameter kParameters[] = {
      .unit = "B",
      .fallback = "1GiB",
      .meaning = "size of the slices in which all free memory is walked; 0 for no walk"},
+    {.name = "load_least",
+     .unit = "s",
+     .fallback = "0s",
+     .quick = "0s",
+     .meaning = "each kernel is measured for this long at least, whatever max_samples and time_limit say"},
     kScheduleParameter,
 };
 constexpr Metric kMetrics[] = {
@@ -68,7 +73,8 @@ constexpr Metric kMetrics[] = {
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "elements of arrays and words of slices that are not what they must be, and sums that are wrong"},
+     .meaning = "elements of arrays and words of slices that are not what they must be, and sums that are wrong",
+     .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "array_bytes", .meaning = "Size of each array, in B."},
@@ -80,12 +86,16 @@ constexpr ConditionSpec kOwnConditions[] = {
      .meaning = "Share of a sample's time in which all GPUs of it were busy, median over the samples, where the "
                 "schedule is together."},
     {.name = "slices", .meaning = "Slices that the walk found room for."},
+    {.name = "walk_patterns",
+     .meaning = "Patterns that were written to every word of every slice and compared, where the walk has slices; two: "
+                "every bit is then written as 0 and as 1."},
     {.name = "slice_coverage", .meaning = "Share of the GPU's memory that lay in slices."},
     {.name = "slice_left_bytes", .meaning = "Free memory that no slice covered, in B, where the walk has slices."},
 };
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_hbm_bandwidth",
+    .revision = 2,
     .sampled = true,
     .measures = "Bandwidth of a GPU's memory by its multiprocessors, and of every slice of that memory.",
     .method =
@@ -96,7 +106,9 @@ constexpr ProbeSpec kSpec{
         "samples is what BabelStream quotes. After each kernel every element of every array is compared with its "
         "exact value, and every sum with the exact sum. Then memory is taken in slices until 256 MiB are left; each "
         "is filled with a payload of its own, read ten times in sweeps over all of them, so that no read finds it in "
-        "the cache, and compared word by word. A copy engine is not used: it does not measure this memory.",
+        "the cache, and compared word by word; then filled with the complement and compared again, so that every bit "
+        "has held 0 and 1, and every word, being different from all others, proves its address. A copy engine is not "
+        "used: it does not measure this memory.",
     .source =
         "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; Deakin et al., BabelStream, IJCSE 17(3), 2018; the "
         "uncertainties are inferred from the resolution of CUDA events.",
@@ -156,7 +168,12 @@ void measure_kernels(const Parameters& given, Group& group, Recorder& record) {
   };
   for (const HbmKernel kernel : kHbmKernels) {
     for (HbmArrays& one : arrays) one.prepare(kernel);
-    const auto sampled = sample_rounds(sampling_plan(given), [&] {
+    SamplingPlan plan = sampling_plan(given);
+    if (const Seconds load = given.seconds("load_least"); load.count > 0) {
+      plan.min_samples = std::max(plan.min_samples, rounds_that_last(load, [&] { (void)run(kernel); }));
+      for (HbmArrays& one : arrays) one.prepare(kernel);
+    }
+    const auto sampled = sample_rounds(plan, [&] {
       const auto times = run(kernel);
       group.overlaps.push_back(overlap_share(times));
       std::vector<double> rates;
@@ -179,6 +196,7 @@ void record_walk(const HbmWalk& walk, const Device& device, Recorder& record) {
   record.condition("slices", static_cast<std::int64_t>(walk.slices()), device.subject());
   record.condition("slice_coverage", walk.coverage(), device.subject());
   if (walk.slices() == 0) return;
+  record.condition("walk_patterns", std::int64_t{HbmWalk::kPatterns}, device.subject());
   record.condition("slice_left_bytes", static_cast<std::int64_t>(walk.left().count), device.subject());
   std::vector<Sampling> slices;
   for (std::size_t i = 0; i < walk.slices(); ++i) {

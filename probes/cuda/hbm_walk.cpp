@@ -59,8 +59,13 @@ std::uint64_t HbmWalk::mismatches(std::size_t sweeps) {
   const std::uint64_t words = slice_.count / sizeof(std::uint64_t);
   for (std::size_t i = 0; i < memory_.size(); ++i) expected += payload_sum(seed_of(i), words);
   sums_.clear(stream_);
-  for (std::size_t i = 0; i < memory_.size(); ++i) {
-    enqueue_payload_check(memory_[i].data(), slice_, seed_of(i), sums_.data(), stream_);
+  for (const std::uint64_t flipped : {std::uint64_t{0}, ~std::uint64_t{0}}) {
+    for (std::size_t i = 0; flipped != 0 && i < memory_.size(); ++i) {
+      enqueue_fill(memory_[i].data(), slice_, seed_of(i), stream_, flipped);
+    }
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      enqueue_payload_check(memory_[i].data(), slice_, seed_of(i), sums_.data(), stream_, flipped);
+    }
   }
   wait(stream_);
   return sums_.total() + (sum == sweeps * expected ? 0 : 1);

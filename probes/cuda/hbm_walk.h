@@ -30,7 +30,10 @@ class HbmWalk {
   /// B/s of each slice, in the order of collect().
   [[nodiscard]] const std::vector<std::vector<double>>& samples() const { return samples_; }
 
-  /// Words that are not what was written, and 1 more when the sum over all `sweeps` reads of all slices is wrong.
+  /// Patterns that mismatches() compares: the payload and its complement.
+  static constexpr int kPatterns = 2;
+  /// Words that are not what was written, of the payload and then of its complement, which it writes, and 1 more when
+  /// the sum over all `sweeps` reads of all slices is wrong.
   std::uint64_t mismatches(std::size_t sweeps);
 
  private:

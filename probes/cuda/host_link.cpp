@@ -88,7 +88,8 @@ constexpr Metric kMetrics[] = {
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "words of the last copy of each sample that did not arrive, and chases that ended elsewhere"},
+     .meaning = "words of the last copy of each sample that did not arrive, and chases that ended elsewhere",
+     .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "payload_bytes", .meaning = "Payload of one copy, in B."},

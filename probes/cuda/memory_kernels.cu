@@ -119,25 +119,27 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    fill_kernel(ulonglong2* __restrict__ to, std::uint64_t vectors, std::uint64_t seed) {
+    fill_kernel(ulonglong2* __restrict__ to, std::uint64_t vectors, std::uint64_t seed, std::uint64_t flipped) {
   stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
 #pragma unroll
     for (std::uint64_t k = 0; k < count.value; ++k) {
       const std::uint64_t word = 2 * (i + k * stride);
-      to[i + k * stride] = {payload_word(seed, word), payload_word(seed, word + 1)};
+      to[i + k * stride] = {payload_word(seed, word) ^ flipped, payload_word(seed, word + 1) ^ flipped};
     }
   });
 }
 
 __global__ void __launch_bounds__(kThreads)
-    payload_check_kernel(const ulonglong2* __restrict__ found, std::uint64_t vectors, std::uint64_t seed, Word* wrong) {
+    payload_check_kernel(const ulonglong2* __restrict__ found, std::uint64_t vectors, std::uint64_t seed,
+                         std::uint64_t flipped, Word* wrong) {
   Word bad = 0;
   stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
 #pragma unroll
     for (std::uint64_t k = 0; k < count.value; ++k) {
       const ulonglong2 x = found[i + k * stride];
       const std::uint64_t word = 2 * (i + k * stride);
-      bad += (x.x != payload_word(seed, word) ? 1U : 0U) + (x.y != payload_word(seed, word + 1) ? 1U : 0U);
+      bad += ((x.x ^ flipped) != payload_word(seed, word) ? 1U : 0U) +
+             ((x.y ^ flipped) != payload_word(seed, word + 1) ? 1U : 0U);
     }
   });
   add_to_slots(bad, wrong, 1);
@@ -209,7 +211,8 @@ void enqueue_pass(HbmKernel kernel, const HbmPointers& arrays, std::uint64_t* su
     case HbmKernel::read:
       return launch_over(vectors, stream, sum_kernel, reinterpret_cast<const ulonglong2*>(a), vectors, words(sums));
     case HbmKernel::write:
-      return launch_over(vectors, stream, fill_kernel, reinterpret_cast<ulonglong2*>(a), vectors, std::uint64_t{0});
+      return launch_over(vectors, stream, fill_kernel, reinterpret_cast<ulonglong2*>(a), vectors, std::uint64_t{0},
+                         std::uint64_t{0});
     case HbmKernel::copy:
       return launch_over(vectors, stream, copy_kernel, a, c, vectors);
     case HbmKernel::scale:
@@ -228,8 +231,9 @@ void enqueue_check(HbmKernel kernel, HbmArray array, const double* found, std::u
   launch_over(elements, stream, check_kernel, kernel, array, found, elements, words(wrong));
 }
 
-void enqueue_fill(std::byte* target, Bytes size, std::uint64_t seed, const Stream& stream) {
-  launch_over(vectors_in(size), stream, fill_kernel, reinterpret_cast<ulonglong2*>(target), vectors_in(size), seed);
+void enqueue_fill(std::byte* target, Bytes size, std::uint64_t seed, const Stream& stream, std::uint64_t flipped) {
+  launch_over(vectors_in(size), stream, fill_kernel, reinterpret_cast<ulonglong2*>(target), vectors_in(size), seed,
+              flipped);
 }
 
 void enqueue_sum(const std::byte* source, Bytes size, std::uint64_t* sums, const Stream& stream) {
@@ -238,9 +242,9 @@ void enqueue_sum(const std::byte* source, Bytes size, std::uint64_t* sums, const
 }
 
 void enqueue_payload_check(const std::byte* found, Bytes size, std::uint64_t seed, std::uint64_t* wrong,
-                           const Stream& stream) {
+                           const Stream& stream, std::uint64_t flipped) {
   launch_over(vectors_in(size), stream, payload_check_kernel, reinterpret_cast<const ulonglong2*>(found),
-              vectors_in(size), seed, words(wrong));
+              vectors_in(size), seed, flipped, words(wrong));
 }
 
 void enqueue_copy(std::byte* target, const std::byte* source, Bytes size, const Stream& stream) {

@@ -36,15 +36,16 @@ void enqueue_pass(HbmKernel kernel, const HbmPointers& arrays, std::uint64_t* su
 void enqueue_check(HbmKernel kernel, HbmArray array, const double* found, std::uint64_t elements, std::uint64_t* wrong,
                    const Stream& stream);
 
-/// Fills `target` with the payload `seed`.
-void enqueue_fill(std::byte* target, Bytes size, std::uint64_t seed, const Stream& stream);
+/// Fills `target` with the payload `seed`, the bits `flipped` of every word turned.
+void enqueue_fill(std::byte* target, Bytes size, std::uint64_t seed, const Stream& stream, std::uint64_t flipped = 0);
 
 /// Adds the words of `source` to the kSumSlots words of `sums`, modulo 2^64.
 void enqueue_sum(const std::byte* source, Bytes size, std::uint64_t* sums, const Stream& stream);
 
-/// Adds to *wrong how many words of `found` are not those of the payload `seed`.
+/// Adds to *wrong how many words of `found` are not those of the payload `seed`, the bits `flipped` of every word
+/// turned.
 void enqueue_payload_check(const std::byte* found, Bytes size, std::uint64_t seed, std::uint64_t* wrong,
-                           const Stream& stream);
+                           const Stream& stream, std::uint64_t flipped = 0);
 
 /// Copies by the multiprocessors, not by a copy engine.
 void enqueue_copy(std::byte* target, const std::byte* source, Bytes size, const Stream& stream);

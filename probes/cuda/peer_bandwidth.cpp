@@ -17,6 +17,7 @@
 #include "probes/cuda/figures.h"
 #include "probes/cuda/lanes.h"
 #include "probes/cuda/peer_fabric.h"
+#include "probes/nvml/gpu_errors.h"
 #include "probes/nvml/gpu_watch.h"
 
 namespace assay {
@@ -69,7 +70,8 @@ constexpr Metric kMetrics[] = {
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "words of the last copy of each sample of a pair that did not arrive, and chases that ended elsewhere"},
+     .meaning = "words of the last copy of each sample of a pair that did not arrive, and chases that ended elsewhere",
+     .kind = MetricKind::fault},
     {.name = "one_to_all_bandwidth",
      .unit = "B/s",
      .meaning = "sum of what one GPU writes to all others at once by copy engines, over the time until all are done",
@@ -90,7 +92,8 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "overlap",
      .meaning = "Share of a sample's time in which all pairs copied, median over the samples of all_pairs_bandwidth."},
 };
-constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
+constexpr ConditionSpec kErrorConditions[] = {kGpuErrorsCondition};
+constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions, kErrorConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_peer_bandwidth",
     .sampled = true,
@@ -265,6 +268,9 @@ void measure(const Parameters& given, Recorder& record) {
     record.condition("payload_bytes", static_cast<std::int64_t>(size.count), device.subject());
   }
   (void)transfer(bench, all_places(bench), 1, {});  // wakes every GPU: what a watch read before would be clocks at rest
+  std::vector<std::string> addresses;
+  for (const Device& device : devices) addresses.push_back(device.pci_bus_id);
+  const GpuErrors errors(addresses);
   for (const Device& device : devices) bench.watches.emplace_back(device.pci_bus_id).start();
   for (std::size_t place = 0; place < pairs.size(); ++place) measure_pair(bench, place, record);
   measure_many(bench, record);
@@ -272,6 +278,7 @@ void measure(const Parameters& given, Recorder& record) {
     bench.watches[i].stop();
     bench.watches[i].record(record, devices[i].subject());
   }
+  if (const auto grown = errors.growth()) record.condition(kGpuErrorsCondition.name, *grown);
   for (std::size_t place = 0; place < pairs.size(); ++place) {
     record.measurement("mismatches", bench.mismatches[place], subject_of(bench.fabric, pairs[place]));
   }

@@ -62,7 +62,8 @@ constexpr Metric kMetrics[] = {
     {.name = "wire_share",
      .unit = "1",
      .meaning = "busbw over the rate of the slowest network port that carried it, where path is fabric, "
-                "ranks_per_node is 1 and the drivers of all ports report their rate"},
+                "ranks_per_node is 1 and the drivers of all ports report their rate",
+     .kind = MetricKind::share},
     {.name = "loopback_time",
      .unit = "s",
      .better = Better::lower,
@@ -81,7 +82,8 @@ constexpr Metric kMetrics[] = {
      .unit = "1",
      .better = Better::lower,
      .meaning = "elements, of all ranks and of a check before and one after the timing, that are not exactly what they "
-                "must be"},
+                "must be",
+     .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "path", .meaning = "what the payload went through: fabric, between machines, or loopback"},

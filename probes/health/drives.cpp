@@ -24,12 +24,12 @@ std::optional<std::string> first_of(const MachineTree& tree, const std::string& 
 
 /// The serial number of a SCSI or SATA drive from its vital product data page 80h: four bytes of header, then text.
 std::optional<std::string> scsi_serial(const MachineTree& tree, const std::string& directory) {
-  constexpr std::size_t kHeader = 4;
+  constexpr std::size_t kPageHeader = 4;
   const auto page = tree.bytes(directory + "/device/vpd_pg80", kPageLimit);
-  if (!page || page->size() < kHeader) return std::nullopt;
+  if (!page || page->size() < kPageHeader) return std::nullopt;
   const auto length =
       static_cast<std::size_t>(static_cast<unsigned char>((*page)[2])) << 8 | static_cast<unsigned char>((*page)[3]);
-  return told(std::string_view(*page).substr(kHeader, length));
+  return told(std::string_view(*page).substr(kPageHeader, length));
 }
 
 /// The controller's PCI function. A multipath NVMe drive hangs on a subsystem that lists its controllers (nvme0,

@@ -29,6 +29,10 @@ constexpr Parameter kParameters[] = {
 constexpr Metric bad(std::string_view name, std::string_view meaning) {
   return {.name = name, .unit = "1", .better = Better::lower, .meaning = meaning};
 }
+/// A count of what is wrong, however it is read.
+constexpr Metric fault(std::string_view name, std::string_view meaning) {
+  return {.name = name, .unit = "1", .better = Better::lower, .meaning = meaning, .kind = MetricKind::fault};
+}
 /// A count that gets better as it rises.
 constexpr Metric good(std::string_view name, std::string_view meaning) {
   return {.name = name, .unit = "1", .better = Better::higher, .meaning = meaning};
@@ -36,10 +40,10 @@ constexpr Metric good(std::string_view name, std::string_view meaning) {
 
 constexpr Metric kMetrics[] = {
     good("gpus", "GPUs of the node that answer the driver"),
-    bad("query_errors", "questions that the driver answered with an error, as for a lost GPU, where there is a GPU"),
+    fault("query_errors", "questions that the driver answered with an error, as for a lost GPU, where there is a GPU"),
     bad("facts_missing", "metrics that another GPU of the node reports and this one does not, where there is a GPU"),
     bad("ecc_corrected", "corrected memory errors since the driver was loaded, where ECC is on"),
-    bad("ecc_uncorrected", "uncorrected memory errors since the driver was loaded, where ECC is on"),
+    fault("ecc_uncorrected", "uncorrected memory errors since the driver was loaded, where ECC is on"),
     bad("ecc_corrected_lifetime", "corrected memory errors in the GPU's life, where ECC is on"),
     bad("ecc_uncorrected_lifetime", "uncorrected memory errors in the GPU's life, where ECC is on"),
     bad("remapped_rows_corrected", "memory rows replaced after corrected errors, where the GPU can (from Ampere on)"),
@@ -47,12 +51,12 @@ constexpr Metric kMetrics[] = {
         "memory rows replaced after uncorrected errors, where the GPU can (from Ampere on)"),
     bad("remapping_pending",
         "1 when a row waits for a reset to be replaced, else 0, where the GPU can (from Ampere on)"),
-    bad("remapping_failed", "1 when a row could not be replaced, else 0, where the GPU can (from Ampere on)"),
+    fault("remapping_failed", "1 when a row could not be replaced, else 0, where the GPU can (from Ampere on)"),
     bad("retired_pages", "memory pages taken out of use, where the GPU does that (before Ampere)"),
     bad("retired_pages_pending", "1 when a page waits for a reboot to be retired, else 0, where the GPU does that"),
-    bad("xid_events",
-        "Xid lines about this GPU in the kernel's log, where the log can be read; a GPU that the driver no "
-        "longer lists is named by its PCI address"),
+    fault("xid_events",
+          "Xid lines about this GPU in the kernel's log, where the log can be read; a GPU that the driver no "
+          "longer lists is named by its PCI address"),
     good("nvlinks_active", "NVLinks that are up, where the GPU has any"),
     bad("nvlinks_inactive", "NVLinks that are down, where the GPU has any"),
     bad("nvlink_errors",
@@ -75,8 +79,8 @@ constexpr Metric kMetrics[] = {
      .meaning = "time since the driver was loaded that an outside signal lowered clocks, where the driver counts it "
                 "(from 575)"},
     bad("other_processes",
-        "processes that use the GPU, where the driver reports them; in a container those of its own process "
-        "namespace"),
+        "processes that use the GPU, where that can be told: the driver lists those of the probe's own process "
+        "namespace, and in a container memory in use that none of them has counts as one more"),
 };
 
 constexpr ConditionSpec kOwnConditions[] = {

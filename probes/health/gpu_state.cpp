@@ -5,9 +5,9 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "probes/nvml/nvlinks.h"
+#include "probes/nvml/users.h"
 
 namespace assay {
 namespace {
@@ -114,10 +114,7 @@ GpuState read_gpu_state(const Nvml& nvml, const NvmlGpu& gpu) {
   ask_memory(gpu, facts);
   ask_links(gpu, facts);
   ask_throttling(gpu, facts);
-  if (const auto pids = facts.told("other_processes", gpu.processes())) {
-    // This probe makes no context of its own, so every process in the list is another one.
-    facts.put("other_processes", static_cast<double>(pids->size()));
-  }
+  facts.metric("other_processes", other_processes_of(gpu, false));  // this probe makes no context of its own
   ask_conditions(gpu, facts);
   return facts.take();
 }

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -33,6 +34,10 @@ constexpr Parameter kParameters[] = {
 constexpr Metric kMetrics[] = {
     {.name = "cpus_total", .unit = "1", .meaning = "logical CPUs present"},
     {.name = "cpus_online", .unit = "1", .meaning = "logical CPUs in use"},
+    {.name = "cpus_offline",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "logical CPUs present that are not in use, where the second threads of cores are not switched off"},
     {.name = "cores_total",
      .unit = "1",
      .meaning = "physical cores with an online CPU, where the kernel shows topology"},
@@ -50,6 +55,22 @@ constexpr Metric kMetrics[] = {
     {.name = "dimm_rate_rated",
      .unit = "1/s",
      .meaning = "transfers a second one module is made for, where SMBIOS reports it"},
+    {.name = "dimms_unlike",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "modules whose capacity or configured rate is not that of most, where SMBIOS reports it of all"},
+    {.name = "dimms_slow",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning =
+         "modules that run at less than they are made for, where SMBIOS reports both of all; a processor may not "
+         "support what its modules are made for"},
+    {.name = "memory_fitted", .unit = "B", .meaning = "summed capacity of the modules, where SMBIOS reports it of all"},
+    {.name = "memory_rate",
+     .unit = "B/s",
+     .meaning = "configured transfers a second times 8 bytes, summed over the channels, where SMBIOS reports it of all "
+                "modules; modules whose slots differ in their last digits alone share a channel, so that it is never "
+                "too much"},
     {.name = "drives_total", .unit = "1", .meaning = "block devices with hardware behind them"},
     {.name = "drive_size", .unit = "B", .meaning = "capacity of one drive, where it has a medium"},
     {.name = "nics_total", .unit = "1", .meaning = "network ports with hardware behind them"},
@@ -58,6 +79,9 @@ constexpr Metric kMetrics[] = {
      .unit = "B/s",
      .meaning = "signalling rate of one port in one direction, in bytes (bits over 8), where its link is up and its "
                 "driver reports it"},
+    {.name = "link_rate_max",
+     .unit = "B/s",
+     .meaning = "the same of the fastest mode that port and driver support, where the driver lists its modes"},
     {.name = "accelerators_total",
      .unit = "1",
      .meaning = "PCI functions of class 3D controller or processing accelerator, where there is a PCI bus"},
@@ -72,6 +96,11 @@ constexpr Metric kMetrics[] = {
     {.name = "pcie_width", .unit = "1", .meaning = "negotiated lanes, where sysfs reports them"},
     {.name = "pcie_width_max", .unit = "1", .meaning = "lanes the device is made for, where sysfs reports them"},
     {.name = "pcie_links_total", .unit = "1", .meaning = "devices whose link was compared, where there is one"},
+    {.name = "pcie_narrow_links",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "devices whose link has fewer lanes than they are made for, where a width was compared and the machine "
+                "is no guest, whose hypervisor may make them up"},
     {.name = "pcie_degraded_links",
      .unit = "1",
      .better = Better::lower,
@@ -192,6 +221,7 @@ void record_node(const MachineTree& tree, Recorder& record) {
 void record_processors(const Processors& processors, Recorder& record) {
   count(record, "cpus_total", processors.cpus);
   count(record, "cpus_online", processors.cpus_online);
+  count(record, "cpus_offline", processors.cpus_offline());
   count(record, "cores_total", processors.cores);
   if (!processors.packages.empty()) count(record, "sockets_total", size_of(processors.packages));
   for (const auto& [name, package] : processors.packages) {
@@ -204,6 +234,10 @@ void record_processors(const Processors& processors, Recorder& record) {
 void record_memory(const MemorySlots& slots, Recorder& record) {
   count(record, "dimms_total", size_of(slots.dimms));
   count(record, "dimm_slots_empty", slots.empty);
+  count(record, "dimms_unlike", dimms_unlike(slots));
+  count(record, "dimms_slow", dimms_slow(slots));
+  amount(record, "memory_fitted", memory_fitted(slots), {});
+  amount(record, "memory_rate", memory_rate(slots), {});
   for (const Dimm& dimm : slots.dimms) {
     const Subject subject{.kind = "dimm", .id = dimm.slot};
     amount(record, "dimm_size", number_of(dimm.size), subject);
@@ -236,6 +270,7 @@ void record_nics(const std::vector<Nic>& nics, Recorder& record) {
     const Subject subject{.kind = "nic", .id = nic.name};
     record.condition("link", std::string(nic.up ? "up" : "down"), subject);
     if (nic.link_rate) record.measurement("link_rate", nic.link_rate->count, subject);
+    if (nic.link_rate_max) record.measurement("link_rate_max", nic.link_rate_max->count, subject);
     tell(record, "driver", nic.driver, subject);
     tell(record, "firmware", nic.firmware, subject);
     tell(record, "mac_address", nic.mac_address, subject);
@@ -282,7 +317,17 @@ std::map<std::string, Subject> names_by_address(const std::vector<Drive>& drives
   return names;
 }
 
-void record_pcie(const std::vector<PcieDevice>& devices, Recorder& record) {
+/// Devices with fewer lanes than they are made for; nothing where no width can be compared.
+std::optional<std::int64_t> narrow_links(const std::vector<PcieDevice>& devices) {
+  std::optional<std::int64_t> narrow;
+  for (const PcieDevice& device : devices) {
+    if (!device.current.width || !device.maximum.width) continue;
+    narrow = narrow.value_or(0) + (*device.current.width < *device.maximum.width ? 1 : 0);
+  }
+  return narrow;
+}
+
+void record_pcie(const std::vector<PcieDevice>& devices, bool guest, Recorder& record) {
   count(record, "accelerators_total", std::ranges::count_if(devices, &PcieDevice::accelerator));
   std::int64_t compared = 0;
   std::int64_t degraded = 0;
@@ -300,9 +345,19 @@ void record_pcie(const std::vector<PcieDevice>& devices, Recorder& record) {
     ++compared;
     if (*device.degraded()) ++degraded;
   }
+  if (!guest) count(record, "pcie_narrow_links", narrow_links(devices));
   if (compared == 0) return;
   count(record, "pcie_links_total", compared);
   count(record, "pcie_degraded_links", degraded);
+}
+
+/// Whether the processor says that a hypervisor runs it.
+bool is_guest(const MachineTree& tree) {
+  std::istringstream lines(tree.text("proc/cpuinfo").value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("flags")) return (line + " ").find(" hypervisor ") != std::string::npos;
+  }
+  return false;
 }
 
 void measure(const Parameters& given, Recorder& record) {
@@ -325,7 +380,7 @@ void measure(const Parameters& given, Recorder& record) {
   if (tree.exists("sys/block")) record_drives(drives, record);
   if (tree.exists("sys/class/net")) record_nics(nics, record);
   if (tree.exists("sys/bus/pci/devices")) {
-    record_pcie(read_pcie_devices(tree, names_by_address(drives, nics, gpus)), record);
+    record_pcie(read_pcie_devices(tree, names_by_address(drives, nics, gpus)), is_guest(tree), record);
   }
 }
 

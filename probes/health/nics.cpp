@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/descriptor.h"
+#include "probes/core/link_modes.h"
 #include "probes/core/machine_tree.h"
 
 namespace assay {
@@ -69,6 +70,7 @@ Nic ethernet_port(const MachineTree& tree, const std::string& name) {
           .rdma_device = listed(tree, directory + "/device/infiniband"),
           .pci_address = tree.pci_address(directory + "/device")};
   if (nic.up) nic.link_rate = ethernet_rate(tree, directory);
+  if (tree.is_this_machine()) nic.link_rate_max = fastest_mode_of(name);
   if (nic.rdma_device)
     nic.firmware = tree.text(fmt::format("{}/device/infiniband/{}/fw_ver", directory, *nic.rdma_device));
   if (!nic.firmware && tree.is_this_machine()) nic.firmware = ethtool_firmware(name);

@@ -15,7 +15,8 @@ class MachineTree;
 struct Nic {
   std::string name;  ///< of its network interface ("eth0"), else of its RDMA port ("mlx5_0", "mlx5_0/2")
   bool up = false;   ///< whether it has a link
-  std::optional<BytesPerSecond> link_rate = {};  ///< one direction; only while the link is up
+  std::optional<BytesPerSecond> link_rate = {};      ///< one direction; only while the link is up
+  std::optional<BytesPerSecond> link_rate_max = {};  ///< of the fastest mode that port and driver support
   std::optional<std::string> driver = {}, firmware = {}, mac_address = {}, rdma_device = {}, pci_address = {};
 };
 

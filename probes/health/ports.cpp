@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/child.h"
+#include "probes/core/link_modes.h"
 #include "probes/core/lldp.h"
 #include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
@@ -38,6 +39,9 @@ constexpr Metric kMetrics[] = {
      .unit = "B/s",
      .meaning =
          "signalling rate of one direction in bytes (bits over 8), where the link is up and the driver reports it"},
+    {.name = "link_rate_max",
+     .unit = "B/s",
+     .meaning = "the same of the fastest mode that port and driver support, where the driver lists its modes"},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "address",
@@ -103,12 +107,12 @@ std::map<std::string, std::vector<std::string>> addresses_of_machine() {
   return addresses;
 }
 
-struct Heard {
+struct LldpAnswer {
   std::vector<Neighbour> neighbours;
   std::string from;  ///< the program, or why there are no neighbours
 };
 
-Heard ask_lldp(const std::string& client) {
+LldpAnswer ask_lldp(const std::string& client) {
   if (client.empty()) return {.neighbours = {}, .from = "absent: not asked"};
   const auto program = client.starts_with('/') ? std::optional(client) : find_program(client);
   if (!program) return {.neighbours = {}, .from = fmt::format("absent: there is no {}", client)};
@@ -134,6 +138,8 @@ void record_link(const MachineTree& tree, const Subject& nic, Recorder& record) 
   const auto speed = tree.number(directory + "/speed");
   if (up && speed && *speed > 0 && *speed < kUnknownSpeed)
     record.measurement("link_rate", static_cast<double>(*speed) * 1e6 / kBitsPerByte, nic);
+  if (const auto most = tree.is_this_machine() ? fastest_mode_of(nic.id) : std::nullopt)
+    record.measurement("link_rate_max", most->count, nic);
   if (const auto mtu = tree.number(directory + "/mtu")) record.condition("mtu", *mtu, nic);
   if (const auto mac = tree.text(directory + "/address")) record.condition("mac_address", *mac, nic);
 }
@@ -155,8 +161,8 @@ void measure(const Parameters& given, Recorder& record) {
   if (names.empty()) throw Skip("the machine has no network port but the loopback");
   const auto addresses =
       tree.is_this_machine() ? addresses_of_machine() : std::map<std::string, std::vector<std::string>>{};
-  const Heard heard = ask_lldp(given.text("lldp"));
-  record.condition("lldp", heard.from);
+  const LldpAnswer answer = ask_lldp(given.text("lldp"));
+  record.condition("lldp", answer.from);
   for (const auto& name : names) {
     const Subject nic{.kind = "nic", .id = name};
     record_link(tree, nic, record);
@@ -164,7 +170,7 @@ void measure(const Parameters& given, Recorder& record) {
       record.condition("address", own->second.front(), nic);
       record.condition("addresses", joined(own->second), nic);
     }
-    record_neighbours(heard.neighbours, nic, record);
+    record_neighbours(answer.neighbours, nic, record);
   }
 }
 

@@ -62,6 +62,8 @@ std::map<std::string, Package> read_packages(const MachineTree& tree, const std:
 Processors read_processors(const MachineTree& tree) {
   Processors result;
   if (const auto present = cpu_list(tree, "present")) result.cpus = static_cast<std::int64_t>(present->size());
+  const auto threads_control = tree.text(fmt::format("{}/smt/control", kCpus)).value_or("");
+  result.threads_off = threads_control == "off" || threads_control == "forceoff";
   const auto online = cpu_list(tree, "online");
   if (!online) return result;
   result.cpus_online = static_cast<std::int64_t>(online->size());

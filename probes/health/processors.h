@@ -20,7 +20,14 @@ struct Processors {
   std::optional<std::int64_t> cpus;         ///< logical CPUs present
   std::optional<std::int64_t> cpus_online;  ///< those in use
   std::optional<std::int64_t> cores;        ///< physical cores with an online CPU
+  bool threads_off = false;                 ///< second threads of cores are switched off (smt/control)
   std::map<std::string, Package> packages;  ///< by name: "package-0"
+
+  /// CPUs present that are not in use; nothing where counts are absent or second threads were switched off.
+  [[nodiscard]] std::optional<std::int64_t> cpus_offline() const {
+    if (!cpus || !cpus_online || threads_off) return std::nullopt;
+    return *cpus - *cpus_online;
+  }
 };
 
 /// Reads sys/devices/system/cpu and proc/cpuinfo.

@@ -144,4 +144,48 @@ std::optional<MemorySlots> read_memory_slots(std::string_view table) {
   return slots;
 }
 
+std::optional<std::int64_t> dimms_unlike(const MemorySlots& slots) {
+  std::map<std::pair<std::uint64_t, double>, std::int64_t> alike;
+  for (const Dimm& dimm : slots.dimms) {
+    if (!dimm.size || !dimm.transfers_per_s) return std::nullopt;
+    ++alike[{dimm.size->count, *dimm.transfers_per_s}];
+  }
+  if (alike.empty()) return std::nullopt;
+  const auto most = std::ranges::max_element(alike, {}, [](const auto& entry) { return entry.second; });
+  return static_cast<std::int64_t>(slots.dimms.size()) - most->second;
+}
+
+std::optional<std::int64_t> dimms_slow(const MemorySlots& slots) {
+  std::int64_t slow = 0;
+  for (const Dimm& dimm : slots.dimms) {
+    if (!dimm.transfers_per_s || !dimm.transfers_per_s_rated) return std::nullopt;
+    if (*dimm.transfers_per_s < *dimm.transfers_per_s_rated) ++slow;
+  }
+  return slots.dimms.empty() ? std::nullopt : std::optional(slow);
+}
+
+std::optional<double> memory_fitted(const MemorySlots& slots) {
+  double sum = 0;
+  for (const Dimm& dimm : slots.dimms) {
+    if (!dimm.size) return std::nullopt;
+    sum += static_cast<double>(dimm.size->count);
+  }
+  return sum > 0 ? std::optional(sum) : std::nullopt;
+}
+
+std::optional<double> memory_rate(const MemorySlots& slots) {
+  constexpr double kBytesATransfer = 8;
+  std::map<std::string, double> channels;
+  for (const Dimm& dimm : slots.dimms) {
+    if (!dimm.transfers_per_s) return std::nullopt;
+    const auto stem = dimm.slot.find_last_not_of("0123456789");
+    const std::string channel = dimm.slot.substr(0, stem == std::string::npos ? 0 : stem + 1);
+    const auto [known, is_new] = channels.emplace(channel, *dimm.transfers_per_s);
+    if (!is_new) known->second = std::min(known->second, *dimm.transfers_per_s);
+  }
+  double sum = 0;
+  for (const auto& [channel, rate] : channels) sum += rate * kBytesATransfer;
+  return sum > 0 ? std::optional(sum) : std::nullopt;
+}
+
 }  // namespace assay

@@ -27,6 +27,17 @@ struct MemorySlots {
   int empty = 0;  ///< slots without a module
 };
 
+/// Modules whose capacity or configured rate is not that of most; nothing unless both are known of all.
+std::optional<std::int64_t> dimms_unlike(const MemorySlots& slots);
+/// Modules that run at less than they are made for; nothing unless both rates are known of all.
+std::optional<std::int64_t> dimms_slow(const MemorySlots& slots);
+/// Summed capacity in B; nothing unless known of all.
+std::optional<double> memory_fitted(const MemorySlots& slots);
+/// Bytes a second of all channels, 8 B a transfer; nothing unless the rate is known of all. Modules whose slots differ
+/// in their last digits alone ("DIMM_A1", "DIMM_A2") share a channel, whose rate is that of the slowest. Where slots
+/// are numbered through, that counts too few channels, never too many.
+std::optional<double> memory_rate(const MemorySlots& slots);
+
 /// Reads the raw table (/sys/firmware/dmi/tables/DMI). Structures that are cut off end the reading; nothing when the
 /// table holds no Memory Device at all.
 std::optional<MemorySlots> read_memory_slots(std::string_view table);

@@ -9,10 +9,12 @@
 #include <fmt/format.h>
 
 #include "probes/core/host_facts.h"
+#include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
 #include "probes/core/statistics.h"
+#include "probes/host/base_clock.h"
 #include "probes/host/fma_peak.h"
 #include "probes/host/gemm_check.h"
 #include "probes/host/gemm_operands.h"
@@ -42,12 +44,14 @@ constexpr Metric kMetrics[] = {
      .unit = "1",
      .better = Better::higher,
      .meaning = "throughput over the better of the multiply-add peaks measured just before and just after that product",
-     .instrument = kInstrument},
+     .instrument = kInstrument,
+     .kind = MetricKind::share},
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
      .meaning = "sampled elements and rows that the independent references refuse, and products that differ from an "
-                "earlier one of the same operands"},
+                "earlier one of the same operands",
+     .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "isa", .meaning = "Instruction set of the multiply-add peak."},
@@ -55,6 +59,10 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "clock_hz",
      .meaning = "Median over the products of the slowest core's clock right after each, from dependent integer "
                 "additions, in Hz."},
+    {.name = "base_clock_hz",
+     .meaning =
+         "Clock that the processor promises under load, in Hz, the lowest of the threads' CPUs, where the machine "
+         "tells it."},
     {.name = "flop_per_cycle", .meaning = "Peak over threads and clock: FLOPs a cycle and core."},
     {.name = "threads", .meaning = "Threads that computed."},
     {.name = "pinned", .meaning = "Whether every thread was bound to one CPU, read back from the kernel."},
@@ -198,6 +206,7 @@ void measure_type(const Parameters& given, Recorder& record) {
   record.condition("isa", std::string(bench.isa()));
   record.condition("peak", bench.peak());
   record.condition("clock_hz", bench.clock_hz());
+  if (const auto base = base_clock_hz(MachineTree("/"), crew.cpus())) record.condition("base_clock_hz", *base);
   record.condition("flop_per_cycle", flop_per_cycle(bench.peak(), crew.size(), bench.clock_hz()));
   record.condition("threads", static_cast<std::int64_t>(crew.size()));
   record.condition("pinned", crew.pinned());

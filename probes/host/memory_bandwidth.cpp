@@ -68,7 +68,8 @@ constexpr Metric kMetrics[] = {
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "elements of the three arrays that are not what the rounds must have made of them"},
+     .meaning = "elements of the three arrays that are not what the rounds must have made of them",
+     .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "isa",

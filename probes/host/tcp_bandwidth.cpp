@@ -64,7 +64,8 @@ constexpr Metric kMetrics[] = {
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "blocks that did not arrive in their order or, of those compared, not as they were sent"},
+     .meaning = "blocks that did not arrive in their order or, of those compared, not as they were sent",
+     .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "streams", .meaning = "TCP connections that shared the payload."},

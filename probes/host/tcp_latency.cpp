@@ -53,7 +53,8 @@ constexpr Metric kMetrics[] = {
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "messages that came back other than they went"},
+     .meaning = "messages that came back other than they went",
+     .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "segments_retransmitted", .meaning = "Segments that this rank sent again."},

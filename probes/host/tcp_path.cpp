@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/host_facts.h"
+#include "probes/core/link_modes.h"
 
 namespace assay {
 namespace {
@@ -91,6 +92,7 @@ PathFacts path_of(int socket) {
   const std::string port = "/sys/class/net/" + facts.interface;
   if (const auto mtu = read_fact(port + "/mtu")) facts.mtu = std::strtoll(mtu->c_str(), nullptr, 10);
   if (const auto speed = read_fact(port + "/speed")) facts.link_speed = link_speed_in(*speed);
+  facts.link_speed_max = fastest_mode_of(facts.interface);
   return facts;
 }
 
@@ -137,6 +139,7 @@ void record_facts(const std::string& path, const PathFacts& facts, Recorder& rec
   record.condition("interface", facts.interface);
   if (facts.mtu) record.condition("mtu", *facts.mtu);
   if (facts.link_speed) record.condition("link_speed", facts.link_speed->count);
+  if (facts.link_speed_max) record.condition("link_speed_max", facts.link_speed_max->count);
   record.condition("mss", facts.mss);
   record.condition("congestion_control", facts.congestion_control);
 }

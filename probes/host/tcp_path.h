@@ -38,6 +38,8 @@ inline constexpr ConditionSpec kPathConditions[] = {
     {.name = "interface", .meaning = "This rank's network port that has the address."},
     {.name = "mtu", .meaning = "Largest packet of that port, in B."},
     {.name = "link_speed", .meaning = "Rate of that port in B/s, where its driver reports it."},
+    {.name = "link_speed_max",
+     .meaning = "Rate in B/s of the fastest mode that port and driver support, where the driver lists its modes."},
     {.name = "mss", .meaning = "Largest segment that this rank sends, in B."},
     {.name = "congestion_control", .meaning = "Algorithm by which this rank decides how much may be under way."},
 };
@@ -48,6 +50,7 @@ struct PathFacts {
   std::int64_t mss = 0;
   std::optional<std::int64_t> mtu = {};
   std::optional<BytesPerSecond> link_speed = {};
+  std::optional<BytesPerSecond> link_speed_max = {};
   std::string way_back =
       {};  ///< the address that this machine would send from on its own way to the peer; empty where there is none
 };
@@ -64,8 +67,8 @@ std::string other_path(const std::string& wanted, const PathFacts& facts, const 
                        const std::string& other_boot);
 
 /// Why a stream with these facts does not go through the port `wanted` of this node; empty when it does, or any will
-/// do. The end that accepted has the address it was dialled at, wherever its packets leave: so its own way to the peer
-/// must begin there too.
+/// do. The end that accepted has the address that was connected to, wherever its packets leave: so its own way to the
+/// peer must begin there too.
 std::string other_interface(const std::string& wanted, const PathFacts& facts);
 
 /// Records the conditions of one stream's path.

@@ -88,7 +88,7 @@ Descriptor listen_at(const Endpoint& at) {
 }
 
 /// Reads the hello of a caller; its number when it knows the token, -1 otherwise.
-long heard(const Descriptor& caller, const std::string& token) {
+long stream_number_of(const Descriptor& caller, const std::string& token) {
   std::string bytes(token.size() + 4, '\0');
   const auto until = Clock::now() + kHello;
   for (std::size_t have = 0; have < bytes.size();) {
@@ -147,7 +147,7 @@ Streams accept_streams(const Descriptor& listener, const std::string& token, std
     Descriptor caller(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
     if (caller.number() < 0) continue;  // it has gone again
     prepare(caller);
-    const long number = heard(caller, token);
+    const long number = stream_number_of(caller, token);
     if (number < 0 || static_cast<std::size_t>(number) >= count ||
         streams[static_cast<std::size_t>(number)].number() >= 0)
       continue;

@@ -42,11 +42,13 @@ constexpr Metric kOwnMetrics[] = {
      .unit = "1",
      .better = Better::lower,
      .meaning = "blocks of all flows and phases that did not arrive in their order or, of those compared, not as they "
-                "were sent"},
+                "were sent",
+     .kind = MetricKind::fault},
 };
 constexpr auto kMetrics = join(traffic_metrics(kInstrument), kOwnMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "streams", .meaning = "TCP connections of each flow."},
+    {.name = "idle", .meaning = "Whether this rank has no flow in the pattern, and so no path."},
 };
 constexpr auto kConditions = join(kPathConditions, kTrafficConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
@@ -104,6 +106,7 @@ void drive(const Parameters& given, const Placement& placement, const TrafficSam
   Mesh mesh(placement, group, flows_of(given.text("pattern"), placement.world, static_cast<int>(given.count("shift"))),
             static_cast<std::size_t>(given.count("streams")), kOpenPatience);
   const PathFacts facts = checked_path(given, group, mesh.any_stream());
+  record.condition("idle", mesh.any_stream() < 0);
   if (mesh.any_stream() >= 0) record_facts(given.text("path"), facts, record);
   record_pattern(given, mesh.flows(), placement.world, record);
   record.condition("streams", given.count("streams"));

@@ -20,6 +20,7 @@
 #include "probes/nccl/environment.h"
 #include "probes/nccl/outcome.h"
 #include "probes/nccl/rank_process.h"
+#include "probes/nvml/gpu_errors.h"
 
 namespace assay {
 namespace {
@@ -59,7 +60,8 @@ constexpr Metric kMetrics[] = {
      .unit = "1",
      .better = Better::lower,
      .meaning = "elements, of all ranks and of a check before and one after the timing, that are not exactly what they "
-                "must be"},
+                "must be",
+     .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "ranks", .meaning = "GPUs that took part"},
@@ -69,7 +71,8 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "sizes_left_out",
      .meaning = "sizes in B that were asked for and do not fit, or none, where this is rank 0"},
 };
-constexpr auto kConditions = join_conditions(kDeviceConditions, kFactConditions, kOwnConditions);
+constexpr ConditionSpec kErrorConditions[] = {kGpuErrorsCondition};
+constexpr auto kConditions = join_conditions(kDeviceConditions, kFactConditions, kOwnConditions, kErrorConditions);
 constexpr ProbeSpec kSpec{
     .name = "nccl_collective",
     .scope = Scope::group,
@@ -105,6 +108,12 @@ std::vector<std::string> titles_of(const std::vector<Device>& devices) {
   return titles;
 }
 
+std::vector<std::string> addresses_of(const std::vector<Device>& devices) {
+  std::vector<std::string> addresses;
+  for (const auto& device : devices) addresses.push_back(device.pci_bus_id);
+  return addresses;
+}
+
 LocalRanks start_ranks(const Parameters& given, const std::vector<Device>& devices, const Placement& placement) {
   const Forced forced{
       .algorithm = given.text("algorithm"), .protocol = given.text("protocol"), .nvls = given.text("nvls")};
@@ -138,6 +147,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   const auto devices = chosen_devices(given);
   (void)Nccl();  // a node without NCCL is a skip of the probe, not an error of a rank
   if (placement.world == 1 && devices.size() == 1) throw Skip("one GPU: a collective needs two ranks");
+  const GpuErrors errors(addresses_of(devices));
   LocalRanks ranks = start_ranks(given, devices, placement);
   const auto ask = [&](std::string_view request, Seconds limit) {
     return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
@@ -154,6 +164,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
     if (const auto facts = answers.find("facts"); facts != answers.end()) record_facts(record, facts->second);
   }
   ranks.finish(kLeaveLimit);
+  if (const auto grown = errors.growth()) record.condition(kGpuErrorsCondition.name, *grown);
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {

@@ -57,6 +57,8 @@ std::vector<std::string> rank_environment(const char* const* environment, const 
   all["NCCL_DEBUG"] = "INFO";
   all["NCCL_DEBUG_SUBSYS"] = "INIT,TUNING";  // INIT covers the lines on NET, P2P and SHM, which carry it as well
   if (forced.algorithm != "default") all["NCCL_ALGO"] = spelled(forced.algorithm);
+  // Without it NCCL drops both algorithms (2.28 tuning.cc) and fails for want of any other.
+  if (forced.algorithm.starts_with("collnet")) all["NCCL_COLLNET_ENABLE"] = "1";
   if (forced.protocol != "default") all["NCCL_PROTO"] = spelled(forced.protocol);
   if (forced.nvls != "default") all["NCCL_NVLS_ENABLE"] = forced.nvls;
   std::vector<std::string> result;

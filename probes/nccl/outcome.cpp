@@ -21,6 +21,8 @@ void add_once(std::vector<std::string>& words, const std::string& word) {
   if (std::ranges::find(words, word) == words.end()) words.push_back(word);
 }
 
+bool crosses_network(const std::string& way) { return way.starts_with("NET/") || way.starts_with("COLLNET/"); }
+
 void record_choices(Recorder& record, const json& reported) {
   auto choices = reported.get<std::vector<json>>();
   std::ranges::stable_sort(choices, {}, [](const json& choice) { return choice.at("bytes").get<std::int64_t>(); });
@@ -40,6 +42,14 @@ void record_choices(Recorder& record, const json& reported) {
 
 }  // namespace
 
+std::optional<bool> gpudirect_of(const std::set<std::string>& transports) {
+  std::optional<bool> direct;
+  for (const auto& way : transports) {
+    if (crosses_network(way)) direct = direct.value_or(true) && way.ends_with("/GDRDMA");
+  }
+  return direct || !transports.contains("P2P/MNNVL") ? direct : std::optional(true);
+}
+
 void record_facts(Recorder& record, const std::vector<json>& facts) {
   const json& first = facts.front();
   record.condition("nccl_version", first.at("version").get<std::string>());
@@ -54,8 +64,8 @@ void record_facts(Recorder& record, const std::vector<json>& facts) {
     available = available && one.value("multicast", false);
   }
   if (!transports.empty()) record.condition("transport", fmt::format("{}", fmt::join(transports, " ")));
-  std::erase_if(transports,
-                [](const std::string& way) { return !way.starts_with("NET/") && !way.starts_with("COLLNET/"); });
+  if (const auto direct = gpudirect_of(transports)) record.condition("gpudirect", *direct);
+  std::erase_if(transports, [](const std::string& way) { return !crosses_network(way); });
   if (!transports.empty()) record.condition("fabric", fmt::format("{}", fmt::join(transports, " ")));
   if (first.contains("network")) record.condition("network", first.at("network").get<std::string>());
   if (told) record.condition("nvls", available);

@@ -1,6 +1,8 @@
 // outcome: the record of what the ranks answer.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,10 @@ inline constexpr ConditionSpec kFactConditions[] = {
          "sorted; where it reports any"},
     {.name = "fabric",
      .meaning = "those of them that cross a network, such as NET/IB/GDRDMA or NET/Socket, where it reports any"},
+    {.name = "gpudirect",
+     .meaning =
+         "whether every one of those reads and writes the GPUs' memory itself (GDRDMA), by whatever plug-in; true also "
+         "where NVLink between nodes (P2P/MNNVL) is used and no network, absent where there is neither"},
     {.name = "network", .meaning = "network that NCCL uses between nodes, where it names one"},
     {.name = "nvls", .meaning = "whether NVLink multicast is available on every GPU, where NCCL says so"},
     {.name = "algorithm",
@@ -35,6 +41,9 @@ inline constexpr ConditionSpec kFactConditions[] = {
     {.name = "launch_excluded",
      .meaning = "whether all work of a batch was enqueued before it began on each GPU, so that no launch is in a time"},
 };
+
+/// Whether all of `transports` that cross a network are from GPU memory to GPU memory; nothing where none crosses one.
+std::optional<bool> gpudirect_of(const std::set<std::string>& transports);
 
 /// Records kFactConditions from the ranks' answers to "facts", and notes on the choice of each size and on warnings.
 /// What no rank reports is absent.

@@ -1,19 +1,24 @@
-// gpu_watch: counters are read at both ends of the window, states every 100 ms in between.
+// gpu_watch: counters are read at both ends of the window, states every 100 ms in between; energy innermost.
 #include "probes/nvml/gpu_watch.h"
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <stop_token>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
 #include "probes/core/recorder.h"
+#include "probes/nvml/gpu_errors.h"
 #include "probes/nvml/nvml_gpu.h"
+#include "probes/nvml/readings.h"
+#include "probes/nvml/users.h"
+#include "probes/nvml/xid_watch.h"
 
 namespace assay {
 namespace {
@@ -23,94 +28,72 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kInterval{100};  // the driver itself refreshes its readings 10 to 50 times a second
 constexpr double kNanosecond = 1e-9;
 
-/// Smallest, largest and mean of readings, without keeping them.
-struct Readings {
-  std::int64_t count = 0;
-  double min = 0, max = 0, sum = 0;
-
-  void add(const std::optional<double>& reading) {
-    if (!reading) return;
-    min = count == 0 ? *reading : std::min(min, *reading);
-    max = count == 0 ? *reading : std::max(max, *reading);
-    sum += *reading;
-    ++count;
-  }
-  [[nodiscard]] double mean() const { return sum / static_cast<double>(count); }
-};
-
-/// What the driver counts, at one moment.
-struct Counters {
-  Clock::time_point time;
-  std::optional<std::uint64_t> energy_mj, ecc_corrected, ecc_uncorrected, pcie_replays;
-  ThrottleTimes throttle;
-  std::optional<std::int64_t> other_processes;
-};
-
-/// How much a counter grew; nothing when it was not reported twice or went back (the driver was loaded anew).
-std::optional<std::uint64_t> growth(const std::optional<std::uint64_t>& before,
-                                    const std::optional<std::uint64_t>& after) {
-  if (!before || !after || *after < *before) return std::nullopt;
-  return *after - *before;
-}
-
 std::optional<double> seconds(const std::optional<std::uint64_t>& before, const std::optional<std::uint64_t>& after) {
   const auto ns = growth(before, after);
   return ns ? std::optional(static_cast<double>(*ns) * kNanosecond) : std::nullopt;
-}
-
-/// Processes beside this one. In a process namespace of its own a list that lacks this process may name it by a number
-/// from outside, so that nothing is known unless the list is empty.
-std::optional<std::int64_t> others_in(const std::vector<unsigned>& pids) {
-  constexpr std::string_view kFirstNamespace = "pid:[4026531836]";  // PROC_PID_INIT_INO of the kernel
-  const auto own = static_cast<unsigned>(getpid());
-  const auto count = static_cast<std::int64_t>(pids.size());
-  if (std::ranges::find(pids, own) != pids.end()) return count - 1;
-  char name[64] = {};
-  const auto length = readlink("/proc/self/ns/pid", name, sizeof name);
-  const bool outermost = length > 0 && std::string_view(name, static_cast<std::size_t>(length)) == kFirstNamespace;
-  if (outermost || count == 0) return count;
-  return std::nullopt;
 }
 
 }  // namespace
 
 /// The state of a watch on a GPU that NVML knows.
 class GpuWatch::Watched {
+  /// The energy counter and when it was read: what rates are compared with, so nothing else is asked in between.
+  struct Energy {
+    Clock::time_point time;
+    std::optional<std::uint64_t> mj;
+  };
+
+  /// What else the driver counts, at one moment.
+  struct Counters {
+    ErrorCounts errors;
+    ThrottleTimes throttle;
+    std::optional<std::int64_t> other_processes;
+  };
+
  public:
   Watched(const std::string& pci_bus_id, const std::string& library) : nvml_(library), gpu_(find(nvml_, pci_bus_id)) {}
 
   void start() {
     if (thread_.joinable()) throw std::logic_error("a GpuWatch was started twice");
-    sm_clock_ = memory_clock_ = temperature_ = power_ = pcie_generation_ = pcie_width_ = {};
+    sm_clock_ = memory_clock_ = temperature_ = memory_temperature_ = power_ = pcie_generation_ = pcie_width_ = {};
     failures_ = samples_ = 0;
     end_.reset();
+    energy_end_.reset();
+    xids_.emplace(gpu_);
+    if (xids_->failed()) ++failures_;
     begin_ = count();
     sample();  // here, so that the shortest window has a reading too
+    energy_begin_ = energy();
     thread_ = std::jthread([this](const std::stop_token& stop) { sample_until(stop); });
   }
 
   void stop() {
     if (!thread_.joinable()) return;
+    const auto mj = gpu_.energy_mj();  // first, and beside the thread, which may be in the middle of a reading
+    energy_end_ = {.time = Clock::now(), .mj = mj.value};
     thread_.request_stop();
     thread_.join();
     thread_ = {};
+    if (mj.failed()) ++failures_;
     end_ = count();
+    xid_numbers_ = xids_->take();
+    if (xids_->failed()) ++failures_;
   }
 
   void record(Recorder& record, const Subject& subject) const;
 
   [[nodiscard]] std::optional<double> energy_j() const {
-    if (!end_) return std::nullopt;
-    const auto mj = growth(begin_.energy_mj, end_->energy_mj);
+    if (!energy_end_) return std::nullopt;
+    const auto mj = growth(energy_begin_.mj, energy_end_->mj);
     return mj ? std::optional(static_cast<double>(*mj) * 1e-3) : std::nullopt;
   }
   [[nodiscard]] std::optional<double> window_s() const {
-    if (!end_) return std::nullopt;
-    return std::chrono::duration<double>(end_->time - begin_.time).count();
+    if (!energy_end_) return std::nullopt;
+    return std::chrono::duration<double>(energy_end_->time - energy_begin_.time).count();
   }
   [[nodiscard]] std::optional<int> pcie_replays() const {
     if (!end_) return std::nullopt;
-    const auto replays = growth(begin_.pcie_replays, end_->pcie_replays);
+    const auto replays = growth(begin_.errors.pcie_replays, end_->errors.pcie_replays);
     return replays ? std::optional(static_cast<int>(*replays)) : std::nullopt;
   }
   [[nodiscard]] const Readings& pcie_generation() const { return pcie_generation_; }
@@ -123,6 +106,9 @@ class GpuWatch::Watched {
     throw Skip(fmt::format("{} knows no GPU at {}: {}", nvml.path(), pci_bus_id, nvml.words(found.code)));
   }
 
+  void record_readings(Recorder& record, const Subject& subject) const;
+  void record_growth(Recorder& record, const Subject& subject) const;
+
   /// The value reported; a failure is counted.
   template <class T>
   std::optional<T> told(const Answer<T>& answer) {
@@ -130,20 +116,27 @@ class GpuWatch::Watched {
     return answer.value;
   }
 
+  Energy energy() {
+    const auto mj = told(gpu_.energy_mj());
+    return {.time = Clock::now(), .mj = mj};
+  }
+
   Counters count() {
-    Counters counters{.time = Clock::now(), .energy_mj = told(gpu_.energy_mj())};
-    counters.ecc_corrected = told(gpu_.ecc_errors(nvml_api::kCorrected, nvml_api::kSinceDriverLoad));
-    counters.ecc_uncorrected = told(gpu_.ecc_errors(nvml_api::kUncorrected, nvml_api::kSinceDriverLoad));
-    if (const auto replays = told(gpu_.pcie_replays())) counters.pcie_replays = *replays;
+    Counters counters;
+    counters.errors = read_error_counts(gpu_, failures_);
     counters.throttle = told(gpu_.throttle()).value_or(ThrottleTimes{});
-    if (const auto pids = told(gpu_.processes())) counters.other_processes = others_in(*pids);
+    counters.other_processes = told(other_processes_of(gpu_, true));
     return counters;
   }
 
   void sample() {
+    const auto now = Clock::now();
+    if (samples_ == 0) first_reading_ = now;
+    last_reading_ = now;
     sm_clock_.add(told(gpu_.sm_clock_hz()));
     memory_clock_.add(told(gpu_.memory_clock_hz()));
     temperature_.add(told(gpu_.temperature_c()));
+    memory_temperature_.add(told(gpu_.memory_temperature_c()));
     power_.add(told(gpu_.power_w()));
     pcie_generation_.add(told(gpu_.pcie_generation()));
     pcie_width_.add(told(gpu_.pcie_width()));
@@ -164,50 +157,86 @@ class GpuWatch::Watched {
 
   Nvml nvml_;
   NvmlGpu gpu_;
-  Readings sm_clock_, memory_clock_, temperature_, power_, pcie_generation_, pcie_width_;
+  Readings sm_clock_, memory_clock_, temperature_, memory_temperature_, power_, pcie_generation_, pcie_width_;
+  Clock::time_point first_reading_, last_reading_;
   std::int64_t failures_ = 0;
   std::int64_t samples_ = 0;
+  Energy energy_begin_;
+  std::optional<Energy> energy_end_;
   Counters begin_;
   std::optional<Counters> end_;
+  std::optional<XidWatch> xids_;
+  std::optional<std::vector<int>> xid_numbers_;
   std::jthread thread_;  // last, so that it ends before what it uses
 };
 
 void GpuWatch::Watched::record(Recorder& record, const Subject& subject) const {
-  const auto tell = [&](std::string_view name, const auto& value) {
-    if (value) record.condition(name, *value, subject);
-  };
-  const auto tell_count = [&](std::string_view name, const std::optional<std::uint64_t>& value) {
-    if (value) record.condition(name, static_cast<std::int64_t>(*value), subject);
-  };
-  const auto tell_reading = [&](std::string_view name, const Readings& readings, double value) {
-    if (readings.count > 0) record.condition(name, value, subject);
-  };
   record.condition("nvml", std::string("present"), subject);
   record.condition("nvml_library", nvml_.path(), subject);
   record.condition("nvml_driver", nvml_.driver_version(), subject);
+  const auto tell = [&](std::string_view name, const auto& value) {
+    if (value) record.condition(name, *value, subject);
+  };
   tell("sm_clock_max_hz", gpu_.sm_clock_max_hz().value);
   tell("memory_clock_max_hz", gpu_.memory_clock_max_hz().value);
   tell("power_limit_w", gpu_.power_limit_w().value);
   if (!end_) return;
   record.condition("watch_samples", samples_, subject);
   record.condition("watch_failures", failures_, subject);
-  tell_reading("sm_clock_min_hz", sm_clock_, sm_clock_.min);
-  tell_reading("sm_clock_mean_hz", sm_clock_, sm_clock_.count > 0 ? sm_clock_.mean() : 0);
-  tell_reading("memory_clock_min_hz", memory_clock_, memory_clock_.min);
-  tell_reading("temperature_max_c", temperature_, temperature_.max);
-  tell_reading("power_max_w", power_, power_.max);
-  if (const auto energy = energy_j(); energy && *window_s() > 0)
-    tell("power_mean_w", std::optional(*energy / *window_s()));
-  tell("throttle_power_cap_s", seconds(begin_.throttle.power_cap_ns, end_->throttle.power_cap_ns));
-  tell("throttle_thermal_s", seconds(begin_.throttle.thermal_ns, end_->throttle.thermal_ns));
-  tell("throttle_sw_thermal_s", seconds(begin_.throttle.sw_thermal_ns, end_->throttle.sw_thermal_ns));
-  tell("throttle_hw_thermal_s", seconds(begin_.throttle.hw_thermal_ns, end_->throttle.hw_thermal_ns));
-  tell("throttle_power_brake_s", seconds(begin_.throttle.power_brake_ns, end_->throttle.power_brake_ns));
-  tell_count("ecc_corrected_delta", growth(begin_.ecc_corrected, end_->ecc_corrected));
-  tell_count("ecc_uncorrected_delta", growth(begin_.ecc_uncorrected, end_->ecc_uncorrected));
-  tell_count("pcie_replays_delta", growth(begin_.pcie_replays, end_->pcie_replays));
-  tell_reading("pcie_generation_min", pcie_generation_, pcie_generation_.min);
-  tell_reading("pcie_width_min", pcie_width_, pcie_width_.min);
+  record.condition("watch_s", std::chrono::duration<double>(last_reading_ - first_reading_).count(), subject);
+  record_readings(record, subject);
+  record_growth(record, subject);
+}
+
+void GpuWatch::Watched::record_readings(Recorder& record, const Subject& subject) const {
+  const auto tell = [&](std::string_view name, const Readings& readings, auto what) {
+    if (!readings.empty()) record.condition(name, std::invoke(what, readings), subject);
+  };
+  tell("sm_clock_min_hz", sm_clock_, &Readings::min);
+  tell("sm_clock_mean_hz", sm_clock_, &Readings::mean);
+  tell("sm_clock_begin_hz", sm_clock_, &Readings::first);
+  tell("sm_clock_end_hz", sm_clock_, &Readings::last);
+  if (const auto drift = sm_clock_.drift()) record.condition("sm_clock_drift", *drift, subject);
+  tell("memory_clock_min_hz", memory_clock_, &Readings::min);
+  tell("temperature_begin_c", temperature_, &Readings::first);
+  tell("temperature_end_c", temperature_, &Readings::last);
+  tell("temperature_max_c", temperature_, &Readings::max);
+  tell("memory_temperature_max_c", memory_temperature_, &Readings::max);
+  tell("power_begin_w", power_, &Readings::first);
+  tell("power_end_w", power_, &Readings::last);
+  tell("power_max_w", power_, &Readings::max);
+  tell("pcie_generation_min", pcie_generation_, &Readings::min);
+  tell("pcie_width_min", pcie_width_, &Readings::min);
+  if (const auto energy = energy_j(); energy && *window_s() > 0) {
+    record.condition("power_mean_w", *energy / *window_s(), subject);
+  }
+}
+
+void GpuWatch::Watched::record_growth(Recorder& record, const Subject& subject) const {
+  const auto tell = [&](std::string_view name, std::optional<std::uint64_t> before,
+                        std::optional<std::uint64_t> after) {
+    if (const auto grown = growth(before, after)) record.condition(name, static_cast<std::int64_t>(*grown), subject);
+  };
+  const auto tell_time = [&](std::string_view name, const std::optional<std::uint64_t> ThrottleTimes::*reason) {
+    if (const auto time_s = seconds(begin_.throttle.*reason, end_->throttle.*reason)) {
+      record.condition(name, *time_s, subject);
+    }
+  };
+  tell_time("throttle_power_cap_s", &ThrottleTimes::power_cap_ns);
+  tell_time("throttle_thermal_s", &ThrottleTimes::thermal_ns);
+  tell_time("throttle_sw_thermal_s", &ThrottleTimes::sw_thermal_ns);
+  tell_time("throttle_hw_thermal_s", &ThrottleTimes::hw_thermal_ns);
+  tell_time("throttle_power_brake_s", &ThrottleTimes::power_brake_ns);
+  tell("ecc_corrected_delta", begin_.errors.ecc_corrected, end_->errors.ecc_corrected);
+  tell("ecc_uncorrected_delta", begin_.errors.ecc_uncorrected, end_->errors.ecc_uncorrected);
+  tell("remapped_rows_delta", begin_.errors.remapped_rows, end_->errors.remapped_rows);
+  tell("nvlink_errors_delta", begin_.errors.nvlink_errors, end_->errors.nvlink_errors);
+  tell("pcie_replays_delta", begin_.errors.pcie_replays, end_->errors.pcie_replays);
+  if (xid_numbers_) {
+    record.condition("xid_events_delta", static_cast<std::int64_t>(xid_numbers_->size()), subject);
+    if (!xid_numbers_->empty())
+      record.condition("xid_numbers", fmt::format("{}", fmt::join(*xid_numbers_, " ")), subject);
+  }
   if (begin_.other_processes && end_->other_processes) {
     record.condition("other_processes", std::max(*begin_.other_processes, *end_->other_processes), subject);
   }
@@ -215,7 +244,7 @@ void GpuWatch::Watched::record(Recorder& record, const Subject& subject) const {
 
 GpuWatch::GpuWatch(const std::string& pci_bus_id, const std::string& library) {
   try {
-    watched_ = std::make_unique<Watched>(pci_bus_id, library.empty() ? Nvml::default_library() : library);
+    watched_ = std::make_unique<Watched>(pci_bus_id, library);
   } catch (const Skip& skip) {
     absence_ = absent_because(skip.what());  // a probe measures without NVML too, and says so
   }
@@ -243,13 +272,13 @@ std::optional<double> GpuWatch::window_s() const { return watched_ ? watched_->w
 std::optional<int> GpuWatch::pcie_replays() const { return watched_ ? watched_->pcie_replays() : std::nullopt; }
 
 std::optional<int> GpuWatch::pcie_generation_min() const {
-  if (!watched_ || watched_->pcie_generation().count == 0) return std::nullopt;
-  return static_cast<int>(watched_->pcie_generation().min);
+  if (!watched_ || watched_->pcie_generation().empty()) return std::nullopt;
+  return static_cast<int>(watched_->pcie_generation().min());
 }
 
 std::optional<int> GpuWatch::pcie_width_min() const {
-  if (!watched_ || watched_->pcie_width().count == 0) return std::nullopt;
-  return static_cast<int>(watched_->pcie_width().min);
+  if (!watched_ || watched_->pcie_width().empty()) return std::nullopt;
+  return static_cast<int>(watched_->pcie_width().min());
 }
 
 }  // namespace assay

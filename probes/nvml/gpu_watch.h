@@ -20,13 +20,25 @@ inline constexpr ConditionSpec kGpuWatchConditions[] = {
     {.name = "watch_samples",
      .meaning = "readings of clocks, temperature and power while measuring, where NVML is there"},
     {.name = "watch_failures", .meaning = "questions that the driver answered with an error, where NVML is there"},
+    {.name = "watch_s", .meaning = "time from the first reading to the last, in s, where NVML is there"},
     {.name = "sm_clock_min_hz", .meaning = "lowest SM clock read while measuring, where NVML reports it"},
     {.name = "sm_clock_mean_hz", .meaning = "mean of the SM clock readings, where NVML reports it"},
+    {.name = "sm_clock_begin_hz", .meaning = "first SM clock reading, where NVML reports it"},
+    {.name = "sm_clock_end_hz", .meaning = "last SM clock reading, where NVML reports it"},
+    {.name = "sm_clock_drift",
+     .meaning = "mean SM clock of the last quarter of the readings over that of the quarter before, where there are "
+                "eight or more: below 1 it still fell"},
     {.name = "sm_clock_max_hz", .meaning = "SM clock that the GPU is made for, where NVML reports it"},
     {.name = "memory_clock_min_hz", .meaning = "lowest memory clock read while measuring, where NVML reports it"},
     {.name = "memory_clock_max_hz", .meaning = "memory clock that the GPU is made for, where NVML reports it"},
+    {.name = "temperature_begin_c", .meaning = "first temperature reading, where NVML reports it"},
+    {.name = "temperature_end_c", .meaning = "last temperature reading, where NVML reports it"},
+    {.name = "memory_temperature_max_c",
+     .meaning = "highest temperature of the memory read while measuring, where NVML reports it"},
     {.name = "temperature_max_c", .meaning = "highest temperature read while measuring, where NVML reports it"},
     {.name = "power_mean_w", .meaning = "energy over time while measuring, where NVML has an energy counter"},
+    {.name = "power_begin_w", .meaning = "first power reading, where NVML reports it"},
+    {.name = "power_end_w", .meaning = "last power reading, where NVML reports it"},
     {.name = "power_max_w", .meaning = "highest power read while measuring, where NVML reports it"},
     {.name = "power_limit_w", .meaning = "power limit in force, where NVML reports it"},
     {.name = "throttle_power_cap_s",
@@ -46,16 +58,25 @@ inline constexpr ConditionSpec kGpuWatchConditions[] = {
                 "counts it"},
     {.name = "ecc_corrected_delta", .meaning = "corrected memory errors while measuring, where ECC is on"},
     {.name = "ecc_uncorrected_delta", .meaning = "uncorrected memory errors while measuring, where ECC is on"},
+    {.name = "remapped_rows_delta",
+     .meaning = "memory rows that were replaced, wait for a reset to be replaced, or could not be replaced, while "
+                "measuring, where the GPU can"},
+    {.name = "nvlink_errors_delta", .meaning = "errors of all NVLinks while measuring, where they are counted"},
+    {.name = "xid_events_delta",
+     .meaning = "errors (Xid) that the driver reported of the GPU while measuring, where NVML delivers them"},
+    {.name = "xid_numbers", .meaning = "numbers of those errors, where there were any"},
     {.name = "pcie_replays_delta", .meaning = "PCIe replays while measuring, where NVML counts them"},
     {.name = "pcie_generation_min", .meaning = "lowest PCIe generation read while measuring, where NVML reports it"},
     {.name = "pcie_width_min", .meaning = "fewest PCIe lanes read while measuring, where NVML reports them"},
     {.name = "other_processes",
-     .meaning = "other processes on the GPU, the larger count of start and end, where NVML reports "
-                "them; in a container those of its own process namespace"},
+     .meaning = "other processes on the GPU, the larger count of start and end, where that can be told: the driver "
+                "lists those of the probe's own process namespace, and in a container memory in use that none of "
+                "them has counts as one more"},
 };
 
-/// Watches one GPU from start() to stop(). Readings are taken every 100 ms in a thread of its own, and one at once:
-/// start it when the load runs. Where NVML is absent everything is allowed and nothing is known.
+/// Watches one GPU, on which this process has a context, from start() to stop(). Readings are taken every 100 ms in a
+/// thread of its own, and one at once: start it when the load runs. Where NVML is absent everything is allowed and
+/// nothing is known.
 class GpuWatch {
  public:
   /// `pci_bus_id` in any spelling ("0000:1B:00.0"). `library` is a file name or path of NVML; empty:
@@ -65,9 +86,10 @@ class GpuWatch {
   GpuWatch(GpuWatch&&) noexcept;
   GpuWatch& operator=(GpuWatch&&) noexcept;
 
-  /// Begins a window; what an earlier one saw is forgotten. Throws std::logic_error while one is open.
+  /// Begins a window; what an earlier one saw is forgotten. The questions take milliseconds each, and the energy
+  /// counter is read last. Throws std::logic_error while a window is open.
   void start();
-  /// Ends the window. Without one it does nothing.
+  /// Ends the window: the energy counter is read first. Without a window it does nothing.
   void stop();
   /// Records what the last window saw as conditions of `subject`: those of kGpuWatchConditions that NVML reported.
   void record(Recorder& record, const Subject& subject) const;

@@ -5,12 +5,14 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <ranges>
 #include <system_error>
 
 #include <dlfcn.h>
 
 #include <fmt/format.h>
 
+#include "probes/core/library.h"
 #include "probes/core/probe.h"
 #include "probes/nvml/nvml_gpu.h"
 
@@ -53,6 +55,11 @@ api::Functions find_functions(const Symbols& in) {
   in.find(f.gsp_firmware, "nvmlDeviceGetGspFirmwareVersion");
   in.find(f.pci_info, "nvmlDeviceGetPciInfo_v3");
   in.find(f.memory, "nvmlDeviceGetMemoryInfo");
+  in.find(f.memory_parts, "nvmlDeviceGetMemoryInfo_v2");
+  in.find(f.event_set_create, "nvmlEventSetCreate");
+  in.find(f.register_events, "nvmlDeviceRegisterEvents");
+  in.find(f.event_set_wait, "nvmlEventSetWait_v2");
+  in.find(f.event_set_free, "nvmlEventSetFree");
   in.find(f.clock, "nvmlDeviceGetClockInfo");
   in.find(f.clock_max, "nvmlDeviceGetMaxClockInfo");
   in.find(f.temperature, "nvmlDeviceGetTemperature");
@@ -117,10 +124,19 @@ void Nvml::Shutdown::operator()(api::Functions* functions) const { (void)functio
 
 std::string Nvml::default_library() {
   const char* given = std::getenv("ASSAY_NVML_LIBRARY");
-  return given != nullptr && *given != '\0' ? given : api::kLibrary;
+  if (given != nullptr && *given != '\0') return given;
+  const char* folders = std::getenv(kLibraryPathVariable);
+  for (const auto part : std::views::split(std::string_view(folders == nullptr ? "" : folders), ':')) {
+    const auto file = std::filesystem::path(std::string_view(part.begin(), part.end())) / api::kLibrary;
+    std::error_code failed;
+    if (!part.empty() && std::filesystem::exists(file, failed)) return file.string();
+  }
+  return api::kLibrary;
 }
 
-Nvml::Nvml(const std::string& library) : handle_(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+Nvml::Nvml(const std::string& wanted) {
+  const std::string library = wanted.empty() || wanted == api::kLibrary ? default_library() : wanted;
+  handle_.reset(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!handle_) {
     const char* why = dlerror();
     throw Skip(

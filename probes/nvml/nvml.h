@@ -34,12 +34,13 @@ class NvmlGpu;
 /// The library, open and initialised for as long as this lives.
 class Nvml {
  public:
-  /// Opens `library`, a file name or a path. Throws Skip, naming it and the cause, when it cannot be opened, when a
-  /// function that every version has is missing, or when it finds no working driver of its own version.
+  /// Opens `library`, a file name or a path; empty or libnvidia-ml.so.1 is default_library(). Throws Skip, naming it
+  /// and the cause, when it cannot be opened, when a function that every version has is missing, or when it finds no
+  /// working driver of its own version.
   explicit Nvml(const std::string& library = default_library());
 
   /// The library that is opened where nothing else is said: the environment variable ASSAY_NVML_LIBRARY, else
-  /// libnvidia-ml.so.1.
+  /// libnvidia-ml.so.1 in the first folder of ASSAY_LIBRARY_PATH that has it, else by the loader's own search.
   static std::string default_library();
 
   /// Every GPU that NVML counts, in its order, those included that cannot be asked.

@@ -12,9 +12,9 @@ inline constexpr const char* kLibrary = "libnvidia-ml.so.1";
 /// Result of every call.
 using Return = int;
 inline constexpr Return kSuccess = 0, kUninitialized = 1, kInvalidArgument = 2, kNotSupported = 3, kNoPermission = 4,
-                        kNotFound = 6, kInsufficientSize = 7, kDriverNotLoaded = 9, kFunctionNotFound = 13,
-                        kGpuIsLost = 15, kVersionMismatch = 18, kNoData = 21, kArgumentVersionMismatch = 25,
-                        kDeprecated = 26, kGpuNotFound = 28, kUnknown = 999;
+                        kNotFound = 6, kInsufficientSize = 7, kDriverNotLoaded = 9, kTimeout = 10,
+                        kFunctionNotFound = 13, kGpuIsLost = 15, kVersionMismatch = 18, kNoData = 21,
+                        kArgumentVersionMismatch = 25, kDeprecated = 26, kGpuNotFound = 28, kUnknown = 999;
 
 /// One GPU; the library alone knows what it points to.
 struct DeviceTag;
@@ -61,6 +61,13 @@ struct Memory {
 };
 static_assert(sizeof(Memory) == 24);
 
+/// Memory in bytes with the driver's own part apart (version 2).
+struct MemoryParts {
+  unsigned version;
+  unsigned long long total, reserved, free, used;  ///< used: by processes, without what is reserved
+};
+static_assert(sizeof(MemoryParts) == 40);
+
 /// Types of a field's value, in the order of the library's numbers.
 enum class ValueType : int { real, uint32, ulong, uint64, int64, int32, uint16 };
 
@@ -99,6 +106,21 @@ struct Process {
   unsigned gpu_instance, compute_instance;
 };
 static_assert(sizeof(Process) == 24);
+
+/// What used_memory is where the driver does not tell it.
+inline constexpr unsigned long long kMemoryNotTold = ~0ULL;
+
+/// A set of GPUs and kinds of events; the library alone knows what it points to.
+struct EventSetTag;
+using EventSet = EventSetTag*;
+/// One thing that the driver reported.
+struct Event {
+  Device device;
+  unsigned long long type, data;  ///< data: the number of an Xid
+  unsigned gpu_instance, compute_instance;
+};
+static_assert(sizeof(Event) == 32);
+inline constexpr unsigned long long kEventXid = 8;
 
 /// A temperature in degrees Celsius (version 1).
 struct Temperature {
@@ -144,6 +166,11 @@ struct Functions {
   Call<Device, char*> gsp_firmware = nullptr;
   Call<Device, PciInfo*> pci_info = nullptr;
   Call<Device, Memory*> memory = nullptr;
+  Call<Device, MemoryParts*> memory_parts = nullptr;
+  Call<EventSet*> event_set_create = nullptr;
+  Call<Device, unsigned long long, EventSet> register_events = nullptr;
+  Call<EventSet, Event*, unsigned> event_set_wait = nullptr;
+  Call<EventSet> event_set_free = nullptr;
   Call<Device, int, unsigned*> clock = nullptr, clock_max = nullptr, temperature = nullptr;
   Call<Device, Temperature*> temperature_v = nullptr;
   NumberCall power = nullptr, power_limit = nullptr, pcie_generation = nullptr, pcie_width = nullptr,

@@ -222,10 +222,10 @@ Answer<bool> NvmlGpu::retired_pages_pending() const {
   return changed<bool>(ask<unsigned>(functions_->retired_pending), [](unsigned pending) { return pending != 0; });
 }
 
-Answer<std::vector<unsigned>> NvmlGpu::processes() const {
+Answer<std::vector<GpuProcess>> NvmlGpu::processes() const {
   constexpr unsigned kMost = 1024;  // contexts on one GPU; more are counted as these
   if (device_ == nullptr) return {.value = std::nullopt, .code = code_};
-  std::vector<unsigned> pids;
+  std::vector<GpuProcess> processes;
   bool told = false;
   api::Return code = api::kFunctionNotFound;
   for (const auto call : {functions_->compute_processes, functions_->graphics_processes}) {
@@ -237,13 +237,28 @@ Answer<std::vector<unsigned>> NvmlGpu::processes() const {
       return {.value = std::nullopt, .code = code};
     if (told_by(code) == Availability::absent) continue;
     told = true;
-    for (unsigned i = 0; i < std::min(count, kMost); ++i) pids.push_back(found[i].pid);
+    for (unsigned i = 0; i < std::min(count, kMost); ++i) {
+      const auto memory = found[i].used_memory;
+      processes.push_back(
+          {.pid = found[i].pid,
+           .memory = memory == api::kMemoryNotTold ? std::nullopt : std::optional<std::uint64_t>(memory)});
+    }
   }
   if (!told) return {.value = std::nullopt, .code = code};
-  std::ranges::sort(pids);
-  const auto repeated = std::ranges::unique(pids);
-  pids.erase(repeated.begin(), repeated.end());
-  return {.value = std::move(pids), .code = api::kSuccess};
+  std::ranges::stable_sort(processes, {}, &GpuProcess::pid);
+  const auto repeated = std::ranges::unique(processes, {}, &GpuProcess::pid);
+  processes.erase(repeated.begin(), repeated.end());
+  return {.value = std::move(processes), .code = api::kSuccess};
+}
+
+Answer<std::uint64_t> NvmlGpu::memory_used() const {
+  if (device_ == nullptr) return {.value = std::nullopt, .code = code_};
+  if (functions_->memory_parts == nullptr) return {.value = std::nullopt, .code = api::kFunctionNotFound};
+  api::MemoryParts memory = {};
+  memory.version = api::version_of<api::MemoryParts>(2);
+  const api::Return code = functions_->memory_parts(device_, &memory);
+  if (code != api::kSuccess) return {.value = std::nullopt, .code = code};
+  return {.value = memory.used, .code = code};
 }
 
 Answer<api::FabricInfo> NvmlGpu::fabric() const {

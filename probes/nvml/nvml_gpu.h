@@ -33,6 +33,12 @@ struct Mode {
   bool pending = false;
 };
 
+/// One process that uses a GPU.
+struct GpuProcess {
+  unsigned pid = 0;
+  std::optional<std::uint64_t> memory;  ///< bytes of the GPU's memory that it has, where the driver tells
+};
+
 /// One GPU of an Nvml, which must outlive this. Each question is asked anew.
 class NvmlGpu {
  public:
@@ -85,8 +91,11 @@ class NvmlGpu {
   [[nodiscard]] Answer<RemappedRows> remapped_rows() const;  ///< from Ampere on
   [[nodiscard]] Answer<unsigned> retired_pages() const;      ///< before Ampere
   [[nodiscard]] Answer<bool> retired_pages_pending() const;  ///< before Ampere
-  /// Processes that use it for computing or graphics, each once, sorted.
-  [[nodiscard]] Answer<std::vector<unsigned>> processes() const;
+  /// Processes that use it for computing or graphics, each once, by number. A driver lists those of the caller's
+  /// process namespace and no others.
+  [[nodiscard]] Answer<std::vector<GpuProcess>> processes() const;
+  /// Memory that processes have, whoever they are, in bytes; without what the driver keeps for itself.
+  [[nodiscard]] Answer<std::uint64_t> memory_used() const;
   /// Its place in its fabric.
   [[nodiscard]] Answer<nvml_api::FabricInfo> fabric() const;
 
@@ -101,6 +110,10 @@ class NvmlGpu {
                                                                   unsigned scope = 0) const;
   /// The number of one field.
   [[nodiscard]] Answer<double> field(unsigned id, unsigned scope = 0) const;
+
+  /// The library's functions and its handle, for what is no question; the handle is null when the GPU is not reached.
+  [[nodiscard]] const nvml_api::Functions& functions() const { return *functions_; }
+  [[nodiscard]] nvml_api::Device handle() const { return device_; }
 
  private:
   template <class T, class Call, class... Given>

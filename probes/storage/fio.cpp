@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "probes/core/child.h"
 #include "probes/core/host_facts.h"
+#include "probes/core/sha256.h"
+#include "probes/core/text.h"
 
 namespace assay {
 namespace {
@@ -39,6 +42,15 @@ std::string ask_version(const std::string& program, const std::string& directory
                                 said.substr(0, kWordsMax)));
   }
   return said.substr(0, said.find('\n'));
+}
+
+/// How far fio's rates are above what it counted in the time that it was asked to run, as which it cannot run shorter.
+/// fio is a program of the node: a rate that another part of its own report contradicts is not believed.
+double ratio_of(const FioResult& result, const FioJob& job) {
+  const auto bytes = static_cast<double>(result.moved.count), completions = static_cast<double>(result.completions);
+  if (bytes <= 0 || completions <= 0) return std::numeric_limits<double>::max();  // JSON has no infinity
+  return std::max({result.bandwidth * job.runtime.count / bytes, result.iops * job.runtime.count / completions,
+                   completions * static_cast<double>(job.block.count) / bytes});
 }
 
 }  // namespace
@@ -135,6 +147,7 @@ FioResult Fio::run(FioJob job) {
   FioResult result = run_once(job);
   direct_reported_ = direct_reported_ && result.direct;
   completions_min_ = std::min(completions_min_.value_or(result.completions), result.completions);
+  rate_ratio_ = std::max(rate_ratio_, ratio_of(result, job));
   auto& moved = job.direction == Direction::read ? expected_.read : expected_.written;
   moved.count += result.moved.count;
   plan_.engine = result.engine;
@@ -158,6 +171,9 @@ void Fio::record_conditions(Recorder& record) const {
                       now->written.count - before_->written.count >= expected_.written.count;
   }
   record.condition("fio_version", version_);
+  const auto program = read_file(program_);
+  if (program) record.condition("fio_sha256", to_hexadecimal(sha256_of(*program)));
+  record.condition("rate_ratio", rate_ratio_);
   record.condition("engine", plan_.engine);
   record.condition("direct_io", direct_reported_ && resident == 0 && moved_by_device);
   record.condition("resident_pages", static_cast<std::int64_t>(resident));

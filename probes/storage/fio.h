@@ -62,6 +62,10 @@ consteval auto with_fio_parameters(const std::array<Parameter, N>& own) {
 /// The conditions that every storage probe records.
 inline constexpr ConditionSpec kFioConditions[] = {
     {.name = "fio_version", .meaning = "version of fio that ran"},
+    {.name = "fio_sha256", .meaning = "SHA-256 of the program that ran as fio"},
+    {.name = "rate_ratio",
+     .meaning = "largest ratio of a rate that fio reported to the bytes and I/Os that it counted over the time it was "
+                "asked to run, and of its I/Os to its bytes; above 1.05 the rate is not of this traffic"},
     {.name = "engine", .meaning = "I/O engine that fio used, by its own report"},
     {.name = "direct_io",
      .meaning = "true when an O_DIRECT open works here, fio reports direct=1, no page of the file is in the page cache "
@@ -97,6 +101,8 @@ class Fio {
   /// results[i] are those of jobs[i], in the order taken.
   std::vector<std::vector<FioResult>> run_in_turn(std::span<const FioJob> jobs);
 
+  /// The largest ratio of what fio called its rate to what it counted, over all runs (the condition rate_ratio).
+  [[nodiscard]] double rate_ratio() const { return rate_ratio_; }
   /// Records kFioConditions; call after the last run.
   void record_conditions(Recorder& record) const;
 
@@ -111,6 +117,7 @@ class Fio {
   FilesystemFacts facts_;
   std::optional<ScratchDirectory> scratch_;
   bool direct_reported_ = true;
+  double rate_ratio_ = 0;
   std::optional<std::int64_t> completions_min_;
   DeviceTraffic expected_;  ///< what fio counted
   std::optional<DeviceTraffic> before_;

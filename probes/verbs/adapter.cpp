@@ -49,6 +49,7 @@ AdapterLimits limits_of(const VerbsFunctions& verbs, ibv_context* context, int n
   demand_verbs(verbs.query_device(context, &device), "ibv_query_device");
   const ibv_port_attr port = port_of(verbs, context, number);
   return {.mtu = mtu_bytes(port.active_mtu),
+          .mtu_max = mtu_bytes(port.max_mtu),
           .lid = port.lid,
           .work_requests = static_cast<std::uint32_t>(std::max(device.max_qp_wr, 0)),
           .completions = static_cast<std::uint32_t>(std::max(device.max_cqe, 0)),

@@ -17,6 +17,7 @@ class VerbsEndpoint;
 /// What the port and the device can do.
 struct AdapterLimits {
   int mtu = 0;                                                  ///< active MTU of the port, B
+  int mtu_max = 0;                                              ///< the largest that the port can have, B
   int lid = 0;                                                  ///< 0 on Ethernet
   std::uint32_t work_requests = 0;                              ///< on one queue pair
   std::uint32_t completions = 0;                                ///< in one completion queue

@@ -63,11 +63,13 @@ constexpr Metric kMetrics[] = {
     {.name = "wire_share_forward",
      .unit = "1",
      .meaning = "bandwidth_forward over payload_limit, where both ports report their rate",
-     .instrument = kInstrument},
+     .instrument = kInstrument,
+     .kind = MetricKind::share},
     {.name = "wire_share_backward",
      .unit = "1",
      .meaning = "bandwidth_backward over payload_limit, where both ports report their rate",
-     .instrument = kInstrument},
+     .instrument = kInstrument,
+     .kind = MetricKind::share},
     {.name = "loopback_bandwidth",
      .unit = "B/s",
      .meaning = "payload from a port to itself, where the path is loopback; says nothing of cables and switches",
@@ -75,7 +77,8 @@ constexpr Metric kMetrics[] = {
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "bytes, of all slots and directions, that are not what was sent"},
+     .meaning = "bytes, of all slots and directions, that are not what was sent",
+     .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "slots",
@@ -85,7 +88,7 @@ constexpr auto kConditions =
     join(kPathConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "verbs_bandwidth",
-    .revision = 2,
+    .revision = 3,
     .scope = Scope::group,  // of two ranks; one rank alone is a loopback
     .sampled = true,
     .measures =

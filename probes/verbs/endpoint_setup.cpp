@@ -7,6 +7,7 @@
 
 #include "probes/core/host_facts.h"
 #include "probes/core/json_io.h"
+#include "probes/core/link_modes.h"
 #include "probes/core/machine_tree.h"
 #include "probes/verbs/port_choice.h"
 
@@ -43,6 +44,12 @@ std::vector<int> local_cpus(const MachineTree& tree, const std::string& device) 
   return text ? parse_cpu_list(*text).value_or(std::vector<int>{}) : std::vector<int>{};
 }
 
+/// The rate of the fastest mode of the port's network interface; 0 where it has none or does not tell.
+double fastest_of(const MachineTree& tree, const PortFacts& port) {
+  const auto most = tree.is_this_machine() ? fastest_mode_of(port.interface) : std::nullopt;
+  return most ? most->count : 0;
+}
+
 void record_words(Recorder& record, std::string_view name, const std::string& value) {
   if (!value.empty()) record.condition(name, value);
 }
@@ -76,7 +83,9 @@ RdmaEndpointSetup::RdmaEndpointSetup(const Parameters& given, int rank)
                    .gid_index = gid.index,
                    .lid = limits.lid,
                    .mtu = limits.mtu,
+                   .mtu_max = limits.mtu_max,
                    .rate = chosen.rate ? chosen.rate->count : 0,
+                   .rate_max = fastest_of(tree, chosen),
                    .reads_as_initiator = limits.reads_as_initiator,
                    .reads_as_responder = limits.reads_as_responder};
   before_ = read_counters(tree, chosen);
@@ -99,6 +108,8 @@ void RdmaEndpointSetup::record(Recorder& record, const RegisteredMemory& memory)
   record_words(record, "port_speed", port().speed);
   if (port().width) record.condition("port_width", std::int64_t{*port().width});
   if (port().rate) record.condition("port_rate", port().rate->count);
+  if (introduction_.rate_max > 0) record.condition("port_rate_max", introduction_.rate_max);
+  record.condition("mtu_max", std::int64_t{introduction_.mtu_max});
   record.condition("gid_index", std::int64_t{introduction_.gid_index});
   record.condition("gid", gid_words(introduction_.gid));
   if (introduction_.lid != 0) record.condition("lid", std::int64_t{introduction_.lid});

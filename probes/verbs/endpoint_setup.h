@@ -64,6 +64,9 @@ inline constexpr ConditionSpec kStationConditions[] = {
     {.name = "interface", .meaning = "network interface of the port, where it has one"},
     {.name = "link_layer", .meaning = "Ethernet or InfiniBand"},
     {.name = "port_rate", .meaning = "signalling rate of one direction in B/s, where the port reports it"},
+    {.name = "port_rate_max",
+     .meaning = "the same of the fastest mode that port and driver support, where the driver lists its modes"},
+    {.name = "mtu_max", .meaning = "largest MTU that the port can have, in B"},
     {.name = "port_width", .meaning = "lanes, where the port reports it"},
     {.name = "port_speed", .meaning = "speed of a lane in InfiniBand's words, where the port reports it"},
     {.name = "port_state", .meaning = "of the port after the measurement"},
@@ -99,6 +102,8 @@ class RdmaEndpointSetup {
   }
   /// What other ranks must know of this one.
   [[nodiscard]] const Introduction& introduction() const { return introduction_; }
+  /// What of the parameters bears on the path.
+  [[nodiscard]] const PathWish& wish() const { return wish_; }
   /// The path to a rank that may be talked to. Throws as check_pair() and path_between() do.
   [[nodiscard]] PathChoice path_to(const Introduction& other) const;
   [[nodiscard]] bool loopback() const { return loopback_; }

@@ -45,7 +45,9 @@ std::string packed(const Introduction& introduction) {
               {"gid_index", introduction.gid_index},
               {"lid", introduction.lid},
               {"mtu", introduction.mtu},
+              {"mtu_max", introduction.mtu_max},
               {"rate", introduction.rate},
+              {"rate_max", introduction.rate_max},
               {"reads_as_initiator", introduction.reads_as_initiator},
               {"reads_as_responder", introduction.reads_as_responder}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
@@ -64,7 +66,9 @@ Introduction unpacked_introduction(std::string_view bytes) {
                         .gid_index = from.at("gid_index"),
                         .lid = from.at("lid"),
                         .mtu = from.at("mtu"),
+                        .mtu_max = from.at("mtu_max"),
                         .rate = from.at("rate"),
+                        .rate_max = from.at("rate_max"),
                         .reads_as_initiator = from.at("reads_as_initiator"),
                         .reads_as_responder = from.at("reads_as_responder")};
   });
@@ -148,9 +152,18 @@ std::optional<std::uint8_t> ack_timeout_code(Seconds wanted) {
 
 Seconds ack_timeout_of(std::uint8_t code) { return {std::ldexp(kAckTimeoutUnit_s, code)}; }
 
-std::optional<BytesPerSecond> payload_limit_between(const Introduction& a, const Introduction& b, int mtu) {
+std::optional<BytesPerSecond> payload_limit_between(const Introduction& a, const Introduction& b,
+                                                    const PathWish& wish) {
+  const auto most = [](const Introduction& side) { return std::max(side.rate, side.rate_max); };
   if (a.rate <= 0 || b.rate <= 0) return std::nullopt;
-  return payload_limit({std::min(a.rate, b.rate)}, mtu, a.link_layer == "Ethernet" ? kRoceHeaders : kInfinibandHeaders);
+  const int mtu = wish.mtu == "auto" ? std::min(std::max(a.mtu, a.mtu_max), std::max(b.mtu, b.mtu_max))
+                                     : choose_mtu(a.mtu, b.mtu, wish.mtu);
+  return payload_limit({std::min(most(a), most(b))}, mtu,
+                       a.link_layer == "Ethernet" ? kRoceHeaders : kInfinibandHeaders);
+}
+
+const char* payload_limit_of(const Introduction& a, const Introduction& b) {
+  return a.rate_max > 0 && b.rate_max > 0 ? "fastest mode" : "rate now";
 }
 
 std::string transport_of(const Introduction& side) {

@@ -24,8 +24,10 @@ struct Introduction {
   std::string gid, gid_type;
   int gid_index = 0;
   int lid = 0;
-  int mtu = 0;      ///< active, B
-  double rate = 0;  ///< signalling rate of the port in one direction, B/s; 0 where it does not report it
+  int mtu = 0;          ///< active, B
+  int mtu_max = 0;      ///< the largest that the port can have, B
+  double rate = 0;      ///< signalling rate of the port in one direction, B/s; 0 where it does not report it
+  double rate_max = 0;  ///< of the fastest mode that port and driver support, B/s; 0 where the driver lists none
   int reads_as_initiator = 0, reads_as_responder = 0;
 };
 
@@ -66,9 +68,14 @@ struct PathWish {
 /// The path from `mine` to `other`: by LID within an InfiniBand subnet, by GID else. Throws as choose_mtu() does.
 PathChoice path_between(const Introduction& mine, const Introduction& other, const PathWish& wish);
 
-/// The largest payload rate between two ports at this path MTU, by the slower one and the packets' headers; nothing
-/// when one does not report its rate.
-std::optional<BytesPerSecond> payload_limit_between(const Introduction& a, const Introduction& b, int mtu);
+/// The largest payload rate that two ports could have, by the fastest mode of the slower one and the headers of packets
+/// of the MTU that `wish` names, else of the largest that both can have; a port that does not tell its fastest mode
+/// counts with the rate it has now. Nothing when one does not report its rate either. So a port that came up slower
+/// or with smaller packets than it could is short of the limit.
+std::optional<BytesPerSecond> payload_limit_between(const Introduction& a, const Introduction& b, const PathWish& wish);
+
+/// What that limit is of: "fastest mode" when both ports tell it, else "rate now".
+const char* payload_limit_of(const Introduction& a, const Introduction& b);
 
 /// "RoCE v2", "RoCE v1" or "InfiniBand".
 std::string transport_of(const Introduction& side);

@@ -64,7 +64,8 @@ constexpr Metric kMetrics[] = {
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "bytes, at both ends, that are not what was sent"},
+     .meaning = "bytes, at both ends, that are not what was sent",
+     .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "inlined", .meaning = "largest message that is copied into the work request, B"},

@@ -41,7 +41,7 @@ Subject Session::subject() const {
 }
 
 std::optional<BytesPerSecond> Session::payload_limit() const {
-  return payload_limit_between(station_.introduction(), other_, path_.mtu);
+  return payload_limit_between(station_.introduction(), other_, station_.wish());
 }
 
 void Session::connect(VerbsEndpoint& endpoint) {
@@ -58,6 +58,7 @@ void Session::record_conditions(Recorder& record, const RegisteredMemory& memory
   record.condition("peer", address_words(other_, path_.global));
   record.condition("queue_pairs", pairs_text_);
   if (const auto limit = payload_limit()) record.condition("payload_limit", limit->count);
+  record.condition("payload_limit_of", std::string(payload_limit_of(station_.introduction(), other_)));
   record.condition("mtu", std::int64_t{path_.mtu});
   record.condition("reads_outstanding", std::int64_t{path_.reads_as_initiator});
   station_.record(record, memory);

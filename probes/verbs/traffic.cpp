@@ -36,7 +36,8 @@ constexpr Metric kOwnMetrics[] = {
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "bytes, of all slots, flows and phases, that are not what was sent"},
+     .meaning = "bytes, of all slots, flows and phases, that are not what was sent",
+     .kind = MetricKind::fault},
 };
 constexpr auto kMetrics = join(traffic_metrics(kInstrument), kOwnMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
@@ -46,8 +47,10 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "mtu", .meaning = "path MTU in B to that rank"},
     {.name = "payload_limit",
      .meaning =
-         "largest payload rate in B/s that the slower port's rate, MTU and headers leave, where both ports report "
-         "their rate"},
+         "largest payload rate in B/s that the fastest mode of the slower port, its MTU and headers leave, where both "
+         "ports report their rate"},
+    {.name = "payload_limit_of",
+     .meaning = "fastest mode, or rate now: one of the two ports does not tell its modes; where it sends"},
 };
 constexpr auto kConditions =
     join(kTrafficConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
@@ -86,8 +89,9 @@ void record_way(const RdmaEndpointSetup& station, const Lanes& lanes, Recorder& 
   record.condition("local", address_words(station.introduction(), path.global));
   record.condition("sends_to", address_words(target, path.global));
   record.condition("mtu", std::int64_t{path.mtu});
-  if (const auto limit = payload_limit_between(station.introduction(), target, path.mtu))
+  if (const auto limit = payload_limit_between(station.introduction(), target, station.wish()))
     record.condition("payload_limit", limit->count);
+  record.condition("payload_limit_of", std::string(payload_limit_of(station.introduction(), target)));
 }
 
 void record_taken(const TrafficTaken& taken, const std::vector<Subject>& flows, bool loopback, Recorder& record) {

@@ -3,29 +3,55 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <string>
 #include <vector>
 
 #include "orchestrator/files/exit_codes.h"
 #include "probes/core/error.h"
+#include "reports/dossier/verify.h"
 
 namespace assay::report_cli {
 
 /// Prints the error on stderr; returns kExitBadInput.
 int bad_input(const InputError& error);
+/// The same for what is refused; returns kExitRefused.
+int refused(const InputError& error);
+/// `path` without the slashes at its end, so that a neighbour's name can be made from it.
+std::string without_slash(std::string path);
+/// Whether `path` is a folder that can be looked at.
+bool is_folder(const std::string& path);
+/// The error of a path that is none.
+InputError not_a_folder(const std::string& path);
+/// The public keys in these files.
+std::expected<std::vector<dossier::PublicKey>, InputError> public_keys(const std::vector<std::string>& paths);
 
 struct ReportArguments {
   std::string directory, self_signed;
 };
 
+/// What is known of a dossier before it is looked at; empty: anything.
+struct ExpectationArguments {
+  std::string plan;        ///< SHA-256 of plan.json
+  std::string site;        ///< name, or file that the whole site must equal
+  std::string nodes;       ///< "n01,n02", or file with a name on each line
+  std::string profile;     ///< built-in name, or file, whose targets must equal those that were judged
+  std::string probes;      ///< file with the SHA-256 of every program
+  std::string not_before;  ///< UTC time, or day
+  std::string max_age;     ///< "30d", "12h"
+  bool no_deviations = false, without_report = false;
+};
+
 struct SignArguments {
   std::string directory, key, passphrase_file, out, role = "signer", name, organisation;
   bool self_signed = false, add = false;
+  std::vector<std::string> others;  ///< with `add`: public keys of those who signed before
+  ExpectationArguments expected;    ///< with `add`
 };
 
 struct VerifyArguments {
-  std::string directory, plan, site;
-  std::string profile;  ///< name, or file whose targets must equal those that were judged
+  std::string directory;
+  ExpectationArguments expected;
   std::vector<std::string> keys;
   bool accepted = false;  ///< the exit code also reports the verdict
   bool json = false;
@@ -35,9 +61,14 @@ struct KeygenArguments {
   std::string file, passphrase_file;
 };
 
+struct FingerprintArguments {
+  std::string file, passphrase_file;
+  bool is_private = false;  ///< `file` is a private key, of whose public half it is
+};
+
 struct SimulateArguments {
   std::string profile = "host", faults, out;
-  std::size_t nodes = 0, per_rack = 0, per_leaf = 0;
+  std::size_t nodes = 0, per_rack = 0, per_leaf = 0, rails = 0;
   std::uint64_t seed = 1;
   bool json = false;
 };
@@ -52,9 +83,13 @@ int run_sign(const SignArguments& given);
 /// Verifies a dossier and prints its contents. With `accepted`, the exit code of a verified dossier is that of its
 /// verdict: 1 rejected, 3 incomplete.
 int run_verify(const VerifyArguments& given);
+/// What the options state, with the clock of this machine.
+std::expected<dossier::Expectations, InputError> expectations_of(const ExpectationArguments& given);
+/// Prints a verified dossier for people: verdict, deviations, nodes, times, targets, signers, in this order.
+void print_verified(const dossier::Verified& verified);
 /// Makes a key pair and prints its fingerprint.
 int run_keygen(const KeygenArguments& given);
-/// Prints the fingerprint of a public key.
-int run_fingerprint(const std::string& file);
+/// Prints the fingerprint of a public key, or of the public half of a private one.
+int run_fingerprint(const FingerprintArguments& given);
 
 }  // namespace assay::report_cli

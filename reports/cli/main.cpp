@@ -9,7 +9,9 @@
 #include <CLI/CLI.hpp>
 
 #include "probes/core/suggest.h"
+#include "probes/core/text.h"
 #include "reports/cli/commands.h"
+#include "reports/cli/nightly_commands.h"
 
 namespace assay::report_cli {
 namespace {
@@ -22,66 +24,119 @@ constexpr const char* kFooter =
 
 void add_report(CLI::App& app, ReportArguments& given, Action& action) {
   auto* command = app.add_subcommand("report", "render DIR/report.html from a judged run");
-  command->add_option("directory", given.directory, "folder of the run")->required();
-  command->add_option("--self-signed", given.self_signed, "fingerprint of the signing key, where the tester signs");
+  command->add_option("directory", given.directory, "folder of the run")->type_name("DIR")->required();
+  command->add_option("--self-signed", given.self_signed, "fingerprint of the signing key, where the tester signs")
+      ->type_name("SHA256");
+  command->footer("Example: assay report run");
   command->callback([&] { action = [&] { return run_report(given); }; });
+}
+
+/// What verify and `sign --add` hold a dossier against; `needs`, where given, is the option without which they have no
+/// sense.
+void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Option* needs) {
+  std::vector<CLI::Option*> options = {
+      command
+          .add_option("--profile", given.profile,
+                      "refuse other targets: a built-in name, or a file, compared limit by limit")
+          ->type_name("NAME|FILE"),
+      command.add_option("--site", given.site, "refuse another site: its name, or the whole of a site file")
+          ->type_name("NAME|FILE"),
+      command.add_option("--nodes", given.nodes, "refuse other nodes: n01,n02, n[01-04], or a file of names")
+          ->type_name("LIST|FILE"),
+      command.add_option("--probes", given.probes, "refuse other programs: their SHA-256, as in a bundle's SHA256SUMS")
+          ->type_name("FILE"),
+      command.add_option("--plan", given.plan, "refuse another plan (SHA-256)")->type_name("SHA256"),
+      command.add_option("--not-before", given.not_before, "refuse a run that began earlier: 2026-01-05")
+          ->type_name("TIME"),
+      command.add_option("--max-age", given.max_age, "refuse a run that ended longer ago: 30d, 12h")->type_name("TIME"),
+      command.add_flag("--no-deviations", given.no_deviations, "refuse a run that was disturbed, resumed or cut short"),
+      command.add_flag("--without-report", given.without_report,
+                       "pass over a report.html of another version, which cannot be compared")};
+  for (auto* option : options) {
+    if (needs != nullptr) option->needs(needs);
+  }
 }
 
 void add_sign(CLI::App& app, SignArguments& given, Action& action) {
   auto* command =
       app.add_subcommand("sign", "make DIR/dossier from a run with its report, or add a signature to a dossier");
-  command->add_option("directory", given.directory, "folder of the run; with --add of the dossier")->required();
-  command->add_option("--key", given.key, "private key, PKCS#8 PEM")->required();
-  command->add_option("--passphrase-file", given.passphrase_file, "file whose first line decrypts the key");
-  command->add_option("--out", given.out, "folder to make [DIR/dossier]");
-  command->add_option("--role", given.role, "role of the signer in the test")->capture_default_str();
-  command->add_option("--name", given.name, "name of the signer");
-  command->add_option("--organisation", given.organisation, "organisation of the signer");
+  command->add_option("directory", given.directory, "folder of the run; with --add of the dossier")
+      ->type_name("DIR")
+      ->required();
+  command->add_option("--key", given.key, "private key, PKCS#8 PEM")->type_name("FILE")->required();
+  command->add_option("--passphrase-file", given.passphrase_file, "file whose first line decrypts the key")
+      ->type_name("FILE");
+  command->add_option("--out", given.out, "folder to make [DIR/dossier]")->type_name("DIR");
+  command->add_option("--role", given.role, "role of the signer in the test")
+      ->type_name("ROLE")
+      ->capture_default_str()
+      ->check(CLI::IsMember(std::vector<std::string>(dossier::kRoles.begin(), dossier::kRoles.end())));
+  command->add_option("--name", given.name, "name of the signer")->type_name("NAME");
+  command->add_option("--organisation", given.organisation, "organisation of the signer")->type_name("NAME");
   command->add_flag("--self-signed", given.self_signed, "state that the key belongs to the tester");
-  command->add_flag("--add", given.add, "add a signature over the same statement");
+  auto* add = command->add_flag("--add", given.add, "verify a dossier, show it, and sign the same statement");
+  command->add_option("--with-key", given.others, "with --add: public key of who signed before; may be repeated")
+      ->needs(add)
+      ->expected(1)
+      ->take_all();
+  add_expectations(*command, given.expected, add);
+  command->footer("Example: assay sign run --key lab.key --name 'Ada Example' --organisation 'Example Lab'");
   command->callback([&] { action = [&] { return run_sign(given); }; });
 }
 
 void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
   auto* command = app.add_subcommand("verify", "check a dossier, judge its evidence again, and print what it proves");
-  command->add_option("dossier", given.directory, "folder of the dossier")->required();
+  command->add_option("dossier", given.directory, "folder of the dossier")->type_name("DIR")->required();
   command->add_option("--key", given.keys, "public key of a required signer; may be repeated")
+      ->type_name("FILE")
       ->required()
       ->expected(1)
       ->take_all();
-  command->add_option("--plan", given.plan, "refuse a dossier of another plan (SHA-256)");
-  command->add_option("--site", given.site, "refuse a dossier of another site");
-  command->add_option("--profile", given.profile,
-                      "refuse a dossier of another profile: a name, or a file whose targets must be the same");
+  add_expectations(*command, given.expected, nullptr);
   command->add_flag("--accepted", given.accepted, "exit with the verdict: 0 accepted, 1 rejected, 3 incomplete");
   command->add_flag("--json", given.json, "print the result as JSON");
+  command->footer("Example: assay verify run/dossier --key lab.key.pub --accepted");
   command->callback([&] { action = [&] { return run_verify(given); }; });
 }
 
 void add_simulate(CLI::App& app, SimulateArguments& given, Action& action) {
   auto* command =
       app.add_subcommand("simulate", "rehearse a run on a simulated fleet; the result is never an acceptance");
-  command->add_option("--profile", given.profile, "design targets: a name or a file [host]");
+  command->add_option("--profile", given.profile, "design targets: a name or a file [host]")->type_name("NAME|FILE");
   command->add_option("--nodes", given.nodes, "nodes of the fleet")->required()->check(CLI::Range(1, 100000));
   command->add_option("--nodes-per-rack", given.per_rack, "nodes in a rack [no racks]");
-  command->add_option("--nodes-per-leaf", given.per_leaf, "nodes on a leaf switch [no leaves]");
+  command->add_option("--nodes-per-leaf", given.per_leaf,
+                      "nodes on a leaf switch [no leaves; 16 where the profile names a plane or pairs by leaf]");
+  command
+      ->add_option("--rails", given.rails,
+                   "ports of a node in each plane that the profile names, on leaves of their own [1]")
+      ->check(CLI::Range(1, 64));
   command->add_option("--seed", given.seed, "random seed; the same seed gives the same fleet [1]");
-  command->add_option("--faults", given.faults, "file of faults to inject, assay.faults/1 [none]");
-  command->add_option("--out", given.out, "new folder for plan, journal, verdict, report and summary [write nothing]");
+  command->add_option("--faults", given.faults, "file of faults to inject, assay.faults/1 [none]")->type_name("FILE");
+  command->add_option("--out", given.out, "new folder for plan, journal, verdict, report and summary [write nothing]")
+      ->type_name("DIR");
   command->add_flag("--json", given.json, "print the summary as JSON");
   command->footer("Example: assay simulate --profile host --nodes 1000 --seed 7 --faults faults.json --out rehearsal");
   command->callback([&] { action = [&] { return run_simulate(given); }; });
 }
 
-void add_key_commands(CLI::App& app, KeygenArguments& keygen, std::string& public_key, Action& action) {
+void add_key_commands(CLI::App& app, KeygenArguments& keygen, FingerprintArguments& key, Action& action) {
   auto* generate = app.add_subcommand("keygen", "make a signing key, FILE and FILE.pub, and print its fingerprint");
-  generate->add_option("file", keygen.file, "private key to write (mode 0600)")->required();
-  generate->add_option("--passphrase-file", keygen.passphrase_file,
-                       "file with a passphrase in its first line, to encrypt the key");
+  generate->add_option("file", keygen.file, "private key to write (mode 0600)")->type_name("FILE")->required();
+  generate
+      ->add_option("--passphrase-file", keygen.passphrase_file,
+                   "file with a passphrase in its first line, to encrypt the key")
+      ->type_name("FILE");
+  generate->footer("Example: assay keygen lab.key");
   generate->callback([&] { action = [&] { return run_keygen(keygen); }; });
-  auto* fingerprint = app.add_subcommand("fingerprint", "print the fingerprint of a public key");
-  fingerprint->add_option("file", public_key, "public key, PEM")->required();
-  fingerprint->callback([&] { action = [&] { return run_fingerprint(public_key); }; });
+  auto* fingerprint = app.add_subcommand("fingerprint", "print the fingerprint of a key");
+  fingerprint->add_option("file", key.file, "public key, PEM")->type_name("FILE")->required();
+  fingerprint->add_flag("--private", key.is_private,
+                        "the file is a private key: print the fingerprint of its public half");
+  fingerprint->add_option("--passphrase-file", key.passphrase_file, "file whose first line decrypts a private key")
+      ->type_name("FILE");
+  fingerprint->footer("Example: assay-report fingerprint lab.key.pub");
+  fingerprint->callback([&] { action = [&] { return run_fingerprint(key); }; });
 }
 
 /// Every long option of `command`, and every subcommand.
@@ -100,11 +155,11 @@ int usage(const CLI::App& app, const CLI::ParseError& error) {
   const auto extra = app.remaining(true);
   if (!extra.empty()) {
     std::cerr << fmt::format("assay-report{}: unknown command or option '{}'\nhint: {}\n",
-                             chosen.empty() ? "" : " " + command.get_name(), extra.front(),
+                             chosen.empty() ? "" : " " + command.get_name(), harmless(extra.front()),
                              suggestion(extra.front(), names_of(command)));
   } else {
     std::cerr << fmt::format("assay-report{}: {}\nhint: `assay-report{} --help` lists the options\n",
-                             chosen.empty() ? "" : " " + command.get_name(), error.what(),
+                             chosen.empty() ? "" : " " + command.get_name(), harmless(error.what()),
                              chosen.empty() ? "" : " " + command.get_name());
   }
   return files::kExitBadInput;
@@ -121,13 +176,15 @@ int run(int argc, char** argv) {
   VerifyArguments verify;
   SimulateArguments simulate;
   KeygenArguments keygen;
-  std::string public_key;
+  FingerprintArguments fingerprint;
+  NightlyArguments nightly;
   Action action;
   add_report(app, report, action);
   add_sign(app, sign, action);
   add_verify(app, verify, action);
   add_simulate(app, simulate, action);
-  add_key_commands(app, keygen, public_key, action);
+  add_key_commands(app, keygen, fingerprint, action);
+  add_nightly_commands(app, nightly, action);
   // Unknown words are collected, so that the error can name the nearest match.
   app.allow_extras();
   for (auto* command : app.get_subcommands(nullptr)) command->allow_extras();
@@ -151,7 +208,7 @@ int main(int argc, char** argv) {
   try {
     return assay::report_cli::run(argc, argv);
   } catch (const std::exception& error) {
-    std::cerr << "assay-report: " << error.what() << '\n';
+    std::cerr << "assay-report: " << assay::harmless(error.what()) << '\n';
     return assay::files::kExitBadInput;
   }
 }

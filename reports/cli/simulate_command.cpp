@@ -10,6 +10,7 @@
 #include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/simulate/simulate.h"
+#include "probes/core/text.h"
 #include "reports/cli/commands.h"
 #include "reports/dossier/sign.h"
 #include "reports/page/render.h"
@@ -21,8 +22,9 @@ std::expected<plan::Plan, InputError> simulated_plan(const SimulateArguments& gi
   const auto profile = plan::profile_named(given.profile);
   if (!profile) return std::unexpected(profile.error());
   plan::Simulation simulation{.seed = given.seed, .faults = {}};
-  const site::Site site =
-      simulate::simulated_site({.nodes = given.nodes, .per_rack = given.per_rack, .per_leaf = given.per_leaf});
+  site::Site site = simulate::simulated_site(simulate::shape_for(
+      *profile, {.nodes = given.nodes, .per_rack = given.per_rack, .per_leaf = given.per_leaf, .rails = given.rails}));
+  simulate::tell_parts(*profile, site);
   if (!given.faults.empty()) {
     const auto text = read_file(given.faults);
     if (!text) return std::unexpected(text.error());
@@ -82,7 +84,8 @@ int run_simulate(const SimulateArguments& given) {
     if (const auto problem = write_all(given.out, text, document, summary, run.journal_text, std::move(examined)))
       return bad_input(*problem);
   }
-  std::cout << (given.json ? to_json(summary).dump(1) + "\n" : simulate::summary_text(summary));
+  std::cout << (given.json ? to_json(summary).dump(1, ' ', true) + "\n"
+                           : harmless_page(simulate::summary_text(summary)));
   return files::kExitSuccess;
 }
 

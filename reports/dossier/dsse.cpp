@@ -30,8 +30,10 @@ std::expected<Envelope, InputError> read_envelope(std::string_view text, const s
     return std::unexpected(
         InputError{at.empty() ? where : where + ": " + at, what, "this is not an envelope that assay-report wrote"});
   };
-  constexpr int kDeepest = 8;  // an envelope has three levels; unknown members may have some more
-  const auto document = parse_json(text, where, {.max_bytes = kLargestEnvelope, .max_depth = kDeepest});
+  constexpr int kDeepest = 8;                // an envelope has three levels; unknown members may have some more
+  constexpr std::size_t kMostValues = 1000;  // read before any signature is checked: it may cost nothing
+  const auto document =
+      parse_json(text, where, {.max_bytes = kLargestEnvelope, .max_depth = kDeepest, .max_values = kMostValues});
   if (!document) return std::unexpected(document.error());
   if (!document->is_object()) return refused("", "is not a JSON object");
   const auto text_of = [](const json& object, const char* name) -> const std::string* {

@@ -3,13 +3,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
+
+#include <sys/stat.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
 #include <openssl/rand.h>
+#include <openssl/x509.h>
 
 #include <fmt/format.h>
 
@@ -67,6 +72,43 @@ std::string raw_public(const EVP_PKEY* key) {
   return raw;
 }
 
+/// Writes `key` as an EncryptedPrivateKeyInfo; false when OpenSSL cannot.
+bool write_encrypted(BIO* bio, const EVP_PKEY* key, const std::string& passphrase) {
+  using Info = std::unique_ptr<PKCS8_PRIV_KEY_INFO, decltype(&PKCS8_PRIV_KEY_INFO_free)>;
+  using Sealed = std::unique_ptr<X509_SIG, decltype(&X509_SIG_free)>;
+  const Info info(EVP_PKEY2PKCS8(key), PKCS8_PRIV_KEY_INFO_free);
+  if (!info) return false;
+  X509_ALGOR* scheme =
+      PKCS5_pbe2_set_iv(EVP_aes_256_cbc(), kPassphraseRounds, nullptr, 0, nullptr, NID_hmacWithSHA256);  // random salt
+  if (scheme == nullptr) return false;
+  const Sealed sealed(PKCS8_set0_pbe(passphrase.data(), static_cast<int>(passphrase.size()), info.get(), scheme),
+                      X509_SIG_free);
+  if (!sealed) {
+    X509_ALGOR_free(scheme);
+    return false;
+  }
+  return PEM_write_bio_PKCS8(bio, sealed.get()) == 1;
+}
+
+/// A file of several PEM blocks is ambiguous: OpenSSL reads the first and says nothing of the others.
+std::optional<InputError> check_one_block(std::string_view pem, const std::string& where) {
+  constexpr std::string_view kBegin = "-----BEGIN ";
+  int blocks = 0;
+  for (auto at = pem.find(kBegin); at != std::string_view::npos; at = pem.find(kBegin, at + kBegin.size())) ++blocks;
+  if (blocks <= 1) return std::nullopt;
+  return InputError{where, fmt::format("has {} PEM blocks, and it is not clear which key is meant", blocks),
+                    "write one key into a file of its own"};
+}
+
+/// A private key that others can read is theirs as well; one that they can write may be theirs alone.
+std::optional<InputError> check_private(const std::string& path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;  // reading it says why
+  if ((info.st_mode & (S_IRWXG | S_IRWXO)) == 0) return std::nullopt;
+  return InputError{path, fmt::format("has the mode {:04o}: others can use this private key", info.st_mode & 07777U),
+                    fmt::format("chmod 600 {}", path)};
+}
+
 }  // namespace
 
 std::string PublicKey::fingerprint() const { return files::sha256(std::string(kSpkiPrefix) + raw); }
@@ -95,10 +137,22 @@ std::expected<PrivateKey, InputError> PrivateKey::from_seed(std::string_view see
 
 std::expected<PrivateKey, InputError> PrivateKey::from_pem(std::string_view pem, const std::string& passphrase,
                                                            const std::string& where) {
+  if (auto problem = check_one_block(pem, where)) return std::unexpected(*problem);
   const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
   std::string copy = passphrase;
   PrivateKey key(bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, give_passphrase, &copy) : nullptr);
   OPENSSL_cleanse(copy.data(), copy.size());
+  if (!key.key_ && pem.find("ENCRYPTED PRIVATE KEY-----") != std::string_view::npos) {
+    return std::unexpected(
+        passphrase.empty()
+            ? InputError{where, "is encrypted", "name a file whose first line is its passphrase: --passphrase-file"}
+            : InputError{where, "is not decrypted by the passphrase", "check the file of --passphrase-file"});
+  }
+  if (!key.key_ && pem.find("BEGIN PUBLIC KEY-----") != std::string_view::npos) {
+    return std::unexpected(InputError{
+        where, "is a public key; the private one signs",
+        where.ends_with(".pub") ? fmt::format("name {}", where.substr(0, where.size() - 4)) : "name the private key"});
+  }
   if (!key.key_) {
     return std::unexpected(InputError{where, "is not a private key that can be decrypted",
                                       "it must be PKCS#8 PEM; name --passphrase-file when it is encrypted"});
@@ -126,11 +180,9 @@ std::string PrivateKey::sign(std::string_view message) const {
 
 std::string PrivateKey::pem(const std::string& passphrase) const {
   const Bio bio(BIO_new(BIO_s_secmem()), BIO_free);
-  std::string copy = passphrase;
-  const EVP_CIPHER* cipher = passphrase.empty() ? nullptr : EVP_aes_256_cbc();
-  const bool written =
-      bio && PEM_write_bio_PKCS8PrivateKey(bio.get(), key_.get(), cipher, nullptr, 0, give_passphrase, &copy) == 1;
-  OPENSSL_cleanse(copy.data(), copy.size());
+  const bool written = bio && (passphrase.empty() ? PEM_write_bio_PKCS8PrivateKey(bio.get(), key_.get(), nullptr,
+                                                                                  nullptr, 0, nullptr, nullptr) == 1
+                                                  : write_encrypted(bio.get(), key_.get(), passphrase));
   if (!written) throw std::runtime_error("OpenSSL could not write the private key");
   return contents(bio.get());
 }
@@ -151,6 +203,7 @@ std::expected<PublicKey, InputError> public_key_from_raw(std::string_view raw, c
 }
 
 std::expected<PublicKey, InputError> public_key_from_pem(std::string_view pem, const std::string& where) {
+  if (auto problem = check_one_block(pem, where)) return std::unexpected(*problem);
   const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
   std::string none;
   const Key key(bio ? PEM_read_bio_PUBKEY(bio.get(), nullptr, give_passphrase, &none) : nullptr, EVP_PKEY_free);
@@ -196,6 +249,7 @@ std::expected<std::string, InputError> read_passphrase(const std::string& path) 
 }
 
 std::expected<PrivateKey, InputError> load_private_key(const std::string& path, const std::string& passphrase_file) {
+  if (auto problem = check_private(path)) return std::unexpected(*problem);
   auto passphrase = read_passphrase(passphrase_file);
   if (!passphrase) return std::unexpected(passphrase.error());
   auto pem = read_file(path, kLargestKeyFile);

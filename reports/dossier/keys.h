@@ -13,6 +13,10 @@ struct evp_pkey_st;
 
 namespace assay::dossier {
 
+/// Rounds of PBKDF2 with HMAC-SHA256 between a passphrase and the key that encrypts a private key: OWASP's figure of
+/// 2023, a fraction of a second for who has the passphrase. OpenSSL's own default is 2,048.
+inline constexpr int kPassphraseRounds = 600'000;
+
 /// An Ed25519 public key that import has checked.
 struct PublicKey {
   std::string raw;  ///< 32 bytes
@@ -39,7 +43,8 @@ class PrivateKey {
   [[nodiscard]] PublicKey public_key() const;
   /// 64 bytes of pure Ed25519 over `message`.
   [[nodiscard]] std::string sign(std::string_view message) const;
-  /// PKCS#8 PEM; encrypted with AES-256 when `passphrase` is not empty.
+  /// PKCS#8 PEM; encrypted with AES-256 when `passphrase` is not empty, under a key that kPassphraseRounds of PBKDF2
+  /// (HMAC-SHA256) derive from it.
   [[nodiscard]] std::string pem(const std::string& passphrase) const;
 
  private:
@@ -61,10 +66,11 @@ std::expected<PublicKey, InputError> public_key_from_pem(std::string_view pem, c
 /// An empty `passphrase` leaves the private key unencrypted. Returns the public key.
 std::expected<PublicKey, InputError> generate_key(const std::string& path, const std::string& passphrase);
 
-/// The key in the file at `path`, decrypted with the first line of `passphrase_file` when that is not empty.
+/// The key in the file at `path`, decrypted with the first line of `passphrase_file` when that is not empty. Refused as
+/// well: a file that its group or others may read or write, and a file of several keys.
 std::expected<PrivateKey, InputError> load_private_key(const std::string& path, const std::string& passphrase_file);
 
-/// The public key in the file at `path`.
+/// The public key in the file at `path`. A file of several keys is refused: which one is meant cannot be told.
 std::expected<PublicKey, InputError> load_public_key(const std::string& path);
 
 /// The first line of the file at `path`; an empty path is an empty passphrase, an empty line an error.

@@ -1,16 +1,20 @@
 // sign: from a judged run to a dossier, and further signatures on it.
 #include "reports/dossier/sign.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/staging.h"
 #include "orchestrator/judge/import_guard.h"
+#include "probes/core/utc_time.h"
 #include "reports/dossier/canonical_json.h"
+#include "reports/dossier/contents.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/verify.h"
 #include "reports/dossier/verify_text.h"
@@ -49,14 +53,30 @@ std::optional<InputError> check_report(const evidence::EvidenceFiles& files, con
   return std::nullopt;
 }
 
+/// Takes out of `files` what no line of the journal names; returns it.
+std::vector<std::string> leave_out(evidence::EvidenceFiles& files, const judge::Journal& journal) {
+  const EvidencePaths evidence(journal);
+  std::vector<std::string> left_out;
+  for (const auto& [path, digest] : files.digests) {
+    if (!evidence.contains(path)) left_out.push_back(path);
+  }
+  for (const auto& path : left_out) {
+    files.digests.erase(path);
+    files.sizes.erase(path);
+    files.kept.erase(path);
+  }
+  return left_out;
+}
+
 /// Copies the logs, which are not kept in memory, and checks that they are what was digested.
 std::optional<InputError> copy_logs(const std::string& run_directory, const evidence::EvidenceFiles& files,
-                                    const files::StagingDirectory& staging) {
+                                    const std::vector<std::string>& left_out, const files::StagingDirectory& staging) {
   const std::string root = run_directory + "/logs";
   std::error_code unknown;  // without the folder there are no logs
   if (!fs::exists(root, unknown)) return std::nullopt;
   return evidence::walk_tree(
       root, {}, [&](const std::string& path, const std::string& bytes) -> std::optional<InputError> {
+        if (std::ranges::binary_search(left_out, "logs/" + path)) return std::nullopt;
         const auto digest = files.digests.find("logs/" + path);
         if (digest == files.digests.end() || digest->second != files::sha256(bytes)) {
           return InputError{"logs/" + path, "changed during signing", "wait until the run has ended"};
@@ -67,8 +87,8 @@ std::optional<InputError> copy_logs(const std::string& run_directory, const evid
 
 /// Writes everything that the manifest covers and returns the manifest's text and summary.
 std::expected<std::pair<std::string, evidence::EvidenceSummary>, InputError> write_covered_files(
-    const SignRequest& request, const evidence::EvidenceFiles& files, const PublicKey& key,
-    const files::StagingDirectory& staging) {
+    const SignRequest& request, const evidence::EvidenceFiles& files, const std::vector<std::string>& left_out,
+    const PublicKey& key, const files::StagingDirectory& staging) {
   evidence::Manifest manifest;
   std::uint64_t total = 0;
   for (const auto& [path, digest] : files.digests) {
@@ -78,11 +98,12 @@ std::expected<std::pair<std::string, evidence::EvidenceSummary>, InputError> wri
           InputError{path, "has a name that is not plain", "the orchestrator did not write this file: remove it"});
     manifest[name] = digest;
     total += files.sizes.at(path);
-    const auto kept = files.kept.find(path);
-    if (kept == files.kept.end()) continue;
-    if (auto problem = staging.write(staged(name), kept->second)) return std::unexpected(*problem);
+    if (path.starts_with("logs/")) continue;  // copy_logs
+    const auto bytes = files.read(path);
+    if (!bytes) return std::unexpected(bytes.error());
+    if (auto problem = staging.write(staged(name), *bytes)) return std::unexpected(*problem);
   }
-  if (auto problem = copy_logs(request.run_directory, files, staging)) return std::unexpected(*problem);
+  if (auto problem = copy_logs(request.run_directory, files, left_out, staging)) return std::unexpected(*problem);
   const std::pair<const char*, std::string> texts[] = {{kVerifyFile, verify_text()}, {kSignerFile, key.pem()}};
   for (const auto& [name, text] : texts) {
     manifest[name] = files::sha256(text);
@@ -94,25 +115,31 @@ std::expected<std::pair<std::string, evidence::EvidenceSummary>, InputError> wri
 
 }  // namespace
 
-std::expected<void, InputError> make_dossier(const SignRequest& request, const PrivateKey& key) {
+std::expected<std::vector<std::string>, InputError> make_dossier(const SignRequest& request, const PrivateKey& key) {
+  if (std::ranges::find(kRoles, request.role) == kRoles.end()) {
+    return std::unexpected(InputError{"--role",
+                                      fmt::format("'{}' is not one of {}", request.role, fmt::join(kRoles, ", ")),
+                                      "a name can be free: --name, --organisation"});
+  }
   std::error_code unknown;  // an unreadable path is refused when the dossier is published
   if (fs::exists(fs::symlink_status(request.dossier, unknown))) {
     return std::unexpected(InputError{request.dossier, "exists already",
                                       "a dossier is never overwritten; name another folder with --out"});
   }
-  const auto evidence_files = evidence::read_evidence_files(request.run_directory);
+  auto evidence_files = evidence::read_evidence_files(request.run_directory);
   if (!evidence_files) return std::unexpected(evidence_files.error());
   const auto examined = evidence::examine(*evidence_files);
   if (!examined) return std::unexpected(examined.error());
   if (auto problem = judge::find_imported_files(evidence_files->kept, examined->run.journal))
     return std::unexpected(*problem);
+  const auto left_out = leave_out(*evidence_files, examined->run.journal);
   const PublicKey public_key = key.public_key();
   if (auto problem = check_report(*evidence_files, *examined, request.self_signed ? public_key.fingerprint() : ""))
     return std::unexpected(*problem);
 
   const auto staging = files::StagingDirectory::beside(request.dossier);
   if (!staging) return std::unexpected(staging.error());
-  const auto covered = write_covered_files(request, *evidence_files, public_key, *staging);
+  const auto covered = write_covered_files(request, *evidence_files, left_out, public_key, *staging);
   if (!covered) return std::unexpected(covered.error());
   if (auto problem = staging->write(staged(kManifestFile), covered->first)) return std::unexpected(*problem);
 
@@ -125,6 +152,10 @@ std::expected<void, InputError> make_dossier(const SignRequest& request, const P
                                       .renderer = page::kRenderer}},
                       .signatories = {signatory_of(request, public_key)},
                       .non_claims = page::non_claims()};
+  if (!examined->run.plan.simulation) {
+    if (auto problem = check_evidence(*examined, claims, {.now = utc_time(request.issued_at)}))
+      return std::unexpected(*problem);
+  }
   const auto statement = statement_of(claims, examined->run, examined->verdict, examined->verdict_sha256);
   if (!statement) return std::unexpected(statement.error());
   auto payload = canonical_json(*statement);
@@ -133,10 +164,11 @@ std::expected<void, InputError> make_dossier(const SignRequest& request, const P
   sign(envelope, key);
   if (auto problem = staging->write(staged(kStatementFile), envelope_text(envelope))) return std::unexpected(*problem);
   if (auto problem = staging->publish(kDossier)) return std::unexpected(*problem);
-  return {};
+  return left_out;
 }
 
-std::expected<void, InputError> add_signature(const std::string& dossier, const PrivateKey& key) {
+std::expected<Verified, InputError> add_signature(const std::string& dossier, const PrivateKey& key,
+                                                  const std::vector<PublicKey>& others, const Expectations& expected) {
   const auto text = evidence::read_plain_file(dossier, kStatementFile, kLargestEnvelope);
   if (!text) return std::unexpected(text.error());
   auto envelope = read_envelope(*text, kStatementFile);
@@ -145,15 +177,15 @@ std::expected<void, InputError> add_signature(const std::string& dossier, const 
     return std::unexpected(
         InputError{kStatementFile, "is signed by this key already", "a second signature must be by another key"});
   }
-  // Only a dossier that passes every check is signed.
-  const auto checked = check_contents(dossier, *envelope, {});
-  if (!checked) return std::unexpected(checked.error());
+  // Only a dossier that passes every check is signed, the signatures that it has included.
+  auto verified = verify_envelope(dossier, *envelope, others, expected);
+  if (!verified) return verified;
   if (envelope->signatures.size() >= kMostSignatures)
     return std::unexpected(InputError{kStatementFile, "has the maximum number of signatures", ""});
   sign(*envelope, key);
   if (auto problem = files::replace_file(dossier + "/" + kStatementFile, envelope_text(*envelope)))
     return std::unexpected(*problem);
-  return {};
+  return verified;
 }
 
 }  // namespace assay::dossier

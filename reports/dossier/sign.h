@@ -3,9 +3,11 @@
 
 #include <expected>
 #include <string>
+#include <vector>
 
 #include "reports/dossier/keys.h"
 #include "reports/dossier/statement.h"
+#include "reports/dossier/verify.h"
 
 namespace assay::dossier {
 
@@ -20,20 +22,24 @@ inline constexpr const char* kReportFile = "report.html";
 /// What to sign, and the signatory.
 struct SignRequest {
   std::string run_directory;
-  std::string dossier;  ///< the folder to make
-  std::string role = "signer";
+  std::string dossier;          ///< the folder to make
+  std::string role = "signer";  ///< one of kRoles
   std::string name, organisation;
   bool self_signed = false;  ///< the key belongs to the tester; report and statement state it
   std::string issued_at;     ///< UTC
 };
 
 /// Builds the dossier beside its final place and renames it there; nothing is overwritten, and nothing is left behind
-/// on failure. Refused: what examine() refuses, a run without report.html, a report.html that is not what the run
-/// renders to (with the key's fingerprint when self-signed).
-std::expected<void, InputError> make_dossier(const SignRequest& request, const PrivateKey& key);
+/// on failure. Returns the files of the run that are left out, because no line of the journal names them: what a killed
+/// attempt left is no evidence. Refused: what examine() refuses, a run without report.html, a report.html that is not
+/// what the run renders to (with the key's fingerprint when self-signed), a role that is not one of kRoles, a run that
+/// ends after it is signed.
+std::expected<std::vector<std::string>, InputError> make_dossier(const SignRequest& request, const PrivateKey& key);
 
-/// Adds the signature of `key` over the same payload, after checking the whole dossier but for its signatures. Refused:
-/// a dossier that fails a check, a key that has signed already.
-std::expected<void, InputError> add_signature(const std::string& dossier, const PrivateKey& key);
+/// Adds the signature of `key` over the same payload, after verifying the whole dossier with the keys of those who
+/// signed before (`others`, at least one) and what is expected of it; returns what was verified. Refused: what
+/// verify_dossier refuses, a key that has signed already.
+std::expected<Verified, InputError> add_signature(const std::string& dossier, const PrivateKey& key,
+                                                  const std::vector<PublicKey>& others, const Expectations& expected);
 
 }  // namespace assay::dossier

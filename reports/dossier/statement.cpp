@@ -1,6 +1,7 @@
 // statement: the signed statement, written from the evidence and read strictly.
 #include "reports/dossier/statement.h"
 
+#include <algorithm>
 #include <charconv>
 #include <initializer_list>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/decision.h"
@@ -17,6 +19,7 @@
 #include "profiles/schema.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/dsse.h"
+#include "reports/page/non_claims.h"
 
 namespace assay::dossier {
 namespace {
@@ -82,7 +85,7 @@ json decision_rule(const plan::Profile& profile) {
           {"guardFactor", es6_number(profile.guard_factor)},
           {"confidence", es6_number(profile.confidence)},
           {"maxFalseAccept", es6_number(to_12_digits(normal_cdf(-profile.guard_factor)))},
-          {"looks", "risk split evenly among planned looks (Bonferroni)"}};
+          {"stages", "risk split evenly between planned stages (Bonferroni)"}};
 }
 
 json run_part(const judge::Run& run) {
@@ -193,10 +196,47 @@ std::optional<InputError> check_spelling(const json& predicate, const std::strin
   return std::nullopt;
 }
 
+/// "assay-report 0.1.0": the program and a version of three numbers.
+bool is_tool(std::string_view text) {
+  constexpr std::string_view kProgram = "assay-report ";
+  if (!text.starts_with(kProgram)) return false;
+  text.remove_prefix(kProgram.size());
+  int numbers = 0;
+  while (true) {
+    const auto number = text.substr(0, text.find('.'));
+    if (number.empty() || number.size() > 4 || (number.size() > 1 && number.front() == '0')) return false;
+    if (!std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) return false;
+    ++numbers;
+    if (number.size() == text.size()) return numbers == 3;
+    text.remove_prefix(number.size() + 1);
+  }
+}
+
+/// What the signer claims is worded by assay, but for names: a free text in a signed document reads like a fact.
+std::optional<InputError> check_claims(const Claims& claims, const std::string& where) {
+  const auto refused = [&](const char* member, std::string what, const char* hint) {
+    return InputError{fmt::format("{}.{}", where, member), std::move(what), hint};
+  };
+  constexpr const char* kHint = "no version of assay writes this";
+  if (!is_tool(claims.tool)) return refused("tool", fmt::format("'{}' is not assay-report", claims.tool), kHint);
+  if (!page::is_non_claims(claims.non_claims)) return refused("nonClaims", "is not the list that assay writes", kHint);
+  if (claims.signatories.size() != 1) {
+    return refused("signatories", fmt::format("lists {}, where one has made the statement", claims.signatories.size()),
+                   "others sign the same statement with `assay-report sign --add`, and are known by their keys");
+  }
+  const Signatory& signatory = claims.signatories.front();
+  if (std::ranges::find(kRoles, signatory.role) == kRoles.end())
+    return refused("signatories[0].role", fmt::format("'{}' is not one of {}", signatory.role, fmt::join(kRoles, ", ")),
+                   kHint);
+  if (signatory.meaning != kResponsible && signatory.meaning != kSelfSigned)
+    return refused("signatories[0].meaning", fmt::format("'{}' is not what assay writes", signatory.meaning), kHint);
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool Signatory::is_self_signed() const {
-  return meaning.starts_with("Self-signed: ");  // as kSelfSigned of every version does
+  return meaning == kSelfSigned;  // check_claims() lets nothing else pass
 }
 
 std::expected<std::string, InputError> digest_of_targets(const plan::Profile& profile) {
@@ -254,7 +294,7 @@ std::expected<json, InputError> statement_of(const Claims& claims, const judge::
 }
 
 std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where) {
-  auto document = read_canonical_json(payload, where, {.max_bytes = kLargestEnvelope});
+  auto document = read_canonical_json(payload, where, {.max_bytes = kLargestEnvelope, .max_values = kMostValuesOfRun});
   if (!document) return std::unexpected(document.error());
   if (!document->is_object()) return std::unexpected(InputError{where, "is not an object", ""});
   if (document->value("predicateType", json()) == kSimulationType) {
@@ -273,6 +313,7 @@ std::expected<ReadStatement, InputError> read_statement(std::string_view payload
   if (auto problem = profiles::check_schema(*document, "statement.schema", where)) return std::unexpected(*problem);
   if (auto problem = check_spelling(document->at("predicate"), where + ": predicate")) return std::unexpected(*problem);
   Claims claims = claims_from(document->at("predicate"));
+  if (auto problem = check_claims(claims, where + ": predicate")) return std::unexpected(*problem);
   return ReadStatement{.document = std::move(*document), .claims = std::move(claims)};
 }
 

@@ -1,6 +1,7 @@
 // statement: what is signed, an in-toto Statement v1 with the predicate of an acceptance test.
 #pragma once
 
+#include <array>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -29,6 +30,10 @@ struct Signatory {
   /// Whether the signature proves integrity only.
   [[nodiscard]] bool is_self_signed() const;
 };
+
+/// What a signatory can be in a test, in the words of the signer; the list is closed.
+inline constexpr std::array<std::string_view, 7> kRoles = {"signer", "test lead", "laboratory", "vendor",
+                                                           "buyer",  "operator",  "witness"};
 
 /// Meaning of the signature of a person responsible for the test.
 inline constexpr std::string_view kResponsible =
@@ -73,8 +78,9 @@ struct ReadStatement {
 };
 
 /// Reads the payload of an envelope. Refused: what is not canonical JSON, another statement or predicate type (that of
-/// a simulation, too), what profiles/statement.schema.json does not allow, and numbers or times that are not spelt as
-/// statement_of does.
+/// a simulation, too), what profiles/statement.schema.json does not allow, numbers or times that are not spelt as
+/// statement_of does, and claims that no version of assay writes: none or several signatories, another role or meaning,
+/// another tool, other non-claims.
 std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where);
 
 }  // namespace assay::dossier

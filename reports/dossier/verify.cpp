@@ -6,8 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/difference.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/import_guard.h"
+#include "orchestrator/plan/catalogue.h"
+#include "probes/core/text.h"
+#include "reports/dossier/contents.h"
 #include "reports/dossier/sign.h"
 #include "reports/evidence/evidence_files.h"
 #include "reports/evidence/tree.h"
@@ -20,23 +24,6 @@ constexpr std::uint64_t kLargestManifest = 1 << 30;  // 4,000,000 lines of 200 b
 
 InputError differs(const std::string& where, const std::string& what) {
   return {where, what, "the dossier was changed after signing, or is not the signed one"};
-}
-
-std::optional<InputError> check_expected(const nlohmann::json& predicate, const Expectations& expected) {
-  const auto wrong = [](const char* what, const std::string& is, const std::string& should) {
-    return InputError{kStatementFile, fmt::format("has the {} '{}', expected '{}'", what, is, should),
-                      "this is a dossier of another run"};
-  };
-  const std::string plan = predicate.at("plan").at("sha256");
-  const std::string site = predicate.at("site").at("name");
-  const std::string profile = predicate.at("targets").at("profile");
-  if (!expected.plan_sha256.empty() && plan != expected.plan_sha256) return wrong("plan", plan, expected.plan_sha256);
-  if (!expected.site.empty() && site != expected.site) return wrong("site", site, expected.site);
-  if (!expected.profile.empty() && profile != expected.profile) return wrong("profile", profile, expected.profile);
-  const std::string targets = predicate.at("targets").at("sha256");
-  if (!expected.targets_sha256.empty() && targets != expected.targets_sha256)
-    return wrong("targets (SHA-256)", targets, expected.targets_sha256);
-  return std::nullopt;
 }
 
 std::expected<evidence::Manifest, InputError> check_manifest(const std::string& directory,
@@ -57,11 +44,18 @@ std::expected<evidence::Manifest, InputError> check_manifest(const std::string& 
   return manifest;
 }
 
-/// Reads every file once; returns the files of evidence/.
-std::expected<evidence::EvidenceFiles, InputError> read_and_check_files(const std::string& directory,
-                                                                        const evidence::Manifest& manifest,
-                                                                        std::uint64_t total_bytes) {
-  evidence::EvidenceFiles files;
+/// The files of a dossier: those of evidence/, and signer.pub.
+struct DossierFiles {
+  evidence::EvidenceFiles evidence;
+  std::string signer_pem;
+};
+
+/// Reads every file once.
+std::expected<DossierFiles, InputError> read_and_check_files(const std::string& directory,
+                                                             const evidence::Manifest& manifest,
+                                                             std::uint64_t total_bytes) {
+  DossierFiles files;
+  files.evidence.root = directory + "/" + kEvidenceFolder;
   std::set<std::string> seen;
   std::uint64_t bytes_seen = 0;
   const std::string prefix = std::string(kEvidenceFolder) + "/";
@@ -74,14 +68,17 @@ std::expected<evidence::EvidenceFiles, InputError> read_and_check_files(const st
                             seen.insert(path);
                             if (path.starts_with(prefix)) {
                               const std::string name = path.substr(prefix.size());
-                              files.add(name, std::move(bytes));
-                              if (files.digests.at(name) != line->second) return differs(path, "SHA-256 differs");
+                              files.evidence.add(name, std::move(bytes));
+                              if (files.evidence.digests.at(name) != line->second)
+                                return differs(path, "SHA-256 differs");
                             } else if (files::sha256(bytes) != line->second) {
                               return differs(path, "SHA-256 differs");
+                            } else if (path == kSignerFile) {
+                              files.signer_pem = std::move(bytes);
                             }
                             return std::nullopt;
                           },
-                          {.empty_folders = false});
+                          {.empty_folders = false, .executables = false});
   if (problem) return std::unexpected(*problem);
   if (seen.size() != manifest.size()) {
     const auto missing = std::ranges::find_if(manifest, [&](const auto& line) { return !seen.contains(line.first); });
@@ -100,28 +97,79 @@ std::string self_signed_fingerprint(const Claims& claims) {
   return found == claims.signatories.end() ? "" : found->key_fingerprint;
 }
 
-std::optional<InputError> check_renderings(const Claims& claims, const evidence::Examined& examined,
-                                           const evidence::EvidenceFiles& files, std::vector<std::string>& notes) {
+/// Whether report.html is what the evidence renders to. A page of another renderer cannot be compared and may say
+/// anything, so it is refused unless the receiver passes over it.
+std::expected<bool, InputError> check_renderings(const Claims& claims, const evidence::Examined& examined,
+                                                 const evidence::EvidenceFiles& files, bool without_report) {
   const std::string path = fmt::format("{}/{}", kEvidenceFolder, kReportFile);
   if (claims.renderings.size() != 1 || claims.renderings.front().path != path)
-    return differs(kStatementFile, "does not list report.html as its only rendering");
+    return std::unexpected(differs(kStatementFile, "does not list report.html as its only rendering"));
   const auto& rendering = claims.renderings.front();
+  if (rendering.media_type != "text/html")
+    return std::unexpected(differs(kStatementFile, fmt::format("lists report.html as '{}'", rendering.media_type)));
   const auto report = files.kept.find(kReportFile);
-  if (report == files.kept.end()) return differs(path, "is missing");
+  if (report == files.kept.end()) return std::unexpected(differs(path, "is missing"));
   if (files.digests.at(kReportFile) != rendering.sha256)
-    return differs(path, "SHA-256 differs from that of the signed rendering");
+    return std::unexpected(differs(path, "SHA-256 differs from that of the signed rendering"));
   if (rendering.renderer != page::kRenderer) {
-    notes.push_back(
-        fmt::format("report.html was rendered by {} and this build is {}: its digest was checked, but it was not "
-                    "rendered again.",
-                    rendering.renderer, page::kRenderer));
-    return std::nullopt;
+    if (without_report) return false;
+    return std::unexpected(InputError{
+        path,
+        fmt::format("was rendered by '{}', this build is '{}': it cannot be compared with the evidence",
+                    rendering.renderer, page::kRenderer),
+        "verify with the version of assay that made it; or with --without-report, and do not read this page: "
+        "`assay-report report` renders a copy of evidence/ again"});
   }
   if (page::render_html(page::report_content(examined, evidence::evidence_in(files),
                                              self_signed_fingerprint(claims))) != report->second) {
-    return differs(path, "differs from the report rendered from the evidence");
+    return std::unexpected(differs(path, "differs from the report rendered from the evidence"));
   }
-  return std::nullopt;
+  return true;
+}
+
+/// Whether these are the targets of the built-in profile of the same name.
+bool is_built_in(const plan::Profile& profile) {
+  if (!plan::embedded_profile(profile.name)) return false;
+  const auto known = plan::profile_named(profile.name);
+  return known && to_json(*known) == to_json(profile);
+}
+
+/// What a reader of the result must know beside the verdict.
+CheckedContents contents_of(const Claims& claims, const evidence::Examined& examined, const nlohmann::json& targets) {
+  const plan::Plan& plan = examined.run.plan;
+  const judge::Journal& journal = examined.run.journal;
+  CheckedContents contents{.claims = claims,
+                           .verdict = examined.verdict,
+                           .profile_revision = targets.at("revision"),
+                           .requirements = targets.at("requirements"),
+                           .targets_sha256 = targets.at("sha256"),
+                           .targets_built_in = is_built_in(plan.profile),
+                           .began = journal.begin,
+                           .ended = journal.last,
+                           .finished = journal.finished,
+                           .machines = journal.node_facts};
+  for (const auto& node : plan.site.nodes) contents.nodes.push_back(node.name);
+  for (const auto& [name, probe] : plan.probes) {
+    const int revision = probe.description.revision;
+    contents.probes.push_back({.name = name,
+                               .revision = revision,
+                               .sha256 = probe.sha256,
+                               .known = plan::known_probe(name, revision) != nullptr});
+  }
+  return contents;
+}
+
+/// "; it names the key 5f0c… (signer, Ada Example)": who the statement says has signed it, which is not verified.
+std::string who_claims(const Envelope& envelope) {
+  const auto statement = read_statement(envelope.payload, kStatementFile);
+  if (!statement) return "";
+  std::string words;
+  for (const auto& one : statement->claims.signatories) {
+    words +=
+        fmt::format("{} {} ({}{}{})", words.empty() ? "; it names the key" : ", and", printable(one.key_fingerprint),
+                    printable(one.role), one.name.empty() ? "" : ", ", printable(one.name));
+  }
+  return words;
 }
 
 /// `error` with its path relative to the dossier.
@@ -141,36 +189,44 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
   auto statement = read_statement(envelope.payload, fmt::format("{}: payload", kStatementFile));
   if (!statement) return std::unexpected(statement.error());
   Claims& claims = statement->claims;
-  if (auto problem = check_expected(statement->document.at("predicate"), expected)) return std::unexpected(*problem);
+  if (auto problem = check_statement(statement->document.at("predicate"), expected)) return std::unexpected(*problem);
   const auto manifest = check_manifest(directory, claims.evidence);
   if (!manifest) return std::unexpected(manifest.error());
   const auto files = read_and_check_files(directory, *manifest, claims.evidence.total_bytes);
   if (!files) return std::unexpected(files.error());
-  auto examined = evidence::examine(*files);
+  auto examined = evidence::examine(files->evidence);
   if (!examined) return std::unexpected(in_evidence(examined.error()));
-  if (auto problem = judge::find_imported_files(files->kept, examined->run.journal))
+  if (auto problem = judge::find_imported_files(files->evidence.kept, examined->run.journal))
     return std::unexpected(in_evidence(*problem));
   const auto again = statement_of(claims, examined->run, examined->verdict, examined->verdict_sha256);
   if (!again) return std::unexpected(again.error());
   if (*again != statement->document) {
     return std::unexpected(
         InputError{fmt::format("{}: payload", kStatementFile),
-                   "does not follow from the evidence: " + evidence::first_difference(statement->document, *again),
+                   "does not follow from the evidence: " + files::first_difference(statement->document, *again),
                    "the signed statement contradicts the evidence"});
   }
-  const auto& targets = statement->document.at("predicate").at("targets");
-  CheckedContents contents{.claims = claims,
-                           .verdict = examined->verdict,
-                           .profile_revision = targets.at("revision"),
-                           .requirements = targets.at("requirements"),
-                           .targets_sha256 = targets.at("sha256"),
-                           .notes = {}};
-  if (auto problem = check_renderings(claims, *examined, *files, contents.notes)) return std::unexpected(*problem);
+  if (auto problem = check_contents_closed(*manifest, examined->run.journal)) return std::unexpected(*problem);
+  if (auto problem = check_signatory(claims, files->signer_pem, envelope)) return std::unexpected(*problem);
+  if (auto problem = check_evidence(*examined, claims, expected)) return std::unexpected(*problem);
+  const auto compared = check_renderings(claims, *examined, files->evidence, expected.without_report);
+  if (!compared) return std::unexpected(compared.error());
+  auto contents = contents_of(claims, *examined, statement->document.at("predicate").at("targets"));
+  contents.report_checked = *compared;
   return contents;
 }
 
 std::expected<Verified, InputError> verify_dossier(const std::string& directory, const std::vector<PublicKey>& keys,
                                                    const Expectations& expected) {
+  const auto text = evidence::read_plain_file(directory, kStatementFile, kLargestEnvelope);
+  if (!text) return std::unexpected(text.error());
+  const auto envelope = read_envelope(*text, kStatementFile);
+  if (!envelope) return std::unexpected(envelope.error());
+  return verify_envelope(directory, *envelope, keys, expected);
+}
+
+std::expected<Verified, InputError> verify_envelope(const std::string& directory, const Envelope& envelope,
+                                                    const std::vector<PublicKey>& keys, const Expectations& expected) {
   if (keys.empty())
     return std::unexpected(InputError{"--key", "no key was given", "give the public key of each required signer"});
   for (auto key = keys.begin(); key != keys.end(); ++key) {
@@ -178,25 +234,21 @@ std::expected<Verified, InputError> verify_dossier(const std::string& directory,
       return std::unexpected(InputError{"--key", "the same key was given twice", "two signers have two keys"});
     }
   }
-  const auto text = evidence::read_plain_file(directory, kStatementFile, kLargestEnvelope);
-  if (!text) return std::unexpected(text.error());
-  const auto envelope = read_envelope(*text, kStatementFile);
-  if (!envelope) return std::unexpected(envelope.error());
   Verified verified;
   for (const auto& key : keys) {
-    if (!is_signed_by(*envelope, key)) {
-      return std::unexpected(InputError{kStatementFile,
-                                        fmt::format("has no valid signature of the key {}", key.fingerprint()),
-                                        "it was signed with another key or changed after signing"});
+    if (!is_signed_by(envelope, key)) {
+      return std::unexpected(
+          InputError{kStatementFile, fmt::format("has no valid signature of the key {}", key.fingerprint()),
+                     "it was signed with another key or changed after signing" + who_claims(envelope)});
     }
     verified.signers.push_back(key.fingerprint());
   }
-  const std::string message = pre_authentication_encoding(envelope->payload_type, envelope->payload);
+  const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
   verified.other_signatures =
-      static_cast<std::size_t>(std::ranges::count_if(envelope->signatures, [&](const std::string& signature) {
+      static_cast<std::size_t>(std::ranges::count_if(envelope.signatures, [&](const std::string& signature) {
         return std::ranges::none_of(keys, [&](const PublicKey& key) { return key.verifies(message, signature); });
       }));
-  auto contents = check_contents(directory, *envelope, expected);
+  auto contents = check_contents(directory, envelope, expected);
   if (!contents) return std::unexpected(contents.error());
   verified.contents = std::move(*contents);
   return verified;

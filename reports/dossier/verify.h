@@ -7,14 +7,17 @@
 
 #include "orchestrator/judge/verdict.h"
 #include "reports/dossier/dsse.h"
+#include "reports/dossier/expectations.h"
 #include "reports/dossier/statement.h"
 
 namespace assay::dossier {
 
-/// Expected properties of the dossier, against substitution of another dossier; empty: any.
-struct Expectations {
-  std::string plan_sha256, site, profile;
-  std::string targets_sha256;  ///< of the resolved profile's canonical JSON, as digest_of_targets gives it
+/// A probe that measured, as the plan has it.
+struct UsedProbe {
+  std::string name;
+  int revision = 0;
+  std::string sha256;
+  bool known = false;  ///< this version knows its description, and the plan's is the same
 };
 
 /// The contents of a dossier, with all checks but those of the signatures.
@@ -24,6 +27,13 @@ struct CheckedContents {
   int profile_revision = 0;
   std::size_t requirements = 0;  ///< of the whole profile, planned or not
   std::string targets_sha256;
+  bool targets_built_in = false;                   ///< they are those of the built-in profile of that name
+  bool report_checked = false;                     ///< report.html is what the evidence renders to
+  std::string began, ended;                        ///< UTC of the journal's first and last line
+  bool finished = false;                           ///< the run came to its end
+  std::vector<std::string> nodes;                  ///< of the site, in its order
+  std::map<std::string, nlohmann::json> machines;  ///< what the agent of each node said of it, by node
+  std::vector<UsedProbe> probes;
   std::vector<std::string> notes;  ///< remarks that are no reason to refuse
 };
 
@@ -39,10 +49,15 @@ struct Verified {
 std::expected<Verified, InputError> verify_dossier(const std::string& directory, const std::vector<PublicKey>& keys,
                                                    const Expectations& expected);
 
+/// The same for an envelope that was read already.
+std::expected<Verified, InputError> verify_envelope(const std::string& directory, const Envelope& envelope,
+                                                    const std::vector<PublicKey>& keys, const Expectations& expected);
+
 /// Everything after the signatures, in this order: payload type, canonical JSON, statement and predicate type, closed
-/// members, expectations, manifest (digest, count, root), the set of files, each file's digest, their sizes together,
-/// the verdict judged again, the statement made again, the report's digest and, when this build rendered it, its bytes.
-/// Every file is read once.
+/// members and claims, what the statement shows to be unexpected, manifest (digest, count, root), the set of files and
+/// their modes, each file's digest, their sizes together, the verdict judged again, the statement made again, the
+/// signatory, that every file is one of a dossier, what the evidence shows to be unexpected (times too), the report's
+/// digest and its bytes. Every file is read once.
 std::expected<CheckedContents, InputError> check_contents(const std::string& directory, const Envelope& envelope,
                                                           const Expectations& expected);
 

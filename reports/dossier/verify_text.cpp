@@ -56,9 +56,10 @@ manifest; there are no links:
     test "$(find . -type f | wc -l)" = "$(($(wc -l < MANIFEST.sha256) + 2))"
     test -z "$(find . ! -type d ! -type f)"
 
-The signed verdict:
+The signed verdict, its reason and its date. -a shows them as JSON in ASCII: text of a signer or
+of a tested node must not reach the terminal as it is:
 
-    jq -r '.predicate | .verdict.overall, .verdict.reason, "issued " + .issuedAt' "$W/payload"
+    jq -a '.predicate | .verdict.overall, .verdict.reason, .issuedAt' "$W/payload"
     rm -r "$W"
 )page",
                      kPayloadType, kStatementType, kPredicateType);

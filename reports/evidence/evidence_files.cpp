@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/difference.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/simulate/simulate.h"
@@ -46,11 +47,27 @@ std::optional<InputError> check_journalled(const judge::Journal& journal, const 
 void EvidenceFiles::add(const std::string& path, std::string bytes) {
   digests[path] = files::sha256(bytes);
   sizes[path] = bytes.size();
-  if (!path.starts_with("logs/")) kept[path] = std::move(bytes);
+  if (path.starts_with("logs/")) return;
+  const bool document = path.find('/') == std::string::npos;
+  if (!document && kept_bytes + bytes.size() > kMostKept) return;
+  kept_bytes += bytes.size();
+  kept[path] = std::move(bytes);
+}
+
+std::expected<std::string, InputError> EvidenceFiles::read(const std::string& path) const {
+  const auto found = kept.find(path);
+  if (found != kept.end()) return found->second;
+  const auto digest = digests.find(path);
+  if (digest == digests.end()) return std::unexpected(InputError{path, "is missing", "restore the run's files"});
+  auto bytes = read_plain_file(root, path, sizes.at(path));
+  if (bytes && files::sha256(*bytes) != digest->second)
+    return std::unexpected(InputError{path, "changed while it was read", "no other process may write to the folder"});
+  return bytes;
 }
 
 std::expected<EvidenceFiles, InputError> read_evidence_files(const std::string& directory) {
   EvidenceFiles files;
+  files.root = directory;
   for (const char* name : {"plan.json", "journal.jsonl", "verdict.json", "report.html"}) {
     std::error_code unknown;  // an unreadable file is reported by the read below
     if (std::string_view(name) == "report.html" && !std::filesystem::exists(directory + "/" + name, unknown)) continue;
@@ -77,12 +94,12 @@ std::expected<EvidenceFiles, InputError> read_evidence_files(const std::string& 
 
 judge::EvidenceReader evidence_in(const EvidenceFiles& files) {
   return [&files](const judge::EvidenceFile& file) -> std::expected<std::string, InputError> {
-    const auto found = files.kept.find(file.path);
-    if (found == files.kept.end() || found->second.size() != file.bytes || files.digests.at(file.path) != file.sha256) {
+    const auto digest = files.digests.find(file.path);
+    if (digest == files.digests.end() || digest->second != file.sha256 || files.sizes.at(file.path) != file.bytes) {
       return std::unexpected(
           InputError{file.path, "is not the file that was journalled", "the evidence was changed after the run"});
     }
-    return found->second;
+    return files.read(file.path);
   };
 }
 
@@ -111,13 +128,14 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
   if (!judged) return std::unexpected(judged.error());
   const std::string again = judge::verdict_text(*judged);
   if (again != *verdict_bytes) {
-    const auto given = parse_json(*verdict_bytes, "verdict.json");
+    const auto given = parse_json(*verdict_bytes, "verdict.json", {.max_values = kMostValuesOfRun});
     if (!given) return std::unexpected(given.error());
-    const auto expected = parse_json(again, "verdict.json as judged again");
+    const auto expected = parse_json(again, "verdict.json as judged again", {.max_values = kMostValuesOfRun});
     if (!expected) return std::unexpected(expected.error());
-    return std::unexpected(InputError{
-        "verdict.json", "differs from the verdict that the evidence gives: " + first_difference(*given, *expected),
-        "a verdict is never edited: judge again with `assay judge`"});
+    return std::unexpected(
+        InputError{"verdict.json",
+                   "differs from the verdict that the evidence gives: " + files::first_difference(*given, *expected),
+                   "a verdict is never edited: judge again with `assay judge`"});
   }
   // The verdict that was read is returned: the reader has checked that its texts are UTF-8.
   auto read = judge::read_verdict(*verdict_bytes, "verdict.json");
@@ -126,19 +144,6 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
                   .verdict = std::move(*read),
                   .verdict_sha256 = files.digests.at("verdict.json"),
                   .journal_sha256 = files.digests.at("journal.jsonl")};
-}
-
-std::string first_difference(const json& found, const json& expected) {
-  const json patch = json::diff(found, expected);
-  if (patch.empty()) return "its spelling differs";
-  const json::json_pointer path(patch[0].at("path").get<std::string>());
-  constexpr std::size_t kLongest = 80;
-  const auto shown = [&](const json& tree) {
-    const std::string text =
-        tree.contains(path) ? tree.at(path).dump(-1, ' ', false, json::error_handler_t::replace) : "nothing";
-    return text.size() > kLongest ? text.substr(0, kLongest) + "…" : text;
-  };
-  return fmt::format("{} is {}, should be {}", path.to_string(), shown(found), shown(expected));
 }
 
 }  // namespace assay::evidence

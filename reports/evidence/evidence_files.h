@@ -12,14 +12,22 @@
 
 namespace assay::evidence {
 
-/// The files of a run by path in the run directory, each read once. Logs are digested and not kept.
+/// Bytes of the records that are kept in memory; those beyond are read again when they are judged.
+inline constexpr std::uint64_t kMostKept = 256 << 20;
+
+/// The files of a run by path in the run directory, each digested when it is read. Logs are not kept, and of the other
+/// files only as many as kMostKept has room for, the documents of the run first.
 struct EvidenceFiles {
+  std::string root;  ///< folder from which read() takes what is not kept
   Manifest digests;
   std::map<std::string, std::uint64_t> sizes;
   std::map<std::string, std::string> kept;
+  std::uint64_t kept_bytes = 0;
 
   /// Adds a file.
   void add(const std::string& path, std::string bytes);
+  /// A file's bytes as they were added; an error when it has changed since.
+  [[nodiscard]] std::expected<std::string, InputError> read(const std::string& path) const;
 };
 
 /// The contents of consistent evidence.
@@ -40,8 +48,5 @@ judge::EvidenceReader evidence_in(const EvidenceFiles& files);
 /// Reads plan, journal and verdict strictly and judges again. Refused: a journal of another plan, a journalled file
 /// that is missing or not what was journalled, a verdict that is not byte for byte what judging gives now.
 std::expected<Examined, InputError> examine(const EvidenceFiles& files);
-
-/// The first difference between two documents, for an error message.
-std::string first_difference(const nlohmann::json& found, const nlohmann::json& expected);
 
 }  // namespace assay::evidence

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -23,6 +24,11 @@ namespace {
 constexpr const char* kTreeHint =
     "a dossier consists of plain files only; copy it with `cp -r`, and do not add or remove files";
 
+/// Whether a file manager of macOS or Windows wrote the file `name`.
+bool is_left_by_desktop(std::string_view name) {
+  return name == ".DS_Store" || name.starts_with("._") || name == "Thumbs.db" || name == "desktop.ini";
+}
+
 InputError system_error(const std::string& path, const char* what) {
   return {path, fmt::format("{}: {}", what, std::generic_category().message(errno)),
           "check the path and its permissions"};
@@ -34,6 +40,8 @@ std::string shown(std::string name) {
       name, [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
   return name;
 }
+
+constexpr mode_t kProgramBits = S_ISUID | S_ISGID | S_ISVTX | S_IXUSR | S_IXGRP | S_IXOTH;
 
 /// The error of an entry that is not a plain file; nothing when it is one.
 std::optional<InputError> odd(const struct stat& info, const std::string& path) {
@@ -102,6 +110,10 @@ class Walk {
   std::optional<InputError> entry(int folder_descriptor, const std::string& name, const std::string& prefix,
                                   int depth) {
     const std::string path = prefix.empty() ? name : prefix + "/" + name;
+    if (is_left_by_desktop(name)) {
+      return InputError{shown(path), "is a file that a desktop leaves in folders that it shows",
+                        "remove it: it is no part of the dossier; then try again"};
+    }
     if (!is_plain_path(name)) return InputError{shown(path), "has a name that is not plain", kTreeHint};
     struct stat info = {};
     if (::fstatat(folder_descriptor, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
@@ -112,6 +124,10 @@ class Walk {
       return folder(Descriptor(inner.release()), path, depth + 1);
     }
     if (auto problem = odd(info, path)) return problem;
+    if (!limits_.executables && (info.st_mode & kProgramBits) != 0) {
+      return InputError{path, fmt::format("has the mode {:04o}; a file of a dossier is data", info.st_mode & 07777U),
+                        "on a file system without modes copy the dossier elsewhere; `chmod 644` takes the bits away"};
+    }
     if (++files_ > limits_.max_files)
       return InputError{path, fmt::format("is one file more than the limit of {}", limits_.max_files), kTreeHint};
     if (prefix.empty() && std::ranges::find(known_, name) != known_.end()) return std::nullopt;

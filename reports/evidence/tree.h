@@ -12,13 +12,15 @@
 
 namespace assay::evidence {
 
-/// Bounds on a folder of evidence, and whether a folder of it may be empty, as a killed run may leave one.
+/// Bounds on a folder of evidence, whether a folder of it may be empty, as a killed run may leave one, and whether a
+/// file may be executable.
 struct TreeLimits {
   std::size_t max_files = 4'000'000;         ///< 10,000 nodes, 100 steps, record, companion and logs each
   std::uint64_t max_file_bytes = 256 << 20;  ///< the agent cuts a probe's output far below
   std::uint64_t max_total_bytes = std::uint64_t{32} << 30;  ///< what a verifying machine can be expected to read
   int max_depth = 8;          ///< evidence/records/<step>/<attempt>/<file> has five levels
   bool empty_folders = true;  ///< a dossier has none: no line of its manifest could vouch for one
+  bool executables = true;    ///< a dossier has none, and no file with the set-user-ID, set-group-ID or sticky bit
 };
 
 /// Called with each file's path relative to the root, and its bytes; an error ends the walk.

@@ -63,17 +63,18 @@ std::string row(const std::vector<std::string>& cells) {
   return html + "</tr>\n";
 }
 
-std::string table(std::string_view css_class, const std::vector<std::string>& titles,
+std::string table(std::string_view css_class, std::string_view caption, const std::vector<std::string>& titles,
                   const std::vector<std::string>& rows) {
-  std::string html = fmt::format("<table class=\"{}\">\n<thead><tr>", css_class);
-  for (const auto& title : titles) html += element("th", title);
+  std::string html = fmt::format("<div class=\"scroll\"><table class=\"{}\">\n{}\n<thead><tr>", css_class,
+                                 element("caption", caption));
+  for (const auto& title : titles) html += fmt::format("<th scope=\"col\">{}</th>", escape(title));
   html += "</tr></thead>\n<tbody>\n";
   for (const auto& one : rows) html += one;
-  return html + "</tbody>\n</table>\n";
+  return html + "</tbody>\n</table></div>\n";
 }
 
-std::string facts(const std::vector<std::pair<std::string, std::string>>& rows) {
-  std::string html = "<table class=\"facts\">\n";
+std::string facts(std::string_view caption, const std::vector<std::pair<std::string, std::string>>& rows) {
+  std::string html = "<table class=\"facts\">\n" + element("caption", caption) + "\n";
   for (const auto& [name, value] : rows)
     html += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape(name), value);
   return html + "</table>\n";

@@ -18,12 +18,13 @@ std::string element(std::string_view tag, std::string_view text);
 /// "<tr>" with one "<td>" for each of `cells`, which are HTML already.
 std::string row(const std::vector<std::string>& cells);
 
-/// "<table class=…>" with a head of `titles` (escaped) and `rows`, which are HTML already.
-std::string table(std::string_view css_class, const std::vector<std::string>& titles,
+/// "<table class=…>" with a caption (escaped), a head of `titles` (escaped) and `rows`, which are HTML already; in a
+/// block that scrolls where the page is narrower.
+std::string table(std::string_view css_class, std::string_view caption, const std::vector<std::string>& titles,
                   const std::vector<std::string>& rows);
 
-/// A table of two columns, names (escaped) and values (HTML).
-std::string facts(const std::vector<std::pair<std::string, std::string>>& rows);
+/// A table of two columns, names (escaped) and values (HTML), with a caption.
+std::string facts(std::string_view caption, const std::vector<std::pair<std::string, std::string>>& rows);
 
 /// "<code class=digest>" with a SHA-256 or fingerprint, which may break anywhere.
 std::string digest_html(std::string_view digest);

@@ -142,8 +142,11 @@ std::string draw_row(const Axis& axis, const PlotRow& row, double top) {
   const std::string label =
       row.label.size() > kLongestRowLabel ? row.label.substr(0, kLongestRowLabel - 1) + "…" : row.label;
   svg += svg_text(kPlotLeft - 10, middle + 4, "end", "label", label);
-  return svg +
-         svg_text(kPlotRight + 10, middle + 4, "start", row.passes ? "outcome-text" : "outcome-text open", row.outcome);
+  return svg + svg_text(kPlotRight + 10, middle + 4, "start",
+                        row.passes  ? "outcome-text"
+                        : row.fails ? "outcome-text bad"
+                                    : "outcome-text open",
+                        row.outcome);
 }
 
 }  // namespace

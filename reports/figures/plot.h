@@ -18,6 +18,7 @@ struct PlotRow {
   std::optional<double> limit_low, limit_high, acceptance_low, acceptance_high;
   std::string outcome;  ///< the word shown at the right end
   bool passes = false;
+  bool fails = false;  ///< it misses its limit or broke; else it is not known
 };
 
 /// A figure about one requirement.

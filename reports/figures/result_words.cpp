@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/derived.h"
+
 namespace assay::figures {
 namespace {
 
@@ -39,15 +41,15 @@ std::string outcome_letter(judge::Outcome outcome) {
     case judge::Outcome::pass:
       return "P";
     case judge::Outcome::conditional_pass:
-      return "p";
+      return "CP";
     case judge::Outcome::conditional_fail:
-      return "f";
+      return "CF";
     case judge::Outcome::fail:
       return "F";
     case judge::Outcome::inconclusive:
-      return "?";
+      return "I";
     case judge::Outcome::not_measured:
-      return "–";
+      return "N";
     case judge::Outcome::error:
       return "E";
   }
@@ -90,7 +92,10 @@ std::string target_words(const plan::Profile& profile, const plan::Requirement& 
       case plan::Reference::best_sample:
         return share + "best sample";
       case plan::Reference::fleet_median:
-        return share + "median of the fleet";
+        return share +
+               (requirement.scope == plan::JudgedScope::pair ? "90th percentile of the pairs" : "median of the fleet");
+      case plan::Reference::derived:
+        return fmt::format("{}{} ({})", share, limit.name, plan::derived_figure(limit.name)->meaning);
       case plan::Reference::smallest_group:
         return share + "value of the smallest group";
       case plan::Reference::smallest_group_by_nodes:

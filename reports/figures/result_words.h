@@ -13,7 +13,7 @@ namespace assay::figures {
 std::string outcome_words(judge::Outcome outcome);
 /// The same as a labelled box.
 std::string outcome_box(judge::Outcome outcome);
-/// One letter for the coverage matrix: P p f F ? - E.
+/// One or two letters for the coverage matrix, which differ in more than their case: P CP CF F I N E.
 std::string outcome_letter(judge::Outcome outcome);
 /// "R3": the number of the requirement in the profile, from 1.
 std::string requirement_number(const plan::Profile& profile, const std::string& id);

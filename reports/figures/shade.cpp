@@ -1,10 +1,6 @@
 // shade: the distance of a result from its acceptance limit, as one of a few classes.
 #include "reports/figures/shade.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 namespace assay::figures {
 namespace {
 
@@ -12,43 +8,7 @@ constexpr double kWide = 0.20;
 constexpr double kNarrow = 0.05;
 constexpr double kFar = -0.10;
 
-/// A failure that is known comes before what is not known, and that before anything good.
-int severity(judge::Outcome outcome) {
-  switch (outcome) {
-    case judge::Outcome::pass:
-      return 0;
-    case judge::Outcome::conditional_pass:
-      return 1;
-    case judge::Outcome::not_measured:
-      return 2;
-    case judge::Outcome::inconclusive:
-      return 3;
-    case judge::Outcome::conditional_fail:
-      return 4;
-    case judge::Outcome::fail:
-      return 5;
-    case judge::Outcome::error:
-      return 6;
-  }
-  return 6;
-}
-
 }  // namespace
-
-std::optional<double> acceptance_margin(const judge::Result& result) {
-  if (!result.value) return std::nullopt;
-  std::optional<double> nearest;
-  const auto side = [&](const std::optional<double>& limit, const std::optional<double>& acceptance, double sign) {
-    if (!limit || !acceptance) return true;
-    if (*limit == 0) return false;
-    const double distance = sign * (*result.value - *acceptance) / std::abs(*limit);
-    nearest = std::min(nearest.value_or(distance), distance);
-    return true;
-  };
-  if (!side(result.limit_low, result.acceptance_low, 1) || !side(result.limit_high, result.acceptance_high, -1))
-    return std::nullopt;
-  return nearest;
-}
 
 Shade shade_of(const judge::Result& result) {
   const auto margin = acceptance_margin(result);
@@ -118,12 +78,6 @@ std::string shade_words(Shade shade, bool margins) {
       return "error";
   }
   return "error";
-}
-
-bool is_worse(const judge::Result& a, const judge::Result& b) {
-  if (a.outcome != b.outcome) return severity(a.outcome) > severity(b.outcome);
-  constexpr double kNone = std::numeric_limits<double>::infinity();
-  return acceptance_margin(a).value_or(kNone) < acceptance_margin(b).value_or(kNone);
 }
 
 }  // namespace assay::figures

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/claims.h"
+#include "orchestrator/judge/ranking.h"
 #include "reports/figures/html.h"
 #include "reports/page/non_claims.h"
 #include "reports/page/sections.h"
@@ -35,20 +37,19 @@ bool same_on_all(const std::map<std::string, std::string>& by_node, std::size_t 
 }  // namespace
 
 std::string deviations_section(const ReportContent& content) {
-  std::string html = "<h2>6 Deviations</h2>\n";
+  std::string html = heading(6);
   if (content.verdict.deviations.empty()) return html + "<p>None: every step ran as planned.</p>\n";
   std::vector<std::string> rows;
-  for (const auto& deviation : content.verdict.deviations) {
-    rows.push_back(
-        figures::row({deviation.step.empty() ? "whole run" : "<code>" + figures::escape(deviation.step) + "</code>",
-                      figures::escape(deviation.what)}));
+  for (const auto& deviation : judge::common_deviations(content.verdict)) {
+    std::string step = deviation.step.empty() ? "whole run" : "<code>" + figures::escape(deviation.step) + "</code>";
+    if (deviation.steps > 1) step += fmt::format(" and {} more", deviation.steps - 1);
+    rows.push_back(figures::row({step, figures::escape(deviation.what)}));
   }
-  return html + figures::table("deviations", {"Step", "Deviation"}, rows);
+  return html + figures::table("deviations", "Departures from the method", {"Step", "Deviation"}, rows);
 }
 
 std::string methods_section(const ReportContent& content) {
-  std::string html =
-      "<h2 class=\"page\">7 Methods</h2>\n<p>As each probe describes itself, recorded in the plan.</p>\n";
+  std::string html = heading(7) + "<p>As each probe describes itself, recorded in the plan.</p>\n";
   for (const auto& [name, probe] : content.run.plan.probes) {
     const Description& description = probe.description;
     html += fmt::format("<h3><code>{}</code>{}</h3>\n", figures::escape(name),
@@ -59,7 +60,7 @@ std::string methods_section(const ReportContent& content) {
     for (const auto& metric : description.metrics)
       rows.push_back(figures::row({"<code>" + figures::escape(metric.name) + "</code>", figures::escape(metric.unit),
                                    figures::escape(metric.meaning)}));
-    html += figures::table("metrics", {"Metric", "Unit", "Meaning"}, rows);
+    html += figures::table("metrics", "Metrics of " + name, {"Metric", "Unit", "Meaning"}, rows);
   }
   std::vector<std::string> rows;
   std::set<std::string> seen;
@@ -71,7 +72,8 @@ std::string methods_section(const ReportContent& content) {
       words += fmt::format("{}{} = {}", words.empty() ? "" : ", ", parameter, to_json(value).dump());
     rows.push_back(figures::row({"<code>" + figures::escape(step.probe) + "</code>", figures::escape(words)}));
   }
-  return html + "<h3>Parameters used</h3>\n" + figures::table("parameters", {"Probe", "Parameters (base units)"}, rows);
+  return html + "<h3>Parameters used</h3>\n" +
+         figures::table("parameters", "Parameters of the steps", {"Probe", "Parameters (base units)"}, rows);
 }
 
 std::string instruments_section(const ReportContent& content) {
@@ -87,10 +89,11 @@ std::string instruments_section(const ReportContent& content) {
         {"<code>" + figures::escape(name) + "</code>", fmt::format("{}", probe.description.revision),
          uncertainty.empty() ? "none stated" : figures::escape(uncertainty), figures::digest_html(probe.sha256)}));
   }
-  return "<h2>8 Instruments</h2>\n<p>The instruments are the probes. A new revision means that the reported numbers "
+  return heading(8) +
+         "<p>The instruments are the probes. A new revision means that the reported numbers "
          "may "
          "differ; the digest is that of the program that ran.</p>\n" +
-         figures::table("instruments",
+         figures::table("instruments", "The probes as instruments",
                         {"Probe", "Revision", "Relative standard uncertainty (type B)", "SHA-256 of the program"},
                         rows);
 }
@@ -98,7 +101,7 @@ std::string instruments_section(const ReportContent& content) {
 std::string nodes_section(const ReportContent& content) {
   const auto by_name = facts_by_name(content.run.journal);
   const std::size_t nodes = content.run.journal.node_facts.size();
-  std::string html = "<h2>9 Machines</h2>\n";
+  std::string html = heading(9);
   html += fmt::format("<p>{} of {} nodes reported their facts.</p>\n", nodes, content.run.plan.site.nodes.size());
   std::vector<std::pair<std::string, std::string>> common;
   std::vector<std::string> differing;
@@ -109,7 +112,8 @@ std::string nodes_section(const ReportContent& content) {
       differing.push_back(name);
     }
   }
-  if (!common.empty()) html += (nodes == 1 ? "" : "<h3>Same on all nodes</h3>\n") + figures::facts(common);
+  if (!common.empty())
+    html += (nodes == 1 ? "" : "<h3>Same on all nodes</h3>\n") + figures::facts("Facts of the machines", common);
   if (!differing.empty()) {
     std::vector<std::string> titles = {"Node"};
     titles.insert(titles.end(), differing.begin(), differing.end());
@@ -123,7 +127,7 @@ std::string nodes_section(const ReportContent& content) {
       }
       rows.push_back(figures::row(cells));
     }
-    html += "<h3>Differences</h3>\n" + figures::table("nodes", titles, rows);
+    html += "<h3>Differences</h3>\n" + figures::table("nodes", "Facts that differ between nodes", titles, rows);
     if (rows.size() < nodes)
       html += fmt::format("<p>The first {} of {}; evidence/journal.jsonl lists all.</p>\n", rows.size(), nodes);
   }
@@ -146,17 +150,17 @@ std::string attempts_section(const ReportContent& content) {
                       attempt.end.empty() ? "—" : figures::escape(attempt.end), std::string(word_of(attempt.outcome)),
                       figures::escape(attempt.reason)}));
   }
-  std::string html =
-      "<h2 class=\"page\">10 Attempts</h2>\n<p>Every attempt that was started, with its outcome; “exited” means that "
-      "the "
-      "probe finished by itself.</p>\n";
+  std::string html = heading(10) +
+                     "<p>Every attempt that was started, with its outcome; “exited” means that "
+                     "the "
+                     "probe finished by itself.</p>\n";
   if (attempts.empty()) return html + "<p>None.</p>\n";
   if (!all) {
     html += fmt::format("<p>{} first attempts that exited are omitted; evidence/journal.jsonl lists them.</p>\n",
                         attempts.size() - rows.size());
   }
-  return html +
-         figures::table("attempts", {"Step", "Attempt", "Node", "Begin (UTC)", "End (UTC)", "Outcome", "Reason"}, rows);
+  return html + figures::table("attempts", "Attempts",
+                               {"Step", "Attempt", "Node", "Begin (UTC)", "End (UTC)", "Outcome", "Reason"}, rows);
 }
 
 std::string evidence_section(const ReportContent& content) {
@@ -171,22 +175,26 @@ std::string evidence_section(const ReportContent& content) {
             {figures::escape(file.path), fmt::format("{}", file.bytes), figures::digest_html(file.sha256)}));
     }
   }
-  std::string html = "<h2>11 Evidence</h2>\n<p>Paths are relative to <code>evidence/</code> in the dossier.</p>\n";
+  std::string html = heading(11) + "<p>Paths are relative to <code>evidence/</code> in the dossier.</p>\n";
   if (files > kMostListed) {
     html += fmt::format("<p>The first {} of {} files; MANIFEST.sha256 lists all.</p>\n", kMostListed, files);
   }
-  return html + figures::table("evidence", {"File", "Bytes", "SHA-256"}, rows);
+  return html + figures::table("evidence", "Files of the evidence", {"File", "Bytes", "SHA-256"}, rows);
 }
 
-std::string non_claims_section() {
-  std::string html = "<h2>12 What is not claimed</h2>\n<ul>\n";
+std::string non_claims_section(const ReportContent& content) {
+  std::string html = heading(12) + "<ul>\n";
   for (const auto& claim : non_claims()) html += figures::element("li", claim) + "\n";
+  for (const auto& deviation : content.verdict.deviations) {
+    if (judge::claims_less(deviation)) html += figures::element("li", deviation.what) + "\n";
+  }
   return html + "</ul>\n";
 }
 
 std::string verification_section(const ReportContent& content) {
   std::string html =
-      "<h2>13 How to verify</h2>\n<p>Obtain the public key of the signer through a channel independent of this "
+      heading(13) +
+      "<p>Obtain the public key of the signer through a channel independent of this "
       "dossier, "
       "compare its fingerprint, and run:</p>\n<pre>assay-report fingerprint signer.pub\nassay-report verify DOSSIER "
       "--key signer.pub --plan " +

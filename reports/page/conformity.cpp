@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/ranking.h"
 #include "reports/figures/html.h"
 #include "reports/page/sections.h"
 
@@ -69,18 +70,19 @@ std::string counted_row(std::size_t passes) {
                      passes);
 }
 
-/// The results of one requirement that have a row: all when they are few; else those that do not pass and the passes
-/// with the smallest margins.
+/// The results of one requirement that have a row, those that do not pass first: all when they are few; else those that
+/// do not pass and the passes with the smallest margins.
 std::vector<const judge::Result*> listed_results(std::vector<const judge::Result*> results) {
-  if (results.size() <= kRowsOfOneRequirement) return results;
-  std::ranges::stable_sort(results, [](const judge::Result* a, const judge::Result* b) {
-    const bool a_open = a->outcome != judge::Outcome::pass;
-    const bool b_open = b->outcome != judge::Outcome::pass;
-    if (a_open != b_open) return a_open;
+  const auto is_open = [](const judge::Result* one) { return one->outcome != judge::Outcome::pass; };
+  if (results.size() <= kRowsOfOneRequirement) {
+    std::ranges::stable_partition(results, is_open);
+    return results;
+  }
+  std::ranges::stable_sort(results, [&](const judge::Result* a, const judge::Result* b) {
+    if (is_open(a) != is_open(b)) return is_open(a);
     return a->margin.value_or(0) < b->margin.value_or(0);
   });
-  const auto open = static_cast<std::size_t>(
-      std::ranges::count_if(results, [](const judge::Result* one) { return one->outcome != judge::Outcome::pass; }));
+  const auto open = static_cast<std::size_t>(std::ranges::count_if(results, is_open));
   results.resize(std::max(open, kRowsOfOneRequirement));
   return results;
 }
@@ -90,11 +92,15 @@ struct MatrixCell {
   std::size_t results = 0;
 };
 
-/// The rows of the matrix: every node, then pairs, groups and the whole where they were planned. Of too many nodes, or
-/// too many of the others, only those that are open; `left_out` counts the rest.
+/// The rows of the matrix: every node with results of its own, then pairs, groups and the whole where they were
+/// planned. Of too many nodes, or too many of the others, only those that are open; `left_out` counts the rest.
 std::vector<std::string> places_of(const ReportContent& content, std::size_t& left_out) {
+  std::set<std::string_view> with_results;
+  for (const auto& result : content.verdict.results) with_results.insert(result.node);
   std::vector<std::string> nodes;
-  for (const auto& node : content.run.plan.site.nodes) nodes.push_back(node.name);
+  for (const auto& node : content.run.plan.site.nodes) {
+    if (with_results.contains(node.name)) nodes.push_back(node.name);
+  }
   std::set<std::string> seen(nodes.begin(), nodes.end());
   std::vector<std::string> together;
   std::set<std::string> open;
@@ -127,33 +133,37 @@ std::string matrix_block(const ReportContent& content, const std::vector<std::st
         continue;
       }
       const auto& cell = found->second;
-      html += fmt::format("<td class=\"c-{}\">{}{}</td>", to_string(cell.worst), figures::outcome_letter(cell.worst),
+      html += fmt::format("<td class=\"c-{}\" title=\"{}\">{}{}</td>", to_string(cell.worst),
+                          figures::outcome_words(cell.worst), figures::outcome_letter(cell.worst),
                           cell.results > 1 ? fmt::format("<small> of {}</small>", cell.results) : "");
     }
     rows.push_back(html + "</tr>\n");
   }
-  return figures::table("matrix", titles, rows);
+  return figures::table("matrix", "Coverage: requirements by place", titles, rows);
 }
 
 }  // namespace
 
 std::string conformity_section(const ReportContent& content) {
-  std::string html = "<h2 class=\"page\">1 Statement of conformity</h2>\n";
+  std::string html = heading(1);
   html += fmt::format(
-      "<p>Overall: <strong>{}</strong>. {} Section 2 states the decision rule. n: number of pooled samples; margin: "
-      "distance to the limit as a share of it; risk: probability that the true value misses the limit.</p>\n",
+      "<p>Overall: <strong>{}</strong>. {} Section 2 states the decision rule. n: number of samples; margin: "
+      "distance to the limit as a share of it; risk: probability that a unit exactly at the limit shows a value as "
+      "good "
+      "as this.</p>\n",
       to_string(content.verdict.overall), figures::escape(content.verdict.reason));
   std::map<std::string, std::vector<const judge::Result*>> by_requirement;
   for (const auto& result : content.verdict.results) by_requirement[result.requirement].push_back(&result);
   std::vector<std::string> rows;
-  for (const auto& requirement : content.run.plan.profile.requirements) {
+  for (const auto& one : judge::summaries(content.verdict)) {
+    const plan::Requirement& requirement = content.requirement(one.requirement);
     const auto& all = by_requirement[requirement.id];
     const auto listed = listed_results(all);
     rows.push_back(requirement_row(content, requirement));
     for (const judge::Result* result : listed) rows.push_back(result_rows(*result));
     if (listed.size() < all.size()) rows.push_back(counted_row(all.size() - listed.size()));
   }
-  return html + figures::table("conformity",
+  return html + figures::table("conformity", "Statement of conformity, failures first",
                                {"Limit", "Acceptance limit", "Value, interval", "n", "Margin", "Risk", "Verdict"},
                                rows);
 }
@@ -161,37 +171,44 @@ std::string conformity_section(const ReportContent& content) {
 std::string decision_section(const ReportContent& content) {
   const plan::Profile& profile = content.run.plan.profile;
   const double risk = normal_cdf(-profile.guard_factor);
-  std::string html = "<h2>2 Decision rule</h2>\n";
+  std::string html = heading(2);
   html += fmt::format(
-      "<p>The judged value is the statistic named with each requirement (by default the median) over the pooled "
-      "samples "
-      "of all attempts; no measurement is repeated until it passes. Its interval is distribution-free, from order "
-      "statistics, with a coverage of at least {:.4g} %.</p>\n",
+      "<p>The unit of the decision is the attempt: a fresh process. The judged value <i>y</i> is the mean over the "
+      "attempts of the statistic named with each requirement (by default the median); of minimum and maximum it is the "
+      "worst of all samples. No measurement is repeated until it passes. Intervals are distribution-free, from order "
+      "statistics of all samples, with a coverage of at least {:.4g} %.</p>\n",
       profile.confidence * 100);
   html += fmt::format(
-      "<p>The standard uncertainty <i>u</i> is the root of the sum of squares of the repeatability (half of the "
-      "interval "
-      "divided by the normal quantile of its coverage), the instrument, and the measured reference where the limit "
-      "refers to one. The guard band is <i>w</i> = {:.4g} <i>u</i>: a true value exactly at the limit is accepted with "
-      "a probability of at most {:.2g} %. If several looks were planned, this risk is split evenly among them "
-      "(Bonferroni).</p>\n",
-      profile.guard_factor, risk * 100);
+      "<p>The standard uncertainty <i>u</i> is the root of the sum of squares of the repeatability (the standard "
+      "deviation between attempts, or what the samples within them show where that is more, over the root of their "
+      "number), the instrument, and the measured reference where the limit refers to one. The guard band is <i>w</i> = "
+      "<i>g u</i>, with <i>g</i> the quantile of Student's t for a risk of {:.2g} %; where a second stage is planned, "
+      "each of the two decisions takes half of it (Bonferroni). A pass, and a fail, also need the one-sided "
+      "order-statistic bound of all samples on the same side of the limit.</p>\n"
+      "<p>The claim: a unit whose long-run median over fresh runs under the recorded conditions lies exactly at the "
+      "limit "
+      "is accepted with a probability of at most {:.2g} %. It says nothing of what changes more slowly than the "
+      "attempts.</p>\n",
+      risk * 100, risk * 100);
   std::vector<std::string> rows = {
       figures::row(
           {"P", figures::outcome_box(judge::Outcome::pass), "y ≥ L + w", "y ≤ L − w", "the requirement is met"}),
-      figures::row({"p", figures::outcome_box(judge::Outcome::conditional_pass), "L ≤ y &lt; L + w", "L − w &lt; y ≤ L",
-                    "better than the limit by less than the guard band: not accepted"}),
-      figures::row({"f", figures::outcome_box(judge::Outcome::conditional_fail), "L − w &lt; y &lt; L",
+      figures::row({"CP", figures::outcome_box(judge::Outcome::conditional_pass), "L ≤ y &lt; L + w",
+                    "L − w &lt; y ≤ L", "better than the limit by less than the guard band: not accepted"}),
+      figures::row({"CF", figures::outcome_box(judge::Outcome::conditional_fail), "L − w &lt; y &lt; L",
                     "L &lt; y &lt; L + w",
                     "worse than the limit by less than the guard band: neither accepted nor rejected"}),
       figures::row(
           {"F", figures::outcome_box(judge::Outcome::fail), "y ≤ L − w", "y ≥ L + w", "the requirement is missed"}),
-      figures::row({"?", figures::outcome_box(judge::Outcome::inconclusive), "", "",
-                    "too few samples, or a required condition is not met or not recorded"}),
-      figures::row({"–", figures::outcome_box(judge::Outcome::not_measured), "", "", "no measurement"}),
+      figures::row(
+          {"I", figures::outcome_box(judge::Outcome::inconclusive), "", "",
+           "too few attempts or samples, samples that are not steady with the limit within their reach, or a required "
+           "condition that is not met or not recorded"}),
+      figures::row({"N", figures::outcome_box(judge::Outcome::not_measured), "", "", "no measurement"}),
       figures::row({"E", figures::outcome_box(judge::Outcome::error), "", "",
                     "the measurement failed or its record was refused"})};
-  html += figures::table("rule", {"", "Verdict", "Lower limit L", "Upper limit L", "Meaning"}, rows);
+  html += figures::table("rule", "Outcomes by the decision rule",
+                         {"", "Verdict", "Lower limit L", "Upper limit L", "Meaning"}, rows);
   return html +
          "<p>Overall: accepted if every required cell passes, rejected if any fails, incomplete otherwise. Advisory "
          "requirements do not count. The procedure follows the guarded acceptance of ILAC-G8 and JCGM 106.</p>\n";
@@ -207,7 +224,7 @@ std::string coverage_section(const ReportContent& content) {
   }
   std::size_t left_out = 0;
   const auto places = places_of(content, left_out);
-  std::string html = "<h2>3 Coverage</h2>\n";
+  std::string html = heading(3);
   html += fmt::format(
       "<p>{} planned cells, {} results. {}; a cell with several results (one per device) shows the worst of them. "
       "Section 2 explains the letters.</p>\n",

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/node_verdicts.h"
 #include "reports/figures/html.h"
 #include "reports/page/sections.h"
 
@@ -34,6 +35,12 @@ std::string banners(const ReportContent& content) {
   }
   if (!content.run.plan.only.empty())
     html += banner("PARTIAL", "Only a part of the profile was planned; a partial run is never accepted.");
+  return html;
+}
+
+/// Who signed, where it is the tester; below the verdict.
+std::string signature_banner(const ReportContent& content) {
+  std::string html;
   if (!content.self_signed.empty()) {
     html +=
         banner("SELF-SIGNED",
@@ -82,15 +89,17 @@ std::string cover_section(const ReportContent& content) {
   html += banners(content);
   html += fmt::format("<div class=\"verdict {}\"><div class=\"word\">{}</div><p>{}</p></div>\n", word, upper(word),
                       figures::escape(content.verdict.reason));
-  html += counts(content.verdict);
+  html += action_section(content) + counts(content.verdict) + signature_banner(content) + contents_section();
   const std::string signer =
       content.self_signed.empty()
           ? "the signers of the dossier that contains this page; outside of a verified dossier this "
             "page is unsigned"
           : "<strong>SELF-SIGNED</strong>, key " + figures::digest_html(content.self_signed);
   html += figures::facts(
+      "The test",
       {{"Site", fmt::format("{}, {} {}", figures::escape(plan.site.name), plan.site.nodes.size(),
                             plan.site.nodes.size() == 1 ? "node" : "nodes")},
+       {"Nodes", judge::fleet_statement(content.verdict.nodes)},
        {"Targets", fmt::format("profile {}, revision {}", figures::escape(plan.profile.name), plan.profile.revision)},
        {"Start of test", moment(journal.begin)},
        {"End of test", journal.end.empty() ? "not finished" : moment(journal.end)},

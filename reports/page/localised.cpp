@@ -1,5 +1,6 @@
 // localised: faults that were located after a group or pair missed a limit, and the extra tests that show them.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,8 @@ std::string names(const std::vector<std::string>& all) {
   return text;
 }
 
+std::string share_text(const std::optional<double>& share) { return share ? fmt::format("{:.3f}", *share) : "–"; }
+
 std::string culprit_row(const judge::Culprit& culprit) {
   return figures::row({std::string(word_of(culprit.fault)), figures::escape(culprit.words), names(culprit.tests)});
 }
@@ -37,12 +40,15 @@ std::string one_search(const ReportContent& content, const judge::Localised& one
   if (!one.undecided.empty()) html += fmt::format("<p>Undecided: {}.</p>\n", names(one.undecided));
   std::vector<std::string> rows;
   for (const auto& culprit : one.culprits) rows.push_back(culprit_row(culprit));
-  if (!rows.empty()) html += figures::table("culprits", {"Fault", "Location", "Shown by"}, rows);
+  if (!rows.empty()) html += figures::table("culprits", "Located faults", {"Fault", "Location", "Shown by"}, rows);
   rows.clear();
   for (const auto& test : one.tests)
     rows.push_back(figures::row({"<code>" + figures::escape(test.id) + "</code>", figures::escape(test.purpose),
-                                 fmt::format("{}", test.nodes), std::string(word_of(test.outcome))}));
-  if (!rows.empty()) html += figures::table("tests", {"Extra test", "Purpose", "Nodes", "Outcome"}, rows);
+                                 fmt::format("{}", test.nodes), share_text(test.share), share_text(test.control),
+                                 std::string(word_of(test.outcome))}));
+  if (!rows.empty())
+    html += figures::table("tests", "Extra tests of the search",
+                           {"Extra test", "Purpose", "Nodes", "Share of the limit", "Controls", "Outcome"}, rows);
   return html;
 }
 
@@ -51,10 +57,11 @@ std::string one_search(const ReportContent& content, const judge::Localised& one
 std::string localised_section(const ReportContent& content) {
   if (content.verdict.localised.empty()) return "";
   std::string html =
-      "<h3>Located faults</h3>\n<p>After a group or pair of nodes misses a limit, extra tests on some of its nodes "
-      "locate "
-      "the fault; the plan states their maximum number. They change no result: a missed requirement stays "
-      "missed.</p>\n";
+      "<h3 id=\"located\">Located faults</h3>\n<p>After a group or pair of nodes misses a limit, extra tests on some "
+      "of its nodes locate "
+      "the fault; the plan states their maximum number. A test is short when it is below control tests of the same "
+      "number of nodes by more than 2 % and four standard deviations. Extra tests change no result: a missed "
+      "requirement stays missed.</p>\n";
   for (const auto& one : content.verdict.localised) html += one_search(content, one);
   return html;
 }

@@ -20,6 +20,8 @@ std::string figures(const std::vector<figures::NetworkCurve>& curves) {
   return html;
 }
 
+}  // namespace
+
 /// Both directions of the same pairs share one matrix, shown with the first of the two requirements.
 std::string pair_figure(const ReportContent& content, const figures::StepIndex& steps,
                         const plan::Requirement& requirement, const figures::ResultsOf& results) {
@@ -36,8 +38,6 @@ std::string pair_figure(const ReportContent& content, const figures::StepIndex& 
                           reverse == results.end() ? std::vector<const judge::Result*>() : reverse->second);
   return figure(chart.svg, chart.caption);
 }
-
-}  // namespace
 
 std::string requirement_charts(const ReportContent& content, const figures::StepIndex& steps,
                                const plan::Requirement& requirement, const figures::ResultsOf& results) {

@@ -9,4 +9,8 @@ namespace assay::page {
 /// One sentence each, in the order in which they are printed.
 std::vector<std::string> non_claims();
 
+/// Whether `claims` is what this version or an earlier one prints. A list of another wording would be a promise, or an
+/// omission, of whoever signed.
+bool is_non_claims(const std::vector<std::string>& claims);
+
 }  // namespace assay::page

@@ -18,7 +18,12 @@ std::string render_html(const ReportContent& content) {
   html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n";
   html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
   html += fmt::format("<meta name=\"generator\" content=\"{}\">\n", kRenderer);
-  html += fmt::format("<title>{} {}</title>\n<style>{}{}</style>\n</head>\n<body>\n", figures::escape(title),
+  const std::string what = fmt::format("{}, {}", figures::escape(content.run.plan.site.name),
+                                       figures::escape(content.run.plan.profile.name));
+  const std::string head =
+      simulated ? fmt::format("{}: {}", figures::escape(title), what)
+                : fmt::format("{}: {} — {}", to_string(content.verdict.overall), what, figures::escape(title));
+  html += fmt::format("<title>{} {}</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n", head,
                       figures::escape(run_id), style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
   // Fixed elements are printed on every page.
   if (simulated) html += "<div class=\"watermark\">SIMULATION</div>\n";
@@ -26,8 +31,8 @@ std::string render_html(const ReportContent& content) {
   html += results_section(content) + localised_section(content) + conditions_section(content) +
           deviations_section(content) + methods_section(content);
   html += instruments_section(content) + nodes_section(content) + attempts_section(content) + evidence_section(content);
-  html += non_claims_section() + verification_section(content);
-  return html + "<p class=\"end\">— end of report —</p>\n</body>\n</html>\n";
+  html += non_claims_section(content) + verification_section(content);
+  return html + "<p class=\"end\">— end of report —</p>\n</main>\n</body>\n</html>\n";
 }
 
 }  // namespace assay::page

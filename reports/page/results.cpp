@@ -25,7 +25,8 @@ figures::PlotRow plot_row(const ReportContent& content, const judge::Result& res
           .acceptance_low = result.acceptance_low,
           .acceptance_high = result.acceptance_high,
           .outcome = figures::outcome_words(result.outcome),
-          .passes = result.outcome == judge::Outcome::pass};
+          .passes = result.outcome == judge::Outcome::pass,
+          .fails = result.outcome == judge::Outcome::fail || result.outcome == judge::Outcome::error};
 }
 
 std::string worst_table(const std::vector<const judge::Result*>& results) {
@@ -36,7 +37,7 @@ std::string worst_table(const std::vector<const judge::Result*>& results) {
                       one->value ? figures::escape(figures::result_scale(*one).text(*one->value)) : "—",
                       one->margin ? figures::percent(*one->margin) : "—", figures::outcome_box(one->outcome)}));
   }
-  return figures::table("worst", {"Worst results", "Value", "Margin", "Verdict"}, rows);
+  return figures::table("worst", "Worst results", {"Worst results", "Value", "Margin", "Verdict"}, rows);
 }
 
 std::string figure(const ReportContent& content, const plan::Requirement& requirement,
@@ -112,8 +113,9 @@ std::string uncertainty_table(const ReportContent& content, const plan::Requirem
                                  *one->value == 0 ? "—" : figures::percent(*one->uncertainty / std::abs(*one->value)),
                                  figures::escape(scale.text(guard))}));
   }
-  return figures::table(
-      "budget", {"Uncertainty", "Instrument (type B)", "u, with repeatability", "u, relative", "Guard band w"}, rows);
+  return figures::table("budget", "Uncertainty budget",
+                        {"Uncertainty", "Instrument (type B)", "u, with repeatability", "u, relative", "Guard band w"},
+                        rows);
 }
 
 std::string required_table(const ReportContent& content) {
@@ -130,14 +132,22 @@ std::string required_table(const ReportContent& content) {
     }
   }
   if (rows.empty()) return "<p>No measured requirement has a condition.</p>\n";
-  std::string html = figures::table("conditions", {"No.", "Subject", "Condition", "Required", "Recorded", ""}, rows);
+  std::string html = figures::table("conditions", "Required conditions",
+                                    {"No.", "Subject", "Condition", "Required", "Recorded", ""}, rows);
   if (met > kMostConditionRows)
     html += fmt::format("<p>{} further conditions are met; evidence/verdict.json lists them.</p>\n",
                         met - kMostConditionRows);
   return html;
 }
 
-std::string recorded_row(const std::string& step, const Record& record, std::size_t number) {
+/// Records with the same words, of one step or of several.
+struct RecordedRow {
+  std::string probe, words, step;  ///< the first step
+  std::size_t number = 0;          ///< of the record in that step, from 1
+  std::size_t others = 0;          ///< further steps with the same
+};
+
+std::string recorded_words(const Record& record) {
   std::string words;
   for (const auto& condition : record.conditions) {
     words += fmt::format(
@@ -148,9 +158,28 @@ std::string recorded_row(const std::string& step, const Record& record, std::siz
   for (const auto& note : record.notes) words += (words.empty() ? "note: " : "; note: ") + note;
   if (record.end.status != Status::complete)
     words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", to_string(record.end.status), record.end.reason);
-  return figures::row({fmt::format("<code>{}</code><br><small>{}, record {}</small>", figures::escape(step),
-                                   figures::escape(record.start.probe), number),
-                       figures::escape(words)});
+  return words;
+}
+
+/// Adds the record; one without a measurement, such as a companion that skips, joins those that say the same.
+void add_record(std::vector<RecordedRow>& rows, const std::string& step, const Record& record, std::size_t number) {
+  RecordedRow row{.probe = record.start.probe, .words = recorded_words(record), .step = step, .number = number};
+  if (record.measurements.empty()) {
+    const auto same = std::ranges::find_if(
+        rows, [&](const RecordedRow& one) { return one.probe == row.probe && one.words == row.words; });
+    if (same != rows.end()) {
+      ++same->others;
+      return;
+    }
+  }
+  rows.push_back(std::move(row));
+}
+
+std::string html_of(const RecordedRow& row) {
+  return figures::row({fmt::format("<code>{}</code>{}<br><small>{}, record {}</small>", figures::escape(row.step),
+                                   row.others == 0 ? "" : fmt::format(" and {} more steps", row.others),
+                                   figures::escape(row.probe), row.number),
+                       figures::escape(row.words)});
 }
 
 }  // namespace
@@ -159,11 +188,12 @@ std::string results_section(const ReportContent& content) {
   figures::ResultsOf results;
   for (const auto& result : content.verdict.results) results[result.requirement].push_back(&result);
   const figures::StepIndex steps = figures::index_of_steps(content.run.plan);
-  std::string html = "<h2 class=\"page\">4 Results</h2>\n";
+  std::string html = heading(4);
   for (const auto& requirement : content.run.plan.profile.requirements) {
     const auto& own = results[requirement.id];
     const std::string placed = figures::placement_words(requirement);
-    html += fmt::format("<section>\n<h3>{} {} <code>{}</code></h3>\n",
+    html += fmt::format("<section id=\"{}\">\n<h3>{} {} <code>{}</code></h3>\n",
+                        anchor_of(content.run.plan.profile, requirement.id),
                         figures::requirement_number(content.run.plan.profile, requirement.id),
                         figures::escape(requirement.title), figures::escape(requirement.id));
     html += fmt::format("<p>Requirement: {} {}{} per {} {} (probe <code>{}</code>{}). Source: {}</p>\n",
@@ -179,22 +209,23 @@ std::string results_section(const ReportContent& content) {
 }
 
 std::string conditions_section(const ReportContent& content) {
-  std::string html =
-      "<h2 class=\"page\">5 Conditions</h2>\n<p>A required condition that is not met or not recorded makes the result "
-      "inconclusive.</p>\n<h3>Required</h3>\n";
+  std::string html = heading(5) +
+                     "<p>A required condition that is not met or not recorded makes the result "
+                     "inconclusive.</p>\n<h3>Required</h3>\n";
   html += required_table(content) + "<h3>Recorded</h3>\n";
-  std::vector<std::string> rows;
+  std::vector<RecordedRow> recorded;
   for (const auto& step : content.run.plan.steps) {
-    if (rows.size() >= kMostRecordedSteps) break;
+    if (recorded.size() >= kMostRecordedSteps) break;
     for (const auto* records : {&content.records, &content.companions}) {
       const auto found = records->find(step.id);
       if (found == records->end()) continue;
-      for (std::size_t i = 0; i < found->second.size(); ++i)
-        rows.push_back(recorded_row(step.id, found->second[i], i + 1));
+      for (std::size_t i = 0; i < found->second.size(); ++i) add_record(recorded, step.id, found->second[i], i + 1);
     }
   }
+  std::vector<std::string> rows;
+  for (const auto& row : recorded) rows.push_back(html_of(row));
   if (rows.empty()) return html + "<p>No record could be read.</p>\n";
-  html += figures::table("recorded", {"Step, probe", "Conditions and notes"}, rows);
+  html += figures::table("recorded", "Recorded conditions", {"Step, probe", "Conditions and notes"}, rows);
   if (content.run.plan.steps.size() > kMostRecordedSteps)
     html += "<p>Records of further steps: evidence/records.</p>\n";
   return html;

@@ -1,6 +1,7 @@
 // sections: the parts of the report, in order.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,34 @@ namespace assay::page {
 /// Places, attempts and files that are listed one by one. Beyond it, only those that do not pass or did not exit are
 /// listed, with the file that lists all.
 inline constexpr std::size_t kMostListed = 512;
+
+/// The numbered sections, from 1: what the contents list and heading() shows.
+inline constexpr const char* kSectionTitles[] = {"Statement of conformity",
+                                                 "Decision rule",
+                                                 "Coverage",
+                                                 "Results",
+                                                 "Conditions",
+                                                 "Deviations",
+                                                 "Methods",
+                                                 "Instruments",
+                                                 "Machines",
+                                                 "Attempts",
+                                                 "Evidence",
+                                                 "What is not claimed",
+                                                 "How to verify"};
+
+/// The heading of section `number`, with the anchor that the contents lead to; long sections begin a printed page.
+std::string heading(std::size_t number);
+/// The contents, with links.
+std::string contents_section();
+/// "#R3": the place of a requirement in the results, without the '#'.
+std::string anchor_of(const plan::Profile& profile, const std::string& requirement);
+/// What follows from the verdict: who is at fault and where to look, which requirements to look at first, which nodes
+/// were lost, and the matrix of pairs where one shows it.
+std::string action_section(const ReportContent& content);
+/// The matrix of the pairs of `requirement`; empty where it has none.
+std::string pair_figure(const ReportContent& content, const figures::StepIndex& steps,
+                        const plan::Requirement& requirement, const figures::ResultsOf& results);
 
 /// What the page is: a report, or a simulation of one.
 const char* report_title(const ReportContent& content);
@@ -49,7 +78,7 @@ std::string attempts_section(const ReportContent& content);
 /// Digests of the evidence.
 std::string evidence_section(const ReportContent& content);
 /// What is not claimed.
-std::string non_claims_section();
+std::string non_claims_section(const ReportContent& content);
 /// How to check the dossier.
 std::string verification_section(const ReportContent& content);
 

@@ -23,6 +23,13 @@ pre { font: 8.5pt/1.4 "DejaVu Sans Mono", Consolas, Menlo, monospace; background
 small, .small { font-size: 8.2pt; color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-size: 8.6pt; line-height: 1.35; margin: 0 0 4mm; font-variant-numeric: tabular-nums; }
 thead { display: table-header-group; }
+caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.scroll { overflow-x: auto; }
+a { color: var(--blue); }
+section.action { border-left: 3pt solid var(--ink); padding: 0 0 0 5mm; margin: 0 0 6mm; }
+section.action h2 { margin: 0 0 2mm; border: 0; padding: 0; }
+table.action td:nth-child(2), table.action td:nth-child(3), table.action td:nth-child(4) { white-space: nowrap; }
+nav ol { columns: 3; font-size: 9pt; padding-left: 7mm; margin: 0 0 6mm; }
 tr { break-inside: avoid; }
 th { text-align: left; font-weight: 600; vertical-align: bottom; border-bottom: 1pt solid var(--ink); padding: 1mm 1.6mm 1mm 0; }
 td { vertical-align: top; border-bottom: 0.5pt solid var(--rule); padding: 1.1mm 1.6mm 1.1mm 0; overflow-wrap: anywhere; }
@@ -31,9 +38,9 @@ table.conformity td { white-space: nowrap; }
 table.conformity tr.requirement td { white-space: normal; background: var(--tint); padding-left: 1.6mm; break-after: avoid; }
 table.conformity tr.who td { white-space: normal; color: var(--soft); border-bottom: 0; padding-bottom: 0; break-after: avoid; }
 table.conformity tr.who strong { color: var(--ink); }
-.masthead { display: flex; justify-content: space-between; border-bottom: 2.5pt solid var(--ink); padding-bottom: 2mm; margin-bottom: 9mm; font-size: 9pt; color: var(--soft); }
+.masthead { display: flex; justify-content: space-between; border-bottom: 2.5pt solid var(--ink); padding-bottom: 2mm; margin-bottom: 5mm; font-size: 9pt; color: var(--soft); }
 .masthead b { color: var(--ink); letter-spacing: 0.14em; }
-.subtitle { font-size: 12pt; color: var(--soft); margin-bottom: 7mm; }
+.subtitle { font-size: 12pt; color: var(--soft); margin-bottom: 4mm; }
 .verdict { border: 2.2pt solid; padding: 5mm 6mm; margin: 0 0 6mm; break-inside: avoid; }
 .verdict .word { font-size: 30pt; font-weight: 700; letter-spacing: 0.05em; line-height: 1.1; }
 .verdict p { margin: 1.5mm 0 0; color: var(--ink); }
@@ -65,7 +72,7 @@ figure { margin: 1mm 0 4mm; break-inside: avoid; }
 figcaption { font-size: 8.2pt; color: var(--soft); }
 svg.plot { width: 100%; height: auto; display: block; }
 svg text { font: 11px "Source Sans 3", "Segoe UI", "Helvetica Neue", Arial, "DejaVu Sans", sans-serif; fill: var(--ink); }
-svg .mark { fill: var(--soft); font-size: 10.5px; } svg .label { font-size: 11.5px; } svg .outcome-text { font-weight: 600; fill: var(--good); } svg .outcome-text.open { fill: var(--bad); }
+svg .mark { fill: var(--soft); font-size: 10.5px; } svg .label { font-size: 11.5px; } svg .outcome-text { font-weight: 600; fill: var(--good); } svg .outcome-text.open { fill: var(--warn); } svg .outcome-text.bad { fill: var(--bad); }
 svg .limit-label { fill: var(--bad); font-size: 10.5px; font-weight: 600; }
 svg .axis { stroke: var(--ink); stroke-width: 1; } svg .grid { stroke: var(--rule); stroke-width: 0.6; }
 svg .sample { fill: var(--blue); fill-opacity: 0.55; } svg .value { stroke: var(--ink); stroke-width: 2.4; } svg .interval { stroke: var(--ink); stroke-width: 1.3; }
@@ -81,7 +88,19 @@ svg .limit-path { fill: none; stroke: var(--bad); stroke-width: 1.8; } svg .acce
 svg .wire, svg .reference { stroke: var(--ink); stroke-width: 1.2; stroke-dasharray: 1.5 2.5; }
 .legend { font-size: 8.4pt; color: var(--soft); }
 .end { text-align: center; margin-top: 10mm; color: var(--soft); letter-spacing: 0.1em; }
+@media screen and (max-width: 640px) {
+  body { padding: 5mm 4mm; margin: 0; } h1 { font-size: 19pt; } nav ol { columns: 1; }
+  .verdict { padding: 4mm; } .verdict .word { font-size: 21pt; letter-spacing: 0; overflow-wrap: anywhere; }
+  .banner .word { font-size: 15pt; } .counts div { flex-basis: 28%; } .masthead { flex-wrap: wrap; }
+  table.facts, table.facts tbody, table.facts tr, table.facts th, table.facts td { display: block; width: auto; }
+  table.facts th { border: 0; padding-bottom: 0; } table.conformity { min-width: 150mm; }
+  table.action, table.action tbody, table.action td { display: block; } table.action thead { display: none; }
+  table.action tr { display: flex; flex-wrap: wrap; gap: 0 4mm; border-bottom: 0.5pt solid var(--rule); padding: 1.5mm 0; }
+  table.action td { border: 0; padding: 0.4mm 0; } table.action td:first-child, table.action td:last-child { flex: 1 0 100%; }
+  section.action { padding-left: 3mm; }
+}
 @media print {
+  .scroll { overflow: visible; } a { color: inherit; text-decoration: none; }
   html { background: none; } body { max-width: none; margin: 0; padding: 0; box-shadow: none; font-size: 9.6pt; }
   h2.page { break-before: page; margin-top: 0; }
   * { -webkit-print-color-adjust: exact; print-color-adjust: exact; }

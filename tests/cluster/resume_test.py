@@ -35,8 +35,8 @@ class Resume(ClusterBench):
                 finished = (self.run_directory / "verdict.json").exists()
                 interrupted += not finished
                 wait_for(lambda: not self.cluster.strangers(), "the nodes noticed that the head is gone", AGENT_PATIENCE_S)
-                if not (self.run_directory / "plan.json").exists():
-                    continue  # killed before there was anything to lose
+                if not (self.run_directory / "journal.jsonl").exists():
+                    continue  # killed before the run began: there is nothing to lose
                 key = self.resume_and_sign()
                 self.assertEqual(self.verdict()["overall"], "accepted", self.reasons())
                 self.assertEqual(self.outcomes(), dict.fromkeys(CELLS, "pass"))

@@ -1,5 +1,8 @@
 """`assay accept` on this machine: from a profile to a verdict, with probes that behave and probes that do not."""
-from harness import DAEMON_S, Bench, main, processes, requirement, wait_for
+import os
+import subprocess
+
+from harness import BIN, DAEMON_S, Bench, main, processes, profile, requirement, wait_for
 
 
 class Accept(Bench):
@@ -65,6 +68,47 @@ class Accept(Bench):
         self.assertFalse(self.run_directory.exists())
 
 
+    def test_a_key_that_cannot_be_opened_is_refused_before_anything_is_measured(self):
+        (self.scratch / "pass").write_text("open sesame\n")
+        key = self.scratch / "lab.key"
+        made = self.assay("keygen", key, "--passphrase-file", self.scratch / "pass")
+        self.assertIn("lab.key.pub: the public key, for whoever verifies", made.stderr)
+        refused = self.accept(requirement("r"), more=["--key", key])
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("is encrypted", refused.stderr)
+        self.assertIn("--passphrase-file", refused.stderr)
+        self.assertFalse(self.run_directory.exists())
+        signed = self.accept(requirement("r"), more=["--key", key, "--passphrase-file", self.scratch / "pass"])
+        self.assertEqual(signed.returncode, 0, signed.stderr)
+        self.assertEqual(self.verify(key=f"{key}.pub").returncode, 0)
+
+    def test_a_state_directory_that_cannot_be_written_is_refused_before_anything_is_measured(self):
+        self.environment["XDG_STATE_HOME"] = "/proc/nowhere"
+        refused = self.accept(requirement("r"))
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("cannot be created for this machine's own key", refused.stderr)
+        self.assertIn("hint: name a key with --key", refused.stderr)
+        self.assertFalse(self.run_directory.exists())
+
+    def test_the_verdict_has_a_line_for_each_requirement_and_all_shows_each_cell(self):
+        done = self.accept(requirement("good"), requirement("bad", at_least=200))
+        lines = done.stdout.splitlines()
+        self.assertLess(next(i for i, line in enumerate(lines) if line.startswith("bad")),
+                        next(i for i, line in enumerate(lines) if line.startswith("good")))
+        self.assertIn("0/1", done.stdout)
+        self.assertNotIn("\x1b", done.stdout)
+        self.assertIn("subject", self.assay("judge", self.run_directory, "--all").stdout)
+
+    def test_what_only_leaves_out_is_said_once(self):
+        done = self.accept(requirement("r"), requirement("s"), requirement("t"), more=["--only", "r"])
+        self.assertEqual(done.stderr.count("left out by --only"), 1, done.stderr)
+        self.assertEqual(done.stdout.count("left out by --only: s, t"), 1, done.stdout)
+
+    def test_a_step_that_ends_tells_what_it_measured(self):
+        done = self.accept(requirement("r"))
+        self.assertRegex(done.stderr, r"0001-fake_probe-\S+ done after [0-9.]+ s: r 100 pass")
+
+
 class CommandLine(Bench):
     def refused(self, words, *arguments):
         done = self.assay(*arguments)
@@ -77,10 +121,61 @@ class CommandLine(Bench):
         self.refused("did you mean 'host'?", "accept", "--profile", "hots")
         self.refused("did you mean 'fake_probe'?", "describe", "fake_prob")
 
+    def test_without_a_command_the_usage_is_shown(self):
+        alone = self.assay()
+        self.assertEqual(alone.returncode, 2)
+        self.assertIn("accept", alone.stderr)
+        asked = self.assay("help")
+        self.assertEqual(asked.returncode, 0)
+        self.assertIn("verify    check a dossier", asked.stdout)
+        self.assertEqual(self.assay("help", "accept").stdout, self.assay("accept", "--help").stdout)
+
+    def test_values_have_names_and_examples_fit_their_command(self):
+        for command in ("accept", "plan", "run", "bundle", "sign", "keygen", "verify", "report", "simulate"):
+            text = self.assay(command, "--help").stdout
+            self.assertIn(f"Example: assay {command}", text)
+            self.assertNotRegex(text, r"--(key|out|site|profile|passphrase-file)[^\n]* TEXT")
+
+    def test_profiles_are_listed_and_described(self):
+        self.assertRegex(self.assay("list", "profiles").stdout, r"(?m)^host +\S.*requirements$")
+        described = self.assay("describe", "host").stdout
+        self.assertIn("host_gemm", described)
+        self.assertIn("(advisory)", described)
+        self.refused("did you mean 'host'?", "describe", "hots")
+
+    def test_completion_and_manual_have_every_command_and_option(self):
+        script = self.write("assay.bash", self.assay("completion").stdout)
+        complete = 'source "$1"; COMP_WORDS=("${@:2}"); COMP_CWORD=$(($# - 2)); _${2//-/_}; printf "%s\\n" "${COMPREPLY[@]}"'
+        environment = dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}")
+        for line, expected in (("assay acc", "accept"), ("assay verif", "verify"), ("assay accept --pass", "--passphrase-file"),
+                               ("assay verify --acc", "--accepted"), ("assay simulate --rai", "--rails"),
+                               ("assay-report fing", "fingerprint"), ("assay-report sign --with-k", "--with-key"), ("assay-report --ver", "--version")):
+            words = line.split()
+            done = subprocess.run(["bash", "-c", complete, "bash", script, *words], env=environment, capture_output=True, text=True, check=True)
+            self.assertEqual(done.stdout.split(), [expected], words)
+        manual = self.assay("manual").stdout
+        self.assertIn(".SS assay accept", manual)
+        self.assertIn(r".B \-\-deadline TIME", manual)
+
+    def test_a_probe_that_does_not_exist_is_refused_when_planning(self):
+        wrong = self.write("wrong.json", profile(dict(requirement("r"), probe="fake_prob")))
+        self.refused("requirements[0].probe: there is no probe 'fake_prob'", "plan", "--profile", wrong)
+        self.refused("did you mean 'fake_probe'?", "accept", "--profile", wrong, "--dry-run")
+        self.assertEqual(self.assay("plan", "--profile", wrong, "--allow-missing", "--dry-run").returncode, 0)
+
+    def test_dry_runs_print_the_same(self):
+        ours = self.write("p.json", profile(requirement("r")))
+        planned, accepted = (self.assay(command, "--profile", ours, "--dry-run") for command in ("plan", "accept"))
+        self.assertEqual(planned.stdout, accepted.stdout)
+        self.assertEqual(planned.stderr.splitlines()[0], accepted.stderr.splitlines()[0])
+        fits = self.assay("accept", "--profile", ours, "--dry-run", "--deadline", "1h").stderr
+        self.assertIn("fits into the deadline of 60:00", fits)
+        self.refused("no such file: nosuch.key", "accept", "--profile", ours, "--dry-run", "--key", "nosuch.key")
+        self.assertIn("does not fit", self.assay("accept", "--profile", ours, "--dry-run", "--deadline", "100ms").stderr)
+
     def test_every_command_that_is_passed_on_exists_in_assay_report(self):
-        self.refused("'export' is not a command", "export")
-        self.refused("'trend' is not a command", "trend")
-        for command in ("report", "sign", "verify", "keygen", "simulate"):
+        self.refused("'compare' is not a command", "compare")
+        for command in ("report", "sign", "verify", "keygen", "simulate", "trend", "export", "rma"):
             self.assertEqual(self.assay(command, "--help").returncode, 0, command)
 
     def test_help_fits_a_screen_and_ends_with_an_example(self):

@@ -58,7 +58,8 @@ class Bundle(Bench):
         self.assertEqual(checked.returncode, 0, checked.stderr)
         files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
         self.assertEqual(files, {line.rsplit(": ", 1)[0] for line in checked.stdout.splitlines()} | {"SHA256SUMS"})
-        self.assertLessEqual({"bin/assay", "bin/assay-node", "bin/assay-report", PROBE, "share/assay/profiles/host.json", "VERSION"}, files)
+        self.assertLessEqual({"bin/assay", "bin/assay-node", "bin/assay-report", PROBE, "share/assay/profiles/host.json", "VERSION",
+                              "share/doc/assay/LICENSE", "share/doc/assay/FORMATS.md"}, files)
 
     def test_packed_twice_it_has_the_same_bytes_and_nothing_of_this_machine(self):
         digests = [hashlib.sha256(self.packed(name).read_bytes()).hexdigest() for name in ("one.tar", "two.tar")]

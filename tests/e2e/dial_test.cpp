@@ -1,7 +1,10 @@
-// Agents that dial home: through a fake srun that starts them on this machine, and every way in which that goes wrong.
+// Agents that connect back: through a fake srun that starts them on this machine, and every way in which that goes
+// wrong.
 #include <array>
 #include <cstdlib>
 #include <fstream>
+
+#include <sys/resource.h>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -28,8 +31,12 @@ constexpr Seconds kPatienceForNobody{20};
 
 struct Outcome {
   std::unique_ptr<launch::Agent> agent;
-  launch::LaunchError error;
+  std::optional<launch::LaunchError> error;
 };
+
+launch::LaunchError error_of(const Outcome& outcome) {
+  return outcome.error.value_or(launch::LaunchError{.kind = launch::LaunchFailure::lost, .reason = "no error"});
+}
 
 class DialTest : public testing::Test {
  protected:
@@ -101,16 +108,16 @@ class DialTest : public testing::Test {
     return outcomes;
   }
 
-  /// A program runs through the agent; the error has kind "" when it did as it should.
-  asio::awaitable<launch::LaunchError> use(launch::Agent& agent, std::string name) {
+  /// A program runs through the agent; no error when it did as it should.
+  asio::awaitable<std::optional<launch::LaunchError>> use(launch::Agent& agent, std::string name) {
     const auto delivered = co_await agent.deliver(files::sha256_of_file(UNRULY).value(), UNRULY);
     if (!delivered) co_return delivered.error();
     const launch::RunResult result =
         co_await agent.run(request("step-" + name, UNRULY, words("say", "hello from " + name, "0", place_.path())));
-    launch::LaunchError none;
+    std::optional<launch::LaunchError> error;
     if (result.outcome != AttemptOutcome::exited || result.output != "hello from " + name)
-      none = {.kind = std::string(word_of(result.outcome)), .reason = result.reason};
-    co_return none;
+      error = {.kind = launch::LaunchFailure::lost, .reason = fmt::format("{}: {}", result.outcome, result.reason)};
+    co_return error;
   }
 
   Place place_;
@@ -121,7 +128,7 @@ class DialTest : public testing::Test {
 TEST_F(DialTest, one_srun_starts_all_and_each_agent_speaks_the_protocol) {
   const auto outcomes = start_all("");
   for (const auto& [name, outcome] : outcomes)
-    EXPECT_TRUE(outcome.agent && outcome.error.kind.empty()) << name << ": " << outcome.error.reason;
+    EXPECT_TRUE(outcome.agent && !outcome.error) << name << ": " << error_of(outcome).reason;
   EXPECT_EQ(calls("fake_srun").size(), 1U);
   EXPECT_TRUE(remarks_.empty()) << remarks_.front();
 }
@@ -145,25 +152,25 @@ TEST_F(DialTest, the_token_is_in_no_argument_and_in_no_environment) {
 TEST_F(DialTest, an_agent_that_never_dials_is_named_and_the_others_work) {
   site_.slurm.wait = kPatienceForNobody;
   auto outcomes = start_all("absent=n02");
-  EXPECT_EQ(outcomes["n02"].error.kind, "unreachable");
-  EXPECT_EQ(outcomes["n02"].error.reason, "no agent connected back from n02 in time");
+  EXPECT_EQ(error_of(outcomes["n02"]).kind, launch::LaunchFailure::unreachable);
+  EXPECT_EQ(error_of(outcomes["n02"]).reason, "no agent connected back from n02 in time");
   for (const char* name : {"n01", "n03"})
-    EXPECT_TRUE(outcomes[name].agent && outcomes[name].error.kind.empty()) << outcomes[name].error.reason;
+    EXPECT_TRUE(outcomes[name].agent && !outcomes[name].error) << error_of(outcomes[name]).reason;
 }
 
 TEST_F(DialTest, a_job_that_stays_in_the_queue_says_so) {
   site_.slurm.wait = {2 * kPatienceForNobody.count};  // srun must have come so far as to say it
   auto outcomes = start_all("pending");
   for (const auto& [name, outcome] : outcomes) {
-    EXPECT_EQ(outcome.error.kind, "unreachable");
-    EXPECT_EQ(outcome.error.reason,
+    EXPECT_EQ(error_of(outcome).kind, launch::LaunchFailure::unreachable);
+    EXPECT_EQ(error_of(outcome).reason,
               "no agent connected back from " + name + " in time; srun: srun: job 1 queued and waiting for resources");
   }
 }
 
 TEST_F(DialTest, an_srun_that_fails_is_quoted) {
   auto outcomes = start_all("fail");
-  EXPECT_EQ(outcomes["n01"].error.reason,
+  EXPECT_EQ(error_of(outcomes["n01"]).reason,
             "no agent connected back from n01: srun ended with exit code 1: srun: error: invalid partition specified: "
             "nowhere");
 }
@@ -184,16 +191,16 @@ TEST_F(DialTest, without_srun_there_is_a_plain_reason) {
 TEST_F(DialTest, two_agents_of_one_name_are_both_refused) {
   site_.slurm.wait = kPatienceForNobody;
   auto outcomes = start_all("twice=n02 absent=n03");
-  EXPECT_EQ(outcomes["n02"].error.kind, "refused");
-  EXPECT_EQ(outcomes["n02"].error.reason.find("two agents claim to be n02, one from "), 0U)
-      << outcomes["n02"].error.reason;
-  EXPECT_TRUE(outcomes["n01"].agent) << outcomes["n01"].error.reason;
+  EXPECT_EQ(error_of(outcomes["n02"]).kind, launch::LaunchFailure::refused);
+  EXPECT_EQ(error_of(outcomes["n02"]).reason.find("two agents claim to be n02, one from "), 0U)
+      << error_of(outcomes["n02"]).reason;
+  EXPECT_TRUE(outcomes["n01"].agent) << error_of(outcomes["n01"]).reason;
 }
 
 TEST_F(DialTest, a_wrong_token_is_turned_away_by_name_of_its_address) {
   site_.slurm.wait = kPatienceForNobody;
   auto outcomes = start_all("wrong=n03");
-  EXPECT_EQ(outcomes["n03"].error.kind, "unreachable");
+  EXPECT_EQ(error_of(outcomes["n03"]).kind, launch::LaunchFailure::unreachable);
   ASSERT_FALSE(remarks_.empty());
   EXPECT_TRUE(remarks_.front().starts_with("srun: rejected a connection from ") &&
               remarks_.front().ends_with(": the token does not belong to this run"))
@@ -213,8 +220,8 @@ TEST_F(DialTest, an_agent_of_a_node_that_was_not_asked_for_is_turned_away) {
 
 TEST_F(DialTest, a_node_that_slurm_calls_down_is_left_out_and_named) {
   auto outcomes = start_all("down=n02");
-  EXPECT_EQ(outcomes["n02"].error.kind, "refused");
-  EXPECT_EQ(outcomes["n02"].error.reason, "Slurm reports n02 as down*");
+  EXPECT_EQ(error_of(outcomes["n02"]).kind, launch::LaunchFailure::refused);
+  EXPECT_EQ(error_of(outcomes["n02"]).reason, "Slurm reports n02 as down*");
   EXPECT_TRUE(outcomes["n01"].agent && outcomes["n03"].agent);
   const auto call = calls("fake_srun").at(0);
   EXPECT_NE(std::ranges::find(call, "--nodelist=n01,n03"), call.end());
@@ -223,14 +230,14 @@ TEST_F(DialTest, a_node_that_slurm_calls_down_is_left_out_and_named) {
 TEST_F(DialTest, agents_that_went_with_their_srun_are_started_again_one_by_one) {
   const auto outcomes = start_all("together");
   for (const auto& [name, outcome] : outcomes)
-    EXPECT_TRUE(outcome.agent && outcome.error.kind.empty()) << name << ": " << outcome.error.reason;
+    EXPECT_TRUE(outcome.agent && !outcome.error) << name << ": " << error_of(outcome).reason;
   EXPECT_EQ(calls("fake_srun").size(), 4U);
 }
 
 TEST_F(DialTest, agents_work_on_when_srun_is_killed_and_that_is_said) {
   const auto outcomes = start_all("dies", [&] { return !remarks_.empty(); });
   for (const auto& [name, outcome] : outcomes)
-    EXPECT_TRUE(outcome.agent && outcome.error.kind.empty()) << name << ": " << outcome.error.reason;
+    EXPECT_TRUE(outcome.agent && !outcome.error) << name << ": " << error_of(outcome).reason;
   ASSERT_EQ(remarks_.size(), 1U);
   EXPECT_EQ(remarks_.front(), "srun: srun was killed");
 }
@@ -254,6 +261,38 @@ TEST_F(DialTest, what_does_not_hold_the_pinned_key_gets_no_token) {
         co_await stream->stream.async_handshake(asio::ssl::stream_base::client, asio::as_tuple(asio::use_awaitable));
     EXPECT_TRUE(error);
     EXPECT_FALSE(asked);
+  });
+}
+
+TEST_F(DialTest, silent_callers_keep_no_agent_out_and_leave_descriptors) {
+  // What a login shell often has. Each test is a process of its own, so it is not taken back, which only root could do.
+  const rlimit usual = {.rlim_cur = 1024, .rlim_max = 1024};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  complete([&]() -> asio::awaitable<void> {
+    const auto executor = co_await asio::this_coro::executor;
+    std::vector<wire::Stream> taken;
+    auto muster = launch::AgentListener::open(
+        executor, 0,
+        [&](const wire::Greeting&, const std::string&, wire::Stream& stream) -> std::optional<std::string> {
+          taken.push_back(std::move(stream));
+          return std::nullopt;
+        });
+    const tcp::endpoint home(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>((*muster)->port()));
+    std::vector<tcp::socket> silent;
+    for (int i = 0; i < 400; ++i) co_await silent.emplace_back(executor).async_connect(home, asio::use_awaitable);
+    auto tls = wire::pinned_tls((*muster)->pin());
+    auto caller =
+        std::make_unique<wire::TlsStream>(wire::TlsStream{asio::ssl::stream<tcp::socket>(executor, tls->context)});
+    co_await caller->stream.lowest_layer().async_connect(home, asio::use_awaitable);
+    co_await caller->stream.async_handshake(asio::ssl::stream_base::client, asio::use_awaitable);
+    wire::Stream stream(std::move(caller));
+    // Not in the co_await: g++ 12 destroys a braced temporary there twice.
+    const std::string greeting = wire::to_line({.token = std::string(64, '1'), .node = "n01"});
+    (void)co_await stream.write(greeting);
+    const bool in = co_await until([&] { return taken.size() == 1; });
+    EXPECT_TRUE(in);
+    // Both ends of every caller are in this process: 400 of them, and the listener's at most (1024 - 512) / 2.
+    EXPECT_LT(entries_in("/proc/self/fd"), 400U + 256U + 40U);
   });
 }
 

@@ -32,7 +32,10 @@ expect 0 "$report" verify run/dossier --key signer.key.pub
 said "verified: accepted"; said "Ada Example"; said "SELF-SIGNED"; said "$fingerprint"
 expect 4 "$report" verify run/dossier --key signer.key.pub --key other.key.pub; said "refused: statement.dsse.json: has no valid signature"
 expect 2 "$report" sign run/dossier --add --key other.key; said "--passphrase-file"
-expect 0 "$report" sign run/dossier --add --key other.key --passphrase-file pass
+expect 2 "$report" sign run/dossier --add --key other.key --passphrase-file pass; said "--with-key"
+expect 2 "$report" sign run/dossier --key signer.key --nodes n01; said "--add"
+expect 0 "$report" sign run/dossier --add --key other.key --passphrase-file pass --with-key signer.key.pub --nodes n01,n02,n03
+said "verified: accepted"; said "no deviations"; said "signed run/dossier with the key"
 expect 0 "$report" verify run/dossier --key signer.key.pub --key other.key.pub --json
 jq -e '.verified and .overall == "accepted" and (.signers | length) == 2 and .other_signatures == 0' out >/dev/null || fail "--json"
 

@@ -15,15 +15,41 @@ DEADLINE_S = 600  # of one command: it takes seconds, on a loaded machine a minu
 DAEMON_S = 10_000_000 + os.getpid()  # what a child that fake_probe leaves sleeps: no other process here has it in its arguments
 
 
+ONCE = {"repeat": {"attempts": 1, "more_attempts": 0},  # of a requirement that one process is to measure
+        "reproducibility": {"u": 1e-9, "source": {"document": "the test", "status": "sourced"}}}
+
+
 def requirement(name, behaviour="measure", value=100, at_least=50, **more):
-    """One requirement on fake_probe; its id is `name`."""
+    """One requirement on fake_probe, measured once unless `more` says otherwise; its id is `name`."""
+    more["repeat"] = {**ONCE["repeat"], **more.get("repeat", {})}
     return {"id": name, "title": name, "probe": "fake_probe", "parameters": {"behaviour": behaviour, "value": value},
             "metric": "number", "scope": "node", "limit": {"at_least": at_least, "unit": "1"},
-            "source": {"document": "the test", "status": "sourced"}, **more}
+            "source": {"document": "the test", "status": "sourced"}, **ONCE, **more}
+
+
+CHECKING = ("host_tcp_", "host_collective", "verbs_bandwidth", "verbs_latency", "verbs_traffic")  # probes that check their payload
+
+
+def exact(requirements):
+    """One requirement on what was found wrong for each step that has none yet: a plan in which nobody judges that is refused."""
+    def place(one):
+        return [one["probe"], one.get("parameters"), one["scope"]] + [one.get(name) for name in ("plane", "pairs", "rounds", "alone", "by")]
+
+    judged = [place(one) for one in requirements if one["metric"] == "mismatches"]
+    more = []
+    for one in requirements:
+        if not one["probe"].startswith(CHECKING) or place(one) in judged:
+            continue
+        judged.append(place(one))
+        more.append({name: value for name, value in one.items() if name not in ("at", "repeat", "reproducibility", "severity")} |
+                    {"id": f"exact-{len(more)}", "metric": "mismatches", "at": "every", "statistic": "max", "limit": {"at_most": 0, "unit": "1"},
+                     "repeat": {"n": 1}})
+    return more
 
 
 def profile(*requirements):
-    return {"schema": "assay.profile/1", "name": "test", "title": "Test", "revision": 1, "requirements": list(requirements)}
+    return {"schema": "assay.profile/1", "name": "test", "title": "Test", "revision": 1, "relative_only": "a test",
+            "requirements": [*requirements, *exact(requirements)]}
 
 
 def processes(marker):

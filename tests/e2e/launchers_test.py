@@ -128,7 +128,7 @@ class Slurm(Fakes):
 class SiteDocuments(Fakes):
     def test_a_host_file_becomes_a_site_that_can_be_planned(self):
         hosts = self.write("hosts", "n[01-02] slots=8\n")
-        done = self.assay("site", "--from", "hostfile", hosts, "--name", "hall", "--known-hosts", "/etc/assay/known_hosts")
+        done = self.assay("site", "--from", "hostfile", hosts, "--name", "hall", "--known-hosts", self.write("known_hosts", ""))
         self.assertEqual(done.returncode, 0, done.stderr)
         planned = self.assay("plan", "--profile", self.write("profile.json", profile(requirement("r"))), "--site", self.write("site.json", done.stdout))
         self.assertEqual([node["name"] for node in json.loads(planned.stdout)["site"]["nodes"]], ["n01", "n02"])

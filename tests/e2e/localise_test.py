@@ -41,7 +41,7 @@ class Localise(Bench):
         done = self.accept_on_site(requirement("alone"), whole("fabric", "n03:40"))
         self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
         (found,) = self.verdict()["localised"]
-        self.assertEqual([culprit["nodes"] for culprit in found["culprits"]], [["n03"]])
+        self.assertEqual([culprit["nodes"] for culprit in found["culprits"]], [["n03"]], found)
         self.assertEqual(found["state"], "found")
         self.assertIn("node n03: misses the limit with every peer", done.stdout)
         self.assertIn("At fault: node n03.", done.stdout)
@@ -60,7 +60,7 @@ class Localise(Bench):
         done = self.accept_on_site(whole("fabric", "n02+n05:40"))
         self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
         (found,) = self.verdict()["localised"]
-        self.assertEqual([(culprit["fault"], culprit["nodes"]) for culprit in found["culprits"]], [("pair", ["n02", "n05"])])
+        self.assertEqual([(culprit["fault"], culprit["nodes"]) for culprit in found["culprits"]], [("pair", ["n02", "n05"])], found)
         self.assertEqual(self.verify().returncode, 0)
 
     def test_pairs_name_their_node_without_any_extra_test(self):
@@ -69,6 +69,16 @@ class Localise(Bench):
         (found,) = self.verdict()["localised"]
         self.assertEqual([culprit["nodes"] for culprit in found["culprits"]], [["n04"]])
         self.assertEqual(self.made(), [])
+
+    def test_pairs_that_are_measured_again_keep_their_nodes(self):
+        done = self.accept_on_site(whole("pairs", "n04:40", scope="pair", repeat={"attempts": 1, "more_attempts": 1}))
+        self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
+        lines = self.journal()
+        self.assertEqual([line["kind"] for line in lines if line["kind"].startswith("second_stage")], ["second_stage_begin"])
+        self.assertEqual({line["outcome"] for line in lines if line["kind"] == "attempt_end"}, {"exited"})
+        self.assertEqual(done.stderr.count("starting the agent"), NODES, done.stderr)  # of every node once: a second start ends the first
+        (found,) = self.verdict()["localised"]
+        self.assertEqual([culprit["nodes"] for culprit in found["culprits"]], [["n04"]])
 
     def test_a_healthy_site_has_no_extra_test_and_accuses_nobody(self):
         done = self.accept_on_site(whole("fabric", ""))

@@ -49,7 +49,7 @@ class BareAgent {
     EXPECT_EQ(write(in_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   }
   /// The next message; throws when the stream ends before.
-  wire::FromAgent hear() {
+  wire::FromAgent receive() {
     while (true) {
       if (auto frame = reader_.next().value()) return wire::decode_from_agent(*frame).value();
       std::array<char, 4096> buffer;
@@ -89,7 +89,7 @@ void deliver(BareAgent& agent) {
     agent.say(wire::encode(
         wire::Data{.channel = wire::Channel::program, .id = hash, .bytes = image.substr(at, wire::kMaxChunk)}));
   }
-  EXPECT_EQ(std::get<wire::Stored>(agent.hear()).sha256, hash);
+  EXPECT_EQ(std::get<wire::Stored>(agent.receive()).sha256, hash);
 }
 
 class BareNodeTest : public testing::Test {
@@ -108,10 +108,10 @@ class BareNodeTest : public testing::Test {
 TEST_F(BareNodeTest, an_orchestrator_that_falls_silent_is_taken_for_dead) {
   BareAgent agent({ASSAY_NODE, "--directory", directory(), "--silence", "2"});
   agent.say(wire::encode(wire::ToAgent(wire::Hello{})));
-  (void)std::get<wire::Welcome>(agent.hear());
+  (void)std::get<wire::Welcome>(agent.receive());
   deliver(agent);
   agent.say(run_frame("step", {"hang", place_.path()}));
-  EXPECT_EQ(std::get<wire::Data>(agent.hear()).bytes, "hanging\n");
+  EXPECT_EQ(std::get<wire::Data>(agent.receive()).bytes, "hanging\n");
   EXPECT_EQ(agent.end(), 1);
   expect_nothing_left();
 }
@@ -119,10 +119,10 @@ TEST_F(BareNodeTest, an_orchestrator_that_falls_silent_is_taken_for_dead) {
 TEST_F(BareNodeTest, bye_kills_what_runs) {
   BareAgent agent({ASSAY_NODE, "--directory", directory()});
   agent.say(wire::encode(wire::ToAgent(wire::Hello{})));
-  (void)std::get<wire::Welcome>(agent.hear());
+  (void)std::get<wire::Welcome>(agent.receive());
   deliver(agent);
   agent.say(run_frame("step", {"fork-and-hang", place_.path()}));
-  EXPECT_EQ(std::get<wire::Data>(agent.hear()).bytes, "tree\n");
+  EXPECT_EQ(std::get<wire::Data>(agent.receive()).bytes, "tree\n");
   agent.say(wire::encode(wire::ToAgent(wire::Bye{})));
   EXPECT_EQ(agent.end(), 0);
   expect_nothing_left();
@@ -135,13 +135,13 @@ TEST_F(BareNodeTest, libraries_that_came_with_the_agent_are_named_to_its_program
   std::filesystem::copy_file(ASSAY_NODE, root / "bin/assay-node");
   BareAgent agent({root / "bin/assay-node", "--directory", directory()});
   agent.say(wire::encode(wire::ToAgent(wire::Hello{})));
-  (void)std::get<wire::Welcome>(agent.hear());
+  (void)std::get<wire::Welcome>(agent.receive());
   deliver(agent);
   agent.say(run_frame("step", {"surroundings", place_.path()}));
-  EXPECT_NE(std::get<wire::Data>(agent.hear())
+  EXPECT_NE(std::get<wire::Data>(agent.receive())
                 .bytes.find("environment ASSAY_LIBRARY_PATH=" + place_.path() + "/lib/assay\ncwd "),
             std::string::npos);
-  EXPECT_EQ(std::get<wire::Ended>(agent.hear()).exit_code, 0);
+  EXPECT_EQ(std::get<wire::Ended>(agent.receive()).exit_code, 0);
   agent.say(wire::encode(wire::ToAgent(wire::Bye{})));
   EXPECT_EQ(agent.end(), 0);
   expect_nothing_left();
@@ -161,7 +161,7 @@ TEST_F(BareNodeTest, an_agent_that_was_copied_here_removes_its_copies_and_what_w
   put("notes", image);
   BareAgent agent({root / "slurm_bcast_3.0_n01", "--directory", directory(), "--remove-self"});
   agent.say(encode(wire::ToAgent(wire::Hello{})));
-  (void)std::get<wire::Welcome>(agent.hear());
+  (void)std::get<wire::Welcome>(agent.receive());
   std::vector<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
     if (entry.is_regular_file()) left.push_back(entry.path().filename());
@@ -175,12 +175,12 @@ TEST_F(BareNodeTest, an_agent_that_was_copied_here_removes_its_copies_and_what_w
 TEST_F(BareNodeTest, programs_in_files_run_as_well_and_leave_none) {
   BareAgent agent({ASSAY_NODE, "--directory", directory(), "--programs", "file"});
   agent.say(wire::encode(wire::ToAgent(wire::Hello{})));
-  (void)std::get<wire::Welcome>(agent.hear());
+  (void)std::get<wire::Welcome>(agent.receive());
   deliver(agent);
   EXPECT_EQ(entries_in(directory() + "/programs"), 0U);
   agent.say(run_frame("step", {"surroundings", place_.path()}));
-  EXPECT_NE(std::get<wire::Data>(agent.hear()).bytes.find("writable 0"), std::string::npos);
-  EXPECT_EQ(std::get<wire::Ended>(agent.hear()).exit_code, 0);
+  EXPECT_NE(std::get<wire::Data>(agent.receive()).bytes.find("writable 0"), std::string::npos);
+  EXPECT_EQ(std::get<wire::Ended>(agent.receive()).exit_code, 0);
   agent.say(wire::encode(wire::ToAgent(wire::Bye{})));
   EXPECT_EQ(agent.end(), 0);
   expect_nothing_left();
@@ -201,7 +201,7 @@ TEST_F(BareNodeTest, an_agent_that_is_not_greeted_first_ends) {
 TEST_F(BareNodeTest, another_protocol_is_answered_and_refused) {
   BareAgent agent({ASSAY_NODE, "--directory", directory()});
   agent.say(wire::encode(wire::ToAgent(wire::Hello{wire::kProtocol + 1})));
-  EXPECT_EQ(std::get<wire::Welcome>(agent.hear()).protocol, wire::kProtocol);
+  EXPECT_EQ(std::get<wire::Welcome>(agent.receive()).protocol, wire::kProtocol);
   EXPECT_EQ(agent.end(), 1);
 }
 

@@ -1,6 +1,7 @@
 // The agent through the local launcher: every way in which a run can end, and that nothing is left afterwards.
 #include <sys/wait.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "orchestrator/node/process_tree.h"
@@ -32,7 +33,7 @@ class NodeTest : public testing::Test {
 
   asio::awaitable<std::unique_ptr<launch::Agent>> ready_agent() {
     auto agent = co_await launch::Agent::start(node(), site(), options());
-    if (!agent) throw std::runtime_error(agent.error().kind + ": " + agent.error().reason);
+    if (!agent) throw std::runtime_error(fmt::format("{}: {}", agent.error().kind, agent.error().reason));
     const auto delivered = co_await (*agent)->deliver(files::sha256_of_file(UNRULY).value(), UNRULY);
     if (!delivered) throw std::runtime_error(delivered.error().reason);
     co_return std::move(*agent);
@@ -217,7 +218,7 @@ TEST_F(NodeTest, bytes_that_do_not_match_their_hash_are_refused) {
     const auto delivered = co_await agent->deliver(other, UNRULY);
     EXPECT_FALSE(delivered.has_value());
     if (!delivered) {
-      EXPECT_EQ(delivered.error().kind, "refused");
+      EXPECT_EQ(delivered.error().kind, launch::LaunchFailure::refused);
       EXPECT_EQ(delivered.error().reason, "the bytes do not have the announced SHA-256");
     }
     launch::RunRequest wanted = request("step", UNRULY, words("say", "x", "0"));
@@ -335,7 +336,7 @@ TEST_F(NodeTest, an_agent_that_cannot_start_is_refused_with_its_own_words) {
     const auto agent = co_await launch::Agent::start(node(), site(), options());
     EXPECT_FALSE(agent.has_value());
     if (!agent) {
-      EXPECT_EQ(agent.error().kind, "refused");
+      EXPECT_EQ(agent.error().kind, launch::LaunchFailure::refused);
       EXPECT_NE(agent.error().reason.find("/node cannot be opened: Not a directory"), std::string::npos)
           << agent.error().reason;
     }
@@ -347,7 +348,7 @@ TEST_F(NodeTest, what_speaks_no_protocol_is_no_agent) {
     const auto agent = co_await launch::Agent::start(node(), site(), options("/bin/echo"));
     EXPECT_FALSE(agent.has_value());
     if (!agent) {
-      EXPECT_EQ(agent.error().kind, "protocol");
+      EXPECT_EQ(agent.error().kind, launch::LaunchFailure::protocol);
     }
   });
 }

@@ -35,9 +35,12 @@ class Resume(Bench):
     def test_kill_9_in_mid_step_loses_that_attempt_alone(self):
         process = self.begin()
         wait_for(lambda: len(self.ended()) >= 1 and len(self.begun()) > len(self.ended()), "a step runs and another has ended")
+        self.assertNotIn("interrupted", self.assay("status", self.run_directory).stdout)
         process.send_signal(signal.SIGKILL)
         process.wait(DEADLINE_S)
         self.nothing_left()
+        self.assertIn("interrupted", self.assay("status", self.run_directory).stdout)
+        self.assertIn("is no folder of a run", self.assay("status", self.scratch).stderr)
         status = self.assay("status", self.run_directory, "--json")
         self.assertFalse(json.loads(status.stdout)["finished"])
         resumed = self.assay("run", "--resume", self.run_directory)
@@ -76,9 +79,76 @@ class Resume(Bench):
         self.assertEqual(self.ended(), self.begun())
         self.assertLess(len(self.ended()), STEPS)
         self.assertEqual(self.verdict()["overall"], "incomplete")
+        self.assertIn("interrupted by a signal", str(self.verdict()["deviations"]))
+        self.assertFalse((self.run_directory / "dossier").exists(), "an interrupted run is not signed")
         self.nothing_left()
-        self.assertEqual(self.assay("run", "--resume", self.run_directory).returncode, 0)
+        resumed = self.assay("run", "--resume", self.run_directory)
+        self.assertEqual(resumed.returncode, 0)
+        self.assertIn(f"[  {STEPS}/{STEPS}]", resumed.stderr)
+        self.assertIn("to report and sign: assay report ", resumed.stderr)
         self.check_whole()
+
+    def interrupted(self):
+        """A run that was interrupted after its first step."""
+        process = self.begin()
+        wait_for(self.begun, "the first step runs")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(DEADLINE_S), 3)
+
+    def key(self):
+        self.assertEqual(self.assay("keygen", self.scratch / "lab.key").returncode, 0)
+        return self.scratch / "lab.key"
+
+    def test_a_resumed_run_is_reported_and_signed_with_the_key_that_is_named(self):
+        self.interrupted()
+        key = self.key()
+        resumed = self.assay("run", "--resume", self.run_directory, "--key", key)
+        self.assertEqual(resumed.returncode, 0, resumed.stderr)
+        verified = self.verify(key=f"{key}.pub")
+        self.assertEqual(verified.returncode, 0, verified.stderr)
+        self.assertIn("verified: accepted", verified.stdout)
+
+    def test_a_dossier_from_before_the_run_was_resumed_is_told_of_and_moved_aside(self):
+        self.interrupted()
+        key = self.key()
+        dossier = self.run_directory / "dossier"
+        for command in (("report", self.run_directory), ("sign", self.run_directory, "--key", key)):
+            self.assertEqual(self.assay(*command).returncode, 0)
+        journal = (self.run_directory / "journal.jsonl").read_text()
+        (self.run_directory / "journal.jsonl").write_text(journal + '{"time":"2026-01-05T06:37:55.120Z","kind":"run_resume"}\n')
+        self.assertTrue(json.loads(self.assay("status", self.run_directory, "--json").stdout)["dossier_is_earlier"])
+        self.assertIn("went on after this dossier was signed", self.verify(key=f"{key}.pub").stderr)
+        for command in (("judge", self.run_directory), ("report", self.run_directory)):
+            self.assertIn(self.assay(*command).returncode, (0, 3))
+        signed = self.assay("sign", self.run_directory, "--key", key)
+        self.assertEqual(signed.returncode, 0, signed.stderr)
+        self.assertIn("it is now", signed.stderr)
+        self.assertTrue((self.run_directory / "dossier-1").is_dir())
+        self.assertEqual(self.verify(dossier, f"{key}.pub").stderr, "")
+        again = self.assay("sign", self.run_directory, "--key", key)
+        self.assertEqual(again.returncode, 2, "the dossier of the run as it is stays")
+        self.assertIn(f"--out {dossier}-2", again.stderr)
+
+    def test_a_run_that_is_going_on_is_not_reported_or_signed(self):
+        process = self.begin()
+        wait_for(self.begun, "the first step runs")
+        self.assertTrue(json.loads(self.assay("status", self.run_directory, "--json").stdout)["running"])
+        judged = self.assay("judge", self.run_directory)
+        self.assertIn("still going on (process ", judged.stderr)
+        report = self.assay("report", self.run_directory)
+        self.assertEqual(report.returncode, 2, report.stderr)
+        self.assertIn("is a run that is still going on (process ", report.stderr)
+        process.send_signal(signal.SIGKILL)
+        process.wait(DEADLINE_S)
+
+    def test_the_folder_of_the_run_is_no_dossier(self):
+        self.interrupted()
+        self.assertEqual(self.assay("run", "--resume", self.run_directory, "--sign").returncode, 0)
+        wrong = self.verify(self.run_directory)
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn(f"did you mean {self.run_directory}/dossier?", wrong.stderr)
+        (self.run_directory / "dossier/.DS_Store").write_text("x")
+        self.assertIn(".DS_Store: is a file that a desktop leaves", self.verify().stderr)
 
     def test_two_interrupts_stop_at_once_and_leave_nothing_running(self):
         process = self.begin()

@@ -26,6 +26,9 @@ class Schedule(Bench):
         done = self.accept(requirement("r"), more=["--deadline", "soon"])
         self.assertEqual(done.returncode, 2)
         self.assertIn("--deadline: 'soon' is not a duration", done.stderr)
+        done = self.accept(requirement("r"), more=["--deadline", "5"])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--deadline: '5' has no unit", done.stderr)
         self.assertFalse(self.run_directory.exists())
 
     def test_nothing_starts_after_the_first_required_failure(self):

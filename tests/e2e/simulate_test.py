@@ -71,7 +71,9 @@ class Simulate(Bench):
         matrix = page[page.index("3 Coverage"):page.index("4 Results")]
         self.assertIn("n00003", matrix)
         self.assertNotIn("n00004", matrix)
-        self.assertIn("599 places whose cells all pass are omitted", page)
+        passed = list(self.outcomes().values()).count("pass")
+        self.assertGreater(passed, 590)  # a steady node that looks unsteady by chance stays open, and is shown
+        self.assertIn(f"{passed} places whose cells all pass are omitted", page)
         self.assertIn("600 first attempts that exited are omitted", page)
 
     def test_a_node_that_the_fleet_has_not_is_named(self):

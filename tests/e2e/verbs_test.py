@@ -36,6 +36,7 @@ class WithoutAdapter(Bench):
                            more=["--site", self.cluster / "site.json"])
         self.assertEqual(done.returncode, 3, done.stderr + done.stdout)
         self.assertEqual(self.outcomes(), {("bandwidth", "n01+n02"): "not_measured", ("latency", "n01+n02"): "not_measured",
+                                           ("exact-0", "n01+n02"): "not_measured", ("exact-1", "n01+n02"): "not_measured",
                                            ("ports", "n01"): "not_measured", ("ports", "n02"): "not_measured"})
         for reason in self.reasons().values():
             self.assertIn("no RDMA device", reason)

@@ -9,9 +9,11 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/decision.h"
+#include "orchestrator/judge/steadiness.h"
 #include "orchestrator/simulate/random.h"
 #include "probes/core/portable_math.h"
 #include "probes/core/scale.h"
+#include "probes/core/small_samples.h"
 #include "probes/core/statistics.h"
 #include "reports/figures/curve.h"
 #include "reports/figures/plot.h"
@@ -44,9 +46,17 @@ void print_normal() {
   for (int i = -3800; i <= 900; ++i) fmt::print("cdf {}: {}\n", i, normal_cdf(i / 100.0));
   for (int i = 1; i < 2000; ++i)
     fmt::print("quantile {}: {} {}\n", i, normal_quantile(i / 2000.0), normal_quantile(std::ldexp(1.0, -i / 4)));
-  for (int looks = 1; looks <= 64; ++looks) {
-    for (const double factor : {0.0, 1.0, 1.6448536269514722, 2.0, 3.0, 8.0})
-      fmt::print("looks {} {}: {}\n", looks, factor, judge::guard_factor_for(factor, looks));
+  for (const double factor : {0.0, 1.0, 1.6448536269514722, 2.0, 3.0, 5.0})
+    fmt::print("risk {}: {} {}\n", factor, judge::risk_of(factor, false), judge::risk_of(factor, true));
+}
+
+void print_small_samples() {
+  for (int i = 1; i <= 400; ++i) {
+    const double degrees = i < 300 ? i / 3.0 : portable_exp((i - 280) / 8.0);
+    for (const double p : {0.6, 0.95, 0.975, 0.999})
+      fmt::print("student {} {}: {} {}\n", degrees, p, student_quantile(p, degrees), student_cdf(p * 4, degrees));
+    fmt::print("tails {}: {} {} {}\n", i, f_upper_tail(i / 20.0, 2, degrees), portable_log_gamma(i / 7.0),
+               binomial_at_least(400, 0.01, static_cast<std::size_t>(i)));
   }
 }
 
@@ -70,10 +80,23 @@ void print_decisions() {
   simulate::SeededRandom random(12);
   for (int i = 0; i < 4000; ++i) {
     const double centre = portable_exp((random.share() - 0.5) * 60);
-    const auto samples = some_samples(random, 6 + random.below(300), centre);
+    std::vector<Measurement> attempts;
+    const std::size_t count = 1 + random.below(5);
+    while (attempts.size() < count) {
+      attempts.push_back({.metric = "m",
+                          .unit = "B/s",
+                          .subject = {},
+                          .at = {},
+                          .samples = some_samples(random, 6 + random.below(300), centre),
+                          .warmup = {},
+                          .stopped = random.happens(0.5) ? "stable" : "time_cap"});
+    }
+    std::vector<const Measurement*> measured;
+    for (const auto& attempt : attempts) measured.push_back(&attempt);
+    const auto& samples = attempts.front().samples;
     using enum plan::Statistic;
     const plan::Statistic statistic = std::vector{median, p01, p99, min, max}[random.below(5)];
-    const auto seen = judge::estimate(samples, statistic, 0.95, random.happens(0.5) ? 0 : 0.003);
+    const auto seen = judge::estimate_attempts(measured, statistic, {.confidence = 0.95, .risk = 0.025});
     fmt::print("samples {}: {} {} {} {}\n", i, percentile(samples, random.share()), robust_sigma(samples),
                moments(samples).mean, moments(samples).standard_deviation());
     if (!seen) continue;
@@ -82,8 +105,13 @@ void print_decisions() {
     (random.happens(0.5) ? limit.at_least : limit.at_most) = stated;
     limit.reference = plan::Reference::metric;
     judge::Result result;
-    judge::decide(limit, *seen, {.value = centre, .uncertainty = centre * 0.001 * random.share()}, 1.6448536269514722,
-                  result);
+    const double instrument = random.happens(0.5) ? 0 : 0.003;
+    judge::decide(limit, *seen, judge::own_scatter(*seen, std::nullopt), instrument,
+                  {.value = centre, .uncertainty = centre * 0.001 * random.share(), .degrees = 4}, 0.025, result);
+    judge::note_findings(judge::steadiness_of(measured), *seen, false, statistic, result);
+    fmt::print("between {} {} {} {} {}\n", words(result.between), words(result.degrees_of_freedom),
+               words(result.guard_factor), words(result.bound_low), words(result.bound_high));
+    for (const auto& finding : result.findings) fmt::print("{} {}\n", word_of(finding.kind), finding.words);
     fmt::print("decision {} {}: {} {} {} {} {} {} {} {} {}\n", i, judge::to_string(result.outcome), words(result.value),
                words(result.interval), words(result.uncertainty), words(result.limit_low), words(result.limit_high),
                words(result.acceptance_low), words(result.acceptance_high), words(result.margin),
@@ -170,6 +198,7 @@ int main(int argc, char** argv) {
   }
   assay::print_intervals();
   assay::print_normal();
+  assay::print_small_samples();
   assay::print_elementary();
   assay::print_decisions();
   assay::print_charts();

@@ -1,6 +1,7 @@
 // fake_cuda: a libcuda for tests. Two GPUs, whose memory lies in files without a name: this library copies into and out
 // of them, the addresses that it gives lead to pages that no process may touch, as a real GPU's do. ASSAY_FAKE_CUDA
-// names one fault: none, stub, broken, old, no_dma_buf, no_range, full, bit_flip.
+// names one fault: none, stub, broken, old, no_dma_buf, no_range, full, bit_flip, mig (the first GPU is an instance of
+// a partitioned one).
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -92,6 +93,11 @@ api::Result cuDeviceGetPCIBusId(char* text, int size, api::Device device) {
 }
 api::Result cuDeviceGetUuid_v2(api::Uuid* uuid, api::Device device) {
   std::memset(uuid, device == 0 ? 0x9b : 0x1b, sizeof *uuid);
+  return api::kSuccess;
+}
+/// What drivers before MIG export, and what tells an instance from its GPU.
+api::Result cuDeviceGetUuid(api::Uuid* uuid, api::Device device) {
+  std::memset(uuid, device == 0 ? (fault("mig") ? 0x77 : 0x9b) : 0x1b, sizeof *uuid);
   return api::kSuccess;
 }
 api::Result cuDeviceGetAttribute(int* value, int attribute, api::Device) {

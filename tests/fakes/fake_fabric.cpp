@@ -29,6 +29,7 @@ constexpr Parameter kParameters[] = {
      .meaning = "who makes it less: n03:40 where host n03 takes part, n01+n02:50 where both do; in a row with commas"},
     {.name = "fewest", .unit = "1", .fallback = "1", .meaning = "ranks below which it skips"},
     {.name = "pause", .unit = "s", .fallback = "0", .meaning = "how long it takes"},
+    {.name = "join", .unit = "s", .fallback = "5s", .meaning = "how long the ranks wait for each other"},
 };
 constexpr Metric kMetrics[] = {{.name = "number",
                                 .unit = "1",
@@ -83,7 +84,7 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
   if (behaviour == "absent" && placement.rank == 1) std::_Exit(0);
   if (placement.world < given.count("fewest"))
     throw Skip("it needs " + std::to_string(given.count("fewest")) + " ranks");
-  Rendezvous ranks = meet(placement, {.join = {5}, .exchange = {5}});
+  Rendezvous ranks = meet(placement, {.join = given.seconds("join"), .exchange = {5}});
   if (placement.rank == 1) misbehave(behaviour);
   sleep_until_stopped(std::chrono::duration<double>(given.seconds("pause").count));
   const auto names = ranks.all_gather(std::get<std::string>(host_facts().at("name")));

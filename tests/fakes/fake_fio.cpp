@@ -29,19 +29,19 @@ std::string value_of(const std::string& job, const std::string& name) {
   return job.substr(begin, job.find('\n', begin) - begin);
 }
 
-/// A whole result for the job file, as fio 3 writes it.
-int answer(const std::string& output) {
+/// A whole result for the job file, as fio 3 writes it; with another bandwidth than that of its bytes when `bandwidth`
+/// says so.
+int answer(const std::string& output, double bandwidth = 1000) {
   std::ifstream file("job.fio");
   std::stringstream text;
   text << file.rdbuf();
   const std::string job = text.str();
   const std::string way = value_of(job, "rw").ends_with("read") ? "read" : "write";
   std::ofstream("data") << "fake";
-  std::ofstream(output)
-      << R"({"fio version":"fio-3.33","jobs":[{"error":0,"job options":{"direct":"1","ioengine":")"
-      << value_of(job, "ioengine") << R"("},")" << way
-      << R"(":{"io_bytes":4096,"bw_bytes":1000,"bw":0,"iops":2.5,"total_ios":1,"clat_ns":{"max":4000,)"
-      << R"("percentile":{"50.000000":1000,"99.000000":2000,"99.900000":3000}}}}]})";
+  std::ofstream(output) << R"({"fio version":"fio-3.33","jobs":[{"error":0,"job options":{"direct":"1","ioengine":")"
+                        << value_of(job, "ioengine") << R"("},")" << way << R"(":{"io_bytes":4096,"bw_bytes":)"
+                        << bandwidth << R"(,"bw":0,"iops":2.5,"total_ios":1,"clat_ns":{"max":4000,)"
+                        << R"("percentile":{"50.000000":1000,"99.000000":2000,"99.900000":3000}}}}]})";
   return 0;
 }
 
@@ -86,6 +86,7 @@ int main(int argc, char** argv) {
     return answer(output);
   }
   if (mode == "whole") return answer(output);
+  if (mode == "doctored") return answer(output, 100 * 4096 / 0.01);  // a hundred times what it moved in 10 ms
   std::cerr << "fake_fio: FAKE_FIO is not set to a mode\n";
   return 3;
 }

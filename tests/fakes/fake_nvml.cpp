@@ -10,9 +10,11 @@
 #include <iostream>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -24,6 +26,12 @@ namespace assay::nvml_api {
 /// One GPU of the file.
 struct DeviceTag {
   nlohmann::json state;
+};
+
+/// A listener: the Xids of its GPU's "xids" that it has not been told yet.
+struct EventSetTag {
+  std::vector<unsigned> xids;
+  Device device = nullptr;
 };
 
 namespace {
@@ -81,9 +89,10 @@ double number_of(const json& value) {
   return value.at("start").get<double>() + value.at("rate").get<double>() * elapsed_s;
 }
 
-/// The number `key` of a GPU in `out`.
+/// The number `key` of a GPU in `out`, after the "delay_ms" that each answer of it takes.
 template <class T>
 Return number(Device device, const std::string& key, T* out) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(device->state.value("delay_ms", 0)));
   if (device->state.value("lost", false)) return kGpuIsLost;
   const auto found = device->state.find(key);
   if (found == device->state.end()) return kNotSupported;
@@ -105,7 +114,8 @@ Return text(Device device, const char* key, char* out, unsigned length) {
 
 Return processes(Device device, const char* key, unsigned* count, Process* out) {
   if (device->state.value("lost", false)) return kGpuIsLost;
-  const auto pids = device->state.value(key, std::vector<unsigned>{});
+  auto pids = device->state.value(key, std::vector<unsigned>{});
+  if (device->state.value("lists_caller", false)) pids.push_back(static_cast<unsigned>(getpid()));
   const auto room = *count;
   *count = static_cast<unsigned>(pids.size());
   if (pids.size() > room) return kInsufficientSize;
@@ -220,6 +230,35 @@ Return nvmlDeviceGetPciInfo_v3(Device d, PciInfo* out) {
 Return nvmlDeviceGetMemoryInfo(Device d, Memory* out) {
   *out = {};
   return number(d, "memory", &out->total);
+}
+Return nvmlDeviceGetMemoryInfo_v2(Device d, MemoryParts* out) {
+  if (out->version != version_of<MemoryParts>(2)) return kArgumentVersionMismatch;
+  return number(d, "memory_used", &out->used);
+}
+Return nvmlEventSetCreate(EventSet* set) {
+  *set = new EventSetTag;
+  return kSuccess;
+}
+Return nvmlEventSetFree(EventSet set) {
+  delete set;
+  return kSuccess;
+}
+Return nvmlDeviceRegisterEvents(Device d, unsigned long long types, EventSet set) {
+  if (d->state.value("lost", false)) return kGpuIsLost;
+  if (types != kEventXid) return kNotSupported;
+  set->device = d;
+  set->xids = d->state.value("xids", std::vector<unsigned>{});
+  return kSuccess;
+}
+Return nvmlEventSetWait_v2(EventSet set, Event* event, unsigned) {
+  if (set->xids.empty()) return kTimeout;
+  *event = {.device = set->device,
+            .type = kEventXid,
+            .data = set->xids.front(),
+            .gpu_instance = ~0U,
+            .compute_instance = ~0U};
+  set->xids.erase(set->xids.begin());
+  return kSuccess;
 }
 Return nvmlDeviceGetClockInfo(Device d, int which, unsigned* out) {
   return number(d, which == kClockSm ? "sm_clock_mhz" : "memory_clock_mhz", out);

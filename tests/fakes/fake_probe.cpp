@@ -3,6 +3,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -21,6 +23,7 @@ constexpr Parameter kParameters[] = {
      .meaning = "what it does",
      .choices = "measure slow hang stubborn crash flood garbage truncate skip error daemon exit3 import"},
     {.name = "value", .unit = "1", .fallback = "100", .meaning = "the number it says"},
+    {.name = "script", .fallback = "", .meaning = "file whose first line it takes away: the number it says, or crash"},
 };
 constexpr Metric kMetrics[] = {
     {.name = "number", .unit = "1", .better = Better::higher, .meaning = "the parameter value, ten times"}};
@@ -35,8 +38,20 @@ constexpr ProbeSpec kSpec{.name = "fake_probe",
                           .metrics = kMetrics,
                           .conditions = kConditions};
 
+/// Takes the first line away from the file, so that the next run finds the one after it; "" when there is none.
+std::string next_line(const std::string& path) {
+  std::ifstream in(path);
+  std::string first;
+  std::getline(in, first);
+  const std::string rest{std::istreambuf_iterator<char>(in), {}};
+  in.close();
+  std::ofstream(path) << rest;
+  return first;
+}
+
 void measure(const Parameters& given, Recorder& record) {
-  const std::string& behaviour = given.text("behaviour");
+  const std::string line = given.text("script").empty() ? "" : next_line(given.text("script"));
+  const std::string& behaviour = line == "crash" ? line : given.text("behaviour");
   if (behaviour == "slow") sleep_until_stopped(std::chrono::milliseconds(600));
   if (behaviour == "stubborn") std::signal(SIGTERM, SIG_IGN);
   if (behaviour == "hang" || behaviour == "stubborn") {
@@ -49,8 +64,8 @@ void measure(const Parameters& given, Recorder& record) {
   if (behaviour == "error") throw std::runtime_error("the hardware answered with an error");
   if (behaviour == "garbage") std::puts("\x01\x02 not a record \xff");
   if (behaviour == "flood") {
-    const std::string line(65536, 'x');
-    while (std::fputs(line.c_str(), stdout) >= 0) {
+    const std::string flood(65536, 'x');
+    while (std::fputs(flood.c_str(), stdout) >= 0) {
     }
   }
   if (behaviour == "daemon" && ::fork() == 0) {
@@ -59,7 +74,8 @@ void measure(const Parameters& given, Recorder& record) {
     // A test gives a number that no other process has.
     ::execl("/bin/sleep", "sleep", std::to_string(given.count("value")).c_str(), nullptr);
   }
-  record.measurement("number", sample_fixed(10, [&] { return static_cast<double>(given.count("value")); }));
+  const double number = line.empty() ? static_cast<double>(given.count("value")) : std::stod(line);
+  record.measurement("number", sample_fixed(10, [&] { return number; }));
   record.condition("behaved", true);
   if (behaviour == "truncate") std::_Exit(0);
 }

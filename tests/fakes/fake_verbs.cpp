@@ -218,7 +218,7 @@ int ibv_query_device(ibv_context*, ibv_device_attr* attributes) {
 int ibv_query_port(ibv_context*, std::uint8_t, _compat_ibv_port_attr* attributes) {
   auto* const port = reinterpret_cast<ibv_port_attr*>(attributes);
   port->state = IBV_PORT_ACTIVE;
-  port->active_mtu = IBV_MTU_4096;
+  port->active_mtu = port->max_mtu = IBV_MTU_4096;
   return 0;
 }
 

@@ -1,7 +1,9 @@
 // driver: feeds a fuzz target a fixed number of mutated seeds. The targets have libFuzzer's entry point, so that
 // clang's coverage-guided engine can drive them as well; this driver needs no compiler but ours and is the same every
-// time. usage: <target> SEED_DIRECTORY COUNT; the input in work stands in <target>.last, whatever kills the process.
+// time. usage: <target> SEED_DIRECTORY COUNT, or a time such as 20s for COUNT; the input in work stands in
+// <target>.last, whatever kills the process.
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -127,7 +129,7 @@ class LastInput {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::cerr << "usage: " << argv[0] << " SEED_DIRECTORY COUNT\n";
+    std::cerr << "usage: " << argv[0] << " SEED_DIRECTORY COUNT|SECONDSs\n";
     return 2;
   }
   std::vector<std::filesystem::path> paths;
@@ -149,7 +151,10 @@ int main(int argc, char** argv) {
   };
   for (const auto& seed : seeds) feed(seed);
   Mutator mutator(seeds);
-  const long count = std::stol(argv[2]);
-  for (long i = 0; i < count; ++i) feed(mutator.next());
+  const long number = std::stol(argv[2]);
+  const bool timed = std::string(argv[2]).ends_with('s');
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(number);
+  long count = 0;
+  for (; timed ? std::chrono::steady_clock::now() < end : count < number; ++count) feed(mutator.next());
   std::cout << seeds.size() << " seeds and " << count << " mutations survived\n";
 }

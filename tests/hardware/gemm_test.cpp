@@ -1,7 +1,10 @@
 // hardware_gemm: cuda_gemm on a real GPU keeps its contract for every type that the GPU has.
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <utility>
 
+#include "probes/cuda/gemm_type.h"
 #include "tests/hardware/hardware_test.h"
 
 namespace assay {
@@ -13,10 +16,21 @@ constexpr std::pair<const char*, double> kPeaks[] = {
     {"fp8_e4m3", 5e15}, {"fp8_e5m2", 5e15}, {"bf16", 2.5e15}, {"fp16", 2.5e15}, {"tf32", 1.25e15},
     {"fp32", 9e13},     {"fp64", 6.7e13},   {"int8", 5e15},   {"mxfp8", 5e15},  {"nvfp4", 15e15},
 };
+
+/// 10 major + minor of the least compute capability of the GPUs in a record; nothing without one.
+std::optional<int> least_compute(const std::optional<Record>& record) {
+  std::optional<int> least;
+  for (const auto& condition : record ? record->conditions : std::vector<Condition>{}) {
+    if (condition.name != "compute_capability") continue;
+    const int compute = static_cast<int>(std::lround(10 * std::stod(std::get<std::string>(condition.value))));
+    least = std::min(least.value_or(compute), compute);
+  }
+  return least;
+}
 constexpr double kBeyond = 1.2;
 
 void expect_right(const Record& record, const std::string& what, Claims& claims) {
-  for (const char* metric : {"mismatches", "checksum_changes"}) {
+  for (const char* metric : {"mismatches", "whole_mismatches", "checksum_changes"}) {
     const auto counts = all_samples(record, metric);
     claims.expect(!counts.empty() && std::ranges::all_of(counts, [](double count) { return count == 0; }),
                   what + ": " + metric + " is 0 on every GPU");
@@ -31,9 +45,15 @@ void expect_right(const Record& record, const std::string& what, Claims& claims)
 
 void test(const std::string& folder, Claims& claims) {
   const std::string probe = folder + "/cuda_gemm";
+  const auto compute = least_compute(claims.measured(probe, {"--quick"}));
   for (const auto& [type, peak] : kPeaks) {
     const auto record = claims.measured(probe, {"--quick", "--type", type});
-    if (!record) continue;
+    if (!record) {
+      if (compute && *compute >= gemm_type(type).compute) {
+        claims.expect(false, std::string(type) + ": is measured on a GPU of this compute capability");
+      }
+      continue;
+    }
     for (const char* metric : {"throughput", "throughput_first", "throughput_best"}) {
       const auto samples = all_samples(*record, metric);
       claims.expect(!samples.empty() &&

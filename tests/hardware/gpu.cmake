@@ -12,6 +12,7 @@ endfunction()
 
 if(ASSAY_WITH_CUDA)
   add_hardware_test(gemm)
+  target_link_libraries(hardware_gemm PRIVATE assay_gpu)
   add_hardware_test(hbm_bandwidth)
   add_hardware_test(host_link)
   add_hardware_test(peer_bandwidth)

@@ -29,6 +29,8 @@ DEADLINE_S = 600
 ACCOUNTS = pathlib.Path("/sys/fs/cgroup/cpuacct")
 PROGRAMS = {"assay": [], "assay, agent there": [], "pdsh": ["pdsh", "pdcp"], "clush": ["clush"], "ansible": ["ansible"]}
 REQUIREMENT = {"id": "noop", "title": "noop", "probe": "fake_probe", "parameters": {}, "metric": "number", "scope": "node",
+               "repeat": {"attempts": 1, "more_attempts": 0},
+               "reproducibility": {"u": 1e-9, "source": {"document": "a made-up number", "status": "sourced"}},
                "limit": {"at_least": 1, "unit": "1"}, "source": {"document": "this script", "status": "sourced"}}
 
 

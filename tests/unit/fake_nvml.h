@@ -12,8 +12,10 @@ namespace assay {
 class FakeNvml {
  public:
   /// `scenario` is the name of a file there, without ".json".
-  explicit FakeNvml(const std::string& scenario) {
-    tree_.file("state.json", R"({"base": ")" FAKE_NVML_STATES "/" + scenario + R"(.json"})");
+  /// `more` is JSON that is merged over it, such as {"gpu": {"lists_caller": true}}.
+  explicit FakeNvml(const std::string& scenario, const std::string& more = "{}") {
+    tree_.file("more.json", R"({"base": ")" FAKE_NVML_STATES "/" + scenario + R"(.json"})");
+    tree_.file("state.json", R"({"base": "more.json")" + (more == "{}" ? "}" : ", " + more.substr(1)));
     std::filesystem::create_symlink(FAKE_NVML, library());
   }
   /// The path to open.

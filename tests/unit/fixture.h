@@ -40,18 +40,45 @@ inline constexpr ProbeSpec kFabricSpec{.name = "fabric",
                                        .metrics = kMetrics,
                                        .conditions = kConditions};
 
+/// A probe that tells what it found wrong, at each of its sizes, and what share of the possible it reached.
+inline constexpr Parameter kCheckedParameters[] = {{.name = "sizes", .fallback = "1,2", .meaning = "sizes"}};
+inline constexpr Metric kCheckedMetrics[] = {
+    {.name = "bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "bytes over time"},
+    {.name = "share",
+     .unit = "1",
+     .better = Better::higher,
+     .meaning = "bandwidth over what the port carries",
+     .kind = MetricKind::share},
+    {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "wrong bytes", .kind = MetricKind::fault},
+};
+inline constexpr ConditionSpec kCheckedConditions[] = {
+    {.name = "direct_io", .meaning = "whether the cache was passed by"},
+    {.name = "link_speed_max", .meaning = "rate of the fastest mode, where the driver lists its modes"}};
+inline constexpr ProbeSpec kCheckedSpec{.name = "checked",
+                                        .scope = Scope::group,
+                                        .measures = "A checked fabric.",
+                                        .method = "None.",
+                                        .source = "None.",
+                                        .parameters = kCheckedParameters,
+                                        .metrics = kCheckedMetrics,
+                                        .conditions = kCheckedConditions};
+
 /// Requirements of every pair of nodes, and of all nodes together.
 inline constexpr const char* kPairs =
     R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}})";
 inline constexpr const char* kWhole =
     R"({"probe": "fabric", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}})";
 
+/// Relative standard uncertainty between runs of what these tests make up: next to nothing.
+inline constexpr double kBetweenRuns = 1e-9;
+
 inline Description description() { return *read_description(describe(kSpec).dump(), "disk"); }
 
 /// A profile text with one requirement per entry of `requirements`, each a JSON object without the common fields, and
-/// as many subjects of each kind on a node as `per_node` says.
+/// as many subjects of each kind on a node as `per_node` says. Each is measured once, unless it says otherwise.
 inline std::string profile_text(const std::vector<std::string>& requirements,
                                 const std::map<std::string, int>& per_node = {}) {
+  const nlohmann::json source = {{"document", "The data sheet"}, {"status", "sourced"}};
   nlohmann::json list = nlohmann::json::array();
   int number = 0;
   for (const auto& text : requirements) {
@@ -60,13 +87,18 @@ inline std::string profile_text(const std::vector<std::string>& requirements,
                                   {"probe", "disk"},
                                   {"metric", "bandwidth"},
                                   {"scope", "node"},
-                                  {"source", {{"document", "The data sheet"}, {"status", "sourced"}}}};
-    requirement.update(nlohmann::json::parse(text));
+                                  {"repeat", {{"attempts", 1}, {"more_attempts", 0}}},
+                                  {"reproducibility", {{"u", kBetweenRuns}, {"source", source}}},
+                                  {"source", source}};
+    requirement.update(nlohmann::json::parse(text), true);
     list.push_back(std::move(requirement));
   }
+  nlohmann::json node = nlohmann::json::object();
+  for (const auto& [kind, count] : per_node)
+    node[kind] = count == plan::kOfSite ? nlohmann::json("site") : nlohmann::json(count);
   return nlohmann::json{
-      {"schema", "assay.profile/1"}, {"name", "p"}, {"title", "P"}, {"revision", 1}, {"node", per_node},
-      {"requirements", list}}
+      {"schema", "assay.profile/1"}, {"name", "p"},         {"title", "P"}, {"revision", 1}, {"node", node},
+      {"relative_only", "a test"},   {"requirements", list}}
       .dump();
 }
 
@@ -98,7 +130,11 @@ inline std::vector<plan::Program> programs() {
           {.name = "fabric",
            .sha256 = std::string(64, 'b'),
            .path = "/p/fabric",
-           .description = *read_description(describe(kFabricSpec).dump(), "fabric")}};
+           .description = *read_description(describe(kFabricSpec).dump(), "fabric")},
+          {.name = "checked",
+           .sha256 = std::string(64, 'c'),
+           .path = "/p/checked",
+           .description = *read_description(describe(kCheckedSpec).dump(), "checked")}};
 }
 
 /// A run in memory: the plan, its journal, and evidence by path.
@@ -131,12 +167,13 @@ struct MemoryRun {
     return out.str();
   }
 
-  /// A whole record of node n1 with these samples of bandwidth on each of the drives d1 to d`drives`.
-  [[nodiscard]] std::string record_of_drives(int drives, const std::vector<double>& samples) const {
+  /// A whole record of `node` with these samples of bandwidth on each of the drives d1 to d`drives`.
+  [[nodiscard]] std::string record_of_drives(int drives, const std::vector<double>& samples,
+                                             const std::string& node = "n1") const {
     std::ostringstream out;
     Recorder recorder(
         out, kSpec,
-        {.probe = "disk", .revision = 1, .parameters = plan.steps.front().parameters, .host = {{"name", "n1"}}});
+        {.probe = "disk", .revision = 1, .parameters = plan.steps.front().parameters, .host = {{"name", node}}});
     for (int i = 1; i <= drives; ++i) {
       recorder.measurement("bandwidth", Sampling{.samples = samples, .warmup = {}, .stopped = "stable"},
                            {"drive", "d" + std::to_string(i)});
@@ -177,6 +214,7 @@ struct MemoryRun {
                          .begin = "b",
                          .end = "e",
                          .evidence = {}};
+    ended.second_stage = journal.second_stage;
     if (!bytes.empty()) {
       const std::string path = judge::record_path(step.id, number);
       files[path] = bytes;

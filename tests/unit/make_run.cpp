@@ -1,11 +1,17 @@
 // make_run: writes the fixture's run to a folder, for end-to-end tests of assay-report.
 #include <cstring>
+#include <utility>
 
 #include "tests/unit/run_fixture.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  assay::fixture::make_run(
-      argv[2], std::strcmp(argv[1], "mixed") == 0 ? assay::fixture::Kind::mixed : assay::fixture::Kind::accepted);
-  return 0;
+  using enum assay::fixture::Kind;
+  for (const auto& [name, kind] : {std::pair("accepted", accepted), std::pair("mixed", mixed),
+                                   std::pair("lookalike", lookalike), std::pair("known", known)}) {
+    if (std::strcmp(argv[1], name) != 0) continue;
+    assay::fixture::make_run(argv[2], kind);
+    return 0;
+  }
+  return 2;
 }

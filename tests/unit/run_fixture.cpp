@@ -11,7 +11,8 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/run_verdict.h"
+#include "orchestrator/plan/catalogue.h"
 #include "probes/core/recorder.h"
 #include "probes/core/utc_time.h"
 
@@ -70,19 +71,35 @@ constexpr const char* kProfile = R"json({
  "schema": "assay.profile/1", "name": "example", "title": "Example node with two accelerators", "revision": 4, "node": {"gpu": 2, "drive": 8},
  "peaks": {"fp16": {"value": 1.0e15, "unit": "FLOP/s", "source": {"document": "Example data sheet 7", "status": "sourced"}}},
  "requirements": [
-  {"id": "memory.copy", "title": "Main memory bandwidth", "probe": "example_memory", "metric": "copy_bandwidth", "scope": "node",
+  {"id": "memory.copy", "title": "Main memory bandwidth", "probe": "example_memory", "metric": "copy_bandwidth", "scope": "node", "repeat": {"attempts": 1, "more_attempts": 0},
+   "reproducibility": {"u": 0.002, "source": {"document": "Measured on the pilot system", "status": "inferred"}},
    "limit": {"at_least": 4.5e11, "unit": "B/s"}, "conditions": [{"name": "numa_bound", "equals": true}, {"name": "huge_pages", "at_least": 0.9}],
    "source": {"document": "Purchase contract 2025-117, annex B", "figure": "450 GB/s", "date": "2025-11-03", "method": "STREAM Copy, all cores", "status": "sourced"}},
-  {"id": "memory.latency", "title": "Main memory latency", "probe": "example_memory", "metric": "load_latency", "scope": "node",
+  {"id": "memory.latency", "title": "Main memory latency", "probe": "example_memory", "metric": "load_latency", "scope": "node", "repeat": {"attempts": 1, "more_attempts": 0},
+   "reproducibility": {"u": 0.002, "source": {"document": "Measured on the pilot system", "status": "inferred"}},
    "limit": {"at_most": 1.1e-7, "unit": "s"}, "severity": "advisory",
    "source": {"document": "Measured on the pilot system", "status": "inferred"}},
-  {"id": "gemm.fp16", "title": "Half-precision matrix product", "probe": "example_gemm", "metric": "throughput", "scope": "gpu",
+  {"id": "gemm.fp16", "title": "Half-precision matrix product", "probe": "example_gemm", "metric": "throughput", "scope": "gpu", "repeat": {"attempts": 1, "more_attempts": 0},
+   "reproducibility": {"u": 0.002, "source": {"document": "Measured on the pilot system", "status": "inferred"}},
    "limit": {"at_least": 0.7, "unit": "FLOP/s", "of": "peak:fp16"}, "conditions": [{"name": "throttle_ns", "at_most": 0}],
    "source": {"document": "Purchase contract 2025-117, annex B", "figure": "70 % of peak", "status": "sourced"}}@EXTRA@
  ]})json";
 
+/// What a record of host_memory_latency needs of it; the plan has its whole description.
+constexpr Metric kLatencyMetrics[] = {{.name = "latency", .unit = "s", .better = Better::lower, .meaning = "one load"}};
+constexpr ProbeSpec kLatency{.name = "host_memory_latency", .metrics = kLatencyMetrics};
+
+constexpr const char* kKnownProfile = R"json({
+ "schema": "assay.profile/1", "name": "latency", "title": "Example node", "revision": 1,
+ "requirements": [
+  {"id": "memory.latency", "title": "Main memory latency", "probe": "host_memory_latency", "metric": "latency", "scope": "node", "repeat": {"attempts": 1, "more_attempts": 0},
+   "reproducibility": {"u": 0.002, "source": {"document": "Measured on the pilot system", "status": "inferred"}},
+   "limit": {"at_most": 1.1e-7, "unit": "s"}, "source": {"document": "Purchase contract 2025-117, annex B", "status": "sourced"}}
+ ]})json";
+
 constexpr const char* kExtraRequirement = R"json(,
-  {"id": "drive.read", "title": "Drive read bandwidth", "probe": "example_drive", "metric": "read_bandwidth", "scope": "drive",
+  {"id": "drive.read", "title": "Drive read bandwidth", "probe": "example_drive", "metric": "read_bandwidth", "scope": "drive", "repeat": {"attempts": 1, "more_attempts": 0},
+   "reproducibility": {"u": 0.002, "source": {"document": "Measured on the pilot system", "status": "inferred"}},
    "limit": {"at_least": 6.0e9, "unit": "B/s"}, "source": {"document": "Drive data sheet", "status": "sourced"}})json";
 
 constexpr const char* kSite = R"json({"schema": "assay.site/1", "name": "hall-2-row-b",
@@ -159,6 +176,23 @@ struct Maker {
     return with_moments(out.str(), tick);
   }
 
+  std::string latency_record(const plan::Step& step, const std::string& node) {
+    std::ostringstream out;
+    Recorder record(out, kLatency,
+                    {.probe = step.probe,
+                     .revision = plan.probes.at(step.probe).description.revision,
+                     .parameters = step.parameters,
+                     .host = {{"name", node}}});
+    record.measurement("latency", samples(0.987e-7));
+    record.end({.status = Status::complete, .reason = ""});
+    return with_moments(out.str(), tick);
+  }
+
+  std::string record_of(const plan::Step& step, const std::string& node) {
+    if (step.probe == "example_memory") return memory_record(step, node);
+    return step.probe == "example_gemm" ? device_record(step, node) : latency_record(step, node);
+  }
+
   judge::Attempt attempt(const plan::Step& step, int number, const std::string& node) {
     judge::Attempt done{.step = step.id,
                         .number = number,
@@ -172,8 +206,7 @@ struct Maker {
       write(directory + "/" + path, bytes);
       done.evidence.push_back({.path = path, .sha256 = files::sha256(bytes), .bytes = bytes.size()});
     };
-    keep(judge::record_path(step.id, number),
-         step.probe == "example_memory" ? memory_record(step, node) : device_record(step, node));
+    keep(judge::record_path(step.id, number), record_of(step, node));
     keep(judge::log_path(step.id, number), "example probe on " + node + "\n");
     if (mixed() && step.probe == "example_gemm" && node == "n03") {
       done.outcome = AttemptOutcome::crashed;
@@ -211,10 +244,39 @@ struct Maker {
     int journal_tick = 0;
     write(path, with_moments(read(path), journal_tick));
     const judge::Run done = need(judge::read_run(directory));
-    write(directory + "/verdict.json",
-          judge::verdict_text(judge::judge(done.plan, done.plan_sha256, done.journal, judge::evidence_in(directory))));
+    write(directory + "/verdict.json", judge::verdict_text(need(judge::judge_run(
+                                           done.plan, done.plan_sha256, done.journal, judge::evidence_in(directory)))));
   }
 };
+
+std::string profile_of(Kind kind) {
+  if (kind == Kind::known) return kKnownProfile;
+  std::string text = kProfile;
+  text.replace(text.find("@EXTRA@"), 7, kind == Kind::mixed ? kExtraRequirement : "");
+  const std::string name = "\"name\": \"example\"";
+  if (kind == Kind::lookalike) text.replace(text.find(name), name.size(), "\"name\": \"host\"");
+  return text;
+}
+
+/// The probes of the examples, and one of ours as the catalogue describes it.
+std::vector<plan::Program> programs() {
+  std::vector<plan::Program> all;
+  for (const ProbeSpec* spec : {&kMemory, &kDevice}) {
+    const std::string name(spec->name);
+    all.push_back({.name = name,
+                   .sha256 = files::sha256(name),
+                   .path = "",
+                   .description = need(read_description(describe(*spec).dump(), name))});
+  }
+  for (const auto& known : plan::known_probes()) {
+    if (known.name != kLatency.name) continue;
+    all.push_back({.name = known.name,
+                   .sha256 = files::sha256(known.name),
+                   .path = "",
+                   .description = need(read_description(known.document.dump(), known.name))});
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -228,22 +290,12 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 void make_run(const std::string& directory, Kind kind) {
-  std::string profile_text = kProfile;
-  profile_text.replace(profile_text.find("@EXTRA@"), 7, kind == Kind::mixed ? kExtraRequirement : "");
   const auto library = [](const std::string&) -> std::optional<std::string> { return std::nullopt; };
-  std::vector<plan::Program> programs;
-  for (const ProbeSpec* spec : {&kMemory, &kDevice}) {
-    const std::string name(spec->name);
-    programs.push_back({.name = name,
-                        .sha256 = files::sha256(name),
-                        .path = "",
-                        .description = need(read_description(describe(*spec).dump(), name))});
-  }
   fs::create_directories(directory);
   Maker{.directory = directory,
         .kind = kind,
-        .plan = need(plan::make_plan(need(plan::read_profile(profile_text, "profile", library)),
-                                     need(site::read_site(kSite, "site")), programs, {}))}
+        .plan = need(plan::make_plan(need(plan::read_profile(profile_of(kind), "profile", library)),
+                                     need(site::read_site(kSite, "site")), programs(), {}))}
       .run();
 }
 

@@ -7,8 +7,10 @@ namespace assay::fixture {
 
 /// What kind of run is made.
 enum class Kind {
-  accepted,  ///< three nodes, everything passes
-  mixed,     ///< one of every outcome, an interrupted attempt, a crash, and hostile texts from a node
+  accepted,   ///< three nodes, everything passes
+  mixed,      ///< one of every outcome, an interrupted attempt, a crash, and hostile texts from a node
+  lookalike,  ///< as accepted, by a profile of the name of a built-in one
+  known,      ///< a probe of ours on one node, described in profiles/probes.json
 };
 
 /// A folder under the system's temporary one that goes when this does.

@@ -125,7 +125,7 @@ TEST_P(JsonReader, refuses_a_byte_order_mark) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Json, JsonReader, testing::ValuesIn(kReaders),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& reader) { return std::string(reader.param.name); });
 
 TEST(JsonReaders, fio_output_refuses_what_follows_a_nul) {
   const auto read = read_fio_output(std::string("fio: said something\n{}\0garbage", 30), Direction::read, "given");

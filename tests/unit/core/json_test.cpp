@@ -228,4 +228,17 @@ TEST(json, every_text_that_is_cut_short_is_refused) {
     EXPECT_NE(error_of(good.substr(0, length)), "accepted") << length;
 }
 
+TEST(parse_json, values_are_counted_before_they_are_stored) {
+  const auto read = [](const std::string& text, std::size_t most) {
+    const auto document = parse_json(text, "f", {.max_values = most});
+    return document ? "taken" : document.error().text();
+  };
+  EXPECT_EQ(read(R"({"a":[1,2,{}]})", 5), "taken");
+  EXPECT_EQ(read(R"({"a":[1,2,{}]})", 4),
+            "f: more than 4 values\nhint: the document must be strict JSON (RFC 8259) in UTF-8");
+  std::string many = "[";
+  for (int i = 0; i < 1'000'001; ++i) many += "0,";
+  EXPECT_NE(parse_json(many + "0]", "f").error().text().find("more than 1000000 values"), std::string::npos);
+}
+
 }  // namespace assay

@@ -107,6 +107,81 @@ TEST(record, the_same_measurement_twice_is_refused) {
   EXPECT_NE(error_of(out.str()).find("line 3: 'bandwidth' of this subject is recorded twice"), std::string::npos);
 }
 
+TEST(record, long_texts_and_controls_are_refused) {
+  const std::string good = good_record();
+  const auto error = [&](const std::string& reason) {
+    return error_of(replaced(good, R"({"status":"complete"})", R"({"status":"error","reason":")" + reason + "\"}"));
+  };
+  EXPECT_EQ(error("first line\\nsecond"), "accepted");
+  EXPECT_EQ(error(std::string(4096, 'x')), "accepted");
+  EXPECT_EQ(error(std::string(4097, 'x')),
+            "line 5: end.reason: is 4097 bytes long, over the limit of 4096\nhint: probe and assay must be of the same "
+            "version");
+  for (const char* bad : {"\\u001b[2Jverified: accepted", "a\\u009b", "a\\r", "a\\u007f"})
+    EXPECT_NE(error(bad).find("end.reason: has control characters"), std::string::npos) << bad;
+  EXPECT_NE(error_of(replaced(good, "a remark", "a \\u001b remark")).find("line 4: note.text: has control"),
+            std::string::npos);
+  EXPECT_NE(error_of(replaced(good, R"("value":true)", R"("value":"\u001b")")).find("condition.value: has control"),
+            std::string::npos);
+}
+
+TEST(record, a_node_speaks_for_itself_alone) {
+  EXPECT_NE(error_of(replaced(good_record(), R"("subject":{"node":"n01"})", R"("subject":{"node":"n02"})"))
+                .find("line 2: is of the node 'n02', the record is of 'n01'"),
+            std::string::npos);
+}
+
+TEST(record, subjects_and_samples_are_bounded) {
+  const auto read = [](const std::string& kind, int subjects, const RecordLimits& limits) {
+    std::ostringstream out;
+    Recorder record(out, kSpec, start());
+    for (int i = 0; i < subjects; ++i) record.measurement("bandwidth", 1.0, {kind, std::to_string(i)});
+    record.end({.status = Status::complete, .reason = ""});
+    const auto done = read_record(out.str(), description(), limits);
+    return done ? "accepted" : done.error().text();
+  };
+  EXPECT_EQ(read("drive", 1024, {}), "accepted");
+  EXPECT_EQ(read("drive", 1025, {}), "line 1026: more than 1024 subjects of kind drive");
+  EXPECT_EQ(read("pair", 1025, {}), "accepted");
+  EXPECT_EQ(read("drive", 5, {.max_samples = 4}), "line 6: more than 4 samples");
+}
+
+TEST(record, what_is_said_of_a_condition_is_found_in_order) {
+  std::ostringstream out;
+  Recorder writer(out, kSpec, start());
+  for (const char* drive : {"b", "a", "b"}) writer.condition("direct_io", std::string(drive), {"drive", drive});
+  writer.condition("direct_io", std::string("node"));
+  writer.condition("direct_io", std::string("again"), {"drive", "b"});
+  writer.condition("cpu_steal", 0.5);
+  writer.end({.status = Status::complete, .reason = ""});
+  auto record = read_record(out.str(), description());
+  ASSERT_TRUE(record) << record.error().text();
+  const auto said = [&] {
+    std::string all;
+    for (const auto* one : conditions_of(*record, "direct_io", {"drive", "b"}))
+      all += std::get<std::string>(one->value) + " ";
+    return all;
+  };
+  EXPECT_EQ(said(), "b b node again ");
+  EXPECT_EQ(conditions_of(*record, "direct_io", {"node", "n01"}).size(), 1U);
+  EXPECT_TRUE(conditions_of(*record, "page_cache", {"drive", "b"}).empty());
+  record->sorted.clear();  // one that was made in memory
+  EXPECT_EQ(said(), "b b node again ");
+}
+
+TEST(recorder, writes_what_the_reader_takes_whatever_the_machine_says) {
+  std::ostringstream out;
+  Recorder record(out, kSpec, start());
+  record.measurement("bandwidth", 1.0, {"drive", "a\x1b[2J" + std::string(300, 'x')});
+  record.condition("direct_io", "\x9b\x07" + std::string(20'000, 'y'));
+  record.note("n\x1b" + std::string(10'000, 'z'));
+  record.end({.status = Status::error, .reason = "rank 1: \x1b[2J\x1b[H\r\nverified" + std::string(1 << 20, 'r')});
+  const auto read = read_record(out.str(), description());
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->end.reason.substr(0, 25), "rank 1: ?[2J?[H?\nverified");
+  EXPECT_EQ(read->end.reason.size(), 4096U);
+}
+
 TEST(recorder, refuses_what_the_spec_does_not_declare) {
   std::ostringstream out;
   Recorder record(out, kSpec, start());

@@ -10,25 +10,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "probes/core/rendezvous.h"
-#include "probes/core/rendezvous_link.h"
+#include "tests/unit/core/rendezvous_by_hand.h"
 #include "tests/unit/failure.h"
 
 namespace assay {
 namespace {
-
-using rendezvous::Descriptor;
-using rendezvous::Frame;
-using rendezvous::Kind;
-using rendezvous::Link;
-
-const std::string kToken = "0123456789abcdef0123456789abcdef";
-// Bounds, not measurements: ranks that come do so within milliseconds. In a test in which some never come, the one
-// limit that it waits for is short, but long enough for those that come on a loaded machine.
-constexpr RendezvousLimits kPatient{.join = {30}, .hello = {30}, .exchange = {30}};
-constexpr Seconds kHasty = {2};
-
-Endpoint local(std::uint16_t port = 0) { return {.host = "127.0.0.1", .port = port}; }
 
 /// Runs `work` as every rank of a group of `world` threads; the words of what each rank threw, by rank.
 std::vector<std::string> run_group(int world, const RendezvousLimits& limits,
@@ -53,58 +39,6 @@ std::vector<std::string> run_group(int world, const RendezvousLimits& limits,
   }
   return failures;
 }
-
-/// A plain TCP connection to `port`.
-Descriptor call(std::uint16_t port) {
-  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in at = {};
-  at.sin_family = AF_INET;
-  at.sin_port = htons(port);
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (connect(socket.number(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
-    throw std::runtime_error("connect failed");
-  return socket;
-}
-
-std::string hello(std::uint32_t rank, std::uint32_t world, const std::string& token) {
-  std::string bytes;
-  rendezvous::put_u32(bytes, rank);
-  rendezvous::put_u32(bytes, world);
-  return bytes + token;
-}
-
-/// Says hello on a connection of its own; the link, and the answer in `answer`.
-std::unique_ptr<Link> join_by_hand(std::uint16_t port, const std::string& payload, Frame& answer) {
-  auto link = std::make_unique<Link>(call(port), "rank 0", 1 << 20);
-  link->queue({.kind = Kind::hello, .sequence = 0, .payload = payload});
-  link->flush();
-  Link* const one[] = {link.get()};
-  const auto until = rendezvous::Clock::now() + std::chrono::seconds(30);
-  while (rendezvous::wait_for(one, -1, until)) {
-    if (auto frame = link->next()) {
-      answer = *frame;
-      return link;
-    }
-    if (link->closed()) break;
-  }
-  throw std::runtime_error("no answer");
-}
-
-/// A listening rank 0 of two that gathers in a thread, so that a test can call it as it likes.
-class Hub {
- public:
-  explicit Hub(const RendezvousLimits& limits)
-      : port_(listener_.port()), group_(std::async(std::launch::async, [this, limits] {
-          return std::move(listener_).gather(2, kToken, limits);
-        })) {}
-  [[nodiscard]] std::uint16_t port() const { return port_; }
-  Rendezvous group() { return group_.get(); }
-
- private:
-  RendezvousListener listener_{local()};
-  std::uint16_t port_;
-  std::future<Rendezvous> group_;
-};
 
 class groups_of : public testing::TestWithParam<int> {};
 
@@ -270,92 +204,12 @@ TEST(rendezvous_ranks, without_a_rank_0_say_where_they_looked) {
   EXPECT_EQ(words, fmt::format("rank 0 was not reached at 127.0.0.1:{} within 2 s: Connection refused", port));
 }
 
-TEST(rendezvous_callers, with_a_wrong_token_are_refused_and_disturb_nobody) {
-  Hub hub(kPatient);
-  Frame answer;
-  const auto stranger = join_by_hand(hub.port(), hello(1, 2, std::string(32, 'f')), answer);
-  EXPECT_EQ(answer.kind, Kind::refused);
-  EXPECT_EQ(answer.payload, "wrong token");
-  auto second =
-      std::async(std::launch::async, [&] { Rendezvous::dial(local(hub.port()), 1, 2, kToken, kPatient).barrier(); });
-  auto group = hub.group();
-  group.barrier();
-  second.get();
-  ASSERT_EQ(group.refused().size(), 1U);
-  EXPECT_TRUE(group.refused().front().ends_with(": wrong token"));
-}
-
-TEST(rendezvous_callers, learn_that_their_token_is_wrong) {
-  RendezvousLimits limits = kPatient;
-  limits.join = kHasty;
-  Hub hub(limits);
-  const std::string words =
-      failure([&] { (void)Rendezvous::dial(local(hub.port()), 1, 2, std::string(32, 'f'), kPatient); });
-  EXPECT_TRUE(words.ends_with("refuses rank 1: wrong token")) << words;
-  const std::string gathered = failure([&] { (void)hub.group(); });
-  EXPECT_NE(gathered.find("rank 1 did not come within 2 s; refused: 127.0.0.1:"), std::string::npos) << gathered;
-}
-
-TEST(rendezvous_callers, with_a_rank_that_is_taken_are_refused_with_its_holder) {
-  RendezvousListener listener(local());
-  const auto at = local(listener.port());
-  auto gathered = std::async(std::launch::async, [&] { return std::move(listener).gather(3, kToken, kPatient); });
-  Frame first, second;
-  const auto holder = join_by_hand(at.port, hello(1, 3, kToken), first);
-  const auto double_ = join_by_hand(at.port, hello(1, 3, kToken), second);
-  EXPECT_EQ(first.kind, Kind::welcome);
-  EXPECT_EQ(second.kind, Kind::refused);
-  EXPECT_TRUE(second.payload.starts_with("rank 1 is taken by 127.0.0.1:")) << second.payload;
-  Frame third;
-  const auto last = join_by_hand(at.port, hello(2, 3, kToken), third);
-  EXPECT_EQ(gathered.get().refused().size(), 1U);
-}
-
-TEST(rendezvous_callers, with_a_rank_out_of_range_or_another_world_are_refused) {
-  Hub hub(kPatient);
-  Frame answer;
-  (void)join_by_hand(hub.port(), hello(2, 2, kToken), answer);
-  EXPECT_EQ(answer.payload, "rank 2 is not from 1 to 1");
-  (void)join_by_hand(hub.port(), hello(0, 2, kToken), answer);
-  EXPECT_EQ(answer.payload, "rank 0 is not from 1 to 1");
-  (void)join_by_hand(hub.port(), hello(1, 3, kToken), answer);
-  EXPECT_EQ(answer.payload, "rank 1 counts 3 ranks, rank 0 2");
-  (void)join_by_hand(hub.port(), hello(1, 2, kToken), answer);
-  EXPECT_EQ(answer.kind, Kind::welcome);
-  EXPECT_EQ(hub.group().refused().size(), 3U);
-}
-
-TEST(rendezvous_callers, that_send_junk_or_too_much_or_nothing_are_let_go) {
-  RendezvousLimits limits = kPatient;
-  limits.hello = kHasty;
-  Hub hub(limits);
-  const auto silent = call(hub.port());
-  const auto junk = call(hub.port());
-  ASSERT_EQ(send(junk.number(), "GET / HTTP/1.1\r\nHost: n01\r\n\r\n", 28, MSG_NOSIGNAL), 28);
-  Link large(call(hub.port()), "rank 0", 64);
-  large.queue({.kind = Kind::hello, .sequence = 0, .payload = hello(1, 2, std::string(4096, 'a'))});
-  large.flush();
-  for (const auto* caller : {&silent, &junk}) {
-    char byte = 0;
-    while (recv(caller->number(), &byte, 1, 0) > 0) {  // ends when rank 0 lets the caller go
-    }
-  }
-  Frame answer;
-  const auto last = join_by_hand(hub.port(), hello(1, 2, kToken), answer);
-  const auto group = hub.group();
-  std::string all;
-  for (const auto& line : group.refused()) all += line + "\n";
-  EXPECT_NE(all.find("it said nothing"), std::string::npos) << all;
-  EXPECT_NE(all.find("it sent something else than a rendezvous frame"), std::string::npos) << all;
-  EXPECT_NE(all.find("it sent a frame of 4104 B, over the limit of 136 B"), std::string::npos) << all;
-}
-
 TEST(rendezvous_members, that_send_more_than_allowed_end_the_group) {
   RendezvousLimits limits = kPatient;
   limits.message = 64;
   Hub hub(limits);
   Frame answer;
-  const auto member = join_by_hand(hub.port(), hello(1, 2, kToken), answer);
+  const auto member = join_by_hand(hub.port(), 1, 2, kToken, answer);
   auto group = hub.group();
   member->queue({.kind = Kind::gather, .sequence = 1, .payload = std::string(65, 'x')});
   member->flush();

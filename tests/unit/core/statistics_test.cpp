@@ -1,5 +1,7 @@
 // Statistics against published values and exact cases.
+#include <chrono>
 #include <cmath>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -77,6 +79,23 @@ TEST(statistics, percentiles_interpolate_and_median_is_the_half) {
   EXPECT_DOUBLE_EQ(median_absolute_deviation(samples), 1);
 }
 
+TEST(statistics, one_sided_bounds_are_the_order_statistics_of_the_binomial_table) {
+  std::vector<double> samples;
+  for (int i = 1; i <= 30; ++i) samples.push_back(i);
+  // P(X <= 9) = 0.0214 and P(X <= 10) = 0.0494 for 30 throws of a coin.
+  EXPECT_EQ(lower_quantile_bound(samples, 0.5, 0.025), 10);
+  EXPECT_EQ(lower_quantile_bound(samples, 0.5, 0.05), 11);
+  EXPECT_EQ(upper_quantile_bound(samples, 0.5, 0.025), 21);
+  EXPECT_FALSE(lower_quantile_bound(std::span(samples).first(5), 0.5, 0.025));
+  EXPECT_FALSE(upper_quantile_bound(samples, 0.95, 0.05));
+}
+
+TEST(statistics, neighbours_that_alternate_are_correlated_the_other_way) {
+  EXPECT_EQ(lag_one_correlation(std::vector<double>{5, 5, 5, 5}), 0);
+  EXPECT_NEAR(lag_one_correlation(std::vector<double>{1, -1, 1, -1}), -0.75, 1e-12);
+  EXPECT_NEAR(lag_one_correlation(std::vector<double>{1, 1, -1, -1}), 0.25, 1e-12);
+}
+
 TEST(statistics, normal_quantiles_are_those_of_the_tables) {
   EXPECT_NEAR(normal_quantile(0.95), 1.6448536269514722, 1e-9);
   EXPECT_NEAR(normal_quantile(0.975), 1.959963984540054, 1e-9);
@@ -97,6 +116,30 @@ TEST(sampling, noise_runs_into_the_sample_cap_and_says_so) {
       sample({.max_samples = 20, .warmup_limit = {0}}, [&] { return (++calls % 2) == 0 ? 50.0 : 100.0; });
   EXPECT_EQ(result.stopped, "sample_cap");
   EXPECT_EQ(result.samples.size(), 20U);
+}
+
+TEST(sampling, the_median_is_looked_at_after_the_least_twice_and_four_times_as_many_samples) {
+  // Two of the first seven samples are half of the others. From the twelfth on the interval's ranks leave both out: who
+  // looks after each sample stops there.
+  int calls = 0;
+  const auto result = sample({.min_samples = 7, .max_samples = 25, .warmup_limit = {60}}, [&] {
+    const int taken = ++calls - 6;  // the warm-up ends after six equal values
+    return taken == 2 || taken == 4 ? 50.0 : 100.0;
+  });
+  EXPECT_EQ(result.stopped, "stable");
+  EXPECT_EQ(result.samples.size(), 14U);
+}
+
+TEST(sampling, warm_up_goes_on_for_its_least_time_though_steady_and_past_its_cap) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const auto result = sample({.warmup_limit = {0}, .warmup_least = {0.2}}, [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return 100.0;
+  });
+  EXPECT_GT(result.warmup.size(), 6U);
+  EXPECT_GE(std::chrono::duration<double>(Clock::now() - begin).count(), 0.2 + 10 * 0.005);
+  EXPECT_EQ(result.samples.size(), 10U);
 }
 
 TEST(sampling, a_value_that_is_not_finite_is_an_error) {

@@ -11,6 +11,8 @@
 #include "probes/core/probe.h"
 #include "probes/cuda/barrier.h"
 #include "probes/cuda/choice.h"
+#include "probes/cuda/driver.h"
+#include "tests/unit/fake_tree.h"
 
 namespace assay {
 namespace {
@@ -78,6 +80,7 @@ TEST(gpu_choice, a_uuid_is_printed_as_nvidia_smi_does) {
   bytes[0] = std::byte{0x8f};
   bytes[15] = std::byte{0x0a};
   EXPECT_EQ(uuid_text(bytes), "GPU-8f000000-0000-0000-0000-00000000000a");
+  EXPECT_EQ(uuid_text(bytes, true), "MIG-8f000000-0000-0000-0000-00000000000a");
 }
 
 TEST(gpu_choice, a_bus_id_has_four_digits_of_domain_and_keeps_a_longer_one) {
@@ -140,6 +143,29 @@ TEST(together, one_by_one_stops_at_the_first_failure) {
                        }),
             "no more");
   EXPECT_EQ(calls, 1);
+}
+
+TEST(device_choice, an_instance_of_a_partitioned_gpu_is_found_by_its_name) {
+  auto devices = two_devices();
+  devices[0].uuid = "MIG-22222222-0000-0000-0000-000000000000";
+  EXPECT_TRUE(devices[0].is_mig());
+  EXPECT_FALSE(devices[1].is_mig());
+  const auto chosen = choose_devices(devices, "mig-22222222-0000-0000-0000-000000000000");
+  ASSERT_EQ(chosen.size(), 1U);
+  EXPECT_EQ(chosen.front().ordinal, 0);
+}
+
+TEST(old_driver, is_named_with_its_version_and_the_one_that_is_needed) {
+  const FakeTree tree;
+  tree.file("sys/module/nvidia/version", "550.54.15\n");
+  EXPECT_EQ(
+      words_for_old_driver("12.4", "13.0", tree.path("")),
+      "the NVIDIA driver 550.54.15 supports CUDA 12.4 at most, this build of the probe needs CUDA 13.0, that is driver "
+      "580.65.06 or newer; hint: update the driver");
+  EXPECT_EQ(
+      words_for_old_driver("11.8", "12.9", "/nonexistent"),
+      "the NVIDIA driver supports CUDA 11.8 at most, this build of the probe needs CUDA 12.9, that is driver 525.60.13 "
+      "or newer; hint: update the driver");
 }
 
 }  // namespace assay

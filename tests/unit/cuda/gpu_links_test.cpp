@@ -1,7 +1,9 @@
 // From times to bandwidths, pairs, the chase, peer access, and staying on a NUMA node.
+#include <chrono>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -191,6 +193,14 @@ TEST(numa, memory_is_not_bound_to_a_node_that_no_kernel_has) {
 TEST(numa, memory_of_less_than_a_page_tells_no_share) {
   std::byte byte{};
   EXPECT_FALSE(share_on_node({&byte, 1}, 0).has_value());
+}
+
+TEST(rounds_that_last, are_as_many_as_the_load_takes_with_some_room) {
+  const auto round = [] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); };
+  const std::size_t rounds = rounds_that_last({1}, round);
+  EXPECT_GE(rounds, 60U);
+  EXPECT_LE(rounds, 125U);
+  EXPECT_EQ(rounds_that_last({0}, [] {}), 1U);
 }
 
 }  // namespace assay

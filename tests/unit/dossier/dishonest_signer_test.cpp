@@ -166,11 +166,17 @@ TEST_F(DossierTest, a_report_with_other_figures_is_refused_though_signed) {
   EXPECT_EQ(verify(), "evidence/report.html: differs from the report rendered from the evidence");
 }
 
-TEST_F(DossierTest, a_report_of_another_renderer_is_taken_by_its_digest_with_a_note) {
-  resign([](json& document) { document["predicate"]["renderings"][0]["renderer"] = "assay-report html/0"; });
-  const auto verified = verify_dossier(dossier_, {vendor_.public_key()}, {});
+TEST_F(DossierTest, a_report_of_another_renderer_is_refused_unless_it_is_passed_over) {
+  const std::string page = "<p>ACCEPTED</p>";
+  replace_and_resign("evidence/report.html", page, [&](json& document) {
+    document["predicate"]["renderings"][0]["sha256"] = files::sha256(page);
+    document["predicate"]["renderings"][0]["renderer"] = "assay-report html/0";
+  });
+  EXPECT_EQ(verify(), std::string("evidence/report.html: was rendered by 'assay-report html/0', this build is '") +
+                          page::kRenderer + "': it cannot be compared with the evidence");
+  const auto verified = verify_dossier(dossier_, {vendor_.public_key()}, {.without_report = true});
   ASSERT_TRUE(verified) << verified.error().text();
-  EXPECT_EQ(verified->contents.notes.size(), 1U);
+  EXPECT_FALSE(verified->contents.report_checked);
 }
 
 TEST_F(DossierTest, a_truncated_manifest_is_refused_also_when_signed_with_the_old_count) {

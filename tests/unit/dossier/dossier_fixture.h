@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/files/digest.h"
+#include "probes/core/utc_time.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/verify.h"
@@ -35,7 +36,8 @@ inline void render(const std::string& run, const std::string& self_signed = "") 
                                                         self_signed)));
 }
 
-inline std::string said(const std::expected<void, InputError>& result) {
+template <class T>
+std::string said(const std::expected<T, InputError>& result) {
   return result ? "done" : result.error().where + ": " + result.error().what;
 }
 

@@ -15,7 +15,7 @@ TEST_F(DossierTest, is_the_same_bytes_for_the_same_run) {
 
 TEST_F(DossierTest, a_second_signature_is_over_the_same_payload) {
   const auto before = read_envelope(fixture::read(path(kStatementFile)), "e").value();
-  ASSERT_EQ(said(add_signature(dossier_, buyer_)), "done");
+  ASSERT_EQ(said(add_signature(dossier_, buyer_, {vendor_.public_key()}, {})), "done");
   const auto after = read_envelope(fixture::read(path(kStatementFile)), "e").value();
   EXPECT_EQ(after.payload, before.payload);
   EXPECT_EQ(after.signatures.size(), 2U);
@@ -25,7 +25,24 @@ TEST_F(DossierTest, a_second_signature_is_over_the_same_payload) {
 
 TEST_F(DossierTest, a_changed_dossier_takes_no_further_signature) {
   fixture::write(path("evidence/report.html"), "<p>accepted</p>");
-  EXPECT_EQ(said(add_signature(dossier_, buyer_)), "evidence/report.html: SHA-256 differs");
+  EXPECT_EQ(said(add_signature(dossier_, buyer_, {vendor_.public_key()}, {})), "evidence/report.html: SHA-256 differs");
+}
+
+TEST_F(DossierTest, a_signature_is_added_only_to_signatures_that_hold_and_to_what_is_expected) {
+  const auto vendor = std::vector{vendor_.public_key()};
+  EXPECT_EQ(said(add_signature(dossier_, buyer_, {}, {})), "--key: no key was given");
+  EXPECT_EQ(said(add_signature(dossier_, buyer_, {key_of('x').public_key()}, {})),
+            "statement.dsse.json: has no valid signature of the key " + key_of('x').public_key().fingerprint());
+  EXPECT_EQ(said(add_signature(dossier_, buyer_, vendor, {.site = "hall-3"})),
+            "statement.dsse.json: has the site 'hall-2-row-b', expected 'hall-3'");
+  EXPECT_TRUE(said(add_signature(dossier_, buyer_, vendor, {.no_deviations = true}))
+                  .starts_with("evidence/verdict.json: has "));
+  auto envelope = read_envelope(fixture::read(path(kStatementFile)), "e").value();
+  envelope.signatures.front()[7] = static_cast<char>(envelope.signatures.front()[7] ^ 1);
+  fixture::write(path(kStatementFile), envelope_text(envelope));
+  EXPECT_EQ(said(add_signature(dossier_, buyer_, vendor, {})),
+            "statement.dsse.json: has no valid signature of the key " + vendor_.public_key().fingerprint());
+  EXPECT_EQ(read_envelope(fixture::read(path(kStatementFile)), "e")->signatures.size(), 1U);
 }
 
 TEST_F(DossierTest, a_run_that_holds_an_import_is_not_signed) {

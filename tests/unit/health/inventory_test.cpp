@@ -69,6 +69,13 @@ TEST(health_inventory, records_exactly_what_the_machine_tells) {
   EXPECT_EQ(samples_of(record, "pcie_width_max", drive), Samples{4});
   EXPECT_EQ(samples_of(record, "pcie_links_total", node), Samples{1});
   EXPECT_EQ(samples_of(record, "pcie_degraded_links", node), Samples{1});
+  EXPECT_EQ(samples_of(record, "pcie_narrow_links", node), Samples{1});
+  EXPECT_EQ(samples_of(record, "cpus_offline", node), Samples{0});
+  EXPECT_EQ(samples_of(record, "dimms_unlike", node), Samples{0});
+  EXPECT_EQ(samples_of(record, "dimms_slow", node), Samples{1});
+  EXPECT_EQ(samples_of(record, "memory_fitted", node), Samples{17179869184});
+  EXPECT_EQ(samples_of(record, "memory_rate", node), Samples{4400e6 * 8});
+  EXPECT_EQ(samples_of(record, "link_rate_max", {"nic", "eth0"}), Samples{});  // the tree is not this machine
   EXPECT_EQ(value_of(record, "kernel", node), Value{std::string("6.8.0-31")});
   EXPECT_EQ(value_of(record, "operating_system", node), Value{std::string("Ubuntu 24.04 LTS")});
   EXPECT_EQ(value_of(record, "product", node), Value{std::string("HGX Base")});
@@ -96,6 +103,19 @@ TEST(health_inventory, a_root_that_is_no_machine_is_an_error_with_a_hint) {
   EXPECT_EQ(record.end.reason, "root: '" + tree.path() +
                                    "' holds neither proc/meminfo nor sys/devices\n"
                                    "hint: name the directory that proc and sys are in; / is this machine");
+}
+
+TEST(health_inventory, a_guest_and_switched_off_threads_tell_nothing_of_widths_and_offline_cpus) {
+  const FakeTree tree;
+  add_machine(tree);
+  tree.file("proc/cpuinfo", "processor : 0\nflags : fpu hypervisor sse\n");
+  tree.file("sys/devices/system/cpu/online", "0\n");
+  tree.file("sys/devices/system/cpu/smt/control", "off\n");
+  const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path()});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
+  EXPECT_EQ(samples_of(record, "pcie_narrow_links", node), std::vector<double>{});
+  EXPECT_EQ(samples_of(record, "cpus_offline", node), std::vector<double>{});
 }
 
 }  // namespace assay

@@ -81,4 +81,29 @@ TEST(smbios, nothing_after_the_end_of_the_table_is_read) {
   EXPECT_FALSE(read_memory_slots(end_of_table() + memory_device({.size = 1})));
 }
 
+TEST(smbios, the_rate_of_all_channels_counts_modules_on_one_channel_once) {
+  const auto table = [](std::initializer_list<const char*> locators) {
+    std::string text;
+    std::uint16_t handle = 0x10;
+    for (const char* locator : locators)
+      text += memory_device({.locator = locator, .size = 0x4000, .handle = handle++});
+    return *read_memory_slots(text);
+  };
+  EXPECT_EQ(memory_rate(table({"DIMM_A1", "DIMM_B1", "DIMM_C1", "DIMM_D1"})), 4 * 4400e6 * 8);
+  EXPECT_EQ(memory_rate(table({"DIMM_A1", "DIMM_A2", "DIMM_B1", "DIMM_B2"})), 2 * 4400e6 * 8);
+  EXPECT_EQ(memory_rate(table({"1", "2", "3"})), 4400e6 * 8);  // numbered through: too few channels, never too many
+  EXPECT_EQ(memory_fitted(table({"DIMM_A1", "DIMM_B1"})), 2 * 16.0 * (1 << 30));
+  EXPECT_EQ(memory_rate(MemorySlots{}), std::nullopt);
+}
+
+TEST(smbios, modules_unlike_the_others_and_below_their_rate_are_counted) {
+  const auto slots = read_memory_slots(memory_device({.size = 0x4000, .rated = 4400}) +
+                                       memory_device({.locator = "DIMM_B1", .size = 0x4000, .rated = 4400}) +
+                                       memory_device({.locator = "DIMM_C1", .size = 0x2000, .rated = 4800}));
+  EXPECT_EQ(dimms_unlike(*slots), 1);
+  EXPECT_EQ(dimms_slow(*slots), 1);
+  const auto untold = read_memory_slots(memory_device({.size = 0x4000, .rated = 0}));
+  EXPECT_EQ(dimms_slow(*untold), std::nullopt);
+}
+
 }  // namespace assay

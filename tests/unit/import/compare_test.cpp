@@ -90,6 +90,37 @@ TEST_F(CompareTest, another_operation_size_metric_or_tool_is_no_counterpart) {
   EXPECT_TRUE(pairs().empty());
 }
 
+TEST_F(CompareTest, another_block_size_pattern_or_depth_is_not_comparable_and_says_which) {
+  plan::Requirement read = requirement("storage.read", "read_bandwidth");
+  read.probe = "storage_bandwidth";
+  read.at.clear();
+  plan_.profile.requirements = {read};
+  plan_.steps = {step_of(read, "")};
+  plan_.steps[0].parameters = {{"block_size", std::int64_t{1} << 20}, {"queue_depth", std::int64_t{32}}};
+  verdict_.results = {cell("storage.read", 1.1e9)};
+  import_.source.tool = "fio";
+  const auto figure = [](const char* rw, std::int64_t bs, std::int64_t depth) {
+    return judge::Figure{
+        .metric = "bandwidth",
+        .unit = "B/s",
+        .statistic = "mean",
+        .at = {{"direction", std::string("read")}, {"rw", std::string(rw)}, {"bs", bs}, {"iodepth", depth}},
+        .value = 1e9,
+        .from = "jobs[0]"};
+  };
+  import_.figures = {figure("randread", 4096, 32)};
+  EXPECT_EQ(pairs().at(0).differs, "rw \"randread\", ours \"read\"");
+  import_.figures = {figure("read", 4096, 32)};
+  EXPECT_NE(comparison_text(import_, plan_, verdict_)
+                .find("not comparable with requirement storage.read: bs 4096, ours 1048576\n"),
+            std::string::npos);
+  import_.figures = {figure("read", 1 << 20, 1)};
+  EXPECT_EQ(pairs().at(0).differs, "iodepth 1, ours 32");
+  import_.figures = {figure("read", 1 << 20, 32)};
+  EXPECT_EQ(pairs().at(0).differs, "");
+  EXPECT_EQ(pairs().at(0).median, 1.1e9);
+}
+
 TEST_F(CompareTest, the_table_states_what_it_is_and_counts_figures_without_a_counterpart) {
   add("bandwidth", "RDMA_Write");
   add("message_rate", "RDMA_Write");

@@ -160,6 +160,17 @@ TEST(ImportFio, bytes_a_second_come_from_the_field_that_is_in_bytes) {
   EXPECT_DOUBLE_EQ(*value(import, "completion_latency", "min", at), 389056e-9);
 }
 
+TEST(ImportFio, what_a_job_did_is_a_coordinate_with_fios_defaults) {
+  const std::string recorded_one = recorded("fio_3.33.json");
+  const judge::Import plain = import_of("fio", "fio_3.33.json");
+  EXPECT_EQ(value(plain, "bandwidth", "mean", {{"rw", text("read")}}), 17712432);
+  EXPECT_EQ(plain.figures[0].at.at("iodepth"), Value(whole(1)));
+  const auto random =
+      imported("fio", changed(recorded_one, "\"rw\" : \"read\"", "\"rw\" : \"randread\", \"bs\" : \"64k\""));
+  ASSERT_TRUE(random);
+  EXPECT_EQ(value(*random, "bandwidth", "mean", {{"rw", text("randread")}, {"bs", whole(65536)}}), 17712432);
+}
+
 TEST(ImportFio, what_was_not_measured_is_no_zero) {
   const judge::Import import = import_of("fio", "fio_3.33.json");
   EXPECT_EQ(value(import, "submission_latency", "min", {}), std::nullopt);

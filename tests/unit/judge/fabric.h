@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,14 +17,20 @@
 
 namespace assay::fixture {
 
-/// Nodes, their faults, and how often an outcome is wrong.
+/// Nodes, their faults, how far healthy ones lie above the limit, and how tests differ that should not.
 struct Fabric {
   std::size_t nodes = 0;
   std::size_t per_leaf = 0;  ///< 0: leaves are not told
   std::set<std::size_t> bad;
   std::set<std::pair<std::size_t, std::size_t>> bad_pairs;  ///< lower node first
-  std::set<std::size_t> flapping;                           ///< bad in half of their tests
-  double wrong = 0;                                         ///< probability that an outcome is the opposite
+  std::set<std::size_t> flapping;                           ///< bad in some of their tests
+  double often = 0.5;       ///< probability that a flapping node, or with `pairs_flap` a bad pair, is bad in a test
+  bool pairs_flap = false;  ///< whether bad pairs are bad in some of their tests only
+  double wrong = 0;         ///< probability that an outcome is the opposite
+  double margin = 0.04;     ///< of healthy nodes beyond the limit, as a share of it
+  double left = 0.7;        ///< share of performance that a fault leaves
+  double deviation = 0;     ///< relative standard deviation of a test
+  double per_halving = 0;   ///< relative change of the figure when the number of nodes is halved
   std::uint64_t seed = 1;
 
   [[nodiscard]] std::vector<judge::Peer> peers() const {
@@ -33,22 +41,34 @@ struct Fabric {
     return all;
   }
 
-  judge::TestOutcome answer(const judge::Test& test, simulate::SeededRandom& dice) const {
-    const std::set<std::size_t> in(test.nodes.begin(), test.nodes.end());
+  judge::Reading answer(const std::vector<std::size_t>& members, simulate::SeededRandom& dice) const {
+    const std::set<std::size_t> in(members.begin(), members.end());
     bool short_one = std::ranges::any_of(bad, [&](std::size_t node) { return in.contains(node); });
-    short_one = short_one || std::ranges::any_of(bad_pairs, [&](const auto& pair) {
-                  return in.contains(pair.first) && in.contains(pair.second);
-                });
-    for (const std::size_t node : flapping) short_one = short_one || (in.contains(node) && dice.happens(0.5));
+    for (const auto& pair : bad_pairs)
+      short_one =
+          short_one || (in.contains(pair.first) && in.contains(pair.second) && (!pairs_flap || dice.happens(often)));
+    for (const std::size_t node : flapping) short_one = short_one || (in.contains(node) && dice.happens(often));
     if (dice.happens(wrong)) short_one = !short_one;
-    return short_one ? judge::TestOutcome::short_of_limit : judge::TestOutcome::good;
+    const double halvings = std::log2(static_cast<double>(nodes) / static_cast<double>(in.size()));
+    return {.shares = {(1 + margin) * (short_one ? left : 1) * (1 + per_halving * halvings) *
+                       (1 + deviation * dice.normal())}};
   }
 
-  [[nodiscard]] judge::Finding search(std::size_t budget) const {
+  /// The same of all nodes, `count` times.
+  [[nodiscard]] std::vector<judge::Reading> attempts(int count, simulate::SeededRandom& dice) const {
+    std::vector<std::size_t> all(nodes);
+    std::iota(all.begin(), all.end(), 0U);
+    std::vector<judge::Reading> readings;
+    for (int i = 0; i < count; ++i) readings.push_back(answer(all, dice));
+    return readings;
+  }
+
+  [[nodiscard]] judge::Finding search(plan::SearchBudget budget,
+                                      const std::vector<judge::Reading>& attempts = {}) const {
     simulate::SeededRandom dice(seed);
-    judge::Localiser localiser(peers(), budget);
+    judge::Localiser localiser(peers(), budget, attempts);
     for (auto round = localiser.next(); !round.empty(); round = localiser.next()) {
-      for (const auto& test : round) localiser.take(test, answer(test, dice));
+      for (const auto& test : round) localiser.take(test, answer(test.nodes, dice));
     }
     return localiser.finding();
   }

@@ -21,9 +21,10 @@ struct Scratch {
 
 /// What the reader says of a journal whose lines after the first are these, in order.
 std::string journal_error(const std::vector<std::string>& lines) {
-  std::string text = R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})"
-                     "\n";
-  for (const auto& line : lines) text += R"({"time":"t",)" + line + "}\n";
+  std::string text =
+      R"({"schema":"assay.journal/1","time":"2026-01-05T06:30:00.000Z","kind":"run_begin","run_id":"i","plan_sha256":"d"})"
+      "\n";
+  for (const auto& line : lines) text += R"({"time":"2026-01-05T06:30:00.000Z",)" + line + "}\n";
   const auto journal = read_journal(text, "j");
   return journal ? "accepted" : journal.error().what;
 }
@@ -75,10 +76,10 @@ TEST(journal, two_writers_on_one_run_are_refused) {
 
 TEST(journal, damage_in_the_middle_is_an_error_with_its_line) {
   const std::string begin =
-      R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})"
+      R"({"schema":"assay.journal/1","time":"2026-01-05T06:30:00.000Z","kind":"run_begin","run_id":"i","plan_sha256":"d"})"
       "\n";
   EXPECT_NE(read_journal(begin + "{]\n" + begin, "j").error().text().find("j: line 2"), std::string::npos);
-  EXPECT_NE(read_journal(begin + R"({"time":"t","kind":"party"})"
+  EXPECT_NE(read_journal(begin + R"({"time":"2026-01-05T06:30:00.000Z","kind":"party"})"
                                  "\n",
                          "j")
                 .error()
@@ -137,18 +138,30 @@ TEST(journal, a_second_writer_is_told_who_the_first_is) {
 
 TEST(journal, a_node_with_another_boot_than_before_was_rebooted) {
   const auto up = [](const char* boot) {
-    return fmt::format(R"({{"time":"t","kind":"node_up","node":"n1","facts":{{"name":"n1","boot_id":"{}"}}}})"
-                       "\n",
-                       boot);
+    return fmt::format(
+        R"({{"time":"2026-01-05T06:30:00.000Z","kind":"node_up","node":"n1","facts":{{"name":"n1","boot_id":"{}"}}}})"
+        "\n",
+        boot);
   };
   const std::string begin =
-      R"({"schema":"assay.journal/1","time":"t","kind":"run_begin","run_id":"i","plan_sha256":"d"})"
+      R"({"schema":"assay.journal/1","time":"2026-01-05T06:30:00.000Z","kind":"run_begin","run_id":"i","plan_sha256":"d"})"
       "\n";
   EXPECT_TRUE(read_journal(begin + up("a") + up("a"), "j")->node_events.empty());
   const auto rebooted = read_journal(begin + up("a") + up("b"), "j");
   ASSERT_EQ(rebooted->node_events.size(), 1U);
   EXPECT_EQ(rebooted->node_events[0].node, "n1");
   EXPECT_EQ(rebooted->node_events[0].reason, "it was rebooted in between: boot \"a\" before, \"b\" now");
+}
+
+TEST(journal, facts_of_a_wrong_type_are_refused) {
+  const auto error = [](const std::string& facts) {
+    return journal_error({R"("kind":"node_up","node":"n1","facts":)" + facts});
+  };
+  EXPECT_EQ(error(R"({"name":"n1"})"), "accepted");
+  EXPECT_NE(error(R"({"name":7})").find("the facts of n1: name is not a text"), std::string::npos);
+  EXPECT_NE(error(R"({"name":"n1","boot_id":7})").find("the facts of n1: boot_id is not a text"), std::string::npos);
+  EXPECT_NE(error("null").find("the facts of n1 are not an object of scalars"), std::string::npos);
+  EXPECT_NE(error("[7]").find("the facts of n1 are not an object of scalars"), std::string::npos);
 }
 
 TEST(journal, searches_begin_once_and_after_them_no_step_does) {

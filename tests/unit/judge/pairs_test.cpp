@@ -64,6 +64,16 @@ TEST(pair_matrix, what_lies_within_the_guard_band_supports_an_accusation_and_mak
   EXPECT_EQ(node.culprits[0].nodes, Names{"n3"});
 }
 
+TEST(pair_matrix, a_pair_that_broke_with_a_lost_node_says_nothing_of_the_other) {
+  const Fleet fleet({kPairs}, 4, with_both("n2", "n3"));
+  auto results = fleet.judged()->results;
+  for (auto& result : results) {
+    if (result.outcome == Outcome::fail) result.outcome = Outcome::error;
+  }
+  EXPECT_FALSE(localise_pairs(fleet.plan, results).empty());
+  EXPECT_TRUE(localise_pairs(fleet.plan, results, {"n3"}).empty()) << "n3 is known to be gone, and n2 is not suspected";
+}
+
 TEST(pair_matrix, where_every_pair_is_short_nobody_is_accused) {
   const auto verdict = Fleet({kPairs}, 5, [](const Names&) { return true; }).judged();
   EXPECT_TRUE(verdict->localised.at(0).culprits.empty());

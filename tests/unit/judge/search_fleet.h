@@ -52,7 +52,7 @@ struct Fleet : MemoryRun {
     Recorder recorder(out, alone ? kSpec : kFabricSpec,
                       {.probe = step.probe,
                        .revision = 1,
-                       .parameters = step.parameters,
+                       .parameters = plan::parameters_of(plan.site, step, rank),
                        .rank = static_cast<int>(rank),
                        .world = static_cast<int>(step.nodes.size()),
                        .host = {{"name", step.nodes[rank]}}});
@@ -90,7 +90,7 @@ struct Fleet : MemoryRun {
 
   /// Makes what the searches ask for, as the runner does, but no more than `most` tests.
   Fleet& search(std::size_t most = 1000) {
-    judge::Searches searches(plan, judge::judge_run(plan, "digest", journal, reader())->results, journal);
+    judge::Searches searches(plan, judge::judge_run(plan, "digest", journal, reader())->results, journal, reader());
     journal.localising = !searches.open().empty();
     for (auto open = searches.open(); !open.empty() && most > 0; open = searches.open()) {
       for (const auto& test : open) {

@@ -88,7 +88,7 @@ TEST(searches, a_node_that_is_bad_alone_is_left_out_and_the_others_are_seen_to_b
 
 TEST(searches, groups_without_a_common_node_are_searched_side_by_side_and_the_whole_after_them) {
   Fleet fleet({kByRack, kWhole}, 12, [](const Names& nodes) { return holds(nodes, "n3") || holds(nodes, "n8"); });
-  const Searches searches(fleet.plan, fleet.judged()->results, fleet.journal);
+  const Searches searches(fleet.plan, fleet.judged()->results, fleet.journal, fleet.reader());
   std::set<std::string> steps;
   for (const auto& test : searches.open()) steps.insert(test.step.id.substr(0, test.step.id.find(".t")));
   EXPECT_EQ(steps, (std::set<std::string>{"0001-fabric-rack.odd", "0002-fabric-rack.even"}));
@@ -135,7 +135,7 @@ TEST(searches, a_killed_search_goes_on_where_it_was_and_ends_the_same) {
     EXPECT_EQ(halved->localised.at(0).state, SearchState::open);
     EXPECT_EQ(halved->results.at(0).outcome, Outcome::fail);
     // What the runner does when it goes on: tests that the journal holds are not made again.
-    Searches searches(fleet.plan, halved->results, fleet.journal);
+    Searches searches(fleet.plan, halved->results, fleet.journal, fleet.reader());
     for (auto open = searches.open(); !open.empty(); open = searches.open()) {
       for (const auto& test : open) {
         if (fleet.journal.of(test.step.id).empty()) fleet.make(test.step, test.test.purpose);
@@ -164,11 +164,12 @@ TEST(searches, an_interrupted_test_is_made_again_and_is_no_retest) {
 
 TEST(searches, a_probe_that_cannot_be_run_on_so_few_nodes_ends_the_search_with_its_reason) {
   Fleet fleet({kWhole}, 8, with("n3"));
-  Searches searches(fleet.plan, fleet.judged()->results, fleet.journal);
+  Searches searches(fleet.plan, fleet.judged()->results, fleet.journal, fleet.reader());
   const auto open = searches.open();
   ASSERT_FALSE(open.empty());
   for (const auto& test : open)
-    searches.take(test.step.id, {.outcome = TestOutcome::broken, .unusable = true, .reason = "it needs eight"});
+    searches.take(test.step.id,
+                  {.reading = {.broken = true, .shares = {}}, .unusable = true, .reason = "it needs eight"});
   EXPECT_TRUE(searches.open().empty());
   EXPECT_EQ(searches.found().at(0).state, SearchState::not_searched);
   EXPECT_NE(searches.found()[0].reason.find("it needs eight"), std::string::npos) << searches.found()[0].reason;
@@ -177,7 +178,7 @@ TEST(searches, a_probe_that_cannot_be_run_on_so_few_nodes_ends_the_search_with_i
 TEST(searches, a_step_killed_at_its_deadline_names_nobody_and_is_searched) {
   Fleet fleet({kWhole}, 8, with("n3"));
   fleet.journal.attempts.back().outcome = AttemptOutcome::deadline;
-  EXPECT_FALSE(Searches(fleet.plan, fleet.judged()->results, fleet.journal).open().empty());
+  EXPECT_FALSE(Searches(fleet.plan, fleet.judged()->results, fleet.journal, fleet.reader()).open().empty());
 }
 
 TEST(searches_refused, a_test_that_its_search_would_not_have_asked_for) {
@@ -221,10 +222,10 @@ TEST(planned_searches, a_budget_is_frozen_for_each_group_and_two_nodes_have_none
   const plan::Plan plan =
       *plan::make_plan(fixture::profile({kByRack, kWhole, kAlone, kPairs}), fixture::site(5), fixture::programs(), {});
   ASSERT_EQ(plan.searches.size(), 3U);
-  EXPECT_EQ(plan.searches[0].budget, plan::test_budget(3));
-  EXPECT_EQ(plan.searches[1].budget, 0U);
+  EXPECT_EQ(plan.searches[0].budget, plan::budget_for(3));
+  EXPECT_EQ(plan.searches[1].budget.most, 0U);
   EXPECT_EQ(plan.searches[1].reason, "a group of two nodes cannot be split further");
-  EXPECT_EQ(plan.searches[2].budget, plan::test_budget(5));
+  EXPECT_EQ(plan.searches[2].budget, plan::budget_for(5));
   EXPECT_EQ(plan::read_plan(plan::plan_text(plan), "p")->searches.size(), 3U);
 }
 
@@ -240,9 +241,9 @@ TEST(planned_searches, a_rehearsal_has_none_and_neither_has_who_wants_none) {
 TEST(planned_searches, a_budget_that_was_edited_is_refused) {
   std::string text =
       plan::plan_text(*plan::make_plan(fixture::profile({kWhole}), fixture::site(5), fixture::programs(), {}));
-  const std::string budget = "\"budget\": " + std::to_string(plan::test_budget(5));
-  ASSERT_NE(text.find(budget), std::string::npos);
-  text.replace(text.find(budget), budget.size(), "\"budget\": 999");
+  const std::string most = "\"most\": " + std::to_string(plan::budget_for(5).most);
+  ASSERT_NE(text.find(most), std::string::npos);
+  text.replace(text.find(most), most.size(), "\"most\": 999");
   EXPECT_FALSE(plan::read_plan(text, "p"));
 }
 

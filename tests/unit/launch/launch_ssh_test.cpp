@@ -83,20 +83,22 @@ TEST(LaunchSsh, the_last_words_tell_the_kind_of_failure) {
   EXPECT_EQ(
       ssh_failure("@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.\r\n", 255)
           .kind,
-      "host_key");
+      LaunchFailure::host_key);
   EXPECT_EQ(
       ssh_failure(
           "No ED25519 host key is known for x and you have requested strict checking.\nHost key verification failed.\n",
           255)
           .kind,
-      "host_key");
-  EXPECT_EQ(ssh_failure("root@x: Permission denied (publickey).\n", 255).kind, "refused");
-  EXPECT_EQ(ssh_failure("ssh: connect to host x port 22: Connection refused\r\n", 255).kind, "unreachable");
+      LaunchFailure::host_key);
+  EXPECT_EQ(ssh_failure("root@x: Permission denied (publickey).\n", 255).kind, LaunchFailure::refused);
+  EXPECT_EQ(ssh_failure("ssh: connect to host x port 22: Connection refused\r\n", 255).kind,
+            LaunchFailure::unreachable);
   EXPECT_EQ(ssh_failure("ssh: connect to host x port 22: Connection refused\r\n", 255).reason,
             "ssh: connect to host x port 22: Connection refused");
-  EXPECT_EQ(ssh_failure("", 255).kind, "unreachable");
-  EXPECT_EQ(ssh_failure("assay: directory /x cannot be used or belongs to another user\n", 73).kind, "refused");
-  EXPECT_EQ(ssh_failure("", std::nullopt).kind, "unreachable");
+  EXPECT_EQ(ssh_failure("", 255).kind, LaunchFailure::unreachable);
+  EXPECT_EQ(ssh_failure("assay: directory /x cannot be used, is a link or belongs to another user\n", 73).kind,
+            LaunchFailure::refused);
+  EXPECT_EQ(ssh_failure("", std::nullopt).kind, LaunchFailure::unreachable);
 }
 
 TEST(LaunchSsh, the_last_line_is_printable_and_not_empty) {

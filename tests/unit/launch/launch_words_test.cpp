@@ -149,15 +149,17 @@ TEST(LaunchKubernetes, names_that_kubernetes_does_not_have_are_refused) {
 }
 
 TEST(LaunchKubernetes, the_last_words_tell_the_kind_of_failure) {
-  EXPECT_EQ(kubectl_failure("Error from server (NotFound): pods \"x\" not found\n", 1).kind, "unreachable");
-  EXPECT_EQ(kubectl_failure("Error from server (Forbidden): pods \"x\" is forbidden\n", 1).kind, "refused");
+  EXPECT_EQ(kubectl_failure("Error from server (NotFound): pods \"x\" not found\n", 1).kind,
+            LaunchFailure::unreachable);
+  EXPECT_EQ(kubectl_failure("Error from server (Forbidden): pods \"x\" is forbidden\n", 1).kind,
+            LaunchFailure::refused);
   EXPECT_EQ(
       kubectl_failure(
           "The connection to the server localhost:8080 was refused - did you specify the right host or port?\n", 1)
           .kind,
-      "unreachable");
+      LaunchFailure::unreachable);
   EXPECT_EQ(kubectl_failure("", 73).reason, "kubectl, or the agent in the pod, ended with exit code 73");
-  EXPECT_EQ(kubectl_failure("", std::nullopt).kind, "unreachable");
+  EXPECT_EQ(kubectl_failure("", std::nullopt).kind, LaunchFailure::unreachable);
 }
 
 TEST(LaunchKubernetes, a_manifest_is_a_daemon_set_that_keeps_the_nodes_own_name) {

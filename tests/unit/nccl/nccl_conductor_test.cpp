@@ -29,10 +29,10 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "nccl_version", .meaning = ""},   {.name = "nccl_library", .meaning = ""},
     {.name = "environment", .meaning = ""},    {.name = "transport", .meaning = ""},
     {.name = "fabric", .meaning = ""},         {.name = "network", .meaning = ""},
-    {.name = "nvls", .meaning = ""},           {.name = "algorithm", .meaning = ""},
-    {.name = "protocol", .meaning = ""},       {.name = "channels", .meaning = ""},
-    {.name = "buffers", .meaning = ""},        {.name = "sizes_left_out", .meaning = ""},
-    {.name = "launch_excluded", .meaning = ""}};
+    {.name = "gpudirect", .meaning = ""},      {.name = "nvls", .meaning = ""},
+    {.name = "algorithm", .meaning = ""},      {.name = "protocol", .meaning = ""},
+    {.name = "channels", .meaning = ""},       {.name = "buffers", .meaning = ""},
+    {.name = "sizes_left_out", .meaning = ""}, {.name = "launch_excluded", .meaning = ""}};
 constexpr ProbeSpec kSpec{.name = "nccl_collective",
                           .measures = "A test.",
                           .method = "None.",
@@ -48,7 +48,8 @@ Parameters parameters(const std::string& operation = "all_reduce") {
                      {"min_samples", std::int64_t{10}},
                      {"max_samples", std::int64_t{10}},
                      {"time_limit", 10.0},
-                     {"warmup_limit", 1.0}});
+                     {"warmup_limit", 1.0},
+                     {"warmup_least", 0.0}});
 }
 
 /// A rank that answers as a healthy one would; `time_s` is what every iteration takes.
@@ -181,12 +182,24 @@ TEST(conductor, joins_what_the_ranks_report) {
       {{1024}, {1 << 20}});
   EXPECT_EQ(condition(record, "transport"), "NET/Socket P2P/CUMEM SHM");
   EXPECT_EQ(condition(record, "fabric"), "NET/Socket");
+  EXPECT_EQ(condition(record, "gpudirect"), "false");
   EXPECT_EQ(condition(record, "nvls"), "false");
   EXPECT_EQ(condition(record, "algorithm"), "TREE RING");
   EXPECT_EQ(condition(record, "protocol"), "LL SIMPLE");
   EXPECT_EQ(condition(record, "channels"), "24");
   EXPECT_EQ(condition(record, "network"), "IB");
   EXPECT_EQ(condition(record, "launch_excluded"), "false");
+}
+
+TEST(conductor, tells_that_no_network_path_goes_through_the_memory_of_a_host) {
+  EXPECT_EQ(condition(conducted({{.transports = {"NET/IBext_v8/GDRDMA", "P2P/CUMEM"}},
+                                 {.transports = {"NET/IBext_v8/GDRDMA"}}},
+                                {{1024}}),
+                      "gpudirect"),
+            "true");
+  EXPECT_EQ(
+      condition(conducted({{.transports = {"NET/IB/GDRDMA"}}, {.transports = {"NET/IB"}}}, {{1024}}), "gpudirect"),
+      "false");
 }
 
 TEST(conductor, records_nothing_that_NCCL_does_not_say) {
@@ -203,7 +216,7 @@ TEST(conductor, records_nothing_that_NCCL_does_not_say) {
   record_facts(record, {bare, bare});
   record.end({.status = Status::complete, .reason = ""});
   const auto read = read_back(out.str());
-  for (const char* name : {"transport", "fabric", "network", "nvls", "algorithm", "protocol", "channels"})
+  for (const char* name : {"transport", "fabric", "gpudirect", "network", "nvls", "algorithm", "protocol", "channels"})
     EXPECT_EQ(condition(read, name), "absent") << name;
   EXPECT_EQ(read.notes, std::vector<std::string>{"NCCL warns: a cable is loose"});
 }

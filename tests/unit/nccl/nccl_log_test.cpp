@@ -1,4 +1,5 @@
 // What NCCL says of itself, in lines as NCCL 2.28.9 writes them (its source has the formats), and what is set for it.
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -6,6 +7,7 @@
 
 #include "probes/nccl/environment.h"
 #include "probes/nccl/log.h"
+#include "probes/nccl/outcome.h"
 
 namespace assay {
 namespace {
@@ -44,6 +46,31 @@ TEST(nccl_log, of_several_nodes_tells_every_way_between_ranks) {
   EXPECT_EQ(log.multicast, false);
   ASSERT_EQ(log.warnings.size(), 1U);
   EXPECT_TRUE(log.warnings[0].starts_with("NET/IB: Got completion from peer")) << log.warnings[0];
+}
+
+TEST(nccl_log, of_hpc_x_and_of_efa_tells_gpudirect_as_that_of_the_built_in_network_does) {
+  const NcclLog hpcx = golden("two_nodes_hpcx.log");
+  EXPECT_EQ(hpcx.transports, (Words{"NET/IBext_v8/GDRDMA", "NVLS", "P2P/CUMEM"}));
+  EXPECT_EQ(hpcx.network, "IBext_v8");
+  EXPECT_EQ(gpudirect_of(hpcx.transports), true);
+  const NcclLog efa = golden("two_nodes_efa.log");
+  EXPECT_EQ(efa.transports, (Words{"NET/AWS_Libfabric/GDRDMA", "P2P/CUMEM"}));
+  EXPECT_EQ(efa.network, "AWS Libfabric");
+  EXPECT_EQ(gpudirect_of(efa.transports), true);
+}
+
+TEST(nccl_log, of_one_path_through_a_host_tells_no_gpudirect) {
+  const NcclLog log = golden("two_nodes_one_by_host.log");
+  EXPECT_EQ(log.transports, (Words{"NET/IBext_v8", "NET/IBext_v8/GDRDMA", "P2P/CUMEM"}));
+  EXPECT_EQ(gpudirect_of(log.transports), false);
+}
+
+TEST(gpudirect, is_told_of_networks_and_of_nvlink_between_nodes_and_of_nothing_else) {
+  EXPECT_EQ(gpudirect_of({"P2P/CUMEM", "SHM", "NVLS"}), std::nullopt);
+  EXPECT_EQ(gpudirect_of({"P2P/MNNVL", "P2P/CUMEM"}), true);
+  EXPECT_EQ(gpudirect_of({"P2P/MNNVL", "NET/IB"}), false);
+  EXPECT_EQ(gpudirect_of({"COLLNET/SHARP/GDRDMA", "NET/IB/GDRDMA"}), true);
+  EXPECT_EQ(gpudirect_of({}), std::nullopt);
 }
 
 TEST(nccl_log, in_other_words_tells_nothing) {
@@ -92,6 +119,15 @@ TEST(rank_environment, is_the_nodes_own_but_for_logging_and_what_is_forced) {
   EXPECT_EQ(rank_environment(environment, {.algorithm = "nvls_tree", .protocol = "ll128", .nvls = "0"}),
             (std::vector<std::string>{"NCCL_ALGO=NVLSTree", "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,TUNING",
                                       "NCCL_NVLS_ENABLE=0", "NCCL_PROTO=LL128", "PATH=/bin"}));
+}
+
+TEST(rank_environment, lets_NCCL_use_the_network_for_reduction_where_that_is_forced) {
+  const char* const environment[] = {"NCCL_COLLNET_ENABLE=0", nullptr};
+  for (const char* word : {"collnet_direct", "collnet_chain"}) {
+    const auto given = rank_environment(environment, {.algorithm = word});
+    EXPECT_EQ(std::ranges::count(given, "NCCL_COLLNET_ENABLE=1"), 1) << word;
+  }
+  EXPECT_EQ(std::ranges::count(rank_environment(environment, {.algorithm = "ring"}), "NCCL_COLLNET_ENABLE=0"), 1);
 }
 
 TEST(forced_words, have_a_spelling_each) {

@@ -1,13 +1,29 @@
 // NVML as a library that is found at run time: what it answers, what it does not, and what becomes of it without a
 // driver.
+#include <algorithm>
+#include <cstdlib>
+
 #include <gtest/gtest.h>
 
 #include "probes/core/probe.h"
 #include "probes/nvml/nvlinks.h"
 #include "tests/unit/fake_nvml.h"
+#include "tests/unit/probe_process.h"
 
 namespace assay {
 namespace {
+
+/// A variable of the environment as long as this lives.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
 
 std::string skip_of(const std::string& library) {
   try {
@@ -35,6 +51,25 @@ TEST(nvml, a_library_that_is_another_is_a_skip_that_says_so) {
 TEST(nvml, a_library_without_its_driver_is_a_skip_with_its_words) {
   const FakeNvml fake("no_driver");
   EXPECT_EQ(skip_of(fake.library()), FAKE_NVML " finds no working NVIDIA driver: Driver Not Loaded (NVML 9)");
+}
+
+TEST(nvml, is_looked_for_in_the_folders_of_libraries_and_by_its_own_variable_first) {
+  const FakeNvml fake("healthy");
+  const std::string folder = std::filesystem::path(fake.library()).parent_path().string();
+  const Variable path("ASSAY_LIBRARY_PATH", "/nonexistent:" + folder);
+  EXPECT_EQ(Nvml::default_library(), fake.library());
+  EXPECT_EQ(Nvml("libnvidia-ml.so.1").driver_version(), "simulated 575.57.08");
+  const Variable library("ASSAY_NVML_LIBRARY", "/elsewhere/libnvidia-ml.so.1");
+  EXPECT_EQ(Nvml::default_library(), "/elsewhere/libnvidia-ml.so.1");
+}
+
+TEST(nvml, is_found_by_the_probes_of_health_and_power_as_by_those_of_cuda) {
+  const FakeNvml fake("healthy");
+  const Variable library("ASSAY_NVML_LIBRARY", fake.library());
+  const Record health = record_of(HEALTH_GPU, {"--kernel-log", FAKE_NVML_STATES "/quiet.log"});
+  EXPECT_EQ(health.end.status, Status::complete) << health.end.reason;
+  const Record power = record_of(POWER_SAMPLER, {"--duration", "300ms"});
+  EXPECT_TRUE(std::ranges::any_of(power.measurements, [](const Measurement& m) { return m.subject.kind == "gpu"; }));
 }
 
 TEST(nvml, a_simulated_driver_says_so) {
@@ -120,8 +155,13 @@ TEST(nvlinks, a_dead_link_is_inactive_and_its_errors_count) {
 TEST(nvml, a_process_on_a_gpu_is_counted_once) {
   const FakeNvml fake("busy_gpu");
   const Nvml nvml(fake.library());
-  EXPECT_EQ(nvml.gpus().at(0).processes().value, (std::vector<unsigned>{1048001, 1048002}));
-  EXPECT_EQ(nvml.gpus().at(1).processes().value, std::vector<unsigned>{});
+  const auto busy = nvml.gpus().at(0).processes().value.value();
+  ASSERT_EQ(busy.size(), 2U);
+  EXPECT_EQ(busy[0].pid, 1048001U);
+  EXPECT_EQ(busy[1].pid, 1048002U);
+  EXPECT_EQ(busy[0].memory, std::uint64_t{1} << 30);
+  EXPECT_TRUE(nvml.gpus().at(1).processes().value.value().empty());
+  EXPECT_EQ(nvml.gpus().at(1).memory_used().value, 3145728U);
 }
 
 }  // namespace assay

@@ -1,5 +1,8 @@
 // The report: numbers that are not rounded across limits, texts that cannot break out, bytes that do not change.
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -7,6 +10,7 @@
 #include "reports/evidence/evidence_files.h"
 #include "reports/figures/html.h"
 #include "reports/figures/plot.h"
+#include "reports/figures/result_words.h"
 #include "reports/figures/scale.h"
 #include "reports/page/render.h"
 #include "reports/page/style.h"
@@ -23,6 +27,12 @@ std::string rendered(fixture::Kind kind, const std::string& self_signed = "") {
 }
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t times = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
+  return times;
+}
 
 TEST(Escape, leaves_nothing_that_html_or_the_reading_direction_takes_up) {
   EXPECT_EQ(figures::escape("<a href=\"x\">'&'</a>"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
@@ -74,10 +84,11 @@ TEST(Plot, equal_samples_and_no_limit_still_draw) {
 TEST(Report, has_no_script_and_no_reference_to_anything_outside) {
   for (const auto kind : {fixture::Kind::accepted, fixture::Kind::mixed}) {
     const std::string html = rendered(kind);
-    for (const char* bad : {"<script", "<link", "<img", "<iframe", "@import", "url(http",
-                            "src=", "href=", "javascript:", "onload", "onerror"}) {
+    for (const char* bad :
+         {"<script", "<link", "<img", "<iframe", "@import", "url(http", "src=", "javascript:", "onload", "onerror"}) {
       EXPECT_FALSE(contains(html, bad)) << bad;
     }
+    EXPECT_EQ(count(html, "href="), count(html, "href=\"#")) << "links lead to places of the page alone";
     EXPECT_TRUE(contains(html, "default-src 'none'"));
   }
 }
@@ -95,6 +106,47 @@ TEST(Report, states_every_outcome_in_words_and_lists_every_attempt) {
         "killed by signal 11", "interrupted", "assay was killed while it ran",
         "the probe example_drive is not part of this build", "NOT MET", "≥ 450.0 GB/s", "REJECTED"}) {
     EXPECT_TRUE(contains(html, part)) << part;
+  }
+}
+
+TEST(Report, its_first_screen_says_what_to_do_before_who_signed) {
+  const std::string html = rendered(fixture::Kind::mixed, files::sha256("key"));
+  const auto verdict = html.find("class=\"verdict rejected\""), action = html.find("<h2 id=\"action\">What to do</h2>"),
+             signer = html.find(">SELF-SIGNED<"), first = html.find("<h2 id=\"s1\"");
+  ASSERT_NE(verdict, std::string::npos);
+  EXPECT_LT(verdict, action);
+  EXPECT_LT(action, signer);
+  EXPECT_LT(signer, first);
+  EXPECT_LT(html.find("<table class=\"action\">"), signer) << "the worst requirements are on the cover";
+  EXPECT_TRUE(contains(html, "<title>rejected: "));
+}
+
+TEST(Report, every_link_leads_to_a_place_and_every_table_has_a_caption) {
+  const std::string html = rendered(fixture::Kind::mixed);
+  EXPECT_GE(count(html, "<a href=\"#"), 13U);
+  for (auto at = html.find("href=\"#"); at != std::string::npos; at = html.find("href=\"#", at + 1)) {
+    const std::string place = html.substr(at + 7, html.find('"', at + 7) - at - 7);
+    EXPECT_EQ(count(html, " id=\"" + place + "\""), 1U) << place;
+  }
+  EXPECT_EQ(count(html, "<table "), count(html, "<caption>"));
+  EXPECT_EQ(count(html, "<main>"), 1U);
+  EXPECT_EQ(count(html, "<nav "), 1U);
+}
+
+TEST(Report, lists_failures_first) {
+  const std::string html = rendered(fixture::Kind::mixed);
+  const auto begin = html.find("<table class=\"conformity\">");
+  const auto failed = html.find(">fail</span>", begin), passed = html.find(">pass</span>", begin);
+  ASSERT_NE(failed, std::string::npos);
+  EXPECT_LT(failed, passed);
+}
+
+TEST(Report, letters_of_outcomes_differ_in_more_than_their_case) {
+  std::set<std::string> seen;
+  for (const auto& word : words_of(judge::Outcome{})) {
+    std::string letter = figures::outcome_letter(word.value);
+    std::ranges::transform(letter, letter.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    EXPECT_TRUE(seen.insert(letter).second) << letter;
   }
 }
 

@@ -265,7 +265,9 @@ TEST(fabric_plan, a_rank_with_another_address_than_the_site_says_is_named_and_no
   wrong.step(0, 200, "10.0.9.2");
   const judge::Result result = wrong.results().at(0);
   EXPECT_EQ(result.outcome, judge::Outcome::inconclusive);
-  EXPECT_EQ(result.reason, R"(Condition address = "10.0.0.2" (the address of n2 in the site) not met: "10.0.9.2".)");
+  EXPECT_EQ(
+      result.reason,
+      R"(The address was 10.0.9.2, demanded is "10.0.0.2" (the address of n2 in the site): the traffic took another port; check the cables, the addresses and the site file.)");
 }
 
 TEST(fabric_plan, what_the_site_does_not_tell_cannot_be_met) {

@@ -39,7 +39,7 @@ TEST(forecast, a_running_step_counts_with_what_is_left_of_it_and_an_ended_one_no
 TEST(forecast, a_step_that_never_begins_takes_no_time) {
   const Plan plan = plan_of({kAlone, fixture::kWhole}, 2);
   Forecast forecast(plan);
-  forecast.end("0003-fabric-cluster");
+  forecast.set_left("0003-fabric-cluster", 0);
   EXPECT_EQ(forecast.remaining_s(0), kStep_s);
 }
 
@@ -48,10 +48,20 @@ TEST(forecast, a_power_cap_makes_it_longer) {
   EXPECT_EQ(Forecast(plan_of({kAlone}, 8, 200)).remaining_s(0), 4 * kStep_s);
 }
 
+TEST(forecast, quick_parameters_take_their_share_of_the_time) {
+  const Profile profile = fixture::profile({kAlone});
+  const auto quick = *make_plan(profile, fixture::site(1), fixture::programs(), {.quick = true});
+  EXPECT_EQ(Forecast(quick).remaining_s(0), kStep_s / 2) << "the size is 2 instead of 4";
+  const auto own =
+      *make_plan(fixture::profile({R"({"parameters": {"size": 4}, "limit": {"at_least": 100, "unit": "B/s"}})"}),
+                 fixture::site(1), fixture::programs(), {.quick = true});
+  EXPECT_EQ(Forecast(own).remaining_s(0), kStep_s) << "the profile's own value is in force";
+}
+
 TEST(forecast, extra_tests_come_on_top) {
   const Plan plan = plan_of({kAlone}, 1);
   Forecast forecast(plan);
-  forecast.end(plan.steps[0].id);
+  forecast.set_left(plan.steps[0].id, 0);
   forecast.tests_left(7, kStep_s);
   EXPECT_EQ(forecast.remaining_s(0), 7 * kStep_s);
 }

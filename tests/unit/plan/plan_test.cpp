@@ -31,6 +31,33 @@ std::string plan_error(const char* requirement) {
 
 }  // namespace
 
+TEST(plan, what_must_be_inconclusive_for_want_of_samples_is_refused) {
+  constexpr Parameter kSampled[] = {
+      {.name = "max_samples", .unit = "1", .fallback = "50", .quick = "5", .meaning = "samples at most"}};
+  ProbeSpec spec = fixture::kSpec;
+  spec.parameters = kSampled;
+  auto programs_with = programs();
+  programs_with[0].description = *read_description(describe(spec).dump(), "disk");
+  const auto error_of = [&](const char* requirement, bool quick = false) {
+    const auto plan = make_plan(fixture::profile({requirement}), fixture::site(1), programs_with, {.quick = quick});
+    return plan ? "planned" : plan.error().text();
+  };
+  constexpr const char* kSixty =
+      R"({"parameters": {"max_samples": 50}, "repeat": {"n": 60}, "limit": {"at_least": 1, "unit": "B/s"}})";
+  EXPECT_EQ(error_of(kSixty),
+            "profile p: requirements[0].repeat.n: demands 60 samples, and max_samples allows 50\n"
+            "hint: raise max_samples, or demand fewer: the result would be inconclusive for certain");
+  EXPECT_EQ(
+      error_of(R"({"statistic": "p99", "limit": {"at_most": 1, "unit": "B/s"}})"),
+      "profile p: requirements[0].statistic: 50 samples, as max_samples and attempts allow, are too few for an "
+      "interval "
+      "of the p99 at 95 % confidence\n"
+      "hint: raise max_samples or attempts, or judge another statistic: the result would be inconclusive for certain");
+  EXPECT_EQ(error_of(R"({"repeat": {"n": 60}, "limit": {"at_least": 1, "unit": "B/s"}})"), "planned")
+      << "where max_samples is left open, as many are asked for as are demanded";
+  EXPECT_EQ(error_of(kSixty, true), "planned") << "a rehearsal judges nothing";
+}
+
 TEST(profile, a_unit_that_is_no_base_unit_is_named_with_its_place) {
   EXPECT_EQ(profile_error(profile_text({kGood, R"({"limit": {"at_least": 450, "unit": "GB/s"}})"})),
             "p.json: requirements[1].limit.unit: 'GB/s' is not one of s, B, B/s, FLOP/s, FLOP/J, W, J, Hz, 1/s, 1\n"
@@ -61,8 +88,8 @@ TEST(profile, every_refusal_says_what_and_where) {
                 .find("there is no peak 'hbm'"),
             std::string::npos);
   EXPECT_NE(profile_error(profile_text({})).find("a profile that demands nothing"), std::string::npos);
-  EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": 1, "unit": "B/s"}, "repeat": {"looks": 9}})"}))
-                .find("requirements[0].repeat.looks"),
+  EXPECT_NE(profile_error(profile_text({R"({"limit": {"at_least": 1, "unit": "B/s"}, "repeat": {"attempts": 11}})"}))
+                .find("requirements[0].repeat.attempts"),
             std::string::npos);
 }
 
@@ -247,6 +274,75 @@ TEST(plan, a_demand_for_more_samples_is_passed_on_to_a_probe_that_samples) {
   EXPECT_EQ(plan->steps[0].parameters.at("max_samples"), Value(std::int64_t{60}));
 }
 
+TEST(plan, what_is_asked_after_the_load_is_the_last_step_of_each_node_and_a_step_of_its_own) {
+  const auto profile = fixture::profile({R"({"limit": {"at_least": 100, "unit": "B/s"}})", fixture::kPairs,
+                                         R"({"limit": {"at_least": 100, "unit": "B/s"}, "after": true})"});
+  const auto plan = make_plan(profile, fixture::site(2), programs(), {});
+  ASSERT_TRUE(plan) << plan.error().text();
+  std::vector<std::string> steps;
+  for (const auto& step : plan->steps) steps.push_back(step.id + " " + step.requirements.front());
+  EXPECT_EQ(steps, (std::vector<std::string>{"0001-disk-n1 r0", "0002-disk-n2 r0", "0003-fabric-n1--n2 r1",
+                                             "0004-disk-n1 r2", "0005-disk-n2 r2"}));
+  const auto again = read_plan(plan_text(*plan), "plan.json");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_TRUE(again->profile.requirements.back().after);
+}
+
+TEST(plan, a_step_takes_the_times_that_its_parameters_ask_for_at_least) {
+  auto all = programs();
+  auto& parameters = all.front().description.parameters;
+  for (const char* name : {"warmup_least", "load_least"}) {
+    parameters.push_back(parameters.front());
+    parameters.back().name = name;
+    parameters.back().unit = "s";
+    parameters.back().fallback = parameters.back().quick = "0s";
+  }
+  const auto plan = make_plan(
+      fixture::profile(
+          {R"({"limit": {"at_least": 100, "unit": "B/s"}, "parameters": {"warmup_least": "30s", "load_least": "2min"}})"}),
+      fixture::site(1), all, {});
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_EQ(plan->steps.front().typical_s, all.front().description.typical_s + 150);
+  const auto rehearsal = make_plan(
+      fixture::profile({R"({"limit": {"at_least": 100, "unit": "B/s"}, "parameters": {"load_least": "2min"}})"}),
+      fixture::site(1), all, {.quick = true});
+  ASSERT_TRUE(rehearsal) << rehearsal.error().text();
+  EXPECT_EQ(rehearsal->steps.front().typical_s, all.front().description.typical_s);
+}
+
+TEST(profile, leaves_the_number_of_parts_to_the_site_in_one_word_and_no_other) {
+  EXPECT_EQ(fixture::profile({kGood}, {{"gpu", kOfSite}}).per_node.at("gpu"), kOfSite);
+  const auto node = [](const char* value) {
+    auto text = profile_text({kGood});
+    return text.replace(text.find(R"("node":{})"), 9, std::string(R"("node":{"gpu":)") + value + "}");
+  };
+  EXPECT_NE(profile_error(node(R"("any")")).find("p.json: node.gpu: 'any'"), std::string::npos)
+      << profile_error(node(R"("any")"));
+  EXPECT_NE(profile_error(node("0")).find("p.json: node.gpu: "), std::string::npos);
+}
+
+TEST(profile, a_node_has_as_many_parts_as_profile_or_site_say_and_a_pair_of_gpus_for_each_direction) {
+  const auto profile = fixture::profile({kGood}, {{"gpu", kOfSite}, {"pair", kOfSite}, {"drive", 2}});
+  auto node = fixture::site(1).nodes.front();
+  EXPECT_EQ(designed_parts(profile, node, "gpu"), std::nullopt);
+  EXPECT_EQ(designed_parts(profile, node, "drive"), 2);
+  EXPECT_EQ(designed_parts(profile, node, "nic"), std::nullopt);
+  node.parts = {{"gpu", 4}};
+  EXPECT_EQ(designed_parts(profile, node, "gpu"), 4);
+  EXPECT_EQ(designed_parts(profile, node, "pair"), 12);
+}
+
+TEST(site, tells_how_many_parts_a_node_has_and_writes_it_back) {
+  const auto site = site::read_site(
+      R"({"schema": "assay.site/1", "name": "s", "nodes": [{"name": "n1", "launcher": "local", "parts": {"gpu": 4}}]})",
+      "s.json");
+  ASSERT_TRUE(site) << site.error().text();
+  EXPECT_EQ(site->nodes.front().parts.at("gpu"), 4);
+  EXPECT_EQ(site::to_json(*site).at("nodes").at(0).at("parts").at("gpu"), 4);
+  EXPECT_NE(site_error(R"([{"name": "n1", "launcher": "local", "parts": {"gpu": 0}}])").find("nodes[0].parts.gpu"),
+            std::string::npos);
+}
+
 TEST(plan, only_keeps_the_whole_profile_in_the_ledger_and_says_what_was_left_out) {
   const auto plan = make_plan(fixture::profile({kGood, kGood}), fixture::site(1), programs(), {.only = {"r1"}});
   EXPECT_EQ(plan->only, std::vector<std::string>{"r1"});
@@ -260,6 +356,27 @@ TEST(plan, only_keeps_the_whole_profile_in_the_ledger_and_says_what_was_left_out
 TEST(plan, only_refuses_an_unknown_id_and_all_ids_are_the_whole) {
   EXPECT_FALSE(make_plan(fixture::profile({kGood}), fixture::site(1), programs(), {.only = {"r9"}}));
   EXPECT_TRUE(make_plan(fixture::profile({kGood}), fixture::site(1), programs(), {.only = {"r0"}})->only.empty());
+}
+
+TEST(plan, one_with_too_many_cells_is_refused_before_they_are_made) {
+  const std::vector<std::string> many(1000, fixture::kPairs);
+  const auto plan = make_plan(fixture::profile(many), fixture::site(1000), programs(), {});
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().text(),
+            "profile p: requirements[4]: makes 2497500 cells of the plan, over 2000000\nhint: give `rounds`, or take "
+            "requirements out");
+}
+
+TEST(plan, a_plan_without_its_steps_is_refused_from_their_number) {
+  Plan plan = *make_plan(fixture::profile({fixture::kPairs}), fixture::site(4), programs(), {});
+  plan.profile = fixture::profile(std::vector<std::string>(1000, fixture::kPairs));
+  plan.site = fixture::site(1000);
+  plan.steps.clear();
+  plan.coverage.clear();
+  plan.searches.clear();
+  const auto read = read_plan(plan_text(plan), "plan.json");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().what, "makes 499500 cells of the plan, over 0");
 }
 
 TEST(plan, one_of_another_planner_is_refused_with_the_version_that_made_it) {

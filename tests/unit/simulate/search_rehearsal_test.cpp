@@ -9,7 +9,8 @@ namespace {
 
 TEST(simulate, a_measured_run_with_the_same_outcomes_asks_for_the_same_tests) {
   const plan::Faults faults{
-      .faults = {{.node = "n00003", .factor = 0.5}, {.node = "n00010", .other = "n00020", .factor = 0.5}}};
+      .faults = {{.node = "n00003", .factor = 0.5}, {.node = "n00010", .other = "n00020", .factor = 0.5}},
+      .healthy = {.spread = 0, .run_to_run = 0}};
   const plan::Plan plan = plan_of({kByRack, kTogether}, {.nodes = 24, .per_rack = 12, .per_leaf = 6}, faults);
   plan::Plan measured = plan;
   measured.simulation.reset();

@@ -1,10 +1,18 @@
 // site: reading the launchers' fields, documents made from other tools' lists, and what differs between nodes.
 #include "orchestrator/site/site.h"
 
+#include <filesystem>
+#include <fstream>
+
+#include <stdlib.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "orchestrator/site/check.h"
+#include "orchestrator/site/site_file.h"
 #include "orchestrator/site/sources.h"
+#include "probes/core/description.h"
 
 namespace assay::site {
 namespace {
@@ -197,6 +205,28 @@ TEST(SiteCheck, the_node_that_is_unlike_the_others_is_named) {
       "facts are the same, 2 differ\n");
 }
 
+TEST(SiteCheck, equal_machines_are_alike_whatever_their_loads_are) {
+  const json host = {{"kernel", "6.1"}, {"cpus", 2}};
+  std::vector<NodeAnswer> answers;
+  for (int i = 1; i <= 2; ++i) {
+    const std::string node = "n" + std::to_string(i);
+    Record inventory;
+    for (const auto& condition : common_conditions()) {
+      if (condition.name == "clock_synchronised")
+        inventory.conditions.push_back({.name = "clock_synchronised", .subject = {"node", node}, .value = true});
+      else
+        inventory.conditions.push_back(
+            {.name = std::string(condition.name), .subject = {"node", node}, .value = 0.07 * i});
+    }
+    // A kernel that does not count the time of other machines reports it on one node alone.
+    if (i == 2) std::erase_if(inventory.conditions, [](const Condition& one) { return one.name == "cpu_steal"; });
+    answers.push_back(answer(node, facts_of(host, &inventory)));
+  }
+  const SiteCheck check = compare_nodes(answers);
+  EXPECT_TRUE(check.alike()) << check_text(check);
+  EXPECT_TRUE(check.same.contains("clock_synchronised"));
+}
+
 TEST(SiteCheck, without_a_majority_every_node_is_listed) {
   const SiteCheck check = compare_nodes({answer("n1", {{"kernel", "6.1"}}), answer("n2", {{"kernel", "6.5"}})});
   EXPECT_EQ(check_document(check).at("differences").dump(), R"([{"fact":"kernel","nodes":{"n1":"6.1","n2":"6.5"}}])");
@@ -222,7 +252,7 @@ TEST(SiteCheck, a_clock_is_off_by_the_least_that_must_be_true) {
 }
 
 TEST(SiteCheck, a_node_that_is_not_reached_is_named_and_not_compared) {
-  NodeAnswer gone{.node = "n2", .kind = "unreachable", .reason = "no route"};
+  NodeAnswer gone{.node = "n2", .failure = LaunchFailure::unreachable, .reason = "no route"};
   const SiteCheck check = compare_nodes({answer("n1", {{"kernel", "6.1"}}), gone});
   EXPECT_TRUE(check.alike());
   EXPECT_EQ(check_text(check),
@@ -250,6 +280,53 @@ TEST(SiteCheck, parts_are_counted_and_what_is_a_machines_own_is_left_out) {
                                                                             {"kernel", "6.1"},
                                                                             {"memory", "4.00 GiB"},
                                                                             {"nic link_rate", "400 Gb/s"}}));
+}
+
+/// A folder of this test with a site file in it.
+class SiteFile : public testing::Test {
+ protected:
+  SiteFile() {
+    std::string pattern = "/tmp/assay-site-XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~SiteFile() override { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ + "/" + name) << text;
+    return folder_ + "/" + name;
+  }
+  std::string folder_;
+};
+
+TEST_F(SiteFile, relative_paths_are_of_the_folder_of_the_file) {
+  (void)write("known_hosts", "n1 ssh-ed25519 AAAA\n");
+  (void)write("id", "key");
+  const auto site =
+      read_site_file(write("site.json", R"({"schema": "assay.site/1", "name": "s", "known_hosts": "known_hosts",
+      "nodes": [{"name": "n1", "launcher": "ssh", "identity_file": "id"}]})"));
+  ASSERT_TRUE(site) << site.error().text();
+  EXPECT_EQ(site->known_hosts, folder_ + "/known_hosts");
+  EXPECT_EQ(site->nodes[0].identity_file, folder_ + "/id");
+}
+
+TEST_F(SiteFile, a_file_of_keys_that_is_not_there_is_named) {
+  const auto site =
+      read_site_file(write("site.json", R"({"schema": "assay.site/1", "name": "s", "known_hosts": "known_hosts",
+      "nodes": [{"name": "n1", "launcher": "ssh"}]})"));
+  ASSERT_FALSE(site);
+  EXPECT_EQ(site.error().text(), folder_ + "/site.json: known_hosts: no such file: " + folder_ +
+                                     "/known_hosts\nhint: a relative path is relative to the site file");
+}
+
+TEST_F(SiteFile, every_user_has_a_directory_of_their_own_unless_the_file_names_one) {
+  const auto site = read_site_file(write("site.json", R"({"schema": "assay.site/1", "name": "s", "nodes": [
+      {"name": "n1", "launcher": "ssh"}, {"name": "n2", "launcher": "ssh", "user": "ada"},
+      {"name": "n3", "launcher": "ssh", "directory": "/scratch/a"}, {"name": "n4", "launcher": "kubernetes"}]})"));
+  ASSERT_TRUE(site) << site.error().text();
+  EXPECT_EQ(site->nodes[0].directory, "/var/tmp/assay-" + std::to_string(::geteuid()));
+  EXPECT_EQ(site->nodes[1].directory, "/var/tmp/assay-ada");
+  EXPECT_EQ(site->nodes[2].directory, "/scratch/a");
+  EXPECT_EQ(site->nodes[3].directory, "/var/tmp/assay");
+  EXPECT_EQ(this_machine().nodes[0].directory, "/var/tmp/assay-" + std::to_string(::geteuid()));
 }
 
 }  // namespace

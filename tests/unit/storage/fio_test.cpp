@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <sstream>
+#include <tuple>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -74,6 +75,16 @@ TEST_F(fake_fio, that_hangs_is_killed_with_all_that_it_started) {
   EXPECT_EQ(outcome.code, 128 + SIGKILL);
   EXPECT_EQ(killing_signal(), SIGKILL);  // the child that it forked, handed to us as subreaper
   EXPECT_EQ(killing_signal(), -1);
+}
+
+TEST_F(fake_fio, whose_rate_is_not_of_its_bytes_is_seen_and_named_by_its_digest) {
+  for (const auto& [mode, least, most] : {std::tuple("whole", 0.0, 1.0), std::tuple("doctored", 99.9, 100.1)}) {
+    misbehave(mode);
+    Fio fio(kPlan);
+    (void)fio.run({.direction = Direction::read});
+    EXPECT_GE(fio.rate_ratio(), least) << mode;
+    EXPECT_LE(fio.rate_ratio(), most) << mode;
+  }
 }
 
 TEST_F(fake_fio, that_hangs_in_a_run_is_an_error_that_says_so) {

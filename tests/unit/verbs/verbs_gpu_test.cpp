@@ -110,6 +110,15 @@ TEST_F(verbs_gpu, a_gpu_is_taken_by_uuid_or_address_however_far_it_is) {
   }
 }
 
+TEST_F(verbs_gpu, an_instance_of_a_partitioned_gpu_is_named_as_one) {
+  setenv("ASSAY_FAKE_CUDA", "mig", 1);
+  const std::string name = "MIG" + kNear.substr(3);
+  const Record record = bandwidth({"--gpu", name});
+  unsetenv("ASSAY_FAKE_CUDA");
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_EQ(text_of(record, "gpu"), name);
+}
+
 TEST_F(verbs_gpu, a_gpu_that_is_not_here_is_a_skip_that_names_it_and_the_others) {
   const Record record = bandwidth({"--gpu", "GPU-77"});
   EXPECT_EQ(record.end.status, Status::skip);

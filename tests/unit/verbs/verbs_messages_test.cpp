@@ -195,4 +195,26 @@ TEST(ack_timeout, is_the_next_power_of_two_of_its_unit) {
   EXPECT_EQ(ack_timeout_code({20}), std::nullopt);
 }
 
+TEST(introduction, a_port_that_came_up_slower_or_with_smaller_packets_is_short_of_what_it_could_carry) {
+  Introduction mine = side("n01", "boot-a", kFirst);
+  Introduction other = side("n02", "boot-b", kSecond);
+  for (Introduction* one : {&mine, &other}) {
+    one->link_layer = "Ethernet";
+    one->rate = one->rate_max = 50e9;
+    one->mtu = one->mtu_max = 4096;
+  }
+  const double healthy = payload_limit_between(mine, other, {})->count;
+  EXPECT_NEAR(healthy, 50e9 * 4096 / (4096 + 82), 1);
+  EXPECT_STREQ(payload_limit_of(mine, other), "fastest mode");
+  mine.rate = 3.125e9;  // 25 Gb/s
+  other.mtu = 256;
+  EXPECT_EQ(payload_limit_between(mine, other, {})->count, healthy);
+  EXPECT_NEAR(payload_limit_between(mine, other, {.mtu = "256"})->count, 50e9 * 256 / (256 + 82), 1);
+  mine.rate_max = 0;
+  EXPECT_NEAR(payload_limit_between(mine, other, {})->count, 3.125e9 * 4096 / (4096 + 82), 1);
+  EXPECT_STREQ(payload_limit_of(mine, other), "rate now");
+  mine.rate = 0;
+  EXPECT_FALSE(payload_limit_between(mine, other, {}));
+}
+
 }  // namespace assay

@@ -236,6 +236,19 @@ TEST(Protocol, what_an_agent_says_of_an_end_must_make_sense) {
             "welcome.facts: is not an object of scalars");
 }
 
+TEST(Protocol, facts_of_a_wrong_type_are_refused_where_they_arrive) {
+  const auto error = [](const std::string& facts) {
+    return error_from_agent(FrameType::welcome, R"({"protocol":1,"assay_version":"1","agent_sha256":")" + kHash +
+                                                    R"(","facts":)" + facts + "}");
+  };
+  EXPECT_EQ(error(R"({"name":7})"), "welcome.facts: name is not a text of 1 to 255 bytes");
+  EXPECT_EQ(error(R"({"name":"n","boot_id":7})"), "welcome.facts: boot_id is not a text of 1 to 255 bytes");
+  EXPECT_EQ(error(R"({"name":"n","memory":"lots"})"),
+            "welcome.facts: memory is not a whole number from 1 to 1125899906842624");
+  EXPECT_EQ(error(R"({"name":"n","cpus":-1})"), "welcome.facts: cpus is not a whole number from 1 to 1048576");
+  EXPECT_EQ(error(R"({})"), "welcome.facts: name is missing");
+}
+
 TEST(Protocol, printable_text_holds_no_control_characters) {
   EXPECT_EQ(printable("a\x1b[31mb\xC3\xA4\n"), "a?[31mb???");
   EXPECT_EQ(printable("abcdef", 3), "abc");

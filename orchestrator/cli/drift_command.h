@@ -1,0 +1,52 @@
+// drift_command: `assay drift` and `assay history`: the history of nightly sweeps, and what it says.
+#pragma once
+
+#include <string>
+
+#include "orchestrator/cli/options.h"
+#include "orchestrator/drift/policy.h"
+#include "orchestrator/drift/report.h"
+#include "orchestrator/history/history.h"
+
+namespace assay::cli {
+
+/// Of `assay drift` and its commands.
+struct DriftArguments {
+  std::string database, policy, as_of, from, to, out, flag;
+  unsigned threads = 2;
+  bool json = false;
+};
+
+/// Of `assay history` and its commands.
+struct HistoryArguments {
+  std::string database, run, unit, kind, scope, at, text, who, out, policy;
+  int keep_days = 90;
+  bool retest = false, json = false, unsigned_too = false;
+};
+
+/// Of `assay simulate --nights`.
+struct NightsArguments {
+  int nights = 0;
+  std::size_t nodes = 100, metrics = 10;
+  std::uint64_t seed = 1;
+  std::string faults, policy, database, out;
+  unsigned threads = 2;
+};
+
+/// Adds `assay drift`, `assay history`, and `assay simulate --nights`.
+void add_drift(CLI::App& app, DriftArguments& given, Action& action);
+void add_history(CLI::App& app, HistoryArguments& given, Action& action);
+void add_nights(CLI::App& app, NightsArguments& given, Action& action);
+
+/// The policy in `file`; the default one where it is empty.
+std::expected<drift::Policy, InputError> policy_in(const std::string& file);
+
+/// Judges the nights of `history` up to `as_of`, going on from its saved state where there is one, and saves the state
+/// of the night before the last.
+history::Result<drift::DriftReport> judge_history(history::History& history, const drift::Policy& policy,
+                                                  drift::Date as_of, unsigned threads);
+
+/// Prints a failure; gives its exit code.
+int report_failure(const history::Failure& failure);
+
+}  // namespace assay::cli

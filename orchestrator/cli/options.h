@@ -1,0 +1,32 @@
+// options: the command line's options by group, and what they are read into.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "orchestrator/cli/commands.h"
+#include "orchestrator/cli/site_command.h"
+
+namespace CLI {
+class App;
+}
+
+namespace assay::cli {
+
+/// What the chosen command does; set by its callback while the command line is parsed.
+using Action = std::function<int()>;
+
+/// Of `assay site` and its commands.
+struct SiteArguments {
+  SiteSource source;
+  std::string site, profile = "host", image, directory = "/var/tmp/assay";
+  int fan_out = kFanOut;
+  bool json = false;
+};
+
+/// Adds `--fan-out`.
+void add_fan_out(CLI::App& command, int& fan_out);
+/// Adds `assay site`.
+void add_site(CLI::App& app, SiteArguments& given, Action& action);
+
+}  // namespace assay::cli

@@ -1,0 +1,35 @@
+// signing: the key that a run is signed with, opened before anything is measured, and report and dossier after it.
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "probes/core/error.h"
+
+namespace assay::cli {
+
+/// The key that the command line asks for.
+struct KeyRequest {
+  std::string key;              ///< file; empty: this machine's own, where one is wanted
+  std::string passphrase_file;  ///< its first line decrypts the key
+  bool sign = false;            ///< sign, with this machine's own key where none is named
+
+  [[nodiscard]] bool is_named() const { return !key.empty(); }
+  [[nodiscard]] bool is_wanted() const { return sign || is_named(); }
+};
+
+/// A private key that could be opened.
+struct SigningKey {
+  std::string file, passphrase_file, fingerprint;
+  bool self_signed = false;  ///< it is this machine's own
+};
+
+/// Opens the key of `request`; makes this machine's own, in the user's state directory, when it is wanted and not
+/// there. Errors: there is no such key, it cannot be decrypted, or the state directory cannot be written.
+std::expected<SigningKey, InputError> open_key(const KeyRequest& request);
+
+/// Writes report and dossier of the run in `directory`, and says where they are; the report states when the key is this
+/// machine's own.
+std::expected<void, InputError> report_and_sign(const std::string& directory, const SigningKey& key);
+
+}  // namespace assay::cli

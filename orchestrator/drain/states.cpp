@@ -1,0 +1,166 @@
+// states: what schedulers print of their nodes.
+#include <algorithm>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "orchestrator/drain/actor.h"
+#include "probes/core/json_io.h"
+#include "probes/core/strict_object.h"
+#include "probes/core/text.h"
+
+namespace assay::drain {
+namespace {
+
+using nlohmann::json;
+using Nodes = std::map<std::string, NodeNow>;
+
+constexpr const char* kTaint = "assay.dev/drift";
+constexpr const char* kAnnotation = "assay.dev/reason";
+constexpr const char* kHint = "pass the output of the program unchanged";
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
+  return text;
+}
+
+/// One word of Slurm's state, in lower case and without its marks.
+void take_state(std::string word, NodeNow& node) {
+  if (word.ends_with('*')) node.down = true;  // it does not answer
+  while (!word.empty() && std::string_view("*~#!%$@^-+").contains(word.back())) word.pop_back();
+  if (word == "drain" || word == "draining" || word == "drained") node.drained = true;
+  if (word == "allocated" || word == "mixed" || word == "completing" || word == "draining") node.busy = true;
+  if (word == "down" || word == "fail" || word == "failing" || word == "not_responding" || word == "unknown")
+    node.down = true;
+}
+
+std::expected<Nodes, InputError> from_slurm_json(std::string_view printed, const std::string& where) {
+  const auto document = parse_json(printed, where, {.max_values = kMostValuesOfRun});
+  if (!document) return std::unexpected(document.error());
+  const auto wrong = [&](std::size_t number) {
+    return std::unexpected(InputError{fmt::format("{}: nodes[{}]", where, number), "is no node of Slurm", kHint});
+  };
+  if (!document->is_object() || !document->contains("nodes") || !document->at("nodes").is_array())
+    return std::unexpected(InputError{where, "has no list of nodes", kHint});
+  Nodes nodes;
+  std::size_t number = 0;
+  for (const auto& entry : document->at("nodes")) {
+    const std::size_t here = number++;
+    if (!entry.is_object() || !entry.contains("name") || !entry.at("name").is_string() || !entry.contains("state"))
+      return wrong(here);
+    NodeNow node;
+    for (const char* field : {"state", "state_flags"}) {
+      if (!entry.contains(field)) continue;
+      const json& words = entry.at(field);
+      if (words.is_string()) take_state(lower(words), node);
+      if (!words.is_array()) continue;
+      for (const auto& word : words) {
+        if (!word.is_string()) return wrong(here);
+        take_state(lower(word), node);
+      }
+    }
+    if (entry.contains("reason") && entry.at("reason").is_string()) node.reason = entry.at("reason");
+    nodes[entry.at("name")] = std::move(node);
+  }
+  return nodes;
+}
+
+/// The reason at the end of a line of --oneliner, without who set it and when.
+std::string reason_in(std::string_view line) {
+  constexpr std::string_view kField = " Reason=";
+  const auto at = line.find(kField);
+  if (at == std::string_view::npos) return "";
+  std::string_view reason = line.substr(at + kField.size());
+  while (reason.ends_with(' ')) reason.remove_suffix(1);
+  if (const auto by = reason.rfind(" ["); by != std::string_view::npos && reason.ends_with(']'))
+    reason = reason.substr(0, by);
+  return std::string(reason);
+}
+
+std::expected<Nodes, InputError> from_slurm_lines(std::string_view printed, const std::string& where) {
+  Nodes nodes;
+  std::istringstream lines{std::string(printed)};
+  std::string line;
+  for (std::size_t number = 1; std::getline(lines, line); ++number) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    std::istringstream words(line);
+    std::string name, states;
+    for (std::string word; words >> word;) {
+      if (word.starts_with("NodeName=") && name.empty()) name = word.substr(9);
+      if (word.starts_with("State=") && states.empty()) states = word.substr(6);
+    }
+    if (!line.starts_with("NodeName=") || !is_node_name(name) || states.empty())
+      return std::unexpected(InputError{fmt::format("{}: line {}", where, number), "is no node of Slurm", kHint});
+    NodeNow node{.reason = reason_in(line)};
+    std::istringstream parts(states);
+    for (std::string part; std::getline(parts, part, '+');) take_state(lower(part), node);
+    nodes[name] = std::move(node);
+  }
+  return nodes;
+}
+
+}  // namespace
+
+std::expected<Nodes, InputError> nodes_from_slurm(std::string_view printed, const std::string& where) {
+  const auto first = printed.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && printed[first] == '{' ? from_slurm_json(printed, where)
+                                                                  : from_slurm_lines(printed, where);
+}
+
+std::expected<Nodes, InputError> nodes_from_kubernetes(std::string_view printed, const std::string& where) {
+  const auto document = parse_json(printed, where, {.max_values = kMostValuesOfRun});
+  if (!document) return std::unexpected(document.error());
+  if (!document->is_object() || !document->contains("items") || !document->at("items").is_array())
+    return std::unexpected(InputError{where, "is not a list of nodes", kHint});
+  Nodes nodes;
+  std::size_t number = 0;
+  for (const auto& item : document->at("items")) {
+    const std::string here = fmt::format("{}: items[{}]", where, number++);
+    const json::json_pointer name("/metadata/name"), cordoned("/spec/unschedulable"), taints("/spec/taints"),
+        annotations("/metadata/annotations");
+    if (!item.is_object() || !item.contains(name) || !item.at(name).is_string())
+      return std::unexpected(InputError{here, "is no node", kHint});
+    NodeNow node;
+    const bool by_others = item.contains(cordoned) && item.at(cordoned) == true;
+    bool by_us = false;
+    if (item.contains(taints) && item.at(taints).is_array()) {
+      for (const auto& taint : item.at(taints))
+        by_us = by_us || (taint.is_object() && taint.value("key", json()) == kTaint);
+    }
+    if (item.contains(annotations) && item.at(annotations).is_object() && item.at(annotations).contains(kAnnotation) &&
+        item.at(annotations).at(kAnnotation).is_string())
+      node.reason = item.at(annotations).at(kAnnotation);
+    if (by_others && !by_us) node.reason = "cordoned";
+    node.drained = by_others || by_us;
+    nodes[item.at(name)] = std::move(node);
+  }
+  return nodes;
+}
+
+std::expected<Nodes, InputError> nodes_from_hook(std::string_view printed, const std::string& where) {
+  Nodes nodes;
+  std::istringstream lines{std::string(printed)};
+  std::string line;
+  for (std::size_t number = 1; std::getline(lines, line); ++number) {
+    if (line.empty()) continue;
+    const std::string here = fmt::format("{}: line {}", where, number);
+    const auto document = parse_json(line, here);
+    if (!document) return std::unexpected(document.error());
+    auto read = read_strictly(here, [&] {
+      StrictObject object(*document, "", "the hook prints one object a node: node, drained, busy, down, reason");
+      std::pair<std::string, NodeNow> one{object.text("node", is_node_name), {}};
+      one.second = {.drained = object.flag("drained"),
+                    .busy = object.flag("busy"),
+                    .down = object.flag("down"),
+                    .reason = object.text("reason")};
+      object.done();
+      return one;
+    });
+    if (!read) return std::unexpected(read.error());
+    nodes.insert(std::move(*read));
+  }
+  return nodes;
+}
+
+}  // namespace assay::drain

@@ -1,0 +1,170 @@
+// detector_report: what the detector knows, as a report.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "orchestrator/drift/detector.h"
+#include "orchestrator/drift/grouping.h"
+#include "orchestrator/drift/inside.h"
+#include "orchestrator/files/digest.h"
+
+namespace assay::drift {
+namespace {
+
+/// Of several flags of a unit what is reported of it.
+int weight_of(UnitState state) {
+  using enum UnitState;
+  for (int weight = 0; const UnitState one : {watch, repaired, stale, flagged, confirmed, draining, lemon}) {
+    ++weight;
+    if (one == state) return weight;
+  }
+  return 0;
+}
+
+UnitState state_of_visit(VisitState state) {
+  switch (state) {
+    case VisitState::not_due:
+      return UnitState::not_due;
+    case VisitState::busy:
+      return UnitState::busy;
+    case VisitState::preempted:
+      return UnitState::preempted;
+    case VisitState::measured:
+    case VisitState::not_measured:
+      break;
+  }
+  return UnitState::not_measured;
+}
+
+/// The state of a unit without a flag.
+UnitState plain_state(const UnitTrack& track, Day tonight, bool learning) {
+  if (track.last_seen != tonight) return UnitState::not_measured;
+  if (track.last_state != VisitState::measured) return state_of_visit(track.last_state);
+  return learning ? UnitState::learning : UnitState::steady;
+}
+
+/// Units that have no series of a level yet that is judged, although they have some.
+std::vector<bool> learning_units(const std::vector<MetricTrack>& metrics, const Fleet& fleet, double warmup) {
+  std::vector<bool> has(fleet.units.size()), judged(fleet.units.size());
+  for (const MetricTrack& track : metrics) {
+    if (track.type != MetricClass::level) continue;
+    for (std::size_t slot = 0; slot < track.series.size(); ++slot) {
+      const std::uint32_t unit = fleet.series[track.series[slot]].unit;
+      has[unit] = true;
+      if (track.level.states[slot].now.n >= warmup) judged[unit] = true;
+    }
+  }
+  for (std::size_t i = 0; i < has.size(); ++i) has[i] = has[i] && !judged[i];
+  return has;
+}
+
+Flag finished(const OpenFlag& one, const Unit& unit, const UnitTrack& track, Day tonight, const Policy& policy) {
+  Flag flag = one.flag;
+  flag.node = track.node;
+  flag.slot = track.slot;
+  flag.leaf = unit.leaf;
+  flag.rack = unit.rack;
+  flag.words = words_of_flag(one);
+  const auto age = Date{std::chrono::days{tonight}} - flag.last_visit;
+  const bool waits =
+      flag.state == UnitState::flagged || flag.state == UnitState::watch || flag.state == UnitState::confirmed;
+  if (waits && age > std::chrono::days{policy.stale_nights}) flag.state = UnitState::stale;
+  return flag;
+}
+
+}  // namespace
+
+DriftReport Detector::report() const {
+  const Inside& in = *inside_;
+  const Fleet& fleet = *in.fleet;
+  DriftReport report{.as_of = last(), .simulated = fleet.simulated};
+  report.policy_sha256 = files::sha256(policy_text(in.policy));
+  report.history_sha256 = in.digest.empty() ? files::sha256("") : in.digest;
+  report.nights = in.nights;
+  report.series = in.slot_of.size();
+  report.thresholds = in.thresholds;
+  report.coverage = in.units.coverage(fleet, in.last, in.policy);
+  const auto learning = learning_units(in.metrics, fleet, in.policy.warmup);
+  std::vector<UnitState> states(in.units.tracks.size());
+  std::set<std::string> nodes;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    states[i] = plain_state(in.units.tracks[i], in.last, learning[i]);
+    if (in.units.tracks[i].last_measured == in.last) nodes.insert(in.units.tracks[i].node);
+  }
+  for (const auto& [key, one] : in.flags.open) {
+    report.flags.push_back(finished(one, fleet.units[one.unit], in.units.tracks[one.unit], in.last, in.policy));
+    const Flag& flag = report.flags.back();
+    if (weight_of(flag.state) > weight_of(states[one.unit])) states[one.unit] = flag.state;
+    if (const int times = tests_wanted(one); times > 0)
+      report.retests_wanted.push_back({.unit = flag.unit,
+                                       .node = flag.node,
+                                       .metric = flag.metric,
+                                       .probe = fleet.metrics[one.metric].probe,
+                                       .times = times,
+                                       .tonight = false,
+                                       .other_partner = flag.kind == "pair",
+                                       .flag = flag.id});
+  }
+  for (const WantedCliff& cliff : in.cliffs)
+    report.retests_wanted.push_back({.unit = fleet.units[cliff.unit].id,
+                                     .node = in.units.tracks[cliff.unit].node,
+                                     .metric = fleet.metrics[cliff.metric].name,
+                                     .probe = fleet.metrics[cliff.metric].probe,
+                                     .times = in.policy.retests.k,
+                                     .tonight = true,
+                                     .other_partner = fleet.units[cliff.unit].kind == "pair",
+                                     .flag = {}});
+  std::ranges::sort(report.retests_wanted, {}, [](const RetestWanted& one) { return std::tie(one.unit, one.metric); });
+  for (const auto& word : words_of(UnitState{})) report.units[std::string(word.text)] = 0;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (in.units.tracks[i].gone || in.units.tracks[i].first_known == kNever) continue;
+    ++report.units[std::string(word_of(states[i]))];
+    if (states[i] != UnitState::steady) report.states[fleet.units[i].id] = states[i];
+  }
+  for (const std::uint32_t metric : in.by_name()) {
+    for (auto& one :
+         fleet_findings(fleet.metrics[metric].name, in.metrics[metric].fleet, in.metrics[metric].min_effect, in.last))
+      report.fleet.push_back(std::move(one));
+  }
+  report.groups = group_flags(report.flags);
+  for (auto& one : common_causes(report.flags, report.as_of, nodes.size(), in.policy.fleet_ratio))
+    report.fleet.push_back(std::move(one));
+  report.not_judged = in.refused;
+  std::ranges::sort(report.not_judged, {}, [](const NotJudged& one) { return std::tie(one.unit, one.metric); });
+  return report;
+}
+
+std::string summary_text(const DriftReport& report) {
+  std::size_t confirmed = 0;
+  std::size_t waiting = 0;
+  for (const Flag& flag : report.flags) {
+    confirmed += flag.state == UnitState::confirmed;
+    waiting += flag.state == UnitState::flagged;
+  }
+  const Coverage& coverage = report.coverage;
+  const char* what = confirmed > 0                    ? "take the confirmed units out of service"
+                     : !coverage.overdue.empty()      ? "measure the overdue units"
+                     : !report.retests_wanted.empty() ? "test again"
+                                                      : "nothing to do";
+  std::string text =
+      fmt::format("{}{}: {} of {} units measured, {} overdue; {} confirmed flags, {} to be tested again: {}.\n",
+                  report.simulated ? "SIMULATION " : "", date_text(report.as_of), coverage.measured, coverage.units,
+                  coverage.overdue.size(), confirmed, waiting, what);
+  for (const auto& one : report.fleet)
+    text += fmt::format("fleet     {}{}{}: {}\n", one.metric, one.cohort.empty() ? "" : " on ", one.cohort, one.words);
+  for (const Flag& flag : report.flags)
+    text += fmt::format("{:<9} {} on {}, {}: {}{}\n", flag.state, flag.unit, flag.node, flag.metric, flag.words,
+                        flag.suspects.empty() || flag.suspects[0] == "unit " + flag.unit
+                            ? ""
+                            : fmt::format(" Shared with others: {}.", flag.suspects[0]));
+  constexpr std::size_t kMostShown = 20;
+  for (std::size_t i = 0; i < coverage.overdue.size() && i < kMostShown; ++i)
+    text += fmt::format("overdue   {} on {}: {} nights, last {}\n", coverage.overdue[i].unit, coverage.overdue[i].node,
+                        coverage.overdue[i].nights, coverage.overdue[i].last_state);
+  if (coverage.overdue.size() > kMostShown)
+    text += fmt::format("overdue   … and {} more\n", coverage.overdue.size() - kMostShown);
+  return text;
+}
+
+}  // namespace assay::drift

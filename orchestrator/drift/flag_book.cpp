@@ -1,0 +1,154 @@
+// flag_book: confirmation by fresh tests, repair by clean visits, relapses.
+#include "orchestrator/drift/flag_book.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "probes/core/portable_math.h"
+
+namespace assay::drift {
+namespace {
+
+constexpr int kTests = 3;             // before a flag is confirmed or refuted
+constexpr int kTestsOfFlapping = 14;  // of what shows at times only
+constexpr int kCleanVisits = 2;       // after a repair
+constexpr double kCleanResidual = -3;
+constexpr int kRelapseNights = 28;
+constexpr int kLemonRelapses = 3;
+constexpr std::size_t kMostTests = 40;  // that are kept
+
+bool of_another_night(const Flag& flag) {
+  return std::ranges::any_of(flag.retests, [&](const RetestSeen& test) { return test.night != flag.raised; });
+}
+
+bool with_another_partner(const Flag& flag) {
+  return flag.kind != "pair" || std::ranges::any_of(flag.retests, [&](const RetestSeen& test) {
+           return !test.partner.empty() && test.partner != flag.slot;
+         });
+}
+
+double mean_residual(const Flag& flag) {
+  double sum = 0;
+  for (const auto& test : flag.retests) sum += test.residual;
+  return sum / static_cast<double>(flag.retests.size());
+}
+
+/// Whether the tests so far decide: 1 confirmed, -1 refuted, 0 open.
+int decision(const OpenFlag& one, const Policy& policy) {
+  const Flag& flag = one.flag;
+  const auto count = std::ssize(flag.retests);
+  const auto bad = [&](double limit) {
+    return std::ranges::any_of(flag.retests, [&](const RetestSeen& test) { return test.residual <= limit; });
+  };
+  if (flag.rule == Rule::intermittent || flag.rule == Rule::count) {
+    if (bad(flag.rule == Rule::count ? -1 : -policy.intermittent.z) && of_another_night(flag)) return 1;
+    return count >= (flag.rule == Rule::count ? kTests : kTestsOfFlapping) ? -1 : 0;
+  }
+  if (count < kTests || !of_another_night(flag) || !with_another_partner(flag)) return 0;
+  const double size = one.s > 0 ? std::abs(one.effect) / one.s : 0;
+  return mean_residual(flag) <= -std::max(1.0, size / 2) ? 1 : -1;
+}
+
+}  // namespace
+
+OpenFlag& FlagBook::raise(OpenFlag flag, Day day) {
+  const FlagKey key{flag.flag.unit, flag.flag.metric};
+  flag.flag.raised = date_of(day);
+  const std::string name = key.first + '\0' + key.second + '\0' + date_text(flag.flag.raised);
+  constexpr std::size_t kDigits = 12;
+  flag.flag.id = files::sha256(name).substr(0, kDigits);
+  OpenFlag& kept = open.insert_or_assign(key, std::move(flag)).first->second;
+  relapse(kept, day);
+  return kept;
+}
+
+void FlagBook::relapse(OpenFlag& one, Day day) {
+  auto& nights = raised[{one.flag.unit, one.flag.metric}];
+  std::erase_if(nights, [&](Day night) { return night < day - kRelapseNights; });
+  one.flag.relapses = static_cast<int>(nights.size());
+  nights.push_back(day);
+  if (one.flag.relapses >= kLemonRelapses) one.flag.state = UnitState::lemon;
+}
+
+bool FlagBook::observe(OpenFlag& one, const Observation& seen, const Policy& policy) {
+  Flag& flag = one.flag;
+  if (flag.retests.size() < kMostTests || flag.state == UnitState::repaired)
+    flag.retests.push_back({.night = date_of(seen.day),
+                            .ratio = seen.ratio,
+                            .residual = seen.residual,
+                            .regular = seen.regular,
+                            .partner = seen.partner,
+                            .run_sha256 = seen.run_sha256});
+  flag.last_visit = std::max(flag.last_visit, date_of(seen.day));
+  if (flag.state == UnitState::repaired) {
+    if (seen.residual > kCleanResidual) return ++one.clean >= kCleanVisits;
+    flag.state = UnitState::flagged;
+    flag.raised = date_of(seen.day);
+    flag.retests.clear();
+    one.clean = 0;
+    relapse(one, seen.day);
+    return false;
+  }
+  if (flag.state != UnitState::flagged) return false;
+  const int decided = decision(one, policy);
+  if (decided > 0) flag.state = UnitState::confirmed;
+  if (decided < 0 && flag.rule == Rule::count) {
+    flag.state = UnitState::watch;  // events that happened are not undone by none
+    return false;
+  }
+  return decided < 0;
+}
+
+bool FlagBook::settle(OpenFlag& one, double effect, bool clear) {
+  Flag& flag = one.flag;
+  const bool waits = flag.state == UnitState::watch || flag.state == UnitState::flagged;
+  if (!waits || flag.type != MetricClass::level) return false;
+  if (flag.rule == Rule::small_shift || flag.rule == Rule::large_shift) {
+    one.effect = effect;
+    const double moved = effect - portable_log(flag.ratio);
+    flag.ratio_low *= portable_exp(moved);
+    flag.ratio_high *= portable_exp(moved);
+    flag.ratio = portable_exp(effect);
+  }
+  if (flag.state != UnitState::watch) return false;
+  if (1 - flag.ratio >= one.min_effect) flag.state = UnitState::flagged;
+  return flag.state == UnitState::watch && clear;
+}
+
+int tests_wanted(const OpenFlag& one) {
+  if (one.flag.state == UnitState::repaired) return kCleanVisits - one.clean;
+  if (one.flag.state != UnitState::flagged) return 0;
+  const int most = one.flag.rule == Rule::intermittent ? kTestsOfFlapping : kTests;
+  return std::max(1, most - static_cast<int>(one.flag.retests.size()));
+}
+
+std::string words_of_flag(const OpenFlag& one) {
+  const Flag& flag = one.flag;
+  const std::string since = date_text(flag.onset);
+  switch (flag.rule) {
+    case Rule::count:
+      return fmt::format("{:g} events since the visit before, where {:.3g} are usual.", flag.ratio, flag.arithmetic.m);
+    case Rule::state:
+      if (flag.type == MetricClass::level)
+        return fmt::format("It never changed, and is {:.2f} % of that now.", 100 * flag.ratio);
+      return fmt::format("It is {:g}, and {:g} is expected.", flag.arithmetic.x, flag.arithmetic.m);
+    case Rule::intermittent:
+      return fmt::format("At times it falls to {:.2f} % of its own level: {:g} bad visits since {}.", 100 * flag.ratio,
+                         flag.arithmetic.C, since);
+    case Rule::cliff:
+      return fmt::format(
+          "It fell to {:.2f} % of its own level in one night, below all of {:g} visits, and fresh tests "
+          "of that night agree.",
+          100 * flag.ratio, flag.arithmetic.n);
+    case Rule::small_shift:
+    case Rule::large_shift:
+      break;
+  }
+  return fmt::format("It is at {:.2f} % of its own level since about {} ({:.2f} to {:.2f} %).", 100 * flag.ratio, since,
+                     100 * flag.ratio_low, 100 * flag.ratio_high);
+}
+
+}  // namespace assay::drift

@@ -1,0 +1,390 @@
+// level: self-starting residuals without the cohort's shift, scores among peers, two charts, and a cliff.
+#include "orchestrator/drift/level.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+
+#include "orchestrator/drift/charts.h"
+#include "probes/core/portable_math.h"
+
+namespace assay::drift {
+namespace {
+
+constexpr std::size_t kPeersForShift = 4;       // below, a night's common shift cannot be told from a unit's
+constexpr std::size_t kPeersForRanks = 100;     // below, ranks are too coarse
+constexpr std::size_t kPeersForRankTail = 370;  // below, no rank scores 3
+constexpr double kLeastVariance = 1e-18;        // rounding of logarithms: such a series is constant
+constexpr double kLeastCorrelation = 0.1;       // below, it is not taken out
+constexpr double kPairsForCorrelation = 200;
+constexpr std::uint32_t kInflatedVisits = 5;
+constexpr double kInflation = 2;  // of the variance, after a change of cohort
+constexpr std::size_t kKeptRanks = 8;
+constexpr double kMedianFactor = 1.2533;  // standard error of a median over that of a mean
+constexpr double kTwoSided95 = 1.96;
+
+/// The last `visits` figures of `state`, oldest first.
+std::vector<double> recent_of(const SeriesState& state, std::size_t visits) {
+  const std::size_t count = std::min<std::size_t>({visits, kRecent, state.visits});
+  std::vector<double> values;
+  for (std::size_t i = count; i > 0; --i)
+    values.push_back(state.anchor + static_cast<double>(state.recent[(state.visits - i) % kRecent]));
+  return values;
+}
+
+void remember(SeriesState& state, double y) {
+  if (state.visits == 0) state.anchor = y;
+  state.recent[state.visits % kRecent] = static_cast<float>(y - state.anchor);
+  ++state.visits;
+}
+
+}  // namespace
+
+void Reference::add(double y) {
+  n += 1;
+  const double step = y - mean;
+  mean += step / n;
+  squares += step * (y - mean);
+}
+
+struct LevelMetric::Seen {
+  std::uint32_t slot = 0, cohort = 0;
+  double x = 0, y = 0, e = 0, v = 0, T = 0, z = 0;
+  std::size_t peers = 0;
+  bool judged = false, constant = false, no_cliff = false, bad = false;
+};
+
+struct LevelMetric::Tonight {
+  Day day = 0;
+  LevelLimits limits;
+  double rho = 0;
+  std::span<const LevelRetest> retests = {};  ///< by slot
+};
+
+LevelMetric::LevelMetric(const Policy& policy, bool lower_is_better, double min_effect)
+    : policy_(policy), sign_(lower_is_better ? -1 : 1), min_effect_(-portable_log(1 - min_effect)) {}
+
+double LevelMetric::figure(double value) const {
+  return value > 0 && std::isfinite(value) ? sign_ * portable_log(value) : std::numeric_limits<double>::quiet_NaN();
+}
+
+double LevelMetric::correlation() const {
+  constexpr double kMost = 0.9;
+  if (pairs < kPairsForCorrelation || !(pair_squares > 0)) return 0;
+  const double rho = pair_products / pair_squares;
+  return rho > kLeastCorrelation ? std::min(rho, kMost) : 0;
+}
+
+double LevelMetric::variance(const SeriesState& state, const CohortState& cohort) const {
+  const double degrees = cohort.nu0 + state.now.n - 1;
+  return degrees > 0 ? (cohort.nu0 * cohort.variance + state.now.squares) / degrees : 0;
+}
+
+double LevelMetric::deviation(std::uint32_t slot) const {
+  const auto found = cohorts.find(states[slot].cohort);
+  const double v = variance(states[slot], found == cohorts.end() ? CohortState{} : found->second);
+  return std::sqrt(std::max(v, kLeastVariance));
+}
+
+std::vector<std::vector<LevelMetric::Seen>> LevelMetric::seen_by_cohort(std::span<const LevelInput> inputs,
+                                                                        LevelOutput& out) {
+  std::vector<std::vector<Seen>> all;
+  std::map<std::uint32_t, std::size_t> place;
+  std::uint32_t last = kNone;
+  std::size_t at = 0;
+  for (const auto& input : inputs) {
+    if (!(input.value > 0) || !std::isfinite(input.value)) {
+      out.refused.emplace_back(input.slot, std::isfinite(input.value) ? "a level must be above 0" : "not a number");
+      continue;
+    }
+    if (input.cohort != last || all.empty()) {
+      last = input.cohort;
+      at = place.emplace(input.cohort, all.size()).first->second;
+      if (at == all.size()) all.emplace_back();
+    }
+    SeriesState& state = states[input.slot];
+    if (state.cohort != kNone && state.cohort != input.cohort) state.inflated = kInflatedVisits;
+    all[at].push_back(
+        {.slot = input.slot, .cohort = input.cohort, .x = figure(input.value), .no_cliff = input.no_cliff});
+    if (input.accepted > 0) out.accepted[input.cohort].push_back(all[at].back().x - figure(input.accepted));
+  }
+  return all;
+}
+
+void LevelMetric::find_shift(std::span<Seen> seen, std::uint32_t cohort) {
+  std::vector<double> values;
+  values.reserve(seen.size());
+  for (const Seen& one : seen) {
+    const SeriesState& state = states[one.slot];
+    if (state.now.n > 0 && state.held == 0) values.push_back(one.x - state.now.mean);
+  }
+  const bool known = cohorts.contains(cohort);
+  CohortState& kept = cohorts[cohort];
+  if (values.size() >= kPeersForShift) {
+    kept.shift = median_of(values);
+  } else if (!known) {
+    const auto before = cohorts.find(states[seen.front().slot].cohort);
+    if (!values.empty() && before != cohorts.end()) {
+      kept = before->second;
+    } else if (seen.size() >= kPeersForShift) {
+      values.clear();
+      for (const Seen& one : seen) values.push_back(one.x);
+      kept.shift = median_of(values);
+    }
+  }
+  for (Seen& one : seen) {
+    SeriesState& state = states[one.slot];
+    one.y = one.x - kept.shift;
+    one.e = one.y - state.now.mean;
+    one.judged = state.now.n >= policy_.warmup && state.held == 0;
+    state.cohort = cohort;
+  }
+}
+
+void LevelMetric::find_variance(std::span<Seen> seen, std::uint32_t cohort) {
+  constexpr std::size_t kFew = 5;
+  constexpr double kFewNu0 = 8;
+  std::vector<double> values;
+  const auto collect = [&](double least) {
+    for (const Seen& one : seen) {
+      const Reference& reference = states[one.slot].now;
+      if (reference.n >= least) values.push_back(reference.squares / (reference.n - 1));
+    }
+  };
+  collect(policy_.warmup);
+  if (values.empty()) collect(3);
+  CohortState& kept = cohorts[cohort];
+  if (!values.empty()) kept.variance = median_of(values);
+  kept.nu0 = values.size() <= 1 ? 0 : values.size() < kFew ? std::min(policy_.nu0, kFewNu0) : policy_.nu0;
+}
+
+void LevelMetric::rank(std::span<Seen> seen) {
+  std::vector<std::pair<double, Seen*>> order;
+  order.reserve(seen.size());
+  for (Seen& one : seen) {
+    if (one.judged && !one.constant) order.emplace_back(one.T, &one);
+  }
+  std::ranges::sort(order, [](const auto& a, const auto& b) { return a.first < b.first; });
+  auto found = ranks_.find(order.size());
+  if (found == ranks_.end()) {
+    if (ranks_.size() >= kKeptRanks) ranks_.clear();
+    found = ranks_.emplace(order.size(), rank_scores(order.size())).first;
+  }
+  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    for (end = begin + 1; end < order.size() && order[end].first == order[begin].first;) ++end;
+    const double z = (found->second[begin] + found->second[end - 1]) / 2;  // equal residuals have equal scores
+    for (std::size_t i = begin; i < end; ++i) order[i].second->z = z;
+  }
+}
+
+void LevelMetric::find_scores(std::span<Seen> seen, const Tonight& tonight, std::uint32_t cohort) {
+  const CohortState& kept = cohorts.at(cohort);
+  std::size_t peers = 0;
+  for (Seen& one : seen) {
+    SeriesState& state = states[one.slot];
+    one.v = variance(state, kept) * (state.inflated > 0 ? kInflation : 1);
+    one.constant = !(one.v > kLeastVariance);
+    double e = one.e;
+    if (tonight.rho > 0 && state.last_day == tonight.day - 1)
+      e = (e - tonight.rho * state.last_residual) / std::sqrt(1 - tonight.rho * tonight.rho);
+    if (!one.constant) one.T = e / std::sqrt(one.v * (1 + 1 / std::max(state.now.n, 1.0)));
+    if (one.judged && !one.constant) ++peers;
+  }
+  if (peers >= kPeersForRanks) rank(seen);
+  for (Seen& one : seen) {
+    one.peers = peers;
+    if (one.constant) continue;
+    const double degrees = kept.nu0 + states[one.slot].now.n - 1;
+    constexpr double kWorthScoring = 2;
+    const bool ranked = peers >= kPeersForRanks && one.judged;
+    double score = one.z;
+    if (degrees > 0 && (!ranked || (peers < kPeersForRankTail && one.T < -kWorthScoring)))
+      score = student_score(one.T, degrees);
+    if (!ranked) one.z = std::clamp(score, -policy_.clip, policy_.clip);
+    one.bad = score >= policy_.intermittent.z;
+  }
+}
+
+void LevelMetric::move_charts(SeriesState& state, double z, Day day) {
+  const auto move = [&](double& c, double slack, Day& onset, std::uint32_t& since, Reference& at) {
+    if (c == 0) {
+      onset = day;
+      since = 0;
+      at = state.now;
+    }
+    c = std::max(0.0, c + z - slack);
+    ++since;
+  };
+  move(state.c_small, kSmallSlack, state.onset_small, state.since_small, state.at_small);
+  move(state.c_large, kLargeSlack, state.onset_large, state.since_large, state.at_large);
+}
+
+void LevelMetric::follow(Seen& one, Day day, LevelOutput& out) {
+  SeriesState& state = states[one.slot];
+  move_charts(state, one.z, day);
+  ++state.held;
+  auto values = recent_of(state, state.held);
+  out.followed.push_back({.slot = one.slot,
+                          .y = one.y,
+                          .effect = median_of(values) - state.now.mean,
+                          .charts_clear = state.c_small == 0 && state.c_large == 0});
+  state.last_day = day;
+  state.last_residual = 0;
+}
+
+Raised LevelMetric::flag_of(const Seen& one, const Tonight& tonight, Rule rule) const {
+  const SeriesState& state = states[one.slot];
+  Raised flag{.slot = one.slot, .rule = rule, .onset = tonight.day};
+  const Reference* reference = &state.now;
+  std::vector<double> values = {one.y};
+  if (rule == Rule::small_shift || rule == Rule::large_shift) {
+    const bool small = rule == Rule::small_shift;
+    reference = small ? &state.at_small : &state.at_large;
+    flag.onset = small ? state.onset_small : state.onset_large;
+    values = recent_of(state, small ? state.since_small : state.since_large);
+    flag.numbers.C = small ? state.c_small : state.c_large;
+    flag.numbers.h = small ? tonight.limits.h_small : tonight.limits.h_large;
+  } else if (rule == Rule::intermittent) {
+    constexpr double kLow = 2;
+    values = recent_of(state, static_cast<std::size_t>(policy_.intermittent.of));
+    std::erase_if(values, [&](double y) { return y - reference->mean > -kLow * std::sqrt(one.v); });
+    if (values.empty()) values = {one.y};
+    flag.numbers.C = static_cast<double>(values.size());
+  }
+  const auto count = static_cast<double>(values.size());
+  const double s = std::sqrt(std::max(one.v, 0.0));
+  flag.effect = median_of(values) - reference->mean;
+  const double half = kTwoSided95 * s * std::sqrt(kMedianFactor * kMedianFactor / count + 1 / reference->n);
+  flag.low = flag.effect - half;
+  flag.high = flag.effect + half;
+  flag.numbers = {.x = one.y,
+                  .shift = cohorts.at(one.cohort).shift,
+                  .m = state.now.mean,
+                  .s = s,
+                  .n = state.now.n,
+                  .T = one.T,
+                  .z = one.z,
+                  .C = flag.numbers.C,
+                  .h = flag.numbers.h,
+                  .rho = tonight.rho,
+                  .peers = one.peers};
+  return flag;
+}
+
+bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& out) {
+  const SeriesState& state = states[one.slot];
+  std::optional<Rule> rule;
+  if (one.constant) {
+    if (one.e < -std::max(min_effect_, 1e-9)) rule = Rule::state;
+  } else if (state.c_large > tonight.limits.h_large) {
+    rule = Rule::large_shift;
+  } else if (state.c_small > tonight.limits.h_small) {
+    rule = Rule::small_shift;
+  } else if (one.bad) {
+    const std::uint32_t window = policy_.intermittent.of >= 32 ? ~0U : (1U << policy_.intermittent.of) - 1;
+    if (std::popcount(state.bad & window) >= policy_.intermittent.m) rule = Rule::intermittent;
+  }
+  if (rule) {
+    out.raised.push_back(flag_of(one, tonight, *rule));
+    return true;
+  }
+  const bool cliff = one.y < state.least && one.T < 0 && state.now.n >= tonight.limits.cliff_history;
+  if (!cliff || one.no_cliff || one.constant) return false;
+  const auto below = std::ranges::equal_range(tonight.retests, one.slot, {}, &LevelRetest::slot);
+  const bool all = std::ranges::all_of(below, [&](const LevelRetest& retest) { return retest.y < state.least; });
+  if (all && std::ssize(below) >= policy_.retests.k) {
+    out.raised.push_back(flag_of(one, tonight, Rule::cliff));
+    return true;
+  }
+  if (all) out.cliffs.push_back({.slot = one.slot, .T = one.T, .effect = one.e});
+  return false;
+}
+
+void LevelMetric::learn(const Seen& one, Day day) {
+  SeriesState& state = states[one.slot];
+  double e = one.e;
+  constexpr double kVisitsForWinsor = 3;
+  if (!one.constant && state.now.n >= kVisitsForWinsor) {
+    const double most = policy_.winsor * std::sqrt(one.v);
+    e = std::clamp(e, -most, most);
+  }
+  if (one.judged && !one.constant && state.last_day == day - 1) {
+    pair_products += e * state.last_residual / one.v - 1 / state.now.n;  // both have the error of one mean in them
+    pair_squares += state.last_residual * state.last_residual / one.v;
+    pairs += 1;
+  }
+  state.last_residual = state.now.n > 0 ? e : 0;
+  state.last_day = day;
+  state.least = std::min(state.least, one.y);
+  if (state.inflated > 0) --state.inflated;
+  state.now.add(state.now.mean + (state.now.n > 0 ? e : one.y));
+}
+
+void LevelMetric::take(Seen& one, const Tonight& tonight, LevelOutput& out) {
+  SeriesState& state = states[one.slot];
+  remember(state, one.y);
+  if (state.held > 0) {
+    follow(one, tonight.day, out);
+    return;
+  }
+  if (one.judged) {
+    out.levels[one.cohort].push_back(one.x - state.now.mean);
+    if (!one.constant) {
+      state.bad = state.bad << 1 | (one.bad ? 1U : 0U);
+      move_charts(state, one.z, tonight.day);
+    }
+    if (raise(one, tonight, out)) {
+      state.last_day = tonight.day;
+      return;
+    }
+  }
+  learn(one, tonight.day);
+}
+
+LevelOutput LevelMetric::night(Day day, std::span<const LevelInput> inputs, std::span<LevelRetest> retests,
+                               const LevelLimits& limits) {
+  LevelOutput out;
+  const Tonight tonight{.day = day, .limits = limits, .rho = correlation(), .retests = retests};
+  auto all = seen_by_cohort(inputs, out);
+  for (auto& seen : all) {
+    const std::uint32_t cohort = seen.front().cohort;
+    find_shift(seen, cohort);
+    find_variance(seen, cohort);
+    find_scores(seen, tonight, cohort);
+  }
+  for (auto& retest : retests) {
+    const auto found = cohorts.find(retest.cohort);
+    const auto own = cohorts.find(states[retest.slot].cohort);
+    const double shift = found != cohorts.end() ? found->second.shift : own != cohorts.end() ? own->second.shift : 0;
+    retest.y = figure(retest.value) - shift;
+  }
+  // Sums over series are taken in the order of slots, whatever the cohorts are called.
+  std::vector<Seen*> order;
+  for (auto& seen : all) {
+    for (Seen& one : seen) order.push_back(&one);
+  }
+  if (all.size() > 1) std::ranges::sort(order, {}, &Seen::slot);
+  for (Seen* one : order) take(*one, tonight, out);
+  return out;
+}
+
+void LevelMetric::hold(std::uint32_t slot, Rule rule) {
+  SeriesState& state = states[slot];
+  if (rule == Rule::small_shift) state.now = state.at_small;
+  if (rule == Rule::large_shift) state.now = state.at_large;
+  const std::uint32_t since = rule == Rule::small_shift   ? state.since_small
+                              : rule == Rule::large_shift ? state.since_large
+                                                          : 1;
+  state.held = std::max(since, 1U);
+}
+
+void LevelMetric::release(std::uint32_t slot) {
+  SeriesState& state = states[slot];
+  state.held = 0;
+  state.c_small = state.c_large = 0;
+  state.bad = 0;
+  state.last_residual = 0;
+}
+
+}  // namespace assay::drift

@@ -1,0 +1,159 @@
+// level: one metric of class level, night after night: residuals, scores and charts of all its series.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "orchestrator/drift/policy.h"
+#include "orchestrator/drift/report.h"
+
+namespace assay::drift {
+
+/// Days since 1970-01-01.
+using Day = std::int32_t;
+inline constexpr Day kNever = std::numeric_limits<Day>::min() / 2;
+/// The date of a day.
+inline Date date_of(Day day) { return Date{std::chrono::days{day}}; }
+
+inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+/// Mean and sum of squared deviations of `n` visits.
+struct Reference {
+  double mean = 0, squares = 0, n = 0;
+  void add(double y);
+};
+
+/// Visits whose figures are kept to estimate the size of a shift.
+inline constexpr std::size_t kRecent = 32;
+
+/// What is kept of one series. All figures are logarithms without the cohort's shift; smaller is worse.
+struct SeriesState {
+  Reference now, at_small, at_large;  ///< the reference; and as it was before each chart left 0
+  double least = std::numeric_limits<double>::infinity();
+  double c_small = 0, c_large = 0;
+  double last_residual = 0;  ///< cut to the winsor limit
+  Day last_day = kNever;
+  Day onset_small = 0, onset_large = 0;            ///< first visit since the chart was 0
+  std::uint32_t since_small = 0, since_large = 0;  ///< visits since then
+  std::uint32_t bad = 0;                           ///< bit 0: the last visit had a bad score, and so on
+  std::uint32_t cohort = kNone;                    ///< of the last visit
+  std::uint32_t inflated = 0;                      ///< visits left with a wider variance after a change of cohort
+  std::uint32_t held = 0;                          ///< visits since a flag's onset; 0: none, the reference moves
+  std::uint32_t visits = 0;                        ///< in `recent`, at most kRecent count
+  std::array<float, kRecent> recent = {};          ///< figures of the last visits, a ring
+  double anchor = 0;                               ///< they are relative to it
+};
+
+/// What is kept of a cohort.
+struct CohortState {
+  double shift = 0;     ///< of the last night
+  double variance = 0;  ///< typical one of its series
+  double nu0 = 0;       ///< its weight, in degrees of freedom
+};
+
+/// Tonight's figure of a slot.
+struct LevelInput {
+  std::uint32_t slot = 0, cohort = 0;
+  double value = 0;       ///< base unit
+  bool no_cliff = false;  ///< the unit was moved tonight
+  double accepted = 0;    ///< the figure of the signed acceptance; 0: none
+};
+
+/// A fresh test: of tonight.
+struct LevelRetest {
+  std::uint32_t slot = 0, cohort = 0;
+  double value = 0;
+  double y = 0;  ///< out: its logarithm without the cohort's shift; NaN where the value has none
+};
+
+/// A flag that a rule raises tonight.
+struct Raised {
+  std::uint32_t slot = 0;
+  Rule rule = Rule::small_shift;
+  Day onset = 0;
+  double effect = 0, low = 0, high = 0;  ///< logarithm of the ratio, with its 95 % interval
+  Arithmetic numbers;
+};
+
+/// A unit that fell below all of its history tonight: fresh tests are to tell.
+struct CliffCandidate {
+  std::uint32_t slot = 0;
+  double T = 0, effect = 0;
+};
+
+/// Tonight's figure of a series whose reference is held, or that charts are kept for.
+struct Followed {
+  std::uint32_t slot = 0;
+  double y = 0, effect = 0;
+  bool charts_clear = false;  ///< both charts are at 0
+};
+
+/// What a night gives.
+struct LevelOutput {
+  std::vector<Raised> raised;
+  std::vector<CliffCandidate> cliffs;
+  std::vector<Followed> followed;                              ///< of flagged series
+  std::vector<std::pair<std::uint32_t, const char*>> refused;  ///< slots that cannot be judged, and why
+  std::map<std::uint32_t, std::vector<double>> levels;         ///< by cohort: x - m of every judged unit
+  std::map<std::uint32_t, std::vector<double>> accepted;       ///< by cohort: x - that of the acceptance
+};
+
+/// Limits of tonight.
+struct LevelLimits {
+  double h_small = 0, h_large = 0;
+  int cliff_history = 0;
+};
+
+/// All series of one metric. Slots are in the order of the units' ids.
+class LevelMetric {
+ public:
+  LevelMetric() = default;
+  LevelMetric(const Policy& policy, bool lower_is_better, double min_effect);
+
+  std::vector<SeriesState> states;                        ///< by slot
+  std::map<std::uint32_t, CohortState> cohorts;           ///< by number
+  double pair_products = 0, pair_squares = 0, pairs = 0;  ///< of residuals of consecutive nights, in variances
+
+  /// Takes `inputs`, at most one for each slot, and `retests`, both in ascending order of slots; fills in `y` of those.
+  /// Every flag that it returns must be held.
+  LevelOutput night(Day day, std::span<const LevelInput> inputs, std::span<LevelRetest> retests,
+                    const LevelLimits& limits);
+  /// Serial correlation of residuals from one night to the next.
+  [[nodiscard]] double correlation() const;
+  /// The reference that a flag of `rule` on `slot` is held against from tonight on.
+  void hold(std::uint32_t slot, Rule rule);
+  /// Goes on with the reference that was held; the charts begin at 0.
+  void release(std::uint32_t slot);
+  /// Forgets everything of the series.
+  void reset(std::uint32_t slot) { states[slot] = {}; }
+  /// The deviation that residuals of `slot` are in.
+  [[nodiscard]] double deviation(std::uint32_t slot) const;
+
+ private:
+  struct Seen;
+  struct Tonight;
+  [[nodiscard]] double figure(double value) const;
+  [[nodiscard]] std::vector<std::vector<Seen>> seen_by_cohort(std::span<const LevelInput> inputs, LevelOutput& out);
+  void find_shift(std::span<Seen> seen, std::uint32_t cohort);
+  void find_variance(std::span<Seen> seen, std::uint32_t cohort);
+  void find_scores(std::span<Seen> seen, const Tonight& tonight, std::uint32_t cohort);
+  void rank(std::span<Seen> seen);
+  void take(Seen& one, const Tonight& tonight, LevelOutput& out);
+  void move_charts(SeriesState& state, double z, Day day);
+  void follow(Seen& one, Day day, LevelOutput& out);
+  bool raise(const Seen& one, const Tonight& tonight, LevelOutput& out);
+  [[nodiscard]] Raised flag_of(const Seen& one, const Tonight& tonight, Rule rule) const;
+  void learn(const Seen& one, Day day);
+  [[nodiscard]] double variance(const SeriesState& state, const CohortState& cohort) const;
+
+  Policy policy_;
+  double sign_ = 1, min_effect_ = 0;
+  std::map<std::size_t, std::vector<double>> ranks_;  ///< by number of peers, the last few
+};
+
+}  // namespace assay::drift

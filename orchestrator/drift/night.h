@@ -1,0 +1,109 @@
+// night: what one night brought: visits, readings, re-tests and events.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "probes/core/words.h"
+
+namespace assay::drift {
+
+/// A night by its evening's local date: the local date at the start of a sweep minus 12 hours.
+using Date = std::chrono::sys_days;
+
+/// "2026-03-01".
+std::string date_text(Date date);
+/// Nothing for another form and for a day that does not exist.
+std::optional<Date> date_from(std::string_view text);
+
+/// What a sweep did with a unit. Only `measured` says something of its health.
+enum class VisitState { measured, not_due, busy, preempted, not_measured };
+
+constexpr auto words_of(VisitState) {
+  using enum VisitState;
+  return std::to_array<Word<VisitState>>({{measured, "measured"},
+                                          {not_due, "not_due"},
+                                          {busy, "busy"},
+                                          {preempted, "preempted"},
+                                          {not_measured, "not_measured"}});
+}
+
+/// A unit in one sweep.
+struct Visit {
+  std::uint32_t unit = 0;    ///< index into Fleet::units
+  std::uint32_t cohort = 0;  ///< index into Fleet::cohorts
+  VisitState state = VisitState::measured;
+  bool retest = false;          ///< a fresh test that was asked for, or a later sweep of the same night
+  std::string run_sha256 = {};  ///< of the run's journal
+  std::string started = {};     ///< UTC (utc_time.h)
+  std::string node = {}, slot = {};
+  std::string boot = {};     ///< id of the node's boot, for counters
+  std::string partner = {};  ///< of a pair: the other node
+  std::string reason = {};   ///< why it was not measured
+};
+
+/// One figure of a visit, in base units.
+struct Reading {
+  std::uint32_t series = 0;  ///< index into Fleet::series
+  std::uint32_t visit = 0;   ///< index into Night::visits
+  double value = 0;
+  std::uint32_t samples = 0;  ///< behind the figure
+};
+
+/// What happened to units, and changes what is expected of them.
+enum class EventKind {
+  driver,          ///< a new version: another cohort
+  firmware,        ///< likewise
+  bios,            ///< likewise
+  probe_revision,  ///< likewise
+  part_swap,       ///< another part in its place: the unit begins anew
+  moved,           ///< another slot: the history stays
+  repaired,        ///< judged against the reference from before the fault until two clean visits
+  maintenance,     ///< not judged in this night
+  drained,         ///< taken out of service
+  released,        ///< put back into service
+  lemon,           ///< never to be released by itself
+  accepted_as_is,  ///< a person accepts the flagged level as the new one
+  note,            ///< text only
+};
+
+constexpr auto words_of(EventKind) {
+  using enum EventKind;
+  return std::to_array<Word<EventKind>>({{driver, "driver"},
+                                         {firmware, "firmware"},
+                                         {bios, "bios"},
+                                         {probe_revision, "probe_revision"},
+                                         {part_swap, "part_swap"},
+                                         {moved, "moved"},
+                                         {repaired, "repaired"},
+                                         {maintenance, "maintenance"},
+                                         {drained, "drained"},
+                                         {released, "released"},
+                                         {lemon, "lemon"},
+                                         {accepted_as_is, "accepted_as_is"},
+                                         {note, "note"}});
+}
+
+/// One of them.
+struct Event {
+  Date night = {};
+  std::string time = {};   ///< UTC
+  std::string scope = {};  ///< id of a unit, name of a node, or "fleet"
+  EventKind kind = EventKind::note;
+  std::string text = {};
+  std::string who = {};
+};
+
+/// All of one night, in any order; of a unit's regular visits the first counts, later ones are re-tests.
+struct Night {
+  Date date = {};
+  std::vector<Visit> visits;
+  std::vector<Reading> readings;
+  std::vector<Event> events;
+};
+
+}  // namespace assay::drift

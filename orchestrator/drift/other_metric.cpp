@@ -1,0 +1,88 @@
+// other_metric: events against the rate of the peers, values against what is expected.
+#include "orchestrator/drift/other_metric.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orchestrator/drift/charts.h"
+
+namespace assay::drift {
+namespace {
+
+constexpr std::size_t kPeersForMode = 4;
+constexpr double kExposureForRate = 12;  // nights of all peers together, before a rate is judged
+
+/// What most of tonight's peers show, by cohort; of equally many the larger one.
+std::map<std::uint32_t, double> modes_of(std::span<const PlainInput> inputs) {
+  std::map<std::uint32_t, std::map<double, std::size_t>> counts;
+  for (const auto& input : inputs) {
+    if (input.regular && std::isfinite(input.value)) ++counts[input.cohort][input.value];
+  }
+  std::map<std::uint32_t, double> modes;
+  for (const auto& [cohort, values] : counts) {
+    std::size_t all = 0;
+    std::size_t most = 0;
+    for (const auto& [value, count] : values) {
+      all += count;
+      if (count >= most) {
+        most = count;
+        modes[cohort] = value;
+      }
+    }
+    if (all < kPeersForMode || 2 * most <= all) modes.erase(cohort);
+  }
+  return modes;
+}
+
+}  // namespace
+
+std::optional<PlainFinding> PlainMetric::count(Day day, const PlainInput& input, double p) {
+  PlainState& kept = states[input.slot];
+  double happened = input.value;
+  if (rules_.cumulative) {
+    const bool known = kept.seen > 0;
+    const bool runs_on = kept.boot == input.boot && input.value >= kept.last;
+    happened = !known ? 0 : runs_on ? input.value - kept.last : input.value;
+  }
+  const double nights = kept.seen > 0 ? std::max(1.0, static_cast<double>(day) - kept.last_day) : 1;
+  kept.last = input.value;
+  kept.boot = input.boot;
+  kept.last_day = day;
+  kept.seen = 1;
+  const double rate = (events + 0.5) / std::max(exposure, 1.0);
+  const bool unusual = exposure >= kExposureForRate && poisson_tail(rate * nights, happened) <= p;
+  const bool bad = happened > 0 && (rules_.fatal || unusual);
+  if (!bad && kept.held == 0) {
+    events += happened;
+    exposure += nights;
+  }
+  return PlainFinding{.slot = input.slot, .bad = bad, .regular = input.regular, .events = happened, .expected = rate};
+}
+
+std::optional<PlainFinding> PlainMetric::state(const PlainInput& input, const std::map<std::uint32_t, double>& modes) {
+  PlainState& kept = states[input.slot];
+  const auto mode = modes.find(input.cohort);
+  if (kept.seen == 0) {
+    kept.seen = 1;
+    kept.last = input.value;
+  }
+  const double expected = rules_.expected ? *rules_.expected : mode != modes.end() ? mode->second : kept.last;
+  return PlainFinding{.slot = input.slot,
+                      .bad = input.value != expected,
+                      .regular = input.regular,
+                      .events = input.value,
+                      .expected = expected};
+}
+
+std::vector<PlainFinding> PlainMetric::night(Day day, std::span<const PlainInput> inputs, double p) {
+  std::vector<PlainFinding> found;
+  const auto modes = rules_.type == MetricClass::state ? modes_of(inputs) : std::map<std::uint32_t, double>{};
+  for (const auto& input : inputs) {
+    if (!std::isfinite(input.value) || (rules_.type == MetricClass::count && input.value < 0)) continue;
+    const auto one = rules_.type == MetricClass::state ? state(input, modes) : count(day, input, p);
+    if (one) found.push_back(*one);
+  }
+  return found;
+}
+
+}  // namespace assay::drift

@@ -1,0 +1,202 @@
+// report: what a history says of every unit as of one night (assay.drift/1).
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "orchestrator/drift/fleet.h"
+#include "orchestrator/drift/night.h"
+#include "probes/core/error.h"
+
+namespace assay::drift {
+
+/// What is known of a unit. The last five say that nothing is known of it tonight: neither healthy nor unhealthy.
+enum class UnitState {
+  learning,   ///< too few visits to be judged
+  steady,     ///< as before
+  watch,      ///< significant, and smaller than what matters
+  flagged,    ///< significant; re-tests are to decide
+  confirmed,  ///< re-tests agree
+  draining,   ///< confirmed, and taken out of service
+  repaired,   ///< awaits two clean visits
+  lemon,      ///< came back three times: for people only
+  not_due,
+  busy,
+  preempted,
+  not_measured,
+  stale,  ///< flagged, and not visited for long
+};
+
+constexpr auto words_of(UnitState) {
+  using enum UnitState;
+  return std::to_array<Word<UnitState>>({{learning, "learning"},
+                                         {steady, "steady"},
+                                         {watch, "watch"},
+                                         {flagged, "flagged"},
+                                         {confirmed, "confirmed"},
+                                         {draining, "draining"},
+                                         {repaired, "repaired"},
+                                         {lemon, "lemon"},
+                                         {not_due, "not_due"},
+                                         {busy, "busy"},
+                                         {preempted, "preempted"},
+                                         {not_measured, "not_measured"},
+                                         {stale, "stale"}});
+}
+
+/// The rule that raised a flag.
+enum class Rule { small_shift, large_shift, cliff, intermittent, count, state };
+
+constexpr auto words_of(Rule) {
+  using enum Rule;
+  return std::to_array<Word<Rule>>({{small_shift, "small_shift"},
+                                    {large_shift, "large_shift"},
+                                    {cliff, "cliff"},
+                                    {intermittent, "intermittent"},
+                                    {count, "count"},
+                                    {state, "state"}});
+}
+
+/// The numbers behind a flag at the night that raised it; logarithms, worse is smaller.
+struct Arithmetic {
+  double x = 0;         ///< tonight's, without the cohort's shift
+  double shift = 0;     ///< of the cohort
+  double m = 0;         ///< the unit's mean
+  double s = 0;         ///< its deviation from night to night
+  double n = 0;         ///< visits behind them
+  double T = 0;         ///< residual
+  double z = 0;         ///< score
+  double C = 0, h = 0;  ///< chart and threshold; 0 for other rules
+  double rho = 0;       ///< serial correlation that was taken out
+  std::size_t peers = 0;
+};
+
+/// A fresh test of a flagged series. Visits of later nights count as well.
+struct RetestSeen {
+  Date night = {};
+  double ratio = 1;      ///< value over reference, below 1 is worse
+  double residual = 0;   ///< in deviations
+  bool regular = false;  ///< a nightly visit
+  std::string partner = {}, run_sha256 = {};
+};
+
+/// One series that is not as before.
+struct Flag {
+  std::string id;  ///< the first 12 hex digits of a SHA-256 over unit, metric and the night that raised it
+  std::string unit, kind, node, slot, leaf, rack;
+  bool serial = false;
+  std::string metric;
+  MetricClass type = MetricClass::level;
+  UnitState state = UnitState::flagged;  ///< watch, flagged, confirmed, draining, repaired, lemon or stale
+  Rule rule = Rule::small_shift;
+  Date raised = {};
+  Date onset = {};                       ///< estimated
+  double ratio = 1;                      ///< figure over reference since then, below 1 is worse; of counts the events
+  double ratio_low = 1, ratio_high = 1;  ///< 95 %
+  Date last_visit = {};
+  int relapses = 0;                   ///< in 28 nights
+  std::vector<std::string> evidence;  ///< SHA-256 of runs
+  std::vector<RetestSeen> retests;
+  std::vector<std::string> suspects;  ///< smallest elements that the flags have in common: "node n01", "leaf l3"
+  std::string words;                  ///< one sentence
+  Arithmetic arithmetic;
+};
+
+/// A shift of a whole cohort, or of so many units that the cause is common.
+struct FleetFinding {
+  enum class Kind { step, below_acceptance, many_flags };
+  Kind kind = Kind::step;
+  std::string metric, cohort;  ///< cohort empty: of all
+  Date since = {};
+  double ratio = 1;  ///< below 1 is worse
+  double limit = 1;  ///< beyond which it is reported
+  std::size_t units = 0;
+  std::string words;
+};
+
+constexpr auto words_of(FleetFinding::Kind) {
+  using enum FleetFinding::Kind;
+  return std::to_array<Word<FleetFinding::Kind>>(
+      {{step, "step"}, {below_acceptance, "below_acceptance"}, {many_flags, "many_flags"}});
+}
+
+/// A fresh test that is asked for.
+struct RetestWanted {
+  std::string unit, node, metric, probe;
+  int times = 0;
+  bool tonight = false;        ///< of a cliff: before the night is over; otherwise at another hour or night
+  bool other_partner = false;  ///< of a pair
+  std::string flag;            ///< empty: of no flag yet
+};
+
+/// Flags with a common cause: one finding.
+struct Group {
+  std::string element;  ///< "node n01", "leaf l3", "cohort …", "unit gpu:13…"
+  std::vector<std::string> flags;
+};
+
+/// A unit that was not measured for longer than the policy allows.
+struct Overdue {
+  std::string unit, node;
+  int nights = 0;  ///< since its last measurement, or since it was first known
+  std::string last_state;
+};
+
+/// Units by what tonight's sweeps did with them.
+struct Coverage {
+  std::size_t units = 0, measured = 0, not_due = 0, busy = 0, preempted = 0, not_measured = 0, unseen = 0;
+  int max_age_nights = 0;  ///< of the unit that waits longest
+  std::vector<Overdue> overdue;
+};
+
+/// Why a series with readings was not judged.
+struct NotJudged {
+  std::string unit, metric, reason;
+};
+
+/// What followed from the policy and the number of visits.
+struct Thresholds {
+  double visits = 0;                ///< of all level series in a budget period
+  double arl0 = 0;                  ///< visits between false flags of one chart
+  double h_small = 0, h_large = 0;  ///< of the charts for k = 0.5 and k = 1
+  int cliff_history = 0;            ///< visits that a cliff needs before it
+  double count_p = 0;               ///< probability at which a count is flagged
+};
+
+/// Everything. Sorted by unit and metric; the same bytes for the same history and policy.
+struct DriftReport {
+  Date as_of = {};
+  bool simulated = false;
+  std::string policy_sha256, history_sha256;
+  std::size_t nights = 0, series = 0;
+  Thresholds thresholds;
+  Coverage coverage;
+  std::map<std::string, std::size_t> units;  ///< by word of UnitState, all present
+  std::vector<FleetFinding> fleet;
+  std::vector<Flag> flags;
+  std::vector<Group> groups;
+  std::vector<RetestWanted> retests_wanted;
+  std::vector<NotJudged> not_judged;
+  std::map<std::string, UnitState> states;  ///< by unit, only those that are not steady
+};
+
+/// The bytes of drift.json: sorted keys, one-space indent, final newline; no clock in it.
+std::string report_text(const DriftReport& report);
+
+/// Reads drift.json back; strict.
+std::expected<DriftReport, InputError> read_report(std::string_view text, const std::string& where);
+
+/// 1 with a confirmed flag, otherwise 3 with an overdue unit, otherwise 0.
+int exit_code(const DriftReport& report);
+
+/// The report for people; the first line has nodes, flags and what to do.
+std::string summary_text(const DriftReport& report);
+
+}  // namespace assay::drift

@@ -1,0 +1,284 @@
+// history: opening, schema, and what is read.
+#include "orchestrator/history/history.h"
+#include "orchestrator/files/exit_codes.h"
+
+#include <filesystem>
+#include <map>
+
+#include <sys/vfs.h>
+
+#include <fmt/format.h>
+
+#include "orchestrator/history/inside.h"
+
+namespace assay::history {
+namespace {
+
+constexpr int kVersion = 1;
+constexpr std::int64_t kApplication = 0x41534159;  // "ASAY"
+
+constexpr const char* kSchema = R"(
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE unit(id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, kind TEXT, serial INTEGER, node TEXT, slot TEXT,
+  leaf TEXT, rack TEXT);
+CREATE TABLE metric(id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, probe TEXT, revision INTEGER, unit TEXT,
+  class TEXT, lower_is_better INTEGER, fatal INTEGER, cumulative INTEGER, expected REAL);
+CREATE TABLE cohort(id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL);
+CREATE TABLE series(id INTEGER PRIMARY KEY, unit INTEGER NOT NULL, metric INTEGER NOT NULL, revision INTEGER,
+  accepted REAL, UNIQUE(unit, metric));
+CREATE TABLE sweep(id INTEGER PRIMARY KEY, run_sha256 TEXT UNIQUE NOT NULL, night INTEGER, started TEXT,
+  utc_offset_s INTEGER, origin TEXT, verdict TEXT, label TEXT, raw_sha256 TEXT);
+CREATE TABLE visit(id INTEGER PRIMARY KEY, night INTEGER, unit INTEGER, cohort INTEGER, sweep INTEGER, state TEXT,
+  retest INTEGER, node TEXT, slot TEXT, boot TEXT, partner TEXT, reason TEXT);
+CREATE INDEX visit_night ON visit(night);
+CREATE INDEX visit_unit ON visit(unit, night);
+CREATE TABLE value(night INTEGER, series INTEGER, visit INTEGER, x REAL, u REAL, n INTEGER,
+  PRIMARY KEY(night, series, visit)) WITHOUT ROWID;
+CREATE TABLE event(id INTEGER PRIMARY KEY, night INTEGER, time TEXT, scope TEXT, kind TEXT, text TEXT, who TEXT);
+CREATE TABLE saved(policy_sha256 TEXT PRIMARY KEY, night INTEGER, bytes BLOB) WITHOUT ROWID;
+)";
+
+[[noreturn]] void damaged(const std::string& path, std::string what) {
+  throw Broken({{path, std::move(what), "it was not written by this version of assay"}, files::kExitRefused});
+}
+
+template <class Enum>
+Enum word_in(const std::string& text, const std::string& path) {
+  const auto found = from_word<Enum>(text);
+  if (!found) damaged(path, "holds an unknown word");
+  return *found;
+}
+
+}  // namespace
+
+std::optional<std::string> unfit_file_system(std::uint64_t magic) {
+  static const std::map<std::uint64_t, const char*> kNetwork = {
+      {0x6969, "NFS"},        {0x517b, "SMB"},        {0xff534d42, "CIFS"}, {0xfe534d42, "SMB2"},
+      {0x0bd00bd0, "Lustre"}, {0x47504653, "GPFS"},   {0x01021997, "9p"},   {0x00c36400, "Ceph"},
+      {0x5346414f, "AFS"},    {0x19830326, "BeeGFS"}, {0x65735546, "FUSE"}, {0x564c, "NCP"}};
+  const auto found = kNetwork.find(magic & 0xffffffff);
+  if (found == kNetwork.end()) return std::nullopt;
+  return fmt::format("lies on {}, whose locks and memory maps cannot be relied upon", found->second);
+}
+
+drift::Date night_of(std::chrono::system_clock::time_point started, int utc_offset_s) {
+  const auto local = started + std::chrono::seconds(utc_offset_s) - std::chrono::hours(12);
+  return std::chrono::floor<std::chrono::days>(local);
+}
+
+void History::Inside::check_schema(bool create, bool simulation) {
+  Statement application(database, "PRAGMA application_id");
+  Statement version(database, "PRAGMA user_version");
+  application.step();
+  version.step();
+  Statement tables(database, "SELECT count(*) FROM sqlite_master");
+  tables.step();
+  if (create && tables.whole(0) == 0) {
+    Transaction all(database);
+    database.run(kSchema);
+    database.run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplication, kVersion).c_str());
+    Statement(database, "INSERT INTO meta VALUES('origin', ?)")
+        .with(std::string(word_of(simulation ? Origin::simulated : Origin::measured)))
+        .run();
+    all.commit();
+  } else if (application.whole(0) != kApplication) {
+    damaged(path, "is a database of another program");
+  } else if (version.whole(0) != kVersion) {
+    damaged(path, fmt::format("has schema version {}, and this version of assay knows {}", version.whole(0), kVersion));
+  }
+  Statement origin(database, "SELECT value FROM meta WHERE key='origin'");
+  if (!origin.step()) damaged(path, "does not say whether it is a simulation");
+  simulated = word_in<Origin>(origin.text(0), path) == Origin::simulated;
+}
+
+std::string History::Inside::raw_path(const std::string& run_sha256) const {
+  return path + ".raw/" + run_sha256 + ".jsonl.zst";
+}
+
+History::History(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
+History::History(History&&) noexcept = default;
+History& History::operator=(History&&) noexcept = default;
+History::~History() = default;
+
+bool History::simulated() const { return inside_->simulated; }
+
+Result<History> History::open(const std::string& path, Access access) {
+  const bool create = access == Access::create || access == Access::create_simulation;
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  struct statfs facts {};
+  if (::statfs(folder.c_str(), &facts) != 0)
+    return std::unexpected(Failure{{path, "its folder does not exist or cannot be read", "make the folder first"}});
+  if (const auto unfit = unfit_file_system(static_cast<std::uint64_t>(facts.f_type)))
+    return std::unexpected(Failure{{path, *unfit, "keep the database on a local disk of the head node"}});
+  return guarded([&] {
+    auto inside = std::make_unique<Inside>(path, access != Access::read, create);
+    if (access != Access::read) {
+      inside->database.run("PRAGMA journal_mode=WAL");
+      inside->database.run("PRAGMA synchronous=FULL");
+    }
+    inside->check_schema(create, access == Access::create_simulation);
+    if (access == Access::create_simulation && !inside->simulated)
+      throw Broken(Failure{{path, "is a history of measurements", "write the simulation to a new file"}});
+    return History(std::move(inside));
+  });
+}
+
+Result<drift::Fleet> History::fleet() const {
+  return guarded([&] {
+    const Inside& in = *inside_;
+    drift::Fleet fleet;
+    fleet.simulated = in.simulated;
+    // Numbers in the database begin at 1 and have no gaps, for nothing is ever removed.
+    for (Statement row(in.database, "SELECT name,kind,serial,node,slot,leaf,rack FROM unit ORDER BY id"); row.step();)
+      fleet.units.push_back({.id = row.text(0),
+                             .kind = row.text(1),
+                             .serial = row.whole(2) != 0,
+                             .node = row.text(3),
+                             .slot = row.text(4),
+                             .leaf = row.text(5),
+                             .rack = row.text(6)});
+    for (Statement row(in.database,
+                       "SELECT name,probe,revision,unit,class,lower_is_better,fatal,cumulative,expected FROM metric "
+                       "ORDER BY id");
+         row.step();) {
+      drift::Metric metric{.name = row.text(0),
+                           .probe = row.text(1),
+                           .revision = static_cast<int>(row.whole(2)),
+                           .unit = row.text(3),
+                           .type = word_in<drift::MetricClass>(row.text(4), in.path),
+                           .lower_is_better = row.whole(5) != 0,
+                           .fatal = row.whole(6) != 0,
+                           .cumulative = row.whole(7) != 0};
+      if (!row.empty(8)) metric.expected = row.number(8);
+      fleet.metrics.push_back(std::move(metric));
+    }
+    for (Statement row(in.database, "SELECT name FROM cohort ORDER BY id"); row.step();)
+      fleet.cohorts.push_back(row.text(0));
+    for (Statement row(in.database, "SELECT unit,metric,accepted FROM series ORDER BY id"); row.step();) {
+      drift::Series series{.unit = static_cast<std::uint32_t>(row.whole(0) - 1),
+                           .metric = static_cast<std::uint32_t>(row.whole(1) - 1)};
+      if (!row.empty(2)) series.accepted = row.number(2);
+      if (series.unit >= fleet.units.size() || series.metric >= fleet.metrics.size())
+        damaged(in.path, "has a series of a unit or metric that there is not");
+      fleet.series.push_back(series);
+    }
+    return fleet;
+  });
+}
+
+Result<void> History::nights(drift::Date from, drift::Date to,
+                             const std::function<void(const drift::Night&)>& each) const {
+  return guarded([&] {
+    const Inside& in = *inside_;
+    std::vector<std::int64_t> days;
+    Statement listed(in.database,
+                     "SELECT night FROM sweep WHERE night BETWEEN ?1 AND ?2 UNION SELECT night FROM event WHERE night "
+                     "BETWEEN ?1 AND ?2 ORDER BY 1");
+    for (listed.with(number_of(from), number_of(to)); listed.step();) days.push_back(listed.whole(0));
+    Statement visits(in.database,
+                     "SELECT v.id,v.unit,v.cohort,v.state,v.retest,s.run_sha256,s.started,v.node,v.slot,v.boot,"
+                     "v.partner,v.reason FROM visit v JOIN sweep s ON s.id=v.sweep WHERE v.night=? ORDER BY v.id");
+    Statement values(in.database, "SELECT series,visit,x,n FROM value WHERE night=?");
+    Statement events(in.database, "SELECT time,scope,kind,text,who FROM event WHERE night=? ORDER BY id");
+    for (const std::int64_t day : days) {
+      drift::Night night{.date = date_of(day)};
+      std::unordered_map<std::int64_t, std::uint32_t> place;
+      for (visits.with(day); visits.step();) {
+        place[visits.whole(0)] = static_cast<std::uint32_t>(night.visits.size());
+        night.visits.push_back({.unit = static_cast<std::uint32_t>(visits.whole(1) - 1),
+                                .cohort = static_cast<std::uint32_t>(visits.whole(2) - 1),
+                                .state = word_in<drift::VisitState>(visits.text(3), in.path),
+                                .retest = visits.whole(4) != 0,
+                                .run_sha256 = visits.text(5),
+                                .started = visits.text(6),
+                                .node = visits.text(7),
+                                .slot = visits.text(8),
+                                .boot = visits.text(9),
+                                .partner = visits.text(10),
+                                .reason = visits.text(11)});
+      }
+      for (values.with(day); values.step();) {
+        const auto found = place.find(values.whole(1));
+        if (found == place.end()) damaged(in.path, "has a figure of a visit that there is not");
+        night.readings.push_back({.series = static_cast<std::uint32_t>(values.whole(0) - 1),
+                                  .visit = found->second,
+                                  .value = values.number(2),
+                                  .samples = static_cast<std::uint32_t>(values.whole(3))});
+      }
+      for (events.with(day); events.step();)
+        night.events.push_back({.night = night.date,
+                                .time = events.text(0),
+                                .scope = events.text(1),
+                                .kind = word_in<drift::EventKind>(events.text(2), in.path),
+                                .text = events.text(3),
+                                .who = events.text(4)});
+      each(night);
+    }
+  });
+}
+
+Result<std::vector<SweepRow>> History::sweeps() const {
+  return guarded([&] {
+    std::vector<SweepRow> all;
+    Statement row(inside_->database,
+                  "SELECT run_sha256,started,verdict,label,raw_sha256,night,origin,(SELECT count(*) FROM visit v WHERE "
+                  "v.sweep=s.id) FROM sweep s ORDER BY night, started, run_sha256");
+    while (row.step())
+      all.push_back({.run_sha256 = row.text(0),
+                     .started = row.text(1),
+                     .verdict = row.text(2),
+                     .label = row.text(3),
+                     .raw_sha256 = row.text(4),
+                     .night = date_of(row.whole(5)),
+                     .origin = word_in<Origin>(row.text(6), inside_->path),
+                     .visits = static_cast<std::size_t>(row.whole(7))});
+    return all;
+  });
+}
+
+Result<std::vector<drift::Event>> History::events() const {
+  return guarded([&] {
+    std::vector<drift::Event> all;
+    for (Statement row(inside_->database, "SELECT night,time,scope,kind,text,who FROM event ORDER BY night,id");
+         row.step();)
+      all.push_back({.night = date_of(row.whole(0)),
+                     .time = row.text(1),
+                     .scope = row.text(2),
+                     .kind = word_in<drift::EventKind>(row.text(3), inside_->path),
+                     .text = row.text(4),
+                     .who = row.text(5)});
+    return all;
+  });
+}
+
+Result<std::vector<LastVisit>> History::last_visits() const {
+  return guarded([&] {
+    std::vector<LastVisit> all;
+    Statement row(
+        inside_->database,
+        "SELECT u.name,u.node,min(v.night),max(v.night),max(CASE WHEN v.state='measured' THEN v.night END),"
+        "(SELECT w.state FROM visit w WHERE w.unit=v.unit ORDER BY w.night DESC, w.id DESC LIMIT 1) FROM visit v "
+        "JOIN unit u ON u.id=v.unit GROUP BY v.unit ORDER BY u.name");
+    while (row.step()) {
+      LastVisit one{.unit = row.text(0),
+                    .node = row.text(1),
+                    .first_known = date_of(row.whole(2)),
+                    .visited = date_of(row.whole(3))};
+      if (!row.empty(4)) one.measured = date_of(row.whole(4));
+      one.state = one.measured == one.visited ? drift::VisitState::measured
+                                              : word_in<drift::VisitState>(row.text(5), inside_->path);
+      all.push_back(std::move(one));
+    }
+    return all;
+  });
+}
+
+Result<std::optional<History::Saved>> History::saved(const std::string& policy_sha256) const {
+  return guarded([&]() -> std::optional<Saved> {
+    Statement row(inside_->database, "SELECT night,bytes FROM saved WHERE policy_sha256=?");
+    if (!row.with(policy_sha256).step()) return std::nullopt;
+    return Saved{.night = date_of(row.whole(0)), .bytes = row.bytes(1)};
+  });
+}
+
+}  // namespace assay::history

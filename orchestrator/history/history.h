@@ -1,0 +1,150 @@
+// history: the database of nights: SQLite, schema assay.history/1. One writer, any number of readers, on a local disk.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchestrator/drift/fleet.h"
+#include "orchestrator/drift/night.h"
+#include "probes/core/error.h"
+#include "probes/core/words.h"
+
+namespace assay::history {
+
+/// What went wrong, and the exit code: 2 bad input (no database, another writer, a network file system, no space),
+/// 4 damaged evidence (a corrupt database, or one of another schema).
+struct Failure {
+  InputError error;
+  int exit_code = 2;
+};
+
+/// The exit codes of a Failure.
+inline constexpr int kBadInput = 2, kDamaged = 4;
+
+template <class T>
+using Result = std::expected<T, Failure>;
+
+/// What the figures of a sweep are.
+enum class Origin { measured, simulated, imported };
+
+constexpr auto words_of(Origin) {
+  using enum Origin;
+  return std::to_array<Word<Origin>>({{measured, "measured"}, {simulated, "simulated"}, {imported, "imported"}});
+}
+
+/// A figure of a unit in a sweep.
+struct Figure {
+  drift::Metric metric;
+  double value = 0;        ///< median of the attempts' medians, base unit
+  double uncertainty = 0;  ///< standard uncertainty; 0: not known
+  std::uint32_t samples = 0;
+};
+
+/// A unit in a sweep.
+struct UnitVisit {
+  drift::Unit unit;
+  std::string cohort;
+  drift::VisitState state = drift::VisitState::measured;
+  bool retest = false;
+  std::string boot = {}, partner = {}, reason = {};
+  std::vector<Figure> figures;
+};
+
+/// One sweep, in the form in which it is added.
+struct Sweep {
+  std::string run_sha256;  ///< of its journal; a sweep that is there already changes nothing
+  std::string started;     ///< UTC
+  int utc_offset_s = 0;    ///< of the head's local time at the start
+  drift::Date night = {};
+  Origin origin = Origin::measured;
+  std::string verdict;  ///< word of the run's verdict
+  std::string label;    ///< name of profile and site
+  std::vector<UnitVisit> visits;
+  std::string raw;  ///< the run's records as JSON Lines, kept compressed beside the database; empty: none
+};
+
+/// What adding did.
+struct Added {
+  bool already = false;
+  drift::Date night = {};
+  std::size_t visits = 0, values = 0, new_units = 0, events = 0;
+};
+
+/// How a database is opened.
+enum class Access { read, write, create, create_simulation };
+
+/// A sweep that was added.
+struct SweepRow {
+  std::string run_sha256, started, verdict, label, raw_sha256;  ///< raw_sha256 empty: none, or pruned
+  drift::Date night = {};
+  Origin origin = Origin::measured;
+  std::size_t visits = 0, values = 0;
+};
+
+/// The last visits of a unit, for the list of what is due.
+struct LastVisit {
+  std::string unit, node;
+  std::optional<drift::Date> measured;  ///< absent: never
+  drift::Date first_known = {};
+  drift::Date visited = {};
+  drift::VisitState state = drift::VisitState::not_measured;  ///< of the last visit of any kind
+};
+
+/// Why no database may lie on a file system of this magic number (statfs(2)); nothing where it may.
+std::optional<std::string> unfit_file_system(std::uint64_t magic);
+
+/// The local date at `started` minus 12 hours, by `utc_offset_s`.
+drift::Date night_of(std::chrono::system_clock::time_point started, int utc_offset_s);
+
+class History {
+ public:
+  static Result<History> open(const std::string& path, Access access);
+  History(History&&) noexcept;
+  History& operator=(History&&) noexcept;
+  ~History();
+
+  [[nodiscard]] bool simulated() const;
+  /// Adds a sweep whole or not at all. A sweep of another origin than the database's is kept out of drift: simulated
+  /// and imported figures are refused unless the database is a simulation.
+  Result<Added> add(const Sweep& sweep);
+  Result<void> add_event(const drift::Event& event);
+
+  /// Units, metrics, series and cohorts, in the order of their numbers.
+  Result<drift::Fleet> fleet() const;
+  /// Calls `each` for every night from `from` to `to` in ascending order.
+  Result<void> nights(drift::Date from, drift::Date to, const std::function<void(const drift::Night&)>& each) const;
+  /// The figures of an accepted run become what the fleet is held against. Gives the number of series.
+  Result<std::size_t> set_baseline(const Sweep& acceptance, const std::string& who);
+  /// Removes the raw records of sweeps before `before`; the figures stay. Gives the number of sweeps.
+  Result<std::size_t> prune(drift::Date before);
+  Result<std::vector<SweepRow>> sweeps() const;
+  Result<std::vector<drift::Event>> events() const;
+  /// Every figure as CSV: night, unit, metric, value, samples, state, re-test, run; given piece by piece.
+  Result<void> export_csv(const std::function<void(std::string_view)>& write) const;
+  Result<std::vector<LastVisit>> last_visits() const;
+
+  /// The saved state of the detector under a policy, and the last night in it; nothing when there is none.
+  struct Saved {
+    drift::Date night = {};
+    std::string bytes;
+  };
+  Result<std::optional<Saved>> saved(const std::string& policy_sha256) const;
+  Result<void> save(const std::string& policy_sha256, const Saved& state);
+  Result<void> forget_saved();
+
+  struct Inside;
+
+ private:
+  explicit History(std::unique_ptr<Inside> inside);
+  std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace assay::history

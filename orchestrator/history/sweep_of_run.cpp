@@ -1,0 +1,270 @@
+// sweep_of_run: records of a judged run become visits of units.
+#include "orchestrator/history/sweep_of_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/files/exit_codes.h"
+#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/run_verdict.h"
+#include "probes/core/json_io.h"
+#include "probes/core/statistics.h"
+#include "probes/core/utc_time.h"
+
+namespace assay::history {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What was said of a subject of a node: its serial number, model, versions and slot.
+using Facts = std::map<std::string, std::string>;
+
+/// Everything that is gathered from the records.
+struct Gathered {
+  std::map<std::pair<std::string, Subject>, Facts> facts;  ///< by node and subject
+  struct Samples {
+    Figure figure;
+    std::vector<double> medians;  ///< of the attempts
+  };
+  std::map<std::pair<std::string, Subject>, std::map<std::string, Samples>> figures;
+  std::string raw;
+};
+
+std::string words(const Value& value) {
+  return std::visit(
+      [](const auto& one) -> std::string {
+        if constexpr (std::is_same_v<std::decay_t<decltype(one)>, std::string>)
+          return one;
+        else
+          return fmt::format("{}", one);
+      },
+      value);
+}
+
+/// What the requirements of `step` say of its parameters: figures of one probe with other parameters are other figures.
+Values given_parameters(const plan::Plan& plan, const plan::Step& step) {
+  Values given;
+  for (const auto& id : step.requirements) {
+    if (const auto* requirement = plan.requirement(id))
+      given.insert(requirement->parameters.begin(), requirement->parameters.end());
+  }
+  return given;
+}
+
+/// "host_gemm.rate", with parameters and coordinates behind: "x.bandwidth{size=8}".
+std::string metric_name(const Record& record, const Measurement& measured, const Values& given) {
+  std::string at;
+  Values all = measured.at;
+  all.insert(given.begin(), given.end());
+  for (const auto& [name, value] : all) at += (at.empty() ? "" : ",") + name + "=" + words(value);
+  return record.start.probe + "." + measured.metric + (at.empty() ? "" : "{" + at + "}");
+}
+
+drift::Metric metric_of(const Record& record, const Measurement& measured, const Description& probe,
+                        const Values& given) {
+  drift::Metric metric{.name = metric_name(record, measured, given),
+                       .probe = record.start.probe,
+                       .revision = record.start.revision,
+                       .unit = measured.unit};
+  for (const auto& known : probe.metrics) {
+    if (known.name != measured.metric) continue;
+    metric.lower_is_better = known.better == "lower";
+    if (known.kind == MetricKind::fault) {
+      metric.type = drift::MetricClass::count;
+      metric.fatal = true;
+    }
+  }
+  // An inventory has no noise: what it counts stays as it is.
+  if (record.start.probe == "health_inventory" && metric.type == drift::MetricClass::level)
+    metric.type = drift::MetricClass::state;
+  return metric;
+}
+
+void gather(const Record& record, const std::string& node, const Description& probe, const Values& given,
+            Gathered& all) {
+  const auto of = [&](const Subject& subject) {
+    return std::pair(node, subject.kind == "node" || subject.kind == "rank" ? Subject{"node", node} : subject);
+  };
+  for (const Condition& condition : record.conditions) {
+    static constexpr std::string_view kNames[] = {"serial",         "model",          "firmware",
+                                                  "driver_version", "product_serial", "product",
+                                                  "bios_version",   "pci_address",    "microcode"};
+    if (std::ranges::find(kNames, condition.name) != std::end(kNames))
+      all.facts[of(condition.subject)][condition.name] = words(condition.value);
+  }
+  for (const Measurement& measured : record.measurements) {
+    if (measured.samples.empty()) continue;
+    auto& samples = all.figures[of(measured.subject)][metric_name(record, measured, given)];
+    samples.figure.metric = metric_of(record, measured, probe, given);
+    samples.figure.samples += static_cast<std::uint32_t>(measured.samples.size());
+    samples.medians.push_back(median(measured.samples));
+  }
+}
+
+std::string fact(const Facts& facts, const char* name) {
+  const auto found = facts.find(name);
+  return found == facts.end() ? "" : found->second;
+}
+
+/// A serial number that makers leave in place of one is none.
+bool is_serial(const std::string& text) {
+  static constexpr std::string_view kNone[] = {
+      "", "0", "None", "N/A", "Not Specified", "Default string", "To Be Filled By O.E.M.", "Unknown"};
+  return std::ranges::find(kNone, text) == std::end(kNone);
+}
+
+drift::Unit unit_of(const std::string& node, const Subject& subject, const Facts& facts, const site::Node* place) {
+  drift::Unit unit{.kind = subject.kind, .node = node};
+  if (place != nullptr) {
+    unit.rack = place->rack;
+    unit.leaf = place->leaf;
+  }
+  const std::string serial = fact(facts, subject.kind == "node" ? "product_serial" : "serial");
+  const bool whole = subject.kind == "node";
+  if (!whole) unit.slot = is_serial(fact(facts, "pci_address")) ? fact(facts, "pci_address") : subject.id;
+  if (is_serial(serial)) {
+    unit.serial = true;
+    unit.id = fmt::format("{}:{}", subject.kind, serial);
+  } else {
+    unit.id = whole ? "node:" + node : fmt::format("{}:{}/{}", subject.kind, node, subject.id);
+  }
+  return unit;
+}
+
+std::string cohort_of(const Subject& subject, const Facts& own, const Facts& node) {
+  std::string text = subject.kind;
+  const std::string model = fact(own, subject.kind == "node" ? "product" : "model");
+  if (!model.empty()) text += " " + model;
+  for (const char* name : {"firmware", "bios_version", "microcode"}) {
+    if (const std::string one = fact(own, name); !one.empty()) text += fmt::format(" | {} {}", name, one);
+  }
+  if (const std::string driver = fact(node, "driver_version"); !driver.empty()) text += " | driver " + driver;
+  return text;
+}
+
+/// Reads every record of every attempt that ended by itself.
+Result<Gathered> gathered(const judge::Run& run, const judge::EvidenceReader& evidence, bool with_raw) {
+  Gathered all;
+  for (const judge::Attempt& attempt : run.journal.attempts) {
+    const plan::Step* step = run.plan.step(attempt.step);
+    if (step == nullptr || attempt.is_extra() || attempt.outcome != AttemptOutcome::exited) continue;
+    for (std::size_t rank = 0; rank < step->nodes.size(); ++rank) {
+      const auto record = judge::record_of(run.plan, *step, attempt, evidence, static_cast<int>(rank));
+      if (!record) continue;  // the verdict says what is wrong with it
+      if (record->end.status == Status::complete)
+        gather(*record, step->nodes[rank], run.plan.probes.at(step->probe).description,
+               given_parameters(run.plan, *step), all);
+    }
+    for (const auto& file : attempt.evidence) {
+      if (!with_raw || !file.path.ends_with(".jsonl")) continue;
+      const auto bytes = evidence(file);
+      if (!bytes) return std::unexpected(Failure{bytes.error(), files::kExitRefused});
+      all.raw += *bytes;
+    }
+  }
+  return all;
+}
+
+/// Why the sweep left a node without a figure.
+drift::VisitState state_without_figures(const judge::Journal& journal, const std::string& node) {
+  for (const judge::Attempt& attempt : journal.attempts) {
+    if (attempt.node != node) continue;
+    if (attempt.reason.find("preempted") != std::string::npos) return drift::VisitState::preempted;
+    if (attempt.reason.find("busy") != std::string::npos) return drift::VisitState::busy;
+  }
+  return drift::VisitState::not_measured;
+}
+
+/// Figures that were measured where a demanded condition did not hold, such as on a busy machine: by node,
+/// "probe.metric".
+std::set<std::pair<std::string, std::string>> disturbed(const judge::Run& run, const judge::Verdict& verdict) {
+  std::set<std::pair<std::string, std::string>> all;
+  for (const judge::Result& result : verdict.results) {
+    const auto* requirement = run.plan.requirement(result.requirement);
+    const bool unmet =
+        std::ranges::any_of(result.conditions, [](const judge::ConditionSeen& seen) { return !seen.met; });
+    if (requirement != nullptr && unmet && result.outcome == judge::Outcome::inconclusive)
+      all.emplace(result.node, requirement->probe + "." + requirement->metric);
+  }
+  return all;
+}
+
+void add_visits(const judge::Run& run, const judge::Verdict& verdict, Gathered& all, bool retest, Sweep& sweep) {
+  std::map<std::string, bool> seen;
+  const auto left_out = disturbed(run, verdict);
+  for (auto& [place, figures] : all.figures) {
+    const auto& [node, subject] = place;
+    const std::string& name_of_node = node;
+    std::erase_if(figures, [&](const auto& one) {
+      return left_out.contains({name_of_node, one.first.substr(0, one.first.find('{'))});
+    });
+    const auto known = std::ranges::find(run.plan.site.nodes, node, &site::Node::name);
+    const Facts& own = all.facts[place];
+    const Facts& of_node = all.facts[{node, Subject{"node", node}}];
+    UnitVisit visit{.unit = unit_of(node, subject, own, known == run.plan.site.nodes.end() ? nullptr : &*known),
+                    .cohort = cohort_of(subject, own, of_node) + (run.plan.quick ? " | quick parameters" : ""),
+                    .retest = retest};
+    const auto said = run.journal.node_facts.find(node);
+    if (said != run.journal.node_facts.end() && said->second.is_object())
+      visit.boot = said->second.value("boot_id", "");
+    if (figures.empty()) {
+      visit.state = drift::VisitState::busy;
+      visit.reason = "a condition of the measurement did not hold";
+    }
+    for (auto& [name, samples] : figures) {
+      samples.figure.value = median(samples.medians);
+      visit.figures.push_back(samples.figure);
+    }
+    sweep.visits.push_back(std::move(visit));
+    seen[node] = true;
+  }
+  for (const site::Node& node : run.plan.site.nodes) {
+    if (seen.contains(node.name)) continue;
+    UnitVisit visit{.unit = unit_of(node.name, {"node", node.name}, {}, &node),
+                    .cohort = "node",
+                    .state = state_without_figures(run.journal, node.name),
+                    .retest = retest,
+                    .reason = "no figure was measured"};
+    sweep.visits.push_back(std::move(visit));
+  }
+}
+
+}  // namespace
+
+Result<Sweep> sweep_of_run(const std::string& directory, const SweepOptions& options) {
+  const auto run = judge::read_run(directory);
+  if (!run) {
+    const bool there = fs::exists(fs::path(directory) / "journal.jsonl");
+    return std::unexpected(Failure{run.error(), there ? files::kExitRefused : files::kExitBadInput});
+  }
+  if (run->plan.simulation || run->journal.simulated)
+    return std::unexpected(Failure{{directory, "is a simulation: nothing was measured",
+                                    "`assay simulate --nights N --db NEW` makes a history to rehearse with"},
+                                   files::kExitBadInput});
+  const auto evidence = judge::evidence_in(directory);
+  const auto verdict = judge::judge_run(run->plan, run->plan_sha256, run->journal, evidence);
+  if (!verdict) return std::unexpected(Failure{verdict.error(), files::kExitRefused});
+  const auto journal = read_file((fs::path(directory) / "journal.jsonl").string());
+  if (!journal) return std::unexpected(Failure{journal.error(), files::kExitBadInput});
+  auto all = gathered(*run, evidence, options.with_raw);
+  if (!all) return std::unexpected(all.error());
+  const auto started = utc_time(run->journal.begin);
+  if (!started)
+    return std::unexpected(Failure{{directory, "its journal does not tell when it began", ""}, files::kExitRefused});
+  Sweep sweep{.run_sha256 = files::sha256(*journal),
+              .started = run->journal.begin,
+              .utc_offset_s = options.utc_offset_s,
+              .night = night_of(*started, options.utc_offset_s),
+              .verdict = std::string(word_of(verdict->overall)),
+              .label = run->plan.profile.name + " on " + run->plan.site.name,
+              .raw = std::move(all->raw)};
+  add_visits(*run, *verdict, *all, options.retest, sweep);
+  return sweep;
+}
+
+}  // namespace assay::history

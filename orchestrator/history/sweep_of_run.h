@@ -1,0 +1,22 @@
+// sweep_of_run: what a judged run says of the units that it measured.
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "orchestrator/history/history.h"
+
+namespace assay::history {
+
+/// How a run is taken.
+struct SweepOptions {
+  bool retest = false;   ///< its visits are re-tests
+  int utc_offset_s = 0;  ///< of the local time at its start
+  bool with_raw = true;  ///< keep its records
+};
+
+/// Reads the run in `directory`, judges it anew (judge_run), and takes the figure of every measured metric on every
+/// unit. A run that does not belong to its evidence is damaged evidence (exit code 4).
+Result<Sweep> sweep_of_run(const std::string& directory, const SweepOptions& options);
+
+}  // namespace assay::history

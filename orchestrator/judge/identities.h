@@ -1,0 +1,35 @@
+// identities: parts that cannot be on two nodes at once.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/pool.h"
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/plan.h"
+
+namespace assay::judge {
+
+/// How many different things of one kind `pools` are of: partitions and namespaces of one drive are one drive.
+std::size_t different_parts(const std::map<Subject, Pool>& pools);
+
+/// Collects what the records of single nodes say of themselves that is unique in the world: UUIDs of GPUs, serial
+/// numbers of NVMe drives and of the machine. Serial numbers that a guest shows are its hypervisor's, and those that
+/// makers leave blank are nobody's: they do not count.
+class Identities {
+ public:
+  /// Looks at the records of one step.
+  void look(const plan::Step& step, const StepEvidence& found);
+
+  /// Every result of a node that shows the same part as another one becomes an error that names both and the part: one
+  /// of the two was not measured.
+  void refuse_twins(std::vector<Result>& results) const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> nodes_of_;  ///< kind and identity to nodes
+};
+
+}  // namespace assay::judge

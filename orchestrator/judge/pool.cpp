@@ -1,0 +1,137 @@
+// pool: sorting attempts by subject, and setting aside those that others disturbed.
+#include "orchestrator/judge/pool.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "orchestrator/judge/conditions.h"
+#include "orchestrator/judge/unjudged.h"
+#include "orchestrator/plan/repeat.h"
+
+namespace assay::judge {
+namespace {
+
+void take(Pool& pool, const StepEvidence& step, std::size_t attempt, const Measurement& measured) {
+  pool.samples.insert(pool.samples.end(), measured.samples.begin(), measured.samples.end());
+  pool.measured.push_back(&measured);
+  pool.records.push_back(&step.records[attempt]);
+  pool.attempts.push_back(attempt);
+  for (const auto& other : step.others[attempt]) pool.others.push_back(&other);
+}
+
+/// What a requirement judges of one attempt, by subject.
+using Judged = std::map<Subject, std::vector<const Measurement*>>;
+
+Judged judged_in(const Record& record, const plan::Requirement& requirement) {
+  Judged found;
+  const auto host = record.start.host.find("name");
+  for (const auto& measured : record.measurements) {
+    if (!is_judged(measured, requirement)) continue;
+    const bool of_another_node = measured.subject.kind == "node" && host != record.start.host.end() &&
+                                 host->second != Value{measured.subject.id};
+    if (!of_another_node) found[measured.subject].push_back(&measured);
+  }
+  return found;
+}
+
+/// Adds what the other ranks found wrong: to their subject's, or to the first where rank 0 does not know it.
+void add_faults(const std::vector<Record>& others, const plan::Requirement& requirement, Judged& found) {
+  for (const auto& other : others) {
+    for (const auto& measured : other.measurements) {
+      if (!is_judged_of_other(measured, requirement)) continue;
+      const auto same = found.find(measured.subject);
+      (same == found.end() ? found.begin() : same)->second.push_back(&measured);
+    }
+  }
+}
+
+/// All of them as one measurement.
+Measurement joined(const std::vector<const Measurement*>& parts) {
+  Measurement whole = *parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    whole.samples.insert(whole.samples.end(), parts[i]->samples.begin(), parts[i]->samples.end());
+  return whole;
+}
+
+/// Only the demands of `requirement` on the surroundings.
+plan::Requirement demands_on_surroundings(const plan::Requirement& requirement) {
+  plan::Requirement part = requirement;
+  std::erase_if(part.conditions, [](const plan::RequiredCondition& one) { return !one.surroundings; });
+  return part;
+}
+
+}  // namespace
+
+std::map<Subject, Pool> pooled(const StepEvidence& step, const plan::Requirement& requirement,
+                               const Description& probe) {
+  std::map<Subject, Pool> pools;
+  const auto* metric = probe.metric(requirement.metric);
+  const bool is_fault = metric != nullptr && metric->kind == MetricKind::fault;
+  for (std::size_t attempt = 0; attempt < step.records.size(); ++attempt) {
+    auto measured = judged_in(step.records[attempt], requirement);
+    if (is_fault && !measured.empty()) add_faults(step.others[attempt], requirement, measured);
+    for (const auto& [subject, parts] : measured) {
+      Pool& pool = pools[subject];
+      take(pool, step, attempt, parts.size() == 1 ? *parts.front() : pool.joined.emplace_back(joined(parts)));
+    }
+  }
+  return pools;
+}
+
+FitPool fit_part(const site::Site& site, const plan::Step& step, const plan::Requirement& requirement,
+                 const Description& probe, const Subject& subject, const StepEvidence& found, const Pool& pool) {
+  if (std::ranges::none_of(requirement.conditions, &plan::RequiredCondition::surroundings))
+    return {.pool = pool, .set_aside = {}, .attempts = pool.attempts.size()};
+  const plan::Requirement demands = demands_on_surroundings(requirement);
+  FitPool fit;
+  for (std::size_t i = 0; i < pool.attempts.size(); ++i) {
+    const std::size_t attempt = pool.attempts[i];
+    std::vector<const Record*> others;
+    for (const auto& other : found.others[attempt]) others.push_back(&other);
+    const Record* const record = pool.records[i];
+    std::string unmet =
+        first_unmet(demands, check_demands(site, step, demands, probe, subject, {&record, 1}, others), probe);
+    if (unmet.empty()) ++fit.attempts;
+    if (unmet.empty() || !plan::varies_between_runs(requirement.statistic))
+      take(fit.pool, found, attempt, *pool.measured[i]);
+    if (!unmet.empty()) fit.set_aside.push_back({.attempt = found.numbers[attempt], .reason = std::move(unmet)});
+  }
+  return fit;
+}
+
+std::optional<Unfit> unfit(const plan::Step& step, const plan::Requirement& requirement, const FitPool& fit,
+                           const StepEvidence& found) {
+  for (const Measurement* measured : fit.pool.measured) {
+    const auto least = std::ranges::min_element(measured->samples);
+    if (*least < 0) {
+      return Unfit{.outcome = Outcome::error,
+                   .reason = fmt::format("A sample of {} is {:g}, and no {} is below 0: the record is refused.",
+                                         requirement.metric, *least, requirement.metric)};
+    }
+  }
+  const auto needed = static_cast<std::size_t>(std::min(requirement.attempts, step.attempts));
+  if (fit.attempts < needed) {
+    std::string reason = fmt::format("{} of {} required attempts measured", fit.attempts, needed);
+    if (!fit.set_aside.empty()) {
+      reason = fmt::format("{} under the required surroundings; attempt {} was not: {}", reason,
+                           fit.set_aside.front().attempt, fit.set_aside.front().reason);
+      return Unfit{.reason = reason};
+    }
+    if (found.lost > 0) reason += "; the node was lost in one";
+    return Unfit{.reason = reason + "."};
+  }
+  if (fit.set_aside.size() > static_cast<std::size_t>(step.more_attempts)) {
+    return Unfit{.reason = fmt::format("{} attempts are set aside where {} may be: {}", fit.set_aside.size(),
+                                       step.more_attempts, fit.set_aside.front().reason)};
+  }
+  for (std::size_t i = 0; i < fit.pool.measured.size(); ++i) {
+    const std::size_t samples = fit.pool.measured[i]->samples.size();
+    if (samples >= static_cast<std::size_t>(requirement.repeat_n)) continue;
+    return Unfit{.reason = fmt::format("{} samples measured in attempt {}; {} are required.", samples,
+                                       found.numbers[fit.pool.attempts[i]], requirement.repeat_n)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace assay::judge

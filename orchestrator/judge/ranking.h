@@ -1,0 +1,58 @@
+// ranking: which results a reader must see first, and one summary for each requirement.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/judge/verdict.h"
+
+namespace assay::judge {
+
+/// Distance of the value to the nearer acceptance limit as a share of that side's limit, negative when it is missed;
+/// absent without a value, and where a limit is 0.
+std::optional<double> acceptance_margin(const Result& result);
+
+/// Whether `a` is worse than `b`, which decides what a cell shows that stands for several results: error, fail,
+/// conditional fail, inconclusive, not measured, conditional pass, pass; among equals the smaller distance to the
+/// acceptance limit.
+bool is_worse(const Result& a, const Result& b);
+
+/// The results of one requirement.
+struct RequirementSummary {
+  std::string requirement;
+  bool required = true;
+  std::size_t cells = 0, passed = 0;
+  std::vector<const Result*> open;  ///< those that do not pass: failures first, then by is_worse
+  const Result* worst = nullptr;    ///< the first of `open`, else the pass with the smallest distance to its limit
+};
+
+/// One for each requirement that has results, which `verdict` keeps. Required ones with a failure come first, then
+/// those with another result that does not pass, worst first, then advisory ones likewise, then what passes; equals in
+/// the plan's order.
+std::vector<RequirementSummary> summaries(const Verdict& verdict);
+
+/// Deviations that say the same of several steps, as one.
+struct CommonDeviation {
+  std::string what;       ///< without attempt and node where it is of several steps
+  std::string step;       ///< the first; empty: of the whole run
+  std::size_t steps = 1;  ///< how many say the same
+};
+
+/// The deviations of `verdict` in their order, each text once.
+std::vector<CommonDeviation> common_deviations(const Verdict& verdict);
+
+/// A culprit with what it falls short of, over all searches.
+struct Accused {
+  const Culprit* culprit = nullptr;
+  std::vector<std::string> requirements;
+};
+
+/// Everything that the searches of `verdict` accuse, each once, in their order.
+std::vector<Accused> all_accused(const Verdict& verdict);
+
+/// "node n05", "pair n01 and n02", "leaf l3".
+std::string name_of(const Culprit& culprit);
+
+}  // namespace assay::judge

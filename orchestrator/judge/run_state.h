@@ -1,0 +1,37 @@
+// run_state: what a run directory is at this moment: whether a process still writes to it, and whether its dossier is
+// of it.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+
+#include "probes/core/error.h"
+
+namespace assay::judge {
+
+/// The dossier in a run directory, where nobody named another place for it.
+inline constexpr const char* kDossierFolder = "dossier";
+
+/// Who writes to the journal of the run in `directory` now, in the words of the journal ("process 4711 on head1");
+/// nothing when nobody does, or when there is no journal.
+std::optional<std::string> writer_of(const std::string& directory);
+
+/// How the dossier in the folder `dossier` compares with the run in `directory`.
+enum class DossierState {
+  absent,   ///< there is none, or one of them cannot be read
+  current,  ///< its journal is that of the run, byte for byte
+  earlier,  ///< its journal is the beginning of the run's: the run was resumed after it was signed
+  other,    ///< it is of another run
+};
+DossierState dossier_state(const std::string& directory, const std::string& dossier);
+
+/// The run that a dossier at `dossier` lies in and that has gone on since the dossier was made; nothing when there is
+/// no such run.
+std::optional<std::string> run_gone_on(const std::string& dossier);
+
+/// Renames the dossier of the run in `directory` to the first free of dossier-1, dossier-2, …; returns the new path.
+/// Errors: it cannot be renamed.
+std::expected<std::string, InputError> move_dossier_aside(const std::string& directory);
+
+}  // namespace assay::judge

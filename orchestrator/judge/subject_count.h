@@ -1,0 +1,21 @@
+// subject_count: how many subjects one step may show, so that no node can speak for more than it has.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "orchestrator/plan/plan.h"
+
+namespace assay::judge {
+
+/// The most subjects of the scope of `requirement` that `step` can show: what its nodes have by design, of nodes that
+/// work together the ordered pairs of them. Nothing where neither profile nor site says.
+std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Requirement& requirement,
+                                         const plan::Step& step);
+
+/// The medians of all steps in one row. Where the profile does not say how many subjects a node has, a step with more
+/// than twice as many as the middle one is left out: it would outvote the others.
+std::vector<double> fleet_of(const std::vector<std::vector<double>>& of_steps);
+
+}  // namespace assay::judge

@@ -1,0 +1,41 @@
+// acceptance: how likely a plan accepts a fleet that is as good as it should be.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "orchestrator/plan/plan.h"
+
+namespace assay::plan {
+
+/// What a fleet without fault is taken to be, as shares of each limit.
+struct HealthyFleet {
+  double margin = 0.04;          ///< of the mean node above its limit
+  double between_nodes = 0.005;  ///< standard deviation between nodes
+  double between_runs = 0.005;   ///< standard deviation between attempts on one node
+};
+
+/// Reads "4,0.5,0.5": the three in per cent. Errors: another form, or a number out of 0 to 100.
+std::expected<HealthyFleet, InputError> healthy_fleet(std::string_view text, const std::string& where);
+
+/// What a plan makes of a healthy fleet.
+struct AcceptanceChance {
+  std::size_t cells = 0;      ///< required medians and percentiles, every GPU, drive, … of a node counted
+  std::size_t unplanned = 0;  ///< required cells that nothing can measure: with one of them nothing is accepted
+  double accepted = 1;        ///< probability that all of them pass in one of the two stages
+};
+
+/// The chance for `plan`. Every figure is normal around its own node's mean and judged by the mean of its attempts with
+/// Student's t at the profile's risk, halved where there are two stages; the deviation between attempts is known from
+/// all subjects of the requirement together. Counts and extremes do not fail in a healthy fleet.
+AcceptanceChance acceptance_chance(const Plan& plan, const HealthyFleet& fleet);
+
+/// The probability that one cell passes: the integral over its node's mean and the mean of its first attempts.
+/// `instrument`: relative standard uncertainty that the guard band has on top. `subjects`: over which the deviation
+/// between attempts is pooled.
+double chance_to_pass(const HealthyFleet& fleet, int attempts, int more_attempts, double risk, double instrument,
+                      double subjects);
+
+}  // namespace assay::plan

@@ -1,0 +1,76 @@
+// catalogue: the descriptions in profiles/probes.json, and a plan held against them.
+#include "orchestrator/plan/catalogue.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/difference.h"
+#include "orchestrator/files/digest.h"
+#include "profiles/embedded.h"
+
+namespace assay::plan {
+namespace {
+
+constexpr const char* kCatalogueSchema = "assay.probes/1";
+
+std::vector<KnownProbe> read_catalogue() {
+  const auto document =
+      parse_json_or_throw(profiles::embedded_documents().at(kCatalogueDocument), "profiles/probes.json");
+  if (document.at("schema") != kCatalogueSchema)
+    throw std::runtime_error("profiles/probes.json is not an assay.probes/1");
+  std::vector<KnownProbe> all;
+  for (const auto& entry : document.at("probes")) {
+    all.push_back({.name = entry.at("name"), .revision = entry.at("revision"), .document = entry});
+  }
+  return all;
+}
+
+bool is_all_zeros(std::string_view digest) {
+  return std::ranges::all_of(digest, [](char c) { return c == '0'; });
+}
+
+}  // namespace
+
+const std::vector<KnownProbe>& known_probes() {
+  static const std::vector<KnownProbe> kProbes = read_catalogue();
+  return kProbes;
+}
+
+const KnownProbe* known_probe(std::string_view name, int revision) {
+  const auto& all = known_probes();
+  const auto found =
+      std::ranges::find_if(all, [&](const KnownProbe& one) { return one.name == name && one.revision == revision; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::optional<InputError> check_probes(const Plan& plan, const std::string& where) {
+  for (const auto& [name, probe] : plan.probes) {
+    const std::string here = fmt::format("{}: probes.{}", where, name);
+    if (!files::is_sha256(probe.sha256) || is_all_zeros(probe.sha256)) {
+      return InputError{here + ".sha256", fmt::format("'{}' is not the SHA-256 of a program", probe.sha256),
+                        "plan with the installed probes"};
+    }
+    if (name != probe.description.name)
+      return InputError{here, fmt::format("describes itself as '{}'", probe.description.name), ""};
+    const KnownProbe* known = known_probe(name, probe.description.revision);
+    if (known == nullptr || known->document == probe.description.document) continue;
+    return InputError{here + ".description",
+                      fmt::format("is not that of {} revision {}: {}", name, known->revision,
+                                  files::first_difference(probe.description.document, known->document)),
+                      "a probe whose description changes has a higher revision, and an entry in profiles/probes.json"};
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> unknown_probes(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const auto& [name, probe] : plan.probes) {
+    if (known_probe(name, probe.description.revision) == nullptr)
+      names.push_back(fmt::format("{} revision {}", name, probe.description.revision));
+  }
+  return names;
+}
+
+}  // namespace assay::plan

@@ -1,0 +1,40 @@
+// catalogue: what the probes of this version say of themselves, known without running them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchestrator/plan/plan.h"
+
+namespace assay::plan {
+
+/// The name of the document among profiles::embedded_documents(): profiles/probes.json.
+inline constexpr const char* kCatalogueDocument = "probes";
+
+/// What a probe says of itself: the document that `--describe` prints.
+struct KnownProbe {
+  std::string name;
+  int revision = 0;
+  nlohmann::json document;
+};
+
+/// Every description of profiles/probes.json, by name and revision. Throws when the document that was compiled in is
+/// damaged, which a test rules out.
+const std::vector<KnownProbe>& known_probes();
+
+/// The probe `name` of `revision`, or nullptr when this version knows no such probe.
+const KnownProbe* known_probe(std::string_view name, int revision);
+
+/// What is wrong with the probes of `plan`, which read_plan asks; nothing when they may be used. Refused: a digest of
+/// the program that is none or all zeros, and a description other than the known one of the same name and revision. The
+/// way in which a metric gets better and the uncertainty of its instrument decide outcomes, so a plan may not bring its
+/// own.
+std::optional<InputError> check_probes(const Plan& plan, const std::string& where);
+
+/// "fake_probe revision 1" for each probe of `plan` that this version does not know: its method, the direction of its
+/// metrics and its uncertainty are the word of whoever made the plan.
+std::vector<std::string> unknown_probes(const Plan& plan);
+
+}  // namespace assay::plan

@@ -1,0 +1,170 @@
+// loosened: comparing a requirement with the inherited one that it replaces.
+#include "orchestrator/plan/loosened.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "probes/core/json_io.h"
+
+namespace assay::plan {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kNothing = "nothing";
+
+std::string text_of(const std::optional<double>& value) { return value ? json(*value).dump() : kNothing; }
+
+/// Collects what is looser in one place.
+class Comparison {
+ public:
+  Comparison(std::string requirement, std::string base)
+      : requirement_(std::move(requirement)), base_(std::move(base)) {}
+
+  /// A lower bound that went down or away.
+  void floor(const std::string& what, const std::optional<double>& from, const std::optional<double>& to) {
+    if (from && (!to || *to < *from)) add(what, text_of(from), text_of(to));
+  }
+  /// An upper bound that went up or away.
+  void cap(const std::string& what, const std::optional<double>& from, const std::optional<double>& to) {
+    if (from && (!to || *to > *from)) add(what, text_of(from), text_of(to));
+  }
+  /// Something whose direction cannot be told: any change is said.
+  void same(const std::string& what, const json& from, const json& to) {
+    if (from != to) add(what, from.dump(), to.dump());
+  }
+  void add(const std::string& what, std::string from, std::string to) {
+    all_.push_back(
+        {.requirement = requirement_, .what = what, .from = std::move(from), .to = std::move(to), .base = base_});
+  }
+  [[nodiscard]] std::vector<Loosened> all() { return std::move(all_); }
+
+ private:
+  std::string requirement_, base_;
+  std::vector<Loosened> all_;
+};
+
+/// Which part of the samples is judged, from the smallest to the largest.
+int rank_of(Statistic statistic) {
+  switch (statistic) {
+    case Statistic::min:
+      return 0;
+    case Statistic::p01:
+      return 1;
+    case Statistic::p05:
+      return 2;
+    case Statistic::median:
+      return 3;
+    case Statistic::p95:
+      return 4;
+    case Statistic::p99:
+      return 5;
+    case Statistic::max:
+      return 6;
+  }
+  return 3;
+}
+
+std::string words_of(const Limit& limit) {
+  const std::string of = reference_text(limit.reference, limit.name);
+  return fmt::format("{} {}{}", limit.at_least ? "at least" : "at most",
+                     text_of(limit.at_least ? limit.at_least : limit.at_most), of.empty() ? "" : " of " + of);
+}
+
+void compare_limits(const Requirement& before, const Requirement& changed, Comparison& found) {
+  const Limit& old = before.limit;
+  const Limit& now = changed.limit;
+  if (old.reference == now.reference && old.name == now.name) {
+    found.floor("limit.at_least", old.at_least, now.at_least);
+    found.cap("limit.at_most", old.at_most, now.at_most);
+  } else {  // shares of different things cannot be compared
+    found.add("limit", words_of(old), words_of(now));
+  }
+  const int difference = rank_of(changed.statistic) - rank_of(before.statistic);
+  if ((difference > 0 && now.at_least) || (difference < 0 && now.at_most))
+    found.same("statistic", json(word_of(before.statistic)), json(word_of(changed.statistic)));
+}
+
+void compare_conditions(const Requirement& before, const Requirement& changed, Comparison& found) {
+  for (const auto& old : before.conditions) {
+    const std::string what = "conditions." + old.name;
+    const auto now = std::ranges::find(changed.conditions, old.name, &RequiredCondition::name);
+    if (now == changed.conditions.end()) {
+      found.add(what, "demanded", "not demanded");
+      continue;
+    }
+    if (old.equals && old.equals != now->equals)
+      found.add(what, assay::to_json(*old.equals).dump(), now->equals ? assay::to_json(*now->equals).dump() : kNothing);
+    if (!now->equals) {
+      found.floor(what, old.at_least, now->at_least);
+      found.cap(what, old.at_most, now->at_most);
+    }
+    if (!old.site.empty()) found.same(what, json(old.site), json(now->site));
+  }
+}
+
+}  // namespace
+
+std::vector<Loosened> loosened_in(const Requirement& before, const Requirement& changed, const std::string& base) {
+  Comparison found(before.id, base);
+  compare_limits(before, changed, found);
+  compare_conditions(before, changed, found);
+  if (before.required && !changed.required) found.add("severity", "required", "advisory");
+  if (!before.when_told && changed.when_told) found.add("when_told", "false", "true");
+  if (before.ceiling && !changed.ceiling) found.add("ceiling", "set", kNothing);
+  found.floor("repeat.n", before.repeat_n, changed.repeat_n);
+  found.floor("repeat.attempts", before.attempts, changed.attempts);
+  if (!before.reproducibility && changed.reproducibility)
+    found.add("reproducibility", kNothing, text_of(changed.reproducibility->u));
+  if (before.after && !changed.after) found.add("after", "true", "false");
+  found.same("parameters", assay::to_json(before.parameters), assay::to_json(changed.parameters));
+  found.same("scope", json(word_of(before.scope)), json(word_of(changed.scope)));
+  if (before.at_every && !changed.at_every) {
+    found.add("at", "\"every\"", assay::to_json(changed.at).dump());
+  } else if (!changed.at_every) {
+    found.same("at", assay::to_json(before.at), assay::to_json(changed.at));
+  }
+  found.same("plane", json(before.plane), json(changed.plane));
+  if (before.pairs != changed.pairs)
+    found.add("pairs", std::string(word_of(before.pairs.value_or(PairChoice::all))),
+              std::string(word_of(changed.pairs.value_or(PairChoice::all))));
+  if (before.by != changed.by)
+    found.add("by", std::string(word_of(before.by.value_or(Grouping::rack))),
+              std::string(word_of(changed.by.value_or(Grouping::rack))));
+  const auto rounds = [](const Requirement& one) { return one.rounds == 0 ? 1e9 : static_cast<double>(one.rounds); };
+  if (rounds(changed) < rounds(before))
+    found.add("rounds", before.rounds == 0 ? "all pairs" : std::to_string(before.rounds),
+              std::to_string(changed.rounds));
+  return found.all();
+}
+
+std::vector<Loosened> loosened_in(const Profile& before, const Profile& changed) {
+  Comparison found("", before.name);
+  found.floor("decision.guard_factor", before.guard_factor, changed.guard_factor);
+  found.floor("decision.confidence", before.confidence, changed.confidence);
+  for (const auto& [kind, count] : before.per_node) {
+    const auto now = changed.per_node.find(kind);
+    found.floor("node." + kind, count,
+                now == changed.per_node.end() ? std::nullopt : std::optional<double>(now->second));
+  }
+  for (const auto& [name, peak] : before.peaks) {
+    const auto now = changed.peaks.find(name);
+    if (now != changed.peaks.end() && now->second.value != peak.value)
+      found.add("peaks." + name, text_of(peak.value), text_of(now->second.value));
+  }
+  for (const auto& name : before.companions) {
+    if (std::ranges::find(changed.companions, name) == changed.companions.end())
+      found.add("companions." + name, "samples", "absent");
+  }
+  if (before.relative_only.empty() && !changed.relative_only.empty())
+    found.add("relative_only", kNothing, changed.relative_only);
+  return found.all();
+}
+
+std::string words_of_loosened(const Loosened& one) {
+  return fmt::format("The profile asks less than {}, which it extends: {}{} is {} instead of {}.", one.base,
+                     one.requirement.empty() ? "" : one.requirement + ": ", one.what, one.to, one.from);
+}
+
+}  // namespace assay::plan

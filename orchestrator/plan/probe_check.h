@@ -1,0 +1,21 @@
+// probe_check: whether a probe can tell what a requirement asks of it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "orchestrator/plan/profile.h"
+#include "probes/core/description.h"
+
+namespace assay::plan {
+
+/// What a requirement asks of a probe that the probe does not have; nothing when it has it all.
+std::optional<InputError> check_against(const Requirement& requirement, const Description& probe,
+                                        const std::string& here);
+
+/// A requirement that must be inconclusive, because the samples that its probe takes at most, in one attempt or in all
+/// of the first stage, are too few for it; nothing where the probe has no such parameter.
+std::optional<InputError> check_samples(const Requirement& requirement, const Values& parameters, double confidence,
+                                        const std::string& here);
+
+}  // namespace assay::plan

@@ -1,0 +1,205 @@
+// profile_check: limits that anything meets, references that lead nowhere, fields that do not go together.
+#include "orchestrator/plan/profile_check.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "orchestrator/plan/derived.h"
+#include "orchestrator/plan/repeat.h"
+#include "probes/core/suggest.h"
+
+namespace assay::plan {
+namespace {
+
+/// What goes with one scope or with a plane alone.
+std::optional<InputError> check_placement(const Requirement& requirement, const std::string& here) {
+  const bool of_pairs = requirement.rounds > 0 || requirement.pairs || requirement.alone;
+  if ((requirement.by && requirement.scope != JudgedScope::group) ||
+      (of_pairs && requirement.scope != JudgedScope::pair)) {
+    const char* const field = requirement.by           ? "by"
+                              : requirement.rounds > 0 ? "rounds"
+                              : requirement.alone      ? "alone"
+                                                       : "pairs";
+    return InputError{here, fmt::format("has `{}`, and its scope is {}", field, requirement.scope),
+                      "`by` goes with scope group; `rounds`, `pairs` and `alone` with scope pair"};
+  }
+  if (is_of_smallest(requirement.limit.reference) && requirement.by != Grouping::growing) {
+    return InputError{here + ".limit.of", "refers to the smallest of growing groups, and there are none",
+                      "give scope group and \"by\": \"growing\""};
+  }
+  for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
+    if (requirement.conditions[i].site.empty() || !requirement.plane.empty()) continue;
+    return InputError{fmt::format("{}.conditions[{}].site", here, i),
+                      "asks what the site says of a port, and the requirement names no plane", "give `plane`"};
+  }
+  return std::nullopt;
+}
+
+/// A statistic that one good sample, or a few, lift over a limit on this side.
+bool is_lucky(Statistic statistic, const Limit& limit) {
+  using enum Statistic;
+  const bool upper = statistic == max || statistic == p95 || statistic == p99;
+  const bool lower = statistic == min || statistic == p01 || statistic == p05;
+  return (upper && limit.at_least) || (lower && limit.at_most);
+}
+
+std::optional<InputError> check_limit(const Requirement& requirement, const std::string& here) {
+  const auto& limit = requirement.limit;
+  if (!limit.at_least && !limit.at_most) {
+    return InputError{here + ".limit", "has neither at_least nor at_most", "a limit needs one of them, or both"};
+  }
+  if (limit.at_least && limit.at_most && *limit.at_least > *limit.at_most) {
+    return InputError{here + ".limit", "at_least is above at_most", "no value could pass"};
+  }
+  if (is_lucky(requirement.statistic, limit)) {
+    const bool extreme = requirement.statistic == Statistic::max || requirement.statistic == Statistic::min;
+    return InputError{here + ".statistic",
+                      fmt::format("the {} of the samples against a limit on that side accepts by {}",
+                                  requirement.statistic, extreme ? "one lucky sample" : "its few best samples"),
+                      "use median, or the extreme or percentile on the other side"};
+  }
+  if (requirement.at_every && !(requirement.statistic == Statistic::max && limit.at_most) &&
+      !(requirement.statistic == Statistic::min && limit.at_least)) {
+    return InputError{here + ".at", "\"every\" is judged by the worst sample, and the statistic is not that",
+                      "give statistic max with at_most, or min with at_least"};
+  }
+  return std::nullopt;
+}
+
+/// What `of` of a limit or a ceiling names: a peak or derived figure that there is, in `unit`.
+std::optional<InputError> check_figure(Reference reference, const std::string& figure, const std::string& unit,
+                                       const Profile& profile, const std::string& here) {
+  std::vector<std::string> names;
+  std::string found_unit;
+  if (reference == Reference::peak) {
+    for (const auto& [name, peak] : profile.peaks) names.push_back(name);
+    const auto peak = profile.peaks.find(figure);
+    if (peak != profile.peaks.end()) found_unit = peak->second.unit;
+  } else if (reference == Reference::derived) {
+    for (const auto& derived : derived_figures()) names.emplace_back(derived.name);
+    if (const auto* derived = derived_figure(figure)) found_unit = derived->unit;
+  } else {
+    return std::nullopt;
+  }
+  const std::string kind = reference == Reference::peak ? "peak" : "derived figure";
+  if (found_unit.empty())
+    return InputError{here + ".of", fmt::format("there is no {} '{}'", kind, figure), suggestion(figure, names)};
+  if (found_unit == unit) return std::nullopt;
+  return InputError{here + ".unit", fmt::format("'{}', but {} '{}' is in '{}'", unit, kind, figure, found_unit), ""};
+}
+
+/// A share of itself is 1, whatever the machine does; so is one of a metric that is held against this one.
+std::optional<InputError> check_chain(const Requirement& requirement, const Profile& profile, const std::string& here) {
+  std::set<std::string> seen;
+  std::set<std::string> next = {requirement.metric};
+  while (!next.empty()) {
+    std::set<std::string> found;
+    for (const auto& one : profile.requirements) {
+      const bool of_metric = one.limit.reference == Reference::metric && one.probe == requirement.probe;
+      if (of_metric && next.contains(one.metric)) found.insert(one.limit.name);
+    }
+    if (seen.empty() && requirement.limit.reference == Reference::metric) found.insert(requirement.limit.name);
+    if (found.contains(requirement.metric)) {
+      return InputError{here + ".limit.of",
+                        fmt::format("is a share of {} itself{}", requirement.metric,
+                                    requirement.limit.name == requirement.metric ? "" : ", through other limits"),
+                        "refer to a metric that does not depend on this one"};
+    }
+    seen.insert(next.begin(), next.end());
+    std::erase_if(found, [&](const std::string& name) { return seen.contains(name); });
+    next = std::move(found);
+  }
+  return std::nullopt;
+}
+
+/// A part that is not there has no number to fall short; only its absence from the count shows it.
+std::optional<InputError> check_counts(const Profile& profile, const std::string& where) {
+  for (const auto& requirement : profile.requirements) {
+    const std::string scope(word_of(requirement.scope));
+    const bool part_of_node = requirement.scope != JudgedScope::node && !is_together(requirement.scope);
+    if (!requirement.required || requirement.when_told || !requirement.plane.empty() || !part_of_node ||
+        profile.per_node.contains(scope))
+      continue;
+    return InputError{
+        where + ": node",
+        fmt::format("does not say how many subjects of kind {} a node has, and {} requires a figure of each", scope,
+                    requirement.id),
+        fmt::format("add it, such as \"node\": {{\"{}\": 8}}; a missing {} would go unnoticed", scope, scope)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile,
+                                            const std::string& here) {
+  const auto& limit = requirement.limit;
+  if (auto problem = check_limit(requirement, here)) return problem;
+  if (auto problem = check_placement(requirement, here)) return problem;
+  if (auto problem = check_repeat(requirement, here)) return problem;
+  if (requirement.required && requirement.source.status == "unsourced") {
+    return InputError{here + ".source.status", "a required limit is unsourced",
+                      "name the source, or set severity to advisory: an unsourced limit can warn, never accept"};
+  }
+  if (auto problem = check_figure(limit.reference, limit.name, limit.unit, profile, here + ".limit")) return problem;
+  if (requirement.ceiling) {
+    const auto& ceiling = *requirement.ceiling;
+    if (ceiling.value.has_value() == (ceiling.reference != Reference::none))
+      return InputError{here + ".ceiling", "needs either value, with its source, or of", ""};
+    if (auto problem = check_figure(ceiling.reference, ceiling.name, limit.unit, profile, here + ".ceiling"))
+      return problem;
+  }
+  if (requirement.limit.reference == Reference::metric && limit.name == requirement.metric)
+    return check_chain(requirement, profile, here);
+  for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
+    const auto& demand = requirement.conditions[i];
+    const int kinds =
+        (demand.equals ? 1 : 0) + (demand.at_least || demand.at_most ? 1 : 0) + (demand.site.empty() ? 0 : 1);
+    if (kinds > 1)
+      return InputError{fmt::format("{}.conditions[{}]", here, i), "has two of equals, a bound and site",
+                        "use one of them"};
+  }
+  return std::nullopt;
+}
+
+std::optional<InputError> check_profile(const Profile& profile, const std::string& where) {
+  if (profile.requirements.empty()) {
+    return InputError{where + ": requirements", "is empty, also after inheritance",
+                      "a profile that demands nothing can accept nothing"};
+  }
+  for (const auto& requirement : profile.requirements) {
+    const std::string here = fmt::format("{}: requirement {}", where, requirement.id);
+    if (auto problem = check_requirement(requirement, profile, here)) return problem;
+    if (auto problem = check_chain(requirement, profile, here)) return problem;
+  }
+  if (auto problem = check_counts(profile, where)) return problem;
+  const auto alone = relative_alone(profile);
+  if (alone.empty() || !profile.relative_only.empty()) return std::nullopt;
+  return InputError{
+      fmt::format("{}: requirement {}", where, alone.front()),
+      "is held against what the same run measures, and nothing absolute stands beside it: machines that are all slow "
+      "would pass",
+      "add a required limit on the same metric that is absolute, a share of a peak or of a derived figure; or say why "
+      "this will do: \"relative_only\": \"…\", which the verdict repeats"};
+}
+
+bool stands_beside(const Requirement& other, const Requirement& requirement) {
+  if (!other.required || is_relative(other.limit.reference) || other.probe != requirement.probe) return false;
+  return other.metric == requirement.metric ||
+         (requirement.limit.reference == Reference::metric && other.metric == requirement.limit.name);
+}
+
+std::vector<std::string> relative_alone(const Profile& profile) {
+  std::vector<std::string> ids;
+  for (const auto& requirement : profile.requirements) {
+    if (!requirement.required || !is_relative(requirement.limit.reference)) continue;
+    const bool beside = std::ranges::any_of(
+        profile.requirements, [&](const Requirement& other) { return stands_beside(other, requirement); });
+    if (!beside) ids.push_back(requirement.id);
+  }
+  return ids;
+}
+
+}  // namespace assay::plan

@@ -1,0 +1,32 @@
+// profile_check: what a profile may not say, whatever the probes can measure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "orchestrator/plan/profile.h"
+#include "probes/core/error.h"
+
+namespace assay::plan {
+
+/// What is wrong with one requirement of `profile`, whose peaks are known; `here` is its place. Refused: a limit
+/// without an operator, one that no value meets, one that a lucky sample meets (the max or an upper percentile against
+/// a floor, the mirror image against a cap), a reference that is the judged metric itself or that ends there, an
+/// unknown peak or derived figure or one of another unit, a required limit without a source, fields that do not go with
+/// its scope.
+std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile,
+                                            const std::string& here);
+
+/// What is wrong with the whole profile with everything inherited filled in. Every requirement is checked again, since
+/// a peak that was replaced changes limits that were inherited.
+std::optional<InputError> check_profile(const Profile& profile, const std::string& where);
+
+/// Ids of the required requirements whose limit is a share of what the same run measured, without a required limit that
+/// is absolute or a share of a peak or derived figure beside it: on the same metric of the same probe, or, with
+/// metric:NAME, on that metric. In the profile's order.
+std::vector<std::string> relative_alone(const Profile& profile);
+
+/// Whether `other` is an absolute limit beside `requirement` as relative_alone() means it.
+bool stands_beside(const Requirement& other, const Requirement& requirement);
+
+}  // namespace assay::plan

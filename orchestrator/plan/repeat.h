@@ -1,0 +1,26 @@
+// repeat: how often a requirement is measured.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "orchestrator/plan/profile.h"
+
+namespace assay::plan {
+
+/// Whether a second process may come to another figure than the first: true of medians and percentiles. An extreme of
+/// the samples is mostly a count of errors, of which one run shows what it shows.
+constexpr bool varies_between_runs(Statistic statistic) {
+  return statistic != Statistic::min && statistic != Statistic::max;
+}
+
+/// Takes `repeat` and `reproducibility` of a requirement in a profile, or their defaults; its statistic is known.
+void take_repeat(const nlohmann::json& entry, Requirement& requirement);
+
+/// Puts both into the JSON form of the requirement.
+void put_repeat(const Requirement& requirement, nlohmann::json& object);
+
+/// Refuses a required figure that would be measured once, and of which no document says how far another run may be.
+std::optional<InputError> check_repeat(const Requirement& requirement, const std::string& here);
+
+}  // namespace assay::plan

@@ -1,0 +1,110 @@
+// runner_stages: the turns of a stage, pass after pass, and what the second stage measures again.
+#include <algorithm>
+#include <string_view>
+
+#include <boost/asio/use_awaitable.hpp>
+
+#include "orchestrator/judge/judge.h"
+#include "orchestrator/run/runner.h"
+
+namespace assay::run {
+
+namespace asio = boost::asio;
+
+/// Shows what the journal of a resumed run holds.
+void Runner::show_kept() {
+  const judge::Journal& journal = journal_.journal();
+  std::vector<const plan::Step*> again;
+  for (const auto& step : plan_.steps) {
+    if (journal.more_attempts.contains(step.id)) again.push_back(&step);
+  }
+  if (!again.empty()) progress_.second_stage(again);
+  std::map<std::string_view, int> ended;
+  for (const auto& attempt : journal.attempts) {
+    if (!attempt.is_extra() && attempt.outcome != AttemptOutcome::interrupted) ++ended[attempt.step];
+  }
+  for (const auto& step : plan_.steps) {
+    const int made = ended.contains(step.id) ? ended.at(step.id) : 0;
+    if (made > 0 || journal.second_stage) progress_.step_kept(step, made, journal_.wanted(step));
+  }
+}
+
+/// A node keeps its agent while the second stage may measure it again, and after that when a search may need it.
+void Runner::keep_agents() {
+  std::set<std::string_view> searched;
+  for (const auto& search : plan_.searches) {
+    if (search.budget.most > 0) searched.insert(search.step);
+  }
+  for (auto& lane : lanes_) lane.kept = false;
+  for (const auto& step : plan_.steps) {
+    const bool again = journal_.stage() == plan::Stage::first && step.more_attempts > 0;
+    if (!again && !searched.contains(step.id)) continue;
+    for (const auto& node : step.nodes) lane_of(node).kept = true;
+  }
+}
+
+/// Every turn of the stage that is left, in the order of its passes.
+void Runner::queue_turns() {
+  const plan::Stage stage = journal_.stage();
+  std::map<const plan::Step*, int> made;
+  for (const auto& step : plan_.steps) made[&step] = plan::attempts_of(step, stage) - journal_.wanted(step);
+  for (int pass = 1; pass <= passes_.count(stage); ++pass) {
+    for (const plan::Step* step : passes_.steps(stage, pass)) {
+      if (made[step]-- > 0) continue;
+      for (const auto& node : step->nodes) lane_of(node).queue.push_back(step);
+    }
+  }
+}
+
+/// The turns of the stage, until every node is through with them or given up.
+asio::awaitable<void> Runner::run_stage() {
+  dropped_.clear();
+  open_lanes_ = lanes_.size();
+  std::vector<Lane*> absent;
+  for (auto& lane : lanes_) {
+    lane.resting = false;
+    lane.busy = !lane.queue.empty() && lane.agent.get() == nullptr;
+    if (lane.busy) absent.push_back(&lane);
+  }
+  for (auto& lane : lanes_) {
+    if (lane.queue.empty()) rest(lane);
+  }
+  for (Lane* lane : absent) {  // before any step begins, which makes nodes busy that have their agent
+    if (stopping_) {
+      rest(*lane);
+    } else if (lane->agent.may_restart()) {
+      lane->gone = false;
+      begin(*lane);
+    } else {
+      give_up(*lane);
+    }
+  }
+  advance_all();
+  while (open_lanes_ > 0) co_await change();
+}
+
+/// Whether anything may follow the stage that depends on its results.
+bool Runner::follows() const { return passes_.count(plan::Stage::second) > 0 || !plan_.searches.empty(); }
+
+std::vector<judge::Result> Runner::judged() const {
+  return judge::judge_cells(plan_, journal_.journal(), journal_.evidence());
+}
+
+/// Chooses what is measured again, from all results together, because they may be relative to each other. False: all is
+/// well, nothing can be measured again, or it was begun before.
+bool Runner::begin_second_stage(const std::vector<judge::Result>& results) {
+  if (journal_.journal().second_stage || journal_.journal().localising) return false;
+  const judge::SecondStage chosen = judge::second_stage(plan_, results);
+  if (chosen.empty()) return false;
+  journal_.begin_second_stage(chosen);
+  std::vector<const plan::Step*> steps;
+  for (const auto& step : plan_.steps) {
+    if (chosen.contains(step.id)) steps.push_back(&step);
+  }
+  progress_.second_stage(steps);
+  keep_agents();
+  queue_turns();
+  return true;
+}
+
+}  // namespace assay::run

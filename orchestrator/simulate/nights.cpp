@@ -1,0 +1,198 @@
+// nights: levels, noise and faults, night by night.
+#include "orchestrator/simulate/nights.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "orchestrator/simulate/random.h"
+#include "probes/core/portable_math.h"
+
+namespace assay::simulate {
+namespace {
+
+constexpr double kLevel = 100;  // of every metric, in its unit
+constexpr const char* kErrors = "simulated.errors";
+
+std::string node_name(std::size_t node) { return fmt::format("n{:05}", node); }
+
+}  // namespace
+
+Nights::Nights(const NightsShape& shape, NightFaults faults) : shape_(shape), faults_(std::move(faults)) {
+  fleet_.simulated = true;
+  fleet_.cohorts = {"simulated", "simulated | driver 2"};
+  levels_ = shape_.metrics;
+  for (std::size_t m = 0; m < shape_.metrics; ++m)
+    fleet_.metrics.push_back(
+        {.name = fmt::format("simulated.m{:02}", m), .probe = "simulated", .revision = 1, .unit = "1/s"});
+  if (std::ranges::any_of(faults_.faults, [](const auto& one) { return one.kind == NightFaultKind::counter; }))
+    fleet_.metrics.push_back({.name = kErrors,
+                              .probe = "simulated",
+                              .revision = 1,
+                              .unit = "1",
+                              .type = drift::MetricClass::count,
+                              .lower_is_better = true,
+                              .fatal = true});
+  SeededRandom random(shape_.seed, {"fleet"});
+  for (std::size_t node = 0; node < shape_.nodes; ++node) {
+    unit_of_.push_back(0);
+    add_unit(node, "node:" + node_name(node));
+    for (std::size_t m = 0; m < levels_; ++m) {
+      level_.push_back(faults_.unit_spread * random.normal());
+      sigma_.push_back(faults_.sigma * portable_exp(faults_.sigma_spread * random.normal()));
+      last_.push_back(0);
+    }
+  }
+  state_ = random.next();
+}
+
+void Nights::add_unit(std::size_t node, const std::string& id) {
+  const auto number = static_cast<std::uint32_t>(fleet_.units.size());
+  fleet_.units.push_back({.id = id,
+                          .kind = "node",
+                          .serial = true,
+                          .node = node_name(node),
+                          .slot = {},
+                          .leaf = shape_.per_leaf == 0 ? "" : fmt::format("l{:04}", node / shape_.per_leaf)});
+  unit_of_[node] = number;
+  first_series_.push_back(static_cast<std::uint32_t>(fleet_.series.size()));
+  for (std::uint32_t m = 0; m < fleet_.metrics.size(); ++m) fleet_.series.push_back({.unit = number, .metric = m});
+}
+
+bool Nights::concerns(const NightFault& fault, std::size_t node, std::size_t metric) const {
+  return night_ >= fault.from_night && (fault.unit.empty() || fault.unit == node_name(node)) &&
+         (fault.metric.empty() || fault.metric == fleet_.metrics[metric].name);
+}
+
+std::vector<bool> Nights::faulty() const {
+  std::vector<bool> all(shape_.nodes);
+  for (const NightFault& fault : faults_.faults) {
+    const bool common = fault.unit.empty() || fault.kind >= NightFaultKind::fleet_step;
+    if (common && fault.kind != NightFaultKind::counter) continue;
+    for (std::size_t node = 0; node < shape_.nodes; ++node)
+      if (fault.unit.empty() || fault.unit == node_name(node)) all[node] = true;
+  }
+  return all;
+}
+
+double Nights::noise() {
+  SeededRandom random(state_);
+  double e = random.normal();
+  if (faults_.noise == NoiseKind::t5) {
+    constexpr int kDegrees = 5;
+    double squares = 0;
+    for (int i = 0; i < kDegrees; ++i) {
+      const double one = random.normal();
+      squares += one * one;
+    }
+    e /= std::sqrt(squares / kDegrees) * std::sqrt(kDegrees / (kDegrees - 2.0));  // of deviation 1
+  }
+  state_ = random.next();
+  return e;
+}
+
+double Nights::effect(const NightFault& fault, std::size_t node, double sigma) {
+  // What happens to all nodes happens to all of them alike.
+  const bool common = fault.kind == NightFaultKind::fleet_step || fault.kind == NightFaultKind::rollout;
+  const double size = fault.ratio ? portable_log(*fault.ratio) : -fault.sigma * (common ? faults_.sigma : sigma);
+  const int nights = night_ - fault.from_night;
+  switch (fault.kind) {
+    case NightFaultKind::step:
+    case NightFaultKind::fleet_step:
+      return size;
+    case NightFaultKind::ramp:
+      return size * (nights + 1);
+    case NightFaultKind::spike:
+      return nights == 0 ? size : 0;
+    case NightFaultKind::flap: {
+      SeededRandom random(shape_.seed, {"flap", node_name(node), std::to_string(night_)});
+      return random.happens(fault.p) ? size : 0;
+    }
+    case NightFaultKind::rollout:
+      return cohort_of(node) == 1 ? size : 0;
+    default:
+      return 0;
+  }
+}
+
+std::uint32_t Nights::cohort_of(std::size_t node) const {
+  for (const NightFault& fault : faults_.faults) {
+    if (fault.kind != NightFaultKind::rollout || night_ < fault.from_night) continue;
+    SeededRandom random(shape_.seed, {"rollout", node_name(node)});
+    const double share = fault.p * (night_ - fault.from_night + 1);
+    if (random.share() < share) return 1;
+  }
+  return 0;
+}
+
+drift::VisitState Nights::state_of(std::size_t node) {
+  for (const NightFault& fault : faults_.faults) {
+    const bool leaves_out = fault.kind == NightFaultKind::preempt || fault.kind == NightFaultKind::missing ||
+                            fault.kind == NightFaultKind::foreign_load;
+    if (!leaves_out || night_ < fault.from_night || (!fault.unit.empty() && fault.unit != node_name(node))) continue;
+    SeededRandom random(shape_.seed, {word_of(fault.kind), node_name(node), std::to_string(night_)});
+    if (!random.happens(fault.p)) continue;
+    return fault.kind == NightFaultKind::preempt   ? drift::VisitState::preempted
+           : fault.kind == NightFaultKind::missing ? drift::VisitState::not_measured
+                                                   : drift::VisitState::busy;
+  }
+  return drift::VisitState::measured;
+}
+
+void Nights::swap(std::size_t node) {
+  add_unit(node, fmt::format("node:{}-{}", node_name(node), night_));
+  SeededRandom random(shape_.seed, {"swap", node_name(node)});
+  for (std::size_t m = 0; m < levels_; ++m) {
+    level_[node * levels_ + m] = faults_.unit_spread * random.normal();
+    last_[node * levels_ + m] = 0;
+  }
+}
+
+drift::Night Nights::next() {
+  drift::Night night{.date = shape_.first + std::chrono::days{night_}};
+  std::vector<double> common;
+  for (std::size_t m = 0; m < levels_; ++m) common.push_back(faults_.night_spread * noise());
+  const std::string run = fmt::format("{:064x}", static_cast<unsigned>(night_ + 1));
+  const std::string started = drift::date_text(night.date + std::chrono::days{1}) + "T01:00:00.000Z";
+  night.readings.reserve(shape_.nodes * fleet_.metrics.size());
+  for (std::size_t node = 0; node < shape_.nodes; ++node) {
+    for (const NightFault& fault : faults_.faults) {
+      if (fault.kind == NightFaultKind::swap && fault.unit == node_name(node) && fault.from_night == night_) swap(node);
+    }
+    const auto visit = static_cast<std::uint32_t>(night.visits.size());
+    const drift::VisitState state = state_of(node);
+    night.visits.push_back({.unit = unit_of_[node],
+                            .cohort = cohort_of(node),
+                            .state = state,
+                            .run_sha256 = run,
+                            .started = started,
+                            .node = node_name(node)});
+    for (std::size_t m = 0; m < fleet_.metrics.size(); ++m) {
+      const std::size_t i = node * levels_ + m;
+      double value = 0;
+      if (m < levels_) {
+        const double e = faults_.rho * last_[i] + std::sqrt(1 - faults_.rho * faults_.rho) * noise();
+        last_[i] = e;
+        double x = level_[i] + common[m] + sigma_[i] * e;
+        for (const NightFault& fault : faults_.faults)
+          if (concerns(fault, node, m)) x += effect(fault, node, sigma_[i]);
+        value = kLevel * portable_exp(x);
+      } else {
+        for (const NightFault& fault : faults_.faults) {
+          SeededRandom random(shape_.seed, {"counter", node_name(node), std::to_string(night_)});
+          if (fault.kind == NightFaultKind::counter && concerns(fault, node, m) && random.happens(fault.p)) value += 1;
+        }
+      }
+      if (state == drift::VisitState::measured)
+        night.readings.push_back({.series = first_series_[unit_of_[node]] + static_cast<std::uint32_t>(m),
+                                  .visit = visit,
+                                  .value = value,
+                                  .samples = 1});
+    }
+  }
+  ++night_;
+  return night;
+}
+
+}  // namespace assay::simulate

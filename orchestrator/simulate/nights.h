@@ -1,0 +1,114 @@
+// nights: months of nightly sweeps of a made-up fleet, from a seed and a list of what happens.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchestrator/drift/fleet.h"
+#include "orchestrator/drift/night.h"
+#include "probes/core/error.h"
+#include "probes/core/words.h"
+
+namespace assay::simulate {
+
+enum class NightFaultKind {
+  step,
+  ramp,
+  flap,
+  spike,
+  fleet_step,
+  rollout,
+  swap,
+  preempt,
+  missing,
+  foreign_load,
+  counter
+};
+
+constexpr auto words_of(NightFaultKind) {
+  using enum NightFaultKind;
+  return std::to_array<Word<NightFaultKind>>({{step, "step"},
+                                              {ramp, "ramp"},
+                                              {flap, "flap"},
+                                              {spike, "spike"},
+                                              {fleet_step, "fleet_step"},
+                                              {rollout, "rollout"},
+                                              {swap, "swap"},
+                                              {preempt, "preempt"},
+                                              {missing, "missing"},
+                                              {foreign_load, "foreign_load"},
+                                              {counter, "counter"}});
+}
+
+enum class NoiseKind { gauss, t5 };
+
+constexpr auto words_of(NoiseKind) {
+  using enum NoiseKind;
+  return std::to_array<Word<NoiseKind>>({{gauss, "gauss"}, {t5, "t5"}});
+}
+
+/// One thing that happens.
+struct NightFault {
+  NightFaultKind kind = NightFaultKind::step;
+  std::string unit, metric;  ///< empty: all
+  int from_night = 0;
+  double sigma = 3;             ///< how much worse, in deviations
+  std::optional<double> ratio;  ///< in place of it: the share that is left
+  double p = 1;
+};
+
+/// A document of schema assay.night-faults/1.
+struct NightFaults {
+  std::vector<NightFault> faults;
+  NoiseKind noise = NoiseKind::gauss;
+  double sigma = 0.01, rho = 0, sigma_spread = 0.25, unit_spread = 0.05, night_spread = 0.003;
+};
+
+/// Reads and checks it (profiles/night-faults.schema.json).
+std::expected<NightFaults, InputError> read_night_faults(std::string_view text, const std::string& where);
+
+/// The fleet that nights are made up of.
+struct NightsShape {
+  std::size_t nodes = 100, metrics = 10;
+  std::size_t per_leaf = 16;
+  std::uint64_t seed = 1;
+  drift::Date first = drift::Date{std::chrono::days{20454}};  ///< 2026-01-01
+};
+
+/// Makes one night after the other; the same for the same seed. Each node is one unit, "node:n00003"; the metrics are
+/// simulated.m00, …, levels of which more is better, and simulated.errors, a fatal count, where a fault has one.
+class Nights {
+ public:
+  Nights(const NightsShape& shape, NightFaults faults);
+  /// Grows when a unit is swapped; the address stays.
+  [[nodiscard]] const drift::Fleet& fleet() const { return fleet_; }
+  drift::Night next();
+  /// Nodes that a fault of their own happens to, by number.
+  [[nodiscard]] std::vector<bool> faulty() const;
+
+ private:
+  struct Visitable;
+  bool concerns(const NightFault& fault, std::size_t node, std::size_t metric) const;
+  double effect(const NightFault& fault, std::size_t node, double sigma);
+  double noise();
+  drift::VisitState state_of(std::size_t node);
+  std::uint32_t cohort_of(std::size_t node) const;
+  void swap(std::size_t node);
+  void add_unit(std::size_t node, const std::string& id);
+
+  NightsShape shape_;
+  NightFaults faults_;
+  drift::Fleet fleet_;
+  std::vector<std::uint32_t> unit_of_;        ///< by node
+  std::vector<std::uint32_t> first_series_;   ///< by unit
+  std::vector<double> level_, sigma_, last_;  ///< by node and metric
+  std::uint64_t state_ = 0;                   ///< of the random numbers
+  int night_ = 0;
+  std::size_t levels_ = 0;
+};
+
+}  // namespace assay::simulate

@@ -1,0 +1,142 @@
+// ledger: one JSON line a sweep.
+#include "orchestrator/sweep/ledger.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/line_log.h"
+#include "probes/core/json_io.h"
+#include "probes/core/strict_object.h"
+#include "probes/core/text.h"
+
+namespace assay::sweep {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kLedgerSchema = "assay.visits/1";
+constexpr const char* kLedgerHint = "the file is written by `assay sweep` alone: move it away and begin anew";
+constexpr int kLongestAge = 30;  // nights; beyond that a probe does not gain urgency
+
+NodeVisit ledger_visit(const json& entry, const std::string& path) {
+  StrictObject object(entry, path, kLedgerHint);
+  NodeVisit visit{.node = object.text("node", is_node_name)};
+  const auto state = from_word<drift::VisitState>(object.text("state"));
+  if (!state) object.refuse("state", "is no state of a visit");
+  visit.state = *state;
+  visit.reason = object.text("reason");
+  object.done();
+  return visit;
+}
+
+SweepEntry sweep_entry(const json& document) {
+  StrictObject object(document, "", kLedgerHint);
+  if (object.text("schema") != kLedgerSchema) object.refuse("schema", "is not assay.visits/1");
+  SweepEntry entry;
+  const auto night = drift::date_from(object.text("night"));
+  if (!night) object.refuse("night", "is no date");
+  entry.night = *night;
+  entry.sweep = object.text("sweep");
+  for (const auto& id : object.list("requirements")) {
+    if (!id.is_string()) object.refuse("requirements", "has a member that is no text");
+    entry.requirements.push_back(id);
+  }
+  std::size_t number = 0;
+  for (const auto& visit : object.list("visits"))
+    entry.visits.push_back(ledger_visit(visit, fmt::format("visits[{}]", number++)));
+  object.done();
+  return entry;
+}
+
+}  // namespace
+
+std::string line_of(const SweepEntry& entry) {
+  json visits = json::array();
+  for (const auto& visit : entry.visits)
+    visits.push_back({{"node", visit.node}, {"state", visit.state}, {"reason", printable(visit.reason)}});
+  return json{{"schema", kLedgerSchema},
+              {"night", drift::date_text(entry.night)},
+              {"sweep", entry.sweep},
+              {"requirements", entry.requirements},
+              {"visits", std::move(visits)}}
+      .dump();
+}
+
+std::expected<Ledger, InputError> read_ledger(const std::vector<std::string>& lines, const std::string& where) {
+  Ledger ledger;
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string here = fmt::format("{}: line {}", where, i + 1);
+    const auto document = parse_json(lines[i], here);
+    if (!document) return std::unexpected(document.error());
+    auto entry = read_strictly(here, [&] { return sweep_entry(*document); });
+    if (!entry) return std::unexpected(entry.error());
+    if (seen.insert(entry->sweep).second) ledger.sweeps.push_back(std::move(*entry));
+  }
+  return ledger;
+}
+
+std::optional<InputError> enter(const std::string& path, const SweepEntry& entry) {
+  auto log = files::LineLog::open(path);
+  if (!log) return log.error();
+  const auto ledger = read_ledger(log->lines(), path);
+  if (!ledger) return ledger.error();
+  if (std::ranges::find(ledger->sweeps, entry.sweep, &SweepEntry::sweep) != ledger->sweeps.end()) return std::nullopt;
+  return log->append(line_of(entry));
+}
+
+std::vector<DueNode> due_nodes(const site::Site& site, const Ledger& ledger, Night tonight,
+                               const std::vector<std::string>& watched, const std::vector<std::string>& flagged) {
+  struct Known {
+    std::optional<Night> last;
+    int missed = 0;
+  };
+  std::map<std::string, Known> known;
+  for (const auto& sweep : ledger.sweeps) {
+    if (sweep.night > tonight) continue;
+    for (const auto& visit : sweep.visits) {
+      Known& one = known[visit.node];
+      if (visit.state == drift::VisitState::measured) {
+        one = {.last = std::max(one.last.value_or(sweep.night), sweep.night), .missed = 0};
+      } else if (visit.state != drift::VisitState::not_due) {
+        ++one.missed;
+      }
+    }
+  }
+  std::set<std::string> flagged_leaves;
+  for (const auto& name : flagged) {
+    const site::Node* node = site.node(name);
+    if (node != nullptr && !node->leaf.empty()) flagged_leaves.insert(node->leaf);
+  }
+  std::vector<DueNode> nodes;
+  for (const auto& node : site.nodes) {
+    const Known& one = known[node.name];
+    nodes.push_back(
+        {.name = node.name,
+         .leaf = node.leaf,
+         .rack = node.rack,
+         .last_visit = one.last,
+         .missed = one.missed,
+         .watched = std::ranges::find(watched, node.name) != watched.end(),
+         .beside_flag = flagged_leaves.contains(node.leaf) && std::ranges::find(flagged, node.name) == flagged.end()});
+  }
+  return nodes;
+}
+
+std::vector<Candidate> aged(std::vector<Candidate> candidates, const Ledger& ledger, Night tonight) {
+  for (auto& one : candidates) {
+    int nights = kLongestAge;
+    for (const auto& sweep : ledger.sweeps) {
+      if (sweep.night > tonight ||
+          std::ranges::find(sweep.requirements, one.requirements.front()) == sweep.requirements.end())
+        continue;
+      nights = std::min(nights, std::max(static_cast<int>((tonight - sweep.night).count()), 1));
+    }
+    one.nights_since = nights;
+  }
+  return candidates;
+}
+
+}  // namespace assay::sweep

@@ -1,0 +1,56 @@
+// ledger: which nodes were visited in which night, and what was measured; it makes the due list (assay.visits/1).
+#pragma once
+
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/drift/night.h"
+#include "orchestrator/plan/plan.h"
+#include "orchestrator/site/site.h"
+#include "orchestrator/sweep/choice.h"
+#include "orchestrator/sweep/due.h"
+#include "probes/core/error.h"
+
+namespace assay::sweep {
+
+/// What became of one node in one sweep.
+struct NodeVisit {
+  std::string node;
+  drift::VisitState state = drift::VisitState::not_measured;
+  std::string reason = {};  ///< why it was not measured; empty when it was
+  friend bool operator==(const NodeVisit&, const NodeVisit&) = default;
+};
+
+/// One sweep as the ledger keeps it.
+struct SweepEntry {
+  Night night = {};
+  std::string sweep;                      ///< its id: the same sweep is entered once
+  std::vector<std::string> requirements;  ///< ids that were measured
+  std::vector<NodeVisit> visits;
+};
+
+/// All sweeps, in the order in which they were entered.
+struct Ledger {
+  std::vector<SweepEntry> sweeps;
+};
+
+/// The line of `entry`.
+std::string line_of(const SweepEntry& entry);
+/// Reads lines; an error names the line. A sweep that is there twice counts once.
+std::expected<Ledger, InputError> read_ledger(const std::vector<std::string>& lines, const std::string& where);
+
+/// Enters `entry` into the file `path`, unless its sweep is there already. On disk when it returns.
+std::optional<InputError> enter(const std::string& path, const SweepEntry& entry);
+
+/// The nodes of `site` as the due list wants them. `watched`: nodes that are watched, flagged or were repaired;
+/// `flagged`: nodes whose leaf makes its others weigh more. Nights after `tonight` do not count.
+std::vector<DueNode> due_nodes(const site::Site& site, const Ledger& ledger, Night tonight,
+                               const std::vector<std::string>& watched, const std::vector<std::string>& flagged);
+
+/// `candidates` with the nights since each was measured last, by the ledger.
+std::vector<Candidate> aged(std::vector<Candidate> candidates, const Ledger& ledger, Night tonight);
+
+}  // namespace assay::sweep

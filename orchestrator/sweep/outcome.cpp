@@ -1,0 +1,143 @@
+// outcome: cells by node, then attempts by node.
+#include "orchestrator/sweep/outcome.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/exit_codes.h"
+
+namespace assay::sweep {
+namespace {
+
+using drift::VisitState;
+
+bool is_within(const judge::Result& cell) {
+  return (!cell.limit_low || *cell.value >= *cell.limit_low) && (!cell.limit_high || *cell.value <= *cell.limit_high);
+}
+
+/// The last thing that happened to the connection of `node`; empty when nothing did.
+std::string event_of(const judge::Journal& journal, const std::string& node) {
+  std::string reason;
+  for (const auto& event : journal.node_events) {
+    if (event.node == node) reason = event.reason;
+  }
+  return reason;
+}
+
+/// Attempts of a node's steps: how many came to their end, and why the last other one did not.
+struct Attempts {
+  std::size_t planned = 0, ended = 0;
+  std::string trouble;
+};
+
+std::map<std::string, Attempts> attempts_by_node(const judge::Run& run) {
+  std::map<std::string, Attempts> by_node;
+  for (const auto& step : run.plan.steps) {
+    const auto made = run.journal.of(step.id);
+    for (const auto& node : step.nodes) {
+      Attempts& one = by_node[node];
+      ++one.planned;
+      for (const auto* attempt : made) {
+        if (attempt->outcome == AttemptOutcome::exited) {
+          ++one.ended;
+        } else {
+          one.trouble = fmt::format("{}: {}", step.probe, word_of(attempt->outcome));
+        }
+      }
+    }
+  }
+  return by_node;
+}
+
+std::string interrupted_reason(const Attempts& attempts) {
+  return fmt::format("the sweep was stopped when {} of {} steps of the node had ended", attempts.ended,
+                     attempts.planned);
+}
+
+}  // namespace
+
+Idleness idleness(const std::vector<judge::Result>& results, const std::vector<std::string>& ids,
+                  const std::string& node) {
+  Idleness seen;
+  for (const auto& id : ids) {
+    bool any = false;
+    std::string missing;
+    for (const auto& cell : results) {
+      if (cell.requirement != id || cell.node != node) continue;
+      if (!cell.value) {
+        missing = cell.reason;
+        continue;
+      }
+      any = true;
+      if (is_within(cell)) continue;
+      seen.busy = true;
+      seen.reason = fmt::format("{} is {:.3g} on {} {}", id, *cell.value, cell.subject.kind, cell.subject.id);
+    }
+    if ((!any || !missing.empty()) && seen.reason.empty())
+      seen.reason = fmt::format("{} has no figure{}{}", id, missing.empty() ? "" : ": ", missing);
+  }
+  seen.idle = seen.reason.empty();
+  return seen;
+}
+
+std::vector<NodeVisit> not_idle(const judge::Run& run, const judge::Verdict& verdict,
+                                const std::vector<std::string>& ids, bool interrupted) {
+  std::vector<NodeVisit> visits;
+  for (const auto& node : run.plan.site.nodes) {
+    const Idleness seen = idleness(verdict.results, ids, node.name);
+    if (seen.idle) continue;
+    const VisitState state = seen.busy     ? VisitState::busy
+                             : interrupted ? VisitState::preempted
+                                           : VisitState::not_measured;
+    const std::string event = event_of(run.journal, node.name);
+    visits.push_back({.node = node.name, .state = state, .reason = seen.busy || event.empty() ? seen.reason : event});
+  }
+  return visits;
+}
+
+std::vector<NodeVisit> visits_of(const judge::Run& run, const judge::Verdict& verdict,
+                                 const std::vector<std::string>& ids, bool interrupted) {
+  const auto attempts = attempts_by_node(run);
+  std::vector<NodeVisit> visits;
+  for (const auto& node : run.plan.site.nodes) {
+    NodeVisit visit{.node = node.name, .state = VisitState::measured};
+    const auto found = attempts.find(node.name);
+    const Attempts made = found == attempts.end() ? Attempts{} : found->second;
+    const Idleness after = idleness(verdict.results, ids, node.name);
+    const std::string event = event_of(run.journal, node.name);
+    if (interrupted && made.ended < made.planned) {
+      visit = {.node = node.name, .state = VisitState::preempted, .reason = interrupted_reason(made)};
+    } else if (after.busy) {
+      visit = {.node = node.name, .state = VisitState::busy, .reason = "others used it meanwhile: " + after.reason};
+    } else if (made.ended == 0 || !after.idle) {
+      const std::string why = !event.empty() ? event : made.ended == 0 ? made.trouble : after.reason;
+      visit = {.node = node.name, .state = VisitState::not_measured, .reason = why.empty() ? "nothing ran on it" : why};
+    }
+    visits.push_back(std::move(visit));
+  }
+  return visits;
+}
+
+int exit_code(const std::vector<NodeVisit>& visits, const std::vector<std::string>& findings) {
+  const bool hole = std::ranges::any_of(visits, [&](const NodeVisit& one) {
+    return one.state == VisitState::preempted || one.state == VisitState::not_measured ||
+           (one.state != VisitState::measured && std::ranges::find(findings, one.node) != findings.end());
+  });
+  return hole ? files::kExitIncomplete : files::kExitSuccess;
+}
+
+std::string summary(Night night, const std::vector<NodeVisit>& visits) {
+  std::map<VisitState, std::size_t> counts;
+  for (const auto& one : visits) ++counts[one.state];
+  std::string text = fmt::format("night {}: {} of {} due nodes measured", drift::date_text(night),
+                                 counts[VisitState::measured], visits.size());
+  for (const auto& [state, words] : {std::pair{VisitState::busy, "busy"}, std::pair{VisitState::preempted, "preempted"},
+                                     std::pair{VisitState::not_measured, "not measured"}}) {
+    if (counts[state] > 0) text += fmt::format(", {} {}", counts[state], words);
+  }
+  return text;
+}
+
+}  // namespace assay::sweep

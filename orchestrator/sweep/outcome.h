@@ -1,0 +1,41 @@
+// outcome: what a check and a run of a sweep say of each node. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/sweep/ledger.h"
+
+namespace assay::sweep {
+
+/// What the checks `ids` in `results` say of the use of `node` by others. A cell is taken as its value lies beside its
+/// limit, without guard band: nothing is accepted by it.
+struct Idleness {
+  bool idle = false;   ///< every check has a value, and all are within their limits
+  bool busy = false;   ///< at least one value is beyond its limit
+  std::string reason;  ///< why not idle
+};
+Idleness idleness(const std::vector<judge::Result>& results, const std::vector<std::string>& ids,
+                  const std::string& node);
+
+/// The nodes that are not to be measured, after the run of the checks `ids` alone: busy, or not measured where nobody
+/// can tell. Nodes that are idle are not in it. With `interrupted` a node without a value was preempted.
+std::vector<NodeVisit> not_idle(const judge::Run& run, const judge::Verdict& verdict,
+                                const std::vector<std::string>& ids, bool interrupted);
+
+/// What became of each node of `run`: measured when a probe came to its end, nothing was interrupted, and the checks
+/// `ids`, made last, show that nobody else used the node meanwhile.
+std::vector<NodeVisit> visits_of(const judge::Run& run, const judge::Verdict& verdict,
+                                 const std::vector<std::string>& ids, bool interrupted);
+
+/// Exit code of a sweep in which `visits` were due: 0 when all were measured or others used them; 3 when one was
+/// preempted, could not be measured, or is one of `findings`, the nodes that were missed too often.
+int exit_code(const std::vector<NodeVisit>& visits, const std::vector<std::string>& findings);
+
+/// The first line for people: "night 2026-01-05: 38 of 40 due nodes measured, 1 busy, 1 not measured".
+std::string summary(Night night, const std::vector<NodeVisit>& visits);
+
+}  // namespace assay::sweep

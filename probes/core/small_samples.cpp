@@ -1,0 +1,121 @@
+// small_samples: Student's t, Fisher's F and binomial tails, all from the incomplete beta function.
+#include "probes/core/small_samples.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "probes/core/portable_math.h"
+#include "probes/core/statistics.h"
+
+namespace assay {
+namespace {
+
+constexpr double kHalfLogOfTwoPi = 0.91893853320467274178;
+constexpr double kAsGoodAsNormal = 1e7;  // the quantiles differ by less than 1e-6 of themselves from here on
+
+/// The continued fraction of the incomplete beta function without its factor.
+double beta_fraction(double a, double b, double x) {
+  constexpr int kMostSteps = 20'000;  // O(sqrt(max(a, b))) are needed
+  constexpr double kTiny = 1e-300;
+  constexpr double kEnough = 1e-16;
+  const auto no_zero = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
+  double c = 1;
+  double d = 1 / no_zero(1 - (a + b) * x / (a + 1));
+  double fraction = d;
+  for (int m = 1; m < kMostSteps; ++m) {
+    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+    d = 1 / no_zero(1 + even * d);
+    c = no_zero(1 + even / c);
+    fraction *= d * c;
+    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+    d = 1 / no_zero(1 + odd * d);
+    c = no_zero(1 + odd / c);
+    fraction *= d * c;
+    if (std::abs(d * c - 1) < kEnough) break;
+  }
+  return fraction;
+}
+
+/// P(T > t) for t >= 0.
+double student_tail(double t, double degrees) {
+  if (degrees > kAsGoodAsNormal) return normal_cdf(-t);
+  return incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t)) / 2;
+}
+
+/// Density of Student's t.
+double student_density(double t, double degrees) {
+  const double log_factor = portable_log_gamma((degrees + 1) / 2) - portable_log_gamma(degrees / 2) -
+                            portable_log(degrees) / 2 - portable_log(3.14159265358979323846) / 2;
+  return portable_exp(log_factor - (degrees + 1) / 2 * portable_log(1 + t * t / degrees));
+}
+
+/// The t whose upper tail is `tail` < 0.5: Newton's steps, kept within a bracket that they narrow.
+double upper_student_quantile(double tail, double degrees) {
+  double low = 0;
+  double high = std::max(1.0, -normal_quantile(tail));
+  while (student_tail(high, degrees) > tail && high < 1e150) high *= 2;
+  double t = high;
+  constexpr int kMostSteps = 200;
+  for (int i = 0; i < kMostSteps; ++i) {
+    const double excess = student_tail(t, degrees) - tail;
+    (excess > 0 ? low : high) = t;
+    double next = t + excess / student_density(t, degrees);
+    if (!(next > low && next < high)) next = (low + high) / 2;
+    if (std::abs(next - t) <= 1e-14 * std::abs(next)) return next;
+    t = next;
+  }
+  return t;
+}
+
+}  // namespace
+
+double portable_log_gamma(double x) {
+  constexpr double kFrom = 16;  // 43867 / (244188 x^17) is 6e-22 there
+  // B(2k) / (2k (2k - 1)).
+  static constexpr std::array<double, 7> kSeries = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
+                                                    1.0 / 1188, -691.0 / 360360, 1.0 / 156};
+  double factor = 1;
+  while (x < kFrom) {
+    factor *= x;
+    x += 1;
+  }
+  const double square = 1 / (x * x);
+  double sum = 0;
+  for (std::size_t i = kSeries.size(); i > 0; --i) sum = sum * square + kSeries[i - 1];
+  return (x - 0.5) * portable_log(x) - x + kHalfLogOfTwoPi + sum / x - portable_log(factor);
+}
+
+double incomplete_beta(double a, double b, double x) {
+  if (!(x > 0)) return 0;
+  if (!(x < 1)) return 1;
+  const double factor = portable_exp(portable_log_gamma(a + b) - portable_log_gamma(a) - portable_log_gamma(b) +
+                                     a * portable_log(x) + b * portable_log(1 - x));
+  if (x < (a + 1) / (a + b + 2)) return factor * beta_fraction(a, b, x) / a;
+  return 1 - factor * beta_fraction(b, a, 1 - x) / b;
+}
+
+double student_cdf(double t, double degrees) {
+  const double tail = student_tail(std::abs(t), degrees);
+  return t < 0 ? tail : 1 - tail;
+}
+
+double student_quantile(double p, double degrees) {
+  if (p == 0.5) return 0;
+  const double tail = std::min(p, 1 - p);
+  const double t = degrees > kAsGoodAsNormal ? -normal_quantile(tail) : upper_student_quantile(tail, degrees);
+  return to_12_digits(p < 0.5 ? -t : t);
+}
+
+double f_upper_tail(double f, double degrees_above, double degrees_below) {
+  if (!(f > 0)) return 1;
+  return incomplete_beta(degrees_below / 2, degrees_above / 2, degrees_below / (degrees_below + degrees_above * f));
+}
+
+double binomial_at_least(std::size_t n, double p, std::size_t least) {
+  if (least == 0) return 1;
+  if (least > n) return 0;
+  return incomplete_beta(static_cast<double>(least), static_cast<double>(n - least + 1), p);
+}
+
+}  // namespace assay

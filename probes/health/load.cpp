@@ -1,0 +1,55 @@
+// health_load: how much of a node's processors other programs use while this one sleeps.
+#include <optional>
+#include <stdexcept>
+
+#include "probes/core/host_facts.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+
+namespace assay {
+namespace {
+
+constexpr Parameter kParameters[] = {
+    {.name = "interval", .unit = "s", .fallback = "300ms", .quick = "100ms", .meaning = "time of one sample"},
+    {.name = "samples", .unit = "1", .fallback = "10", .meaning = "samples taken"},
+};
+constexpr Metric kMetrics[] = {
+    {.name = "cpu_load",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "share of all processors' time that ran in other processes while this one slept"},
+};
+constexpr ProbeSpec kSpec{
+    .name = "health_load",
+    .measures = "Load of a node by other programs.",
+    .method = "Sleeps, and reads /proc/stat before and after each interval; its own time is taken off.",
+    .source = "proc(5) of the Linux manual pages, the part on /proc/stat.",
+    .typical = {3},
+    .deadline = {60},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+};
+
+constexpr std::int64_t kMostSamples = 1000;
+
+void measure(const Parameters& given, Recorder& record) {
+  const auto samples = given.count("samples");
+  const Seconds interval = given.seconds("interval");
+  if (samples < 1 || samples > kMostSamples) throw BadParameter("samples: give 1 to 1000");
+  if (interval.count < 0.05 || interval.count > 10)  // /proc/stat counts in hundredths of a second
+    throw BadParameter("interval: give 50ms to 10s");
+  Sampling load{.samples = {}, .warmup = {}, .stopped = "fixed"};
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const LoadMeter meter;
+    sleep_until_stopped(std::chrono::duration<double>(interval.count));
+    const auto shares = meter.read();
+    if (!shares) throw Skip("/proc/stat cannot be read");
+    load.samples.push_back(shares->others);
+  }
+  record.measurement("cpu_load", load);
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }

@@ -1,0 +1,232 @@
+// nightly_commands: what operators take away from a history.
+#include "reports/cli/nightly_commands.h"
+
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "orchestrator/files/atomic_file.h"
+#include "orchestrator/files/exit_codes.h"
+#include "probes/core/text.h"
+#include "probes/core/utc_time.h"
+#include "reports/cli/commands.h"
+#include "reports/dossier/keys.h"
+#include "reports/nightly/alerts.h"
+#include "reports/nightly/fleet_page.h"
+#include "reports/nightly/grafana.h"
+#include "reports/nightly/prometheus.h"
+#include "reports/nightly/rma.h"
+#include "reports/nightly/unit_page.h"
+
+namespace assay::report_cli {
+namespace {
+
+constexpr std::size_t kMostNights = 3660;  // ten years
+const std::vector<std::string> kKinds = {"prom", "openmetrics", "alertmanager", "webhook", "grafana"};
+
+int failed(const history::Failure& failure) {
+  return failure.exit_code == files::kExitRefused ? refused(failure.error) : bad_input(failure.error);
+}
+
+std::expected<drift::DriftReport, InputError> report_in(const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) return std::unexpected(text.error());
+  return drift::read_report(*text, path);
+}
+
+/// A report and the history that it was made from; another one would show other nights than those that were judged.
+struct Opened {
+  drift::DriftReport report;
+  history::History history;
+};
+
+history::Result<Opened> open_both(const std::string& database, const std::string& drift) {
+  auto report = report_in(drift);
+  if (!report) return std::unexpected(history::Failure{.error = report.error(), .exit_code = files::kExitBadInput});
+  auto history = history::History::open(database, history::Access::read);
+  if (!history) return std::unexpected(history.error());
+  if (history->simulated() != report->simulated) {
+    return std::unexpected(history::Failure{
+        .error = {drift, "and the database are not of the same fleet: one is a simulation, the other is not",
+                  "judge this database with `assay drift judge`"},
+        .exit_code = files::kExitBadInput});
+  }
+  return Opened{.report = std::move(*report), .history = std::move(*history)};
+}
+
+/// Prints `text`, or writes it to `out`, which is replaced whole.
+int deliver(const std::string& out, const std::string& text) {
+  if (out == "-") {
+    std::cout << harmless_page(text);
+    return files::kExitSuccess;
+  }
+  if (const auto error = files::replace_file(out, text)) return bad_input(*error);
+  std::cout << fmt::format("wrote {}\n", harmless(out));
+  return files::kExitSuccess;
+}
+
+int deliver_grafana(const std::string& out) {
+  if (out == "-") return deliver(out, nightly::grafana_dashboard());
+  const std::string folder = without_slash(out);
+  const auto absolute = std::filesystem::absolute(folder).lexically_normal().string();
+  if (const int code = deliver(folder + "/assay-nightly.json", nightly::grafana_dashboard()); code != 0) return code;
+  return deliver(folder + "/assay.yaml", nightly::grafana_provider(absolute));
+}
+
+}  // namespace
+
+int run_trend(const TrendArguments& given) {
+  if (given.fleet != given.unit.empty())
+    return bad_input({"trend", "needs a unit, a node or --fleet, and only one of them",
+                      "for the whole fleet: assay trend --fleet …"});
+  const auto opened = open_both(given.database, given.drift);
+  if (!opened) return failed(opened.error());
+  if (given.fleet) {
+    const auto overview = nightly::overview_of(opened->history, opened->report, given.nights);
+    return overview ? deliver(given.out, nightly::fleet_page(*overview, opened->report)) : failed(overview.error());
+  }
+  const auto trends = nightly::trends_of(opened->history, opened->report, given.unit, given.nights);
+  return trends ? deliver(given.out, nightly::unit_page(given.unit, *trends, opened->report, given.nights))
+                : failed(trends.error());
+}
+
+int run_export(const ExportArguments& given) {
+  if (given.kind == "grafana") return deliver_grafana(given.out);
+  if (given.drift.empty())
+    return bad_input({"export " + given.kind, "needs --drift", "`assay drift judge --out drift.json` makes it"});
+  const bool of_history = given.kind == "openmetrics" || given.kind == "prom";
+  if (of_history && given.database.empty())
+    return bad_input({"export " + given.kind, "needs --db", "the database of `assay history add`"});
+  if (!of_history) {
+    const auto report = report_in(given.drift);
+    if (!report) return bad_input(report.error());
+    return deliver(given.out,
+                   given.kind == "webhook" ? nightly::webhook_message(*report) : nightly::alertmanager_alerts(*report));
+  }
+  const auto opened = open_both(given.database, given.drift);
+  if (!opened) return failed(opened.error());
+  if (given.kind == "openmetrics") {
+    const auto text = nightly::open_metrics(opened->history, opened->report.as_of, given.nights);
+    return text ? deliver(given.out, *text) : failed(text.error());
+  }
+  const auto sweeps = opened->history.sweeps();
+  if (!sweeps) return failed(sweeps.error());
+  std::string last;
+  for (const auto& sweep : *sweeps) last = std::max(last, sweep.started);
+  return deliver(given.out, nightly::textfile(opened->report, last));
+}
+
+namespace {
+
+int check_rma_folder(const RmaArguments& given) {
+  const auto key = dossier::load_public_key(given.key);
+  if (!key) return bad_input(key.error());
+  if (!is_folder(given.check)) return bad_input(not_a_folder(given.check));
+  if (const auto error = nightly::check_rma(without_slash(given.check), *key)) return refused(*error);
+  std::cout << fmt::format("signed by {}; every file is as it was signed\n", key->fingerprint());
+  return files::kExitSuccess;
+}
+
+std::expected<std::vector<nightly::Attachment>, InputError> attachments_of(const std::vector<std::string>& given) {
+  std::vector<nightly::Attachment> all;
+  for (const auto& one : given) {
+    const auto equals = one.find('=');
+    if (equals == std::string::npos || equals + 1 == one.size()) {
+      std::string kinds;
+      for (const auto& item : nightly::rma_checklist()) kinds += (kinds.empty() ? "" : ", ") + item.kind;
+      return std::unexpected(InputError{"--attach " + one, "is not of the form KIND=FILE", "kinds are: " + kinds});
+    }
+    all.push_back({.kind = one.substr(0, equals), .path = one.substr(equals + 1)});
+  }
+  return all;
+}
+
+}  // namespace
+
+int run_rma(const RmaArguments& given) {
+  if (!given.check.empty()) return check_rma_folder(given);
+  if (given.unit.empty() || given.database.empty() || given.drift.empty() || given.out.empty())
+    return bad_input(
+        {"rma", "needs a unit, --db, --drift and --out", "or --check DIR --key FILE for a folder that you were given"});
+  const auto attachments = attachments_of(given.attachments);
+  if (!attachments) return bad_input(attachments.error());
+  std::optional<dossier::PrivateKey> key;
+  if (!given.key.empty()) {
+    auto loaded = dossier::load_private_key(given.key, given.passphrase_file);
+    if (!loaded) return bad_input(loaded.error());
+    key = std::move(*loaded);
+  }
+  const auto opened = open_both(given.database, given.drift);
+  if (!opened) return failed(opened.error());
+  auto trends = nightly::trends_of(opened->history, opened->report, given.unit, given.nights);
+  if (!trends) return failed(trends.error());
+  if (trends->size() != 1)
+    return bad_input({given.unit, fmt::format("is a node with {} units", trends->size()),
+                      "name the unit by its id, as in drift.json"});
+  const nightly::RmaInput input{.trend = std::move(trends->front()),
+                                .attachments = *attachments,
+                                .made = utc_text(std::chrono::system_clock::now())};
+  if (const auto error =
+          nightly::write_rma(input, opened->report, key ? &*key : nullptr, without_slash(given.out), given.nights))
+    return bad_input(*error);
+  std::cout << fmt::format("wrote {}{}\n", harmless(given.out), key ? "" : ", NOT SIGNED: give --key");
+  return files::kExitSuccess;
+}
+
+void add_nightly_commands(CLI::App& app, NightlyArguments& given, std::function<int()>& action) {
+  const auto sources = [](CLI::App& command, std::string& database, std::string& drift, std::size_t& nights) {
+    command.add_option("--db", database, "database of `assay history`")->type_name("FILE");
+    command.add_option("--drift", drift, "report of `assay drift judge`")->type_name("FILE");
+    command.add_option("--nights", nights, "nights that are shown, up to the report's")
+        ->capture_default_str()
+        ->check(CLI::Range(std::size_t{2}, kMostNights));
+  };
+  auto* trend = app.add_subcommand("trend", "write a page over nights: of the fleet, of a node or of a unit");
+  trend->add_option("unit", given.trend.unit, "id of a unit, or name of a node")->type_name("UNIT");
+  trend->add_flag("--fleet", given.trend.fleet, "the whole fleet: flags, coverage, and a map of nodes and nights");
+  sources(*trend, given.trend.database, given.trend.drift, given.trend.nights);
+  for (const char* needed : {"--db", "--drift"}) trend->get_option(needed)->required();
+  trend->add_option("--out,-o", given.trend.out, "HTML file to write")->type_name("FILE")->required();
+  trend->footer("Example: assay trend --fleet --db history.db --drift drift.json -o fleet.html");
+  trend->callback([&] { action = [&] { return run_trend(given.trend); }; });
+
+  auto* exported =
+      app.add_subcommand("export", "flags and nights for monitoring: " + fmt::format("{}", fmt::join(kKinds, ", ")));
+  exported->add_option("kind", given.exported.kind, "what to write")
+      ->type_name("KIND")
+      ->required()
+      ->check(CLI::IsMember(kKinds));
+  sources(*exported, given.exported.database, given.exported.drift, given.exported.nights);
+  exported->add_option("--out,-o", given.exported.out, "file to replace; of grafana a folder; - for stdout")
+      ->type_name("FILE")
+      ->capture_default_str();
+  exported->footer(
+      "Example: assay export prom --db history.db --drift drift.json -o /var/lib/node_exporter/assay.prom");
+  exported->callback([&] { action = [&] { return run_export(given.exported); }; });
+
+  auto* rma =
+      app.add_subcommand("rma", "write the signed folder that a vendor asks for with a faulty part, or check one");
+  rma->add_option("unit", given.rma.unit, "id of the unit, or name of a node with one unit")->type_name("UNIT");
+  sources(*rma, given.rma.database, given.rma.drift, given.rma.nights);
+  rma->add_option("--out,-o", given.rma.out, "new folder")->type_name("DIR");
+  rma->add_option("--key", given.rma.key, "private key that signs; with --check the sender's public key")
+      ->type_name("FILE");
+  rma->add_option("--passphrase-file", given.rma.passphrase_file, "file whose first line decrypts the key")
+      ->type_name("FILE");
+  rma->add_option("--attach", given.rma.attachments, "a log or proof to add; may be repeated")
+      ->type_name("KIND=FILE")
+      ->expected(1)
+      ->take_all();
+  rma->add_option("--check", given.rma.check, "check this folder in place of writing one")
+      ->type_name("DIR")
+      ->needs("--key");
+  rma->footer(
+      "Example: assay rma gpu:1324523049871 --db history.db --drift drift.json --key lab.key --attach "
+      "kernel-log=dmesg.txt -o rma");
+  rma->callback([&] { action = [&] { return run_rma(given.rma); }; });
+}
+
+}  // namespace assay::report_cli

@@ -1,0 +1,311 @@
+// verify_command: `assay-report verify`, and what a verified dossier looks like to its reader.
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "orchestrator/files/state.h"
+#include "orchestrator/plan/profile.h"
+#include "orchestrator/site/sources.h"
+#include "probes/core/text.h"
+#include "probes/core/utc_time.h"
+#include "reports/cli/commands.h"
+#include "reports/cli/run_checks.h"
+
+namespace assay::report_cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostDeviations = 5;  // shown to people; --json has all of them
+constexpr std::size_t kMostNodes = 8;       // the same
+
+/// The signatory whose key this is; the fingerprint alone when the statement does not list it.
+ordered_json signer_of(const dossier::Claims& claims, const std::string& fingerprint) {
+  ordered_json signer = {{"key", fingerprint}};
+  for (const auto& one : claims.signatories) {
+    if (one.key_fingerprint != fingerprint) continue;
+    signer["role"] = one.role;
+    signer["name"] = one.name;
+    signer["organisation"] = one.organisation;
+    signer["self_signed"] = one.is_self_signed();
+  }
+  return signer;
+}
+
+/// The text at `name` of what an agent said of its node; empty when there is none.
+std::string said(const nlohmann::json& facts, const char* name) {
+  if (!facts.is_object()) return "";
+  const auto found = facts.find(name);
+  return found != facts.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+ordered_json node_of(const dossier::CheckedContents& contents, const std::string& name) {
+  ordered_json node = {{"name", name}};
+  const auto facts = contents.machines.find(name);
+  if (facts == contents.machines.end()) return node;
+  node["host"] = said(facts->second, "name");
+  node["boot"] = said(facts->second, "boot_id");
+  return node;
+}
+
+/// How many machines the nodes are, by host name and boot, as judging tells them apart.
+std::size_t machines_in(const dossier::CheckedContents& contents) {
+  std::set<std::string> machines;
+  for (const auto& [node, facts] : contents.machines)
+    machines.insert(said(facts, "name") + "\n" + said(facts, "boot_id"));
+  return machines.size();
+}
+
+/// Whether one of the signers is the key that this machine made for itself.
+bool is_of_this_machine(const dossier::Verified& verified) {
+  const auto own = dossier::load_public_key(files::machine_key_path() + ".pub");
+  return own && std::ranges::find(verified.signers, own->fingerprint()) != verified.signers.end();
+}
+
+ordered_json notes_of(const dossier::Verified& verified) {
+  ordered_json notes = verified.contents.notes;
+  const auto& signatory = verified.contents.claims.signatories.front();
+  if (is_of_this_machine(verified) && !signatory.is_self_signed())
+    notes.push_back("one of the keys is this machine's own, which nobody vouches for");
+  return notes;
+}
+
+ordered_json document_of(const dossier::Verified& verified) {
+  const auto& contents = verified.contents;
+  ordered_json signers = ordered_json::array();
+  for (const auto& fingerprint : verified.signers) signers.push_back(signer_of(contents.claims, fingerprint));
+  ordered_json deviations = ordered_json::array();
+  for (const auto& one : contents.verdict.deviations) deviations.push_back({{"what", one.what}, {"step", one.step}});
+  ordered_json nodes = ordered_json::array();
+  for (const auto& name : contents.nodes) nodes.push_back(node_of(contents, name));
+  ordered_json probes = ordered_json::array();
+  for (const auto& probe : contents.probes) {
+    probes.push_back(
+        {{"name", probe.name}, {"revision", probe.revision}, {"sha256", probe.sha256}, {"known", probe.known}});
+  }
+  return {{"verified", true},
+          {"overall", to_string(contents.verdict.overall)},
+          {"reason", contents.verdict.reason},
+          {"report_checked", contents.report_checked},
+          {"deviations", std::move(deviations)},
+          {"nodes", std::move(nodes)},
+          {"machines", machines_in(contents)},
+          {"began", contents.began},
+          {"ended", contents.ended},
+          {"finished", contents.finished},
+          {"run_id", contents.verdict.run_id},
+          {"plan_sha256", contents.verdict.plan_sha256},
+          {"site", contents.verdict.site},
+          {"profile", contents.verdict.profile},
+          {"profile_revision", contents.profile_revision},
+          {"requirements", contents.requirements},
+          {"targets_sha256", contents.targets_sha256},
+          {"targets_built_in", contents.targets_built_in},
+          {"probes", std::move(probes)},
+          {"issued_at", contents.claims.issued_at},
+          {"signers", std::move(signers)},
+          {"other_signatures", verified.other_signatures},
+          {"files", contents.claims.evidence.file_count},
+          {"notes", notes_of(verified)}};
+}
+
+std::string text(const ordered_json& value) { return harmless(value.get<std::string>()); }
+
+/// Departures from the method, and probes that the plan alone describes.
+void print_deviations(const ordered_json& document) {
+  const auto& all = document.at("deviations");
+  std::cout << (all.empty() ? "  no deviations in the run\n" : fmt::format("  {} deviations\n", all.size()));
+  for (std::size_t i = 0; i < std::min(all.size(), kMostDeviations); ++i) {
+    const std::string step = text(all[i].at("step"));
+    std::cout << fmt::format("    {}{}\n", step.empty() ? "" : step + ": ", text(all[i].at("what")));
+  }
+  if (all.size() > kMostDeviations) std::cout << fmt::format("    and {} more: --json\n", all.size() - kMostDeviations);
+  for (const auto& probe : document.at("probes")) {
+    if (probe.at("known").get<bool>()) continue;
+    std::cout << fmt::format(
+        "  deviation: {} revision {} is described by the signer alone; this version does not know it\n",
+        text(probe.at("name")), probe.at("revision").get<int>());
+  }
+}
+
+/// Who was tested, and when.
+void print_run(const ordered_json& document) {
+  const auto& nodes = document.at("nodes");
+  const auto machines = document.at("machines").get<std::size_t>();
+  std::cout << fmt::format("  {} nodes of site {}, {} machines by host name and boot\n", nodes.size(),
+                           text(document.at("site")), machines);
+  for (std::size_t i = 0; i < std::min(nodes.size(), kMostNodes); ++i) {
+    std::cout << fmt::format("    {}{}\n", text(nodes[i].at("name")),
+                             nodes[i].contains("host") ? fmt::format(": host {}, boot {}", text(nodes[i].at("host")),
+                                                                     text(nodes[i].at("boot")))
+                                                       : ": no agent answered");
+  }
+  if (nodes.size() > kMostNodes) std::cout << fmt::format("    and {} more: --json\n", nodes.size() - kMostNodes);
+  std::cout << fmt::format("  began {}, {} {}, issued {} (by the clocks of the signer)\n", text(document.at("began")),
+                           document.at("finished").get<bool>() ? "ended" : "NOT FINISHED, last line",
+                           text(document.at("ended")), text(document.at("issued_at")));
+  std::cout << fmt::format("  run {} of plan {}\n", text(document.at("run_id")), text(document.at("plan_sha256")));
+  std::cout << fmt::format("  profile {} revision {}, {} requirements, targets {} ({})\n", text(document.at("profile")),
+                           document.at("profile_revision").get<int>(), document.at("requirements").get<std::size_t>(),
+                           text(document.at("targets_sha256")),
+                           document.at("targets_built_in").get<bool>()
+                               ? "as built into this version"
+                               : "NOT those of a built-in profile: compare them with --profile FILE");
+}
+
+void print_signers(const ordered_json& document) {
+  for (const auto& signer : document.at("signers")) {
+    std::cout << fmt::format("  signed by the key {}\n", text(signer.at("key")));
+    if (!signer.contains("role")) {
+      std::cout << "    whose owner the statement does not name\n";
+      continue;
+    }
+    std::string who = text(signer.at("role"));
+    for (const char* part : {"name", "organisation"}) {
+      if (!text(signer.at(part)).empty()) who += ", " + text(signer.at(part));
+    }
+    std::cout << fmt::format("    who is, by the signer's word: {}{}\n", who,
+                             signer.at("self_signed").get<bool>() ? ", SELF-SIGNED" : "");
+  }
+  if (const auto others = document.at("other_signatures").get<std::size_t>(); others > 0) {
+    std::cout << fmt::format("  {} further signatures by keys that were not given: not verified\n", others);
+  }
+  std::cout << fmt::format("  {} files\n", document.at("files").get<std::uint64_t>());
+  for (const auto& note : document.at("notes")) std::cout << fmt::format("  note: {}\n", text(note));
+}
+
+void print(const ordered_json& document) {
+  const bool whole = document.at("report_checked").get<bool>();
+  std::cout << fmt::format(
+      "verified{}: {}\n  {}\n",
+      whole ? "" : " WITHOUT ITS REPORT, which another version rendered and nobody compared: do not read it",
+      text(document.at("overall")), text(document.at("reason")));
+  print_deviations(document);
+  print_run(document);
+  print_signers(document);
+}
+
+/// A file, or a name: what has a slash or ends in .json is a file.
+bool is_file_name(const std::string& name) { return name.ends_with(".json") || name.find('/') != std::string::npos; }
+
+std::expected<std::vector<std::string>, InputError> node_names(const std::string& given) {
+  std::error_code unknown;  // what is no readable file is a list
+  std::string list = given;
+  if (std::filesystem::is_regular_file(given, unknown)) {
+    auto bytes = read_file(given);
+    if (!bytes) return std::unexpected(bytes.error());
+    while (bytes->ends_with('\n')) bytes->pop_back();
+    list = std::move(*bytes);
+    for (char& c : list) c = c == '\n' ? ',' : c;
+  }
+  auto names = site::expand_host_list(list);
+  if (!names)
+    return std::unexpected(InputError{"--nodes", names.error(), "n01,n02, n[01-04], or a file with a name a line"});
+  return *names;
+}
+
+std::expected<dossier::Moment, InputError> moment_of(const std::string& given) {
+  const auto moment =
+      utc_time(given.size() == std::string_view("2026-01-05").size() ? given + "T00:00:00.000Z" : given);
+  if (moment) return *moment;
+  return std::unexpected(InputError{"--not-before", fmt::format("'{}' is not a time", given),
+                                    "2026-01-05, or UTC with milliseconds: 2026-01-05T06:37:41.211Z"});
+}
+
+/// "30d", "12h", or what parse_seconds reads.
+std::expected<Seconds, InputError> age_of(const std::string& given) {
+  constexpr double kHour_s = 3600;
+  constexpr double kDay_s = 24 * kHour_s;
+  const double unit_s = given.ends_with('d') ? kDay_s : given.ends_with('h') ? kHour_s : 1;
+  const auto seconds = parse_seconds(unit_s > 1 ? given.substr(0, given.size() - 1) + "s" : given);
+  if (seconds && seconds->count > 0) return Seconds{seconds->count * unit_s};
+  return std::unexpected(InputError{"--max-age", fmt::format("'{}' is not a duration", given), "30d, 12h or 90min"});
+}
+
+/// Reads the files that the options name into `expected`.
+std::optional<InputError> read_expected_files(const ExpectationArguments& given, dossier::Expectations& expected) {
+  if (!given.profile.empty()) {
+    auto profile = plan::profile_named(given.profile);
+    if (!profile) return profile.error();
+    expected.profile = std::move(*profile);
+  }
+  if (is_file_name(given.site)) {
+    const auto bytes = read_file(given.site);
+    if (!bytes) return bytes.error();
+    auto site = site::read_site(*bytes, given.site);
+    if (!site) return site.error();
+    expected.whole_site = std::move(*site);
+  } else {
+    expected.site = given.site;
+  }
+  if (!given.probes.empty()) {
+    const auto bytes = read_file(given.probes);
+    if (!bytes) return bytes.error();
+    auto sums = dossier::read_sums(*bytes, given.probes);
+    if (!sums) return sums.error();
+    expected.probes = std::move(*sums);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<dossier::Expectations, InputError> expectations_of(const ExpectationArguments& given) {
+  dossier::Expectations expected{.plan_sha256 = given.plan,
+                                 .now = std::chrono::system_clock::now(),
+                                 .no_deviations = given.no_deviations,
+                                 .without_report = given.without_report};
+  if (auto problem = read_expected_files(given, expected)) return std::unexpected(*problem);
+  if (!given.nodes.empty()) {
+    auto names = node_names(given.nodes);
+    if (!names) return std::unexpected(names.error());
+    expected.nodes = std::move(*names);
+  }
+  if (!given.not_before.empty()) {
+    const auto moment = moment_of(given.not_before);
+    if (!moment) return std::unexpected(moment.error());
+    expected.begun_after = *moment;
+  }
+  if (!given.max_age.empty()) {
+    const auto age = age_of(given.max_age);
+    if (!age) return std::unexpected(age.error());
+    expected.max_age = *age;
+  }
+  return expected;
+}
+
+void print_verified(const dossier::Verified& verified) { print(document_of(verified)); }
+
+int run_verify(const VerifyArguments& given) {
+  if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
+  if (const auto problem = check_is_dossier(without_slash(given.directory))) return bad_input(*problem);
+  const auto keys = public_keys(given.keys);
+  if (!keys) return bad_input(keys.error());
+  const auto expected = expectations_of(given.expected);
+  if (!expected) return bad_input(expected.error());
+  const auto verified = dossier::verify_dossier(without_slash(given.directory), *keys, *expected);
+  if (!verified) {
+    if (given.json)
+      std::cout << ordered_json{{"verified", false}, {"where", verified.error().where}, {"what", verified.error().what}}
+                       .dump(1, ' ', true, ordered_json::error_handler_t::replace)
+                << '\n';
+    return refused(verified.error());
+  }
+  ordered_json document = document_of(*verified);
+  if (const auto note = gone_on_note(given.directory); !note.empty()) {
+    std::cerr << fmt::format("assay-report: warning: {}\n", harmless(note));
+    document["notes"].push_back(note);
+  }
+  if (given.json) {
+    std::cout << document.dump(1, ' ', true) << '\n';
+  } else {
+    print(document);
+  }
+  return given.accepted ? judge::exit_code(verified->contents.verdict.overall) : files::kExitSuccess;
+}
+
+}  // namespace assay::report_cli

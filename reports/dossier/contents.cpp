@@ -1,0 +1,59 @@
+// contents: a dossier is closed.
+#include "reports/dossier/contents.h"
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "reports/dossier/sign.h"
+#include "reports/dossier/verify_text.h"
+
+namespace assay::dossier {
+
+EvidencePaths::EvidencePaths(const judge::Journal& journal) {
+  for (const char* name : {"plan.json", "journal.jsonl", "verdict.json", kReportFile}) paths_[name] = true;
+  for (const auto& attempt : journal.attempts) {
+    for (const auto& file : attempt.evidence) paths_[file.path] = true;
+  }
+}
+
+std::optional<InputError> check_contents_closed(const evidence::Manifest& manifest, const judge::Journal& journal) {
+  const EvidencePaths evidence(journal);
+  const std::string prefix = std::string(kEvidenceFolder) + "/";
+  for (const auto& [path, digest] : manifest) {
+    if (path == kVerifyFile) {
+      if (digest == files::sha256(verify_text())) continue;
+      return InputError{path, "is not the page that assay writes",
+                        "do not run its commands; `assay-report sign` of this version writes the right ones"};
+    }
+    if (path == kSignerFile) continue;
+    if (path.starts_with(prefix) && evidence.contains(path.substr(prefix.size()))) continue;
+    return InputError{path, "is no file of a dossier: no line of the journal names it",
+                      "it was signed, and nothing that assay did vouches for it; do not rely on it"};
+  }
+  for (const char* name : {kVerifyFile, kSignerFile}) {
+    if (!manifest.contains(name)) return InputError{name, "is missing", "`assay-report sign` writes it"};
+  }
+  return std::nullopt;
+}
+
+std::optional<InputError> check_signatory(const Claims& claims, const std::string& signer_pem,
+                                          const Envelope& envelope) {
+  const auto key = public_key_from_pem(signer_pem, kSignerFile);
+  if (!key) return key.error();
+  if (key->pem() != signer_pem)
+    return InputError{kSignerFile, "is not spelt as assay writes a public key", "it may hold more than one key"};
+  const auto& signatory = claims.signatories.front();
+  if (signatory.key_fingerprint != key->fingerprint()) {
+    return InputError{kSignerFile,
+                      fmt::format("has the fingerprint {}, the signatory in the statement {}", key->fingerprint(),
+                                  signatory.key_fingerprint),
+                      "the statement lists the signer whose key lies beside it, and nobody else"};
+  }
+  if (!is_signed_by(envelope, *key)) {
+    return InputError{kStatementFile, fmt::format("lists the signatory {}, who has not signed", key->fingerprint()),
+                      "everyone who is listed has signed"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace assay::dossier

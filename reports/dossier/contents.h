@@ -1,0 +1,36 @@
+// contents: what may lie in a dossier, and nothing else.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "orchestrator/judge/journal.h"
+#include "reports/dossier/dsse.h"
+#include "reports/dossier/statement.h"
+#include "reports/evidence/manifest.h"
+
+namespace assay::dossier {
+
+/// Whether the file `path` of a run directory is evidence: plan, journal, verdict, report, or named by a line of the
+/// journal.
+class EvidencePaths {
+ public:
+  explicit EvidencePaths(const judge::Journal& journal);
+  [[nodiscard]] bool contains(const std::string& path) const { return paths_.contains(path); }
+
+ private:
+  std::map<std::string, bool, std::less<>> paths_;
+};
+
+/// What is wrong with the files that `manifest` lists; nothing when each is evidence, VERIFY.txt or signer.pub, and
+/// VERIFY.txt is what assay writes. A file that nothing vouches for could say anything: that it is signed too would
+/// make a reader believe it.
+std::optional<InputError> check_contents_closed(const evidence::Manifest& manifest, const judge::Journal& journal);
+
+/// What is wrong with the signatory; nothing when the statement lists one, whose key is the one in signer.pub
+/// (`signer_pem`) and has signed `envelope`.
+std::optional<InputError> check_signatory(const Claims& claims, const std::string& signer_pem,
+                                          const Envelope& envelope);
+
+}  // namespace assay::dossier

@@ -1,0 +1,214 @@
+// expectations: another plan, site, profile, program or time than the receiver expects is refused.
+#include "reports/dossier/expectations.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "orchestrator/files/difference.h"
+#include "orchestrator/files/digest.h"
+#include "orchestrator/plan/catalogue.h"
+#include "probes/core/utc_time.h"
+#include "reports/dossier/sign.h"
+
+namespace assay::dossier {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostShown = 10;  // differences in one refusal
+constexpr const char* kAnother = "this is a dossier of another run";
+
+InputError wrong(const char* what, const std::string& is, const std::string& should) {
+  return InputError{kStatementFile, fmt::format("has the {} '{}', expected '{}'", what, is, should), kAnother};
+}
+
+/// The first few of `names`.
+std::string some(const std::set<std::string>& names) {
+  std::vector<std::string> shown;
+  for (const auto& name : names) {
+    if (shown.size() < kMostShown) shown.push_back(name);
+  }
+  return fmt::format("{}{}", fmt::join(shown, ", "),
+                     names.size() > kMostShown ? fmt::format(" and {} more", names.size() - kMostShown) : "");
+}
+
+std::optional<InputError> check_nodes(const json& site, const std::vector<std::string>& expected) {
+  if (expected.empty()) return std::nullopt;
+  const std::vector<std::string> list = site.at("nodes");
+  const std::set<std::string> found(list.begin(), list.end());
+  const std::set<std::string> wanted(expected.begin(), expected.end());
+  std::set<std::string> missing;
+  std::set<std::string> other;
+  std::ranges::set_difference(wanted, found, std::inserter(missing, missing.end()));
+  std::ranges::set_difference(found, wanted, std::inserter(other, other.end()));
+  if (missing.empty() && other.empty()) return std::nullopt;
+  std::string what = fmt::format("has {} nodes, expected {}", found.size(), wanted.size());
+  if (!missing.empty()) what += "; not tested: " + some(missing);
+  if (!other.empty()) what += "; not expected: " + some(other);
+  return InputError{kStatementFile, what, kAnother};
+}
+
+std::optional<InputError> check_programs(const json& instruments, const std::map<std::string, std::string>& expected) {
+  if (expected.empty()) return std::nullopt;
+  for (const auto& instrument : instruments) {
+    const std::string name = instrument.at("probe");
+    const std::string digest = instrument.at("sha256");
+    const auto known = expected.find(name);
+    if (known == expected.end())
+      return InputError{kStatementFile,
+                        fmt::format("used the probe {}, which the list of programs does not have", name),
+                        "a probe that nobody vouches for may print any number"};
+    if (known->second != digest)
+      return InputError{kStatementFile,
+                        fmt::format("used the probe {} with the SHA-256 {}, expected {}", name, digest, known->second),
+                        "another program of that name measured"};
+  }
+  return std::nullopt;
+}
+
+/// Every requirement, by id, and the rest of a profile, as one document: a difference then names the requirement.
+json by_requirement(const plan::Profile& profile) {
+  json document = to_json(profile);
+  json requirements = json::object();
+  for (auto& requirement : document.at("requirements")) {
+    const std::string id = requirement.at("id");
+    requirements[id] = std::move(requirement);
+  }
+  document["requirements"] = std::move(requirements);
+  return document;
+}
+
+std::optional<InputError> check_targets(const plan::Profile& found, const plan::Profile& expected) {
+  const auto different = files::differences(by_requirement(found), by_requirement(expected), kMostShown);
+  if (different.empty()) return std::nullopt;
+  return InputError{
+      fmt::format("{}/plan.json: profile", kEvidenceFolder),
+      fmt::format("has other targets than the expected profile {}: {}", expected.name, fmt::join(different, "; ")),
+      "the vendor judged by other figures, whatever the profile is called"};
+}
+
+/// A site without what only the machine that ran assay knows: where its keys lie, and the directories that the expected
+/// site leaves to it.
+json comparable(const site::Site& site, const site::Site& expected) {
+  json document = to_json(site);
+  document.erase("known_hosts");
+  for (auto& node : document.at("nodes")) {
+    node.erase("identity_file");
+    if (node.contains("jump")) node.at("jump").erase("identity_file");
+    const site::Node* const wanted = expected.node(node.at("name").get<std::string>());
+    if (wanted != nullptr && wanted->directory == site::kDefaultDirectory) node.erase("directory");
+  }
+  return document;
+}
+
+std::optional<InputError> check_site(const site::Site& found, const site::Site& expected) {
+  const auto different = files::differences(comparable(found, expected), comparable(expected, expected), kMostShown);
+  if (different.empty()) return std::nullopt;
+  return InputError{fmt::format("{}/plan.json: site", kEvidenceFolder),
+                    fmt::format("is not the expected site {}: {}", expected.name, fmt::join(different, "; ")),
+                    kAnother};
+}
+
+/// When the run was, and when it was signed.
+std::optional<InputError> check_times(const judge::Journal& journal, const Claims& claims,
+                                      const Expectations& expected) {
+  const std::chrono::duration<double> skew(judge::kMostClockDifference_s);
+  const Moment begin = *utc_time(journal.begin);  // the journal's reader refuses what is no time
+  const Moment last = *utc_time(journal.last);
+  const auto issued = utc_time(claims.issued_at);
+  if (!issued) return InputError{kStatementFile, fmt::format("issuedAt: '{}' is not a time", claims.issued_at), ""};
+  if (last - *issued > skew) {
+    return InputError{kStatementFile,
+                      fmt::format("was issued {}, before the run's last line of {}", claims.issued_at, journal.last),
+                      "a statement is made after the run; clocks may differ by five minutes"};
+  }
+  if (expected.begun_after && begin < *expected.begun_after) {
+    return InputError{
+        kStatementFile,
+        fmt::format("is of a run that began {}, before {}", journal.begin, utc_text(*expected.begun_after)), kAnother};
+  }
+  if (!expected.now) return std::nullopt;
+  if (*issued - *expected.now > skew) {
+    return InputError{kStatementFile,
+                      fmt::format("was issued {}, and it is {} here", claims.issued_at, utc_text(*expected.now)),
+                      "a statement of the future; compare the clocks, which may differ by five minutes"};
+  }
+  if (expected.max_age && *expected.now - last > std::chrono::duration<double>(expected.max_age->count)) {
+    return InputError{kStatementFile,
+                      fmt::format("is of a run that ended {}, and it is {} here: older than {:.0f} s", journal.last,
+                                  utc_text(*expected.now), expected.max_age->count),
+                      "ask for a test of today"};
+  }
+  return std::nullopt;
+}
+
+std::optional<InputError> check_deviations(const evidence::Examined& examined) {
+  if (const auto& all = examined.verdict.deviations; !all.empty()) {
+    return InputError{fmt::format("{}/verdict.json", kEvidenceFolder),
+                      fmt::format("has {} deviations, first: {}", all.size(), all.front().what),
+                      "without --no-deviations it is verified and they are listed"};
+  }
+  if (const auto unknown = plan::unknown_probes(examined.run.plan); !unknown.empty()) {
+    return InputError{fmt::format("{}/plan.json", kEvidenceFolder),
+                      fmt::format("describes probes that this version does not know: {}", fmt::join(unknown, ", ")),
+                      "verify with the version of assay that has them"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<std::map<std::string, std::string>, InputError> read_sums(std::string_view text,
+                                                                        const std::string& where) {
+  constexpr std::size_t kDigestLength = 64;
+  std::map<std::string, std::string> sums;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const auto refused = [&](const std::string& what) {
+      return std::unexpected(InputError{fmt::format("{}: line {}", where, number), what,
+                                        "`sha256sum libexec/assay/probes/*` and `assay bundle` write such a list"});
+    };
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::string digest(line.substr(0, kDigestLength));
+    if (line.size() < kDigestLength + 3 || !files::is_sha256(digest) || line[kDigestLength] != ' ' ||
+        (line[kDigestLength + 1] != ' ' && line[kDigestLength + 1] != '*'))
+      return refused("is not '<SHA-256>  <path>'");
+    if (digest == std::string(kDigestLength, '0')) return refused("has a digest of zeros");
+    const auto path = line.substr(kDigestLength + 2);
+    const std::string name(path.substr(path.rfind('/') + 1));
+    if (const auto [known, fresh] = sums.emplace(name, digest); !fresh && known->second != digest)
+      return refused(fmt::format("gives {} a second digest", name));
+  }
+  if (sums.empty()) return std::unexpected(InputError{where, "lists nothing", ""});
+  return sums;
+}
+
+std::optional<InputError> check_statement(const json& predicate, const Expectations& expected) {
+  const std::string plan = predicate.at("plan").at("sha256");
+  if (!expected.plan_sha256.empty() && plan != expected.plan_sha256) return wrong("plan", plan, expected.plan_sha256);
+  const std::string site = predicate.at("site").at("name");
+  if (!expected.site.empty() && site != expected.site) return wrong("site", site, expected.site);
+  if (expected.whole_site && site != expected.whole_site->name) return wrong("site", site, expected.whole_site->name);
+  const std::string profile = predicate.at("targets").at("profile");
+  if (expected.profile && profile != expected.profile->name) return wrong("profile", profile, expected.profile->name);
+  if (auto problem = check_nodes(predicate.at("site"), expected.nodes)) return problem;
+  return check_programs(predicate.at("instruments"), expected.probes);
+}
+
+std::optional<InputError> check_evidence(const evidence::Examined& examined, const Claims& claims,
+                                         const Expectations& expected) {
+  const plan::Plan& plan = examined.run.plan;
+  if (expected.profile) {
+    if (auto problem = check_targets(plan.profile, *expected.profile)) return problem;
+  }
+  if (expected.whole_site) {
+    if (auto problem = check_site(plan.site, *expected.whole_site)) return problem;
+  }
+  if (auto problem = check_times(examined.run.journal, claims, expected)) return problem;
+  return expected.no_deviations ? check_deviations(examined) : std::nullopt;
+}
+
+}  // namespace assay::dossier

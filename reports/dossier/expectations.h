@@ -1,0 +1,50 @@
+// expectations: what the receiver of a dossier knows of it beforehand, and what it is held against.
+#pragma once
+
+#include <chrono>
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchestrator/plan/profile.h"
+#include "orchestrator/site/site.h"
+#include "reports/dossier/statement.h"
+#include "reports/evidence/evidence_files.h"
+
+namespace assay::dossier {
+
+using Moment = std::chrono::system_clock::time_point;
+
+/// Expected properties of the dossier, against substitution of another dossier; what is empty may be anything.
+struct Expectations {
+  std::string plan_sha256;
+  std::string site;                           ///< its name alone
+  std::optional<site::Site> whole_site;       ///< every node with its address and ports
+  std::vector<std::string> nodes;             ///< names, in any order
+  std::optional<plan::Profile> profile;       ///< resolved: every limit, condition, peak and the rule
+  std::map<std::string, std::string> probes;  ///< SHA-256 of the program, by name
+  std::optional<Moment> begun_after;          ///< the run began then or later
+  std::optional<Moment> now;                  ///< the clock of who verifies; without it no time is too late
+  std::optional<Seconds> max_age;             ///< since the run's last line; needs `now`
+  bool no_deviations = false;                 ///< none at all, and no probe that this version does not know
+  bool without_report = false;                ///< a report of another renderer is passed over instead of refused
+};
+
+/// "digest  path" a line, as sha256sum and `assay bundle` write it: the digests by the last part of the path. Refused:
+/// a line of another form, a name with two digests, no line at all.
+std::expected<std::map<std::string, std::string>, InputError> read_sums(std::string_view text,
+                                                                        const std::string& where);
+
+/// What the statement alone shows to be another dossier than expected: plan, site, nodes, profile's name, probes.
+std::optional<InputError> check_statement(const nlohmann::json& predicate, const Expectations& expected);
+
+/// What the evidence shows: targets limit by limit, the site node by node, when the run was and when it was signed, and
+/// deviations. Whatever is expected, the statement is issued after the run's last line and not after `now`, each within
+/// judge::kMostClockDifference_s.
+std::optional<InputError> check_evidence(const evidence::Examined& examined, const Claims& claims,
+                                         const Expectations& expected);
+
+}  // namespace assay::dossier

@@ -1,0 +1,124 @@
+// fleet_page: from a report and the nights behind it to HTML.
+#include "reports/nightly/fleet_page.h"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "probes/core/words.h"
+#include "reports/figures/html.h"
+#include "reports/nightly/nights_map.h"
+#include "reports/nightly/shell.h"
+
+namespace assay::nightly {
+namespace {
+
+using figures::escape;
+
+constexpr std::size_t kMostNamed = 50;  // rows of a table; the file of the report has all
+
+/// The first lines of drift's own summary.
+std::string lead(const Overview& overview, const drift::DriftReport& report) {
+  std::string out = "<pre>";
+  std::istringstream lines(drift::summary_text(report));
+  for (std::string line; std::getline(lines, line);) out += escape(line) + "\n";
+  out += "</pre>\n";
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"As of", drift::date_text(report.as_of)},
+      {"Newest sweep", overview.last_started.empty() ? "none" : escape(overview.last_started)},
+      {"History", fmt::format("{} nights, {} series", report.nights, report.series)},
+      {"Policy, history",
+       figures::digest_html(report.policy_sha256) + "<br>" + figures::digest_html(report.history_sha256)}};
+  return out + figures::facts("Of what", rows);
+}
+
+std::string findings(const drift::DriftReport& report) {
+  if (report.fleet.empty() && report.groups.empty()) return "";
+  std::string out = "<h2>What many have in common</h2>\n<ul>";
+  for (const auto& one : report.fleet) out += fmt::format("<li>{}</li>", escape(one.words));
+  for (const auto& group : report.groups)
+    out += fmt::format("<li>{}: {} flags</li>", escape(group.element), group.flags.size());
+  return out + "</ul>\n";
+}
+
+std::string coverage(const drift::DriftReport& report) {
+  const auto& seen = report.coverage;
+  std::string out = fmt::format(
+      "<h2>Coverage</h2>\n<p>{} units: {} measured in the last night, {} not due, {} busy, {} preempted, {} not "
+      "measured, {} in "
+      "no sweep. The longest wait is {} nights.</p>\n",
+      seen.units, seen.measured, seen.not_due, seen.busy, seen.preempted, seen.not_measured, seen.unseen,
+      seen.max_age_nights);
+  if (seen.overdue.empty()) return out;
+  std::vector<std::string> rows;
+  for (const auto& one : seen.overdue) {
+    if (rows.size() == kMostNamed) break;
+    rows.push_back(
+        figures::row({escape(one.node), escape(one.unit), std::to_string(one.nights), escape(one.last_state)}));
+  }
+  out += figures::table("overdue", "Overdue units", {"Node", "Unit", "Nights", "Last"}, rows);
+  if (seen.overdue.size() > kMostNamed) out += fmt::format("<p>and {} more.</p>", seen.overdue.size() - kMostNamed);
+  return out;
+}
+
+/// The map of all, and where that shows groups the one of the nodes that need a look.
+std::string maps(const Overview& overview, const drift::DriftReport& report) {
+  std::string out = "<h2>Nights</h2>\n";
+  if (overview.nodes.empty()) return out + "<p>No unit is known.</p>\n";
+  if (overview.nodes.size() <= kMostRows)
+    return out + "<figure>" + nights_map(overview.nights, overview.nodes, "Nodes by night") + "</figure>\n";
+  std::set<std::string_view> named;
+  for (const auto& flag : report.flags) named.insert(flag.node);
+  for (const auto& one : report.coverage.overdue) named.insert(one.node);
+  std::vector<NodeRow> rows;
+  for (const auto& row : overview.nodes) {
+    if (rows.size() < kMostRows && named.contains(row.name)) rows.push_back(row);
+  }
+  if (!rows.empty()) {
+    out += fmt::format("<h3>Nodes with a flag, or overdue</h3>\n<figure>{}</figure>\n",
+                       nights_map(overview.nights, rows, "Nodes with a flag by night"));
+  }
+  out += fmt::format(
+      "<h3>All {} nodes</h3>\n<p>A row is several nodes; of a night it shows the worst.</p>\n<figure>{}</figure>\n",
+      overview.nodes.size(), nights_map(overview.nights, grouped(overview.nodes, kNodesPerRow), "All nodes by night"));
+  return out;
+}
+
+std::string events(const Overview& overview) {
+  if (overview.events.empty()) return "";
+  std::vector<std::string> rows;
+  for (auto one = overview.events.rbegin(); one != overview.events.rend() && rows.size() < kMostNamed; ++one)
+    rows.push_back(figures::row({drift::date_text(one->night), escape(word_of(one->kind)), escape(one->scope),
+                                 escape(one->text), escape(one->who)}));
+  return "<h2>Events</h2>\n" + figures::table("events", "Events", {"Night", "Kind", "Of", "Text", "By"}, rows);
+}
+
+std::string retests(const drift::DriftReport& report) {
+  if (report.retests_wanted.empty()) return "";
+  std::vector<std::string> rows;
+  for (const auto& one : report.retests_wanted) {
+    if (rows.size() == kMostNamed) break;
+    rows.push_back(figures::row({escape(one.node), escape(one.unit), escape(one.metric), std::to_string(one.times),
+                                 one.tonight ? "before the night is over" : "at another hour or night"}));
+  }
+  return "<h2>Tests that are asked for</h2>\n" +
+         figures::table("retests", "Re-tests", {"Node", "Unit", "Metric", "Times", "When"}, rows);
+}
+
+}  // namespace
+
+std::string fleet_page(const Overview& overview, const drift::DriftReport& report) {
+  std::string body = lead(overview, report);
+  body += findings(report);
+  body += "<h2>Flags</h2>\n";
+  body += report.flags.empty() ? "<p>None.</p>\n" : flags_table(by_weight(report.flags));
+  body += retests(report) + coverage(report) + maps(overview, report) + events(overview);
+  if (!report.not_judged.empty())
+    body += fmt::format("<p>{} series had readings that cannot be judged; drift.json names them.</p>\n",
+                        report.not_judged.size());
+  return page_of(fmt::format("Fleet, night of {}", drift::date_text(report.as_of)), report.simulated, body);
+}
+
+}  // namespace assay::nightly

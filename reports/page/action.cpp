@@ -1,0 +1,126 @@
+// action: the first thing that a reader needs: what to do.
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "orchestrator/judge/ranking.h"
+#include "reports/figures/html.h"
+#include "reports/figures/pair_chart.h"
+#include "reports/page/sections.h"
+
+namespace assay::page {
+namespace {
+
+constexpr std::size_t kMostCulprits = 8;
+constexpr std::size_t kMostRequirements = 8;
+constexpr std::size_t kMostNodes = 16;
+
+std::string link_to(const ReportContent& content, const std::string& requirement) {
+  const plan::Profile& profile = content.run.plan.profile;
+  return fmt::format("<a href=\"#{}\">{}</a>", anchor_of(profile, requirement),
+                     figures::requirement_number(profile, requirement));
+}
+
+/// Who is at fault, with where to look: the words of the searches.
+std::string culprits(const ReportContent& content) {
+  const auto all = judge::all_accused(content.verdict);
+  if (all.empty()) return "";
+  std::string html;
+  for (std::size_t i = 0; i < std::min(all.size(), kMostCulprits); ++i) {
+    std::string shown_by;
+    for (const auto& id : all[i].requirements) shown_by += (shown_by.empty() ? "" : ", ") + link_to(content, id);
+    const std::string name = name_of(*all[i].culprit);
+    std::string_view words = all[i].culprit->words;
+    if (words.starts_with(name + ": ")) words.remove_prefix(name.size() + 2);
+    html +=
+        fmt::format("<li><strong>{}</strong>: {} ({})</li>\n", figures::escape(name), figures::escape(words), shown_by);
+  }
+  if (all.size() > kMostCulprits)
+    html += fmt::format("<li>{} more: see <a href=\"#located\">Located faults</a></li>\n", all.size() - kMostCulprits);
+  return html;
+}
+
+/// The nodes that were not reached or were lost, each with the last reason.
+std::string lost_nodes(const ReportContent& content) {
+  std::map<std::string, std::string> lost;
+  for (const auto& event : content.run.journal.node_events) lost[event.node] = event.reason;
+  std::string html;
+  std::size_t shown = 0;
+  for (const auto& [node, reason] : lost) {
+    if (++shown > kMostNodes) break;
+    html += fmt::format("<li>node <strong>{}</strong>: {}</li>\n", figures::escape(node), figures::escape(reason));
+  }
+  if (lost.size() > kMostNodes)
+    html += fmt::format("<li>{} more nodes: see <a href=\"#s9\">Machines</a></li>\n", lost.size() - kMostNodes);
+  return html;
+}
+
+std::string limit_of(const judge::Result& result) {
+  const Scale scale = figures::result_scale(result);
+  std::string text;
+  if (result.acceptance_low) text = "≥ " + scale.text(*result.acceptance_low);
+  if (result.acceptance_high) text += (text.empty() ? "≤ " : " and ≤ ") + scale.text(*result.acceptance_high);
+  return text.empty() ? "—" : text;
+}
+
+/// The requirements that do not pass, the worst first, each with its worst result.
+std::string worst_requirements(const ReportContent& content, const std::vector<judge::RequirementSummary>& all) {
+  std::vector<std::string> rows;
+  std::size_t open = 0;
+  for (const auto& one : all) {
+    if (one.open.empty() || ++open > kMostRequirements) continue;
+    const judge::Result& worst = *one.worst;
+    rows.push_back(figures::row({fmt::format("{} {}{}", link_to(content, one.requirement),
+                                             figures::escape(content.requirement(one.requirement).title),
+                                             one.required ? "" : " <span class=\"tag weak\">advisory</span>"),
+                                 fmt::format("{}/{}", one.passed, one.cells),
+                                 worst.value ? figures::escape(figures::result_scale(worst).text(*worst.value)) : "—",
+                                 figures::escape(limit_of(worst)), figures::outcome_box(worst.outcome),
+                                 fmt::format("<strong>{}</strong>: {}", figures::escape(figures::subject_words(worst)),
+                                             figures::escape(worst.reason))}));
+  }
+  if (rows.empty()) return "";
+  std::string html = figures::table("action", "Requirements that do not pass, worst first",
+                                    {"Requirement", "Passed", "Worst", "Accepted", "Verdict", "Where and why"}, rows);
+  if (open > kMostRequirements)
+    html += fmt::format("<p>{} more: see <a href=\"#s1\">section 1</a>.</p>\n", open - kMostRequirements);
+  return html;
+}
+
+/// The matrix of the first requirement in `all`, which has the worst first, that has pairs.
+std::string matrix(const ReportContent& content, const std::vector<judge::RequirementSummary>& all) {
+  figures::ResultsOf results;
+  for (const auto& result : content.verdict.results) results[result.requirement].push_back(&result);
+  const figures::StepIndex steps = figures::index_of_steps(content.run.plan);
+  for (const auto& one : all) {
+    const plan::Requirement* shown = &content.requirement(one.requirement);
+    if (one.open.empty() || shown->scope != plan::JudgedScope::pair) continue;
+    // Both directions of the same pairs are drawn once, with the first of the two requirements.
+    const plan::Requirement* other = figures::other_direction(content.run.plan.profile, *shown);
+    if (other != nullptr && other < shown) shown = other;
+    if (std::string figure = pair_figure(content, steps, *shown, results); !figure.empty()) return figure;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string action_section(const ReportContent& content) {
+  const auto all = judge::summaries(content.verdict);
+  const std::string found = culprits(content) + lost_nodes(content);
+  const std::string worst = worst_requirements(content, all);
+  std::string html = "<section class=\"action\">\n<h2 id=\"action\">What to do</h2>\n";
+  if (found.empty() && worst.empty()) {
+    return html + "<p>Nothing: every figure meets its limit" +
+           (content.verdict.overall == judge::Overall::accepted ? "."
+                                                                : "; the reason above says why it is no acceptance.") +
+           "</p>\n</section>\n";
+  }
+  if (!found.empty()) html += "<ul>\n" + found + "</ul>\n";
+  return html + worst + matrix(content, all) + "</section>\n";
+}
+
+}  // namespace assay::page

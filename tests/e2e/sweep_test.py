@@ -1,0 +1,273 @@
+"""`assay sweep`, `verdict` and `install` on this machine, with fake_probe as every probe."""
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+import unittest
+
+from harness import BIN, main, processes, requirement, wait_for
+from nightly import NightBench, check, flag, nightly, report
+
+STOP_S = 5  # in which a sweep that is preempted must have stopped
+
+
+class Sweep(NightBench):
+    def node_name(self):
+        return subprocess.run(["hostname"], capture_output=True, text=True).stdout.strip().split(".")[0]
+
+    def only_state(self):
+        states = list(self.visits().values())
+        self.assertEqual(len(states), 1)
+        return states[0]
+
+    def test_a_sweep_measures_what_is_due_once_a_night_and_accepts_nothing(self):
+        done = self.sweep(nightly(requirement("r")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 of 1 due nodes measured; a sweep accepts and rejects nothing", done.stdout)
+        self.assertEqual(self.only_state(), "measured")
+        verdict = json.loads((self.sweep_folder / "run/verdict.json").read_text())
+        self.assertEqual(verdict["overall"], "incomplete")
+        self.assertIn("requires nothing", verdict["reason"])
+        again = self.sweep(nightly(requirement("r")))
+        self.assertEqual((again.returncode, again.stdout), (0, "nothing is due tonight\n"))
+        later = self.sweep(nightly(requirement("r")), night="2026-01-06")
+        self.assertEqual(later.returncode, 0, later.stderr)
+        self.assertEqual([entry["night"] for entry in self.ledger()], ["2026-01-05", "2026-01-06"])
+
+    def test_a_failing_figure_is_no_finding_of_the_sweep(self):
+        done = self.sweep(nightly(requirement("r", value=7)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.only_state(), "measured")
+
+    def test_a_node_that_others_use_is_not_measured_at_all(self):
+        script = self.write("load", "99\n")
+        done = self.sweep(nightly(requirement("r"), before=check(script=script)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.only_state(), "busy")
+        self.assertFalse((self.sweep_folder / "run").exists())
+
+    def test_figures_of_a_node_that_others_began_to_use_do_not_count(self):
+        script = self.write("load", "99\n")
+        done = self.sweep(nightly(requirement("r"), after=check(after=True, script=script)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.only_state(), "busy")
+        self.assertIn("others used it meanwhile", done.stdout)
+
+    def test_a_check_that_crashes_is_a_hole_and_no_fault_of_the_node(self):
+        done = self.sweep(nightly(requirement("r"), before=check(script=self.write("load", "crash\n"))))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.only_state(), "not_measured")
+
+    def test_a_sweep_that_is_preempted_stops_at_once_and_leaves_nothing(self):
+        process = self.start(*self.sweep_words(nightly(requirement("r", "hang"))))
+        journal = self.sweep_folder / "run/journal.jsonl"
+        wait_for(lambda: journal.exists() and "fake_probe" in journal.read_text(), "the figure is measured")
+        begin = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(60), 3)
+        self.assertLess(time.monotonic() - begin, STOP_S)
+        self.assertEqual(self.only_state(), "preempted")
+        wait_for(lambda: not processes(str(self.scratch)), "no process is left")
+        self.assertEqual(self.ledger()[-1]["visits"][0]["state"], "preempted")
+
+    def test_the_budget_leaves_out_what_does_not_fit_and_the_next_night_has_it(self):
+        document = nightly(*(requirement(f"r{i}", value=100 + i) for i in range(4)))
+        done = self.sweep(document, "--budget", "8s")  # the checks take four of them, each figure two
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first = json.loads((self.sweep_folder / "due.json").read_text())
+        self.assertEqual(len(first["left_out"]), 2)
+        done = self.sweep(document, "--budget", "8s", night="2026-01-06")
+        second = json.loads((self.sweep_folder / "due.json").read_text())
+        self.assertTrue(set(first["left_out"]) <= set(second["only"]), second)
+
+    def test_a_profile_that_does_not_look_for_others_is_refused(self):
+        document = nightly(requirement("r"))
+        document["requirements"] = document["requirements"][1:]
+        done = self.sweep(document)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no requirement idle.* before the measurement", done.stderr)
+
+    def test_bad_times_are_refused_with_the_option(self):
+        for option, value in (("--until", "6 o'clock"), ("--deadline", "soon"), ("--budget", "x"), ("--now", "today")):
+            done = self.sweep(nightly(requirement("r")), option, value)
+            self.assertEqual(done.returncode, 2, option)
+            self.assertIn(option, done.stderr)
+
+    def test_nodes_wanted_for_a_test_again_are_visited_though_they_were_tonight(self):
+        self.assertEqual(self.sweep(nightly(requirement("r"))).returncode, 0)
+        name = next(iter(self.visits()))
+        drift = self.write("drift.json", report(retests=[name]))
+        done = self.sweep(nightly(requirement("r")), "--retests", "--drift", drift)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.visits(), {name: "measured"})
+
+    def test_workers_claim_a_node_once_and_their_outcomes_are_collected(self):
+        made = self.sweep(nightly(requirement("r")), "--prepare")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        node = json.loads((self.sweep_folder / "due.json").read_text())["due"][0]["node"]
+        for said in (f"{node} measured", f"{node} was visited already"):
+            done = self.assay("sweep", "--worker", self.sweep_folder, "--node", node)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(said, done.stdout)
+        done = self.assay("sweep", "--worker", self.sweep_folder, "--node", "elsewhere")
+        self.assertEqual((done.returncode, done.stdout), (0, "elsewhere is not due\n"))
+        for _ in range(2):
+            done = self.assay("sweep", "--collect", self.sweep_folder, "--state", self.state)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([entry["visits"] for entry in self.ledger()], [[{"node": node, "reason": "", "state": "measured"}]])
+
+
+class Histories(NightBench):
+    """Sweeps that go into a database, and verdicts that come out of it."""
+
+    def setUp(self):
+        super().setUp()
+        self.history = self.scratch / "history.db"
+
+    def rows(self, words):
+        with sqlite3.connect(self.history) as database:
+            return database.execute(words).fetchall()
+
+    def test_figures_of_measured_nodes_are_added_once_and_what_shows_others_is_none(self):
+        document = nightly(requirement("r"))
+        done = self.sweep(document, "--history", self.history)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        collected = self.assay("sweep", "--collect", self.sweep_folder, "--state", self.state, "--history", self.history)
+        self.assertEqual(collected.returncode, 0, collected.stderr)
+        self.assertEqual(len(self.rows("select * from visit where state = 'measured'")), 1)
+
+    def test_a_busy_node_is_a_visit_without_figures(self):
+        done = self.sweep(nightly(requirement("r"), before=check(script=self.write("load", "99\n"))), "--history", self.history)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.rows("select state from visit"), [("busy",)])
+        self.assertEqual(self.rows("select * from value"), [])
+
+    def judge(self):
+        """The report of `assay drift judge` on the history so far."""
+        done = self.assay("drift", "judge", "--db", self.history, "--policy", self.policy, "-o", self.scratch / "drift.json")
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return json.loads((self.scratch / "drift.json").read_text())
+
+    def test_a_node_that_falls_is_flagged_tested_again_confirmed_and_would_be_drained(self):
+        self.policy = self.write("policy.json", {"schema": "assay.policy/1", "warmup": 3, "mode": "drain"})
+        numbers = self.scratch / "numbers"
+        figure = requirement("r")
+        figure["parameters"]["script"] = str(numbers)
+        for night, number, more in ((1, 100, []), (2, 100, []), (3, 100, []), (4, 100, []), (5, 60, []), (5, 60, ["--retests"]), (5, 60, ["--retests"]), (6, 60, [])):
+            numbers.write_text(f"{number}\n")
+            if more:
+                self.assertEqual([one["state"] for one in self.judge()["flags"]], ["flagged"])
+                more = [*more, "--drift", self.scratch / "drift.json"]
+            done = self.sweep(nightly(figure), "--history", self.history, *more, night=f"2026-01-0{night}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        judged = self.judge()
+        self.assertEqual([(one["state"], round(one["ratio"], 2)) for one in judged["flags"]], [("confirmed", 0.6)])
+        name = next(iter(self.visits()))
+        hook = self.write("hook", f"#!/bin/sh\necho '{json.dumps({'node': name, 'drained': False, 'busy': False, 'down': False, 'reason': ''})}'\n")
+        os.chmod(hook, 0o755)
+        site = self.write("site.json", {"schema": "assay.site/1", "name": "s", "nodes": [{"name": name, "launcher": "local"}]})
+        done = self.assay("drain", "plan", "--drift", self.scratch / "drift.json", "--policy", self.policy, "--site", site, "--actor", "hook", "--program", hook,
+                          "--journal", self.scratch / "drain.jsonl", "--now", "2026-01-07T06:00:00.000Z")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"drain    {name} {judged['flags'][0]['id']}", done.stdout)
+
+    def test_a_published_verdict_is_read_and_counts_for_its_node_alone(self):
+        self.assertEqual(self.sweep(nightly(requirement("r")), "--history", self.history).returncode, 0)
+        name = next(iter(self.visits()))
+        for flags, code in (([], 0), ([flag(name, raised="2026-01-05")], 1)):
+            today = datetime.date.today().isoformat()
+            done = self.assay("verdict", "--publish", "--drift", self.write("drift.json", report(*flags, as_of=today)), "--history", self.history, "--out", self.scratch / "verdicts")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            path = self.scratch / f"verdicts/{name}.json"
+            done = self.assay("verdict", "--file", path, "--node", name)
+            self.assertEqual(done.returncode, code, done.stdout)
+            self.assertLessEqual(len(done.stdout.encode()), 81)
+            self.assertEqual(self.assay("verdict", "--file", path, "--node", "other").returncode, 2)
+        done = self.assay("verdict", "--publish", "--drift", self.write("drift.json", report(as_of="2026-01-05")), "--history", self.history, "--out", self.scratch / "verdicts")
+        stale = self.assay("verdict", "--file", path)
+        self.assertEqual(stale.returncode, 2)
+        self.assertIn("stale", stale.stdout)
+
+
+class Pods(NightBench):
+    """Two pods, as a fake kubectl starts them on this machine."""
+
+    def setUp(self):
+        super().setUp()
+        if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
+            raise unittest.SkipTest("no host names of their own for the pods here")
+        tools = self.scratch / "tools"
+        tools.mkdir()
+        (tools / "kubectl").symlink_to(pathlib.Path(__file__).parent.parent / "fakes/fake_kubectl")
+        self.environment = dict(self.environment, PATH=f"{tools}:{os.environ['PATH']}")
+        pods = [{"name": name, "launcher": "kubernetes", "pod": f"assay-{name}", "directory": str(self.work / name)} for name in ("n01", "n02")]
+        self.site = self.write("site.json", {"schema": "assay.site/1", "name": "pods", "nodes": pods})
+
+    def test_a_pod_that_is_not_there_is_not_measured_and_the_other_is(self):
+        self.environment["FAKE_KUBECTL_ABSENT"] = "assay-n02"
+        done = self.sweep(nightly(requirement("r")), site=self.site)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.visits(), {"n01": "measured", "n02": "not_measured"})
+        self.assertIn("not found", self.reason_of("n02"))
+        del self.environment["FAKE_KUBECTL_ABSENT"]
+        done = self.sweep(nightly(requirement("r")), site=self.site)
+        self.assertEqual((done.returncode, self.visits()), (0, {"n02": "measured"}), done.stderr)
+
+    def test_a_node_missed_in_four_sweeps_is_named(self):
+        self.environment["FAKE_KUBECTL_ABSENT"] = "assay-n02"
+        for night in range(5):
+            done = self.sweep(nightly(requirement("r")), site=self.site, night=f"2026-01-0{night + 1}")
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertEqual("missed in 4 sweeps and more: n02" in done.stdout, night == 4, done.stdout)
+
+
+class Verdict(NightBench):
+    def test_without_a_verdict_nothing_is_known(self):
+        done = self.assay("verdict", "--file", self.scratch / "absent.json")
+        self.assertEqual((done.returncode, done.stdout), (2, "assay: unknown: no verdict can be read\n"))
+
+
+class Install(NightBench):
+    def files(self, what, *more):
+        done = self.assay("install", what, "-o", self.scratch / what, *more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {path.name: path for path in (self.scratch / what).iterdir()}
+
+    def test_units_pass_systemds_own_check(self):
+        files = self.files("timer")
+        self.assertEqual(set(files), {"assay-sweep.service", "assay-sweep.timer"})
+        if shutil.which("systemd-analyze"):
+            # Of what it says only these units matter; the machine's own may be broken.
+            said = subprocess.run(["systemd-analyze", "verify", files["assay-sweep.timer"], files["assay-sweep.service"]], capture_output=True, text=True)
+            self.assertNotIn("assay-sweep", said.stderr)
+
+    def test_scripts_are_ones_that_sh_takes_and_nothing_is_overwritten(self):
+        for what in ("slurm", "npd"):
+            for name, path in self.files(what).items():
+                if name.endswith(".sh"):
+                    self.assertEqual(subprocess.run(["sh", "-n", path], capture_output=True, text=True).stderr, "")
+                    self.assertTrue(path.stat().st_mode & 0o100)
+        done = self.assay("install", "npd", "-o", self.scratch / "npd")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("nothing is overwritten", done.stderr)
+
+    def test_a_manifest_has_one_job_that_no_other_overlaps(self):
+        files = self.files("cron", "--gpus", "8", "--count", "3")
+        cron = json.loads(files["assay-cronjob.json"].read_text())
+        self.assertEqual((cron["kind"], cron["spec"]["concurrencyPolicy"]), ("CronJob", "Forbid"))
+
+    def test_a_script_of_npd_has_the_exit_code_of_the_verdict(self):
+        script = self.files("npd")["assay-verdict.sh"]
+        self.assertIn(str(BIN / "assay"), script.read_text())
+        done = subprocess.run([script], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertLessEqual(len(done.stdout.strip()), 80)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""The archive that travels to the machine, and the one that comes back."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = ("bin/assay", "bin/assay-node", "bin/assay-report", "bin/contract_test", "bin/hardware_collective", "bin/hardware_gemm",
+            "bin/hardware_hbm_bandwidth", "bin/hardware_host_link", "bin/hardware_peer_bandwidth")
+PROBES = ("cuda_gemm", "cuda_hbm_bandwidth", "cuda_host_link", "cuda_peer_bandwidth", "nccl_collective", "health_gpu",
+          "health_inventory", "power_sampler")
+SCRIPTS = ("first_light", "first_light_pack.py", "first_light_plan.py", "first_light_report.py", "first_light_stages.py",
+           "yardstick.py", "run", "sanitize", "README.md")
+
+
+def build():
+    tree = ROOT / "build/first_light"
+    targets = [pathlib.Path(program).name for program in PROGRAMS] + list(PROBES)
+    subprocess.run(["cmake", "-S", ROOT, "-B", tree, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DASSAY_CUDA=ON"], check=True)
+    subprocess.run(["cmake", "--build", tree, "--target", *targets], check=True)
+    return tree
+
+
+def stripped(source, target):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(source, target)
+    with open(target, "rb") as file:
+        if file.read(4) != b"\x7fELF":
+            return
+    if subprocess.run(["strip", "-s", target], check=False).returncode != 0:
+        sys.exit(f"first_light: strip failed for {source}; hint: install binutils")
+
+
+def pack(build_tree, archive, most):
+    tree = pathlib.Path(build_tree) if build_tree else build()
+    archive = pathlib.Path(archive).resolve()
+    files = list(PROGRAMS) + [f"libexec/assay/probes/{probe}" for probe in PROBES]
+    missing = [name for name in files if not (tree / name).is_file()]
+    if missing:
+        sys.exit(f"first_light: {tree} lacks {', '.join(missing)}; hint: configure with -DASSAY_CUDA=ON and build these targets")
+    with tempfile.TemporaryDirectory() as scratch:
+        top = pathlib.Path(scratch) / "first_light"
+        for name in files:
+            stripped(tree / name, top / name)
+        shutil.copytree(tree / "share/assay/profiles", top / "share/assay/profiles")
+        (top / "tests/hardware").mkdir(parents=True)
+        for name in SCRIPTS:
+            shutil.copy2(pathlib.Path(__file__).resolve().parent / name, top / "tests/hardware" / name)
+        with tarfile.open(archive, "w:gz") as tar:
+            tar.add(top, "first_light")
+    size = archive.stat().st_size
+    if size >= most:
+        archive.unlink()
+        sys.exit(f"first_light: the archive would have {size} B, the most is {most} B; hint: name fewer architectures with "
+                 "-DCMAKE_CUDA_ARCHITECTURES=")
+    print(f"{archive}: {size} B; on the machine: tar -xf {archive.name} && first_light/tests/hardware/first_light measure OUT")
+
+
+def pack_results(out):
+    """Records, run and summary; scratch files and links to libraries stay behind."""
+    archive = out / "first_light.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        for name in ("records", "run", "summary.md", "site.json", "first-light.json"):
+            if (out / name).exists():
+                tar.add(out / name, f"first_light/{name}")
+    return archive

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Folders and files that somebody hands over: refused in less than 1 GiB, before any signature is known."""
+import json
+import subprocess
+
+import measured
+from rows import Document, harness, row  # noqa: F401: Document is a test
+import attacks  # behind rows, which knows where it lies
+
+MIB = 1 << 20
+VALUES = [("D1", b"{},"), ("D2", b'{"":0},'), ("D3", b"0,"), ("D3b", b"[],"), ("D3c", b'"",')]
+
+
+class Envelope(harness.Bench):
+    def full_of(self, value):
+        subprocess.run([harness.BIN / "assay-report", "keygen", self.scratch / "key"], check=True, capture_output=True)
+        dossier = self.scratch / "dossier"
+        dossier.mkdir()
+        body = b'{"x":[' + value * ((255 * MIB - 20) // len(value))
+        (dossier / "statement.dsse.json").write_bytes(body[:-1] + b"]}")
+        return measured.run([harness.BIN / "assay-report", "verify", dossier, "--key", self.scratch / "key.pub"], self.environment)
+
+
+for _name, _value in VALUES:
+    _mark = row("D", _name, f"an envelope of 255 MiB of `{_value.decode()[:-1]}`, not signed", 4, "more than 1000 values")
+    setattr(Envelope, f"test_{_name}", _mark(lambda self, value=_value: self.full_of(value)))
+
+
+class Run(harness.Bench):
+    @row("D", "D5", "a plan of 1,000 nodes and 1,000 requirements of pairs, for judge", 2, "makes 499500 cells of the plan")
+    def test_plan(self):
+        self.accept(harness.requirement("number"))
+        path = self.run_directory / "plan.json"
+        path.write_text(huge_plan(json.loads(path.read_text())))
+        return measured.run([harness.BIN / "assay", "judge", self.run_directory], self.environment)
+
+    @row("D", "D4", "12 files of 256 MiB beside the records, 1 MB on disk", 0, "report.html")
+    def test_evidence(self):
+        self.accept(harness.requirement("number"))
+        for i in range(12):
+            with open(self.run_directory / f"records/big{i}.jsonl", "wb") as file:
+                file.truncate(256 * MIB)
+        return measured.run([harness.BIN / "assay-report", "report", self.run_directory], self.environment)
+
+    @row("D", "I-bomb-45MB", "45 MB of empty objects as an output of fio", 2, "bomb.json")
+    def test_bomb(self):
+        path = self.scratch / "bomb.json"
+        path.write_bytes(b'{"jobs":[' + b"{}," * (15 * MIB) + b"{}]}")
+        return measured.run([harness.BIN / "assay", "import", "fio", path], self.environment)
+
+
+def huge_plan(plan):
+    """A plan that would give hundreds of millions of steps."""
+    described = subprocess.run([harness.BIN / "assay", "describe", "fake_fabric", "--json"], check=True, capture_output=True).stdout
+    plan["probes"] = {"fake_fabric": {"sha256": "ab" * 32, "description": json.loads(described)}}
+    one = dict(plan["profile"]["requirements"][0], scope="pair", probe="fake_fabric", parameters={})
+    plan["profile"]["requirements"] = [dict(one, id=f"r{i}") for i in range(1000)]
+    node = plan["site"]["nodes"][0]
+    plan["site"]["nodes"] = [dict(node, name=f"n{i}", address=f"n{i}", launcher="ssh") for i in range(1000)]
+    plan["steps"] = plan["coverage"] = plan["searches"] = []
+    return json.dumps(plan, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+class Signed(attacks.Bench):
+    """The same plan in a dossier that a trusted signer sealed."""
+
+    def setUp(self):
+        super().setUp()
+        plan, profile = self.scratch / "plan.json", self.scratch / "profile.json"
+        profile.write_text(json.dumps(harness.profile(harness.requirement("number"))))
+        subprocess.run([harness.BIN / "assay", "plan", "--profile", profile, "--directory", self.scratch / "work", "--out", plan], check=True,
+                       capture_output=True)
+        (self.dossier / "evidence/plan.json").write_text(huge_plan(json.loads(plan.read_text())))
+        self.seal()
+
+    @row("D", "D5-verify", "the same in a sealed dossier, for verify", 4, "makes 499500 cells of the plan")
+    def test_verify(self):
+        return measured.run([attacks.REPORT, "verify", self.dossier, "--key", f"{self.key}.pub"], self.environment)
+
+    @row("D", "D5-add", "the same, for sign --add", 4, "makes 499500 cells of the plan")
+    def test_add(self):
+        return measured.run([attacks.REPORT, "sign", self.dossier, "--key", self.base / "buyer.key", "--add", "--with-key", f"{self.key}.pub"],
+                            self.environment)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,5 @@
+# How often the decision rule errs: made-up samples, decided by the judge's own functions. Run by hand;
+# docs/PERFORMANCE.md says what came out.
+add_executable(decision_risk performance/decision_risk.cpp)
+target_link_libraries(decision_risk PRIVATE assay_judge)
+target_compile_options(decision_risk PRIVATE -O2)

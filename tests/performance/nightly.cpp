@@ -1,0 +1,118 @@
+// nightly: false flags, nights to a flag, time and memory of the detector on made-up fleets.
+//   nightly null NODES METRICS NIGHTS SEEDS [gauss|t5]      flags of a fleet without fault
+//   nightly delay NODES METRICS SIGMA [gauss|t5]            nights until a step is flagged, on one node in 400
+//   nightly year NODES METRICS NIGHTS                       seconds of judging, and the largest memory
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <sys/resource.h>
+
+#include <fmt/format.h>
+
+#include "orchestrator/drift/detector.h"
+#include "orchestrator/simulate/nights.h"
+
+namespace assay {
+namespace {
+
+using drift::Detector;
+using simulate::NightFaults;
+using simulate::Nights;
+
+NightFaults faults_of(const std::string& noise) {
+  return {.noise = noise == "t5" ? simulate::NoiseKind::t5 : simulate::NoiseKind::gauss};
+}
+
+int null(std::size_t nodes, std::size_t metrics, int nights, int seeds, const std::string& noise) {
+  std::size_t flags = 0;
+  std::size_t confirmed = 0;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Nights source({.nodes = nodes, .metrics = metrics, .seed = static_cast<std::uint64_t>(seed)}, faults_of(noise));
+    Detector detector(source.fleet(), {}, 2);
+    std::map<std::string, bool> seen;
+    for (int i = 0; i < nights; ++i) {
+      detector.add(source.next());
+      for (const auto& flag : detector.report().flags)
+        seen[flag.id] = seen[flag.id] || flag.state == drift::UnitState::confirmed;
+    }
+    flags += seen.size();
+    for (const auto& [id, yes] : seen) confirmed += yes ? 1 : 0;
+  }
+  const double periods = seeds * (nights - 12) / 30.0;
+  fmt::print("{} series, {} seeds of {} nights, {}: {} flags, {:.2f} in 30 nights, {} confirmed\n", nodes * metrics,
+             seeds, nights, noise, flags, static_cast<double>(flags) / periods, confirmed);
+  return 0;
+}
+
+int delay(std::size_t nodes, std::size_t metrics, double sigma, const std::string& noise) {
+  constexpr int kFrom = 60, kNights = 120;
+  constexpr std::size_t kEvery = 400;
+  NightFaults faults = faults_of(noise);
+  faults.sigma_spread = 0;
+  for (std::size_t node = 0; node < nodes; node += kEvery)
+    faults.faults.push_back(
+        {.unit = fmt::format("n{:05}", node), .metric = "simulated.m00", .from_night = kFrom, .sigma = sigma});
+  const std::size_t injected = faults.faults.size();
+  Nights source({.nodes = nodes, .metrics = metrics}, std::move(faults));
+  Detector detector(source.fleet(), {}, 2);
+  std::map<std::string, int> found;
+  for (int i = 0; i < kNights; ++i) {
+    detector.add(source.next());
+    for (const auto& flag : detector.report().flags) {
+      const bool right = flag.metric == "simulated.m00" && std::stoul(flag.node.substr(1)) % kEvery == 0;
+      if (right && i >= kFrom) found.emplace(flag.unit, i - kFrom + 1);
+    }
+  }
+  std::vector<int> nights;
+  for (const auto& [unit, night] : found) nights.push_back(night);
+  std::ranges::sort(nights);
+  fmt::print("{} series, step of {} deviations, {}: {} of {} found", nodes * metrics, sigma, noise, nights.size(),
+             injected);
+  if (!nights.empty())
+    fmt::print(", median {} nights, nine tenths within {}", nights[nights.size() / 2], nights[nights.size() * 9 / 10]);
+  fmt::print("\n");
+  return 0;
+}
+
+int year(std::size_t nodes, std::size_t metrics, int nights) {
+  Nights source({.nodes = nodes, .metrics = metrics}, {});
+  Detector detector(source.fleet(), {}, 2);
+  double wall_s = 0;
+  double last_s = 0;
+  for (int i = 0; i < nights; ++i) {
+    const drift::Night night = source.next();
+    const auto begin = std::chrono::steady_clock::now();
+    detector.add(night);
+    last_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    wall_s += last_s;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const std::size_t flags = detector.report().flags.size();
+  const double report_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  fmt::print(
+      "{} series x {} nights: {:.1f} s to judge ({:.0f} ns a reading), {:.3f} s the last night, {:.3f} s the "
+      "report, {} flags, {} MB\n",
+      nodes * metrics, nights, wall_s, wall_s * 1e9 / static_cast<double>(nodes * metrics) / nights, last_s, report_s,
+      flags, used.ru_maxrss / 1024);
+  return 0;
+}
+
+int run(const std::vector<std::string>& words) {
+  const auto size = [&](std::size_t i) { return static_cast<std::size_t>(std::stoul(words.at(i))); };
+  const auto noise = [&](std::size_t i) { return i < words.size() ? words[i] : std::string("gauss"); };
+  if (words.at(0) == "null") return null(size(1), size(2), std::stoi(words.at(3)), std::stoi(words.at(4)), noise(5));
+  if (words.at(0) == "delay") return delay(size(1), size(2), std::stod(words.at(3)), noise(4));
+  if (words.at(0) == "year") return year(size(1), size(2), std::stoi(words.at(3)));
+  return 2;
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::run({argv + 1, argv + argc}); }

@@ -1,0 +1,129 @@
+// What the receiver expects: another plan, site, node, target, program, time or course of the run is refused.
+#include "orchestrator/plan/plan.h"
+#include "tests/unit/dossier/dossier_fixture.h"
+
+namespace assay::dossier {
+namespace {
+
+class ExpectationsTest : public DossierTest {
+ protected:
+  [[nodiscard]] std::string expecting(const Expectations& expected) const {
+    return verify({vendor_.public_key()}, expected);
+  }
+  [[nodiscard]] plan::Plan plan() const {
+    return plan::read_plan(fixture::read(run_ + "/plan.json"), "plan.json").value();
+  }
+};
+
+TEST_F(ExpectationsTest, what_it_is_verifies) {
+  EXPECT_EQ(expecting({.plan_sha256 = files::sha256(fixture::read(run_ + "/plan.json")),
+                       .site = "hall-2-row-b",
+                       .whole_site = plan().site,
+                       .nodes = {"n03", "n01", "n02"},
+                       .profile = plan().profile,
+                       .probes = {{"example_memory", files::sha256("example_memory")},
+                                  {"example_gemm", files::sha256("example_gemm")},
+                                  {"another", files::sha256("another")}},
+                       .begun_after = utc_time("2026-01-05T06:30:00.000Z"),
+                       .now = utc_time("2026-01-06T06:00:00.000Z"),
+                       .max_age = Seconds{86400}}),
+            "verified");
+}
+
+TEST_F(ExpectationsTest, another_plan_or_site_name_is_refused) {
+  EXPECT_EQ(expecting({.site = "hall-3"}), "statement.dsse.json: has the site 'hall-2-row-b', expected 'hall-3'");
+  EXPECT_TRUE(expecting({.plan_sha256 = files::sha256("")}).starts_with("statement.dsse.json: has the plan '"));
+}
+
+TEST_F(ExpectationsTest, other_nodes_under_the_same_site_name_are_refused_by_number_and_name) {
+  EXPECT_EQ(expecting({.nodes = {"n01", "n02", "n03", "n04", "n05"}}),
+            "statement.dsse.json: has 3 nodes, expected 5; not tested: n04, n05");
+  EXPECT_EQ(expecting({.nodes = {"n01", "n02", "n9"}}),
+            "statement.dsse.json: has 3 nodes, expected 3; not tested: n9; not expected: n03");
+  site::Site other = plan().site;
+  other.nodes[1].rack = "b7";
+  EXPECT_EQ(
+      expecting({.whole_site = other}),
+      "evidence/plan.json: site: is not the expected site hall-2-row-b: /nodes/1/rack is \"b1\", should be \"b7\"");
+}
+
+TEST_F(ExpectationsTest, where_the_tester_keeps_its_keys_is_no_part_of_a_site) {
+  site::Site same = plan().site;
+  same.known_hosts = "known_hosts";  // the plan has the absolute path of the machine that ran assay
+  same.nodes[0].identity_file = "id";
+  EXPECT_EQ(expecting({.whole_site = same}), "verified");
+  same.nodes[0].directory = "/scratch/assay";
+  EXPECT_TRUE(expecting({.whole_site = same}).find("/nodes/0/directory") != std::string::npos)
+      << "the storage under test is";
+}
+
+TEST_F(ExpectationsTest, a_profile_of_the_same_name_with_other_limits_is_refused_limit_by_limit) {
+  plan::Profile stricter = plan().profile;
+  stricter.requirements[0].limit.at_least = 4.6e11;
+  stricter.requirements[2].conditions.clear();
+  EXPECT_EQ(expecting({.profile = stricter}),
+            "evidence/plan.json: profile: has other targets than the expected profile example: "
+            "/requirements/gemm.fp16/conditions/0 is {\"at_most\":0.0,\"name\":\"throttle_ns\"}, should be nothing; "
+            "/requirements/memory.copy/limit/at_least is 450000000000.0, should be 460000000000.0");
+  plan::Profile other = stricter;
+  other.name = "other";
+  EXPECT_EQ(expecting({.profile = other}), "statement.dsse.json: has the profile 'example', expected 'other'");
+}
+
+TEST_F(ExpectationsTest, a_program_that_is_not_listed_or_another_one_is_refused) {
+  EXPECT_EQ(expecting({.probes = {{"example_gemm", files::sha256("example_gemm")}}}),
+            "statement.dsse.json: used the probe example_memory, which the list of programs does not have");
+  EXPECT_EQ(expecting({.probes = {{"example_gemm", files::sha256("x")}, {"example_memory", files::sha256("x")}}}),
+            "statement.dsse.json: used the probe example_gemm with the SHA-256 " + files::sha256("example_gemm") +
+                ", expected " + files::sha256("x"));
+}
+
+TEST_F(ExpectationsTest, an_older_run_is_refused) {
+  EXPECT_EQ(expecting({.begun_after = utc_time("2026-01-05T07:00:00.000Z")}),
+            "statement.dsse.json: is of a run that began 2026-01-05T06:30:00.000Z, before 2026-01-05T07:00:00.000Z");
+  const std::string why = expecting({.now = utc_time("2026-01-07T07:00:00.000Z"), .max_age = Seconds{86400}});
+  EXPECT_TRUE(why.starts_with("statement.dsse.json: is of a run that ended 2026-01-05T06:")) << why;
+  EXPECT_TRUE(why.ends_with(", and it is 2026-01-07T07:00:00.000Z here: older than 86400 s")) << why;
+}
+
+TEST_F(ExpectationsTest, deviations_are_refused_where_none_is_allowed) {
+  EXPECT_EQ(expecting({.no_deviations = true}),
+            "evidence/verdict.json: has 3 deviations, first: The run was interrupted and resumed 1 times.");
+}
+
+TEST_F(ExpectationsTest, probes_that_this_version_does_not_know_are_a_deviation) {
+  fs::remove_all(run_);
+  fixture::make_run(run_, fixture::Kind::accepted);
+  render(run_);
+  ASSERT_EQ(said(make_dossier(request(), vendor_)), "done");
+  EXPECT_EQ(expecting({.no_deviations = true}),
+            "evidence/plan.json: describes probes that this version does not know: example_gemm revision 1, "
+            "example_memory revision 3");
+  const auto verified = verify_dossier(dossier_, {vendor_.public_key()}, {});
+  ASSERT_TRUE(verified) << verified.error().text();
+  EXPECT_FALSE(verified->contents.probes.at(0).known);
+  EXPECT_FALSE(verified->contents.targets_built_in);
+  EXPECT_EQ(verified->contents.nodes, (std::vector<std::string>{"n01", "n02", "n03"}));
+  EXPECT_EQ(verified->contents.machines.size(), 3U);
+  EXPECT_EQ(verified->contents.began, "2026-01-05T06:30:00.000Z");
+}
+
+TEST(ReadSums, the_list_of_a_bundle_is_read_by_the_names_of_its_files) {
+  const std::string a(64, 'a');
+  const std::string b(64, 'b');
+  const auto sums = read_sums(a + "  libexec/assay/probes/host_gemm\n" + b + " *README\n", "SHA256SUMS");
+  ASSERT_TRUE(sums) << sums.error().text();
+  EXPECT_EQ(*sums, (std::map<std::string, std::string>{{"host_gemm", a}, {"README", b}}));
+}
+
+TEST(ReadSums, zeros_other_forms_and_two_digests_of_one_name_are_refused) {
+  const std::string a(64, 'a');
+  EXPECT_EQ(said(read_sums(std::string(64, '0') + "  host_gemm\n", "S")), "S: line 1: has a digest of zeros");
+  EXPECT_EQ(said(read_sums(a + "  x\nhost_gemm " + a + "\n", "S")), "S: line 2: is not '<SHA-256>  <path>'");
+  EXPECT_EQ(said(read_sums(a + "  x/host_gemm\n" + std::string(64, 'b') + "  y/host_gemm\n", "S")),
+            "S: line 2: gives host_gemm a second digest");
+  EXPECT_EQ(said(read_sums("", "S")), "S: lists nothing");
+}
+
+}  // namespace
+}  // namespace assay::dossier

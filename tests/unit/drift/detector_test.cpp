@@ -1,0 +1,241 @@
+// The same bytes from the same history, however it is given; and what events and fresh tests do.
+#include <algorithm>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/drift/detector.h"
+#include "orchestrator/simulate/nights.h"
+
+namespace assay::drift {
+namespace {
+
+using simulate::NightFaultKind;
+using simulate::Nights;
+
+simulate::NightFaults one_step() {
+  return {
+      .faults =
+          {{.kind = NightFaultKind::step, .unit = "n00003", .metric = "simulated.m00", .from_night = 40, .sigma = 8}},
+      .sigma_spread = 0};
+}
+
+std::vector<Night> nights_of(Nights& source, int count) {
+  std::vector<Night> all;
+  for (int i = 0; i < count; ++i) all.push_back(source.next());
+  return all;
+}
+
+std::string judged(const Fleet& fleet, const std::vector<Night>& nights, unsigned threads = 1) {
+  Detector detector(fleet, {}, threads);
+  for (const Night& night : nights) detector.add(night);
+  return report_text(detector.report());
+}
+
+/// The same fleet with units, metrics and series numbered the other way round.
+struct Reversed {
+  Fleet fleet;
+  std::vector<Night> nights;
+  Reversed(const Fleet& from, std::vector<Night> given) : fleet(from), nights(std::move(given)) {
+    const auto units = static_cast<std::uint32_t>(fleet.units.size());
+    const auto metrics = static_cast<std::uint32_t>(fleet.metrics.size());
+    const auto series = static_cast<std::uint32_t>(fleet.series.size());
+    std::ranges::reverse(fleet.units);
+    std::ranges::reverse(fleet.metrics);
+    std::ranges::reverse(fleet.series);
+    for (Series& one : fleet.series) {
+      one.unit = units - 1 - one.unit;
+      one.metric = metrics - 1 - one.metric;
+    }
+    for (Night& night : nights) {
+      const auto visits = static_cast<std::uint32_t>(night.visits.size());
+      std::ranges::reverse(night.visits);
+      std::ranges::reverse(night.readings);
+      for (Visit& visit : night.visits) visit.unit = units - 1 - visit.unit;
+      for (Reading& reading : night.readings) {
+        reading.series = series - 1 - reading.series;
+        reading.visit = visits - 1 - reading.visit;
+      }
+    }
+  }
+};
+
+TEST(Detector, order_of_nodes_and_threads_change_no_byte) {
+  Nights source({.nodes = 110, .metrics = 3}, one_step());
+  const auto nights = nights_of(source, 60);
+  const std::string expected = judged(source.fleet(), nights);
+  EXPECT_EQ(judged(source.fleet(), nights, 3), expected);
+  const Reversed reversed(source.fleet(), nights);
+  EXPECT_EQ(judged(reversed.fleet, reversed.nights), expected);
+}
+
+TEST(Detector, a_night_added_to_a_saved_state_is_a_rebuild) {
+  Nights source({.nodes = 30, .metrics = 2}, one_step());
+  const auto nights = nights_of(source, 60);
+  for (const std::size_t cut : {5U, 30U, 44U, 59U}) {
+    Detector first(source.fleet(), {});
+    for (std::size_t i = 0; i < cut; ++i) first.add(nights[i]);
+    auto second = Detector::resume(source.fleet(), {}, first.state());
+    ASSERT_TRUE(second.has_value()) << second.error().text();
+    for (std::size_t i = cut; i < nights.size(); ++i) second->add(nights[i]);
+    EXPECT_EQ(report_text(second->report()), judged(source.fleet(), nights));
+  }
+}
+
+TEST(Detector, a_damaged_state_is_refused) {
+  Nights source({.nodes = 5, .metrics = 1}, {});
+  Detector detector(source.fleet(), {});
+  detector.add(source.next());
+  std::string bytes = detector.state();
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  EXPECT_FALSE(Detector::resume(source.fleet(), {}, bytes).has_value());
+  EXPECT_FALSE(Detector::resume(source.fleet(), {.nu0 = 3}, detector.state()).has_value());
+}
+
+TEST(Detector, nights_out_of_order_are_refused) {
+  Nights source({.nodes = 5, .metrics = 1}, {});
+  const Night first = source.next();
+  Detector detector(source.fleet(), {});
+  detector.add(source.next());
+  EXPECT_THROW(detector.add(first), std::invalid_argument);
+}
+
+/// Sixty nights of a unit that fell at night 40, with `change` applied to each night before it is added.
+template <class Change>
+DriftReport with(int count, Change change, double budget = 0.001) {
+  Nights source({.nodes = 30, .metrics = 2}, one_step());
+  Policy policy;
+  policy.false_flags.count = budget;  // a small fleet, too, has its share of false flags
+  Detector detector(source.fleet(), policy);
+  for (int i = 0; i < count; ++i) {
+    Night night = source.next();
+    change(i, night);
+    detector.add(night);
+  }
+  return detector.report();
+}
+
+void tell(Night& night, EventKind kind) {
+  night.events.push_back(
+      {.night = night.date, .time = "2026-01-01T00:00:00.000Z", .scope = "node:n00003", .kind = kind});
+}
+
+TEST(Detector, a_confirmed_flag_stays_without_an_event) {
+  const DriftReport report = with(90, [](int, Night&) {});
+  ASSERT_EQ(report.flags.size(), 1U);
+  EXPECT_EQ(report.flags.front().state, UnitState::confirmed);
+  EXPECT_EQ(report.states.at("node:n00003"), UnitState::confirmed);
+}
+
+TEST(Detector, a_repair_that_did_not_help_is_flagged_again_against_the_old_reference) {
+  const DriftReport report = with(60, [](int i, Night& night) {
+    if (i == 55) tell(night, EventKind::repaired);
+  });
+  ASSERT_EQ(report.flags.size(), 1U);
+  EXPECT_EQ(report.flags.front().relapses, 1);
+  EXPECT_NE(report.flags.front().state, UnitState::repaired);
+}
+
+TEST(Detector, an_accepted_level_and_another_part_end_the_flag) {
+  for (const EventKind kind : {EventKind::accepted_as_is, EventKind::part_swap}) {
+    const DriftReport report = with(56, [&](int i, Night& night) {
+      if (i == 55) tell(night, kind);
+    });
+    EXPECT_TRUE(report.flags.empty());
+    EXPECT_TRUE(with(90, [&](int i, Night& night) {
+                  if (i == 55) tell(night, kind);
+                }).flags.empty());
+  }
+}
+
+TEST(Detector, a_drained_unit_is_draining) {
+  const DriftReport report = with(60, [](int i, Night& night) {
+    if (i == 55) tell(night, EventKind::drained);
+  });
+  ASSERT_EQ(report.flags.size(), 1U);
+  EXPECT_EQ(report.flags.front().state, UnitState::draining);
+}
+
+TEST(Detector, a_cliff_asks_for_fresh_tests_of_that_night_and_is_decided_by_them) {
+  const auto asked = with(
+      41, [](int, Night&) {}, 1);
+  const auto wanted = std::ranges::find_if(asked.retests_wanted, [](const auto& one) { return one.tonight; });
+  ASSERT_NE(wanted, asked.retests_wanted.end());
+  EXPECT_EQ(wanted->unit, "node:n00003");
+  EXPECT_EQ(wanted->times, 3);
+  const auto retested = [](double factor) {
+    return with(
+        41,
+        [&](int i, Night& night) {
+          if (i != 40) return;
+          const auto own = std::ranges::find_if(
+              night.readings, [&](const Reading& one) { return night.visits[one.visit].node == "n00003"; });
+          const Reading reading = *own;
+          for (int k = 0; k < 3; ++k) {
+            Visit visit = night.visits[reading.visit];
+            visit.retest = true;
+            night.visits.push_back(visit);
+            night.readings.push_back({.series = reading.series,
+                                      .visit = static_cast<std::uint32_t>(night.visits.size() - 1),
+                                      .value = reading.value * factor});
+          }
+        },
+        1);
+  };
+  const auto flagged = retested(1);
+  ASSERT_EQ(flagged.flags.size(), 1U);
+  EXPECT_EQ(flagged.flags.front().rule, Rule::cliff);
+  EXPECT_EQ(flagged.flags.front().state, UnitState::flagged) << "another night is needed";
+  EXPECT_TRUE(retested(1.2).flags.empty());
+}
+
+TEST(Detector, a_small_shift_is_watched_only) {
+  Nights source({.nodes = 150, .metrics = 1},
+                {.faults = {{.kind = NightFaultKind::step, .unit = "n00003", .from_night = 40, .ratio = 0.997}},
+                 .sigma = 0.001,
+                 .sigma_spread = 0});
+  Detector detector(source.fleet(), {});
+  for (int i = 0; i < 60; ++i) detector.add(source.next());
+  const DriftReport report = detector.report();
+  ASSERT_EQ(report.flags.size(), 1U);
+  EXPECT_EQ(report.flags.front().state, UnitState::watch);
+  EXPECT_EQ(exit_code(report), 0);
+}
+
+TEST(Detector, flags_of_one_leaf_are_one_finding) {
+  simulate::NightFaults faults{.sigma_spread = 0};
+  for (const char* node : {"n00016", "n00020", "n00031"})
+    faults.faults.push_back(
+        {.kind = NightFaultKind::step, .unit = node, .metric = "simulated.m00", .from_night = 40, .sigma = 8});
+  Nights source({.nodes = 200, .metrics = 1}, faults);
+  Detector detector(source.fleet(), {});
+  for (int i = 0; i < 50; ++i) detector.add(source.next());
+  const DriftReport report = detector.report();
+  ASSERT_EQ(report.groups.size(), 1U);
+  EXPECT_EQ(report.groups.front().element, "leaf l0001");
+  EXPECT_EQ(report.groups.front().flags.size(), 3U);
+}
+
+TEST(Detector, a_fleet_below_its_signed_acceptance_is_told) {
+  Nights source({.nodes = 30, .metrics = 1}, {.sigma_spread = 0});
+  Fleet fleet = source.fleet();
+  const Night first = source.next();
+  for (const Reading& reading : first.readings) fleet.series[reading.series].accepted = reading.value * 1.1;
+  Detector detector(fleet, {});
+  detector.add(first);
+  for (int i = 0; i < 20; ++i) detector.add(source.next());
+  const DriftReport report = detector.report();
+  ASSERT_EQ(report.fleet.size(), 1U);
+  EXPECT_EQ(report.fleet.front().kind, FleetFinding::Kind::below_acceptance);
+  EXPECT_NEAR(report.fleet.front().ratio, 1 / 1.1, 0.02);
+}
+
+TEST(Policy, an_unknown_key_is_refused_with_its_place) {
+  const auto policy = read_policy(R"({"schema": "assay.policy/1", "false_flag": 1})", "p.json");
+  ASSERT_FALSE(policy.has_value());
+  EXPECT_NE(policy.error().text().find("false_flag"), std::string::npos);
+  EXPECT_EQ(policy_text(*read_policy(policy_text({}), "p.json")), policy_text({}));
+}
+
+}  // namespace
+}  // namespace assay::drift

@@ -1,0 +1,191 @@
+// What a fleet without fault, and one with, looks like to the detector. Small fleets, so that each test takes a second.
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/drift/charts.h"
+#include "orchestrator/drift/detector.h"
+#include "orchestrator/simulate/nights.h"
+
+namespace assay::drift {
+namespace {
+
+using simulate::NightFault;
+using simulate::NightFaultKind;
+using simulate::NightFaults;
+using simulate::Nights;
+
+struct Seen {
+  DriftReport last;
+  int raised_night = -1;           ///< of the first flag
+  std::size_t flags = 0;           ///< ids over all nights
+  std::vector<std::string> units;  ///< with a flag, in order of their nights
+  std::size_t fleet_nights = 0;    ///< with a fleet finding
+};
+
+Seen watch(std::size_t nodes, std::size_t metrics, int nights, NightFaults faults, Policy policy = {},
+           std::uint64_t seed = 1) {
+  Nights source({.nodes = nodes, .metrics = metrics, .seed = seed}, std::move(faults));
+  Detector detector(source.fleet(), policy);
+  Seen seen;
+  std::map<std::string, int> ids;
+  for (int i = 0; i < nights; ++i) {
+    detector.add(source.next());
+    seen.last = detector.report();
+    seen.fleet_nights += seen.last.fleet.empty() ? 0 : 1;
+    for (const Flag& flag : seen.last.flags) {
+      if (!ids.emplace(flag.id, i).second) continue;
+      seen.units.push_back(flag.unit);
+      if (seen.raised_night < 0) seen.raised_night = i;
+    }
+  }
+  seen.flags = ids.size();
+  return seen;
+}
+
+/// A budget of false flags for tests of one flag: any fleet, a small one too, has its share of false ones.
+Policy strict() {
+  Policy policy;
+  policy.false_flags.count = 0.001;
+  return policy;
+}
+
+NightFaults only(NightFault fault) { return {.faults = {std::move(fault)}}; }
+
+TEST(Charts, the_limits_are_those_of_the_published_table) {
+  EXPECT_NEAR(limit_for(0.5, 9e6), 14.17, 0.04);
+  EXPECT_NEAR(limit_for(1, 9e6), 7.22, 0.04);
+  EXPECT_NEAR(limit_for(0.5, 1.8e7), 14.86, 0.04);
+  EXPECT_NEAR(limit_for(1, 1.8e7), 7.56, 0.04);
+  EXPECT_NEAR(limit_for(0.5, 14'400), 7.72, 0.01);
+  EXPECT_NEAR(limit_for(1, 14'400), 3.97, 0.01);
+}
+
+TEST(Charts, a_cliff_needs_as_many_visits_as_the_budget_says) { EXPECT_EQ(cliff_history(0.2, 30, 30, 3), 29); }
+
+TEST(Charts, scores_are_quantiles) {
+  const auto scores = rank_scores(10'000);
+  EXPECT_NEAR(scores.front(), 3.8906, 1e-4);
+  EXPECT_NEAR(scores[2'500], 0.67436, 1e-4);
+  EXPECT_EQ(scores.front(), -scores.back());
+  EXPECT_NEAR(student_score(-3, 11), 2.5093, 0.02);
+  EXPECT_LT(student_score(1, 11), 0);
+  EXPECT_NEAR(poisson_tail(0.5, 3), 0.0143877, 1e-6);
+}
+
+TEST(Drift, a_fleet_without_fault_raises_no_confirmed_flag) {
+  std::size_t flags = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const Seen seen = watch(120, 5, 90, {.sigma_spread = 0}, {}, seed);
+    flags += seen.flags;
+    for (const Flag& flag : seen.last.flags) EXPECT_NE(flag.state, UnitState::confirmed) << flag.words;
+  }
+  EXPECT_LE(flags, 4 * 2 * 78 / 30);  // at most two in 30 nights, of 78 that are judged
+}
+
+TEST(Drift, a_fleet_with_heavy_tails_does_not_either) {
+  const Seen seen = watch(8, 30, 120, {.noise = simulate::NoiseKind::t5, .sigma_spread = 0});
+  EXPECT_LE(seen.flags, 2 * 108 / 30);
+}
+
+TEST(Drift, one_step_of_three_percent_names_that_unit_within_eight_nights) {
+  NightFaults faults = only({.kind = NightFaultKind::step,
+                             .unit = "n00017",
+                             .metric = "simulated.m01",
+                             .from_night = 40,
+                             .sigma = 3,
+                             .ratio = 0.97});
+  faults.sigma_spread = 0;
+  const Seen seen = watch(200, 3, 56, faults);
+  ASSERT_EQ(seen.last.flags.size(), 1U);
+  const Flag& flag = seen.last.flags.front();
+  EXPECT_EQ(flag.unit, "node:n00017");
+  EXPECT_EQ(flag.metric, "simulated.m01");
+  EXPECT_LE(seen.raised_night, 48);
+  const auto onset = (flag.onset - simulate::NightsShape{}.first).count();
+  EXPECT_NEAR(static_cast<double>(onset), 40, 2);
+  EXPECT_NEAR(flag.ratio, 0.97, 0.01);
+  EXPECT_EQ(flag.state, UnitState::confirmed);
+  EXPECT_EQ(exit_code(seen.last), 1);
+}
+
+TEST(Drift, a_step_of_the_whole_fleet_flags_no_unit_and_is_one_finding) {
+  const Seen seen =
+      watch(200, 1, 100, only({.kind = NightFaultKind::fleet_step, .from_night = 90, .sigma = 3}), strict());
+  EXPECT_EQ(seen.flags, 0U);
+  ASSERT_EQ(seen.last.fleet.size(), 1U);
+  EXPECT_EQ(seen.last.fleet.front().kind, FleetFinding::Kind::step);
+}
+
+TEST(Drift, a_rollout_over_five_nights_flags_no_unit) {
+  const Seen seen =
+      watch(200, 2, 80, only({.kind = NightFaultKind::rollout, .from_night = 50, .sigma = 3, .p = 0.2}), strict());
+  EXPECT_EQ(seen.flags, 0U);
+}
+
+TEST(Drift, a_new_part_begins_anew_and_is_not_flagged) {
+  const Seen seen = watch(40, 2, 80, only({.kind = NightFaultKind::swap, .unit = "n00003", .from_night = 50}));
+  EXPECT_EQ(std::ranges::count(seen.units, "node:n00003-50"), 0);
+  EXPECT_EQ(seen.last.coverage.units, 40U) << "the part that was taken out is not waited for";
+}
+
+TEST(Drift, visits_that_are_preempted_raise_nothing_and_leave_holes) {
+  const Seen seen = watch(60, 3, 90, only({.kind = NightFaultKind::preempt, .from_night = 0, .sigma = 0, .p = 0.3}));
+  EXPECT_LE(seen.flags, 4U);
+  EXPECT_GT(seen.last.coverage.preempted, 0U);
+  EXPECT_GT(seen.last.units.at("preempted"), 0U);
+}
+
+TEST(Drift, a_unit_that_is_never_measured_is_a_hole_in_coverage) {
+  const Seen seen =
+      watch(20, 1, 30, only({.kind = NightFaultKind::foreign_load, .unit = "n00004", .from_night = 10, .p = 1}));
+  ASSERT_EQ(seen.last.coverage.overdue.size(), 1U);
+  EXPECT_EQ(seen.last.coverage.overdue.front().unit, "node:n00004");
+  EXPECT_EQ(seen.last.coverage.overdue.front().last_state, "busy");
+  EXPECT_EQ(exit_code(seen.last), 3);
+}
+
+TEST(Drift, what_falls_at_times_only_is_intermittent) {
+  NightFaults faults = only({.kind = NightFaultKind::flap,
+                             .unit = "n00005",
+                             .metric = "simulated.m00",
+                             .from_night = 30,
+                             .sigma = 6,
+                             .p = 0.3});
+  faults.sigma_spread = 0;
+  const Seen seen = watch(150, 1, 90, faults);
+  EXPECT_EQ(std::ranges::count(seen.units, "node:n00005"), 1);
+}
+
+TEST(Drift, an_error_counts_at_once_and_is_confirmed_by_another) {
+  const Seen seen = watch(
+      20, 1, 40,
+      only({.kind = NightFaultKind::counter, .unit = "n00002", .metric = "simulated.errors", .from_night = 30, .p = 1}),
+      strict());
+  ASSERT_EQ(seen.last.flags.size(), 1U);
+  EXPECT_EQ(seen.raised_night, 30);
+  EXPECT_EQ(seen.last.flags.front().rule, Rule::count);
+  EXPECT_EQ(seen.last.flags.front().state, UnitState::confirmed);
+}
+
+TEST(Drift, constant_zero_and_broken_figures_do_no_harm) {
+  Nights source({.nodes = 12, .metrics = 1}, {.sigma = 0, .unit_spread = 0, .night_spread = 0});
+  Detector detector(source.fleet(), {});
+  for (int i = 0; i < 40; ++i) {
+    Night night = source.next();
+    night.readings[0].value = 0;
+    night.readings[1].value = -1;
+    night.readings[2].value = std::nan("");
+    if (i > 30) night.readings[3].value *= 0.5;
+    detector.add(night);
+  }
+  const DriftReport report = detector.report();
+  EXPECT_EQ(report.not_judged.size(), 3U);
+  ASSERT_EQ(report.flags.size(), 1U);
+  EXPECT_EQ(report.flags.front().rule, Rule::state);
+  EXPECT_TRUE(read_report(report_text(report), "drift.json").has_value());
+}
+
+}  // namespace
+}  // namespace assay::drift

@@ -1,0 +1,217 @@
+// Nothing that was measured wrong passes: whichever rank recorded it, wherever, and however absurd the figure is.
+#include <gtest/gtest.h>
+
+#include "orchestrator/judge/judge.h"
+#include "tests/unit/fixture.h"
+
+namespace assay::judge {
+namespace {
+
+using fixture::MemoryRun;
+
+constexpr const char* kRate = R"({"probe": "checked", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"},
+                                  "at": {"size": 1}, "conditions": [{"name": "direct_io", "equals": true}]})";
+constexpr const char* kClean = R"({"probe": "checked", "scope": "cluster", "metric": "mismatches", "statistic": "max",
+                                   "at": "every", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}})";
+
+/// One measurement of the fixture's checked probe.
+struct Line {
+  std::string metric;
+  std::vector<double> samples;
+  Values at;
+  Subject subject = {"group", "all"};
+};
+
+const std::vector<double> kSteady110(10, 110.0);
+const Values kOne = {{"size", std::int64_t{1}}};
+const Values kTwo = {{"size", std::int64_t{2}}};
+
+/// A record of one rank; the condition direct_io is on `about`, and nowhere when that is empty.
+std::string record(const MemoryRun& run, int rank, const std::vector<Line>& lines, const std::string& about,
+                   const std::map<std::string, double>& told = {}) {
+  const plan::Step& step = run.plan.steps.front();
+  const std::string& node = step.nodes[static_cast<std::size_t>(rank)];
+  std::ostringstream out;
+  Recorder recorder(out, fixture::kCheckedSpec,
+                    {.probe = "checked",
+                     .revision = 1,
+                     .parameters = step.parameters,
+                     .rank = rank,
+                     .world = static_cast<int>(step.nodes.size()),
+                     .host = {{"name", node}}});
+  for (const auto& line : lines) {
+    recorder.measurement(line.metric, Sampling{.samples = line.samples, .warmup = {}, .stopped = "fixed"}, line.subject,
+                         line.at);
+  }
+  if (!about.empty()) recorder.condition("direct_io", true, {"node", about});
+  for (const auto& [name, value] : told) recorder.condition(name, value, {"node", node});
+  recorder.end({.status = Status::complete, .reason = ""});
+  return out.str();
+}
+
+std::vector<Line> good() {
+  return {{"bandwidth", kSteady110, kOne}, {"mismatches", {0.0}, kOne}, {"mismatches", {0.0}, kTwo}};
+}
+
+Verdict judged(const MemoryRun& run) { return judge(run.plan, "digest", run.journal, run.reader()); }
+
+/// The verdict on two nodes whose ranks left these records.
+Verdict verdict_of(const std::vector<std::string>& requirements, const std::vector<Line>& first,
+                   const std::vector<Line>& second, const std::string& about = "n1",
+                   const std::string& about_of_second = "n2") {
+  MemoryRun run(requirements, 2);
+  run.attempt(0, "exited", record(run, 0, first, about));
+  run.add_rank(1, record(run, 1, second, about_of_second));
+  return judged(run);
+}
+
+}  // namespace
+
+TEST(faults, good_records_of_both_ranks_are_accepted) {
+  const Verdict verdict = verdict_of({kRate, kClean}, good(), {});
+  EXPECT_EQ(verdict.overall, Overall::accepted) << verdict.reason;
+}
+
+TEST(faults, every_judges_the_worst_of_all_sizes) {
+  auto lines = good();
+  lines.back().samples = {1e6};
+  const Verdict verdict = verdict_of({kRate, kClean}, lines, {});
+  EXPECT_EQ(verdict.overall, Overall::rejected);
+  EXPECT_EQ(*verdict.results.at(1).value, 1e6);
+}
+
+TEST(faults, every_size_of_the_step_must_have_been_checked) {
+  auto lines = good();
+  lines.pop_back();
+  const Verdict verdict = verdict_of({kRate, kClean}, lines, {});
+  EXPECT_EQ(verdict.results.at(1).outcome, Outcome::inconclusive);
+  EXPECT_EQ(verdict.results.at(1).reason, "mismatches was not measured at 2 B.");
+}
+
+TEST(faults, what_another_rank_found_wrong_counts) {
+  const Verdict verdict = verdict_of({kRate, kClean}, good(), {{"mismatches", {12345}, kTwo, {"rank", "1"}}});
+  EXPECT_EQ(verdict.results.at(1).outcome, Outcome::fail);
+  EXPECT_EQ(*verdict.results.at(1).value, 12345);
+}
+
+TEST(faults, a_fault_that_no_requirement_judges_holds_the_whole_step_back) {
+  MemoryRun run({kRate, kClean}, 2);
+  auto lines = good();
+  lines.push_back({"mismatches", {7}, kOne, {"rank", "0"}});
+  run.attempt(0, "exited", record(run, 0, lines, "n1"));
+  run.add_rank(1, record(run, 1, {}, "n2"));
+  const Verdict verdict = judged(run);
+  EXPECT_EQ(verdict.overall, Overall::incomplete);
+  EXPECT_EQ(verdict.results.at(0).outcome, Outcome::inconclusive);
+  EXPECT_EQ(verdict.results.at(0).reason,
+            R"(mismatches of rank 0 is 7 at {"size":1}, and no requirement judges it there.)");
+}
+
+TEST(faults, a_condition_is_owed_by_every_rank_and_of_its_own_node) {
+  const Verdict silent = verdict_of({kRate, kClean}, good(), {}, "n1", "");
+  EXPECT_EQ(silent.results.at(0).outcome, Outcome::inconclusive);
+  EXPECT_NE(silent.results.at(0).reason.find("direct_io = true is demanded, and it was not recorded"),
+            std::string::npos)
+      << silent.results.at(0).reason;
+  const Verdict of_another = verdict_of({kRate, kClean}, good(), {}, "n7", "n2");
+  EXPECT_EQ(of_another.results.at(0).outcome, Outcome::error);  // the record is refused
+}
+
+TEST(faults, a_negative_sample_is_refused) {
+  auto lines = good();
+  lines.at(1).samples = {-1};
+  const Verdict verdict = verdict_of({kRate, kClean}, lines, {});
+  EXPECT_EQ(verdict.results.at(1).outcome, Outcome::error);
+  EXPECT_NE(verdict.results.at(1).reason.find("is -1, and no mismatches is below 0"), std::string::npos);
+}
+
+TEST(faults, more_than_is_physically_possible_decides_nothing) {
+  constexpr const char* kShare = R"({"probe": "checked", "scope": "cluster", "metric": "share", "at": {"size": 1},
+                                     "limit": {"at_least": 0.9, "unit": "1"}})";
+  auto lines = good();
+  lines.push_back({"share", std::vector<double>(10, 1.01), kOne});
+  EXPECT_EQ(verdict_of({kShare, kClean}, lines, {}).results.at(0).outcome, Outcome::pass);
+  lines.back().samples.assign(10, 1.03);
+  const Verdict verdict = verdict_of({kShare, kClean}, lines, {});
+  EXPECT_EQ(verdict.results.at(0).outcome, Outcome::inconclusive);
+  EXPECT_NE(verdict.results.at(0).reason.find("above what is physically possible"), std::string::npos);
+
+  constexpr const char* kCapped = R"({"probe": "checked", "scope": "cluster", "at": {"size": 1},
+      "limit": {"at_least": 100, "unit": "B/s"}, "ceiling": {"value": 105, "source": {"document": "d", "status": "sourced"}}})";
+  EXPECT_EQ(verdict_of({kCapped, kClean}, good(), {}).results.at(0).outcome, Outcome::inconclusive);
+}
+
+TEST(faults, a_node_is_judged_by_what_is_recorded_of_itself) {
+  MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}})"});
+  std::string text = run.record("n1", kSteady110);
+  const std::string own = R"("subject":{"node":"n1"})";
+  for (auto at = text.find(own); at != std::string::npos; at = text.find(own))
+    text.replace(at, own.size(), R"("subject":{"node":"n9"})");
+  run.attempt(0, "exited", text);
+  EXPECT_EQ(judged(run).results.at(0).outcome, Outcome::error);  // the record is refused
+}
+
+TEST(faults, where_the_machine_does_not_tell_nobody_is_held_to_it_and_the_verdict_says_so) {
+  constexpr const char* kOfPort = R"({"probe": "checked", "scope": "cluster", "at": {"size": 1}, "when_told": true,
+                                      "limit": {"at_least": 0.5, "unit": "B/s", "of": "derived:tcp_rate"}})";
+  MemoryRun untold({kRate, kClean, kOfPort}, 2);
+  MemoryRun told = untold;
+  untold.attempt(0, "exited", record(untold, 0, good(), "n1"));
+  untold.add_rank(1, record(untold, 1, {}, "n2"));
+  const Verdict silent = judged(untold);
+  EXPECT_EQ(silent.overall, Overall::accepted);
+  EXPECT_EQ(silent.results.at(2).outcome, Outcome::not_measured);
+  EXPECT_FALSE(silent.results.at(2).required);
+  ASSERT_FALSE(silent.deviations.empty());
+  EXPECT_EQ(silent.deviations.front().what, "Not checked, because the machine does not tell: r2, on 1 of 1 subjects.");
+
+  told.attempt(0, "exited", record(told, 0, good(), "n1", {{"link_speed_max", 400}}));
+  told.add_rank(1, record(told, 1, {}, "n2", {{"link_speed_max", 1000}}));
+  const Verdict verdict = judged(told);
+  EXPECT_EQ(verdict.overall, Overall::rejected);
+  EXPECT_EQ(*verdict.results.at(2).limit_low, 200);
+}
+
+TEST(faults, one_gpu_on_two_nodes_is_refused) {
+  MemoryRun run({R"({"scope": "gpu", "limit": {"at_least": 100, "unit": "B/s"}})"}, 3, {{"gpu", 1}});
+  const auto record_of = [&](std::size_t step, const std::string& gpu) {
+    std::ostringstream out;
+    Recorder recorder(out, fixture::kSpec,
+                      {.probe = "disk",
+                       .revision = 1,
+                       .parameters = run.plan.steps.at(step).parameters,
+                       .host = {{"name", run.plan.steps.at(step).nodes.front()}}});
+    recorder.measurement("bandwidth", Sampling{.samples = kSteady110, .warmup = {}, .stopped = "stable"}, {"gpu", gpu});
+    recorder.end({.status = Status::complete, .reason = ""});
+    return out.str();
+  };
+  MemoryRun honest = run;
+  for (std::size_t i = 0; i < 3; ++i) honest.attempt(i, "exited", record_of(i, "GPU-" + std::to_string(i)));
+  EXPECT_EQ(judged(honest).overall, Overall::accepted);
+  for (std::size_t i = 0; i < 3; ++i)
+    run.attempt(i, "exited", record_of(i, i == 2 ? "GPU-0" : "GPU-" + std::to_string(i)));
+  const Verdict verdict = judged(run);
+  EXPECT_EQ(verdict.overall, Overall::incomplete);
+  EXPECT_EQ(verdict.results.at(0).outcome, Outcome::error);
+  EXPECT_EQ(verdict.results.at(1).outcome, Outcome::pass);
+  EXPECT_EQ(verdict.results.at(2).reason, "The nodes n1 and n3 show the same gpu GPU-0: one of them was not measured.");
+}
+
+TEST(faults, a_partition_is_not_a_second_drive) {
+  MemoryRun run({R"({"scope": "drive", "limit": {"at_least": 100, "unit": "B/s"}})"}, 1, {{"drive", 2}});
+  std::ostringstream out;
+  Recorder recorder(
+      out, fixture::kSpec,
+      {.probe = "disk", .revision = 1, .parameters = run.plan.steps.front().parameters, .host = {{"name", "n1"}}});
+  for (const char* name : {"nvme0n1", "nvme0n1p1"}) {
+    recorder.measurement("bandwidth", Sampling{.samples = kSteady110, .warmup = {}, .stopped = "stable"},
+                         {"drive", name});
+  }
+  recorder.end({.status = Status::complete, .reason = ""});
+  run.attempt(0, "exited", out.str());
+  const Verdict verdict = judged(run);
+  EXPECT_EQ(verdict.overall, Overall::incomplete);
+  EXPECT_EQ(verdict.results.at(2).reason, "1 subjects of kind drive measured; the design has 2.");
+}
+
+}  // namespace assay::judge

@@ -1,0 +1,208 @@
+// Whether a cell's samples are of one state that lasts: what is named, and what of it opens a cell.
+#include "orchestrator/judge/steadiness.h"
+
+#include <cmath>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/judge/between_runs.h"
+#include "orchestrator/judge/decision.h"
+
+namespace assay::judge {
+namespace {
+
+/// Attempts of these samples each, held against `limit`.
+Result judged(const std::vector<double>& samples, const plan::Limit& limit, const std::string& stopped = "stable",
+              std::size_t count = 3) {
+  const Measurement one{.metric = "m", .unit = limit.unit, .samples = samples, .stopped = stopped};
+  const std::vector<const Measurement*> attempts(count, &one);
+  const auto estimate = estimate_attempts(attempts, plan::Statistic::median, {.confidence = 0.95, .risk = 0.025});
+  Result result{.unit = limit.unit};
+  decide(limit, *estimate, own_scatter(*estimate, std::nullopt), 0, {}, 0.025, result);
+  note_findings(steadiness_of(attempts), *estimate, false, plan::Statistic::median, result);
+  return result;
+}
+
+plan::Limit at_least(double limit) { return {.at_least = limit, .unit = "B/s"}; }
+plan::Limit at_most(double limit) { return {.at_most = limit, .unit = "s"}; }
+
+std::vector<FindingKind> kinds(const Result& result) {
+  std::vector<FindingKind> all;
+  for (const auto& finding : result.findings) all.push_back(finding.kind);
+  return all;
+}
+
+/// `count` samples around `centre`, in an order without a trend and without neighbours alike.
+std::vector<double> around(double centre, std::size_t count, double spread = 1) {
+  std::vector<double> samples;
+  for (std::size_t i = 0; i < count; ++i)
+    samples.push_back(centre + spread * (static_cast<double>((i * 7) % 10) - 4.5) / 4.5);
+  return samples;
+}
+
+/// Every fifth sample is in the other state.
+std::vector<double> two_states(double centre, double other) {
+  auto samples = around(centre, 30, 0.1);
+  for (std::size_t i = 0; i < samples.size(); i += 5) samples[i] += other - centre;
+  return samples;
+}
+
+std::vector<double> falling(double from, double by) {
+  std::vector<double> samples;
+  for (int i = 0; i < 30; ++i) samples.push_back(from - by * i / 29 + ((i * 7) % 3 - 1) * 0.02);
+  return samples;
+}
+
+}  // namespace
+
+TEST(steadiness, a_steady_cell_has_no_finding) {
+  const Result result = judged(around(110, 40), at_least(100));
+  EXPECT_EQ(result.outcome, Outcome::pass);
+  EXPECT_TRUE(result.findings.empty());
+}
+
+TEST(steadiness, a_state_beyond_the_limit_opens_a_pass_and_one_on_its_good_side_is_named_only) {
+  const Result open = judged(two_states(110, 90), at_least(100));
+  EXPECT_EQ(open.outcome, Outcome::inconclusive);
+  EXPECT_EQ(kinds(open), std::vector<FindingKind>{FindingKind::two_states});
+  EXPECT_EQ(open.reason,
+            "Not steady, and the limit is within reach: the samples are of two states, around 90.0 B/s and 110.0 B/s.");
+  const Result named = judged(two_states(110, 104), at_least(100));
+  EXPECT_EQ(named.outcome, Outcome::pass);
+  EXPECT_EQ(kinds(named), std::vector<FindingKind>{FindingKind::two_states});
+  EXPECT_FALSE(named.findings[0].opens);
+}
+
+TEST(steadiness, a_state_that_meets_the_limit_opens_a_fail) {
+  EXPECT_EQ(judged(two_states(90, 110), at_least(100)).outcome, Outcome::inconclusive);
+  EXPECT_EQ(judged(two_states(90, 84), at_least(100)).outcome, Outcome::fail);
+}
+
+TEST(steadiness, states_less_than_a_hundredth_apart_are_the_steps_of_a_clock) {
+  EXPECT_TRUE(judged(two_states(110, 109.5), at_least(100)).findings.empty());
+}
+
+TEST(steadiness, a_trend_opens_where_it_leads_across_the_limit) {
+  const Result open = judged(falling(110, 4), at_least(99.5));
+  EXPECT_EQ(open.outcome, Outcome::inconclusive);
+  EXPECT_EQ(open.findings.at(0).kind, FindingKind::trend);
+  const Result named = judged(falling(110, 1), at_least(100));
+  EXPECT_EQ(named.outcome, Outcome::pass);
+  EXPECT_EQ(named.findings.at(0).kind, FindingKind::trend);
+  // Away from the limit: what gets better is not held against it.
+  EXPECT_EQ(judged(falling(110, -4), at_least(100)).outcome, Outcome::pass);
+  EXPECT_EQ(judged(falling(90, -4), at_most(100.5)).outcome, Outcome::inconclusive);
+}
+
+TEST(steadiness, an_excess_that_decays_over_more_than_an_attempt_is_no_steady_pass) {
+  std::vector<double> decaying;  // 5 % above the limit at the start, at the limit in the end
+  for (int i = 0; i < 10; ++i) decaying.push_back(100 + 5 * std::exp(-i / 30.0) + ((i * 7) % 3 - 1) * 0.1);
+  const Result open = judged(decaying, at_least(100));
+  EXPECT_EQ(open.outcome, Outcome::inconclusive);
+  EXPECT_EQ(open.findings.at(0).kind, FindingKind::trend);
+  EXPECT_TRUE(open.findings.at(0).opens);
+  // The same slope is no matter for a limit that it does not reach within 200 samples.
+  EXPECT_EQ(judged(decaying, at_least(70)).outcome, Outcome::pass);
+}
+
+TEST(steadiness, samples_that_follow_each_other_seldom_have_a_drift_though_they_often_have_a_trend) {
+  std::mt19937_64 engine(1);
+  const auto noise = [&] {  // of deviation 1, the same on every machine
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) sum += static_cast<double>(engine() >> 11) * 0x1p-53;
+    return sum;
+  };
+  constexpr int kCells = 300, kAttempts = 3, kSamples = 20;
+  int drifts = 0, trends = 0;
+  for (int cell = 0; cell < kCells; ++cell) {
+    std::vector<Measurement> made(kAttempts, {.metric = "m", .unit = "B/s", .stopped = "stable"});
+    std::vector<const Measurement*> attempts;
+    for (auto& one : made) {
+      double last = noise();
+      for (int i = 0; i < kSamples; ++i)
+        one.samples.push_back(110 + (last = 0.9 * last + std::sqrt(1 - 0.81) * noise()));
+      attempts.push_back(&one);
+    }
+    const Steadiness seen = steadiness_of(attempts);
+    drifts += seen.drift ? 1 : 0;
+    trends += seen.change ? 1 : 0;
+  }
+  EXPECT_LE(drifts, 9);   // 0.6 % are expected, 2 of 300
+  EXPECT_GE(trends, 20);  // 13 %
+}
+
+TEST(steadiness, sampling_that_was_cut_off_decides_far_from_the_limit_only) {
+  // 100 to 120, evenly, in an order without a trend.
+  std::vector<double> wide;
+  for (const int rank : {17, 0, 7, 16, 5, 11, 4, 12, 3, 13, 19, 10, 1, 15, 14, 2, 8, 18, 9, 6})
+    wide.push_back(110 + (rank - 9.5) * 10 / 9.5);
+  constexpr std::size_t kBothStages = 7;
+  EXPECT_EQ(judged(wide, at_least(107.4), "stable", kBothStages).outcome, Outcome::pass);
+  for (const std::string stopped : {"sample_cap", "time_cap"}) {
+    const auto kind = stopped == "sample_cap" ? FindingKind::sample_cap : FindingKind::time_cap;
+    const Result near = judged(wide, at_least(107.4), stopped, kBothStages);
+    EXPECT_EQ(near.outcome, Outcome::inconclusive);
+    EXPECT_EQ(kinds(near), std::vector<FindingKind>{kind});
+    const Result far = judged(wide, at_least(100), stopped, kBothStages);
+    EXPECT_EQ(far.outcome, Outcome::pass);
+    EXPECT_EQ(kinds(far), std::vector<FindingKind>{kind});
+  }
+}
+
+TEST(steadiness, samples_that_follow_each_other_are_named) {
+  std::vector<double> wave;
+  for (int i = 0; i < 60; ++i) wave.push_back(110 + ((i + 5) % 20 < 10 ? 0.4 : -0.4) + 0.05 * ((i * 7) % 5));
+  const Result result = judged(wave, at_least(100));
+  EXPECT_EQ(result.outcome, Outcome::pass);
+  EXPECT_EQ(kinds(result), std::vector<FindingKind>{FindingKind::serial_correlation});
+}
+
+TEST(steadiness, stalls_that_a_median_does_not_see_open_a_pass) {
+  auto samples = around(110, 50);
+  for (std::size_t i = 0; i < 3; ++i) samples[17 * i] = 0;
+  const Result result = judged(samples, at_least(100));
+  EXPECT_EQ(result.outcome, Outcome::inconclusive);
+  EXPECT_EQ(result.findings.at(0).words, "9 of 150 samples are below half of the median");
+}
+
+TEST(steadiness, one_stall_in_a_hundred_and_fifty_samples_is_no_finding) {
+  const Measurement good{.metric = "m", .unit = "B/s", .samples = around(110, 50), .stopped = "stable"};
+  Measurement stalled = good;
+  stalled.samples[20] = 0;
+  const std::vector<const Measurement*> attempts = {&good, &stalled, &good};
+  const Steadiness seen = steadiness_of(attempts);
+  EXPECT_EQ(seen.below_half, 1U);
+  const auto estimate = estimate_attempts(attempts, plan::Statistic::median, {.confidence = 0.95, .risk = 0.025});
+  Result result{.unit = "B/s"};
+  decide(at_least(100), *estimate, own_scatter(*estimate, std::nullopt), 0, {}, 0.025, result);
+  note_findings(seen, *estimate, false, plan::Statistic::median, result);
+  EXPECT_EQ(result.outcome, Outcome::pass);
+  EXPECT_TRUE(result.findings.empty());
+}
+
+TEST(steadiness, a_mean_below_the_limit_opens_a_pass_of_the_median) {
+  auto samples = around(102, 30, 0.1);
+  for (std::size_t i = 0; i < 30; i += 5) samples[i] -= 30;  // not below half of the median, but work is missing
+  const Result result = judged(samples, at_least(100));
+  EXPECT_EQ(result.outcome, Outcome::inconclusive);
+  EXPECT_EQ(result.findings.at(0).kind, FindingKind::stalled);
+}
+
+TEST(steadiness, times_are_held_against_twice_the_median) {
+  auto samples = around(80, 50);
+  for (std::size_t i = 0; i < 3; ++i) samples[17 * i] = 900;
+  const Result result = judged(samples, at_most(200));
+  EXPECT_EQ(result.outcome, Outcome::inconclusive);
+  EXPECT_EQ(result.findings.at(0).words, "9 of 150 samples are above twice the median");
+}
+
+TEST(steadiness, stalls_do_not_save_what_fails) {
+  auto samples = around(90, 50);
+  for (std::size_t i = 0; i < 3; ++i) samples[17 * i] = 0;
+  const Result result = judged(samples, at_least(100));
+  EXPECT_EQ(result.outcome, Outcome::fail);
+  EXPECT_FALSE(result.findings.at(0).opens);
+}
+
+}  // namespace assay::judge

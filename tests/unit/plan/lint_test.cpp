@@ -1,0 +1,190 @@
+// What a profile may not leave open: faults that nobody judges, limits that anything meets, references that lead to
+// themselves or nowhere, and inherited limits that were loosened.
+#include <gtest/gtest.h>
+
+#include "orchestrator/plan/lint.h"
+#include "orchestrator/plan/loosened.h"
+#include "orchestrator/plan/plan.h"
+#include "orchestrator/plan/profile_check.h"
+#include "tests/unit/fixture.h"
+
+namespace assay::plan {
+namespace {
+
+using fixture::profile_text;
+using nlohmann::json;
+
+constexpr const char* kFast = R"({"probe": "checked", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"},
+                                  "at": {"size": 1}})";
+
+std::string faults_at(const std::string& at, const std::string& severity = "required") {
+  return R"({"probe": "checked", "scope": "cluster", "metric": "mismatches", "statistic": "max", "repeat": {"n": 1},
+             "limit": {"at_most": 0, "unit": "1"}, "at": )" +
+         at + R"(, "severity": ")" + severity + R"("})";
+}
+
+std::string planning(const std::vector<std::string>& requirements, const PlanOptions& options = {}) {
+  const auto plan = make_plan(fixture::profile(requirements), fixture::site(2), fixture::programs(), options);
+  return plan ? "planned" : plan.error().text();
+}
+
+std::string read_error(const std::vector<std::string>& requirements, const json& more = json::object()) {
+  json document = json::parse(profile_text(requirements));
+  document.update(more);
+  if (more.contains("relative_only") && more.at("relative_only").is_null()) document.erase("relative_only");
+  const auto profile = read_profile(document.dump(), "p.json", [](const std::string&) { return std::nullopt; });
+  return profile ? "read" : profile.error().text();
+}
+
+const json kStrict = {{"relative_only", nullptr}};
+
+/// A profile that extends one with `base` as its requirements.
+std::expected<Profile, InputError> child(const std::vector<std::string>& base, json more) {
+  json document = {
+      {"schema", "assay.profile/1"},  {"name", "child"}, {"title", "C"}, {"revision", 1}, {"extends", "base"},
+      {"requirements", json::array()}};
+  document.update(more);
+  return read_profile(document.dump(), "child.json", [&](const std::string&) -> std::optional<std::string> {
+    json text = json::parse(profile_text(base));
+    text["name"] = "base";
+    text["peaks"] = {
+        {"fp16", {{"value", 989}, {"unit", "B/s"}, {"source", {{"document", "d"}, {"status", "sourced"}}}}}};
+    return text.dump();
+  });
+}
+
+json replaced(const char* base, const json& more) {
+  json requirement = json::parse(profile_text({base})).at("requirements").at(0);
+  requirement.update(more);
+  return {{"requirements", json::array({requirement})}};
+}
+
+}  // namespace
+
+TEST(lint, a_fault_of_a_planned_step_that_nobody_judges_is_refused) {
+  const std::string error = planning({kFast});
+  EXPECT_NE(error.find("profile p: mismatches of checked is judged by no requirement where r0 is measured"),
+            std::string::npos)
+      << error;
+  EXPECT_NE(error.find(R"("at": "every")"), std::string::npos);
+}
+
+TEST(lint, a_fault_must_be_judged_at_every_size) {
+  EXPECT_NE(planning({kFast, faults_at(R"({"size": 1})")}).find("is not judged at every size"), std::string::npos);
+  EXPECT_EQ(planning({kFast, faults_at(R"({"size": 1})"), faults_at(R"({"size": 2})")}), "planned");
+  EXPECT_EQ(planning({kFast, faults_at(R"("every")")}), "planned");
+  EXPECT_NE(planning({kFast, faults_at("{}")}).find("is not judged at every size"), std::string::npos);
+}
+
+TEST(lint, an_advisory_requirement_does_not_cover_a_required_one) {
+  EXPECT_NE(planning({kFast, faults_at(R"("every")", "advisory")}).find("judged by no requirement"), std::string::npos);
+}
+
+TEST(lint, a_part_of_a_profile_may_leave_faults_out) {
+  EXPECT_EQ(planning({kFast, faults_at(R"("every")")}, {.only = {"r0"}}), "planned");
+}
+
+TEST(lint, every_is_judged_by_the_worst) {
+  EXPECT_NE(read_error({R"({"at": "every", "limit": {"at_least": 1, "unit": "B/s"}})"}).find("worst sample"),
+            std::string::npos);
+  EXPECT_EQ(read_error({R"({"at": "every", "statistic": "min", "limit": {"at_least": 1, "unit": "B/s"}})"}), "read");
+  EXPECT_NE(read_error({R"({"at": "some", "statistic": "min", "limit": {"at_least": 1, "unit": "B/s"}})"})
+                .find("requirements[0].at"),
+            std::string::npos);
+}
+
+TEST(lint, a_share_of_itself_is_refused_also_through_others) {
+  EXPECT_NE(read_error({R"({"limit": {"at_least": 0.9, "unit": "B/s", "of": "metric:bandwidth"}})"})
+                .find("p.json: requirements[0].limit.of: is a share of bandwidth itself"),
+            std::string::npos);
+  EXPECT_NE(
+      read_error({R"({"limit": {"at_least": 0.9, "unit": "B/s", "of": "metric:raw_bandwidth"}})",
+                  R"({"metric": "raw_bandwidth", "limit": {"at_least": 1, "unit": "B/s", "of": "metric:bandwidth"}})"})
+          .find("is a share of bandwidth itself, through other limits"),
+      std::string::npos);
+}
+
+TEST(lint, an_upper_percentile_against_a_floor_is_refused) {
+  for (const char* statistic : {"p95", "p99", "max"}) {
+    const std::string text =
+        fmt::format(R"({{"statistic": "{}", "limit": {{"at_least": 1, "unit": "B/s"}}}})", statistic);
+    EXPECT_NE(read_error({text}).find("requirements[0].statistic"), std::string::npos) << statistic;
+  }
+  for (const char* statistic : {"p01", "p05", "min"}) {
+    const std::string text =
+        fmt::format(R"({{"statistic": "{}", "limit": {{"at_most": 1, "unit": "B/s"}}}})", statistic);
+    EXPECT_NE(read_error({text}).find("requirements[0].statistic"), std::string::npos) << statistic;
+  }
+}
+
+TEST(lint, a_peak_whose_unit_changes_under_an_inherited_limit_is_refused) {
+  const auto profile = child(
+      {R"({"limit": {"at_least": 0.7, "unit": "B/s", "of": "peak:fp16"}})"},
+      {{"peaks", {{"fp16", {{"value", 989}, {"unit", "W"}, {"source", {{"document", "d"}, {"status", "sourced"}}}}}}}});
+  ASSERT_FALSE(profile);
+  EXPECT_NE(profile.error().text().find("requirement r0.limit.unit: 'B/s', but peak 'fp16' is in 'W'"),
+            std::string::npos)
+      << profile.error().text();
+}
+
+TEST(lint, what_only_the_machines_themselves_set_needs_something_absolute_beside_it) {
+  constexpr const char* kBest = R"({"limit": {"at_least": 0.75, "unit": "B/s", "of": "best_sample"}})";
+  constexpr const char* kAbsolute = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
+  EXPECT_NE(read_error({kBest}, kStrict).find("machines that are all slow would pass"), std::string::npos);
+  EXPECT_EQ(read_error({kBest, kAbsolute}, kStrict), "read");
+  EXPECT_EQ(read_error({kBest}, {{"relative_only", "the design is not known"}}), "read");
+  EXPECT_NE(read_error({kBest, R"({"severity": "advisory", "limit": {"at_least": 100, "unit": "B/s"}})"}, kStrict)
+                .find("machines that are all slow would pass"),
+            std::string::npos);
+}
+
+TEST(lint, a_derived_figure_is_of_a_closed_list_and_of_its_unit) {
+  EXPECT_NE(read_error({R"({"limit": {"at_least": 0.5, "unit": "B/s", "of": "derived:memory_rat"}})"})
+                .find("there is no derived figure 'memory_rat'\nhint: did you mean 'memory_rate'?"),
+            std::string::npos);
+  EXPECT_NE(read_error({R"({"limit": {"at_least": 0.5, "unit": "1", "of": "derived:memory_rate"}})"})
+                .find("derived figure 'memory_rate' is in 'B/s'"),
+            std::string::npos);
+  EXPECT_NE(planning({R"({"limit": {"at_least": 0.5, "unit": "B/s", "of": "derived:memory_rate"}})"})
+                .find("needs what health_inventory tells"),
+            std::string::npos);
+  EXPECT_NE(planning({R"({"limit": {"at_least": 0.5, "unit": "B/s", "of": "derived:tcp_rate"}})"})
+                .find("disk records no 'link_speed_max'"),
+            std::string::npos);
+}
+
+TEST(loosened, every_inherited_limit_that_became_easier_is_listed) {
+  constexpr const char* kBase = R"({"limit": {"at_least": 100, "unit": "B/s"}, "repeat": {"n": 20},
+      "conditions": [{"name": "direct_io", "equals": true}, {"name": "cpu_steal", "at_most": 0.1}]})";
+  json change = replaced(kBase, {{"limit", {{"at_least", 1e-9}, {"unit", "B/s"}}},
+                                 {"severity", "advisory"},
+                                 {"repeat", {{"n", 6}}},
+                                 {"conditions", json::array({{{"name", "cpu_steal"}, {"at_most", 0.5}}})}});
+  change["decision"] = {{"guard_factor", 0}};
+  const auto profile = child({kBase}, change);
+  ASSERT_TRUE(profile) << profile.error().text();
+  std::vector<std::string> what;
+  for (const auto& one : profile->loosened) {
+    what.push_back(one.what);
+    EXPECT_EQ(one.base, "base");
+  }
+  EXPECT_EQ(what, (std::vector<std::string>{"decision.guard_factor", "limit.at_least", "conditions.direct_io",
+                                            "conditions.cpu_steal", "severity", "repeat.n"}));
+  EXPECT_EQ(words_of_loosened(profile->loosened[1]),
+            "The profile asks less than base, which it extends: r0: limit.at_least is 1e-09 instead of 100.0.");
+  const auto again = read_profile(to_json(*profile).dump(), "again", [](const std::string&) { return std::nullopt; });
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->loosened, profile->loosened);
+}
+
+TEST(loosened, what_became_stricter_is_not_listed_and_nobody_writes_the_list_himself) {
+  constexpr const char* kBase = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
+  const auto stricter = child({kBase}, replaced(kBase, {{"limit", {{"at_least", 200}, {"unit", "B/s"}}}}));
+  ASSERT_TRUE(stricter) << stricter.error().text();
+  EXPECT_TRUE(stricter->loosened.empty());
+  const auto forged = child({kBase}, {{"loosened", json::array()}});
+  ASSERT_FALSE(forged);
+  EXPECT_NE(forged.error().text().find("child.json: loosened"), std::string::npos);
+}
+
+}  // namespace assay::plan

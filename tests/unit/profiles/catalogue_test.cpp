@@ -1,0 +1,108 @@
+// profiles/probes.json: what it says of a probe is what the probe says of itself, and a plan may not say otherwise.
+#include <cstdlib>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/plan/catalogue.h"
+#include "orchestrator/plan/programs.h"
+#include "tests/unit/fixture.h"
+
+namespace assay::plan {
+namespace {
+
+using nlohmann::json;
+
+/// The probes of this build. Those that it leaves out keep their entries, and a build that has them compares those.
+const std::vector<Program>& built() {
+  static const auto kPrograms = find_programs(ASSAY_PROBES);
+  if (!kPrograms) throw std::runtime_error(kPrograms.error().text());
+  return *kPrograms;
+}
+
+/// Writes profiles/probes.json with the descriptions of this build in place of, or beside, those that are there.
+void bless() {
+  std::map<std::pair<std::string, int>, json> entries;
+  for (const auto& known : known_probes()) entries[{known.name, known.revision}] = known.document;
+  for (const auto& program : built())
+    entries[{program.name, program.description.revision}] = program.description.document;
+  json document = {{"schema", "assay.probes/1"}, {"probes", json::array()}};
+  for (auto& [key, entry] : entries) document["probes"].push_back(std::move(entry));
+  std::ofstream(ASSAY_CATALOGUE) << document.dump(1) << '\n';
+}
+
+/// A plan for the fixture's machine with one requirement on host_memory_bandwidth as `change` makes it.
+std::string plan_with(const std::function<void(json&)>& change, const std::string& sha256 = std::string(64, 'a')) {
+  json document;
+  for (const auto& known : known_probes()) {
+    if (known.name == "host_memory_bandwidth") document = known.document;  // the last is the newest
+  }
+  change(document);
+  const auto description = read_description(document.dump(), "bent").value();
+  const Program program{.name = description.name, .sha256 = sha256, .path = "", .description = description};
+  const auto profile = fixture::profile(
+      {R"({"probe": "host_memory_bandwidth", "metric": "triad_bandwidth", "limit": {"at_least": 1, "unit": "B/s"}})",
+       R"({"probe": "host_memory_bandwidth", "metric": "mismatches", "statistic": "max", "limit": {"at_most": 0, "unit": "1"}})"});
+  return plan_text(make_plan(profile, fixture::site(1), {program}, {}).value());
+}
+
+/// "read", or why read_plan refuses it.
+std::string said(const std::string& text) {
+  const auto plan = read_plan(text, "plan.json");
+  return plan ? "read" : plan.error().where + ": " + plan.error().what;
+}
+
+}  // namespace
+
+TEST(Catalogue, it_says_of_every_probe_of_this_build_what_the_probe_says_of_itself) {
+  if (std::getenv("ASSAY_BLESS") != nullptr) {
+    bless();
+    GTEST_SKIP() << "profiles/probes.json was written; build again";
+  }
+  ASSERT_FALSE(built().empty());
+  for (const auto& program : built()) {
+    const KnownProbe* known = known_probe(program.name, program.description.revision);
+    ASSERT_NE(known, nullptr) << program.name << ": raise its revision in profiles/probes.json with ASSAY_BLESS=1";
+    EXPECT_EQ(program.description.document, known->document)
+        << program.name << ": raise its revision when the number changes, then run with ASSAY_BLESS=1";
+  }
+}
+
+TEST(Catalogue, a_plan_whose_probe_is_described_as_known_is_read) {
+  EXPECT_EQ(said(plan_with([](json&) {})), "read");
+}
+
+TEST(Catalogue, a_bandwidth_that_gets_better_by_falling_is_refused) {
+  EXPECT_EQ(said(plan_with([](json& probe) { probe["metrics"][1]["better"] = "lower"; })),
+            "plan.json: probes.host_memory_bandwidth.description: is not that of host_memory_bandwidth revision 3: "
+            "/metrics/1/better is \"lower\", should be \"higher\"");
+}
+
+TEST(Catalogue, an_instrument_without_uncertainty_is_refused) {
+  const std::string why = said(plan_with([](json& probe) {
+    for (auto& metric : probe["metrics"]) metric["instrument"] = 0.0;
+  }));
+  EXPECT_NE(why.find("/instrument is 0.0, should be "), std::string::npos) << why;
+}
+
+TEST(Catalogue, a_method_in_other_words_is_refused) {
+  const std::string why = said(plan_with([](json& probe) { probe["method"] = "Every byte is counted twice."; }));
+  EXPECT_NE(why.find("/method is \"Every byte is counted twice.\", should be "), std::string::npos) << why;
+}
+
+TEST(Catalogue, a_digest_of_zeros_or_of_another_form_is_refused) {
+  EXPECT_EQ(
+      said(plan_with([](json&) {}, std::string(64, '0'))),
+      "plan.json: probes.host_memory_bandwidth.sha256: '" + std::string(64, '0') + "' is not the SHA-256 of a program");
+  EXPECT_EQ(said(plan_with([](json&) {}, "unknown")),
+            "plan.json: probes.host_memory_bandwidth.sha256: 'unknown' is not the SHA-256 of a program");
+}
+
+TEST(Catalogue, a_probe_that_is_not_known_is_named) {
+  EXPECT_TRUE(unknown_probes(read_plan(plan_with([](json&) {}), "p").value()).empty());
+  const std::string foreign = plan_with([](json& probe) { probe["revision"] = 999; });
+  EXPECT_EQ(unknown_probes(read_plan(foreign, "p").value()),
+            std::vector<std::string>{"host_memory_bandwidth revision 999"});
+}
+
+}  // namespace assay::plan

@@ -1,0 +1,112 @@
+// Every profile that comes with assay, simulated with the probes of this build: a healthy fleet would be accepted, one
+// with a slow node would not.
+#include <algorithm>
+#include <set>
+
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include "orchestrator/judge/run_verdict.h"
+#include "orchestrator/plan/programs.h"
+#include "orchestrator/simulate/simulate.h"
+
+namespace assay::simulate {
+namespace {
+
+using Words = std::vector<std::string>;
+
+plan::Profile built_in(const std::string& name) {
+  auto profile = plan::read_profile(plan::embedded_profile(name).value(), name, plan::embedded_profile);
+  if (!profile) throw std::runtime_error(profile.error().text());
+  return *profile;
+}
+
+const std::vector<plan::Program>& programs() {
+  static const auto kPrograms = plan::find_programs(ASSAY_PROBES);
+  if (!kPrograms) throw std::runtime_error(kPrograms.error().text());
+  return *kPrograms;
+}
+
+Words names() {
+  Words all;
+  for (const auto& [name, text] : plan::embedded_profiles()) all.push_back(name);
+  return all;
+}
+
+/// Whether this build has every probe that a required figure of the profile needs.
+bool is_built(const std::string& name) {
+  const auto profile = built_in(name);
+  return std::ranges::all_of(profile.requirements, [](const plan::Requirement& one) {
+    return !one.required || std::ranges::find(programs(), one.probe, &plan::Program::name) != programs().end();
+  });
+}
+
+/// Whether the profile can accept; those of nightly sweeps cannot.
+bool requires_something(const std::string& name) {
+  return std::ranges::any_of(built_in(name).requirements, &plan::Requirement::required);
+}
+
+struct Simulated {
+  judge::Verdict verdict;
+  SimulationSummary summary;
+
+  Simulated(const std::string& name, std::size_t nodes, const plan::Faults& faults) {
+    const auto profile = built_in(name);
+    site::Site site = simulated_site(shape_for(profile, {.nodes = nodes}));
+    tell_parts(profile, site);
+    auto plan = plan::make_plan(profile, site, programs(), {});
+    if (!plan) throw std::runtime_error(plan.error().text());
+    plan->simulation = plan::Simulation{.seed = 1, .faults = faults};
+    const auto run = simulate(*plan, "digest");
+    auto judged = judge::judge_run(*plan, "digest", run.journal, simulated_evidence(*plan, run.journal));
+    if (!judged) throw std::runtime_error(judged.error().text());
+    verdict = std::move(*judged);
+    summary = summarise(*plan, run, verdict);
+  }
+};
+
+/// Each outcome of a requirement that is no pass, once.
+std::string no_pass(const judge::Verdict& verdict) {
+  std::set<std::string> all;
+  for (const auto& result : verdict.results) {
+    if (result.outcome != judge::Outcome::pass)
+      all.insert(fmt::format("{}: {}: {}\n", result.requirement, judge::to_string(result.outcome), result.reason));
+  }
+  return fmt::format("{}", fmt::join(all, ""));
+}
+
+class SimulatedProfile : public testing::TestWithParam<std::string> {};
+
+TEST_P(SimulatedProfile, of_a_healthy_fleet_would_be_accepted_or_says_what_lacks) {
+  for (const std::size_t nodes : {8U, 16U}) {
+    const Simulated fleet(GetParam(), nodes, {});
+    const auto& reason = fleet.summary.would_be;
+    if (!requires_something(GetParam())) {
+      EXPECT_NE(reason.find("The profile requires nothing"), std::string::npos) << nodes << " nodes: " << reason;
+    } else if (is_built(GetParam())) {
+      EXPECT_NE(reason.find("it would be accepted: "), std::string::npos) << nodes << " nodes: " << reason;
+    } else {
+      EXPECT_NE(reason.find("is not part of this build"), std::string::npos) << nodes << " nodes: " << reason;
+    }
+    EXPECT_EQ(fleet.summary.false_alarms, Words{}) << nodes << " nodes:\n" << no_pass(fleet.verdict);
+  }
+}
+
+TEST_P(SimulatedProfile, of_a_fleet_with_a_node_at_half_speed_would_not_be_accepted) {
+  for (const std::size_t nodes : {8U, 16U}) {
+    const Simulated fleet(GetParam(), nodes, {.faults = {{.node = "n00002", .factor = 0.5}}});
+    EXPECT_EQ(fleet.summary.would_be.find("would be accepted"), std::string::npos)
+        << nodes << " nodes: " << fleet.summary.would_be;
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(shipped, SimulatedProfile, testing::ValuesIn(names()), name_of);
+
+}  // namespace
+}  // namespace assay::simulate

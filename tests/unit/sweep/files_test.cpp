@@ -1,0 +1,166 @@
+// Ledger, due list, outcome and cached verdict as files: what was written is read back, and damage is refused.
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/files/line_log.h"
+#include "orchestrator/sweep/ledger.h"
+#include "orchestrator/sweep/sweep_file.h"
+#include "orchestrator/sweep/verdict_cache.h"
+#include "probes/core/utc_time.h"
+
+namespace assay::sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using drift::UnitState;
+using drift::VisitState;
+
+class SweepFiles : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  [[nodiscard]] std::string path(const char* name) const { return (folder_ / name).string(); }
+  fs::path folder_ = fs::temp_directory_path() / ("assay-sweep-" + std::to_string(::getpid()));
+};
+
+Night nth_night(int number) { return Night(std::chrono::days(20'000 + number)); }
+
+SweepEntry entry(const std::string& id, int number, VisitState state) {
+  return {.night = nth_night(number),
+          .sweep = id,
+          .requirements = {"r"},
+          .visits = {{.node = "n01", .state = state, .reason = ""}}};
+}
+
+std::vector<DueNode> due_of(const std::string& path, int tonight) {
+  const site::Site site{.name = "s", .nodes = {{.name = "n01", .leaf = "l1"}, {.name = "n02", .leaf = "l1"}}};
+  const auto ledger = read_ledger(files::read_lines(path).value(), path);
+  return due_nodes(site, ledger.value(), nth_night(tonight), {}, {"n01"});
+}
+
+drift::DriftReport report_of(UnitState state) {
+  drift::DriftReport report;
+  report.as_of = std::chrono::sys_days(std::chrono::days(20'000));
+  if (state != UnitState::steady) {
+    report.states["node:n01"] = state;
+    report.flags.push_back({.id = "0123456789ab",
+                            .unit = "node:n01",
+                            .node = "n01",
+                            .metric = "host_gemm.throughput",
+                            .state = state,
+                            .ratio = 0.9});
+  }
+  return report;
+}
+
+const std::vector<KnownUnit> kUnits = {{.unit = "node:n01", .node = "n01", .measured = true}};
+
+}  // namespace
+
+TEST_F(SweepFiles, a_sweep_that_is_entered_twice_counts_once) {
+  ASSERT_FALSE(enter(path("visits.jsonl"), entry("a", 0, VisitState::measured)));
+  ASSERT_FALSE(enter(path("visits.jsonl"), entry("a", 0, VisitState::measured)));
+  EXPECT_EQ(files::read_lines(path("visits.jsonl"))->size(), 1U);
+}
+
+TEST_F(SweepFiles, nodes_have_their_last_visit_and_what_was_missed_since) {
+  for (const auto& one : {entry("a", 0, VisitState::measured), entry("b", 1, VisitState::busy),
+                          entry("c", 2, VisitState::preempted), entry("d", 9, VisitState::measured)})
+    ASSERT_FALSE(enter(path("visits.jsonl"), one));
+  const auto nodes = due_of(path("visits.jsonl"), 3);
+  EXPECT_EQ(nodes[0].last_visit, nth_night(0));  // that of night 9 is not of the past
+  EXPECT_EQ(nodes[0].missed, 2);
+  EXPECT_EQ(nodes[1].last_visit, std::nullopt);
+  EXPECT_TRUE(nodes[1].beside_flag);
+  EXPECT_FALSE(nodes[0].beside_flag);
+}
+
+TEST_F(SweepFiles, a_line_that_a_killed_process_left_half_is_cut_off_and_another_damage_is_refused) {
+  ASSERT_FALSE(enter(path("visits.jsonl"), entry("a", 0, VisitState::measured)));
+  std::ofstream(path("visits.jsonl"), std::ios::app) << "{\"schema\": \"assay.vis";
+  ASSERT_FALSE(enter(path("visits.jsonl"), entry("b", 1, VisitState::measured)));
+  EXPECT_EQ(due_of(path("visits.jsonl"), 3)[0].last_visit, nth_night(1));
+  std::ofstream(path("visits.jsonl"), std::ios::app) << "{}\n";
+  const auto problem = enter(path("visits.jsonl"), entry("c", 2, VisitState::measured));
+  ASSERT_TRUE(problem);
+  EXPECT_NE(problem->where.find("line 3"), std::string::npos) << problem->where;
+}
+
+TEST_F(SweepFiles, a_ledger_in_use_is_refused_and_a_link_is_not_followed) {
+  const auto open = files::LineLog::open(path("log"));
+  ASSERT_TRUE(open);
+  EXPECT_EQ(files::LineLog::open(path("log")).error().what, "is in use by another process");
+  fs::create_symlink(path("other"), path("link"));
+  EXPECT_FALSE(files::LineLog::open(path("link")));
+}
+
+TEST_F(SweepFiles, of_two_workers_one_has_the_claim) {
+  EXPECT_EQ(claim(path("nodes/n01")), true);
+  EXPECT_EQ(claim(path("nodes/n01")), false);
+}
+
+TEST_F(SweepFiles, due_list_and_outcome_are_read_back_as_written_and_unknown_fields_are_refused) {
+  SweepFile file{.plan = {.id = "b2a7",
+                          .night = nth_night(0),
+                          .started = "2026-01-05T01:00:00.000Z",
+                          .profile = "nightly-2m",
+                          .budget_s = 120}};
+  file.plan.due = {{.node = "n01", .age = 5, .never = true, .overdue = true, .weight = 15, .stagger = 0.25}};
+  file.plan.only = {"idle.cpu"};
+  file.visits = {{.node = "n01", .state = VisitState::busy, .reason = "a job"}};
+  file.findings = {"n01"};
+  const auto read = read_sweep(sweep_text(file), "sweep.json");
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(sweep_text(*read), sweep_text(file));
+  std::string text = due_text(file.plan);
+  ASSERT_TRUE(read_due(text, "due.json"));
+  text.insert(1, "\"more\": 1,");
+  EXPECT_NE(read_due(text, "due.json").error().text().find("more"), std::string::npos);
+}
+
+TEST_F(SweepFiles, a_verdict_is_healthy_flagged_or_unknown_as_the_report_says) {
+  EXPECT_EQ(verdict_for("n01", report_of(UnitState::steady), {}, kUnits).health, NodeHealth::healthy);
+  for (const auto state :
+       {UnitState::flagged, UnitState::confirmed, UnitState::draining, UnitState::lemon, UnitState::repaired})
+    EXPECT_EQ(verdict_for("n01", report_of(state), {}, kUnits).health, NodeHealth::flagged) << word_of(state);
+  for (const auto state : {UnitState::learning, UnitState::stale})
+    EXPECT_EQ(verdict_for("n01", report_of(state), {}, kUnits).health, NodeHealth::unknown) << word_of(state);
+}
+
+TEST_F(SweepFiles, a_node_that_nobody_measured_or_not_for_long_is_unknown) {
+  EXPECT_EQ(verdict_for("n02", report_of(UnitState::steady), {}, kUnits).health, NodeHealth::unknown);
+  auto report = report_of(UnitState::steady);
+  report.coverage.overdue = {{.unit = "node:n01", .node = "n01", .nights = 12}};
+  EXPECT_EQ(verdict_for("n01", report, {}, kUnits).text, "assay: unknown: not measured for 12 nights");
+  report = report_of(UnitState::steady);
+  report.simulated = true;
+  EXPECT_EQ(verdict_for("n01", report, {}, kUnits).health, NodeHealth::unknown);
+}
+
+// Row m of the acceptance tests.
+TEST_F(SweepFiles, a_stale_missing_damaged_or_foreign_verdict_is_unknown_and_never_healthy) {
+  const auto verdict = verdict_for("n01", report_of(UnitState::steady), {}, kUnits);
+  const auto as_of = utc_time(verdict.as_of).value(), until = utc_time(verdict.valid_until).value();
+  std::ofstream(path("v.json")) << verdict_text(verdict);
+  EXPECT_EQ(answer_from(path("v.json"), "n01", as_of).code, 0);
+  EXPECT_EQ(answer_from(path("v.json"), "n01", until).code, 0);
+  EXPECT_EQ(answer_from(path("v.json"), "n01", until + std::chrono::seconds(1)).code, 2);
+  EXPECT_EQ(answer_from(path("v.json"), "n02", as_of).code, 2);
+  EXPECT_EQ(answer_from(path("absent.json"), "n01", as_of).code, 2);
+  EXPECT_EQ(answer_from(path("v.json"), "n01", as_of - std::chrono::days(30)).code, 2);
+  std::ofstream(path("v.json"), std::ios::app) << "x";
+  EXPECT_EQ(answer_from(path("v.json"), "n01", as_of).code, 2);
+}
+
+TEST_F(SweepFiles, what_is_printed_has_at_most_80_bytes_whatever_the_file_says) {
+  auto verdict = verdict_for("n01", report_of(UnitState::confirmed), {}, kUnits);
+  verdict.text = std::string(300, 'x') + "\n\x1b[31m";
+  std::ofstream(path("v.json")) << verdict_text(verdict);
+  const auto answer = answer_from(path("v.json"), "", utc_time(verdict.as_of).value());
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_EQ(answer.line, std::string(80, 'x'));
+}
+
+}  // namespace assay::sweep

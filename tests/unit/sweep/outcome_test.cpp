@@ -1,0 +1,107 @@
+// What a run says of each node, and which exit code follows.
+#include "orchestrator/sweep/outcome.h"
+
+#include <gtest/gtest.h>
+
+namespace assay::sweep {
+namespace {
+
+using drift::VisitState;
+
+judge::Result cell(const std::string& id, const std::string& node, std::optional<double> value, double most) {
+  judge::Result result{.requirement = id, .subject = {.kind = "node", .id = node}, .node = node};
+  result.reason = "the probe broke";
+  result.value = value;
+  if (value) result.limit_high = most;
+  return result;
+}
+
+/// A run of two steps, a figure and a check, on each of two nodes; every attempt ended as `outcome`.
+judge::Run run_of(AttemptOutcome outcome = AttemptOutcome::exited) {
+  judge::Run run;
+  for (const std::string node : {"n01", "n02"}) {
+    run.plan.site.nodes.push_back({.name = node});
+    for (const std::string probe : {"figure", "health_load"}) {
+      run.plan.steps.push_back({.id = probe + "-" + node, .probe = probe, .nodes = {node}});
+      run.journal.attempts.push_back({.step = probe + "-" + node, .node = node, .outcome = outcome});
+    }
+  }
+  return run;
+}
+
+judge::Verdict verdict_of(std::optional<double> first, std::optional<double> second) {
+  judge::Verdict verdict;
+  verdict.results = {cell("idle.cpu", "n01", first, 0.02), cell("idle.cpu", "n02", second, 0.02)};
+  return verdict;
+}
+
+std::vector<VisitState> states(const std::vector<NodeVisit>& visits) {
+  std::vector<VisitState> all;
+  for (const auto& one : visits) all.push_back(one.state);
+  return all;
+}
+
+const std::vector<std::string> kChecks = {"idle.cpu"};
+
+}  // namespace
+
+TEST(Outcome, a_node_that_others_use_is_busy_and_one_that_nobody_asked_is_not_measured) {
+  const auto visits = not_idle(run_of(), verdict_of(0.3, std::nullopt), kChecks, false);
+  ASSERT_EQ(visits.size(), 2U);
+  EXPECT_EQ(states(visits), (std::vector{VisitState::busy, VisitState::not_measured}));
+  EXPECT_EQ(visits[0].reason, "idle.cpu is 0.3 on node n01");
+  EXPECT_EQ(visits[1].reason, "idle.cpu has no figure: the probe broke");
+}
+
+TEST(Outcome, an_idle_node_is_not_among_those_left_out) {
+  EXPECT_TRUE(not_idle(run_of(), verdict_of(0.01, 0.02), kChecks, false).empty());
+}
+
+TEST(Outcome, a_check_that_has_no_cell_at_all_does_not_make_a_node_idle) {
+  EXPECT_FALSE(idleness({}, kChecks, "n01").idle);
+}
+
+TEST(Outcome, figures_count_only_where_nobody_used_the_node_meanwhile) {
+  const auto visits = visits_of(run_of(), verdict_of(0.001, 0.5), kChecks, false);
+  EXPECT_EQ(states(visits), (std::vector{VisitState::measured, VisitState::busy}));
+}
+
+// Row l: a tool that crashes is a fault of no node and no pass.
+TEST(Outcome, a_crash_of_every_probe_is_not_measured_and_exit_code_3) {
+  const auto visits =
+      visits_of(run_of(AttemptOutcome::crashed), verdict_of(std::nullopt, std::nullopt), kChecks, false);
+  EXPECT_EQ(states(visits), (std::vector{VisitState::not_measured, VisitState::not_measured}));
+  EXPECT_EQ(visits[0].reason, "health_load: crashed");
+  EXPECT_EQ(exit_code(visits, {}), 3);
+}
+
+TEST(Outcome, a_node_with_open_steps_when_the_sweep_was_stopped_was_preempted) {
+  auto run = run_of();
+  run.journal.attempts.pop_back();
+  const auto visits = visits_of(run, verdict_of(0.001, std::nullopt), kChecks, true);
+  EXPECT_EQ(states(visits), (std::vector{VisitState::measured, VisitState::preempted}));
+  EXPECT_EQ(visits[1].reason, "the sweep was stopped when 1 of 2 steps of the node had ended");
+}
+
+TEST(Outcome, the_last_event_of_a_lost_node_is_the_reason) {
+  auto run = run_of(AttemptOutcome::lost);
+  run.journal.node_events = {{.node = "n02", .time = "", .reason = "the connection was lost"}};
+  EXPECT_EQ(visits_of(run, verdict_of(std::nullopt, std::nullopt), kChecks, false)[1].reason,
+            "the connection was lost");
+}
+
+TEST(Outcome, busy_nodes_alone_are_no_hole_until_they_were_missed_too_often) {
+  const std::vector<NodeVisit> visits = {{.node = "n01", .state = VisitState::measured},
+                                         {.node = "n02", .state = VisitState::busy}};
+  EXPECT_EQ(exit_code(visits, {}), 0);
+  EXPECT_EQ(exit_code(visits, {"n02"}), 3);
+}
+
+TEST(Outcome, the_first_line_counts_every_state) {
+  EXPECT_EQ(summary(Night(std::chrono::days(20'000)), {{.node = "n01", .state = VisitState::measured},
+                                                       {.node = "n02", .state = VisitState::busy},
+                                                       {.node = "n03"}}),
+            "night 2024-10-04: 1 of 3 due nodes measured, 1 busy, 1 not measured");
+}
+
+}  // namespace assay::sweep
