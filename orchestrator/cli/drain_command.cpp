@@ -1,6 +1,7 @@
 // drain_command: `assay drain`: decisions shown, or carried out through the scheduler.
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "orchestrator/files/state.h"
 #include "orchestrator/history/history.h"
 #include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/judge.h"
 #include "orchestrator/site/site_file.h"
 #include "orchestrator/sweep/outcome.h"
 #include "orchestrator/sweep/sweep_file.h"
@@ -64,30 +66,33 @@ std::expected<Inputs, InputError> read_inputs(const DrainArguments& given) {
   return inputs;
 }
 
-/// Adds what the run in `directory`, judged anew from its evidence, shows of each node: figures within their limits,
-/// and nodes with one beyond.
+/// Adds what the run in `directory`, judged anew from its evidence, shows of each node. A node is good where a planned
+/// figure meets its limit, alone or with others, and bad where one does not or is open or missing.
 std::optional<InputError> look_at(const std::string& directory, std::set<std::string>& good, std::set<std::string>& bad,
                                   drain::CleanSweep& clean) {
   const auto verdict = judge_directory(directory);
   if (!verdict) return verdict.error();
-  for (const auto& cell : verdict->results) {
-    using enum judge::Outcome;
-    if (cell.outcome == fail || cell.outcome == conditional_fail || cell.outcome == error) bad.insert(cell.node);
-    if (cell.outcome == pass || cell.outcome == conditional_pass) good.insert(cell.node);
-  }
   const auto run = judge::read_run(directory);
   if (!run) return run.error();
+  std::map<std::string, std::vector<std::string>> nodes_of;
   for (const auto& step : run->plan.steps) {
+    nodes_of[step.id] = step.nodes;
     for (const auto& node : step.nodes) {
       for (const auto& other : step.nodes) {
         if (other != node) clean.partners[node].push_back(other);
       }
     }
   }
+  for (const auto& cell : verdict->results) {
+    const auto step = nodes_of.find(cell.step);
+    if (step == nodes_of.end() || cell.reason.starts_with(judge::kUnchecked)) continue;  // not planned, or not told
+    const bool meets = cell.outcome == judge::Outcome::pass || cell.outcome == judge::Outcome::conditional_pass;
+    (meets ? good : bad).insert(step->second.begin(), step->second.end());
+  }
   return std::nullopt;
 }
 
-/// The sweep in `folder` as evidence of clean nodes: measured, with a figure within its limit and none beyond.
+/// The sweep in `folder` as evidence of clean nodes: measured, with figures that all meet their limits.
 std::expected<drain::CleanSweep, InputError> clean_sweep(const std::string& folder) {
   const auto file = read_document(folder + "/sweep.json", sweep::read_sweep);
   if (!file) return std::unexpected(file.error());

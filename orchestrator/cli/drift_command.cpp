@@ -38,16 +38,22 @@ int conclude(const drift::DriftReport& report, const std::string& out, bool json
   return drift::exit_code(report);
 }
 
-int judge(const DriftArguments& given) {
+/// The history that is named, judged as of the night that is named; or the exit code, after the error was told.
+std::expected<drift::DriftReport, int> judged(const DriftArguments& given) {
   const auto policy = policy_in(given.policy);
-  if (!policy) return report_error(policy.error());
+  if (!policy) return std::unexpected(report_error(policy.error()));
   const auto as_of = date_given(given.as_of, "--as-of", kLast);
-  if (!as_of) return report_error(as_of.error());
+  if (!as_of) return std::unexpected(report_error(as_of.error()));
   auto database = history::History::open(given.database, history::Access::write);
-  if (!database) return report_failure(database.error());
-  const auto report = judge_history(*database, *policy, *as_of, given.threads);
-  if (!report) return report_failure(report.error());
-  return conclude(*report, given.out, given.json);
+  if (!database) return std::unexpected(report_failure(database.error()));
+  auto report = judge_history(*database, *policy, *as_of, given.threads);
+  if (!report) return std::unexpected(report_failure(report.error()));
+  return std::move(*report);
+}
+
+int judge(const DriftArguments& given) {
+  const auto report = judged(given);
+  return report ? conclude(*report, given.out, given.json) : report.error();
 }
 
 /// Every term of a flag, for people.
@@ -81,14 +87,8 @@ std::string explained(const drift::DriftReport& report, const drift::Flag& flag)
 }
 
 int explain(const DriftArguments& given) {
-  const auto policy = policy_in(given.policy);
-  if (!policy) return report_error(policy.error());
-  const auto as_of = date_given(given.as_of, "--as-of", kLast);
-  if (!as_of) return report_error(as_of.error());
-  auto database = history::History::open(given.database, history::Access::write);
-  if (!database) return report_failure(database.error());
-  const auto report = judge_history(*database, *policy, *as_of, given.threads);
-  if (!report) return report_failure(report.error());
+  const auto report = judged(given);
+  if (!report) return report.error();
   bool found = false;
   for (const auto& flag : report->flags) {
     if (flag.id != given.flag && flag.unit != given.flag) continue;

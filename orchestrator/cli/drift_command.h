@@ -20,6 +20,7 @@ struct DriftArguments {
 /// Of `assay history` and its commands.
 struct HistoryArguments {
   std::string database, run, unit, kind, scope, at, text, who, out, policy;
+  std::vector<std::string> keys;
   int keep_days = 90;
   bool retest = false, json = false, unsigned_too = false;
 };

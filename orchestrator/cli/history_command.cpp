@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "orchestrator/cli/drift_command.h"
@@ -180,11 +181,13 @@ int baseline(const HistoryArguments& given) {
   // A dossier is verified whole before a figure of it is used.
   const std::string program = plan::installation().binaries + "/assay-report";
   constexpr double kLongest_s = 600;
-  const auto verified = files::run_child(program, {"verify", given.run, "--accepted"}, Seconds{kLongest_s});
+  std::vector<std::string> words = {"verify", given.run, "--accepted"};
+  for (const auto& key : given.keys) words.insert(words.end(), {"--key", key});
+  const auto verified = files::run_child(program, words, Seconds{kLongest_s});
   if (!verified) return report_error(verified.error());
   if (verified->exit_code != 0) {
     report_error({given.run, "is no dossier of an accepted run that verifies",
-                  fmt::format("`assay-report verify {} --accepted` says why", printable(given.run))});
+                  fmt::format("`assay-report {}` says why", printable(fmt::format("{}", fmt::join(words, " "))))});
     return files::kExitRefused;
   }
   const auto sweep = sweep_in((std::filesystem::path(given.run) / "evidence").string(), false);
@@ -246,9 +249,12 @@ void add_history(CLI::App& app, HistoryArguments& given, Action& action) {
   pruning->add_option("--keep-days", given.keep_days, "keep the raw records of so many days [90]")
       ->check(CLI::Range(0, 36500));
   auto* accepted = sets(command_of(*parent, given, "baseline", "hold the fleet against a signed acceptance",
-                                   "assay history baseline run/dossier --db history.db"),
+                                   "assay history baseline run/dossier --key lab.key.pub --db history.db"),
                         baseline);
   accepted->add_option("dossier", given.run, "dossier of an accepted run")->type_name("DIR")->required();
+  accepted->add_option("--key", given.keys, "public key of a required signer; may be repeated")
+      ->type_name("FILE")
+      ->required();
 }
 
 }  // namespace assay::cli

@@ -1,6 +1,4 @@
 // run_command: `assay run`, `judge`, `status` and `accept`.
-#include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -102,11 +100,7 @@ std::expected<RunResult, InputError> run_then_judge(const std::string& directory
 }
 
 /// `path` for a command that is shown to people: in quotes where a shell would take it apart.
-std::string shown(const std::string& path) {
-  const bool is_plain = std::ranges::all_of(
-      path, [](unsigned char c) { return std::isalnum(c) != 0 || std::string_view("/._-+@%,:").contains(c); });
-  return is_plain ? path : "'" + path + "'";
-}
+std::string shown(const std::string& path) { return has_only(path, "/._-+@%,:") ? path : "'" + path + "'"; }
 
 /// The options that sign as `key` does.
 std::string signing_options(const KeyRequest& key) {

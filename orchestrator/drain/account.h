@@ -28,7 +28,7 @@ enum class Entry {
   begin,   ///< the action is about to be taken
   done,    ///< the scheduler shows it
   failed,  ///< the scheduler does not show it
-  lifted,  ///< a drain of ours was ended or taken over by somebody else
+  lifted,  ///< a drain of ours was ended or taken over by another user
 };
 
 constexpr auto words_of(Entry) {
@@ -72,7 +72,7 @@ class Account {
   [[nodiscard]] int drains_of(drift::Date night) const;
   /// How often `node` was drained in the `days` up to `night`.
   [[nodiscard]] int drains_of(const std::string& node, drift::Date night, int days) const;
-  /// Whether somebody put `node` back although it was drained for `flag`.
+  /// Whether `node` was put back by other means although it was drained for `flag`.
   [[nodiscard]] bool is_lifted(const std::string& node, const std::string& flag) const;
 
  private:

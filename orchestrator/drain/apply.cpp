@@ -37,7 +37,7 @@ std::string change_of(const Decision& decision, const Nodes& now) {
   const auto found = now.find(decision.node);
   if (found == now.end()) return "the scheduler does not know it any more";
   if (decision.ruling == Ruling::drain) {
-    if (found->second.drained) return "somebody has drained it meanwhile: " + printable(found->second.reason);
+    if (found->second.drained) return "another user drained it meanwhile: " + printable(found->second.reason);
     return found->second.down ? "it went down meanwhile" : "";
   }
   if (!is_ours(now, decision.node, decision.reason)) return "it does not carry our reason any more";

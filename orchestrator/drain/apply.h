@@ -29,7 +29,7 @@ class Books {
 };
 
 /// Closes what a killed process left open, by what the scheduler shows `now`: an action that it shows is done, one that
-/// it does not show did not happen. Then writes down which of our drains somebody else has ended or taken over.
+/// it does not show did not happen. Then writes down which of our drains another user has ended or taken over.
 std::optional<InputError> settle(Books& books, const std::map<std::string, NodeNow>& now,
                                  std::chrono::system_clock::time_point time);
 

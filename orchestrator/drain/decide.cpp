@@ -102,10 +102,10 @@ std::optional<std::string> hands_off(const Situation& at, const drift::Flag& fla
   if (const auto own = at.account.drained().find(flag.node); own != at.account.drained().end())
     return fmt::format("drained by us since {} ({})", own->second.time, own->second.flag);
   if (now->second.drained)
-    return fmt::format("drained by somebody else{}{}", now->second.reason.empty() ? "" : ": ", now->second.reason);
+    return fmt::format("already drained, not by assay{}{}", now->second.reason.empty() ? "" : ": ", now->second.reason);
   if (now->second.down) return "it is down: that is a case of its own";
   if (at.account.is_lifted(flag.node, flag.id))
-    return "somebody put it back after a drain for this flag: it is not drained for it again";
+    return "it was put back by other means after a drain for this flag: it is not drained for it again";
   if (const std::string element = common_element(at.report, flag.id); !element.empty())
     return fmt::format("it shares its flag with other nodes: look at {} first", element);
   return std::nullopt;
@@ -154,7 +154,7 @@ bool is_lemon(const Situation& at, const std::string& node) {
 std::optional<std::string> stays(const Situation& at, const OwnDrain& own, const std::vector<CleanSweep>& sweeps) {
   const auto now = at.now.find(own.node);
   if (now == at.now.end()) return "the scheduler does not know it";
-  if (!now->second.drained || now->second.reason != own.reason) return "somebody else has taken it over";
+  if (!now->second.drained || now->second.reason != own.reason) return "its reason was changed by another user";
   if (is_lemon(at, own.node))
     return fmt::format("a lemon: drained {} times in {} days; people decide",
                        at.account.drains_of(own.node, at.report.as_of, kLemonDays), kLemonDays);

@@ -57,17 +57,17 @@ inline constexpr int kLemonDays = 28, kLemonDrains = 3;
 
 /// Which nodes with a confirmed flag are drained. Nothing at all is done for a simulated report, or where more nodes
 /// than policy.fleet_ratio (at least one is allowed) were flagged in one night: that is an event of the tool, the
-/// building or a rollout. A node that somebody else drained, that is down or unknown to the scheduler, or that somebody
-/// put back after a drain for the same flag, is left. Flags whose common element is larger than a node are left to
-/// people. Then the caps: the lower of ratio and count (at least 1) for each night, per_leaf and total_ratio (at least
-/// 1) over all drained nodes, whoever drained them.
+/// building or a rollout. A node that another user drained, that is down or unknown to the scheduler, or that was put
+/// back by other means after a drain for the same flag, is left. Flags whose common element is larger than a node are
+/// left to people. Then the caps: the lower of ratio and count (at least 1) for each night, per_leaf and total_ratio
+/// (at least 1) over all drained nodes, those of other users among them.
 Decisions decide_drains(const Situation& situation);
 
 /// A sweep that shows a drained node clean.
 struct CleanSweep {
   std::string id, started;  ///< UTC
   double budget_s = 0;
-  std::vector<std::string> clean;  ///< nodes that were measured in it without a figure beyond its limit
+  std::vector<std::string> clean;  ///< nodes that were measured in it and met every limit
   std::map<std::string, std::vector<std::string>> partners = {};  ///< of each, where pairs were measured
 };
 

@@ -6,23 +6,27 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/text.h"
+
 namespace assay::drain {
 namespace {
 
 constexpr std::size_t kLongestCheck = 60;
 
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-}
+constexpr std::string_view kPunctuation = "._-";
 
-bool is_word(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_plain); }
+bool is_word(std::string_view text) { return !text.empty() && has_only(text, kPunctuation); }
 
 }  // namespace
 
 std::string reason_text(const Reason& reason) {
   std::string check = reason.check.substr(0, kLongestCheck);
   std::ranges::replace_if(
-      check, [](char c) { return !is_plain(c); }, '-');
+      check,
+      [](char c) {
+        return !has_only({&c, 1}, kPunctuation);
+      },
+      '-');
   std::string date = drift::date_text(reason.date);
   std::erase(date, '-');
   return fmt::format("{}:{}:{}:{}", reason.prefix, check, reason.flag, date);

@@ -112,11 +112,11 @@ Result<History> History::open(const std::string& path, Access access) {
     return std::unexpected(Failure{{path, *unfit, "keep the database on a local disk of the head node"}});
   return guarded([&] {
     auto inside = std::make_unique<Inside>(path, access != Access::read, create);
-    if (access != Access::read) {
+    inside->check_schema(create, access == Access::create_simulation);
+    if (access != Access::read) {  // after the check: a file of another program is not changed
       inside->database.run("PRAGMA journal_mode=WAL");
       inside->database.run("PRAGMA synchronous=FULL");
     }
-    inside->check_schema(create, access == Access::create_simulation);
     if (access == Access::create_simulation && !inside->simulated)
       throw Broken(Failure{{path, "is a history of measurements", "write the simulation to a new file"}});
     return History(std::move(inside));

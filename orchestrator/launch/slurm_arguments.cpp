@@ -1,7 +1,6 @@
 // slurm_arguments: command lines of srun and sinfo.
 #include "orchestrator/launch/slurm_arguments.h"
 
-#include <algorithm>
 #include <array>
 #include <sstream>
 
@@ -14,19 +13,7 @@
 #include "probes/core/text.h"
 
 namespace assay::launch {
-namespace {
-
-bool has_only(std::string_view text, std::string_view punctuation) {
-  return std::ranges::all_of(text, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || punctuation.contains(c);
-  });
-}
-
-bool is_path(std::string_view text) {
-  return text.starts_with('/') && has_only(text, "/._-+@:,=") && text.find("..") == std::string_view::npos;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRequest& request,
                                                                     const site::SlurmOptions& options,
@@ -34,7 +21,7 @@ std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRe
   for (const auto& node : request.nodes) {
     if (!is_node_name(node)) return std::unexpected(fmt::format("'{}' is not a node name", printable(node)));
   }
-  if (!is_path(request.directory))
+  if (!is_plain_absolute_path(request.directory))
     return std::unexpected(
         fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(request.directory)));
   if (!files::is_sha256(request.pin) || request.endpoints.empty() || request.nodes.empty())
@@ -75,7 +62,7 @@ std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRe
   add_option("gres", options.gres);
   if (options.gpus_per_node > 0) add_option("gpus-per-node", std::to_string(options.gpus_per_node));
   const bool shared = !options.agent.empty();
-  if (shared ? !is_path(options.agent) : !is_path(options.bcast_directory))
+  if (shared ? !is_plain_absolute_path(options.agent) : !is_plain_absolute_path(options.bcast_directory))
     return std::unexpected("slurm.agent or slurm.bcast_directory is not an absolute path");
   // The slash makes it a directory: srun then names each copy after job, step and node.
   if (!shared) add_option("bcast", options.bcast_directory + "/");

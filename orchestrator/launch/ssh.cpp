@@ -13,21 +13,17 @@
 namespace assay::launch {
 namespace {
 
-bool all_of(std::string_view text, std::string_view allowed_punctuation) {
-  return !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           allowed_punctuation.contains(c);
-  });
+/// Something that is no option and has nothing else than letters, digits and `punctuation`.
+bool is_word(std::string_view text, std::string_view punctuation) {
+  return !text.empty() && text.front() != '-' && has_only(text, punctuation);
 }
 
 /// The same characters as in the site's schema, checked again where they matter.
-bool is_address(std::string_view text) { return all_of(text, ".:_-") && text.front() != '-'; }
-bool is_user(std::string_view text) { return all_of(text, "._-") && text.front() != '-'; }
-bool is_directory(std::string_view text) {
-  return all_of(text, "/._-") && text.front() == '/' && text.find("..") == std::string_view::npos;
-}
+bool is_address(std::string_view text) { return is_word(text, ".:_-"); }
+bool is_user(std::string_view text) { return is_word(text, "._-"); }
+bool is_directory(std::string_view text) { return is_plain_absolute_path(text) && has_only(text, "/._-"); }
 /// A path on this machine: ssh expands %, ~ and $ in it, and splits it at blanks and quotes.
-bool is_plain_path(std::string_view text) { return all_of(text, "/._-+@:,=") && text.front() != '-'; }
+bool is_plain_path(std::string_view text) { return is_word(text, "/._-+@:,="); }
 
 }  // namespace
 
@@ -84,7 +80,7 @@ std::expected<std::string, std::string> known_hosts_lines(const site::Node& node
   const auto line = [](const char* alias, const std::string& key) -> std::expected<std::string, std::string> {
     if (key.empty()) return std::string();
     const auto blank = key.find(' ');
-    if (blank == std::string::npos || !all_of(key.substr(0, blank), "@.-") || !all_of(key.substr(blank + 1), "+/=")) {
+    if (blank == std::string::npos || !is_word(key.substr(0, blank), "@.-") || !is_word(key.substr(blank + 1), "+/=")) {
       return std::unexpected("host_key is not of the form 'ssh-ed25519 AAAA...'");
     }
     return fmt::format("{} {}\n", alias, key);

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/sweep/night.h"
-#include "orchestrator/sweep/plain.h"
 #include "orchestrator/sweep/verdict_cache.h"
 #include "probes/core/text.h"
 
@@ -29,9 +28,10 @@ std::optional<InputError> check(const InstallRequest& request) {
   for (const auto& [option, value] : {std::pair<const char*, const std::string*>{"the program", &request.assay},
                                       {"--site", &request.site},
                                       {"--folder", &request.folder}}) {
-    if (!is_plain_path(*value)) return wrong(option, *value, "give an absolute path of letters, digits and /._-");
+    if (!is_plain_absolute_path(*value))
+      return wrong(option, *value, "give an absolute path of letters, digits and /._-");
   }
-  if (!is_plain_path(request.profile) && !is_run_id(request.profile))
+  if (!is_plain_absolute_path(request.profile) && !is_run_id(request.profile))
     return wrong("--profile", request.profile, "a name, or an absolute path");
   if (request.budget.empty() || !has_only(request.budget, ".")) return wrong("--budget", request.budget, "write 5min");
   const auto now = std::chrono::system_clock::time_point{};

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/line_log.h"
+#include "orchestrator/sweep/visit_json.h"
 #include "probes/core/json_io.h"
 #include "probes/core/strict_object.h"
 #include "probes/core/text.h"
@@ -20,17 +21,6 @@ constexpr const char* kLedgerSchema = "assay.visits/1";
 constexpr const char* kLedgerHint = "the file is written by `assay sweep` alone: move it away and begin anew";
 constexpr int kLongestAge = 30;  // nights; beyond that a probe does not gain urgency
 
-NodeVisit ledger_visit(const json& entry, const std::string& path) {
-  StrictObject object(entry, path, kLedgerHint);
-  NodeVisit visit{.node = object.text("node", is_node_name)};
-  const auto state = from_word<drift::VisitState>(object.text("state"));
-  if (!state) object.refuse("state", "is no state of a visit");
-  visit.state = *state;
-  visit.reason = object.text("reason");
-  object.done();
-  return visit;
-}
-
 SweepEntry sweep_entry(const json& document) {
   StrictObject object(document, "", kLedgerHint);
   if (object.text("schema") != kLedgerSchema) object.refuse("schema", "is not assay.visits/1");
@@ -39,13 +29,10 @@ SweepEntry sweep_entry(const json& document) {
   if (!night) object.refuse("night", "is no date");
   entry.night = *night;
   entry.sweep = object.text("sweep");
-  for (const auto& id : object.list("requirements")) {
-    if (!id.is_string()) object.refuse("requirements", "has a member that is no text");
-    entry.requirements.push_back(id);
-  }
+  entry.requirements = object.texts("requirements");
   std::size_t number = 0;
   for (const auto& visit : object.list("visits"))
-    entry.visits.push_back(ledger_visit(visit, fmt::format("visits[{}]", number++)));
+    entry.visits.push_back(visit_from(StrictObject(visit, fmt::format("visits[{}]", number++), kLedgerHint)));
   object.done();
   return entry;
 }
@@ -54,8 +41,7 @@ SweepEntry sweep_entry(const json& document) {
 
 std::string line_of(const SweepEntry& entry) {
   json visits = json::array();
-  for (const auto& visit : entry.visits)
-    visits.push_back({{"node", visit.node}, {"state", visit.state}, {"reason", printable(visit.reason)}});
+  for (const auto& visit : entry.visits) visits.push_back(to_json(visit));
   return json{{"schema", kLedgerSchema},
               {"night", drift::date_text(entry.night)},
               {"sweep", entry.sweep},

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/sweep/visit_json.h"
 #include "probes/core/json_io.h"
 #include "probes/core/strict_object.h"
 #include "probes/core/text.h"
@@ -28,15 +29,6 @@ constexpr int kMostNights = 100'000;
 
 bool is_time_or_empty(std::string_view text) { return text.empty() || is_utc_text(text); }
 
-std::vector<std::string> texts_in(StrictObject& object, const char* name) {
-  std::vector<std::string> texts;
-  for (const auto& one : object.list(name)) {
-    if (!one.is_string()) object.refuse(name, "has a member that is no text");
-    texts.push_back(one);
-  }
-  return texts;
-}
-
 json to_json(const DueEntry& entry) {
   return {{"node", entry.node},       {"age", entry.age},           {"never", entry.never},
           {"overdue", entry.overdue}, {"targeted", entry.targeted}, {"finding", entry.finding},
@@ -55,22 +47,6 @@ DueEntry entry_from(const json& document, const std::string& path) {
   entry.stagger = object.number("stagger", 0, 1);
   object.done();
   return entry;
-}
-
-json to_json(const NodeVisit& visit) {
-  return {{"node", visit.node}, {"state", visit.state}, {"reason", printable(visit.reason)}};
-}
-
-NodeVisit visit_from(const json& document, const std::string& path, bool with_schema) {
-  StrictObject object(document, path, kSweepHint);
-  if (with_schema && object.text("schema") != kVisitSchema) object.refuse("schema", "is not assay.visit/1");
-  NodeVisit visit{.node = object.text("node", is_node_name)};
-  const auto state = from_word<drift::VisitState>(object.text("state"));
-  if (!state) object.refuse("state", "is no state of a visit");
-  visit.state = *state;
-  visit.reason = object.text("reason");
-  object.done();
-  return visit;
 }
 
 json to_json(const DueFile& file) {
@@ -105,8 +81,8 @@ DueFile due_from(const json& document, const std::string& path) {
   file.profile = object.text("profile");
   file.budget_s = object.number("budget_s", 0, kLongest_s);
   file.stagger_s = object.number("stagger_s", 0, kLongest_s);
-  file.only = texts_in(object, "only");
-  file.left_out = texts_in(object, "left_out");
+  file.only = object.texts("only");
+  file.left_out = object.texts("left_out");
   std::size_t number = 0;
   for (const auto& entry : object.list("due"))
     file.due.push_back(entry_from(entry, object.path(fmt::format("due[{}]", number++))));
@@ -145,9 +121,9 @@ std::expected<SweepFile, InputError> read_sweep(std::string_view text, const std
     SweepFile file{.plan = due_from(object.need("plan"), "plan")};
     std::size_t number = 0;
     for (const auto& visit : object.list("visits"))
-      file.visits.push_back(visit_from(visit, fmt::format("visits[{}]", number++), false));
-    file.runs = texts_in(object, "runs");
-    file.findings = texts_in(object, "findings");
+      file.visits.push_back(visit_from(StrictObject(visit, fmt::format("visits[{}]", number++), kSweepHint)));
+    file.runs = object.texts("runs");
+    file.findings = object.texts("findings");
     object.done();
     return file;
   });
@@ -162,7 +138,11 @@ std::string visit_text(const NodeVisit& visit) {
 std::expected<NodeVisit, InputError> read_visit(std::string_view text, const std::string& where) {
   const auto document = parse_json(text, where);
   if (!document) return std::unexpected(document.error());
-  return read_strictly(where, [&] { return visit_from(*document, "", true); });
+  return read_strictly(where, [&] {
+    StrictObject object(*document, "", kSweepHint);
+    if (object.text("schema") != kVisitSchema) object.refuse("schema", "is not assay.visit/1");
+    return visit_from(std::move(object));
+  });
 }
 
 std::expected<bool, InputError> claim(const std::string& path) {

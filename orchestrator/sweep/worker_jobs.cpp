@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "orchestrator/sweep/plain.h"
 #include "probes/core/text.h"
 
 namespace assay::sweep {
@@ -37,7 +36,7 @@ std::size_t jobs_for(std::size_t due) {
 
 std::expected<std::vector<std::string>, std::string> sbatch_arguments(const WorkerJob& job,
                                                                       const site::SlurmOptions& options) {
-  if (!is_plain_path(job.script) || !is_plain_path(job.log.substr(0, job.log.find('%'))))
+  if (!is_plain_absolute_path(job.script) || !is_plain_absolute_path(job.log.substr(0, job.log.find('%'))))
     return std::unexpected(fmt::format("the folder '{}' is not of the form /[A-Za-z0-9/._-]*", printable(job.script)));
   std::vector<std::string> argv = {
       "--parsable",
@@ -81,7 +80,7 @@ std::expected<std::vector<std::string>, std::string> sbatch_arguments(const Work
 
 std::expected<std::string, std::string> worker_script(const std::string& assay, const std::string& folder) {
   for (const auto& path : {assay, folder}) {
-    if (!is_plain_path(path))
+    if (!is_plain_absolute_path(path))
       return std::unexpected(fmt::format("the path '{}' is not of the form /[A-Za-z0-9/._-]*", printable(path)));
   }
   return fmt::format("#!/bin/sh\n# One node of a nightly sweep, whichever Slurm gives it.\nexec {} sweep --worker {}\n",

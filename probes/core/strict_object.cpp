@@ -72,6 +72,15 @@ const json& StrictObject::list(std::string_view name) {
   return value;
 }
 
+std::vector<std::string> StrictObject::texts(std::string_view name) {
+  std::vector<std::string> found;
+  for (const auto& one : list(name)) {
+    if (!one.is_string()) refuse(name, "has a member that is no text");
+    found.push_back(one);
+  }
+  return found;
+}
+
 void StrictObject::pass_over(std::initializer_list<const char*> names) {
   for (const char* name : names) (void)optional(name);  // taken is enough: the value is not used
 }

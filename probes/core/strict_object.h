@@ -41,6 +41,8 @@ class StrictObject {
   std::uint64_t count(std::string_view name, std::uint64_t least, std::uint64_t most);
   /// The array at `name`.
   const nlohmann::json& list(std::string_view name);
+  /// The array at `name`, every member of which is a text.
+  std::vector<std::string> texts(std::string_view name);
   /// Takes fields whose values are not used.
   void pass_over(std::initializer_list<const char*> names);
   /// Call last: throws at a field that was not taken.

@@ -14,8 +14,7 @@ constexpr std::size_t kLongestNodeName = 63;  // a label of a host name, RFC 112
 bool is_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 bool is_name(std::string_view text, std::size_t longest) {
-  return !text.empty() && text.size() <= longest && is_alphanumeric(text.front()) &&
-         std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
+  return !text.empty() && text.size() <= longest && is_alphanumeric(text.front()) && has_only(text, "._-");
 }
 
 constexpr std::string_view kDigits = "0123456789abcdef";
@@ -93,6 +92,14 @@ std::string escaped(std::string_view text, std::string_view kept) {
 }
 
 }  // namespace
+
+bool has_only(std::string_view text, std::string_view punctuation) {
+  return std::ranges::all_of(text, [&](char c) { return is_alphanumeric(c) || punctuation.contains(c); });
+}
+
+bool is_plain_absolute_path(std::string_view text) {
+  return text.starts_with('/') && has_only(text, "/._-+@:,=") && !text.contains("..");
+}
 
 bool is_run_id(std::string_view text) { return is_name(text, kMaxId); }
 

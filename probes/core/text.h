@@ -11,6 +11,13 @@ namespace assay {
 /// The longest id of a run; a step's id with attempt and rank stays below 200 characters.
 inline constexpr std::size_t kMaxId = 200;
 
+/// Whether `text` has nothing but ASCII letters, digits and what is in `punctuation`; true for an empty one.
+bool has_only(std::string_view text, std::string_view punctuation);
+
+/// Whether `text` is an absolute path of letters, digits and /._-+@:,= without "..": neither a shell, nor a unit file,
+/// nor a scheduler takes it apart.
+bool is_plain_absolute_path(std::string_view text);
+
 /// True for [A-Za-z0-9][A-Za-z0-9._-]*, at most kMaxId long: safe as a part of a file name.
 bool is_run_id(std::string_view text);
 

@@ -59,6 +59,11 @@ class ClusterBench(Bench):
         self.assertLessEqual(2 * len(left_open), len(outcomes), self.reasons())
         return {cell: outcome for cell, outcome in outcomes.items() if outcome != "pass" and cell not in left_open}
 
+    def assert_most_fail(self, faulty, found):
+        """Of the cells `faulty` at least two thirds fail, and no other one."""
+        self.assertLessEqual(set(found.items()), {(cell, "fail") for cell in faulty}, self.reasons())
+        self.assertLessEqual(2 * len(faulty), 3 * len(found), self.reasons())
+
     def check_aftermath(self, key=None):
         """The evidence verifies, and nothing of the run is left on the head or on any living node."""
         verified = self.verify(key=key)

@@ -38,7 +38,7 @@ class Collectives(ClusterBench):
         self.assertIn(done.returncode, (0, 3), done.stdout + done.stderr + str(self.reasons()))
         self.assertEqual(len(self.outcomes()), 1 + 1 + len(OPERATIONS) * len(SIZES))  # the figure, and what was found wrong beside it
         self.assertEqual(self.found(), {}, self.reasons())
-        self.assertLess({cell[0] for cell, outcome in self.outcomes().items() if outcome != "pass"}, {"wire", "more"})  # exactness is never open
+        self.assertLessEqual({cell[0] for cell, outcome in self.outcomes().items() if outcome != "pass"}, {"wire"})  # exactness is never open
         (wire,) = [one["value"] for one in self.verdict()["results"] if one["requirement"] == "wire"]
         self.assertTrue(1e6 <= wire <= 1.25e8 * 1.05, wire)
         for rank, address in ((0, "10.77.1.2"), (7, "10.77.1.9")):

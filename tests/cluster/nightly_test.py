@@ -1,35 +1,21 @@
 """Three nights of sweeps through a real Slurm: a node that becomes slow is flagged, tested again, drained, repaired and put back; a job of
-somebody else is left alone. The nights are those of --night; what judges the figures here is written by this test."""
+another user is left alone. The nights are those of --night; what judges the figures here is written by this test."""
 import json
-import os
 import pathlib
-import shutil
 import subprocess
 
-from bench import ClusterBench
-from harness import BIN, main, requirement, wait_for
+from harness import main, requirement, wait_for
 from nightly import check, flag, nightly, report
-from slurm import Slurm
+from slurm_bench import SlurmBench
 
 SLOW, HELD = "n03", "n05"
 PATIENCE_S = 60
 REASON = "assay:fake_probe.number:f00000000003:20260106"
 
 
-class ThreeNights(ClusterBench):
-    nodes = 8
-
+class ThreeNights(SlurmBench):
     def setUp(self):
         super().setUp()
-        self.slurm = Slurm(self.cluster)
-        self.slurm.__enter__()
-        self.addCleanup(self.slurm.__exit__)
-        shared = self.cluster.path / "installation"
-        shutil.copytree(BIN.parent, shared)
-        self.binary = shared / "bin/assay"
-        self.environment = dict(self.environment, **self.slurm.environment, PATH=f"{os.environ['PATH']}:/usr/sbin")
-        for name in [name for name in self.environment if name.startswith("SLURM_") and name != "SLURM_CONF"]:
-            del self.environment[name]
         self.ssh_site = self.write("ssh.json", self.cluster.site())
         nodes = [{"name": node.name, "launcher": "slurm", "directory": "/tmp/assay-work"} for node in self.cluster.nodes]
         self.site = self.write("slurm.json", {"schema": "assay.site/1", "name": "slurm", "nodes": nodes})
@@ -39,7 +25,7 @@ class ThreeNights(ClusterBench):
         self.write("policy.json", {"schema": "assay.policy/1", "mode": "drain"})
 
     def command(self, *words):
-        return subprocess.run([*self.cluster.head, self.binary, *map(str, words)], env=self.environment, capture_output=True, text=True,
+        return subprocess.run([*self.cluster.head, self.installation / "bin/assay", *map(str, words)], env=self.environment, capture_output=True, text=True,
                               timeout=self.deadline_s, stdin=subprocess.DEVNULL)
 
     def sweep(self, name, night, *more, site=None):
@@ -72,7 +58,7 @@ class ThreeNights(ClusterBench):
         return fields["State"], shown.partition("Reason=")[2].partition(" [")[0]
 
     def hold(self, node):
-        """A job of somebody else on the whole node."""
+        """A job of another user on the whole node."""
         script = self.write("job.sh", "#!/bin/sh\nsleep 600\n")
         job = self.slurm.at_head("sbatch", "--parsable", "--exclusive", f"--nodelist={node}", "--output=/dev/null", script).strip()
         wait_for(lambda: f"{job} " in self.slurm.at_head("squeue", "--noheader", "--states=RUNNING", "--format=%i ."), "the job runs", PATIENCE_S)
@@ -126,7 +112,7 @@ class ThreeNights(ClusterBench):
         slow = requirement("r", "hang")
         self.profile = self.write("hang.json", nightly(slow))
         folder = self.cluster.path / "ended"
-        process = subprocess.Popen([*self.cluster.head, self.binary, "sweep", "--profile", self.profile, "--site", self.site, "--state", self.scratch / "ledger",
+        process = subprocess.Popen([*self.cluster.head, self.installation / "bin/assay", "sweep", "--profile", self.profile, "--site", self.site, "--state", self.scratch / "ledger",
                                     "--out", folder, "--slurm"], env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait, PATIENCE_S)

@@ -1,32 +1,18 @@
 """`assay accept` through a real Slurm: slurmctld, munged, and a slurmd on every node of a test cluster."""
 import json
-import os
 import pathlib
-import shutil
 import subprocess
 
-from bench import ClusterBench
-from harness import BIN, main, processes, requirement, wait_for
-from slurm import Slurm, find
+from harness import main, processes, requirement, wait_for
+from slurm import find
+from slurm_bench import SlurmBench
 
 SLURM_PATIENCE_S = 60  # for slurmctld to notice that a job has ended
 
 
-class OnSlurm(ClusterBench):
-    nodes = 8
-
+class OnSlurm(SlurmBench):
     def setUp(self):
         super().setUp()
-        self.slurm = Slurm(self.cluster)
-        self.slurm.__enter__()
-        self.addCleanup(self.slurm.__exit__)
-        # What a shared file system is to a real cluster: the nodes have a /tmp, a /run and a /root of their own, and a build
-        # may lie below any of them.
-        shared = self.cluster.path / "installation"
-        shutil.copytree(BIN.parent, shared)
-        self.environment = dict(self.environment, **self.slurm.environment, PATH=f"{shared / 'bin'}:{os.environ['PATH']}:/usr/sbin")
-        for name in [name for name in self.environment if name.startswith("SLURM_") and name != "SLURM_CONF"]:
-            del self.environment[name]  # of a job that this test itself may run in
         made = self.assay("site", "--from", "slurm", "--name", "slurm")
         self.assertEqual(made.returncode, 0, made.stderr)
         site = json.loads(made.stdout)

@@ -2,9 +2,11 @@
 //   nightly null NODES METRICS NIGHTS SEEDS [gauss|t5]      flags of a fleet without fault
 //   nightly delay NODES METRICS SIGMA [gauss|t5]            nights until a step is flagged, on one node in 400
 //   nightly year NODES METRICS NIGHTS                       seconds of judging, and the largest memory
+//   nightly series FALSE_FLAGS fall|rise FILE...            first flag of a series of numbers, one a night, from 0
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -103,9 +105,38 @@ int year(std::size_t nodes, std::size_t metrics, int nights) {
   return 0;
 }
 
+/// The first flag of one unit whose figures are in `file`, with a budget of `false_flags` in 30 nights.
+void one_series(const std::string& file, double false_flags, bool rise) {
+  const drift::Fleet fleet{.units = {{.id = file, .kind = "node", .node = "n"}},
+                           .metrics = {{.name = "series", .probe = "series", .lower_is_better = rise}},
+                           .series = {{}},
+                           .cohorts = {"one"}};
+  drift::Policy policy;
+  policy.false_flags.count = false_flags;
+  Detector detector(fleet, policy);
+  std::ifstream numbers(file);
+  const drift::Date first{};
+  int night = 0;
+  for (double value = 0; numbers >> value; ++night) {
+    detector.add({.date = first + std::chrono::days(night), .visits = {{.node = "n"}}, .readings = {{.value = value}}});
+    const auto report = detector.report();
+    if (report.flags.empty()) continue;
+    const auto& flag = report.flags.front();
+    fmt::print("{}: flagged at {}, onset {}, {}, ratio {:.3f}; h = {:.2f} and {:.2f}\n", file, night,
+               (flag.onset - first).count(), flag.rule, flag.ratio, report.thresholds.h_small,
+               report.thresholds.h_large);
+    return;
+  }
+  fmt::print("{}: no flag in {} nights\n", file, night);
+}
+
 int run(const std::vector<std::string>& words) {
   const auto size = [&](std::size_t i) { return static_cast<std::size_t>(std::stoul(words.at(i))); };
   const auto noise = [&](std::size_t i) { return i < words.size() ? words[i] : std::string("gauss"); };
+  if (words.at(0) == "series") {
+    for (std::size_t i = 3; i < words.size(); ++i) one_series(words[i], std::stod(words.at(1)), words.at(2) == "rise");
+    return 0;
+  }
   if (words.at(0) == "null") return null(size(1), size(2), std::stoi(words.at(3)), std::stoi(words.at(4)), noise(5));
   if (words.at(0) == "delay") return delay(size(1), size(2), std::stod(words.at(3)), noise(4));
   if (words.at(0) == "year") return year(size(1), size(2), std::stoi(words.at(3)));

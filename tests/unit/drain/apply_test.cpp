@@ -119,17 +119,17 @@ TEST_F(Apply, what_the_scheduler_does_not_show_is_not_done) {
   EXPECT_EQ(books.account().drains_of(day(0)), 0);
 }
 
-TEST_F(Apply, a_node_that_somebody_drained_meanwhile_keeps_its_reason) {
+TEST_F(Apply, a_node_drained_by_another_user_meanwhile_keeps_its_reason) {
   Scheduler scheduler;
   scheduler.nodes["n01"] = {.drained = true, .reason = "fan"};
   auto books = Books::open(path_).value();
   const auto done = apply({.nodes = {decision("n01")}}, day(0), scheduler, books, time_);
-  EXPECT_EQ(done->failed.at(0).why, "somebody has drained it meanwhile: fan");
+  EXPECT_EQ(done->failed.at(0).why, "another user drained it meanwhile: fan");
   EXPECT_EQ(scheduler.nodes["n01"].reason, "fan");
   EXPECT_TRUE(scheduler.updates.empty());
 }
 
-TEST_F(Apply, a_drain_that_somebody_ended_or_took_over_is_not_ours_any_more) {
+TEST_F(Apply, a_drain_that_another_user_ended_or_took_over_is_not_ours_any_more) {
   Scheduler scheduler;
   call(scheduler);
   scheduler.nodes["n01"] = {};

@@ -122,8 +122,9 @@ TEST(Drain, nodes_that_others_drained_or_put_back_are_not_touched) {
   fleet.now[FleetOfDrain::name(50)] = {};
   const auto decisions = fleet.drains();
   EXPECT_EQ(counts(decisions), (Counts{{Ruling::leave, 5}}));
-  EXPECT_EQ(of(decisions, 10).why, "drained by somebody else: fan broken, ticket 12");
-  EXPECT_EQ(of(decisions, 50).why, "somebody put it back after a drain for this flag: it is not drained for it again");
+  EXPECT_EQ(of(decisions, 10).why, "already drained, not by assay: fan broken, ticket 12");
+  EXPECT_EQ(of(decisions, 50).why,
+            "it was put back by other means after a drain for this flag: it is not drained for it again");
 }
 
 TEST(Drain, a_new_flag_of_a_node_that_was_put_back_counts_anew) {
@@ -202,7 +203,7 @@ TEST(Release, a_flag_that_is_open_or_a_reason_that_is_not_ours_holds_it) {
   EXPECT_EQ(of(fleet.releases(sweeps), 7).why, "its flag f00000000007 is draining");
   fleet.report.flags.clear();
   fleet.now[FleetOfDrain::name(7)].reason += " and the fan";
-  EXPECT_EQ(of(fleet.releases(sweeps), 7).why, "somebody else has taken it over");
+  EXPECT_EQ(of(fleet.releases(sweeps), 7).why, "its reason was changed by another user");
 }
 
 TEST(Release, the_third_drain_in_28_days_makes_a_lemon_that_people_decide_on) {

@@ -1,0 +1,167 @@
+"""`assay history` and `assay drift` from the outside: what was added is shown, exported, kept and judged; what is damaged is refused."""
+import contextlib
+import csv
+import io
+import json
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+from harness import main, requirement
+from nightly import NightBench, nightly
+
+DAMAGED = 4  # exit code of evidence that cannot be trusted
+
+
+class Histories(NightBench):
+    """Eight nights of this machine: the figure is 100, and 60 in the last three of them."""
+
+    kept = None  # folder with the history of those nights, and with the figure of the next measurement
+
+    def setUp(self):
+        super().setUp()
+        self.database = self.scratch / "history.db"
+        if Histories.kept is None:
+            Histories.kept = pathlib.Path(tempfile.mkdtemp(prefix="assay-e2e-", dir="/var/tmp"))
+            self.addClassCleanup(shutil.rmtree, Histories.kept, ignore_errors=True)
+            self.measure_nights()
+            shutil.copytree(self.scratch, Histories.kept / "scratch")
+        for part in (Histories.kept / "scratch").glob("history.db*"):
+            shutil.copytree(part, self.scratch / part.name, dirs_exist_ok=True) if part.is_dir() else shutil.copy(part, self.scratch)
+        self.policy = self.write("policy.json", {"schema": "assay.policy/1", "warmup": 3})
+
+    def figure(self):
+        one = requirement("r")
+        one["parameters"]["script"] = str(Histories.kept / "numbers")
+        return one
+
+    def measure_nights(self):
+        for night, number in enumerate((100, 100, 100, 100, 100, 60, 60, 60), 1):
+            (Histories.kept / "numbers").write_text(f"{number}\n")
+            done = self.sweep(nightly(self.figure()), "--history", self.database, night=f"2026-01-0{night}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def history(self, command, *words):
+        return self.assay("history", command, *words, "--db", self.database)
+
+    def said(self, done, code=0):
+        self.assertEqual(done.returncode, code, done.stderr + done.stdout)
+        return done.stdout
+
+    def exported(self):
+        return list(csv.DictReader(io.StringIO(self.said(self.history("export")))))
+
+    def unit(self):
+        return self.exported()[0]["unit"]
+
+    def drift(self, command, *words):
+        return self.assay("drift", command, *words, "--db", self.database, "--policy", self.policy)
+
+    def test_every_night_is_listed_shown_and_exported(self):
+        listed = self.said(self.history("list")).splitlines()
+        self.assertEqual([line.split()[0] for line in listed], [f"2026-01-0{night}" for night in range(1, 9)])
+        rows = self.exported()
+        self.assertEqual([(row["night"], float(row["value"])) for row in rows if "value=100" in row["metric"]],
+                         [(f"2026-01-0{night}", 100 if night < 6 else 60) for night in range(1, 9)])
+        shown = self.said(self.history("show", self.unit()))
+        self.assertEqual(shown.count("value=100"), 8)
+        self.assertIn("2026-01-06", shown)
+        self.assertEqual(self.history("show", "elsewhere").returncode, 2)
+
+    def test_an_event_is_listed_and_another_part_begins_the_series_anew(self):
+        flags = json.loads(self.said(self.drift("judge", "--json"), 0))["flags"]
+        self.assertEqual([flag["state"] for flag in flags], ["flagged"])
+        self.said(self.history("event", "--kind", "part_swap", "--on", self.unit(), "--at", "2026-01-06", "--text", "board", "--who", "Kim"))
+        self.assertIn("(Kim)", self.said(self.history("list")))
+        states = [flag["state"] for flag in json.loads(self.said(self.drift("judge", "--json")))["flags"]]
+        self.assertNotIn("flagged", states)
+        for words in (["--kind", "wish", "--on", "n01"], ["--kind", "driver", "--on", "n01", "--at", "soon"]):
+            self.assertEqual(self.history("event", *words).returncode, 2)
+
+    def test_explain_prints_every_term_of_a_flag_and_replay_every_night(self):
+        (flag,) = json.loads(self.said(self.drift("judge", "--json")))["flags"]
+        explained = self.said(self.drift("explain", flag["id"]))
+        for word in ("rule", "onset about 2026-01-06", "x = ", "m = ", "s = ", "n = ", "T = ", "z = ", "limits", "evidence"):
+            self.assertIn(word, explained)
+        self.assertEqual(self.drift("explain", "0" * 12).returncode, 2)
+        replayed = self.said(self.drift("replay", "--from", "2026-01-05", "--to", "2026-01-06"))
+        self.assertIn("2026-01-05", replayed)
+        self.assertIn("2026-01-06", replayed)
+        self.assertNotIn("2026-01-07", replayed)
+
+    def test_a_rebuild_gives_the_same_report(self):
+        before = self.said(self.drift("judge", "--json"))
+        self.said(self.history("rebuild"))
+        self.assertEqual(self.said(self.drift("judge", "--json")), before)
+
+    def test_raw_records_go_after_their_time_and_figures_stay(self):
+        rows = self.exported()
+        self.assertEqual(self.said(self.history("prune", "--keep-days", "36500")), "raw records of 0 sweeps removed; their figures stay\n")
+        self.assertEqual(self.said(self.history("prune", "--keep-days", "0")), "raw records of 8 sweeps removed; their figures stay\n")
+        self.assertEqual(self.exported(), rows)
+
+    def test_a_signed_acceptance_is_the_baseline_and_a_run_that_is_none_is_refused(self):
+        (Histories.kept / "numbers").write_text("100\n")
+        self.said(self.accept(self.figure()))
+        key = ["--key", self.scratch / "state/assay/machine.key.pub"]
+        done = self.history("baseline", self.run_directory / "dossier", *key)
+        self.assertIn("series are held against the acceptance", self.said(done))
+        self.assertFalse(done.stdout.startswith("0 "), done.stdout)
+        (self.run_directory / "dossier/report.html").write_text("ACCEPTED")
+        done = self.history("baseline", self.run_directory / "dossier", *key)
+        self.assertEqual(done.returncode, DAMAGED, done.stderr)
+        self.assertIn("no dossier of an accepted run that verifies", done.stderr)
+
+    def test_a_damaged_database_and_one_of_another_program_are_refused_and_not_changed(self):
+        with contextlib.closing(sqlite3.connect(self.scratch / "other.db")) as other:
+            other.execute("create table visit(mine integer)")
+        whole = self.database.read_bytes()
+        newer = self.scratch / "newer.db"
+        newer.write_bytes(whole)
+        with contextlib.closing(sqlite3.connect(newer)) as database:
+            database.execute("pragma user_version = 999")
+            database.execute("pragma wal_checkpoint(truncate)")
+        damaged = self.scratch / "damaged.db"
+        damaged.write_bytes(whole[:4096] + b"\xff" * 8192 + whole[12288:])
+        for path in (self.scratch / "other.db", newer, damaged):
+            before = path.read_bytes()
+            for command in (["history", "list"], ["drift", "judge"], ["history", "event", "--kind", "note", "--on", "n01"]):
+                done = self.assay(*command, "--db", path)
+                self.assertEqual(done.returncode, DAMAGED, f"{path} {command}: {done.stderr}")
+                self.assertIn(path.name, done.stderr)
+            self.assertEqual(path.read_bytes(), before)
+
+    def test_a_second_writer_is_told_so_and_adds_nothing(self):
+        with contextlib.closing(sqlite3.connect(self.database, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            done = self.history("event", "--kind", "note", "--on", "n01")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("history.db", done.stderr)
+            other.execute("rollback")
+        self.said(self.history("event", "--kind", "note", "--on", "n01"))
+
+    def test_a_full_disk_is_told_and_what_was_there_is_whole(self):
+        disk = self.scratch / "disk"
+        disk.mkdir()
+        size = self.database.stat().st_size // 4096 + 24
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size * 4}k", "assay-test", disk], capture_output=True, text=True)
+        if mounted.returncode != 0:
+            raise unittest.SkipTest("no small disk can be mounted on this machine: " + mounted.stderr)
+        self.addCleanup(subprocess.run, ["umount", "-l", disk])
+        rows = self.exported()
+        self.database = pathlib.Path(shutil.copy(self.database, disk))
+        with open(disk / "filler", "wb", buffering=0) as filler, self.assertRaises(OSError):
+            while True:
+                filler.write(b"x" * 4096)
+        done = self.history("event", "--kind", "note", "--on", "n01", "--text", "x" * 400)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("history.db", done.stderr)
+        (disk / "filler").unlink()
+        self.assertEqual(self.exported(), rows)
+
+
+if __name__ == "__main__":
+    main()
