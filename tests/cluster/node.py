@@ -174,14 +174,12 @@ class Node:
 
     def bound_streams(self, device=LINK_NAME):
         """Whatever this node then sends again through a port was lost on the way: two streams cannot overflow the queue of
-        a link held to a rate, and a late acknowledgement is waited for, however busy the machine is."""
+        a link held to a rate, and a late acknowledgement is waited for, however busy the machine is. What leaves through the
+        port is one segment a packet: a packet lost is a segment lost, and no rate is a multiple of 64 KiB a window."""
         self.run("sysctl", "-qw", f"net.ipv4.tcp_wmem=4096 16384 {STREAM_B}",
                  f"net.ipv4.tcp_rmem=4096 {4 * STREAM_B} {4 * STREAM_B}", "net.ipv4.tcp_early_retrans=0")
         route = self.run("ip", "route", "show", "dev", device, "proto", "kernel").splitlines()[0].split()
         self.run("ip", "route", "change", *route, "dev", device, "proto", "kernel", "rto_min", f"{PATIENT_RTO_S}s")
-
-    def send_single_segments(self, device=LINK_NAME):
-        """What leaves through a port is one segment a packet, so that a packet lost is a segment lost."""
         self.run("ip", "link", "set", device, "gso_max_segs", "1")
 
     def slow_towards(self, other, rate):
