@@ -1,6 +1,7 @@
 // drift_command: `assay drift judge`, `explain` and `replay`.
 #include "orchestrator/cli/drift_command.h"
 
+#include <future>
 #include <iostream>
 #include <optional>
 
@@ -158,12 +159,19 @@ history::Result<drift::DriftReport> judge_history(history::History& history, con
       from = (*saved)->night + std::chrono::days{1};
     }
   }
-  // One night is held back, so that what is saved is the state before the last.
+  // One night is held back, so that what is saved is the state before the last. A night is judged while the next is read.
   std::optional<drift::Night> held;
-  const auto done = history.nights(from, as_of, [&](const drift::Night& night) {
-    if (held) detector.add(*held);
-    held = night;
+  std::future<void> judging;
+  const auto finish = [&judging] {
+    if (judging.valid()) judging.get();
+  };
+  const auto done = history.nights(from, as_of, [&](drift::Night night) {
+    finish();
+    if (held)
+      judging = std::async(std::launch::async, [&detector, before = std::move(*held)] { detector.add(before); });
+    held = std::move(night);
   });
+  finish();
   if (!done) return std::unexpected(done.error());
   if (held) {
     if (detector.last() >= from) {

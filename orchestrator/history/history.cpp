@@ -167,7 +167,7 @@ Result<drift::Fleet> History::fleet() const {
 }
 
 Result<void> History::nights(drift::Date from, drift::Date to,
-                             const std::function<void(const drift::Night&)>& each) const {
+                             const std::function<void(drift::Night)>& each) const {
   return guarded([&] {
     const Inside& in = *inside_;
     std::vector<std::int64_t> days;
@@ -212,7 +212,7 @@ Result<void> History::nights(drift::Date from, drift::Date to,
                                 .kind = word_in<drift::EventKind>(events.text(2), in.path),
                                 .text = events.text(3),
                                 .who = events.text(4)});
-      each(night);
+      each(std::move(night));
     }
   });
 }

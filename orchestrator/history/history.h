@@ -120,7 +120,7 @@ class History {
   /// Units, metrics, series and cohorts, in the order of their numbers.
   Result<drift::Fleet> fleet() const;
   /// Calls `each` for every night from `from` to `to` in ascending order.
-  Result<void> nights(drift::Date from, drift::Date to, const std::function<void(const drift::Night&)>& each) const;
+  Result<void> nights(drift::Date from, drift::Date to, const std::function<void(drift::Night)>& each) const;
   /// The figures of an accepted run become what the fleet is held against. Gives the number of series.
   Result<std::size_t> set_baseline(const Sweep& acceptance, const std::string& who);
   /// Removes the raw records of sweeps before `before`; the figures stay. Gives the number of sweeps.

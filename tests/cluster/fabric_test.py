@@ -13,7 +13,7 @@ LINK = "40mbit"
 HALF = "20mbit"
 QUARTER = "10mbit"
 FLOOR = {"at_least": 3.5e6, "unit": "B/s"}  # 0.7 of what LINK carries; four nodes are no fleet to be held against
-TCP = {"streams": 2, "block": "8KiB", "window": "100ms", "min_samples": 10, "max_samples": 20, "time_limit": "4s", "warmup_limit": "500ms"}
+TCP = {"streams": 2, "block": "8KiB", "window": "100ms", "min_samples": 10, "max_samples": 16, "time_limit": "4s", "warmup_limit": "500ms"}
 TRAFFIC = {"streams": 2, "block": "8KiB", "window": "100ms", "warmup": 8, "windows": 12}
 ON_ITS_PORT = [{"name": "path", "equals": "fabric"}, {"name": "interface", "site": "interface"}, {"name": "address", "site": "address"}]
 
