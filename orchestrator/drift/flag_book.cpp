@@ -12,7 +12,8 @@
 namespace assay::drift {
 namespace {
 
-constexpr int kTests = 3;             // before a flag is confirmed or refuted
+constexpr int kTests = 3;             // at least, before a flag is confirmed or refuted
+constexpr int kMostUndecided = 28;    // tests that neither confirm nor refute: nothing to act on
 constexpr int kTestsOfFlapping = 14;  // of what shows at times only
 constexpr int kCleanVisits = 2;       // after a repair
 constexpr double kCleanResidual = -3;
@@ -30,10 +31,17 @@ bool with_another_partner(const Flag& flag) {
          });
 }
 
-double mean_residual(const Flag& flag) {
+/// Wald's sequential test of the residuals (Sequential Tests of Statistical Hypotheses, 1945): how much likelier they are
+/// for a unit that is as bad as the flag says, less a quarter for the luck by which it was flagged, than for a healthy one
+/// whose reference is the mean of 12 visits and so lies off by 0.3 deviations. One outlier alone does not decide.
+double evidence_of_fault(const OpenFlag& one) {
+  constexpr double kHealthy = 0.3, kLeastSick = 1.5, kShareOfEffect = 0.75, kOutlier = 1.5;
+  const double size = one.s > 0 ? std::abs(one.effect) / one.s : 0;
+  const double sick = std::max(kLeastSick, kShareOfEffect * size);
   double sum = 0;
-  for (const auto& test : flag.retests) sum += test.residual;
-  return sum / static_cast<double>(flag.retests.size());
+  for (const auto& test : one.flag.retests)
+    sum += (sick - kHealthy) * (std::min(-test.residual, sick + kOutlier) - (sick + kHealthy) / 2);
+  return sum;
 }
 
 /// Whether the tests so far decide: 1 confirmed, -1 refuted, 0 open.
@@ -48,8 +56,10 @@ int decision(const OpenFlag& one, const Policy& policy) {
     return count >= (flag.rule == Rule::count ? kTests : kTestsOfFlapping) ? -1 : 0;
   }
   if (count < kTests || !of_another_night(flag) || !with_another_partner(flag)) return 0;
-  const double size = one.s > 0 ? std::abs(one.effect) / one.s : 0;
-  return mean_residual(flag) <= -std::max(1.0, size / 2) ? 1 : -1;
+  constexpr double kConfirmed = 6.8, kRefuted = -2.3;  // logarithms of (1 - 0.1) / 0.001 and of 0.1 / (1 - 0.001)
+  const double evidence = evidence_of_fault(one);
+  if (evidence >= kConfirmed) return 1;
+  return evidence <= kRefuted || count >= kMostUndecided ? -1 : 0;
 }
 
 }  // namespace

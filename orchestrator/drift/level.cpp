@@ -275,19 +275,26 @@ Raised LevelMetric::flag_of(const Seen& one, const Tonight& tonight, Rule rule) 
 bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& out) {
   const SeriesState& state = states[one.slot];
   std::optional<Rule> rule;
+  const std::uint32_t window = policy_.intermittent.of >= 32 ? ~0U : (1U << policy_.intermittent.of) - 1;
+  const int bad = std::popcount(state.bad & window);
   if (one.constant) {
     if (one.e < -std::max(min_effect_, 1e-9)) rule = Rule::state;
   } else if (state.c_large > tonight.limits.h_large) {
     rule = Rule::large_shift;
   } else if (state.c_small > tonight.limits.h_small) {
     rule = Rule::small_shift;
-  } else if (one.bad) {
-    const std::uint32_t window = policy_.intermittent.of >= 32 ? ~0U : (1U << policy_.intermittent.of) - 1;
-    if (std::popcount(state.bad & window) >= policy_.intermittent.m) rule = Rule::intermittent;
+  } else if (one.bad && bad >= policy_.intermittent.m) {
+    rule = Rule::intermittent;
   }
   if (rule) {
-    out.raised.push_back(flag_of(one, tonight, *rule));
-    return true;
+    Raised flag = flag_of(one, tonight, *rule);
+    // Charts see what falls at times only as a shift too small to matter: it waits for the intermittent rule.
+    constexpr int kSeveral = 2;
+    const bool shift = *rule == Rule::small_shift || *rule == Rule::large_shift;
+    if (!shift || bad < kSeveral || flag.effect <= -min_effect_) {
+      out.raised.push_back(std::move(flag));
+      return true;
+    }
   }
   const bool cliff = one.y < state.least && one.T < 0 && state.now.n >= tonight.limits.cliff_history;
   if (!cliff || one.no_cliff || one.constant) return false;

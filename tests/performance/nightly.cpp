@@ -61,21 +61,25 @@ int delay(std::size_t nodes, std::size_t metrics, double sigma, const std::strin
   const std::size_t injected = faults.faults.size();
   Nights source({.nodes = nodes, .metrics = metrics}, std::move(faults));
   Detector detector(source.fleet(), {}, 2);
-  std::map<std::string, int> found;
+  std::map<std::string, int> found, confirmed;
   for (int i = 0; i < kNights; ++i) {
     detector.add(source.next());
     for (const auto& flag : detector.report().flags) {
       const bool right = flag.metric == "simulated.m00" && std::stoul(flag.node.substr(1)) % kEvery == 0;
       if (right && i >= kFrom) found.emplace(flag.unit, i - kFrom + 1);
+      if (right && flag.state == drift::UnitState::confirmed) confirmed.emplace(flag.unit, i - kFrom + 1);
     }
   }
-  std::vector<int> nights;
-  for (const auto& [unit, night] : found) nights.push_back(night);
-  std::ranges::sort(nights);
-  fmt::print("{} series, step of {} deviations, {}: {} of {} found", nodes * metrics, sigma, noise, nights.size(),
-             injected);
-  if (!nights.empty())
-    fmt::print(", median {} nights, nine tenths within {}", nights[nights.size() / 2], nights[nights.size() * 9 / 10]);
+  fmt::print("{} series, step of {} deviations on {}, {}", nodes * metrics, sigma, injected, noise);
+  for (const auto& [what, units] : {std::pair{"flagged", &found}, std::pair{"confirmed", &confirmed}}) {
+    std::vector<int> nights;
+    for (const auto& [unit, night] : *units) nights.push_back(night);
+    std::ranges::sort(nights);
+    fmt::print("; {} {}", nights.size(), what);
+    if (!nights.empty())
+      fmt::print(", median {} nights, nine tenths within {}", nights[nights.size() / 2],
+                 nights[nights.size() * 9 / 10]);
+  }
   fmt::print("\n");
   return 0;
 }

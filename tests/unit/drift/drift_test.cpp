@@ -84,6 +84,21 @@ TEST(Drift, a_fleet_without_fault_raises_no_confirmed_flag) {
   EXPECT_LE(flags, 4 * 2 * 78 / 30);  // at most two in 30 nights, of 78 that are judged
 }
 
+TEST(Drift, flags_without_a_fault_are_about_as_many_as_the_budget_says) {
+  Policy policy;
+  policy.false_flags.count = 20;
+  std::size_t small = 0, ranked = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    small += watch(40, 25, 102, {.noise = simulate::NoiseKind::t5}, policy, seed).flags;
+    ranked += watch(400, 5, 102, {.noise = simulate::NoiseKind::t5}, policy, seed).flags;
+  }
+  constexpr double kBudget = 4 * 20 * 90 / 30.0;  // 240
+  for (const std::size_t flags : {small, ranked}) {
+    EXPECT_GT(static_cast<double>(flags), 0.4 * kBudget);
+    EXPECT_LT(static_cast<double>(flags), 1.5 * kBudget);
+  }
+}
+
 TEST(Drift, a_fleet_with_heavy_tails_does_not_either) {
   const Seen seen = watch(8, 30, 120, {.noise = simulate::NoiseKind::t5, .sigma_spread = 0});
   EXPECT_LE(seen.flags, 2 * 108 / 30);
@@ -154,8 +169,13 @@ TEST(Drift, what_falls_at_times_only_is_intermittent) {
                              .sigma = 6,
                              .p = 0.3});
   faults.sigma_spread = 0;
-  const Seen seen = watch(150, 1, 90, faults);
-  EXPECT_EQ(std::ranges::count(seen.units, "node:n00005"), 1);
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const Seen seen = watch(150, 1, 120, faults, {}, seed);
+    const auto found = std::ranges::find(seen.last.flags, "node:n00005", &Flag::unit);
+    ASSERT_NE(found, seen.last.flags.end());
+    EXPECT_EQ(found->rule, Rule::intermittent);
+    EXPECT_EQ(found->state, UnitState::confirmed);
+  }
 }
 
 TEST(Drift, an_error_counts_at_once_and_is_confirmed_by_another) {
