@@ -123,6 +123,8 @@ TEST(Drift, one_step_of_three_percent_names_that_unit_within_eight_nights) {
   EXPECT_NEAR(flag.ratio, 0.97, 0.01);
   EXPECT_EQ(flag.state, UnitState::confirmed);
   EXPECT_EQ(exit_code(seen.last), 1);
+  const Arithmetic& a = flag.arithmetic;
+  EXPECT_NEAR(a.T, (a.x - a.m) / (a.s * std::sqrt(1 + 1 / a.n)), 1e-9);  // the reference is a mean of n visits
 }
 
 TEST(Drift, a_step_of_the_whole_fleet_flags_no_unit_and_is_one_finding) {
