@@ -60,10 +60,12 @@ std::string chance_text(const plan::Plan& plan, const plan::HealthyFleet& fleet)
   if (chance.unplanned > 0)
     return fmt::format("cannot be accepted: nothing measures {} required cells\n", chance.unplanned);
   if (chance.cells == 0) return "";
+  constexpr double kNearlyCertain = 0.99;  // what is above rounds to 1
   return fmt::format(
-      "a fleet without fault is accepted with probability {:.2g}: {} required rates, {:g} % above their limits, {:g} % "
+      "a fleet without fault is accepted with probability {}: {} required rates, {:g} % above their limits, {:g} % "
       "between nodes, {:g} % between runs (--healthy)\n",
-      chance.accepted, chance.cells, fleet.margin * 100, fleet.between_nodes * 100, fleet.between_runs * 100);
+      chance.accepted > kNearlyCertain ? "over 0.99" : fmt::format("{:.2g}", chance.accepted), chance.cells,
+      fleet.margin * 100, fleet.between_nodes * 100, fleet.between_runs * 100);
 }
 
 }  // namespace

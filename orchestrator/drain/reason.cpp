@@ -44,8 +44,10 @@ std::optional<Reason> reason_from(std::string_view text, std::string_view prefix
   const std::string date(parts[3]);
   const auto day = drift::date_from(date.substr(0, 4) + "-" + date.substr(4, 2) + "-" + date.substr(6, 2));
   if (!day) return std::nullopt;
-  return Reason{
+  Reason reason{
       .prefix = std::string(parts[0]), .check = std::string(parts[1]), .flag = std::string(parts[2]), .date = *day};
+  if (reason_text(reason) != text) return std::nullopt;
+  return reason;
 }
 
 }  // namespace assay::drain

@@ -9,7 +9,7 @@
 namespace assay::drift {
 namespace {
 
-constexpr const char* kVersion = "assay.drift-state/1";
+constexpr const char* kVersion = "assay.drift-state/2";
 
 /// Writes, or reads back, one value after the other; bytes of this machine.
 struct Archive {
@@ -83,7 +83,7 @@ struct Archive {
     (*this)(flag.onset), (*this)(flag.ratio), (*this)(flag.ratio_low), (*this)(flag.ratio_high);
     (*this)(flag.last_visit), (*this)(flag.relapses), (*this)(flag.evidence), (*this)(flag.retests);
     (*this)(flag.arithmetic), (*this)(one.unit), (*this)(one.metric), (*this)(one.series), (*this)(one.s);
-    (*this)(one.effect), (*this)(one.min_effect), (*this)(one.clean);
+    (*this)(one.effect), (*this)(one.visits), (*this)(one.min_effect), (*this)(one.clean);
   }
   void operator()(WantedCliff& one) { (*this)(one.unit), (*this)(one.metric), (*this)(one.T); }
   void operator()(NotJudged& one) { (*this)(one.unit), (*this)(one.metric), (*this)(one.reason); }

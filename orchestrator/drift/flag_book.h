@@ -20,6 +20,7 @@ struct OpenFlag {
   std::uint32_t unit = 0, metric = 0, series = 0;
   double s = 0;              ///< deviation at the raise
   double effect = 0;         ///< logarithm, now
+  double visits = 0;         ///< of the reference that it is held against
   double min_effect = 0.01;  ///< as a share
   int clean = 0;             ///< good visits since a repair
 };

@@ -198,6 +198,7 @@ void Detector::Inside::conclude_level(std::uint32_t metric, const MetricNight& t
     OpenFlag one = flag_for(metric, raised.slot, raised.rule);
     one.s = std::max(raised.numbers.s, 1e-9);  // of a constant series: any change is many deviations
     one.effect = raised.effect;
+    one.visits = track.level.states[raised.slot].now.n;
     one.flag.arithmetic = raised.numbers;
     one.flag.onset = date_of(raised.onset);
     one.flag.last_visit = date_of(day);

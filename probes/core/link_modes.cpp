@@ -73,7 +73,7 @@ std::optional<BytesPerSecond> fastest_mode_of(const std::string& interface) {
   settings.link_mode_masks_nwords = static_cast<std::int8_t>(-settings.link_mode_masks_nwords);
   settings.cmd = ETHTOOL_GLINKSETTINGS;
   if (!ask() || settings.link_mode_masks_nwords <= 0) return std::nullopt;
-  const auto words = static_cast<std::size_t>(settings.link_mode_masks_nwords);
+  const auto words = static_cast<std::size_t>(static_cast<unsigned char>(settings.link_mode_masks_nwords));
   return fastest_mode(std::span(answer).subspan(sizeof(ethtool_link_settings) / 4, words));
 }
 

@@ -102,7 +102,7 @@ void leave_stuck(const std::string& reason) noexcept {
       std::cout.flush();
     }
     std::cerr << "error: " << harmless(reason) << std::endl;
-  } catch (...) {  // nothing is left to be told it
+  } catch (...) {  // NOLINT(bugprone-empty-catch): nothing is left to be told it
   }
   _exit(kExitError);
 }
@@ -129,8 +129,8 @@ int run_probe(int argc, char** argv, const ProbeSpec& spec, const Measure& measu
     std::cout << describe(spec).dump(2) << '\n';
     return kExitComplete;
   }
-  std::signal(SIGTERM, on_stop);
-  std::signal(SIGINT, on_stop);
+  (void)std::signal(SIGTERM, on_stop);  // fails for numbers that are no signals alone
+  (void)std::signal(SIGINT, on_stop);
   try {
     if (ranks_meet) check_placement(given.placement);
     const Parameters parameters(read_values(spec, given));

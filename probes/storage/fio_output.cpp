@@ -126,7 +126,7 @@ std::expected<FioResult, InputError> read_fio_output(std::string_view text, Dire
   if (error != 0)
     return refuse(where, fmt::format("jobs[0].error is {:.0f} ({})", error,
                                      std::generic_category().message(static_cast<int>(error))));
-  const FioResult result = read_job(report, direction);
+  FioResult result = read_job(report, direction);
   if (!report.missing().empty()) return refuse(where, fmt::format("'{}' is missing", report.missing()));
   if (result.completions == 0 || result.bandwidth <= 0)
     return refuse(where, fmt::format("no {} was completed", to_string(direction)));

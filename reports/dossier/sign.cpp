@@ -132,7 +132,7 @@ std::expected<std::vector<std::string>, InputError> make_dossier(const SignReque
   if (!examined) return std::unexpected(examined.error());
   if (auto problem = judge::find_imported_files(evidence_files->kept, examined->run.journal))
     return std::unexpected(*problem);
-  const auto left_out = leave_out(*evidence_files, examined->run.journal);
+  auto left_out = leave_out(*evidence_files, examined->run.journal);
   const PublicKey public_key = key.public_key();
   if (auto problem = check_report(*evidence_files, *examined, request.self_signed ? public_key.fingerprint() : ""))
     return std::unexpected(*problem);

@@ -21,6 +21,8 @@ fuzz_target(record assay_core)
 fuzz_target(profile assay_plan)
 fuzz_target(site assay_plan)
 fuzz_target(sources assay_site)
+fuzz_target(nightly assay_simulate)
+target_link_libraries(fuzz_nightly PRIVATE assay_sweep assay_drain)
 fuzz_target(outside assay_core)
 fuzz_target(rendezvous assay_core)
 # Their seeds are outputs that the unit tests read, and the run that make_run writes.

@@ -38,8 +38,13 @@ int null(std::size_t nodes, std::size_t metrics, int nights, int seeds, const st
     std::map<std::string, bool> seen;
     for (int i = 0; i < nights; ++i) {
       detector.add(source.next());
-      for (const auto& flag : detector.report().flags)
-        seen[flag.id] = seen[flag.id] || flag.state == drift::UnitState::confirmed;
+      for (const auto& flag : detector.report().flags) {
+        const bool now = flag.state == drift::UnitState::confirmed;
+        if (now && !seen[flag.id])
+          fmt::print("seed {}, night {}: confirmed {} by {}, {} tests: {}\n", seed, i, flag.unit, flag.rule,
+                     flag.retests.size(), flag.words);
+        seen[flag.id] = seen[flag.id] || now;
+      }
     }
     flags += seen.size();
     for (const auto& [id, yes] : seen) confirmed += yes ? 1 : 0;

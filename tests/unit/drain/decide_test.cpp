@@ -229,6 +229,7 @@ TEST(Reason, only_the_exact_text_is_our_own) {
   for (const char* text : {"assay:a:b:20241004 ", "assay:a:b:20241004 see ticket", "assay:a:b:20241399",
                            "assay:a:20241004", "assays:a:b:20241004", "assay::b:20241004", "Not responding", ""})
     EXPECT_EQ(reason_from(text, "assay"), std::nullopt) << text;
+  EXPECT_EQ(reason_from("assay:" + std::string(61, 'a') + ":b:20241004", "assay"), std::nullopt);  // cut at 60
 }
 
 }  // namespace assay::drain

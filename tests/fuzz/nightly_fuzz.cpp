@@ -1,0 +1,47 @@
+// The documents of nightly sweeps on hostile bytes: every reader sees every input, and what is read can be written again.
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "orchestrator/drain/reason.h"
+#include "orchestrator/drift/policy.h"
+#include "orchestrator/drift/report.h"
+#include "orchestrator/simulate/nights.h"
+#include "orchestrator/sweep/ledger.h"
+#include "orchestrator/sweep/sweep_file.h"
+#include "probes/core/text.h"
+
+namespace {
+
+using namespace assay;
+
+/// An error says what is wrong, and what it shows of the input cannot be obeyed.
+template <class Read>
+bool is_good(const Read& read) {
+  if (read) return true;
+  const std::string shown = read.error().text();
+  if (read.error().what.empty() || has_controls(shown) || harmless_page(shown) != shown) std::abort();
+  return false;
+}
+
+/// What `read` accepts, `write` writes, and that is read again.
+template <class Read, class Write>
+void round_trip(std::string_view text, const Read& read, const Write& write) {
+  const auto document = read(text, "fuzz");
+  if (is_good(document) && !read(write(*document), "fuzz")) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes), size);
+  round_trip(text, drift::read_policy, drift::policy_text);
+  round_trip(text, drift::read_report, drift::report_text);
+  round_trip(text, sweep::read_due, sweep::due_text);
+  round_trip(text, sweep::read_sweep, sweep::sweep_text);
+  round_trip(text, sweep::read_visit, sweep::visit_text);
+  (void)is_good(simulate::read_night_faults(text, "fuzz"));
+  (void)is_good(sweep::read_ledger({std::string(text.substr(0, text.find('\n')))}, "fuzz"));
+  if (const auto reason = drain::reason_from(text, "assay"); reason && drain::reason_text(*reason) != text) std::abort();
+  return 0;
+}
