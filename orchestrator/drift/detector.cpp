@@ -137,6 +137,10 @@ void Detector::Inside::apply(const Event& event, std::uint32_t unit, Day day) {
     }
     return;
   }
+  if (event.kind == EventKind::retired) {
+    for (OpenFlag* one : own) close(*one);
+    return;
+  }
   for (OpenFlag* one : own) {
     UnitState& state = one->flag.state;
     if (event.kind == EventKind::repaired || event.kind == EventKind::released) {

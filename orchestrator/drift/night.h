@@ -68,6 +68,7 @@ enum class EventKind {
   released,        ///< put back into service
   lemon,           ///< never to be released by itself
   accepted_as_is,  ///< a person accepts the flagged level as the new one
+  retired,         ///< out of the fleet for good: no visit is owed to it, until it has one again
   note,            ///< text only
 };
 
@@ -85,6 +86,7 @@ constexpr auto words_of(EventKind) {
                                          {released, "released"},
                                          {lemon, "lemon"},
                                          {accepted_as_is, "accepted_as_is"},
+                                         {retired, "retired"},
                                          {note, "note"}});
 }
 

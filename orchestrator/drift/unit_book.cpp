@@ -61,6 +61,7 @@ void UnitBook::take(std::uint32_t unit, const Event& event, Day day) {
   if (changes_version(event.kind)) track.epoch = std::string(word_of(event.kind)) + " " + event.text;
   if (event.kind == EventKind::maintenance) track.out = day;
   if (event.kind == EventKind::moved) track.moved = day;
+  if (event.kind == EventKind::retired) track.gone = true;
 }
 
 void UnitBook::place(const Fleet& fleet, const Visit& visit, Day day) {

@@ -19,7 +19,7 @@ struct UnitTrack {
   std::uint32_t cohort = kNone;  ///< of its last visit, among UnitBook::cohorts
   Day moved = kNever;            ///< last night in which it was found elsewhere
   Day out = kNever;              ///< last night of maintenance
-  bool gone = false;             ///< another unit is in its place
+  bool gone = false;             ///< retired, or another unit is in its place
 };
 
 class UnitBook {

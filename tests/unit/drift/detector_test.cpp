@@ -148,6 +148,25 @@ TEST(Detector, an_accepted_level_and_another_part_end_the_flag) {
   }
 }
 
+TEST(Detector, a_retired_unit_has_no_flag_and_is_owed_no_visit_until_it_has_one) {
+  const auto leaves = [](bool told, int back) {
+    return with(80, [=](int i, Night& night) {
+      if (told && i == 55) tell(night, EventKind::retired);
+      if (i < 55 || i >= back) return;
+      std::erase_if(night.readings, [&](const Reading& one) { return night.visits[one.visit].unit == 3; });
+      for (Visit& visit : night.visits) {
+        if (visit.unit == 3) visit = Visit{.unit = 0, .cohort = visit.cohort, .state = VisitState::not_due};
+      }
+    });
+  };
+  EXPECT_EQ(leaves(false, 80).coverage.overdue.size(), 1U);
+  const DriftReport retired = leaves(true, 80);
+  EXPECT_TRUE(retired.flags.empty());
+  EXPECT_TRUE(retired.coverage.overdue.empty());
+  EXPECT_FALSE(retired.states.contains("node:n00003"));
+  EXPECT_TRUE(leaves(true, 70).states.contains("node:n00003"));
+}
+
 TEST(Detector, a_drained_unit_is_draining) {
   const DriftReport report = with(60, [](int i, Night& night) {
     if (i == 55) tell(night, EventKind::drained);
