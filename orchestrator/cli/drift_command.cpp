@@ -39,21 +39,23 @@ int conclude(const drift::DriftReport& report, const std::string& out, bool json
   return drift::exit_code(report);
 }
 
-/// The history that is named, judged as of the night that is named; or the exit code, after the error was told.
-std::expected<drift::DriftReport, int> judged(const DriftArguments& given) {
+/// The history that is named, judged as of the night that is named; or the exit code, after the error was told. With
+/// `access` for writing the state is kept for the next time.
+std::expected<drift::DriftReport, int> judged(const DriftArguments& given, history::Access access) {
   const auto policy = policy_in(given.policy);
   if (!policy) return std::unexpected(report_error(policy.error()));
   const auto as_of = date_given(given.as_of, "--as-of", kLast);
   if (!as_of) return std::unexpected(report_error(as_of.error()));
-  auto database = history::History::open(given.database, history::Access::write);
+  auto database = history::History::open(given.database, access);
   if (!database) return std::unexpected(report_failure(database.error()));
-  auto report = judge_history(*database, *policy, *as_of, given.threads);
+  auto report =
+      judge_history(*database, *policy, *as_of, {.threads = given.threads, .keep = access == history::Access::write});
   if (!report) return std::unexpected(report_failure(report.error()));
   return std::move(*report);
 }
 
 int judge(const DriftArguments& given) {
-  const auto report = judged(given);
+  const auto report = judged(given, history::Access::write);
   return report ? conclude(*report, given.out, given.json) : report.error();
 }
 
@@ -88,7 +90,7 @@ std::string explained(const drift::DriftReport& report, const drift::Flag& flag)
 }
 
 int explain(const DriftArguments& given) {
-  const auto report = judged(given);
+  const auto report = judged(given, history::Access::read);
   if (!report) return report.error();
   bool found = false;
   for (const auto& flag : report->flags) {
@@ -144,22 +146,23 @@ std::expected<drift::Policy, InputError> policy_in(const std::string& file) {
 }
 
 history::Result<drift::DriftReport> judge_history(history::History& history, const drift::Policy& policy,
-                                                  drift::Date as_of, unsigned threads) {
+                                                  drift::Date as_of, JudgingHow how) {
   const auto fleet = history.fleet();
   if (!fleet) return std::unexpected(fleet.error());
   const std::string policy_sha256 = files::sha256(drift::policy_text(policy));
   const auto saved = history.saved(policy_sha256);
   if (!saved) return std::unexpected(saved.error());
-  drift::Detector detector(*fleet, policy, threads);
+  drift::Detector detector(*fleet, policy, how.threads);
   Date from = kFirst;
   if (*saved && (*saved)->night < as_of) {
-    auto resumed = drift::Detector::resume(*fleet, policy, (*saved)->bytes, threads);
+    auto resumed = drift::Detector::resume(*fleet, policy, (*saved)->bytes, how.threads);
     if (resumed) {  // a state of another version is not used
       detector = std::move(*resumed);
       from = (*saved)->night + std::chrono::days{1};
     }
   }
-  // One night is held back, so that what is saved is the state before the last. A night is judged while the next is read.
+  // One night is held back, so that what is saved is the state before the last. A night is judged while the next is
+  // read.
   std::optional<drift::Night> held;
   std::future<void> judging;
   const auto finish = [&judging] {
@@ -174,7 +177,7 @@ history::Result<drift::DriftReport> judge_history(history::History& history, con
   finish();
   if (!done) return std::unexpected(done.error());
   if (held) {
-    if (detector.last() >= from) {
+    if (how.keep && detector.last() >= from) {
       if (const auto kept = history.save(policy_sha256, {.night = detector.last(), .bytes = detector.state()}); !kept)
         return std::unexpected(kept.error());
     }

@@ -42,10 +42,15 @@ void add_nights(CLI::App& app, NightsArguments& given, Action& action);
 /// The policy in `file`; the default one where it is empty.
 std::expected<drift::Policy, InputError> policy_in(const std::string& file);
 
-/// Judges the nights of `history` up to `as_of`, going on from its saved state where there is one, and saves the state
-/// of the night before the last.
+/// With how many threads, and whether the state of the night before the last is saved, which needs write access.
+struct JudgingHow {
+  unsigned threads = 2;
+  bool keep = true;
+};
+
+/// Judges the nights of `history` up to `as_of`, going on from its saved state where there is one.
 history::Result<drift::DriftReport> judge_history(history::History& history, const drift::Policy& policy,
-                                                  drift::Date as_of, unsigned threads);
+                                                  drift::Date as_of, JudgingHow how);
 
 /// Prints a failure; gives its exit code.
 int report_failure(const history::Failure& failure);

@@ -148,7 +148,7 @@ int rebuild(const HistoryArguments& given) {
   auto database = History::open(given.database, Access::write);
   if (!database) return report_failure(database.error());
   if (const auto done = database->forget_saved(); !done) return report_failure(done.error());
-  const auto report = judge_history(*database, *policy, kLastNight, 2);
+  const auto report = judge_history(*database, *policy, kLastNight, {});
   if (!report) return report_failure(report.error());
   std::cout << harmless_page(fmt::format("judged anew: {} nights, {} series, history {}\n", report->nights,
                                          report->series, report->history_sha256));

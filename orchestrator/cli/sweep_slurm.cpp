@@ -139,8 +139,8 @@ class Jobs {
   /// Our jobs are cancelled; workers that run get the time to write down that they were stopped.
   std::optional<InputError> end() {
     if (alive_.empty()) return std::nullopt;
-    (void)files::run_child(scancel_, Words(alive_.begin(), alive_.end()),
-                           kAnswer);  // what is left ends by its time limit
+    // NOLINTNEXTLINE(bugprone-unused-return-value): what is left ends by its time limit
+    (void)files::run_child(scancel_, Words(alive_.begin(), alive_.end()), kAnswer);
     const auto last = Clock::now() + kEndOfWorkers;
     while (!alive_.empty() && Clock::now() < last) {
       std::this_thread::sleep_for(kPollAtEnd);

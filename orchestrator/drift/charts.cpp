@@ -79,7 +79,7 @@ double poisson_tail(double mean, double least) {
   if (least > kMostTerms) return least > 2 * mean ? 0 : 1;  // far beyond any budget, or not unusual
   double term = portable_exp(-mean);
   double below = 0;
-  for (double i = 0; i < least; i += 1) {
+  for (int i = 0; i < least; ++i) {
     below += term;
     term *= mean / (i + 1);
   }

@@ -87,7 +87,8 @@ void Statement::bind(int at, const std::optional<double>& value) {
 }
 void Statement::bind(int at, const std::string& value) {
   // The library copies the text at once; a nullptr for the destructor would promise that it stays.
-  const auto copy = reinterpret_cast<sqlite3_destructor_type>(-1);
+  const auto copy =
+      reinterpret_cast<sqlite3_destructor_type>(-1);  // NOLINT(performance-no-int-to-ptr): SQLITE_TRANSIENT
   sqlite3_bind_text64(handle_, at, value.data(), value.size(), copy, SQLITE_UTF8);
 }
 

@@ -51,7 +51,7 @@ std::optional<std::string> run_gone_on(const std::string& dossier) {
   std::error_code unknown;  // a dossier whose place is unknown lies in no run
   const fs::path place = fs::weakly_canonical(fs::absolute(dossier, unknown), unknown);
   if (unknown) return std::nullopt;
-  const std::string run = place.parent_path().string();
+  std::string run = place.parent_path().string();
   if (dossier_state(run, place.string()) != DossierState::earlier) return std::nullopt;
   return run;
 }

@@ -200,7 +200,7 @@ std::optional<asio::ip::address> usable(const ifaddrs& entry) {
   const auto& raw = reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr)->sin6_addr;
   asio::ip::address_v6::bytes_type bytes;
   std::ranges::copy(raw.s6_addr, bytes.begin());
-  const asio::ip::address_v6 address(bytes);
+  asio::ip::address_v6 address(bytes);
   if (address.is_link_local()) return std::nullopt;
   return address;
 }

@@ -39,7 +39,8 @@ bool Passes::takes_part(const Step& step, Stage stage, int pass) const {
 }
 
 std::vector<const Step*> Passes::steps(Stage stage, int pass) const {
-  const auto before = static_cast<std::size_t>(pass - 1 + (stage == Stage::second ? first_ : 0));
+  const auto before =
+      static_cast<std::size_t>(pass) - 1 + static_cast<std::size_t>(stage == Stage::second ? first_ : 0);
   std::vector<const Step*> turns;
   for (const auto& width : widths_) {
     std::vector<Row> rows;

@@ -4,4 +4,6 @@ target_link_libraries(fake_nvml PRIVATE assay_flags nlohmann_json::nlohmann_json
 set_target_properties(fake_nvml PROPERTIES PREFIX "" OUTPUT_NAME libnvidia-ml SUFFIX .so.1
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/nvml)
 # Without unique symbols it is unloaded when it is closed, so that one test process can see several nodes.
-target_compile_options(fake_nvml PRIVATE -fno-gnu-unique)
+if(NOT CMAKE_CXX_CLANG_TIDY)  # clang does not know it
+  target_compile_options(fake_nvml PRIVATE -fno-gnu-unique)
+endif()
