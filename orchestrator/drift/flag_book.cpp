@@ -33,8 +33,8 @@ bool with_another_partner(const Flag& flag) {
 
 /// Wald's sequential test of the residuals (Sequential Tests of Statistical Hypotheses, 1945): how much likelier they
 /// are for a unit that is as bad as the flag says, less a quarter for the luck by which it was flagged, than for a
-/// healthy one whose reference, a mean of so many visits, lies off by three of its own deviations. One outlier alone does
-/// not decide.
+/// healthy one whose reference, a mean of so many visits, lies off by three of its own deviations. One outlier alone
+/// does not decide.
 double evidence_of_fault(const OpenFlag& one) {
   constexpr double kReferenceErrors = 3, kLeastDifference = 1.2, kShareOfEffect = 0.75, kOutlier = 1.5;
   const double size = one.s > 0 ? std::abs(one.effect) / one.s : 0;

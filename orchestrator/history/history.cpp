@@ -166,8 +166,7 @@ Result<drift::Fleet> History::fleet() const {
   });
 }
 
-Result<void> History::nights(drift::Date from, drift::Date to,
-                             const std::function<void(drift::Night)>& each) const {
+Result<void> History::nights(drift::Date from, drift::Date to, const std::function<void(drift::Night)>& each) const {
   return guarded([&] {
     const Inside& in = *inside_;
     std::vector<std::int64_t> days;

@@ -1,4 +1,5 @@
-// The documents of nightly sweeps on hostile bytes: every reader sees every input, and what is read can be written again.
+// The documents of nightly sweeps on hostile bytes: every reader sees every input, and what is read can be written
+// again.
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
@@ -42,6 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   round_trip(text, sweep::read_visit, sweep::visit_text);
   (void)is_good(simulate::read_night_faults(text, "fuzz"));
   (void)is_good(sweep::read_ledger({std::string(text.substr(0, text.find('\n')))}, "fuzz"));
-  if (const auto reason = drain::reason_from(text, "assay"); reason && drain::reason_text(*reason) != text) std::abort();
+  if (const auto reason = drain::reason_from(text, "assay"); reason && drain::reason_text(*reason) != text)
+    std::abort();
   return 0;
 }
