@@ -8,8 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/drift/detector.h"
 #include "orchestrator/judge/decision.h"
 #include "orchestrator/judge/steadiness.h"
+#include "orchestrator/simulate/nights.h"
 #include "orchestrator/simulate/random.h"
 #include "probes/core/portable_math.h"
 #include "probes/core/scale.h"
@@ -74,6 +76,26 @@ std::vector<double> some_samples(simulate::SeededRandom& random, std::size_t cou
   std::vector<double> samples;
   for (std::size_t i = 0; i < count; ++i) samples.push_back(centre * (1 + 0.01 * random.normal()));
   return samples;
+}
+
+/// What a fleet with faults comes to in months: every figure of every flag, of large and of small cohorts.
+void print_drift() {
+  for (const std::size_t nodes : {8, 150}) {
+    simulate::NightFaults faults{.noise = simulate::NoiseKind::t5, .rho = 0.3};
+    for (const auto kind :
+         {simulate::NightFaultKind::step, simulate::NightFaultKind::ramp, simulate::NightFaultKind::flap})
+      faults.faults.push_back({.kind = kind,
+                               .unit = fmt::format("n{:05}", 1 + faults.faults.size()),
+                               .metric = "simulated.m00",
+                               .from_night = 30,
+                               .sigma = 4,
+                               .p = 0.3});
+    simulate::Nights source({.nodes = nodes, .metrics = 4, .seed = 5}, std::move(faults));
+    drift::Detector detector(source.fleet(), {});
+    constexpr int kNights = 90;
+    for (int night = 0; night < kNights; ++night) detector.add(source.next());
+    fmt::print("{}", drift::report_text(detector.report()));
+  }
 }
 
 void print_decisions() {
@@ -200,6 +222,7 @@ int main(int argc, char** argv) {
   assay::print_normal();
   assay::print_small_samples();
   assay::print_elementary();
+  assay::print_drift();
   assay::print_decisions();
   assay::print_charts();
   return 0;
