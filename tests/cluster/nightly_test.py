@@ -1,16 +1,15 @@
-"""Three nights of sweeps through a real Slurm: a node that becomes slow is flagged, tested again, drained, repaired and put back; a job of
-another user is left alone. The nights are those of --night; what judges the figures here is written by this test."""
+"""Nights of sweeps through a real Slurm: a node that becomes slow is flagged, tested again, confirmed, drained, repaired and put back; a job
+of another user is left alone. The nights are those of --night."""
 import json
 import pathlib
 import subprocess
 
 from harness import main, requirement, wait_for
-from nightly import check, flag, nightly, report
+from nightly import nightly
 from slurm_bench import SlurmBench
 
 SLOW, HELD = "n03", "n05"
 PATIENCE_S = 60
-REASON = "assay:fake_probe.number:f00000000003:20260106"
 
 
 class ThreeNights(SlurmBench):
@@ -22,7 +21,8 @@ class ThreeNights(SlurmBench):
         figure = requirement("r", script="/tmp/number")
         figure["parameters"]["script"] = figure.pop("script")
         self.profile = self.write("night.json", nightly(figure))
-        self.write("policy.json", {"schema": "assay.policy/1", "mode": "drain"})
+        self.policy = self.write("policy.json", {"schema": "assay.policy/1", "warmup": 3, "mode": "drain"})
+        self.history = self.scratch / "history.db"
 
     def command(self, *words):
         return subprocess.run([*self.cluster.head, self.installation / "bin/assay", *map(str, words)], env=self.environment, capture_output=True, text=True,
@@ -32,7 +32,7 @@ class ThreeNights(SlurmBench):
         """The states of the nodes that were due."""
         folder = self.cluster.path / name
         done = self.command("sweep", "--profile", self.profile, "--site", site or self.site, "--state", self.scratch / "ledger", "--night", night,
-                            "--now", f"{night}T23:00:00.000Z", "--out", folder, *(["--slurm", "--patience", "15s"] if site is None else []), *more)
+                            "--now", f"{night}T23:00:00.000Z", "--history", self.history, "--out", folder, *(["--slurm", "--patience", "15s"] if site is None else []), *more)
         self.assertIn(done.returncode, (0, 3), done.stderr + done.stdout)
         return {visit["node"]: visit["state"] for visit in json.loads((folder / "sweep.json").read_text())["visits"]}
 
@@ -48,8 +48,8 @@ class ThreeNights(SlurmBench):
                 found[record.relative_to(nodes).parts[0]] = next(line["measurement"]["samples"][0] for line in lines if "measurement" in line)
         return found
 
-    def drain(self, action, document, now, *more):
-        return self.command("drain", action, "--drift", self.write("drift.json", document), "--policy", self.scratch / "policy.json", "--site", self.site,
+    def drain(self, action, now, *more):
+        return self.command("drain", action, "--drift", self.scratch / "drift.json", "--policy", self.policy, "--site", self.site,
                             "--journal", self.scratch / "drain.jsonl", "--now", now, "--apply", *more)
 
     def state_of(self, node):
@@ -67,42 +67,58 @@ class ThreeNights(SlurmBench):
     def slow_down(self, node, lines):
         pathlib.Path(f"/proc/{self.cluster[node].init}/root/tmp/number").write_text(lines)
 
-    def test_a_slow_node_is_drained_and_comes_back_and_a_foreign_job_is_left_alone(self):
-        every = {node.name for node in self.cluster.nodes}
-        first = self.sweep("first", "2026-01-05")
-        self.assertEqual(first, dict.fromkeys(every, "measured"))
-        self.assertEqual(self.numbers("first"), dict.fromkeys(every, 100))
+    def judge(self):
+        """The report of `assay drift judge` on what the sweeps measured."""
+        done = self.command("drift", "judge", "--db", self.history, "--policy", self.policy, "-o", self.scratch / "drift.json")
+        self.assertIn(done.returncode, (0, 1, 3), done.stderr)
+        return json.loads((self.scratch / "drift.json").read_text())
 
-        self.slow_down(SLOW, "60\n60\n60\n60\n")
+    def flags(self):
+        return {flag["node"]: flag["state"] for flag in self.judge()["flags"]}
+
+    def test_a_slow_node_is_flagged_drained_and_comes_back_and_a_foreign_job_is_left_alone(self):
+        every = {node.name for node in self.cluster.nodes}
+        for night in ("2026-01-03", "2026-01-04", "2026-01-05"):
+            self.assertEqual(self.sweep(night, night), dict.fromkeys(every, "measured"))
+        self.assertEqual(self.numbers("2026-01-05"), dict.fromkeys(every, 100))
+        self.assertEqual(self.flags(), {})
+
+        self.slow_down(SLOW, "60\n" * 20)
         job = self.hold(HELD)
         second = self.sweep("second", "2026-01-06")
         self.assertEqual(second, {**dict.fromkeys(every, "measured"), HELD: "busy"})
         self.assertEqual(self.numbers("second"), {**dict.fromkeys(every - {HELD}, 100), SLOW: 60})
         self.assertFalse((self.cluster.path / "second/nodes" / HELD).exists())
         self.assertIn(job, self.slurm.at_head("squeue", "--noheader", "--states=RUNNING", "--format=%i"))
+        self.slurm.at_head("scancel", job)
+        wait_for(lambda: self.slurm.jobs() == [], "the foreign job is gone", PATIENCE_S)
 
-        again = self.sweep("again", "2026-01-06", "--retests", "--drift",
-                           self.write("wanted.json", report(flag(SLOW, 0.6, "flagged", "2026-01-06"), as_of="2026-01-06", retests=[SLOW])))
-        self.assertEqual(again, {SLOW: "measured"})
-        self.assertEqual(self.numbers("again"), {SLOW: 60})
-        done = self.drain("apply", report(flag(SLOW, 0.6, "confirmed", "2026-01-06"), as_of="2026-01-06"), "2026-01-07T06:00:00.000Z")
+        for test in ("again", "and-again"):
+            self.assertEqual(self.flags(), {SLOW: "flagged"})
+            self.assertEqual(self.sweep(test, "2026-01-06", "--retests", "--drift", self.scratch / "drift.json"), {SLOW: "measured"})
+            self.assertEqual(self.numbers(test), {SLOW: 60})
+        self.assertEqual(self.drain("apply", "2026-01-07T06:00:00.000Z").returncode, 0)
+        self.assertEqual(self.state_of(SLOW), ("IDLE", ""))  # not confirmed: not drained
+        self.assertEqual(self.sweep("third", "2026-01-07"), dict.fromkeys(every, "measured"))
+        (flag,) = self.judge()["flags"]
+        self.assertEqual((flag["node"], flag["state"], round(flag["ratio"], 2)), (SLOW, "confirmed", 0.6))
+        done = self.drain("apply", "2026-01-08T06:00:00.000Z", "--history", self.history)
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         state, reason = self.state_of(SLOW)
         self.assertIn("DRAIN", state)
-        self.assertEqual(reason, REASON)
-
-        self.slurm.at_head("scancel", job)
-        wait_for(lambda: self.slurm.jobs() == [], "the foreign job is gone", PATIENCE_S)
-        third = self.sweep("third", "2026-01-07")
-        self.assertEqual(third, {**dict.fromkeys(every, "measured"), SLOW: "busy"})
+        self.assertRegex(reason, f"^assay:fake_probe.number[^:]*:{flag['id']}:20260107$")
+        self.assertEqual(self.sweep("fourth", "2026-01-08"), {**dict.fromkeys(every, "measured"), SLOW: "busy"})
 
         self.slow_down(SLOW, "")  # repaired
+        told = self.command("history", "event", "--kind", "repaired", "--on", SLOW, "--at", "2026-01-09", "--db", self.history)
+        self.assertEqual(told.returncode, 0, told.stderr)
         clean = []
-        for night in ("2026-01-08", "2026-01-09"):
+        for night in ("2026-01-09", "2026-01-10"):
             states = self.sweep(night, night, "--budget", "15min", "--nodes", SLOW, site=self.ssh_site)
             self.assertEqual(states, {SLOW: "measured"})
             clean += ["--sweep", self.cluster.path / night]
-        done = self.drain("release", report(as_of="2026-01-09"), "2026-01-10T06:00:00.000Z", *clean)
+        self.assertEqual(self.flags(), {})
+        done = self.drain("release", "2026-01-11T06:00:00.000Z", "--history", self.history, *clean)
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         self.assertIn(f"done: release {SLOW}", done.stdout)
         wait_for(lambda: self.state_of(SLOW) == ("IDLE", ""), "the node is in service", PATIENCE_S)  # it is asked once more whether it is there
