@@ -25,7 +25,7 @@ std::string words_of(int code) { return std::generic_category().message(code == 
 /// Plain registration of `size` bytes at `address`; null and errno when it is refused.
 ibv_mr* register_plainly(const Adapter::State& adapter, std::uint64_t address, std::size_t size, bool relaxed) {
   const auto& verbs = adapter.verbs;
-  auto* const data = reinterpret_cast<void*>(address);
+  auto* const data = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): of a GPU's memory, too
   errno = 0;
   return relaxed ? verbs.reg_mr_iova2(adapter.domain.get(), data, size, address, kAccess | IBV_ACCESS_RELAXED_ORDERING)
                  : verbs.reg_mr(adapter.domain.get(), data, size, static_cast<int>(kAccess));

@@ -224,7 +224,7 @@ std::expected<PublicKey, InputError> generate_key(const std::string& path, const
   const auto key = PrivateKey::from_seed(seed);
   OPENSSL_cleanse(seed.data(), seed.size());
   if (!key) return std::unexpected(key.error());
-  const PublicKey public_key = key->public_key();
+  PublicKey public_key = key->public_key();
   // The public key is written first: when it exists already, no secret is left behind.
   if (auto problem = files::create_file(path + ".pub", public_key.pem(), 0644)) return std::unexpected(*problem);
   std::string secret = key->pem(passphrase);
@@ -242,7 +242,7 @@ std::expected<std::string, InputError> read_passphrase(const std::string& path) 
   if (path.empty()) return "";
   auto text = read_file(path, kLargestKeyFile);
   if (!text) return text;
-  const std::string line = text->substr(0, text->find_first_of("\r\n"));
+  std::string line = text->substr(0, text->find_first_of("\r\n"));
   if (line.empty())
     return std::unexpected(InputError{path, "has no passphrase in its first line", "write the passphrase there"});
   return line;

@@ -214,7 +214,8 @@ std::string heat_maps(const std::string& title, const std::string& description, 
   for (std::size_t i = 0; i < maps.size(); ++i) {
     const HeatMap& map = maps[i];
     const double x = kPitch * static_cast<double>(i % kColumns);
-    const double y = kHeatTop + (kSide + 2 * kTitleHeight) * static_cast<double>(i / kColumns);
+    const std::size_t row = i / kColumns;
+    const double y = kHeatTop + (kSide + 2 * kTitleHeight) * static_cast<double>(row);
     const Place place{.x = x,
                       .y = y + kTitleHeight,
                       .width = kSide / static_cast<double>(map.columns.labels.size()),
@@ -224,7 +225,8 @@ std::string heat_maps(const std::string& title, const std::string& description, 
     shades.merge(shades_of(map));
   }
   const bool margins = std::ranges::all_of(maps, &HeatMap::margins);
-  const double rows = static_cast<double>((maps.size() + kColumns - 1) / kColumns);
+  const std::size_t full_rows = (maps.size() + kColumns - 1) / kColumns;
+  const double rows = static_cast<double>(full_rows);
   svg += draw_legend(shades, margins, kFigureWidth - kLegendWidth, kHeatTop);
   return svg_open(title, description,
                   std::max(kHeatTop + rows * (kSide + 2 * kTitleHeight), kHeatTop + legend_height(shades.size()))) +
