@@ -18,6 +18,7 @@ struct Archive {
   bool failed = false;
 
   void raw(void* data, std::size_t size) {
+    if (size == 0) return;  // of an empty list: there may be no address
     if (out != nullptr) {
       out->append(static_cast<const char*>(data), size);
     } else if (in.size() < size) {
