@@ -18,6 +18,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
+constexpr const char* kStopped = "stopped by a signal";
 constexpr __kernel_timespec kWaitSlice = {.tv_sec = 0, .tv_nsec = 200'000'000};  // the longest a stop goes unnoticed
 
 [[noreturn]] void refuse_transfer(int number, const std::string& attempted) {
@@ -115,7 +116,7 @@ int BlockStream::wait(std::size_t& slot, const std::string& path) {
       return result;
     }
     if (waited != -ETIME && waited != -EINTR) refuse_transfer(-waited, path + ": io_uring");
-    if (stop_requested()) throw std::runtime_error("stopped by a signal");
+    if (stop_requested()) throw std::runtime_error(kStopped);
     if (SteadyClock::now() > until)
       throw std::runtime_error(fmt::format("{}: no transfer completed within {} s", path, plan_.deadline.count));
   }
@@ -127,6 +128,8 @@ std::uint64_t BlockStream::run(const StreamWork& work, SteadyClock::time_point o
   for (std::size_t slot = flights.size(); slot-- > 0;) idle.push_back(slot);
   std::uint64_t next = work.first;
   while (true) {
+    if (stop_requested()) throw std::runtime_error(kStopped);
+    if (work.abandoned != nullptr && *work.abandoned) throw std::runtime_error("given up, since the group has ended");
     while (!idle.empty() && next < work.limit && !(work.until && SteadyClock::now() >= *work.until)) {
       const std::size_t slot = idle.back();
       idle.pop_back();

@@ -2,6 +2,7 @@
 // payload.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,7 @@ struct StreamWork {
   std::function<BlockOperation(std::uint64_t)> operation;           ///< by number
   std::uint64_t first = 0, limit = 0;                               ///< numbers, the second not included
   std::optional<std::chrono::steady_clock::time_point> until = {};  ///< none is begun afterwards
+  const std::atomic<bool>* abandoned = nullptr;                     ///< ends the run when it turns true; may be null
 };
 
 /// How a stream transfers.
@@ -72,7 +74,7 @@ class BlockStream {
   /// Makes the transfers of `work` in their order, and waits until all that were begun are complete; times count from
   /// `origin`. Returns the number of the first one that was not begun. A read that ends early counts what is missing as
   /// mismatches. Throws std::system_error with the path when the kernel refuses a transfer, std::runtime_error when one
-  /// is overdue or a signal asks to stop.
+  /// is overdue, a signal asks to stop, or `abandoned` turns true.
   std::uint64_t run(const StreamWork& work, std::chrono::steady_clock::time_point origin, StreamTaken& taken);
   /// fsync through the ring, which no preloaded library can make idle. Throws alike.
   void sync(const BlockFile& file);

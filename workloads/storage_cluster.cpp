@@ -82,7 +82,9 @@ constexpr Metric kMetrics[] = {
      .meaning =
          "payload of one rank at the stonewall over the time to it; where I/O is buffered, writes that are only in "
          "its memory count, too"},
-    {.name = "client_share", .unit = "1", .meaning = "client_bandwidth over the median of all ranks in the same phase"},
+    {.name = "client_share",
+     .unit = "1",
+     .meaning = "client_bandwidth over the median of all ranks in the same phase, recorded where that is"},
     {.name = "client_time",
      .unit = "s",
      .better = Better::lower,

@@ -184,6 +184,12 @@ std::optional<std::uint64_t> StorageGroup::drop_cache(const PhasePlan& plan) {
   return resident;
 }
 
+/// `work` for every lane on a thread of its own, until all are over or another rank has ended early.
+void StorageGroup::together(const std::function<void(Lane&)>& work) {
+  run_side_by_side(
+      lanes_.size(), [&](std::size_t i) { work(lanes_[i]); }, [&] { group_.check(); }, abandoned_);
+}
+
 /// Until the stonewall, and beyond it as far as the furthest stream went where the phase is to be complete. Returns
 /// when the stonewall was, s from the common start.
 double StorageGroup::work(const PhasePlan& plan, ClientPhase& mine) {
@@ -194,13 +200,14 @@ double StorageGroup::work(const PhasePlan& plan, ClientPhase& mine) {
     lane.next = lane.stream.run({.operation = [&](std::uint64_t index) { return operation(lane, plan, index); },
                                  .first = lane.next,
                                  .limit = std::min(limit, plan.limits[lane.number]),
-                                 .until = end},
+                                 .until = end,
+                                 .abandoned = &abandoned_},
                                 begin_, lane.taken);
   };
   if (mine.active) {
-    run_side_by_side(lanes_.size(), [&](std::size_t i) {
-      open_files(lanes_[i], plan);
-      go_on(lanes_[i], UINT64_MAX, until);
+    together([&](Lane& lane) {
+      open_files(lane, plan);
+      go_on(lane, UINT64_MAX, until);
     });
   }
   std::uint64_t furthest = 0;
@@ -217,15 +224,13 @@ double StorageGroup::work(const PhasePlan& plan, ClientPhase& mine) {
     standings.push_back({.end_s = all[rank].at("end").get<double>(), .out_of_work = all[rank].at("out").get<bool>()});
     furthest = std::max(furthest, all[rank].at("next").get<std::uint64_t>());
   }
-  if (mine.active && plan.complete)
-    run_side_by_side(lanes_.size(), [&](std::size_t i) { go_on(lanes_[i], furthest, std::nullopt); });
+  if (mine.active && plan.complete) together([&](Lane& lane) { go_on(lane, furthest, std::nullopt); });
   return stonewall_of(standings, plan.duration_s).value_or(0);
 }
 
 /// fsync and close, and what this rank did up to then.
 void StorageGroup::finish(const PhasePlan& plan, double stonewall_s, ClientPhase& mine) {
-  run_side_by_side(lanes_.size(), [&](std::size_t i) {
-    Lane& lane = lanes_[i];
+  together([&](Lane& lane) {
     const auto written = PhaseClock::now();
     if (plan.move != Move::read) lane.stream.sync(lane.written);
     lane.sync_s = passed_since(written);

@@ -1,7 +1,10 @@
 // storage_phase: all ranks of a group write, read or do both on one storage from a common start.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -93,6 +96,7 @@ class StorageGroup {
   void open_files(Lane& lane, const PhasePlan& plan);
   [[nodiscard]] BlockOperation operation(const Lane& lane, const PhasePlan& plan, std::uint64_t index) const;
   std::optional<std::uint64_t> drop_cache(const PhasePlan& plan);
+  void together(const std::function<void(Lane&)>& work);
   double work(const PhasePlan& plan, ClientPhase& mine);
   void finish(const PhasePlan& plan, double stonewall_s, ClientPhase& mine);
 
@@ -100,6 +104,7 @@ class StorageGroup {
   StorageSettings settings_;
   std::vector<Lane> lanes_;
   std::chrono::steady_clock::time_point begin_;
+  std::atomic<bool> abandoned_ = false;  ///< another rank has ended early
 };
 
 }  // namespace assay

@@ -271,7 +271,6 @@ void StorageRun::take(const PhaseTaken& taken, Move move) {
     take_client(taken, rank, phase);
     if (shares) samples_.add("client_share", (*shares)[rank], {.kind = "group", .id = names_[rank]}, phase);
   }
-  if (move == Move::write) by_size_ = by_size_ || taken.stonewall_s < given_.seconds("duration").count;
   take_evidence(taken, move);
 }
 
@@ -301,7 +300,10 @@ void StorageRun::take_victims(const PhaseTaken& alone, const PhaseTaken& togethe
 /// Mismatches, and how well it is proved that the storage was read.
 void StorageRun::take_evidence(const PhaseTaken& taken, Move move) {
   start_spread_s_ = std::max(start_spread_s_, taken.start_spread_s);
-  if (move == Move::write) return;
+  if (move == Move::write) {
+    by_size_ = by_size_ || taken.stonewall_s < given_.seconds("duration").count;
+    return;
+  }
   ColdEvidence evidence{.resident_pages = 0, .wire_share = {}, .other_node = other_node_, .set_over_server_memory = {}};
   double bytes = 0;
   for (std::size_t rank = 0; rank < names_.size(); ++rank) {
