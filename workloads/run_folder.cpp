@@ -85,15 +85,16 @@ double changed_at(const struct stat& status) {
   return static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec);
 }
 
-/// What the clock of the storage says now: that of a file made there. Throws std::system_error.
-double now_at(const std::string& directory) {
+/// What the storage says of a file that is made there now: its clock, and as whom it sees this user, which may be
+/// another number where a server maps root to nobody. Throws std::system_error.
+struct stat fresh_file(const std::string& directory) {
   std::string path = directory + "/assay-clock-XXXXXX";
   const int file = mkstemp(path.data());
   struct stat status = {};
   if (file < 0 || fstat(file, &status) != 0) throw std::system_error(errno, std::generic_category(), directory);
   close(file);
   unlink(path.c_str());
-  return changed_at(status);
+  return status;
 }
 
 }  // namespace
@@ -128,14 +129,15 @@ bool is_abandoned(const std::optional<FolderOwner>& owner, const FolderOwner& se
 
 int remove_abandoned(const std::string& directory) {
   const FolderOwner self = this_process();
-  const double now_s = now_at(directory);
+  const struct stat fresh = fresh_file(directory);
+  const double now_s = changed_at(fresh);
   int removed = 0;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(directory, none)) {
     struct stat status = {};
     const std::string path = entry.path().string();
     if (!is_folder_name(entry.path().filename().string()) || lstat(path.c_str(), &status) != 0) continue;
-    if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid()) continue;
+    if (!S_ISDIR(status.st_mode) || status.st_uid != fresh.st_uid) continue;
     const auto mark = read_file(path + "/" + kOwnerFile, kLongestMark);
     if (!is_abandoned(mark ? owner_in(*mark) : std::nullopt, self, {now_s - changed_at(status)})) continue;
     if (fs::remove_all(path, none); !none) ++removed;
