@@ -24,7 +24,7 @@ DEADLINE_S = 300
 RUNS = 2  # of each side in a pair
 MIB = 1 << 20
 FILE_SIZE = 1024 * MIB
-CLIENTS, THREADS, CLIENT_SIZE = 3, 2, 512 * MIB  # of storage_cluster and of the fio beside it
+CLIENTS, THREADS, CLIENT_SIZE = 3, 2, 256 * MIB  # of storage_cluster and of the fio beside it
 RANKS, CHUNK, DEPTH, SIZE = 2, 4 * MIB, 8, 1024 * MIB  # of checkpoint and of the fio beside it
 
 
