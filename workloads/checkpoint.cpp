@@ -1,11 +1,9 @@
 // checkpoint: saves and restores a deterministic checkpoint as a training job would, and checks every byte.
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +13,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "workloads/shard.h"
+#include "workloads/side_by_side.h"
 
 namespace assay {
 namespace {
@@ -78,14 +77,17 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "ranks_total", .meaning = "ranks that saved and restored at once"},
     {.name = "engine", .meaning = "how I/O is done"},
     {.name = "checksum", .meaning = "checksum of each shard"},
+    {.name = "nonce", .meaning = "what the payload of this run is keyed by, besides rank and step"},
 };
 constexpr ProbeSpec kSpec{
     .name = "checkpoint",
+    .revision = 2,
     .measures =
         "Time and bandwidth to save a checkpoint durably and to restore it with a cold cache, every byte verified.",
     .method =
-        "Each rank is a thread that holds its payload in memory: splitmix64 in counter form, keyed by rank and step, "
-        "made before the clock starts; memory asks for transparent huge pages and is touched before, too. Save: all "
+        "Each rank is a thread that holds its payload in memory: splitmix64 in counter form, keyed by a nonce of "
+        "the run, rank and step, made before the clock starts; memory asks for transparent huge pages and is touched "
+        "before, too. Save: all "
         "ranks start together; each makes a temporary file, allocates it, writes it in chunks with O_DIRECT through "
         "io_uring while it takes the XXH64 of the chunks in flight, writes a footer, fsyncs and renames; when all "
         "have, the directory is fsynced and time_to_durable ends. Then the cache is dropped (posix_fadvise DONTNEED) "
@@ -109,31 +111,6 @@ constexpr std::int64_t kRanksMax = 1024, kDepthMax = 1024;  // beyond both no no
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Runs `work(rank)` on one thread each, all from one start; each rank's seconds from that start to its end. Joining is
-/// the barrier; every wait inside `work` has a deadline. Rethrows the first failure after all have ended.
-std::vector<double> run_ranks(std::size_t ranks, const std::function<void(std::size_t)>& work) {
-  std::vector<double> times(ranks);
-  std::vector<std::exception_ptr> failures(ranks);
-  const auto begin = Clock::now();
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      threads.emplace_back([&, rank] {
-        try {
-          work(rank);
-        } catch (...) {
-          failures[rank] = std::current_exception();
-        }
-        times[rank] = seconds_since(begin);
-      });
-    }
-  }
-  for (const auto& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
-  return times;
-}
-
 /// What one repetition measured.
 struct Repetition {
   double durable_s = 0, resume_s = 0, raw_s = 0;
@@ -145,8 +122,8 @@ struct Repetition {
 /// All ranks with their memory; step by step through checkpoints in one directory.
 class Job {
  public:
-  Job(std::string directory, std::size_t ranks, std::size_t shard, const ChunkPlan& plan)
-      : directory_(std::move(directory)), shard_(shard), plan_(plan), footers_(ranks) {
+  Job(std::string directory, std::size_t ranks, std::size_t shard, const ChunkPlan& plan, std::uint64_t nonce)
+      : directory_(std::move(directory)), shard_(shard), plan_(plan), nonce_(nonce), footers_(ranks) {
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       payloads_.emplace_back(shard);
       rings_.emplace_back(plan.chunk * plan.depth);
@@ -170,27 +147,27 @@ class Job {
 
  private:
   [[nodiscard]] std::size_t ranks() const { return payloads_.size(); }
+  [[nodiscard]] PayloadKey key_of(std::size_t rank, std::uint64_t step) const { return {rank, step, nonce_}; }
 
   void save(const std::string& at, std::uint64_t step, Repetition& now) {
-    run_ranks(ranks(), [&](std::size_t rank) { fill_payload({rank, step}, 0, payloads_[rank].bytes()); });
+    run_side_by_side(ranks(), [&](std::size_t rank) { fill_payload(key_of(rank, step), 0, payloads_[rank].bytes()); });
     const auto begin = Clock::now();
-    now.write_s = run_ranks(ranks(), [&](std::size_t rank) {
-      save_shard(at, {rank, step}, payloads_[rank].bytes(), plan_);
-    });
+    now.write_s = run_side_by_side(
+        ranks(), [&](std::size_t rank) { save_shard(at, key_of(rank, step), payloads_[rank].bytes(), plan_); });
     sync_directory(at);
     now.durable_s = seconds_since(begin);
   }
 
   void restore(const std::string& at, std::uint64_t step, Repetition& now) {
     // What is left of the payload in memory must not pass for what was read.
-    run_ranks(ranks(), [&](std::size_t rank) { std::ranges::fill(payloads_[rank].bytes(), std::byte{0}); });
+    run_side_by_side(ranks(), [&](std::size_t rank) { std::ranges::fill(payloads_[rank].bytes(), std::byte{0}); });
     std::vector<std::uint64_t> wrong(ranks());
     const auto begin = Clock::now();
-    now.restore_s = run_ranks(ranks(), [&](std::size_t rank) {
-      const auto footer = load_shard(at, {rank, step}, payloads_[rank].bytes(), plan_);
+    now.restore_s = run_side_by_side(ranks(), [&](std::size_t rank) {
+      const auto footer = load_shard(at, key_of(rank, step), payloads_[rank].bytes(), plan_);
       footers_[rank] = footer ? std::optional(*footer) : std::nullopt;
     });
-    run_ranks(ranks(), [&](std::size_t rank) {
+    run_side_by_side(ranks(), [&](std::size_t rank) {
       wrong[rank] = footers_[rank] ? shard_mismatches(*footers_[rank], payloads_[rank].bytes()) : shard_;
     });
     now.resume_s = seconds_since(begin);
@@ -198,7 +175,7 @@ class Job {
   }
 
   double read_raw(const std::string& at) {
-    const auto times = run_ranks(ranks(), [&](std::size_t rank) {
+    const auto times = run_side_by_side(ranks(), [&](std::size_t rank) {
       auto file = DirectFile::open_to_read(at + "/" + shard_name(rank), plan_);
       file.read_and_forget(shard_, rings_[rank].bytes());
     });
@@ -219,6 +196,7 @@ class Job {
   std::string directory_;
   std::size_t shard_;
   ChunkPlan plan_;
+  std::uint64_t nonce_;
   std::vector<DirectMemory> payloads_, rings_;
   std::vector<std::optional<ShardFooter>> footers_;
 };
@@ -284,7 +262,8 @@ void measure(const Parameters& given, Recorder& record) {
     throw Skip(fmt::format("{} B of memory are needed, more than half of the memory of this machine", memory));
   }
   const ScratchDirectory scratch(given.text("directory"));
-  Job job(scratch.path(), ranks, shard, plan);
+  const std::uint64_t nonce = fresh_payload_nonce();
+  Job job(scratch.path(), ranks, shard, plan, nonce);
   const auto before = device_traffic();
   std::vector<Repetition> all;
   for (std::uint64_t step = 0; step <= repetitions; ++step) {
@@ -308,6 +287,7 @@ void measure(const Parameters& given, Recorder& record) {
   record.condition("ranks_total", static_cast<std::int64_t>(ranks));
   record.condition("engine", std::string("io_uring"));
   record.condition("checksum", std::string("xxh64"));
+  record.condition("nonce", fmt::format("{:016x}", nonce));
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 // payload: splitmix64 in counter form.
 #include "workloads/payload.h"
 
+#include <cerrno>
 #include <cstring>
+#include <system_error>
+
+#include <sys/random.h>
 
 namespace assay {
 namespace {
@@ -16,11 +20,20 @@ constexpr std::uint64_t mix(std::uint64_t state) {
 }
 static_assert(mix(kGamma) == 0xe220a8397b1dcdaf);  // the first output of splitmix64 from seed 0
 
-constexpr std::uint64_t seed_of(const PayloadKey& key) { return mix(mix(key.rank + kGamma) + key.step * kGamma); }
+constexpr std::uint64_t seed_of(const PayloadKey& key) {
+  return mix(mix(mix(key.nonce + kGamma) + key.rank * kGamma) + key.step * kGamma);
+}
 
 constexpr std::uint64_t word_of(std::uint64_t seed, std::uint64_t index) { return mix(seed + (index + 1) * kGamma); }
 
 }  // namespace
+
+std::uint64_t fresh_payload_nonce() {
+  std::uint64_t nonce = 0;
+  if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)  // so few bytes come whole (getrandom(2))
+    throw std::system_error(errno, std::generic_category(), "getrandom");
+  return nonce;
+}
 
 void fill_payload(const PayloadKey& key, std::uint64_t offset, std::span<std::byte> out) {
   const std::uint64_t seed = seed_of(key);

@@ -1,4 +1,4 @@
-// payload: the bytes of a checkpoint, which can be made again from a key alone and do not compress.
+// payload: the bytes that are stored, which can be made again from a key alone and do not compress.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,11 @@ namespace assay {
 struct PayloadKey {
   std::uint64_t rank = 0;
   std::uint64_t step = 0;
+  std::uint64_t nonce = 0;  ///< drawn anew by each run, so that no store can know the bytes of an earlier one
 };
+
+/// A random nonce from the kernel.
+std::uint64_t fresh_payload_nonce();
 
 /// Fills `out` with the bytes that the stream of `key` has from `offset` on. `offset` and out.size() are multiples
 /// of 8. Word i of the stream is splitmix64's output i (Steele, Lea & Flood 2014) from a state mixed out of the key, so

@@ -15,15 +15,15 @@
 namespace assay {
 namespace {
 
-constexpr std::array<char, 16> kMagic = {'a', 's', 's', 'a', 'y', '.', 's', 'h', 'a', 'r', 'd', '/', '1', '\n', 0, 0};
-constexpr std::size_t kFields = 4;
+constexpr std::array<char, 16> kMagic = {'a', 's', 's', 'a', 'y', '.', 's', 'h', 'a', 'r', 'd', '/', '2', '\n', 0, 0};
+constexpr std::size_t kFields = 5;
 
 /// The first bytes of a footer block; the rest is zero up to the block's own hash.
 struct FooterLayout {
   std::array<char, 16> magic;
-  std::array<std::uint64_t, kFields> fields;  // rank, step, size, checksum
+  std::array<std::uint64_t, kFields> fields;  // rank, step, size, checksum, nonce
 };
-static_assert(sizeof(FooterLayout) == 48);
+static_assert(sizeof(FooterLayout) == 56);
 
 constexpr std::size_t kHashed = kDirectBlock - sizeof(std::uint64_t);
 
@@ -41,8 +41,8 @@ std::unexpected<InputError> refuse(const std::string& where, std::string what) {
 }  // namespace
 
 void write_footer(const ShardFooter& footer, std::span<std::byte, kDirectBlock> block) {
-  const FooterLayout layout{.magic = kMagic,
-                            .fields = {footer.key.rank, footer.key.step, footer.size, footer.checksum}};
+  const FooterLayout layout{
+      .magic = kMagic, .fields = {footer.key.rank, footer.key.step, footer.size, footer.checksum, footer.key.nonce}};
   std::ranges::fill(block, std::byte{0});
   std::memcpy(block.data(), &layout, sizeof layout);
   const std::uint64_t hash = hash_of(block.first(kHashed));
@@ -57,7 +57,7 @@ std::expected<ShardFooter, InputError> read_footer(std::span<const std::byte, kD
   std::uint64_t hash = 0;
   std::memcpy(&hash, block.data() + kHashed, sizeof hash);
   if (hash != hash_of(block.first(kHashed))) return refuse(where, "its footer does not hash to what it says");
-  return ShardFooter{.key = {.rank = layout.fields[0], .step = layout.fields[1]},
+  return ShardFooter{.key = {.rank = layout.fields[0], .step = layout.fields[1], .nonce = layout.fields[4]},
                      .size = layout.fields[2],
                      .checksum = layout.fields[3]};
 }
@@ -89,6 +89,7 @@ std::expected<ShardFooter, InputError> load_shard(const std::string& directory, 
   file.read(block.bytes(), payload.size());
   const auto footer = read_footer(block.bytes().first<kDirectBlock>(), path);
   if (!footer) return footer;
+  if (footer->key.nonce != key.nonce) return refuse(path, "is of another run");
   if (footer->key.rank != key.rank || footer->key.step != key.step || footer->size != payload.size()) {
     return refuse(path, fmt::format("is rank {} of step {} with {} B, not rank {} of step {}", footer->key.rank,
                                     footer->key.step, footer->size, key.rank, key.step));

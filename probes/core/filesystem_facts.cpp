@@ -77,12 +77,16 @@ void read_device(const Mount& mount, FilesystemFacts& facts) {
   if (rotational) facts.rotational = *rotational == "1";
 }
 
-std::string unfit(const FilesystemFacts& facts, const std::string& directory) {
+std::string not_storage(const FilesystemFacts& facts) {
   constexpr std::array kMemory = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"};
   if (std::ranges::find(kMemory, facts.type) != kMemory.end()) {
     return fmt::format("{} is memory, not storage", facts.type);
   }
   if (facts.type == "zfs") return "zfs keeps a cache of its own before the device, which O_DIRECT does not rule out";
+  return "";
+}
+
+std::string no_direct(const FilesystemFacts& facts, const std::string& directory) {
   const std::string refused = try_direct(directory);
   return refused.empty() ? "" : fmt::format("{} does not do direct I/O: {}", facts.type, refused);
 }
@@ -96,10 +100,15 @@ std::optional<Mount> find_mount(std::string_view mountinfo, std::uint64_t mount_
     std::uint64_t id = 0;
     std::string parent, number, root, point, word;
     if (!(words >> id >> parent >> number >> root >> point) || id != mount_id) continue;
+    std::string own_options, options;
+    words >> own_options;
     while (words >> word && word != "-") {  // optional fields end at the separator
     }
     Mount mount{.device_number = number, .type = "", .source = ""};
-    if (words >> mount.type >> mount.source) return mount;
+    if (!(words >> mount.type >> mount.source)) continue;
+    words >> options;
+    mount.options = options.empty() ? own_options : own_options + "," + options;
+    return mount;
   }
   return std::nullopt;
 }
@@ -135,10 +144,20 @@ FilesystemFacts filesystem_facts(const std::string& directory) {
   struct statvfs space = {};
   if (statvfs(directory.c_str(), &space) != 0) fail(directory);
 
-  FilesystemFacts facts{.type = mount->type, .device = "", .rotational = {}, .free = {}, .unfit = ""};
+  FilesystemFacts facts{.type = mount->type,
+                        .source = mount->source,
+                        .options = mount->options,
+                        .device = "",
+                        .rotational = {},
+                        .free = {},
+                        .not_storage = "",
+                        .no_direct = "",
+                        .unfit = ""};
   facts.free = {static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize};
   read_device(*mount, facts);
-  facts.unfit = unfit(facts, directory);
+  facts.not_storage = not_storage(facts);
+  if (facts.not_storage.empty()) facts.no_direct = no_direct(facts, directory);
+  facts.unfit = facts.not_storage.empty() ? facts.no_direct : facts.not_storage;
   return facts;
 }
 
@@ -154,19 +173,25 @@ std::uint64_t resident_pages(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status = {};
   if (!file || fstat(file.number(), &status) != 0) fail(path);
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return 0;
-  void* const map = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.number(), 0);
-  if (map == MAP_FAILED) fail("mmap of " + path);
+  constexpr std::uint64_t kWindow = std::uint64_t{1} << 30;  // a byte a page: 256 KiB, however long the file is
+  const auto size = static_cast<std::uint64_t>(status.st_size);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  std::vector<unsigned char> pages((size + page - 1) / page);
-  const int asked = mincore(map, size, pages.data());
-  const int why = errno;
-  munmap(map, size);
-  errno = why;
-  if (asked != 0) fail("mincore of " + path);
-  return static_cast<std::uint64_t>(
-      std::ranges::count_if(pages, [](unsigned char state) { return (state & 1U) != 0; }));
+  std::vector<unsigned char> pages;
+  std::uint64_t resident = 0;
+  for (std::uint64_t begin = 0; begin < size; begin += kWindow) {
+    const auto length = static_cast<std::size_t>(std::min(kWindow, size - begin));
+    void* const map = mmap(nullptr, length, PROT_READ, MAP_SHARED, file.number(), static_cast<off_t>(begin));
+    if (map == MAP_FAILED) fail("mmap of " + path);
+    pages.assign((length + page - 1) / page, 0);
+    const int asked = mincore(map, length, pages.data());
+    const int why = errno;
+    munmap(map, length);
+    errno = why;
+    if (asked != 0) fail("mincore of " + path);
+    resident +=
+        static_cast<std::uint64_t>(std::ranges::count_if(pages, [](unsigned char state) { return (state & 1U) != 0; }));
+  }
+  return resident;
 }
 
 void drop_pages(const std::string& path) {

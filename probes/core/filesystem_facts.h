@@ -15,6 +15,7 @@ struct Mount {
   std::string device_number;  ///< "254:0"; major 0 is an anonymous device
   std::string type;           ///< "ext4"
   std::string source;         ///< "/dev/vda", "server:/export"
+  std::string options = {};   ///< of the mount, then of the filesystem: "rw,noatime,vers=4.2"; empty where not told
 };
 
 /// The mount with this id in the text of /proc/self/mountinfo (proc(5)); nothing when no well-formed line has it.
@@ -27,11 +28,15 @@ std::optional<Mount> mount_without_path(const std::string& directory, const std:
 /// The file system and device of a directory.
 struct FilesystemFacts {
   std::string type;                ///< as mountinfo names it
+  std::string source;              ///< the mount's, as mountinfo names it: "server:/export"; empty where not told
+  std::string options;             ///< of the mount, as in Mount
   std::string device;              ///< device number and name: "254:0 vda"; the mount's source where it has no device
   bool block_device = false;       ///< whether the kernel knows a block device under it
   std::optional<bool> rotational;  ///< the block device's own word; nothing where there is none
   Bytes free;                      ///< space that this user may take
-  std::string unfit;               ///< why no storage number can be taken here; empty when one can
+  std::string not_storage;         ///< why the directory is memory or a cache and no storage; empty when it is storage
+  std::string no_direct;           ///< why no direct I/O can be done there; empty when it can
+  std::string unfit;  ///< why no storage number by direct I/O can be taken here: one of the two; empty when one can
 };
 
 /// The facts of `directory`. Writes and removes one 4 KiB file there to try O_DIRECT. Throws std::system_error when the

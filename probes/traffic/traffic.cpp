@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "probes/core/host_facts.h"
+#include "probes/core/rank_names.h"
 
 namespace assay {
 namespace {
@@ -59,10 +59,7 @@ TrafficTaken run_traffic(const std::vector<Flow>& flows, const TrafficPhase& pha
 }
 
 std::vector<Subject> flow_subjects(const std::vector<Flow>& flows, Rendezvous& group) {
-  auto hosts = group.all_gather(std::get<std::string>(host_facts().at("name")));
-  if (std::set<std::string>(hosts.begin(), hosts.end()).size() < hosts.size()) {
-    for (std::size_t rank = 0; rank < hosts.size(); ++rank) hosts[rank] += fmt::format("#{}", rank);
-  }
+  const auto hosts = rank_names(group);
   std::vector<Subject> subjects;
   for (const auto& flow : flows)
     subjects.push_back(

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from node import BOOT_PATIENCE_S, CPU_GROUPS, Node, Unavailable, command
+from node import BOOT_PATIENCE_S, CPU_GROUPS, DISK_GROUPS, Node, Unavailable, command
 
 # Where ip and tc are, and a root shell may not look; and in which language the programs answer whose words are read.
 os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/local/sbin:/usr/sbin:/sbin"
@@ -50,11 +50,12 @@ def check_machine():
 
 def remove_stale():
     """Removes what clusters left whose makers are dead."""
-    for path in [*pathlib.Path(PLACE).glob(PREFIX + "*"), *CPU_GROUPS.glob(PREFIX + "*")]:
+    groups = [path for place in (CPU_GROUPS, DISK_GROUPS) for path in place.glob(PREFIX + "*")]
+    for path in [*pathlib.Path(PLACE).glob(PREFIX + "*"), *groups]:
         maker = path.name[len(PREFIX):].split("-")[0]
         if not maker.isdigit() or os.path.exists(f"/proc/{maker}"):
             continue
-        if path.parent == CPU_GROUPS:
+        if path.parent in (CPU_GROUPS, DISK_GROUPS):
             remove_groups(path)
         else:
             shutil.rmtree(path, ignore_errors=True)
@@ -102,7 +103,8 @@ class Cluster:
         if self.switch is not None:
             self.switch.kill()
             self.switch.wait(BOOT_PATIENCE_S)
-        remove_groups(CPU_GROUPS / self.path.name)
+        for groups in (CPU_GROUPS, DISK_GROUPS):
+            remove_groups(groups / self.path.name)
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _up(self):

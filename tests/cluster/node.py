@@ -11,6 +11,7 @@ import unittest
 BOOT_PATIENCE_S = 60  # a node boots in 0.1 s; the rest is for a loaded machine with many of them
 STOP_ROUNDS = 200  # what forks while it is stopped needs another round
 CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")
+DISK_GROUPS = pathlib.Path("/sys/fs/cgroup/blkio")
 CPU_PERIOD_US = 50_000  # short against what a probe times at once, so that a throttled node is slow all the time and not now and then
 LINK_NAME = "eth0"
 # Of a link that is held to a rate. What a machine does not send in time while it is busy elsewhere, the bucket lets it
@@ -201,13 +202,23 @@ class Node:
 
     def throttle(self, cpus):
         """Gives the whole node `cpus` processors' time, 0.02 and up; wall time alone shows it."""
-        group = CPU_GROUPS / self.cluster.path.name / self.name
+        self._confine(CPU_GROUPS, {"cpu.cfs_period_us": CPU_PERIOD_US, "cpu.cfs_quota_us": int(cpus * CPU_PERIOD_US)})
+
+    def slow_disk(self, path, rate):
+        """Holds what the node writes to, and reads from, the disk below `path` to `rate` B/s each; direct I/O alone."""
+        device = os.stat(path).st_dev
+        disk = f"{os.major(device)}:{os.minor(device)}"
+        self._confine(DISK_GROUPS, {f"blkio.throttle.{way}_bps_device": f"{disk} {rate}" for way in ("read", "write")})
+
+    def _confine(self, groups, settings):
+        """Puts every process of the node into a control group of its own with these settings."""
+        group = groups / self.cluster.path.name / self.name
         try:
             group.mkdir(parents=True, exist_ok=True)
-            (group / "cpu.cfs_period_us").write_text(str(CPU_PERIOD_US))
-            (group / "cpu.cfs_quota_us").write_text(str(int(cpus * CPU_PERIOD_US)))
+            for name, value in settings.items():
+                (group / name).write_text(str(value))
         except OSError as failure:
-            raise Unavailable(f"no cpu control group of version 1 here: {failure}") from failure
+            raise Unavailable(f"no {groups.name} control group of version 1 here, or not for this: {failure}") from failure
         for _ in range(STOP_ROUNDS):
             inside = set((group / "cgroup.procs").read_text().split())
             outside = [pid for pid in self.process_ids() if str(pid) not in inside and self.state(pid) not in "ZX"]
@@ -218,7 +229,7 @@ class Node:
                     (group / "cgroup.procs").write_text(str(pid))
                 except ProcessLookupError:
                     pass  # it has ended by itself
-        raise RuntimeError(f"the processes of {self.name} could not be throttled")
+        raise RuntimeError(f"the processes of {self.name} could not be put into {group}")
 
     def fill_disk(self, leave=0):
         """Fills the node's own disk but for `leave` bytes; the cluster must have been made with `disk`."""

@@ -4,6 +4,8 @@
 storage_vs_fio     the job that storage_bandwidth runs, by hand, against the probe's number
 checkpoint_vs_fio  checkpoint's restore_bandwidth against fio reading files of the same size, one for each job, with
                    the same block size and depth, file after file from its start to its end, as checkpoint does
+cluster_vs_fio     storage_cluster's bandwidth of three clients, processes of this machine, against as many fio at once, with the
+                   same files, block size and depth, fsync in the time; all bytes over the longest client's time
 
 A pair is short (two runs of each side), because a shared machine drifts within a minute; take many.
 
@@ -12,6 +14,7 @@ usage: storage.py PROBES_DIRECTORY SCRATCH_DIRECTORY [PAIRS]
 import json
 import pathlib
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -21,6 +24,7 @@ DEADLINE_S = 300
 RUNS = 2  # of each side in a pair
 MIB = 1 << 20
 FILE_SIZE = 1024 * MIB
+CLIENTS, THREADS, CLIENT_SIZE = 3, 2, 256 * MIB  # of storage_cluster and of the fio beside it
 RANKS, CHUNK, DEPTH, SIZE = 2, 4 * MIB, 8, 1024 * MIB  # of checkpoint and of the fio beside it
 
 
@@ -62,6 +66,52 @@ def fio_like_restore(directory):
     return {"restore_bandwidth": statistics.mean(fio(job, directory, "read") for _ in range(RUNS))}
 
 
+def cluster(path, directory):
+    """storage_cluster on CLIENTS processes: all bytes over the time of the last client, by phase."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        at = f"127.0.0.1:{free.getsockname()[1]}"
+    words = [str(path), "--clients=processes", f"--directory={directory}", "--duration=60s", f"--size={CLIENT_SIZE}", f"--threads={THREADS}",
+             f"--depth={DEPTH}", f"--block={MIB}", f"--repetitions={RUNS}", f"--world={CLIENTS}", f"--rendezvous={at}", f"--token={'0123456789abcdef' * 2}"]
+    others = [subprocess.Popen([*words, f"--rank={rank}"], stdout=subprocess.DEVNULL) for rank in range(1, CLIENTS)]
+    lines = [json.loads(line) for line in run([*words, "--rank=0"], directory).splitlines()]
+    for other in others:
+        other.wait(DEADLINE_S)
+    found = [line["measurement"] for line in lines if line.get("measurement", {}).get("metric") == "bandwidth"]
+    return {f"{one['at']['phase']}_bandwidth": statistics.mean(one["samples"]) for one in found}
+
+
+def fio_clients(directory, way):
+    """CLIENTS fio at once: all bytes over the longest client's time; reading takes the files that writing left."""
+    job = {"filename_format": "client.$clientuid.$jobnum", "size": CLIENT_SIZE // THREADS, "bs": MIB, "iodepth": DEPTH, "numjobs": THREADS,
+           "ioengine": "io_uring", "direct": 1, "thread": 1, "group_reporting": 1, "invalidate": 1, "fallocate": "none", "refill_buffers": 1,
+           "create_on_open": 1, "end_fsync": 1, "rw": way}
+    running = []
+    for client in range(CLIENTS):
+        text = "".join(f"{k}={v}\n" for k, v in job.items()).replace("$clientuid", str(client))
+        (pathlib.Path(directory) / f"{client}.fio").write_text("[hand]\n" + text)
+        running.append(subprocess.Popen(["fio", "--output-format=json", f"--output={client}.json", f"{client}.fio"], cwd=directory))
+    moved, longest_s = 0, 0.0
+    for client, process in enumerate(running):
+        if process.wait(DEADLINE_S) != 0:
+            sys.exit(f"fio of client {client} ended with {process.returncode}")
+        text = (pathlib.Path(directory) / f"{client}.json").read_text()
+        done = json.loads(text[text.index("{"):])["jobs"][0]
+        moved += done[way]["io_bytes"]
+        longest_s = max(longest_s, done[way]["runtime"] / 1000)
+    return moved / longest_s
+
+
+def fio_like_cluster(directory):
+    """The means of RUNS writes of new files and reads of them."""
+    rates = {"write": [], "read": []}
+    for _ in range(RUNS):
+        for way in rates:
+            rates[way].append(fio_clients(directory, way))
+        for path in pathlib.Path(directory).glob("client.*"):
+            path.unlink()
+    return {f"{way}_bandwidth": statistics.mean(values) for way, values in rates.items()}
+
+
 def compare(name, ours, theirs, pairs):
     """Runs ours and theirs in ABBA order; prints every pair's ratio of each metric, and the medians."""
     ratios = {}
@@ -100,6 +150,7 @@ def main():
         compare("checkpoint_vs_fio",
                 lambda: probe(probes / "checkpoint", flags, ["restore_bandwidth"], directory),
                 lambda: fio_like_restore(directory), pairs)
+        compare("cluster_vs_fio", lambda: cluster(probes / "storage_cluster", directory), lambda: fio_like_cluster(directory), pairs)
 
 
 if __name__ == "__main__":

@@ -12,3 +12,10 @@ add_dependencies(unit_storage fake_fio storage_bandwidth)
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_storage)
 gtest_discover_tests(unit_storage WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_storage
   PROPERTIES LABELS unit RESOURCE_LOCK unit_storage_directory)
+
+add_executable(unit_storage_cluster unit/workloads/storage_cluster_test.cpp unit/workloads/storage_cluster_process_test.cpp)
+target_link_libraries(unit_storage_cluster PRIVATE assay_storage_cluster GTest::gtest_main)
+target_compile_definitions(unit_storage_cluster PRIVATE ASSAY_STORAGE_CLUSTER="$<TARGET_FILE:storage_cluster>")
+add_dependencies(unit_storage_cluster storage_cluster)
+file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_storage_cluster)
+gtest_discover_tests(unit_storage_cluster WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_storage_cluster PROPERTIES LABELS unit)

@@ -226,6 +226,7 @@ TEST(mountinfo, is_searched_by_mount_id_and_read_behind_the_optional_fields) {
   EXPECT_EQ(mount->device_number, "254:0");
   EXPECT_EQ(mount->type, "ext4");
   EXPECT_EQ(mount->source, "/dev/vda");
+  EXPECT_EQ(mount->options, "rw,relatime,rw,discard");
   EXPECT_FALSE(find_mount(text, 28).has_value());
   EXPECT_FALSE(find_mount(text, 99).has_value());
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -69,6 +70,19 @@ TEST(payload, of_another_rank_step_or_offset_differs) {
   EXPECT_NE(here, payload({.rank = 7, .step = 3}, 0, 4096));
   EXPECT_NE(here, payload(kKey, 8, 4096));
 }
+
+TEST(payload, of_another_run_shares_no_block_with_it) {
+  const auto one = payload({.rank = 3, .step = 7, .nonce = 1}, 0, 64 * kDirectBlock);
+  const auto other = payload({.rank = 3, .step = 7, .nonce = 2}, 0, 64 * kDirectBlock);
+  std::set<std::string_view> blocks;
+  for (const auto* bytes : {&one, &other}) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    for (std::size_t at = 0; at < text.size(); at += kDirectBlock) blocks.insert(text.substr(at, kDirectBlock));
+  }
+  EXPECT_EQ(blocks.size(), 2U * 64);
+}
+
+TEST(payload, nonces_are_drawn_anew) { EXPECT_NE(fresh_payload_nonce(), fresh_payload_nonce()); }
 
 TEST(payload, is_one_stream_whatever_the_pieces) {
   auto pieces = payload(kKey, 0, 1024);
@@ -143,6 +157,12 @@ TEST_F(shard, of_another_step_is_refused) {
   const auto footer = load({.rank = 3, .step = 8});
   ASSERT_FALSE(footer.has_value());
   EXPECT_NE(footer.error().text().find("is rank 3 of step 7"), std::string::npos);
+}
+
+TEST_F(shard, of_another_run_is_refused) {
+  const auto footer = load({.rank = 3, .step = 7, .nonce = 1});
+  ASSERT_FALSE(footer.has_value());
+  EXPECT_NE(footer.error().text().find("is of another run"), std::string::npos);
 }
 
 TEST_F(shard, is_never_written_over) {

@@ -1,0 +1,299 @@
+// storage_cluster as processes on this machine: every pattern exact, every fault named, and nothing left behind.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <future>
+#include <set>
+#include <string>
+#include <thread>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "probes/core/filesystem_facts.h"
+#include "tests/unit/free_port.h"
+#include "tests/unit/probe_process.h"
+#include "workloads/run_folder.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kProbe = ASSAY_STORAGE_CLUSTER;
+constexpr int kRanks = 3;
+const Subject kAll{"group", "all clients"};
+
+/// `words`, and those of a short rehearsal whose flags they do not have.
+std::vector<std::string> short_run(std::vector<std::string> words) {
+  for (const std::string_view flag : {"--clients=processes", "--duration=300ms", "--size=8MiB", "--block=64KiB"}) {
+    const auto name = flag.substr(0, flag.find('=') + 1);
+    if (std::ranges::none_of(words, [&](const std::string& word) { return word.starts_with(name); }))
+      words.emplace_back(flag);
+  }
+  return words;
+}
+
+/// Three ranks in `directory`, by rank; rank 1 is told to stop after `stop_s`, and looks at `other` where that is
+/// given.
+std::vector<ProbeOutput> three_ranks(const std::string& directory, const std::vector<std::string>& more,
+                                     unsigned stop_s = 0, const std::string& other = "") {
+  const std::string at = fmt::format("--rendezvous=127.0.0.1:{}", free_port());
+  const auto rank = [&](int number) {
+    std::vector<std::string> words = {kProbe,
+                                      "--quick",
+                                      "--directory=" + (number == 1 && !other.empty() ? other : directory),
+                                      fmt::format("--rank={}", number),
+                                      fmt::format("--world={}", kRanks),
+                                      at,
+                                      "--token=0123456789abcdef0123456789abcdef"};
+    const auto rest = short_run(more);
+    words.insert(words.end(), rest.begin(), rest.end());
+    return run_probe(words, number == 1 ? stop_s : 0);
+  };
+  auto second = std::async(std::launch::async, rank, 1), third = std::async(std::launch::async, rank, 2);
+  auto first = rank(0);
+  return {first, second.get(), third.get()};
+}
+
+Record read(const ProbeOutput& output) {
+  const auto description = read_description(run_probe({kProbe, "--describe"}).out, kProbe);
+  const auto record = read_record(output.out, *description);
+  if (!record) throw std::runtime_error(record.error().text());
+  return *record;
+}
+
+Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }
+
+double figure(const Record& record, const std::string& metric, const std::string& phase) {
+  for (const auto& one : record.measurements) {
+    if (one.metric == metric && one.subject == kAll && one.at == Values{{"phase", phase}}) return one.samples.at(0);
+  }
+  throw std::runtime_error("no " + metric + " of " + phase);
+}
+
+class storage_cluster : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto why = filesystem_facts(".").not_storage; !why.empty()) GTEST_SKIP() << why;
+  }
+  /// What lies in the directory.
+  [[nodiscard]] std::set<std::string> left() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(place_.path())) names.insert(entry.path().filename());
+    return names;
+  }
+  /// Rank 0's record of a run that must have ended well on every rank.
+  Record complete(const std::vector<std::string>& more) {
+    const auto ranks = three_ranks(place_.path(), more);
+    for (const auto& output : ranks) EXPECT_EQ(output.exit_code, 0) << output.out;
+    return read(ranks[0]);
+  }
+
+  ScratchDirectory place_{"."};
+};
+
+TEST_F(storage_cluster, every_operation_and_pattern_is_exact_and_leaves_nothing) {
+  for (const std::string operation : {"write_read", "mixed", "interference"}) {
+    for (const std::string pattern : {"own_file", "shared_file"}) {
+      for (const std::string block : {"64KiB", "47008"}) {
+        const auto record =
+            complete({"--operation=" + operation, "--pattern=" + pattern, "--block=" + block, "--repetitions=2"});
+        EXPECT_EQ(samples_of(record, "mismatches", kAll), std::vector<double>{0}) << operation << pattern << block;
+        EXPECT_EQ(left(), std::set<std::string>{});
+      }
+    }
+  }
+}
+
+TEST_F(storage_cluster, its_operations_record_every_metric_and_condition_that_it_declares) {
+  const auto description = read_description(run_probe({kProbe, "--describe"}).out, kProbe).value();
+  std::set<std::string> metrics, conditions, declared_metrics, declared_conditions;
+  for (const auto& words : {std::vector<std::string>{"--block=47008", "--server-memory=1MiB"},
+                            std::vector<std::string>{"--operation=interference"}}) {
+    const auto record = complete(words);
+    for (const auto& one : record.measurements) metrics.insert(one.metric);
+    for (const auto& one : record.conditions) conditions.insert(one.name);
+  }
+  for (const auto& one : description.metrics) declared_metrics.insert(one.name);
+  for (const auto& one : description.conditions) declared_conditions.insert(one.name);
+  EXPECT_EQ(metrics, declared_metrics);
+  for (const char* of_kernel : {"cpu_load_by_others", "cpu_steal", "clock_synchronised"}) {
+    conditions.insert(of_kernel);
+    declared_conditions.insert(of_kernel);
+  }
+  EXPECT_EQ(conditions, declared_conditions);
+}
+
+/// Transfers of all ranks in `phase`: bandwidth times the longest time, over the size of one.
+double transfers(const Record& record, const std::string& phase) {
+  double longest_s = 0;
+  for (const auto& one : record.measurements) {
+    if (one.metric == "client_time" && one.at == Values{{"phase", phase}})
+      longest_s = std::max(longest_s, one.samples.at(0));
+  }
+  return figure(record, "bandwidth", phase) * longest_s / (64 << 10);
+}
+
+TEST_F(storage_cluster, every_stream_goes_on_until_it_has_done_as_much_as_the_furthest) {
+  constexpr double kStreams = 2.0 * kRanks;
+  const auto by_size = complete({"--duration=10min"});
+  EXPECT_EQ(value_of(by_size, "ended_by", node_of(by_size)), Value(std::string("size")));
+  for (const char* phase : {"write", "read"})
+    EXPECT_NEAR(transfers(by_size, phase), kRanks * (8 << 20) / (64 << 10), 1e-6);
+  const auto by_time = complete({"--duration=100ms", "--size=2GiB"});
+  EXPECT_EQ(value_of(by_time, "ended_by", node_of(by_time)), Value(std::string("duration")));
+  const double of_each = transfers(by_time, "write") / kStreams;
+  EXPECT_GE(of_each, 1);
+  EXPECT_NEAR(of_each, std::round(of_each), 1e-6);
+  EXPECT_NEAR(transfers(by_time, "read") / kStreams, of_each, 1e-6);
+}
+
+TEST_F(storage_cluster, every_client_has_figures_of_its_own) {
+  const auto record = complete({"--repetitions=2"});
+  for (const char* metric : {"client_bandwidth", "client_share", "client_time", "latency_p99"}) {
+    EXPECT_EQ(count_of(record, metric), 2U * kRanks) << metric;
+    EXPECT_GT(sum_of(record, metric), 0) << metric;
+  }
+  for (const char* phase : {"write", "read"}) {
+    EXPECT_LE(figure(record, "skew", phase), 1);
+    EXPECT_GE(figure(record, "fairness", phase), 1.0 / kRanks);
+  }
+}
+
+TEST_F(storage_cluster, says_how_it_transfers_and_how_cold_its_reads_were) {
+  const auto ranks = three_ranks(place_.path(), {"--block=47008"});
+  const auto record = read(ranks[2]);
+  const auto node = node_of(record);
+  EXPECT_EQ(value_of(record, "direct_io", node), Value(false));
+  EXPECT_EQ(value_of(record, "buffered_because", node),
+            Value(std::string("transfers of 47008 B are no multiple of 4096 B")));
+  EXPECT_EQ(value_of(record, "read_by_other_node", node), Value(false));
+  EXPECT_LE(std::get<std::int64_t>(value_of(record, "cold_rung", node).value()), 2);
+  EXPECT_TRUE(value_of(record, "mount_options", node).has_value());
+  EXPECT_TRUE(record.measurements.empty());
+}
+
+TEST_F(storage_cluster, two_runs_have_two_nonces_and_the_ranks_of_one_have_one) {
+  std::set<std::string> nonces;
+  for (int run = 0; run < 2; ++run) {
+    std::set<std::string> of_run;
+    for (const auto& output : three_ranks(place_.path(), {})) {
+      const auto record = read(output);
+      of_run.insert(std::get<std::string>(value_of(record, "nonce", node_of(record)).value()));
+    }
+    EXPECT_EQ(of_run.size(), 1U);
+    nonces.merge(of_run);
+  }
+  EXPECT_EQ(nonces.size(), 2U);
+}
+
+/// Changes the first byte of each file of data below `place`, again and again, until told to end.
+void damage(const std::string& place, const std::atomic<bool>& over) {
+  while (!over) {
+    std::error_code gone;
+    for (const auto& entry : fs::recursive_directory_iterator(place, gone)) {
+      if (!entry.path().filename().string().starts_with("set-")) continue;
+      const int file = open(entry.path().c_str(), O_WRONLY | O_CLOEXEC);
+      if (file < 0) continue;
+      (void)pwrite(file, "!", 1, 1000);  // a file that is just being removed need not be damaged
+      close(file);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+TEST_F(storage_cluster, data_that_are_damaged_after_they_were_written_are_mismatches_with_their_reader) {
+  std::atomic<bool> over = false;
+  std::jthread vandal([&] { damage(place_.path(), over); });
+  const auto ranks = three_ranks(place_.path(), {"--repetitions=2"});
+  over = true;
+  const auto record = read(ranks[0]);
+  EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_GT(samples_of(record, "mismatches", kAll).at(0), 0);
+  ASSERT_FALSE(record.notes.empty());
+  EXPECT_NE(record.notes[0].find("wrong B; the first: 1 of 65536 B at 0 of "), std::string::npos) << record.notes[0];
+}
+
+TEST_F(storage_cluster, a_rank_that_stops_is_named_on_all_and_the_folder_is_gone) {
+  const auto ranks = three_ranks(
+      place_.path(),
+      {"--duration=10min", "--size=200MiB", "--block=4KiB", "--depth=1", "--threads=1", "--repetitions=100"}, 1);
+  for (const auto& output : ranks) EXPECT_EQ(output.exit_code, 1);
+  EXPECT_NE(read(ranks[0]).end.reason.find("rank 1: stopped by a signal"), std::string::npos)
+      << read(ranks[0]).end.reason;
+  EXPECT_EQ(left(), std::set<std::string>{});
+}
+
+TEST_F(storage_cluster, removes_what_a_killed_run_left_and_says_so) {
+  FolderOwner ended = this_process();
+  ended.started = "1";
+  const std::string old = place_.path() + "/assay-storage-00000000000000aa";
+  fs::create_directory(old);
+  const int mark = open((old + "/owner").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const std::string text = owner_text(ended);
+  ASSERT_EQ(write(mark, text.data(), text.size()), std::ssize(text));
+  close(mark);
+  const auto record = complete({});
+  EXPECT_EQ(value_of(record, "abandoned_removed", node_of(record)), Value(std::int64_t{1}));
+  EXPECT_EQ(left(), std::set<std::string>{});
+}
+
+TEST_F(storage_cluster, too_little_space_is_a_skip_that_says_how_much_is_needed) {
+  for (const auto& output : three_ranks(place_.path(), {"--size=1000TiB"})) {
+    EXPECT_EQ(output.exit_code, 77);
+    const auto record = read(output);
+    EXPECT_NE(record.end.reason.find("3628388371660800 B are needed; give a smaller size"), std::string::npos)
+        << record.end.reason;
+  }
+}
+
+TEST_F(storage_cluster, ranks_of_one_machine_are_no_clients_of_a_cluster) {
+  for (const auto& output : three_ranks(place_.path(), {"--clients=nodes"})) {
+    EXPECT_EQ(output.exit_code, 1);
+    EXPECT_NE(read(output).end.reason.find("ranks 0 and 1 run on one machine"), std::string::npos)
+        << read(output).end.reason;
+  }
+}
+
+TEST_F(storage_cluster, a_directory_that_is_not_the_same_everywhere_is_an_error_that_says_so) {
+  const ScratchDirectory elsewhere(".");
+  const auto ranks = three_ranks(place_.path(), {}, 0, elsewhere.path());
+  EXPECT_EQ(ranks[0].exit_code, 1);
+  EXPECT_NE(read(ranks[0]).end.reason.find("it is not one file system on all nodes"), std::string::npos)
+      << read(ranks[0]).end.reason;
+  EXPECT_EQ(left(), std::set<std::string>{});
+}
+
+TEST(StorageCluster, memory_is_no_storage) {
+  if (!fs::is_directory("/dev/shm")) GTEST_SKIP() << "no /dev/shm";
+  for (const auto& output : three_ranks("/dev/shm", {})) {
+    EXPECT_EQ(output.exit_code, 77);
+    EXPECT_NE(read(output).end.reason.find("tmpfs is memory, not storage"), std::string::npos)
+        << read(output).end.reason;
+  }
+}
+
+TEST(StorageCluster, parameters_out_of_range_are_errors_that_name_them) {
+  const auto reason = [](const std::vector<std::string>& words) {
+    auto all = std::vector<std::string>{kProbe, "--quick"};
+    all.insert(all.end(), words.begin(), words.end());
+    return read(run_probe(all)).end.reason;
+  };
+  EXPECT_NE(reason({"--block=100"}).find("block: 100 B is not a multiple of 8 B from 512 B"), std::string::npos);
+  EXPECT_NE(reason({"--threads=0"}).find("threads: 0 is not from 1 to 256"), std::string::npos);
+  EXPECT_NE(reason({"--size=1MiB"}).find("size: 1048576 B are less than two transfers"), std::string::npos);
+  EXPECT_NE(reason({"--duration=1ms"}).find("duration: 0.001 s is not from 100 ms"), std::string::npos);
+  EXPECT_NE(reason({"--shift=2"}).find("shift: 2 of 2 ranks lets each read what it wrote"), std::string::npos);
+  EXPECT_NE(reason({"--operation=interference", "--victims=2"}).find("victims: 2 of 2 ranks leave nobody"),
+            std::string::npos);
+  EXPECT_NE(reason({}).find("one rank alone"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay
