@@ -91,9 +91,11 @@ std::optional<Ceiling> peak_of(const Profile& profile, const Requirement& requir
   return std::nullopt;
 }
 
-/// Limits of time that have no peak, with the range in which a typo of 1000 would leave it.
+/// Limits of time and of storage that have no peak, with the range in which a typo of 1000 would leave it.
 const std::map<std::string, std::pair<double, double>> kOthers = {
     {"storage.latency.tail", {5e-3, 0.5}},
+    {"shared.write.superpod", {5e7, 5e9}},
+    {"shared.read.superpod", {5e7, 5e9}},
     {"memory.latency.most", {5e-8, 5e-6}},
     {"tcp.latency.most", {1e-5, 1e-2}},
     {"roce.latency.in_leaf.most", {1e-6, 1e-3}},
@@ -112,7 +114,7 @@ std::string wrong_with(const Profile& profile, const Requirement& requirement) {
   }
   if (limit.reference != Reference::none || limit.unit == "1") return "";
   if (const auto other = kOthers.find(requirement.id); other != kOthers.end()) {
-    const double value = limit.at_most.value_or(-1);
+    const double value = limit.at_most.value_or(limit.at_least.value_or(-1));
     return value >= other->second.first && value <= other->second.second ? "" : fmt::format("{} out of range", value);
   }
   const auto peak = peak_of(profile, requirement);
