@@ -10,20 +10,11 @@
 #include "orchestrator/simulate/nights.h"
 #include "orchestrator/sweep/ledger.h"
 #include "orchestrator/sweep/sweep_file.h"
-#include "probes/core/text.h"
+#include "tests/fuzz/good_error.h"
 
 namespace {
 
 using namespace assay;
-
-/// An error says what is wrong, and what it shows of the input cannot be obeyed.
-template <class Read>
-bool is_good(const Read& read) {
-  if (read) return true;
-  const std::string shown = read.error().text();
-  if (read.error().what.empty() || has_controls(shown) || harmless_page(shown) != shown) std::abort();
-  return false;
-}
 
 /// What `read` accepts, `write` writes, and that is read again.
 template <class Read, class Write>

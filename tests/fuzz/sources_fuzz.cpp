@@ -5,20 +5,11 @@
 #include "orchestrator/site/sources.h"
 #include "orchestrator/site/topology.h"
 #include "probes/core/lldp.h"
-#include "probes/core/text.h"
+#include "tests/fuzz/good_error.h"
 
 namespace {
 
 using namespace assay;
-
-/// An error says what is wrong, and what it shows of the input cannot be obeyed.
-template <class Read>
-bool is_good(const Read& read) {
-  if (read) return true;
-  const std::string shown = read.error().text();
-  if (read.error().what.empty() || has_controls(shown) || harmless_page(shown) != shown) std::abort();
-  return false;
-}
 
 }  // namespace
 
