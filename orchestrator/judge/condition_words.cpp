@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -78,9 +79,8 @@ constexpr ConditionWords kWords[] = {
     {"watch_s", "s", "the GPU was watched for {}", "measure longer (`time_limit`, `max_samples`)"},
     {"gpudirect", "", "not every transport read and wrote the GPUs' memory itself",
      "check GPUDirect RDMA: the driver's peer memory module or DMA-BUF"},
-    {"payload_limit_of", "", "the limit of the payload was that of the {}",
-     "set the ports and the path to their fastest mode"},
-    {"rate_ratio", "", "fio reported {} times the rate that it counted", "the rate is not of this traffic; run again"},
+    {"payload_limit_of", "", "what the ports could carry is known by their {} alone",
+     "use adapters and drivers that list their link modes, or a profile with a rate in B/s"},
     {"pcie_replays_delta", "", "PCIe replayed {} packets", "reseat the card and check its riser"},
     {"pcie_generation_min", "", "the link ran at PCIe generation {}",
      "reseat the card and check the firmware settings"},
@@ -92,8 +92,6 @@ constexpr ConditionWords kWords[] = {
     {"peer_access", "", "the GPUs reached each other by {}",
      "check NVLink and the fabric manager (`nvidia-smi topo -m`)"},
     {"path", "", "the payload went through {}", "check the addresses in the site file, and peer access between GPUs"},
-    {"payload_limit_of", "", "what the ports could carry is known by their {} alone",
-     "use adapters and drivers that list their link modes, or a profile with a rate in B/s"},
     {"transport", "", "the transport was {}", "check the GID index and the mode of the port"},
     {"fabric", "", "the payload crossed the network by {}",
      "check the adapters' driver, GPUDirect RDMA and the NCCL_* settings"},
@@ -120,6 +118,16 @@ constexpr ConditionWords kWords[] = {
     {"launch_excluded", "", "the launch of a batch is in its time", "stop other work on the node and run again"},
     {"checked_share", "%", "{} of the blocks were compared", "correct the parameters of the requirement"},
 };
+
+constexpr bool has_one_row_each(std::span<const ConditionWords> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (words[i].name == words[j].name) return false;
+    }
+  }
+  return true;
+}
+static_assert(has_one_row_each(kWords), "a second row of a condition would never be read");
 
 const ConditionWords* words_of_condition(std::string_view name) {
   const auto* const found = std::ranges::find(kWords, name, &ConditionWords::name);
