@@ -15,6 +15,7 @@
 #include "probes/core/sampling.h"
 #include "probes/core/statistics.h"
 #include "probes/host/base_clock.h"
+#include "probes/host/blas_kernels.h"
 #include "probes/host/fma_peak.h"
 #include "probes/host/gemm_check.h"
 #include "probes/host/gemm_operands.h"
@@ -71,7 +72,7 @@ constexpr ConditionSpec kConditions[] = {
      .meaning = "Largest share, over the threads, of working time in which a thread did not run: CPU quota, hypervisor "
                 "or other processes."},
     {.name = "library", .meaning = "Version and build options of the library in use."},
-    {.name = "blas_core", .meaning = "Processor core that the library chose its kernels for."},
+    {.name = "blas_core", .meaning = "Processor core whose kernels the library used."},
     {.name = "data_pattern", .meaning = "Distribution of the operands."},
     {.name = "operand_sets", .meaning = "Sets of matrices used in turn."},
     {.name = "operand_bytes", .meaning = "Size of all sets together, in B."},
@@ -79,13 +80,17 @@ constexpr ConditionSpec kConditions[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "host_gemm",
-    .revision = 2,
+    .revision = 3,
     .sampled = true,
     .measures = "Sustained floating-point rate of the host processor on dense matrix products.",
     .method =
         "C = A B for n x n column-major matrices of standard normal numbers. C is cut into one tile for each thread, "
         "as square as the thread count allows; each thread is pinned to a physical core of its own and computes its "
-        "tile by one single-threaded OpenBLAS call. The window runs from the moment all threads are ready until the "
+        "tile by one single-threaded OpenBLAS call. Where the library does not know the processor and has chosen "
+        "kernels of "
+        "narrower vectors, the probe starts itself again and asks for those as wide as the processor's "
+        "(OPENBLAS_CORETYPE); kernels that stay narrower are a skip, not a rate. The window runs from the moment all "
+        "threads are ready until the "
         "last is done, in wall time; 2 n^3 FLOPs are counted. Sets of operands that together pass twice the "
         "last-level cache are used in turn. Between the products a register-only multiply-add loop of the widest "
         "instruction set runs on the same threads for 20 ms of CPU time, so that what holds a thread off its CPU "
@@ -193,6 +198,7 @@ void measure_type(const Parameters& given, Recorder& record) {
   if (given.count("size") < 1 || given.count("size") > kMost)
     throw std::runtime_error("size must be between 1 and 1048576");
   const auto n = static_cast<std::size_t>(given.count("size"));
+  require_wide_kernels(openblas_get_corename());
   openblas_set_num_threads(
       1);  // the crew is the only parallelism: the library's own threads are not pinned and at most 64
   PinnedThreads crew(cpus_for(given.count("threads")));
@@ -227,4 +233,7 @@ void measure(const Parameters& given, Recorder& record) {
 }  // namespace
 }  // namespace assay
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) {
+  assay::restart_with_wide_kernels(openblas_get_corename(), argv);
+  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+}
