@@ -1,4 +1,4 @@
-// run_folder: made by rank 0, proved to be seen by all, removed by whoever is left.
+// run_folder: made by rank 0, proved to be seen by all, removed by the ranks that are left.
 #include "workloads/run_folder.h"
 
 #include <cerrno>
@@ -28,7 +28,7 @@ constexpr const char* kFolderPrefix = "assay-storage-";
 constexpr const char* kOwnerFile = "owner";
 constexpr std::size_t kNonceDigits = 16;
 constexpr std::size_t kLongestMark = 4096;
-constexpr Seconds kAppears = {15};  // a name that nobody has asked for is in no client's cache: it is there at once
+constexpr Seconds kAppears = {15};  // a name that was never asked for is in no client's cache: it is there at once
 constexpr Seconds kGoes = {20};     // other ranks may still be writing while they learn that the run is over
 constexpr auto kPause = std::chrono::milliseconds(100);
 

@@ -115,7 +115,7 @@ class StorageRun {
       record_.condition("abandoned_removed", std::int64_t{folder.abandoned()});
     }
     record_conditions();
-    group_.barrier();  // nobody removes the folder while another may still look at it
+    group_.barrier();  // the folder is not removed while a rank may still look at it
   }
 
  private:
@@ -372,7 +372,7 @@ void check_storage(const Parameters& given, int world) {
     throw BadParameter(fmt::format("shift: {} of {} ranks lets each read what it wrote; give 1 to {}",
                                    given.count("shift"), world, world - 1));
   if (given.text("operation") == "interference" && count_in_range(given, "victims", kMostRanks) >= world)
-    throw BadParameter(fmt::format("victims: {} of {} ranks leave nobody who could disturb them; give 1 to {}",
+    throw BadParameter(fmt::format("victims: {} of {} ranks leave none that could disturb them; give 1 to {}",
                                    given.count("victims"), world, world - 1));
 }
 

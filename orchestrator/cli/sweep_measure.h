@@ -45,7 +45,7 @@ std::expected<Measured, InputError> measure(const std::string& folder, const Swe
                                             const std::vector<std::string>& only, std::optional<Seconds> deadline,
                                             SweepStop& stop);
 
-/// The checks on `site`, then what is `chosen` on the nodes that nobody uses, into folder/check and folder/run; the
+/// The checks on `site`, then what is `chosen` on the nodes that are not in use, into folder/check and folder/run; the
 /// visit of every node of `site`. `chosen` has the checks after the measurement.
 std::expected<std::vector<sweep::NodeVisit>, InputError> visit_nodes(const std::string& folder, const SweepTools& tools,
                                                                      const site::Site& site,

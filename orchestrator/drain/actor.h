@@ -23,10 +23,10 @@ constexpr auto words_of(ActorKind) {
 
 /// A node as the scheduler sees it now.
 struct NodeNow {
-  bool drained = false;  ///< it takes no new jobs, whoever asked for that
+  bool drained = false;  ///< it takes no new jobs, for whatever reason
   bool busy = false;     ///< jobs run on it
   bool down = false;     ///< it does not answer, or is marked down
-  std::string reason;    ///< why it is drained or down, in the words of whoever did it; empty: none told
+  std::string reason;    ///< why it is drained or down, as the scheduler has it; empty: none given
   friend bool operator==(const NodeNow&, const NodeNow&) = default;
 };
 

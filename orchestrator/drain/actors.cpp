@@ -85,8 +85,8 @@ class Kubernetes final : public Actor {
     if (!nodes) return std::unexpected(nodes.error());
     return kept(std::move(*nodes), names);
   }
-  /// The annotation first: a reason without a taint harms nobody, a taint without a reason would be nobody's. An
-  /// annotation without a taint is left of a release that was killed, and overwritten.
+  /// The annotation first: a reason without a taint does no harm, a taint without a reason could not be told from a
+  /// foreign one. An annotation without a taint is left of a release that was killed, and overwritten.
   std::optional<InputError> drain(const std::string& node, const std::string& reason) override {
     if (auto problem = check_names({node})) return problem;
     const auto now = read({node});

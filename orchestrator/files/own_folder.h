@@ -9,8 +9,8 @@
 
 namespace assay::files {
 
-/// Nothing when `path` is a folder that belongs to this user and that nobody else may write to. A link is followed only
-/// when it is this user's own. The error says what is wrong and how to mend it.
+/// Nothing when `path` is a folder that belongs to this user and that no other user may write to. A link is followed
+/// only when it is this user's own. The error says what is wrong and how to mend it.
 std::optional<InputError> check_own_folder(const std::string& path);
 
 /// Makes the folder `path`, and its parents as far as they are missing, or takes an existing one that is empty and

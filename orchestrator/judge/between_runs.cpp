@@ -11,7 +11,7 @@ namespace assay::judge {
 namespace {
 
 constexpr std::size_t kFewestSteps = 8;  // 16 degrees of freedom with three attempts: t is within 8 % of normal
-constexpr double kMostOfMedian = 9;      // three deviations: one shaken node does not widen everybody's guard band
+constexpr double kMostOfMedian = 9;      // three deviations: one shaken node does not widen the guard bands of all
 constexpr double kUnsteadyProbability = 1e-3;
 
 double relative_variance(const AttemptsEstimate& estimate) {

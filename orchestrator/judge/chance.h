@@ -1,4 +1,4 @@
-// chance: shortfalls that a whole fleet shows by chance, or that matter to nobody, reject nothing.
+// chance: shortfalls that a whole fleet shows by chance, or that are too small to matter, reject nothing.
 #pragma once
 
 #include <vector>

@@ -141,7 +141,7 @@ void name_culprits(Verdict& verdict) {
   for (const auto& one : all_accused(verdict)) all.push_back(name_of(*one.culprit));
   for (const auto& one : verdict.localised) {
     if (one.state == SearchState::common_cause)
-      verdict.reason += fmt::format(" All nodes are alike in {}: a common cause, nobody is accused.", one.step);
+      verdict.reason += fmt::format(" All nodes are alike in {}: a common cause, no node is accused.", one.step);
   }
   if (all.empty()) return;
   std::string text;

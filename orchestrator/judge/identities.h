@@ -18,7 +18,7 @@ std::size_t different_parts(const std::map<Subject, Pool>& pools);
 
 /// Collects what the records of single nodes say of themselves that is unique in the world: UUIDs of GPUs, serial
 /// numbers of NVMe drives and of the machine. Serial numbers that a guest shows are its hypervisor's, and those that
-/// makers leave blank are nobody's: they do not count.
+/// makers leave blank identify nothing: they do not count.
 class Identities {
  public:
   /// Looks at the records of one step.

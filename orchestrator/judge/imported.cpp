@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kBeginning = 1024;  // the schema is the first member; somebody may have put blank lines before it
+constexpr std::size_t kBeginning = 1024;  // the schema is the first member; blank lines may have been put before it
 
 /// One line; bytes that are no UTF-8 are replaced, for names of devices come as the tool found them.
 std::string line(std::size_t sequence, const char* kind, ordered_json body) {
@@ -52,7 +52,7 @@ std::string import_text(const Import& import) {
 }
 
 bool is_imported(std::string_view bytes) {
-  // Without white space, so that an import that somebody laid out anew is known as well.
+  // Without white space, so that an import that was laid out anew is recognised as well.
   std::string beginning;
   for (const char c : bytes.substr(0, kBeginning)) {
     if (c != ' ' && c != '\t' && c != '\r' && c != '\n') beginning += c;

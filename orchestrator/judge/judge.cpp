@@ -164,7 +164,7 @@ class Judge {
     return found;
   }
 
-  /// A cell that the profile wants judged where the machine tells, and it does not: nobody is held to it.
+  /// A cell that the profile wants judged where the machine tells, and it does not: no node is held to it.
   static OpenCell unchecked(Result result, const std::string& what) {
     result.required = false;
     result.outcome = Outcome::not_measured;
@@ -263,7 +263,7 @@ class Judge {
                        const Subject& subject, const Pool& pool, double value) {
     std::vector<const plan::Requirement*> judging;
     for (const auto& id : step.requirements) judging.push_back(requirements_.at(id));
-    auto doubt = fault_that_nobody_judges(found, judging, plan_.probes.at(step.probe).description);
+    auto doubt = unjudged_fault(found, judging, plan_.probes.at(step.probe).description);
     if (!doubt.empty()) return doubt;
     const auto ceiling = references_.ceiling_of(requirement, step, subject, pool);
     if (ceiling && value > kAboveCeiling * *ceiling) {

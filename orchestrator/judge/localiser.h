@@ -66,7 +66,7 @@ struct Finding {
 /// one slow member shows.
 ///
 /// Screening compares disjoint groups of one size, neighbours on one leaf side by side. Where all are alike and short,
-/// smaller groups are compared; where they are alike too, the search ends and accuses nobody. In a group that is short
+/// smaller groups are compared; where they are alike too, the search ends and accuses no node. In a group that is short
 /// of the others, bisection over its prefixes finds the first node without which what stands before it is good; tests
 /// are filled up with good nodes to a size that has controls. That node is tested with two peers that are known good:
 /// short with both, it is accused; good with both, its partner is searched by bisection among those with which it was

@@ -28,7 +28,7 @@ Search<Localiser::Count> Localiser::confirm(Nodes suspects, bool steady) {
   Nodes used;
   bool controlled = controlled_.contains(2);
   if (!controlled) controlled = co_await control(2, suspects);
-  if (!controlled) co_return count;  // nobody is accused beside the limit alone
+  if (!controlled) co_return count;  // no node is accused by the limit alone
   while (count.bad < kShortToAccuse && count.good < std::max(good_to_drop(steady, count.bad), repeats(steady))) {
     Nodes together = suspects;
     if (suspects.size() == 1) {

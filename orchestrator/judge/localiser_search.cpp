@@ -20,9 +20,9 @@ Search<bool> Localiser::main() {
   const bool screened = co_await screen();
   if (!screened) co_return false;
   std::vector<Search<bool>> searches;
-  // Once there is somebody to make controls with, suspects are tested with one node each.
-  const Nodes nobody;
-  if (std::ranges::any_of(lanes_, [](const Lane& lane) { return !lane.open.empty(); })) co_await control(2, nobody);
+  // Once there are nodes to make controls with, suspects are tested with one node each.
+  const Nodes none;
+  if (std::ranges::any_of(lanes_, [](const Lane& lane) { return !lane.open.empty(); })) co_await control(2, none);
   for (auto& lane : lanes_) searches.push_back(extend(lane));
   co_await Search<bool>::all(searches);
   co_await whole();
@@ -62,7 +62,7 @@ Search<bool> Localiser::extend(Lane& lane) {
   co_return true;
 }
 
-/// Opens whoever was left out for a partner that has since been accused by itself.
+/// Opens the nodes that were left out for a partner that has since been accused by itself.
 void Localiser::reopen_parked(Lane& lane) const {
   for (const std::size_t node : std::exchange(lane.parked, {})) {
     if (!accused_.contains(node)) (parked_.contains(node) ? lane.parked : lane.open).push_back(node);
@@ -195,7 +195,7 @@ std::vector<Localiser::Lane> Localiser::unions_of(const Nodes& all, std::size_t 
   return unions;
 }
 
-/// A parked node with everybody but its partners: it may be short with more than one.
+/// A parked node with all but its partners: it may be short with more than one.
 Search<bool> Localiser::check_parked(std::size_t node, Nodes others) {
   while (parked_.contains(node)) {
     for (const auto& suspect : suspects_) {

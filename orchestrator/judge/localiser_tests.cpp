@@ -55,7 +55,7 @@ bool Localiser::rule_by_limit(std::size_t number) {
 
 /// Whether `nodes` are good together `times` times in a row.
 Search<bool> Localiser::good(Nodes nodes, const char* purpose, int times) {
-  if (nodes.size() < 2) co_return false;  // nobody is there to see it with
+  if (nodes.size() < 2) co_return false;  // no other node is there to see it with
   bool controlled = controlled_.contains(nodes.size());
   if (!controlled) controlled = co_await control(nodes.size(), nodes);
   for (int i = 0; i < times; ++i) {
@@ -81,12 +81,12 @@ Search<bool> Localiser::lane_good(Lane& lane, Nodes nodes, const char* purpose) 
 /// Makes control tests of `size` trusted nodes until there are enough that are alike; `without` these nodes where that
 /// can be. Whether there are.
 Search<bool> Localiser::control(std::size_t size, Nodes without) {
-  const Nodes nobody;
+  const Nodes none;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < kMostControls && controls_.count(size) < kControls; ++i) {
     Nodes near(1, begin % nodes_.size());
     Nodes spare = trusted(near, without);
-    if (spare.size() < size) spare = trusted(near, nobody);
+    if (spare.size() < size) spare = trusted(near, none);
     if (spare.size() < size) co_return false;
     if (size == 2) {
       // As far apart as whom a suspect is tested with.
@@ -183,8 +183,8 @@ bool Localiser::were_good_with(std::size_t one, const Nodes& all) const {
   return std::ranges::all_of(all, [&](std::size_t other) { return were_good(one, other); });
 }
 
-/// Somebody to test `nodes` with who was good before and is not one of `used`: of another leaf than they and those used
-/// when it can be, because a bad leaf makes good nodes look bad; then whoever was good most often.
+/// A node to test `nodes` with that was good before and is not one of `used`: of another leaf than they and those used
+/// when it can be, because a bad leaf makes good nodes look bad; then the one that was good most often.
 std::optional<std::size_t> Localiser::peer_for(const Nodes& nodes, const Nodes& used) const {
   constexpr int kEnough = 3;  // beyond it trust does not tell peers apart, and the load is spread
   std::optional<std::size_t> best;

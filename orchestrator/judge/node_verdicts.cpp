@@ -67,7 +67,7 @@ class NodeJudge {
       const bool about = one.step.empty() ? result.subject.kind == "pair" : one.step == result.step;
       if (!about || std::ranges::find(one.requirements, result.requirement) == one.requirements.end()) continue;
       for (const auto& culprit : one.culprits) {
-        // A bad pair is a matter of both of its ends, and of nobody who has one of them for a partner elsewhere.
+        // A bad pair is a matter of both of its ends, and of no node that has one of them for a partner elsewhere.
         const bool within = std::ranges::all_of(culprit.nodes, [&](const auto& node) { return here.contains(node); });
         if (culprit.fault == Fault::pair && !within) continue;
         for (const auto& node : culprit.nodes) {

@@ -21,9 +21,10 @@ struct OpenCell {
   AttemptsEstimate estimate = {};
   Steadiness seen = {};
   ReferenceValue reference = {};
-  double instrument = 0;   ///< relative standard uncertainty
-  double risk = 0;         ///< of the decision
-  std::string doubt = {};  ///< why it may not pass, whatever its figure: a fault that nobody judges, a common cause
+  double instrument = 0;  ///< relative standard uncertainty
+  double risk = 0;        ///< of the decision
+  std::string doubt =
+      {};  ///< why it may not pass, whatever its figure: a fault that no requirement judges, a common cause
   std::string unmet = {};  ///< the first demanded condition that is not met, in one sentence
 };
 

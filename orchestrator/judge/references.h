@@ -44,7 +44,7 @@ class References {
   /// rest, or all of them are far apart. Empty when it is one, or when no fleet is asked.
   [[nodiscard]] std::string common_cause(const plan::Requirement& requirement) const;
 
-  /// What no honest figure of `requirement` exceeds; nothing where nobody tells.
+  /// What no honest figure of `requirement` exceeds; nothing where the machine does not say.
   [[nodiscard]] std::optional<double> ceiling_of(const plan::Requirement& requirement, const plan::Step& step,
                                                  const Subject& subject, const Pool& pool);
 

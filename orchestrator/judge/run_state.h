@@ -10,11 +10,11 @@
 
 namespace assay::judge {
 
-/// The dossier in a run directory, where nobody named another place for it.
+/// The dossier in a run directory, where no other place was named for it.
 inline constexpr const char* kDossierFolder = "dossier";
 
 /// Who writes to the journal of the run in `directory` now, in the words of the journal ("process 4711 on head1");
-/// nothing when nobody does, or when there is no journal.
+/// nothing when none does, or when there is no journal.
 std::optional<std::string> writer_of(const std::string& directory);
 
 /// How the dossier in the folder `dossier` compares with the run in `directory`.

@@ -1,5 +1,5 @@
 // search_task: a coroutine that waits for other coroutines and for the outcomes of tests, so that an adaptive search
-// reads from top to bottom. It has no thread and no loop of its own: whoever has an outcome resumes it.
+// reads from top to bottom. It has no thread and no loop of its own: the caller that has an outcome resumes it.
 #pragma once
 
 #include <coroutine>
@@ -47,7 +47,7 @@ class [[nodiscard]] Search {
     if (handle_) handle_.destroy();
   }
 
-  /// Runs it up to its first wait; nobody is resumed when it ends.
+  /// Runs it up to its first wait; nothing is resumed when it ends.
   void start() { handle_.resume(); }
   /// Whether it has ended.
   [[nodiscard]] bool done() const { return handle_.done(); }
@@ -68,7 +68,7 @@ class [[nodiscard]] Search {
       std::size_t open;
       bool await_ready() const noexcept { return searches.empty(); }
       bool await_suspend(std::coroutine_handle<> caller) {
-        ++open;  // this call itself, so that nobody resumes the caller while it is still being suspended
+        ++open;  // this call itself, so that the caller is not resumed while it is still being suspended
         for (auto& search : searches) {
           search.handle_.promise().caller = caller;
           search.handle_.promise().open = &open;

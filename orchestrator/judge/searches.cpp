@@ -96,7 +96,7 @@ void Searches::find_due(const std::vector<Result>& results, const Journal& journ
     auto inquiry = std::make_unique<Inquiry>();
     inquiry->planned = &planned;
     inquiry->step = steps.at(planned.step);
-    // Nobody is named by a step that was killed at its deadline: all of its ranks waited.
+    // No node is named by a step that was killed at its deadline: all of its ranks waited.
     const auto ended = ended_as.find(planned.step);
     const bool hung = ended != ended_as.end() && ended->second == AttemptOutcome::deadline;
     for (const Result* result : results_of[planned.step]) {

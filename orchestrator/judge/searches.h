@@ -48,7 +48,7 @@ bool falls_short(const Result& result);
 /// deadline. Searches that share a node follow each other: those for required figures in the plan's order, then those
 /// for advisory ones. Each leaves out the nodes that fail by themselves, and those that the ones before accused on the
 /// same ports: another rail is other ports and cables. Others go side by side. What is asked follows from plan, results
-/// and readings alone, so a resumed run, and whoever judges it, goes the same way again.
+/// and readings alone, so a resumed run, and every later judgement, goes the same way again.
 class Searches {
  public:
   /// `results` of every planned cell; `journal` and `evidence` tell the attempts behind them. `plan` must outlive it.

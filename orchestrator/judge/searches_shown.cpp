@@ -136,7 +136,7 @@ void Searches::tell_finding(const Inquiry& inquiry, Localised& found) const {
   } else if (finding.alike) {
     found.state = SearchState::common_cause;
     found.reason = fmt::format(
-        "Common cause: in {} all groups of one size are alike, and together they miss the limit; nobody is accused. "
+        "Common cause: in {} all groups of one size are alike, and together they miss the limit; no node is accused. "
         "Check what all nodes share: configuration, versions, power limit, the fabric as a whole, the limit.",
         tests);
   } else {

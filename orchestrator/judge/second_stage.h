@@ -19,7 +19,7 @@ namespace assay::judge {
 using SecondStage = std::map<std::string, std::string>;
 
 /// What the second stage measures after these `results` of the first one: a pure function, asked by the run, by the
-/// simulation and by whoever judges them.
+/// simulation and by every later judgement.
 SecondStage second_stage(const plan::Plan& plan, const std::vector<Result>& results);
 
 /// Refuses a journal whose second stage measures a step that the attempts before it did not ask for.

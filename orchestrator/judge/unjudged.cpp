@@ -14,9 +14,8 @@ bool is_judged_of_other(const Measurement& measured, const plan::Requirement& re
   return measured.metric == requirement.metric && (requirement.at_every || measured.at == requirement.at);
 }
 
-std::string fault_that_nobody_judges(const StepEvidence& step,
-                                     const std::vector<const plan::Requirement*>& requirements,
-                                     const Description& probe) {
+std::string unjudged_fault(const StepEvidence& step, const std::vector<const plan::Requirement*>& requirements,
+                           const Description& probe) {
   const auto unjudged = [&](const Measurement& measured, bool of_other) -> std::string {
     const auto* metric = probe.metric(measured.metric);
     if (metric == nullptr || metric->kind != MetricKind::fault) return "";

@@ -18,9 +18,8 @@ bool is_judged_of_other(const Measurement& measured, const plan::Requirement& re
 
 /// A metric of kind fault that a record of `step` has above 0 where none of `requirements`, those of the step, judges
 /// it, in one sentence; empty when there is none.
-std::string fault_that_nobody_judges(const StepEvidence& step,
-                                     const std::vector<const plan::Requirement*>& requirements,
-                                     const Description& probe);
+std::string unjudged_fault(const StepEvidence& step, const std::vector<const plan::Requirement*>& requirements,
+                           const Description& probe);
 
 /// The size in B that `planned` measures at and no record of `pool` has; "every" judges only what is there.
 std::optional<std::int64_t> size_not_measured(const plan::Step& planned, const plan::Requirement& requirement,

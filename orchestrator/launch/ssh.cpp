@@ -47,12 +47,12 @@ std::expected<std::string, std::string> bootstrap_script(const std::string& dire
   const std::string parent = slash == 0 ? "/" : plain.substr(0, slash), name = plain.substr(slash + 1);
   // No single quote and no exclamation mark inside: csh as a login shell reads both even in quotes.
   //
-  // Into the directory: a link at its name would lead the `cd`, and then the `chmod`, to a folder of somebody else's
+  // Into the directory: a link at its name would lead the `cd`, and then the `chmod`, to a folder of another user
   // choice. Where the shell is after `cd` cannot be changed any more, so it is compared with the name then, and the
   // owner is asked of `.`; `test -O .` alone passes for every folder of the same user.
   //
   // The agent: what is executed is a copy in a new folder of this user, 0700, on the node itself where there is one. It
-  // is hashed there and executed by its descriptor, so that nobody who can write to the directory, as root of another
+  // is hashed there and executed by its descriptor, so that no one who can write to the directory, as root of another
   // node can where it is shared, puts another program in its place. /tmp and the others may be mounted noexec: hence
   // the try.
   return fmt::format(

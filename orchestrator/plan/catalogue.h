@@ -34,7 +34,7 @@ const KnownProbe* known_probe(std::string_view name, int revision);
 std::optional<InputError> check_probes(const Plan& plan, const std::string& where);
 
 /// "fake_probe revision 1" for each probe of `plan` that this version does not know: its method, the direction of its
-/// metrics and its uncertainty are the word of whoever made the plan.
+/// metrics and its uncertainty are the word of the plan's author.
 std::vector<std::string> unknown_probes(const Plan& plan);
 
 }  // namespace assay::plan

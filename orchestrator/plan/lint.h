@@ -1,4 +1,4 @@
-// lint: what is measured wrong must be judged by somebody.
+// lint: what is measured wrong must be judged.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ struct Place {
 /// Those pairs of `places` that `choice` (in_leaf, across_leaves, in_spine: leaves that share a spine; across_spines:
 /// leaves that share none) names, in the order and rounds of the tournament, every node in one pair a round at most.
 /// With `partners` above 0 a pair is left out once both its nodes have that many. Pairs of nodes whose leaf (or spines,
-/// where they matter) nobody tells are in none.
+/// where they matter) the site does not give are in none.
 std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, PairChoice choice, std::size_t partners);
 
 /// Nodes that work together, by index in the order given.
@@ -41,8 +41,8 @@ struct Group {
   std::vector<std::size_t> members;
 };
 
-/// The groups of `places` by rack, leaf or spine, in the order in which those are first named. Whoever has none is in
-/// no group.
+/// The groups of `places` by rack, leaf or spine, in the order in which those are first named. A node that has none is
+/// in no group.
 std::vector<Group> groups_of(const std::vector<Place>& places, Grouping by);
 
 /// The first 2, 4, 8, … of `nodes` nodes and then all of them; none for fewer than two.

@@ -21,13 +21,13 @@ struct Idleness {
 Idleness idleness(const std::vector<judge::Result>& results, const std::vector<std::string>& ids,
                   const std::string& node);
 
-/// The nodes that are not to be measured, after the run of the checks `ids` alone: busy, or not measured where nobody
+/// The nodes that are not to be measured, after the run of the checks `ids` alone: busy, or not measured where none
 /// can tell. Nodes that are idle are not in it. With `interrupted` a node without a value was preempted.
 std::vector<NodeVisit> not_idle(const judge::Run& run, const judge::Verdict& verdict,
                                 const std::vector<std::string>& ids, bool interrupted);
 
 /// What became of each node of `run`: measured when a probe came to its end, nothing was interrupted, and the checks
-/// `ids`, made last, show that nobody else used the node meanwhile.
+/// `ids`, made last, show that no other program used the node meanwhile.
 std::vector<NodeVisit> visits_of(const judge::Run& run, const judge::Verdict& verdict,
                                  const std::vector<std::string>& ids, bool interrupted);
 

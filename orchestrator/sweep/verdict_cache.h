@@ -23,7 +23,7 @@ constexpr auto words_of(NodeHealth) {
   return std::to_array<Word<NodeHealth>>({{healthy, "healthy"}, {flagged, "flagged"}, {unknown, "unknown"}});
 }
 
-/// Where the file lies on a node where nobody says otherwise.
+/// Where the file lies on a node where no other place is given.
 inline constexpr const char* kVerdictPath = "/run/assay/verdict.json";
 /// The longest text, in bytes: what node-problem-detector keeps of a plugin's output.
 inline constexpr std::size_t kLongestVerdict = 80;

@@ -19,8 +19,8 @@ class Recorder;
 enum class Better { higher, lower, neither };
 
 /// What a metric tells. share: how much of what is physically possible was reached, so that no honest figure is
-/// above 1. fault: how often something was wrong, such as wrong results or errors; a plan in which nobody judges one is
-/// refused.
+/// above 1. fault: how often something was wrong, such as wrong results or errors; a plan in which no requirement
+/// judges one is refused.
 enum class MetricKind { figure, share, fault };
 
 constexpr auto words_of(MetricKind) {

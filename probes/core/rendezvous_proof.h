@@ -20,7 +20,7 @@ struct Join {
 /// Which of the two proves.
 enum class Side : char { caller = 'C', listener = 'L' };
 
-/// Random bytes that nobody has seen. Throws std::system_error when the kernel gives none.
+/// Fresh random bytes. Throws std::system_error when the kernel gives none.
 std::string fresh_nonce();
 
 /// HMAC-SHA-256 under `token` of the side and everything in `join`.

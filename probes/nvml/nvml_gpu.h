@@ -94,7 +94,7 @@ class NvmlGpu {
   /// Processes that use it for computing or graphics, each once, by number. A driver lists those of the caller's
   /// process namespace and no others.
   [[nodiscard]] Answer<std::vector<GpuProcess>> processes() const;
-  /// Memory that processes have, whoever they are, in bytes; without what the driver keeps for itself.
+  /// Memory that any processes have, in bytes; without what the driver keeps for itself.
   [[nodiscard]] Answer<std::uint64_t> memory_used() const;
   /// Its place in its fabric.
   [[nodiscard]] Answer<nvml_api::FabricInfo> fabric() const;

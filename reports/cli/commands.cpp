@@ -31,7 +31,7 @@ std::optional<dossier::PublicKey> machine_key() {
 /// Verifies, shows what is signed, and signs.
 int add_to(const std::string& directory, const SignArguments& given, const dossier::PrivateKey& key) {
   if (given.others.empty()) {
-    return bad_input({"--with-key", "is missing: the public key of whoever signed before",
+    return bad_input({"--with-key", "is missing: the public key of the first signer",
                       "obtain it from the signer, not from the dossier"});
   }
   const auto others = public_keys(given.others);
@@ -109,7 +109,7 @@ int run_sign(const SignArguments& given) {
   const std::string directory = without_slash(given.directory);
   if (given.add) return add_to(directory, given, *key);
   if (!given.self_signed && machine_key() == key->public_key()) {
-    return bad_input({given.key, "is this machine's own key, which nobody vouches for",
+    return bad_input({given.key, "is this machine's own key, for which no organisation vouches",
                       "sign with a key of a person, or add --self-signed here and to `assay-report report`"});
   }
   if (const auto problem = check_run_is_over(directory)) return bad_input(*problem);
@@ -138,7 +138,7 @@ int run_keygen(const KeygenArguments& given) {
   std::cout << key->fingerprint() << '\n';
   std::cerr << fmt::format(
       "{0}: the private key; keep it, and sign with it\n"
-      "{0}.pub: the public key, for whoever verifies; tell them the fingerprint above by another way\n",
+      "{0}.pub: the public key, for those who verify; give them the fingerprint above by another way\n",
       harmless(given.file));
   return files::kExitSuccess;
 }

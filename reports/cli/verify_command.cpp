@@ -70,7 +70,7 @@ ordered_json notes_of(const dossier::Verified& verified) {
   ordered_json notes = verified.contents.notes;
   const auto& signatory = verified.contents.claims.signatories.front();
   if (is_of_this_machine(verified) && !signatory.is_self_signed())
-    notes.push_back("one of the keys is this machine's own, which nobody vouches for");
+    notes.push_back("one of the keys is this machine's own, for which no organisation vouches");
   return notes;
 }
 
@@ -182,7 +182,7 @@ void print(const ordered_json& document) {
   const bool whole = document.at("report_checked").get<bool>();
   std::cout << fmt::format(
       "verified{}: {}\n  {}\n",
-      whole ? "" : " WITHOUT ITS REPORT, which another version rendered and nobody compared: do not read it",
+      whole ? "" : " WITHOUT ITS REPORT, which another version rendered and which was not compared: do not read it",
       text(document.at("overall")), text(document.at("reason")));
   print_deviations(document);
   print_run(document);

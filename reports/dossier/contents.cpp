@@ -47,7 +47,7 @@ std::optional<InputError> check_signatory(const Claims& claims, const std::strin
     return InputError{kSignerFile,
                       fmt::format("has the fingerprint {}, the signatory in the statement {}", key->fingerprint(),
                                   signatory.key_fingerprint),
-                      "the statement lists the signer whose key lies beside it, and nobody else"};
+                      "the statement lists the signer whose key lies beside it, and no other"};
   }
   if (!is_signed_by(envelope, *key)) {
     return InputError{kStatementFile, fmt::format("lists the signatory {}, who has not signed", key->fingerprint()),

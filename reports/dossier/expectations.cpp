@@ -60,7 +60,7 @@ std::optional<InputError> check_programs(const json& instruments, const std::map
     if (known == expected.end())
       return InputError{kStatementFile,
                         fmt::format("used the probe {}, which the list of programs does not have", name),
-                        "a probe that nobody vouches for may print any number"};
+                        "a probe that is in no list of known builds may print any number"};
     if (known->second != digest)
       return InputError{kStatementFile,
                         fmt::format("used the probe {} with the SHA-256 {}, expected {}", name, digest, known->second),

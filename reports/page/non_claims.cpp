@@ -7,7 +7,7 @@ namespace assay::page {
 namespace {
 
 constexpr const char* kWordOfTheSigner =
-    "It is not claimed that nobody invented the samples: whoever holds the head node and the signing key can write any "
+    "It is not claimed that the samples were not invented: who holds the head node and the signing key can write any "
     "record. The signature is the signer's word that they were measured.";
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace assay::page {
 std::vector<std::string> non_claims();
 
 /// Whether `claims` is what this version or an earlier one prints. A list of another wording would be a promise, or an
-/// omission, of whoever signed.
+/// omission, of the signer.
 bool is_non_claims(const std::vector<std::string>& claims);
 
 }  // namespace assay::page

@@ -20,7 +20,7 @@ class TestCluster(unittest.TestCase):
         cls.addClassCleanup(cls.cluster.__exit__)
 
     def answers(self, node, prefix=None):
-        """What the sshd of `node` shows to the head, or to whoever `prefix` makes of us."""
+        """What the sshd of `node` shows to the head, or to the user that `prefix` makes of us."""
         scan = ["ssh-keyscan", "-T", "2", "-t", "ed25519", node.address]
         return subprocess.run([*(prefix or self.cluster.head), *scan], capture_output=True, text=True, timeout=30).stdout
 

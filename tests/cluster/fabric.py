@@ -48,7 +48,7 @@ class Fabric:
         self.wired[(node.name, interface)] = (leaf, port)
 
     def swap(self, node, one=0, other=1):
-        """Somebody has put two cables of the node into each other's place: each port is on the other's rail, and has that one's address."""
+        """Two cables of the node are in each other's place: each port is on the other's rail, and has that one's address."""
         for rail in (one, other):
             node.run("ip", "link", "delete", f"fab{rail}")
         self.wire(node, other, f"fab{one}", self.leaf_of(node, other))

@@ -72,7 +72,7 @@ class Accept(Bench):
         (self.scratch / "pass").write_text("open sesame\n")
         key = self.scratch / "lab.key"
         made = self.assay("keygen", key, "--passphrase-file", self.scratch / "pass")
-        self.assertIn("lab.key.pub: the public key, for whoever verifies", made.stderr)
+        self.assertIn("lab.key.pub: the public key, for those who verify", made.stderr)
         refused = self.accept(requirement("r"), more=["--key", key])
         self.assertEqual(refused.returncode, 2)
         self.assertIn("is encrypted", refused.stderr)

@@ -68,7 +68,7 @@ def tree_hash(leaves):
 
 
 class Bench(unittest.TestCase):
-    """A dossier of its own for each attempt, signed by lab.key; buyer.key is somebody else."""
+    """A dossier of its own for each attempt, signed by lab.key; buyer.key is another signer's."""
 
     kind = "accepted"
     base = pathlib.Path(tempfile.mkdtemp(prefix="assay-attacks-"))  # one run and one pair of keys for the tests of a file

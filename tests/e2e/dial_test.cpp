@@ -26,8 +26,8 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using namespace test;
 
-/// Somebody does not come in these tests: long enough for the others on a loaded machine.
-constexpr Seconds kPatienceForNobody{20};
+/// The job does not come in these tests: long enough for the others on a loaded machine.
+constexpr Seconds kPatienceForNoJob{20};
 
 struct Outcome {
   std::unique_ptr<launch::Agent> agent;
@@ -150,7 +150,7 @@ TEST_F(DialTest, the_token_is_in_no_argument_and_in_no_environment) {
 }
 
 TEST_F(DialTest, an_agent_that_never_dials_is_named_and_the_others_work) {
-  site_.slurm.wait = kPatienceForNobody;
+  site_.slurm.wait = kPatienceForNoJob;
   auto outcomes = start_all("absent=n02");
   EXPECT_EQ(error_of(outcomes["n02"]).kind, launch::LaunchFailure::unreachable);
   EXPECT_EQ(error_of(outcomes["n02"]).reason, "no agent connected back from n02 in time");
@@ -159,7 +159,7 @@ TEST_F(DialTest, an_agent_that_never_dials_is_named_and_the_others_work) {
 }
 
 TEST_F(DialTest, a_job_that_stays_in_the_queue_says_so) {
-  site_.slurm.wait = {2 * kPatienceForNobody.count};  // srun must have come so far as to say it
+  site_.slurm.wait = {2 * kPatienceForNoJob.count};  // srun must have come so far as to say it
   auto outcomes = start_all("pending");
   for (const auto& [name, outcome] : outcomes) {
     EXPECT_EQ(error_of(outcome).kind, launch::LaunchFailure::unreachable);
@@ -189,7 +189,7 @@ TEST_F(DialTest, without_srun_there_is_a_plain_reason) {
 }
 
 TEST_F(DialTest, two_agents_of_one_name_are_both_refused) {
-  site_.slurm.wait = kPatienceForNobody;
+  site_.slurm.wait = kPatienceForNoJob;
   auto outcomes = start_all("twice=n02 absent=n03");
   EXPECT_EQ(error_of(outcomes["n02"]).kind, launch::LaunchFailure::refused);
   EXPECT_EQ(error_of(outcomes["n02"]).reason.find("two agents claim to be n02, one from "), 0U)
@@ -198,7 +198,7 @@ TEST_F(DialTest, two_agents_of_one_name_are_both_refused) {
 }
 
 TEST_F(DialTest, a_wrong_token_is_turned_away_by_name_of_its_address) {
-  site_.slurm.wait = kPatienceForNobody;
+  site_.slurm.wait = kPatienceForNoJob;
   auto outcomes = start_all("wrong=n03");
   EXPECT_EQ(error_of(outcomes["n03"]).kind, launch::LaunchFailure::unreachable);
   ASSERT_FALSE(remarks_.empty());
@@ -209,7 +209,7 @@ TEST_F(DialTest, a_wrong_token_is_turned_away_by_name_of_its_address) {
 }
 
 TEST_F(DialTest, an_agent_of_a_node_that_was_not_asked_for_is_turned_away) {
-  site_.slurm.wait = kPatienceForNobody;
+  site_.slurm.wait = kPatienceForNoJob;
   auto outcomes = start_all("stranger absent=n03");
   ASSERT_FALSE(remarks_.empty());
   EXPECT_TRUE(remarks_.front().starts_with("n99: rejected a connection from ") &&

@@ -76,7 +76,7 @@ class Drain(NightBench):
         self.assertIn("put back by other means", done.stdout)
         self.assertEqual(self.changes(), before)
 
-    def test_many_flags_at_once_drain_nobody(self):
+    def test_many_flags_at_once_drain_no_node(self):
         done = self.drain("apply", report(flag("n03"), flag("n04")), "--apply")
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("ALARM: fleet: 2 of 8 nodes were flagged", done.stdout)
@@ -109,7 +109,7 @@ class Drain(NightBench):
         self.assertEqual(self.drain("apply", report(flag(name)), "--apply").returncode, 0)
         late = {"now": "2026-01-10T06:00:00.000Z"}
         document = report(as_of="2026-01-09")
-        for few in (sweeps[:2], [*sweeps[:2], *sweeps[4:]]):  # the third is slow: it shows nobody clean
+        for few in (sweeps[:2], [*sweeps[:2], *sweeps[4:]]):  # the third is slow: it shows no node clean
             done = self.drain("release", document, "--apply", *few, **late)
             self.assertIn("1 of 2 clean sweeps", done.stdout)
             self.assertEqual(list(self.reasons()), [name])

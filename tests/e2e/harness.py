@@ -31,7 +31,7 @@ CHECKING = ("host_tcp_", "host_collective", "verbs_bandwidth", "verbs_latency", 
 
 
 def exact(requirements):
-    """One requirement on what was found wrong for each step that has none yet: a plan in which nobody judges that is refused."""
+    """One requirement on what was found wrong for each step that has none yet: a plan in which no requirement judges that is refused."""
     def place(one):
         return [one["probe"], one.get("parameters"), one["scope"]] + [one.get(name) for name in ("plane", "pairs", "rounds", "alone", "by")]
 

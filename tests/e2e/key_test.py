@@ -95,7 +95,7 @@ class Private(Bench):
         key.chmod(0o600)
         return key
 
-    @row("K", "K11", "a private key that everybody can read and write", 2, "has the mode 0666: others can use this private key")
+    @row("K", "K11", "a private key that all users can read and write", 2, "has the mode 0666: others can use this private key")
     def test_open(self):
         key = self.copied()
         key.chmod(0o666)
@@ -114,7 +114,7 @@ class Private(Bench):
         self.assertFalse((self.scratch / "new.key.pub").exists())
         return done
 
-    @row("K", "K14", "this machine's own key, not stated to be one", 2, "is this machine's own key, which nobody vouches for")
+    @row("K", "K14", "this machine's own key, not stated to be one", 2, "is this machine's own key, for which no organisation vouches")
     def test_machine(self):
         state = self.scratch / "state/assay"
         state.mkdir(parents=True)

@@ -80,7 +80,7 @@ class Localise(Bench):
         (found,) = self.verdict()["localised"]
         self.assertEqual([culprit["nodes"] for culprit in found["culprits"]], [["n04"]])
 
-    def test_a_healthy_site_has_no_extra_test_and_accuses_nobody(self):
+    def test_a_healthy_site_has_no_extra_test_and_accuses_no_node(self):
         done = self.accept_on_site(whole("fabric", ""))
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         self.assertEqual(self.verdict()["localised"], [])

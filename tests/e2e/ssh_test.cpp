@@ -175,9 +175,9 @@ TEST_F(SshTest, a_known_hosts_file_of_the_site_pins_as_well) {
   EXPECT_NE(error.reason.find(looked_up), std::string::npos) << error.reason;
 }
 
-TEST_F(SshTest, a_port_where_nobody_listens_is_unreachable) {
+TEST_F(SshTest, a_port_without_a_listener_is_unreachable) {
   const int taken =
-      socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // bound and not listening: nobody else can listen there
+      socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // bound and not listening: no other program can listen there
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   ASSERT_EQ(inet_pton(AF_INET, site_.nodes[0].address.c_str(), &address.sin_addr), 1);

@@ -17,7 +17,7 @@ class FullDisk(Bench):
         path.mkdir()
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "assay-test", path], capture_output=True, text=True)
         if mounted.returncode != 0:
-            raise unittest.SkipTest("this machine lets nobody mount a small disk: " + mounted.stderr)
+            raise unittest.SkipTest("a small disk cannot be mounted on this machine: " + mounted.stderr)
         self.addCleanup(subprocess.run, ["umount", "-l", path])
 
     def test_a_full_disk_on_the_head_stops_the_run_and_what_was_finished_is_kept(self):

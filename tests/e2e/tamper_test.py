@@ -1,4 +1,4 @@
-"""A dossier that somebody without the key changed, or that a signer spelt otherwise: refused by exit code and by name."""
+"""A dossier that was changed without the key, or that a signer spelt otherwise: refused by exit code and by name."""
 import base64
 import json
 import os
@@ -64,11 +64,11 @@ class Signatures(Bench):
     def test_no_encoding(self):
         self.sign(self.payload(), message=self.payload())
 
-    @row("A", "keyid-lies", "somebody else's signature under the keyid of the signer", 4, NO_SIGNATURE)
+    @row("A", "keyid-lies", "another signer's signature under the keyid of the signer", 4, NO_SIGNATURE)
     def test_keyid(self):
         self.edited(signatures=[{"keyid": "lab", "sig": base64.b64encode(self.attacker()).decode()}])
 
-    @row("A", "attacker-valid-wanted-garbage", "a valid signature of somebody else beside garbage for the signer's", 4, NO_SIGNATURE)
+    @row("A", "attacker-valid-wanted-garbage", "a valid signature of another key beside garbage for the signer's", 4, NO_SIGNATURE)
     def test_attacker_and_garbage(self):
         self.signatures(self.attacker(), bytes(64))
 

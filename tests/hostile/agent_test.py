@@ -112,7 +112,7 @@ class Agent(harness.Bench):
     def test_n14(self):
         return self.fed(GREETING + frame(PING, {}) * 200_000)
 
-    @row("N", "N15", "3,000,000 pings whose answers nobody reads", 0, "ends: the stream is closed")
+    @row("N", "N15", "3,000,000 pings whose answers are not read", 0, "ends: the stream is closed")
     def test_n15(self):
         read, write = os.pipe()
         try:

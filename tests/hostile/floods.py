@@ -65,7 +65,7 @@ class Talking(threading.Thread):
                     answer = self.speak(caller)
                     if answer is not None and len(self.answers) < 100:
                         self.answers.add(answer)
-            except OSError:  # nobody listens yet, or the caller was let go
+            except OSError:  # no listener yet, or the caller was let go
                 self.over.wait(0.005)
 
 

@@ -66,7 +66,7 @@ def scalar(text):
 
 
 def without_end(descriptor, byte):
-    """Fills a stream until somebody ends this process."""
+    """Fills a stream until this process is ended."""
     while True:
         os.write(descriptor, byte * CHUNK)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Strangers who call the head's listener while the agents of a job connect back: the agents get in, and nobody else. Floods of
+"""Strangers who call the head's listener while the agents of a job connect back: the agents get in, and no stranger. Floods of
 thousands are in flood_test.py."""
 import hashlib
 import pathlib
@@ -58,7 +58,7 @@ class Listener(harness.Bench):
 
 
 class Strangers(Listener):
-    @row("T", "T0", "nobody else calls", 0, "ACCEPTED: 1 of 1 required cells pass")
+    @row("T", "T0", "no stranger calls", 0, "ACCEPTED: 1 of 1 required cells pass")
     def test_t0(self):
         return self.accept_under()
 
@@ -109,7 +109,7 @@ class Strangers(Listener):
 
 
 class Impostor(harness.Bench):
-    """Somebody else listens where the agent calls."""
+    """A foreign program listens where the agent calls."""
 
     @row("T", "T8", "a listener with another certificate: it never hears the token", 3, "does not hold the pinned key")
     def test_t8(self):

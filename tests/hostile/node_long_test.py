@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The attempts of a hostile node that take a minute, or much memory if nobody bounds it."""
+"""The attempts of a hostile node that take a minute, or much memory if it is not bounded."""
 from hostile_node import HostileNode
 from rows import Document, harness, row  # noqa: F401: Document is a test
 

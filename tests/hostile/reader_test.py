@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Folders and files that somebody hands over: refused in less than 1 GiB, before any signature is known."""
+"""Folders and files from outside: refused in less than 1 GiB, before any signature is known."""
 import json
 import subprocess
 

@@ -103,7 +103,7 @@ class Ranks(harness.Bench):
 
 
 class Strangers(Ranks):
-    @row("R", "R0", "nobody else calls", 0, COMPLETE)
+    @row("R", "R0", "no stranger calls", 0, COMPLETE)
     def test_r0(self):
         return self.met_under()
 

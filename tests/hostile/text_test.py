@@ -111,7 +111,7 @@ class Disk(harness.Bench):
         disk = self.scratch / "disk"
         disk.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60k,mode=700", "assay-test", disk], capture_output=True).returncode != 0:
-            self.skipTest("UNDECIDED: this machine lets nobody mount a small disk")
+            self.skipTest("UNDECIDED: a small disk cannot be mounted on this machine")
         self.addCleanup(subprocess.run, ["umount", "-l", disk])
         self.run_directory = disk / "run"
         profile = self.write("profile.json", harness.profile(*[harness.requirement(f"r{i}", value=100 + i) for i in range(8)]))

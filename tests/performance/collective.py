@@ -23,7 +23,7 @@ TOKEN = "00112233445566778899aabbccddeeff"
 PORT = 29200
 RUN_S = 300
 WARMUP, COUNT = 5, 20
-OPERATIONS = ["all_reduce", "all_gather", "all_to_all"]  # every rank does the same, so that rank 0's time is everybody's
+OPERATIONS = ["all_reduce", "all_gather", "all_to_all"]  # every rank does the same, so that rank 0's time is that of all
 
 
 def on_all(cluster, words_of_rank):

@@ -52,7 +52,7 @@ def fio(job, directory, direction):
 
 
 def fio_by_hand(directory):
-    """What somebody types to measure sequential bandwidth: the means of two runs, reads and writes in turn."""
+    """What a user types to measure sequential bandwidth: the means of two runs, reads and writes in turn."""
     job = {"filename": "hand", "size": FILE_SIZE, "bs": "1m", "iodepth": 32, "ioengine": "io_uring", "direct": 1,
            "thread": 1, "refill_buffers": 1, "time_based": 1, "runtime": "650ms", "ramp_time": "100ms"}
     runs = [(fio(job | {"rw": "read"}, directory, "read"), fio(job | {"rw": "write"}, directory, "write")) for _ in range(RUNS)]

@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-TEST(rendezvous_callers, with_a_wrong_token_are_refused_and_disturb_nobody) {
+TEST(rendezvous_callers, with_a_wrong_token_are_refused_and_disturb_no_rank) {
   Hub hub(kPatient);
   Frame answer;
   const auto stranger = join_by_hand(hub.port(), 1, 2, std::string(32, 'f'), answer);

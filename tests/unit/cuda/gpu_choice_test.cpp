@@ -89,7 +89,7 @@ TEST(gpu_choice, a_bus_id_has_four_digits_of_domain_and_keeps_a_longer_one) {
   EXPECT_EQ(pci_bus_id_text("00010000:01:00.0"), "10000:01:00.0");
 }
 
-TEST(together, one_by_one_runs_in_order_and_nobody_waits) {
+TEST(together, one_by_one_runs_in_order_and_none_waits) {
   std::vector<std::size_t> order;
   for_each_index(3, "one_by_one", [&](std::size_t index, Barrier& meeting) {
     meeting.wait_for_all();
@@ -100,7 +100,7 @@ TEST(together, one_by_one_runs_in_order_and_nobody_waits) {
   EXPECT_EQ(order, (std::vector<std::size_t>{0, 1, 2}));
 }
 
-TEST(together, nobody_goes_on_before_all_are_there) {
+TEST(together, none_goes_on_before_all_are_there) {
   std::atomic<int> here = 0, early = 0;
   for_each_index(4, "together", [&](std::size_t, Barrier& meeting) {
     ++here;

@@ -48,7 +48,7 @@ TEST_F(ClosedDossierTest, another_page_of_instructions_is_refused_though_signed)
   EXPECT_EQ(verify(), "VERIFY.txt: is not the page that assay writes");
 }
 
-TEST_F(ClosedDossierTest, a_signer_pub_of_somebody_else_is_refused_though_signed) {
+TEST_F(ClosedDossierTest, a_signer_pub_of_another_signer_is_refused_though_signed) {
   replace_and_resign(kSignerFile, buyer_.public_key().pem());
   EXPECT_EQ(verify(), "signer.pub: has the fingerprint " + buyer_.public_key().fingerprint() +
                           ", the signatory in the statement " + vendor_.public_key().fingerprint());

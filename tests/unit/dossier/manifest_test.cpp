@@ -114,7 +114,7 @@ TEST_F(TreeTest, a_known_file_that_became_a_link_is_refused) {
   EXPECT_EQ(walk(), "known: is a symbolic link");
 }
 
-TEST_F(TreeTest, a_pipe_is_refused_and_nobody_waits_for_it) {
+TEST_F(TreeTest, a_pipe_is_refused_without_waiting_for_it) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(walk(), "pipe: is not a regular file");
   const auto bytes = evidence::read_plain_file(folder_.path(), "pipe", 100);

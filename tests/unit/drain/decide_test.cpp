@@ -50,7 +50,7 @@ TEST(Drain, a_confirmed_flag_drains_its_node_with_a_reason_that_names_it) {
   EXPECT_EQ(decisions.nodes[0].reason, "assay:host_gemm.throughput-size-8-:f00000000007:20241004");
 }
 
-TEST(Drain, a_flag_that_is_not_confirmed_drains_nobody) {
+TEST(Drain, a_flag_that_is_not_confirmed_drains_no_node) {
   FleetOfDrain fleet(400);
   fleet.flag(7).state = UnitState::flagged;
   fleet.flag(8).state = UnitState::watch;
@@ -166,7 +166,7 @@ TEST(Drain, flags_with_a_common_leaf_are_for_people) {
   EXPECT_EQ(of(decisions, 1).why, "it shares its flag with other nodes: look at leaf l0 first");
 }
 
-TEST(Drain, a_simulated_report_drains_nobody) {
+TEST(Drain, a_simulated_report_drains_no_node) {
   FleetOfDrain fleet(400);
   fleet.flag(7);
   fleet.report.simulated = true;

@@ -132,7 +132,7 @@ TEST(HostCollective, of_a_node_that_stops_ends_everywhere_and_names_its_rank) {
       << read(nodes[2]).end.reason;
 }
 
-TEST(HostCollective, that_has_nobody_to_talk_to_skips_and_says_why) {
+TEST(HostCollective, that_has_no_other_rank_skips_and_says_why) {
   const auto alone = run_probe({kProbe, "--quick"});
   EXPECT_EQ(alone.exit_code, 77);
   EXPECT_NE(read(alone).end.reason.find("one rank alone: a collective needs two"), std::string::npos);

@@ -151,7 +151,7 @@ TEST(faults, a_node_is_judged_by_what_is_recorded_of_itself) {
   EXPECT_EQ(judged(run).results.at(0).outcome, Outcome::error);  // the record is refused
 }
 
-TEST(faults, where_the_machine_does_not_tell_nobody_is_held_to_it_and_the_verdict_says_so) {
+TEST(faults, where_the_machine_does_not_say_no_node_is_held_to_it_and_the_verdict_says_so) {
   constexpr const char* kOfPort = R"({"probe": "checked", "scope": "cluster", "at": {"size": 1}, "when_told": true,
                                       "limit": {"at_least": 0.5, "unit": "B/s", "of": "derived:tcp_rate"}})";
   MemoryRun untold({kRate, kClean, kOfPort}, 2);

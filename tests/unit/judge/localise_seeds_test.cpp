@@ -1,4 +1,4 @@
-// localise over seeds: how many tests a search takes, how many faults it finds, and that it accuses nobody else.
+// localise over seeds: how many tests a search takes, how many faults it finds, and that it accuses no other node.
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/localiser.h"
@@ -92,7 +92,7 @@ TEST(localise_over_seeds, false_accusations_stay_under_one_of_100_when_one_outco
   EXPECT_LT(100 * all.wrongly_accused, all.accused);
 }
 
-/// How often somebody is accused who should not be, how often the search says that all are alike, and how many of the
+/// How often a node is accused that should not be, how often the search says that all are alike, and how many of the
 /// faults it finds, of `fabric` with `bad` nodes at random.
 struct Outcomes {
   std::size_t searches = 0, accusing = 0, common = 0, faults = 0, found = 0, tests = 0, most_tests = 0;
@@ -122,7 +122,7 @@ Outcomes outcomes(const Fabric& like, std::size_t bad_nodes, std::size_t flappin
   return all;
 }
 
-TEST(localise_over_seeds, where_all_nodes_are_alike_at_or_under_the_limit_nobody_is_accused) {
+TEST(localise_over_seeds, where_all_nodes_are_alike_at_or_under_the_limit_no_node_is_accused) {
   for (const double margin : {0.0, -0.005, -0.01}) {
     const auto all = outcomes({.nodes = 232, .per_leaf = 16, .margin = margin, .deviation = 0.005}, 0, 0, 3);
     EXPECT_GT(all.searches, 30U) << margin;
@@ -137,7 +137,7 @@ TEST(localise_over_seeds, alike_nodes_whose_tests_differ_by_a_percent_are_not_ac
     EXPECT_EQ(outcomes({.nodes = 232, .per_leaf = 16, .margin = margin, .deviation = 0.01}, 0, 0, 3).accusing, 0U);
 }
 
-TEST(localise_over_seeds, a_figure_that_depends_on_the_number_of_nodes_accuses_nobody_and_hides_nobody) {
+TEST(localise_over_seeds, a_figure_that_depends_on_the_number_of_nodes_accuses_and_hides_no_node) {
   const Fabric falling{.nodes = 232, .per_leaf = 16, .margin = -0.005, .deviation = 0.005, .per_halving = -0.01};
   EXPECT_EQ(outcomes(falling, 0, 0, 3).accusing, 0U);
   for (const auto& [per_halving, left] : {std::pair(0.01, 0.93), std::pair(0.02, 0.9), std::pair(-0.01, 0.9)}) {

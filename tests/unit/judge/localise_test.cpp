@@ -39,7 +39,7 @@ TEST(localise, a_single_bad_node_is_accused_with_the_tests_that_show_it) {
   }
 }
 
-TEST(localise, five_bad_nodes_are_accused_and_nobody_else) {
+TEST(localise, five_bad_nodes_are_accused_and_no_other) {
   const Fabric fabric{.nodes = 232, .bad = {3, 4, 77, 150, 231}};
   const auto found = fabric.search(kPlenty);
   EXPECT_EQ(accused_nodes(found), (Nodes{3, 4, 77, 150, 231}));
@@ -47,7 +47,7 @@ TEST(localise, five_bad_nodes_are_accused_and_nobody_else) {
   EXPECT_TRUE(found.complete);
 }
 
-TEST(localise, without_a_fault_nobody_is_accused) {
+TEST(localise, without_a_fault_no_node_is_accused) {
   const auto found = Fabric{.nodes = 100}.search(kPlenty);
   EXPECT_TRUE(found.suspects.empty());
   EXPECT_TRUE(found.undecided.empty());
@@ -144,7 +144,7 @@ TEST(localise, one_of_three_nodes_is_told_by_the_two_others) {
     EXPECT_EQ(accused_nodes(Fabric{.nodes = 3, .bad = {bad}}.search(kPlenty)), Nodes{bad});
 }
 
-TEST(localise, when_all_are_bad_nobody_is_known_to_be_good_and_nobody_is_accused) {
+TEST(localise, when_all_are_bad_no_node_is_known_to_be_good_and_none_is_accused) {
   const auto found = Fabric{.nodes = 6, .bad = {0, 1, 2, 3, 4, 5}}.search(kPlenty);
   EXPECT_TRUE(found.suspects.empty());
   EXPECT_EQ(found.undecided.size(), 6U);
@@ -174,7 +174,7 @@ TEST(localise, a_node_with_which_every_test_breaks_is_accused) {
   EXPECT_EQ(accused_nodes(found), Nodes{5});
 }
 
-TEST(localise, tests_that_break_once_accuse_nobody_but_the_slow_node) {
+TEST(localise, tests_that_break_once_accuse_none_but_the_slow_node) {
   for (const std::size_t nodes : {6U, 8U, 16U, 64U}) {
     const auto found = broken_search(
         nodes, [](const Members& both, int times) { return times == 1 && (both.front() + both.back()) % 3 != 0; },

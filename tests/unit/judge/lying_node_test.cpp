@@ -1,4 +1,4 @@
-// A node that lies in its records: it loses its own cells and moves nobody else's.
+// A node that lies in its records: it loses its own cells and moves those of no other node.
 #include <gtest/gtest.h>
 
 #include "tests/unit/judge/judged.h"

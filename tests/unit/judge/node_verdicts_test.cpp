@@ -63,7 +63,7 @@ TEST(node_verdicts, a_fleet_of_which_every_cell_passes_is_accepted_node_by_node)
   EXPECT_EQ(fleet_statement(nodes), "4 of 4 nodes accepted, 0 rejected, 0 incomplete");
 }
 
-TEST(node_verdicts, a_node_that_fails_or_is_open_alone_takes_nobody_with_it) {
+TEST(node_verdicts, a_node_that_fails_or_is_open_alone_takes_no_other_with_it) {
   NodeFleet fleet;
   fleet.result("r0", "n2").outcome = Outcome::fail;
   fleet.result("r0", "n3").outcome = Outcome::inconclusive;
@@ -71,7 +71,7 @@ TEST(node_verdicts, a_node_that_fails_or_is_open_alone_takes_nobody_with_it) {
   EXPECT_EQ(node_verdicts(fleet.plan, true, fleet.verdict)[1].reason, "r0 is fail: Good.");
 }
 
-TEST(node_verdicts, a_cell_of_several_nodes_counts_for_all_of_them_until_somebody_is_named) {
+TEST(node_verdicts, a_cell_of_several_nodes_counts_for_all_of_them_until_a_node_is_named) {
   NodeFleet fleet;
   fleet.whole().outcome = Outcome::fail;
   EXPECT_EQ(fleet.outcomes(), Words(4, "rejected"));

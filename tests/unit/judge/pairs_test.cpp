@@ -74,7 +74,7 @@ TEST(pair_matrix, a_pair_that_broke_with_a_lost_node_says_nothing_of_the_other) 
   EXPECT_TRUE(localise_pairs(fleet.plan, results, {"n3"}).empty()) << "n3 is known to be gone, and n2 is not suspected";
 }
 
-TEST(pair_matrix, where_every_pair_is_short_nobody_is_accused) {
+TEST(pair_matrix, where_every_pair_is_short_no_node_is_accused) {
   const auto verdict = Fleet({kPairs}, 5, [](const Names&) { return true; }).judged();
   EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
   EXPECT_EQ(verdict->localised[0].state, SearchState::undecided);

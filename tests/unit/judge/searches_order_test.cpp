@@ -1,4 +1,4 @@
-// Searches: what they are made for, which comes first, whom they leave out, and when nobody is to blame.
+// Searches: what they are made for, which comes first, whom they leave out, and when no node is to blame.
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/searches.h"
@@ -19,7 +19,7 @@ constexpr const char* kAdvisory =
 constexpr const char* kAdvisoryAlone =
     R"({"probe": "fabric", "scope": "cluster", "severity": "advisory", "parameters": {"size": 5}, "limit": {"at_least": 100, "unit": "B/s"}})";
 
-TEST(searches, nodes_that_are_alike_and_short_are_a_common_cause_and_nobody_is_accused) {
+TEST(searches, nodes_that_are_alike_and_short_are_a_common_cause_and_no_node_is_accused) {
   const auto verdict = Fleet({kWhole}, 16, [](const Names&) { return true; }).search().judged();
   ASSERT_TRUE(verdict) << verdict.error().text();
   ASSERT_EQ(verdict->localised.size(), 1U);
@@ -28,7 +28,7 @@ TEST(searches, nodes_that_are_alike_and_short_are_a_common_cause_and_nobody_is_a
   EXPECT_TRUE(found.culprits.empty());
   EXPECT_TRUE(found.undecided.empty());
   EXPECT_TRUE(found.reason.starts_with("Common cause: ")) << found.reason;
-  EXPECT_NE(verdict->reason.find("All nodes are alike in 0001-fabric-cluster: a common cause, nobody is accused."),
+  EXPECT_NE(verdict->reason.find("All nodes are alike in 0001-fabric-cluster: a common cause, no node is accused."),
             std::string::npos)
       << verdict->reason;
 }

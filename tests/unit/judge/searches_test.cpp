@@ -56,7 +56,7 @@ TEST(searches, what_is_found_turns_no_fail_into_a_pass) {
   EXPECT_EQ(verdict->overall, Overall::rejected);
 }
 
-TEST(searches, a_shortfall_that_does_not_come_again_stays_a_fail_and_nobody_is_accused) {
+TEST(searches, a_shortfall_that_does_not_come_again_stays_a_fail_and_no_node_is_accused) {
   Fleet fleet({kWhole}, 8, [](const Names&) { return true; });
   fleet.is_short = [](const Names&) { return false; };
   const auto verdict = fleet.search().judged();
@@ -175,7 +175,7 @@ TEST(searches, a_probe_that_cannot_be_run_on_so_few_nodes_ends_the_search_with_i
   EXPECT_NE(searches.found()[0].reason.find("it needs eight"), std::string::npos) << searches.found()[0].reason;
 }
 
-TEST(searches, a_step_killed_at_its_deadline_names_nobody_and_is_searched) {
+TEST(searches, a_step_killed_at_its_deadline_names_no_node_and_is_searched) {
   Fleet fleet({kWhole}, 8, with("n3"));
   fleet.journal.attempts.back().outcome = AttemptOutcome::deadline;
   EXPECT_FALSE(Searches(fleet.plan, fleet.judged()->results, fleet.journal, fleet.reader()).open().empty());

@@ -25,7 +25,7 @@ class CallersTest : public testing::Test {
 
 }  // namespace
 
-TEST_F(CallersTest, nobody_goes_while_there_are_places) {
+TEST_F(CallersTest, none_goes_while_there_are_places) {
   call("a");
   call("a");
   EXPECT_TRUE(callers_.has_room(kNow));
@@ -50,7 +50,7 @@ TEST_F(CallersTest, who_has_just_spoken_stays_and_a_silent_one_goes) {
   EXPECT_EQ(closed_, std::vector{3});
 }
 
-TEST_F(CallersTest, when_all_have_just_spoken_nobody_more_is_taken) {
+TEST_F(CallersTest, when_all_have_just_spoken_no_more_are_taken) {
   for (int i = 0; i < 3; ++i) call("n" + std::to_string(i), true);
   EXPECT_FALSE(callers_.has_room(kNow));
   EXPECT_TRUE(closed_.empty());

@@ -1,5 +1,5 @@
-// What a profile may not leave open: faults that nobody judges, limits that anything meets, references that lead to
-// themselves or nowhere, and inherited limits that were loosened.
+// What a profile may not leave open: faults that no requirement judges, limits that anything meets, references that
+// lead to themselves or nowhere, and inherited limits that were loosened.
 #include <gtest/gtest.h>
 
 #include "orchestrator/plan/lint.h"
@@ -61,7 +61,7 @@ json replaced(const char* base, const json& more) {
 
 }  // namespace
 
-TEST(lint, a_fault_of_a_planned_step_that_nobody_judges_is_refused) {
+TEST(lint, a_fault_of_a_planned_step_that_no_requirement_judges_is_refused) {
   const std::string error = planning({kFast});
   EXPECT_NE(error.find("profile p: mismatches of checked is judged by no requirement where r0 is measured"),
             std::string::npos)
@@ -177,7 +177,7 @@ TEST(loosened, every_inherited_limit_that_became_easier_is_listed) {
   EXPECT_EQ(again->loosened, profile->loosened);
 }
 
-TEST(loosened, what_became_stricter_is_not_listed_and_nobody_writes_the_list_himself) {
+TEST(loosened, what_became_stricter_is_not_listed_and_a_plan_may_not_bring_its_own_list) {
   constexpr const char* kBase = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
   const auto stricter = child({kBase}, replaced(kBase, {{"limit", {{"at_least", 200}, {"unit", "B/s"}}}}));
   ASSERT_TRUE(stricter) << stricter.error().text();

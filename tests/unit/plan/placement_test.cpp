@@ -26,7 +26,7 @@ std::string error_of(const char* requirement) {
 
 }  // namespace
 
-TEST(pairing, every_pair_meets_once_and_nobody_sits_at_two_tables) {
+TEST(pairing, every_pair_meets_once_and_no_node_is_in_two_pairs_at_once) {
   for (const std::size_t nodes : {2U, 3U, 7U, 8U, 64U, 101U}) {
     std::set<Pair> met;
     for (const auto& round : tournament(nodes, rounds_for_all_pairs(nodes))) {

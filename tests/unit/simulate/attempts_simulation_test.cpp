@@ -49,7 +49,7 @@ TEST(simulated_attempts, a_node_that_is_bad_in_half_of_its_attempts_is_accepted_
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     const Rehearsal fleet(
         plan_of({kThrice}, {.nodes = 4}, {.faults = {{.node = "n00002", .factor = 0.5, .probability = 0.5}}}, seed));
-    // When it was good three times, nobody has seen it bad: one in eight.
+    // When it was good three times, it was never seen bad: one in eight.
     const auto attempts = fleet.run.journal.of("0003-disk-n00002").size();
     if (would_be_accepted(fleet) && attempts > 3) ++accepted;
   }

@@ -1,4 +1,4 @@
-// The due list: who is visited tonight, and that nobody is forgotten.
+// The due list: who is visited tonight, and that no unit is forgotten.
 #include "orchestrator/sweep/due.h"
 
 #include <algorithm>
@@ -129,7 +129,7 @@ TEST(Due, an_overdue_node_is_due_beyond_the_share_of_the_night) {
   EXPECT_EQ(due_list(nodes, {.tonight = night(4), .rotate = 5, .max_age_nights = 5}).size(), 4U);
 }
 
-TEST(Due, a_clock_that_was_set_back_makes_nobody_due_twice) {
+TEST(Due, a_clock_that_was_set_back_makes_no_unit_due_twice) {
   auto nodes = fleet(4, 1);
   for (auto& node : nodes) node.last_visit = night(3);
   EXPECT_EQ(due_list(nodes, {.tonight = night(2)}).size(), 0U);

@@ -129,7 +129,7 @@ TEST_F(SweepFiles, a_verdict_is_healthy_flagged_or_unknown_as_the_report_says) {
     EXPECT_EQ(verdict_for("n01", report_of(state), {}, kUnits).health, NodeHealth::unknown) << word_of(state);
 }
 
-TEST_F(SweepFiles, a_node_that_nobody_measured_or_not_for_long_is_unknown) {
+TEST_F(SweepFiles, a_node_that_was_not_measured_or_not_for_long_is_unknown) {
   EXPECT_EQ(verdict_for("n02", report_of(UnitState::steady), {}, kUnits).health, NodeHealth::unknown);
   auto report = report_of(UnitState::steady);
   report.coverage.overdue = {{.unit = "node:n01", .node = "n01", .nights = 12}};

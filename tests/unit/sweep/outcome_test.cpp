@@ -45,7 +45,7 @@ const std::vector<std::string> kChecks = {"idle.cpu"};
 
 }  // namespace
 
-TEST(Outcome, a_node_that_others_use_is_busy_and_one_that_nobody_asked_is_not_measured) {
+TEST(Outcome, a_node_that_others_use_is_busy_and_one_that_was_not_asked_is_not_measured) {
   const auto visits = not_idle(run_of(), verdict_of(0.3, std::nullopt), kChecks, false);
   ASSERT_EQ(visits.size(), 2U);
   EXPECT_EQ(states(visits), (std::vector{VisitState::busy, VisitState::not_measured}));
@@ -61,7 +61,7 @@ TEST(Outcome, a_check_that_has_no_cell_at_all_does_not_make_a_node_idle) {
   EXPECT_FALSE(idleness({}, kChecks, "n01").idle);
 }
 
-TEST(Outcome, figures_count_only_where_nobody_used_the_node_meanwhile) {
+TEST(Outcome, figures_count_only_where_no_other_program_used_the_node_meanwhile) {
   const auto visits = visits_of(run_of(), verdict_of(0.001, 0.5), kChecks, false);
   EXPECT_EQ(states(visits), (std::vector{VisitState::measured, VisitState::busy}));
 }

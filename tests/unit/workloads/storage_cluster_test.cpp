@@ -34,7 +34,7 @@ TEST(BlockLayout, in_a_shared_file_no_two_transfers_overlap_and_none_is_left_out
   for (const auto offset : offsets) EXPECT_EQ(offset % 47008, 0U);
 }
 
-TEST(BlockLayout, files_are_shared_by_streams_or_by_nobody_and_never_by_sets) {
+TEST(BlockLayout, files_are_shared_by_streams_or_by_none_and_never_by_sets) {
   const BlockLayout own{.shared = false, .block = 4096, .streams = 3};
   EXPECT_EQ(block_file(kHard, 1, 0), block_file(kHard, 1, 2));
   EXPECT_NE(block_file(kHard, 1, 0), block_file(kHard, 2, 0));
