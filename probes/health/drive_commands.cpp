@@ -130,7 +130,7 @@ DriveAnswer read_device_log(const std::string& device, DriveLog log) {
   constexpr std::uint8_t kReadData = 0xd0, kReturnStatus = 0xda;
   constexpr std::uint8_t kMedia = 3, kErrors = 4, kTransport = 6, kEndurance = 7;
   constexpr unsigned kErrorPage = 0x01, kHealthPage = 0x02;
-  constexpr std::size_t kErrorBytes = 64 * 64;
+  constexpr std::size_t kErrorEntries = 64, kErrorBytes = kErrorEntries * 64;
   const std::string path = "/dev/" + device;
   const Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file) return {.bytes = "", .absence = fmt::format("{} cannot be opened: {}", path, words_of_errno(errno))};

@@ -24,7 +24,9 @@ std::optional<double> first_of(NamedCounters named, std::initializer_list<std::s
 std::optional<double> carrier_losses(const MachineTree& tree, const std::string& directory) {
   if (const auto downs = tree.number(directory + "/carrier_down_count")) return static_cast<double>(*downs);
   const auto changes = tree.number(directory + "/carrier_changes");
-  return changes ? std::optional(static_cast<double>(*changes / 2)) : std::nullopt;
+  if (!changes) return std::nullopt;
+  const std::int64_t losses = *changes / 2;
+  return static_cast<double>(losses);
 }
 
 void read_corrections(NamedCounters named, const FecStatistics& fec, LinkCounters& link) {
