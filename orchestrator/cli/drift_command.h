@@ -31,6 +31,7 @@ struct NightsArguments {
   std::size_t nodes = 100, metrics = 10;
   std::uint64_t seed = 1;
   std::string faults, policy, database, out;
+  int retests = 3;
   unsigned threads = 2;
 };
 

@@ -7,9 +7,9 @@
 
 #include "orchestrator/cli/drift_command.h"
 #include "orchestrator/cli/stages.h"
-#include "orchestrator/drift/detector.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/simulate/nights.h"
+#include "orchestrator/simulate/rehearsal.h"
 #include "probes/core/text.h"
 
 namespace assay::cli {
@@ -25,8 +25,10 @@ history::Sweep sweep_of(const drift::Fleet& fleet, const drift::Night& night) {
                        .verdict = "incomplete",
                        .label = "simulated"};
   for (const auto& visit : night.visits)
-    sweep.visits.push_back(
-        {.unit = fleet.units[visit.unit], .cohort = fleet.cohorts[visit.cohort], .state = visit.state});
+    sweep.visits.push_back({.unit = fleet.units[visit.unit],
+                            .cohort = fleet.cohorts[visit.cohort],
+                            .state = visit.state,
+                            .retest = visit.retest});
   for (const auto& reading : night.readings)
     sweep.visits[reading.visit].figures.push_back(
         {.metric = fleet.metrics[fleet.series[reading.series].metric], .value = reading.value, .samples = 1});
@@ -51,35 +53,36 @@ int simulate(const NightsArguments& given) {
     if (!opened) return report_failure(opened.error());
     database.emplace(std::move(*opened));
   }
-  drift::Detector detector(nights.fleet(), *policy, given.threads);
+  simulate::Rehearsal rehearsal(nights, *policy, given.retests, given.threads);
   std::set<std::string> told;
-  std::size_t false_flags = 0;
+  std::size_t false_flags = 0, tests = 0;
   for (int i = 0; i < given.nights; ++i) {
-    const drift::Night night = nights.next();
-    if (database) {
-      if (const auto added = database->add(sweep_of(nights.fleet(), night)); !added)
+    const auto sweeps = rehearsal.next();
+    for (const drift::Night& sweep : sweeps) {
+      tests += sweep.visits.front().retest ? sweep.visits.size() : 0;
+      if (!database) continue;
+      if (const auto added = database->add(sweep_of(nights.fleet(), sweep)); !added)
         return report_failure(added.error());
     }
-    detector.add(night);
     const auto faulty = nights.faulty();
-    for (const auto& flag : detector.report().flags) {
+    for (const auto& flag : rehearsal.report().flags) {
       if (!told.insert(flag.id).second) continue;
       const bool right = faulty[static_cast<std::size_t>(std::stoul(flag.node.substr(1)))];
       false_flags += right ? 0 : 1;
-      std::cout << harmless(fmt::format("night {:>4} {}: {} {} ({}): {}", i, date_text(night.date), flag.unit,
+      std::cout << harmless(fmt::format("night {:>4} {}: {} {} ({}): {}", i, date_text(sweeps.front().date), flag.unit,
                                         flag.metric, right ? "a fault" : "NO FAULT", flag.words))
                 << "\n";
     }
   }
-  const auto report = detector.report();
+  const auto& report = rehearsal.report();
   if (!given.out.empty()) {
     if (const auto problem = files::replace_file(given.out, drift::report_text(report))) return report_error(*problem);
   }
   std::cout << harmless_page(drift::summary_text(report))
             << fmt::format(
-                   "SIMULATION of {} nights, {} nodes, {} metrics: {} flags without a fault, limits {:.2f} and "
-                   "{:.2f}. Nothing was measured.\n",
-                   given.nights, given.nodes, given.metrics, false_flags, report.thresholds.h_small,
+                   "SIMULATION of {} nights, {} nodes, {} metrics: {} flags without a fault, {} fresh tests, limits "
+                   "{:.2f} and {:.2f}. Nothing was measured.\n",
+                   given.nights, given.nodes, given.metrics, false_flags, tests, report.thresholds.h_small,
                    report.thresholds.h_large);
   return files::kExitSuccess;
 }
@@ -104,6 +107,10 @@ void add_nights(CLI::App& app, NightsArguments& given, Action& action) {
                    "write the nights to this new database, too; it says that it is a simulation")
       ->type_name("FILE");
   command->add_option("-o,--out", given.out, "file for the last report (assay.drift/1)")->type_name("FILE");
+  command
+      ->add_option("--retests", given.retests,
+                   "sets of fresh tests a night, of the nodes that are to be tested again; 0 is none [3]")
+      ->check(CLI::Range(0, 7));
   command->add_option("--threads", given.threads, "threads to compute with [2]")->check(CLI::Range(1U, 64U));
   command->footer("Example: assay simulate --nights 120 --nodes 1000 --faults night-faults.json");
   command->callback([&] { action = [&] { return simulate(given); }; });

@@ -41,7 +41,8 @@ MetricTrack track_of(const Metric& metric, const Policy& policy) {
   track.level = LevelMetric(policy, rules->lower_is_better.value_or(metric.lower_is_better), track.min_effect);
   track.plain = PlainMetric({.type = track.type,
                              .fatal = rules->fatal.value_or(metric.fatal),
-                             .cumulative = rules->cumulative.value_or(metric.cumulative),
+                             .course = rules->course.value_or(metric.course),
+                             .most_per_day = rules->most_per_day,
                              .expected = rules->expected ? rules->expected : metric.expected});
   return track;
 }

@@ -42,7 +42,7 @@ struct Metric {
   MetricClass type = MetricClass::level;
   bool lower_is_better = false;
   bool fatal = false;                   ///< count: every event counts
-  bool cumulative = false;              ///< count: the value is a counter that runs on until the next boot
+  Course course = Course::each_run;     ///< count: whether the value is a counter that runs on, and until when
   std::optional<double> expected = {};  ///< state; absent: what most peers show
 };
 

@@ -36,14 +36,20 @@ std::map<std::uint32_t, double> modes_of(std::span<const PlainInput> inputs) {
 
 }  // namespace
 
+double PlainMetric::events_since(const PlainState& kept, const PlainInput& input) const {
+  if (rules_.course != Course::since_boot && rules_.course != Course::for_life) return input.value;
+  if (kept.seen == 0) return 0;  // what happened before it was watched is no event of tonight
+  const bool fell = input.value < kept.last;
+  // A counter of the part's life that falls was replaced or rewritten: it has no events to tell of.
+  if (rules_.course == Course::for_life) return fell ? 0 : input.value - kept.last;
+  return fell || kept.boot != input.boot ? input.value : input.value - kept.last;
+}
+
 std::optional<PlainFinding> PlainMetric::count(Day day, const PlainInput& input, double p) {
   PlainState& kept = states[input.slot];
-  double happened = input.value;
-  if (rules_.cumulative) {
-    const bool known = kept.seen > 0;
-    const bool runs_on = kept.boot == input.boot && input.value >= kept.last;
-    happened = !known ? 0 : runs_on ? input.value - kept.last : input.value;
-  }
+  const double happened = events_since(kept, input);
+  const bool runs_on = rules_.course == Course::since_boot || rules_.course == Course::for_life;
+  const bool tells = kept.seen > 0 || !runs_on;  // the first reading of a counter is no night of exposure
   const double nights = kept.seen > 0 ? std::max(1.0, static_cast<double>(day) - kept.last_day) : 1;
   kept.last = input.value;
   kept.boot = input.boot;
@@ -51,8 +57,9 @@ std::optional<PlainFinding> PlainMetric::count(Day day, const PlainInput& input,
   kept.seen = 1;
   const double rate = (events + 0.5) / std::max(exposure, 1.0);
   const bool unusual = exposure >= kExposureForRate && poisson_tail(rate * nights, happened) <= p;
-  const bool bad = happened > 0 && (rules_.fatal || unusual);
-  if (!bad && kept.held == 0) {
+  const bool many = rules_.most_per_day && happened > *rules_.most_per_day * nights;
+  const bool bad = happened > 0 && (rules_.fatal || unusual || many);
+  if (!bad && kept.held == 0 && tells) {
     events += happened;
     exposure += nights;
   }

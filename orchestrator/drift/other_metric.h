@@ -37,7 +37,9 @@ struct PlainFinding {
 /// How such a metric is judged.
 struct PlainRules {
   MetricClass type = MetricClass::count;
-  bool fatal = false, cumulative = false;
+  bool fatal = false;
+  Course course = Course::each_run;
+  std::optional<double> most_per_day = {};  ///< of a count: more are bad whatever the peers show
   std::optional<double> expected = {};
 };
 
@@ -54,6 +56,7 @@ class PlainMetric {
   std::vector<PlainFinding> night(Day day, std::span<const PlainInput> inputs, double p);
 
  private:
+  [[nodiscard]] double events_since(const PlainState& kept, const PlainInput& input) const;
   std::optional<PlainFinding> count(Day day, const PlainInput& input, double p);
   std::optional<PlainFinding> state(const PlainInput& input, const std::map<std::uint32_t, double>& modes);
   PlainRules rules_;

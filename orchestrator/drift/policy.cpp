@@ -35,7 +35,8 @@ void take_metrics(const json& object, std::map<std::string, MetricPolicy>& metri
     take(given, "min_effect", metric.min_effect);
     take(given, "expected", metric.expected);
     take(given, "fatal", metric.fatal);
-    take(given, "cumulative", metric.cumulative);
+    take(given, "course", metric.course);
+    take(given, "most_per_day", metric.most_per_day);
     take(given, "lower_is_better", metric.lower_is_better);
   }
 }
@@ -106,7 +107,8 @@ json to_json(const Policy& policy) {
     put(one, "min_effect", metric.min_effect);
     put(one, "expected", metric.expected);
     put(one, "fatal", metric.fatal);
-    put(one, "cumulative", metric.cumulative);
+    put(one, "course", metric.course);
+    put(one, "most_per_day", metric.most_per_day);
     put(one, "lower_is_better", metric.lower_is_better);
   }
   return {

@@ -27,8 +27,9 @@ constexpr auto words_of(Mode) {
 /// What the policy says of one metric, where it differs.
 struct MetricPolicy {
   std::optional<MetricClass> type;
-  std::optional<double> min_effect, expected;
-  std::optional<bool> fatal, cumulative, lower_is_better;
+  std::optional<double> min_effect, expected, most_per_day;
+  std::optional<Course> course;
+  std::optional<bool> fatal, lower_is_better;
 };
 
 /// A document of schema assay.policy/1; every field may be left out and has the default below.
@@ -52,7 +53,13 @@ struct Policy {
     int m = 4, of = 28;  ///< so many of the last visits …
     double z = 3;        ///< … with at least this score
   } intermittent;
-  std::map<std::string, MetricPolicy> metrics;  ///< by name of the metric, with or without its coordinates
+  /// By name of the metric, with or without its coordinates. Beyond the rates of links there a port is bad even where
+  /// all are alike: 120 an hour, 5 a minute and 10 a second (defaults of NVSentinel's check of network ports).
+  std::map<std::string, MetricPolicy> metrics = {
+      {"health_links.symbol_errors", {.most_per_day = 120 * 24}},
+      {"health_links.link_recoveries", {.most_per_day = 5 * 60 * 24}},
+      {"health_links.receive_errors", {.most_per_day = 10 * 3600 * 24}},
+  };
   struct Caps {
     double ratio = 0.01;  ///< of the nodes, drained in one night: the lower of ratio and count, at least 1
     int count = 4;

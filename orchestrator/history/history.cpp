@@ -49,6 +49,12 @@ Enum word_in(const std::string& text, const std::string& path) {
   return *found;
 }
 
+/// As the column "cumulative" holds it: 0 each run anew, 1 since boot, 2 for life.
+Course course_of(std::int64_t number) {
+  constexpr std::int64_t kForLife = 2;
+  return number == 0 ? Course::each_run : number == kForLife ? Course::for_life : Course::since_boot;
+}
+
 }  // namespace
 
 std::optional<std::string> unfit_file_system(std::uint64_t magic) {
@@ -148,7 +154,7 @@ Result<drift::Fleet> History::fleet() const {
                            .type = word_in<drift::MetricClass>(row.text(4), in.path),
                            .lower_is_better = row.whole(5) != 0,
                            .fatal = row.whole(6) != 0,
-                           .cumulative = row.whole(7) != 0};
+                           .course = course_of(row.whole(7))};
       if (!row.empty(8)) metric.expected = row.number(8);
       fleet.metrics.push_back(std::move(metric));
     }

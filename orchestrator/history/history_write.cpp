@@ -16,6 +16,12 @@ namespace {
 
 std::string label_of(drift::VisitState state) { return std::string(word_of(state)); }
 
+/// How the column "cumulative" holds the course of a count (history.cpp reads it).
+std::int64_t column_of(Course course) {
+  constexpr std::int64_t kForLife = 2;
+  return course == Course::for_life ? kForLife : course == Course::since_boot ? 1 : 0;
+}
+
 /// Why the figures of a sweep may not be added; nothing when they may.
 std::optional<InputError> unfit_sweep(const Sweep& sweep, bool simulated) {
   if (!files::is_sha256(sweep.run_sha256))
@@ -101,7 +107,7 @@ class Adder {
     const auto number = static_cast<std::int64_t>(in_.metrics.size()) + 1;
     metric_
         .with(number, metric.name, metric.probe, metric.revision, metric.unit, std::string(word_of(metric.type)),
-              metric.lower_is_better, metric.fatal, metric.cumulative, metric.expected)
+              metric.lower_is_better, metric.fatal, column_of(metric.course), metric.expected)
         .run();
     return in_.metrics[metric.name] = number;
   }

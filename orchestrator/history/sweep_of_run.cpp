@@ -74,14 +74,13 @@ drift::Metric metric_of(const Record& record, const Measurement& measured, const
   for (const auto& known : probe.metrics) {
     if (known.name != measured.metric) continue;
     metric.lower_is_better = known.better == "lower";
-    if (known.kind == MetricKind::fault) {
-      metric.type = drift::MetricClass::count;
-      metric.fatal = true;
-    }
+    metric.fatal = known.kind == MetricKind::fault;
+    const bool runs_on = known.course == Course::since_boot || known.course == Course::for_life;
+    if (runs_on) metric.course = known.course;
+    // A time that runs on is no number of events.
+    if (metric.fatal || (runs_on && known.unit == "1")) metric.type = drift::MetricClass::count;
+    if (!metric.fatal && known.course == Course::fixed) metric.type = drift::MetricClass::state;
   }
-  // An inventory has no noise: what it counts stays as it is.
-  if (record.start.probe == "health_inventory" && metric.type == drift::MetricClass::level)
-    metric.type = drift::MetricClass::state;
   return metric;
 }
 
@@ -217,7 +216,10 @@ void add_visits(const judge::Run& run, const judge::Verdict& verdict, Gathered& 
       visit.reason = "a condition of the measurement did not hold";
     }
     for (auto& [name, samples] : figures) {
-      samples.figure.value = median(samples.medians);
+      // Of events the worst attempt counts, and of a counter the last: it is the largest.
+      samples.figure.value = samples.figure.metric.type == drift::MetricClass::count
+                                 ? *std::ranges::max_element(samples.medians)
+                                 : median(samples.medians);
       visit.figures.push_back(samples.figure);
     }
     sweep.visits.push_back(std::move(visit));

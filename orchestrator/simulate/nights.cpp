@@ -76,8 +76,7 @@ std::vector<bool> Nights::faulty() const {
   return all;
 }
 
-double Nights::noise() {
-  SeededRandom random(state_);
+double Nights::noise(SeededRandom& random) const {
   double e = random.normal();
   if (faults_.noise == NoiseKind::t5) {
     constexpr int kDegrees = 5;
@@ -88,11 +87,10 @@ double Nights::noise() {
     }
     e /= std::sqrt(squares / kDegrees) * std::sqrt(kDegrees / (kDegrees - 2.0));  // of deviation 1
   }
-  state_ = random.next();
   return e;
 }
 
-double Nights::effect(const NightFault& fault, std::size_t node, double sigma) {
+double Nights::effect(const NightFault& fault, std::size_t node, double sigma) const {
   // What happens to all nodes happens to all of them alike.
   const bool common = fault.kind == NightFaultKind::fleet_step || fault.kind == NightFaultKind::rollout;
   const double size = fault.ratio ? portable_log(*fault.ratio) : -fault.sigma * (common ? faults_.sigma : sigma);
@@ -126,7 +124,7 @@ std::uint32_t Nights::cohort_of(std::size_t node) const {
   return 0;
 }
 
-drift::VisitState Nights::state_of(std::size_t node) {
+drift::VisitState Nights::state_of(std::size_t node) const {
   for (const NightFault& fault : faults_.faults) {
     const bool leaves_out = fault.kind == NightFaultKind::preempt || fault.kind == NightFaultKind::missing ||
                             fault.kind == NightFaultKind::foreign_load;
@@ -149,10 +147,34 @@ void Nights::swap(std::size_t node) {
   }
 }
 
+double Nights::value_of(std::size_t node, std::size_t metric, double e) const {
+  const double sigma = sigma_[node * levels_ + metric];
+  double x = level_[node * levels_ + metric] + common_[metric] + sigma * e;
+  for (const NightFault& fault : faults_.faults)
+    if (concerns(fault, node, metric)) x += effect(fault, node, sigma);
+  return kLevel * portable_exp(x);
+}
+
+double Nights::events_of(std::size_t node, std::size_t metric, const std::string& when) const {
+  double events = 0;
+  for (const NightFault& fault : faults_.faults) {
+    SeededRandom random(shape_.seed, {"counter", node_name(node), when});
+    if (fault.kind == NightFaultKind::counter && concerns(fault, node, metric) && random.happens(fault.p)) events += 1;
+  }
+  return events;
+}
+
 drift::Night Nights::next() {
+  ++night_;
   drift::Night night{.date = shape_.first + std::chrono::days{night_}};
-  std::vector<double> common;
-  for (std::size_t m = 0; m < levels_; ++m) common.push_back(faults_.night_spread * noise());
+  const auto fresh = [&] {
+    SeededRandom random(state_);
+    const double e = noise(random);
+    state_ = random.next();
+    return e;
+  };
+  common_.clear();
+  for (std::size_t m = 0; m < levels_; ++m) common_.push_back(faults_.night_spread * fresh());
   const std::string run = fmt::format("{:064x}", static_cast<unsigned>(night_ + 1));
   const std::string started = drift::date_text(night.date + std::chrono::days{1}) + "T01:00:00.000Z";
   night.readings.reserve(shape_.nodes * fleet_.metrics.size());
@@ -169,20 +191,13 @@ drift::Night Nights::next() {
                             .started = started,
                             .node = node_name(node)});
     for (std::size_t m = 0; m < fleet_.metrics.size(); ++m) {
-      const std::size_t i = node * levels_ + m;
       double value = 0;
       if (m < levels_) {
-        const double e = faults_.rho * last_[i] + std::sqrt(1 - faults_.rho * faults_.rho) * noise();
-        last_[i] = e;
-        double x = level_[i] + common[m] + sigma_[i] * e;
-        for (const NightFault& fault : faults_.faults)
-          if (concerns(fault, node, m)) x += effect(fault, node, sigma_[i]);
-        value = kLevel * portable_exp(x);
+        double& last = last_[node * levels_ + m];
+        last = faults_.rho * last + std::sqrt(1 - faults_.rho * faults_.rho) * fresh();
+        value = value_of(node, m, last);
       } else {
-        for (const NightFault& fault : faults_.faults) {
-          SeededRandom random(shape_.seed, {"counter", node_name(node), std::to_string(night_)});
-          if (fault.kind == NightFaultKind::counter && concerns(fault, node, m) && random.happens(fault.p)) value += 1;
-        }
+        value = events_of(node, m, std::to_string(night_));
       }
       if (state == drift::VisitState::measured)
         night.readings.push_back({.series = first_series_[unit_of_[node]] + static_cast<std::uint32_t>(m),
@@ -191,7 +206,42 @@ drift::Night Nights::next() {
                                   .samples = 1});
     }
   }
-  ++night_;
+  return night;
+}
+
+drift::Night Nights::retests(const std::set<std::string>& nodes, int round) const {
+  constexpr unsigned kMostRounds = 8;  // of a night, so that each has a number of its own
+  drift::Night night{.date = shape_.first + std::chrono::days{night_}};
+  const auto number = static_cast<unsigned>(round + 1) % kMostRounds;
+  const std::string when = fmt::format("{} {}", night_, number);
+  const std::string run = fmt::format("{:056x}{:08x}", number, static_cast<unsigned>(night_ + 1));
+  const std::string started =
+      fmt::format("{}T{:02}:00:00.000Z", drift::date_text(night.date + std::chrono::days{1}), 1 + number);
+  for (std::size_t node = 0; node < shape_.nodes; ++node) {
+    if (!nodes.contains(node_name(node)) || state_of(node) != drift::VisitState::measured) continue;
+    const auto visit = static_cast<std::uint32_t>(night.visits.size());
+    night.visits.push_back({.unit = unit_of_[node],
+                            .cohort = cohort_of(node),
+                            .retest = true,
+                            .run_sha256 = run,
+                            .started = started,
+                            .node = node_name(node)});
+    SeededRandom random(shape_.seed, {"retest", node_name(node), when});
+    for (std::size_t m = 0; m < fleet_.metrics.size(); ++m) {
+      double value = 0;
+      if (m < levels_) {
+        // What lasts from night to night lasts for the hours until a test, too.
+        const double rest = std::sqrt(1 - faults_.rho * faults_.rho);
+        value = value_of(node, m, faults_.rho * last_[node * levels_ + m] + rest * noise(random));
+      } else {
+        value = events_of(node, m, when);
+      }
+      night.readings.push_back({.series = first_series_[unit_of_[node]] + static_cast<std::uint32_t>(m),
+                                .visit = visit,
+                                .value = value,
+                                .samples = 1});
+    }
+  }
   return night;
 }
 

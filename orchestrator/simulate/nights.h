@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "probes/core/words.h"
 
 namespace assay::simulate {
+
+class SeededRandom;
 
 enum class NightFaultKind {
   step,
@@ -87,16 +90,20 @@ class Nights {
   /// Grows when a unit is swapped; the address stays.
   [[nodiscard]] const drift::Fleet& fleet() const { return fleet_; }
   drift::Night next();
+  /// Fresh tests of the night that next() made last: one more visit of each of `nodes` that was measured in it, with
+  /// noise of its own and the same faults. `round` tells one set of tests of a night from another.
+  [[nodiscard]] drift::Night retests(const std::set<std::string>& nodes, int round) const;
   /// Nodes that a fault of their own happens to, by number.
   [[nodiscard]] std::vector<bool> faulty() const;
 
  private:
-  struct Visitable;
-  bool concerns(const NightFault& fault, std::size_t node, std::size_t metric) const;
-  double effect(const NightFault& fault, std::size_t node, double sigma);
-  double noise();
-  drift::VisitState state_of(std::size_t node);
-  std::uint32_t cohort_of(std::size_t node) const;
+  [[nodiscard]] bool concerns(const NightFault& fault, std::size_t node, std::size_t metric) const;
+  [[nodiscard]] double effect(const NightFault& fault, std::size_t node, double sigma) const;
+  [[nodiscard]] double noise(SeededRandom& random) const;
+  [[nodiscard]] double value_of(std::size_t node, std::size_t metric, double e) const;
+  [[nodiscard]] double events_of(std::size_t node, std::size_t metric, const std::string& when) const;
+  [[nodiscard]] drift::VisitState state_of(std::size_t node) const;
+  [[nodiscard]] std::uint32_t cohort_of(std::size_t node) const;
   void swap(std::size_t node);
   void add_unit(std::size_t node, const std::string& id);
 
@@ -106,8 +113,9 @@ class Nights {
   std::vector<std::uint32_t> unit_of_;        ///< by node
   std::vector<std::uint32_t> first_series_;   ///< by unit
   std::vector<double> level_, sigma_, last_;  ///< by node and metric
+  std::vector<double> common_;                ///< by metric: what tonight does to all nodes
   std::uint64_t state_ = 0;                   ///< of the random numbers
-  int night_ = 0;
+  int night_ = -1;                            ///< of the night that was made last
   std::size_t levels_ = 0;
 };
 

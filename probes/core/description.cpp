@@ -58,6 +58,8 @@ Description::OwnMetric metric_from(const json& entry, const std::string& path) {
                              .meaning = fields.text("meaning"),
                              .instrument = fields.number("instrument", 0, 1)};
   const std::string kind = fields.text("kind");
+  const bool has_course = fields.optional("course") != nullptr;  // left out for each_run, as most are
+  const std::string course = has_course ? fields.text("course") : std::string(word_of(own.course));
   fields.done();
   if (!is_base_unit(own.unit))
     throw InputError{fields.path("unit"), fmt::format("'{}' is not a unit", own.unit),
@@ -67,6 +69,11 @@ Description::OwnMetric metric_from(const json& entry, const std::string& path) {
     throw InputError{fields.path("kind"), fmt::format("'{}' is not a kind of metric", kind),
                      fmt::format("kinds are {}", words_listed<MetricKind>())};
   own.kind = *known;
+  const auto goes_on = from_word<Course>(course);
+  if (!goes_on)
+    throw InputError{fields.path("course"), fmt::format("'{}' is not a course of a metric", course),
+                     fmt::format("courses are {}", words_listed<Course>())};
+  own.course = *goes_on;
   return own;
 }
 
@@ -177,6 +184,7 @@ ordered_json describe(const ProbeSpec& spec) {
                        {"meaning", metric.meaning},
                        {"instrument", metric.instrument},
                        {"kind", word_of(metric.kind)}});
+    if (metric.course != Course::each_run) metrics.back()["course"] = word_of(metric.course);
   }
   ordered_json conditions = ordered_json::array();
   for (const auto& list : {spec.conditions, common_conditions()}) {

@@ -23,6 +23,7 @@ struct Description {
     std::string name, unit, better, meaning;
     double instrument = 0;
     MetricKind kind = MetricKind::figure;
+    Course course = Course::each_run;
   };
   struct OwnCondition {
     std::string name, meaning;

@@ -28,6 +28,18 @@ constexpr auto words_of(MetricKind) {
   return std::to_array<Word<MetricKind>>({{figure, "figure"}, {share, "share"}, {fault, "fault"}});
 }
 
+/// How a value goes on from one run to the next, for those who compare runs. each_run: every run measures anew.
+/// since_boot: a counter that runs on until the machine boots or the driver is loaded. for_life: a counter of the
+/// part's own, which a boot does not clear. fixed: what stays as it is on a healthy machine, such as the width of a
+/// link.
+enum class Course { each_run, since_boot, for_life, fixed };
+
+constexpr auto words_of(Course) {
+  using enum Course;
+  return std::to_array<Word<Course>>(
+      {{each_run, "each_run"}, {since_boot, "since_boot"}, {for_life, "for_life"}, {fixed, "fixed"}});
+}
+
 /// One number a probe measures. `instrument` is the relative standard uncertainty of the instrument (type B), in 1.
 struct Metric {
   std::string_view name;
@@ -36,6 +48,7 @@ struct Metric {
   std::string_view meaning;
   double instrument = 0;
   MetricKind kind = MetricKind::figure;
+  Course course = Course::each_run;
 };
 
 /// One circumstance a probe records beside its numbers.

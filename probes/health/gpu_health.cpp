@@ -26,48 +26,61 @@ constexpr Parameter kParameters[] = {
 };
 
 /// A count that gets better as it falls.
-constexpr Metric bad(std::string_view name, std::string_view meaning) {
-  return {.name = name, .unit = "1", .better = Better::lower, .meaning = meaning};
+constexpr Metric bad(std::string_view name, std::string_view meaning, Course course = Course::each_run) {
+  return {.name = name, .unit = "1", .better = Better::lower, .meaning = meaning, .course = course};
 }
 /// A count of what is wrong, however it is read.
-constexpr Metric fault(std::string_view name, std::string_view meaning) {
-  return {.name = name, .unit = "1", .better = Better::lower, .meaning = meaning, .kind = MetricKind::fault};
+constexpr Metric fault(std::string_view name, std::string_view meaning, Course course = Course::each_run) {
+  return {.name = name,
+          .unit = "1",
+          .better = Better::lower,
+          .meaning = meaning,
+          .kind = MetricKind::fault,
+          .course = course};
 }
 /// A count that gets better as it rises.
-constexpr Metric good(std::string_view name, std::string_view meaning) {
-  return {.name = name, .unit = "1", .better = Better::higher, .meaning = meaning};
+constexpr Metric good(std::string_view name, std::string_view meaning, Course course = Course::each_run) {
+  return {.name = name, .unit = "1", .better = Better::higher, .meaning = meaning, .course = course};
 }
 
 constexpr Metric kMetrics[] = {
-    good("gpus", "GPUs of the node that answer the driver"),
+    good("gpus", "GPUs of the node that answer the driver", Course::fixed),
     fault("query_errors", "questions that the driver answered with an error, as for a lost GPU, where there is a GPU"),
-    bad("facts_missing", "metrics that another GPU of the node reports and this one does not, where there is a GPU"),
-    bad("ecc_corrected", "corrected memory errors since the driver was loaded, where ECC is on"),
-    fault("ecc_uncorrected", "uncorrected memory errors since the driver was loaded, where ECC is on"),
-    bad("ecc_corrected_lifetime", "corrected memory errors in the GPU's life, where ECC is on"),
-    bad("ecc_uncorrected_lifetime", "uncorrected memory errors in the GPU's life, where ECC is on"),
-    bad("remapped_rows_corrected", "memory rows replaced after corrected errors, where the GPU can (from Ampere on)"),
+    bad("facts_missing", "metrics that another GPU of the node reports and this one does not, where there is a GPU",
+        Course::fixed),
+    bad("ecc_corrected", "corrected memory errors since the driver was loaded, where ECC is on", Course::since_boot),
+    fault("ecc_uncorrected", "uncorrected memory errors since the driver was loaded, where ECC is on",
+          Course::since_boot),
+    bad("ecc_corrected_lifetime", "corrected memory errors in the GPU's life, where ECC is on", Course::for_life),
+    bad("ecc_uncorrected_lifetime", "uncorrected memory errors in the GPU's life, where ECC is on", Course::for_life),
+    bad("remapped_rows_corrected", "memory rows replaced after corrected errors, where the GPU can (from Ampere on)",
+        Course::for_life),
     bad("remapped_rows_uncorrected",
-        "memory rows replaced after uncorrected errors, where the GPU can (from Ampere on)"),
+        "memory rows replaced after uncorrected errors, where the GPU can (from Ampere on)", Course::for_life),
     bad("remapping_pending",
-        "1 when a row waits for a reset to be replaced, else 0, where the GPU can (from Ampere on)"),
+        "1 when a row waits for a reset to be replaced, else 0, where the GPU can (from Ampere on)", Course::fixed),
     fault("remapping_failed", "1 when a row could not be replaced, else 0, where the GPU can (from Ampere on)"),
-    bad("retired_pages", "memory pages taken out of use, where the GPU does that (before Ampere)"),
-    bad("retired_pages_pending", "1 when a page waits for a reboot to be retired, else 0, where the GPU does that"),
+    bad("retired_pages", "memory pages taken out of use, where the GPU does that (before Ampere)", Course::for_life),
+    bad("retired_pages_pending", "1 when a page waits for a reboot to be retired, else 0, where the GPU does that",
+        Course::fixed),
     fault("xid_events",
           "Xid lines about this GPU in the kernel's log, where the log can be read; a GPU that the driver no "
-          "longer lists is named by its PCI address"),
-    good("nvlinks_active", "NVLinks that are up, where the GPU has any"),
-    bad("nvlinks_inactive", "NVLinks that are down, where the GPU has any"),
+          "longer lists is named by its PCI address",
+          Course::since_boot),
+    good("nvlinks_active", "NVLinks that are up, where the GPU has any", Course::fixed),
+    bad("nvlinks_inactive", "NVLinks that are down, where the GPU has any", Course::fixed),
     bad("nvlink_errors",
         "errors of all NVLinks since the driver was loaded (replays, recoveries and CRC errors; from NVLink "
-        "5 malformed packets, overruns, receive and integrity errors and recoveries), where they are counted"),
+        "5 malformed packets, overruns, receive and integrity errors and recoveries), where they are counted",
+        Course::since_boot),
     good("pcie_generation", "PCIe generation now, where the driver reports it; an idle GPU may lower it"),
-    good("pcie_generation_max", "PCIe generation that GPU and slot reach together, where the driver reports it"),
-    good("pcie_generation_device", "PCIe generation that the GPU is made for, where the driver reports it"),
-    good("pcie_width", "PCIe lanes now, where the driver reports them"),
-    good("pcie_width_max", "PCIe lanes that GPU and slot reach together, where the driver reports them"),
-    bad("pcie_replays", "PCIe replays since the driver was loaded, where the driver counts them"),
+    good("pcie_generation_max", "PCIe generation that GPU and slot reach together, where the driver reports it",
+         Course::fixed),
+    good("pcie_generation_device", "PCIe generation that the GPU is made for, where the driver reports it",
+         Course::fixed),
+    good("pcie_width", "PCIe lanes now, where the driver reports them", Course::fixed),
+    good("pcie_width_max", "PCIe lanes that GPU and slot reach together, where the driver reports them", Course::fixed),
+    bad("pcie_replays", "PCIe replays since the driver was loaded, where the driver counts them", Course::since_boot),
     {.name = "thermal_throttle_time",
      .unit = "s",
      .better = Better::lower,

@@ -31,7 +31,7 @@ constexpr Parameter kParameters[] = {
      .fallback = "auto",
      .meaning = "file name or path of NVML; auto: libnvidia-ml.so.1, and none when root is not this machine"},
 };
-constexpr Metric kMetrics[] = {
+constexpr Metric kCounted[] = {
     {.name = "cpus_total", .unit = "1", .meaning = "logical CPUs present"},
     {.name = "cpus_online", .unit = "1", .meaning = "logical CPUs in use"},
     {.name = "cpus_offline",
@@ -107,6 +107,13 @@ constexpr Metric kMetrics[] = {
      .meaning = "devices whose link is slower or narrower than they are made for, where a link was compared; an idle "
                 "device may lower its rate to save power"},
 };
+
+/// An inventory has no noise: what it counts stays as it is.
+constexpr auto kMetrics = [] {
+  auto all = std::to_array(kCounted);
+  for (Metric& metric : all) metric.course = Course::fixed;
+  return all;
+}();
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "kernel", .meaning = "release of the running kernel"},
     {.name = "operating_system", .meaning = "name of the distribution, where /etc/os-release reports it"},

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 #include <limits>
+#include <sstream>
 
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
@@ -18,6 +19,7 @@
 #include "probes/core/descriptor.h"
 #include "probes/core/link_modes.h"
 #include "probes/core/machine_tree.h"
+#include "probes/core/parameters.h"
 
 namespace assay {
 namespace {
@@ -109,6 +111,18 @@ std::vector<Nic> read_nics(const MachineTree& tree) {
     for (const auto& port : ports) nics.push_back(rdma_port(tree, device, port, ports.size() == 1));
   }
   return nics;
+}
+
+std::vector<std::string> port_names(const std::string& row) {
+  std::vector<std::string> names;
+  std::istringstream list(row);
+  for (std::string name; std::getline(list, name, ',');) {
+    if (name.empty() || name.find('/') != std::string::npos)
+      throw BadParameter(fmt::format("interface: '{}' is no name of a port", name));
+    names.push_back(name);
+  }
+  if (names.empty()) throw BadParameter("interface: names no port");
+  return names;
 }
 
 }  // namespace assay

@@ -26,4 +26,8 @@ struct Nic {
 /// machine and sysfs does not report it.
 std::vector<Nic> read_nics(const MachineTree& tree);
 
+/// The names in a row with commas, such as "eth0,eth1". Throws BadParameter where one is empty, holds a slash or none
+/// is there.
+std::vector<std::string> port_names(const std::string& row);
+
 }  // namespace assay

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -56,6 +57,16 @@ const char* kind_of(std::uint32_t class_code) {
   return base == kNetwork ? "nic" : nullptr;
 }
 
+/// The total in a list of counters by name: Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats.
+std::optional<std::int64_t> total_of(const MachineTree& tree, const std::string& path, const std::string& name) {
+  std::istringstream words(tree.text(path).value_or(""));
+  std::int64_t value = 0;
+  for (std::string word; words >> word >> value;) {
+    if (word == name) return value;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<bool> PcieDevice::degraded() const {
@@ -64,6 +75,15 @@ std::optional<bool> PcieDevice::degraded() const {
   if (!compares_rate && !compares_width) return std::nullopt;
   return (compares_rate && *current.transfers_per_s < *maximum.transfers_per_s) ||
          (compares_width && *current.width < *maximum.width);
+}
+
+PcieErrors read_pcie_errors(const MachineTree& tree, const std::string& address) {
+  const std::string directory = "sys/bus/pci/devices/" + address;
+  PcieErrors errors{.corrected = total_of(tree, directory + "/aer_dev_correctable", "TOTAL_ERR_COR"),
+                    .uncorrected = total_of(tree, directory + "/aer_dev_nonfatal", "TOTAL_ERR_NONFATAL")};
+  const auto fatal = total_of(tree, directory + "/aer_dev_fatal", "TOTAL_ERR_FATAL");
+  if (fatal) errors.uncorrected = errors.uncorrected.value_or(0) + *fatal;
+  return errors;
 }
 
 std::vector<PcieDevice> read_pcie_devices(const MachineTree& tree, const std::map<std::string, Subject>& known) {

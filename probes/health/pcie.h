@@ -33,6 +33,15 @@ struct PcieDevice {
   [[nodiscard]] std::optional<bool> degraded() const;
 };
 
+/// Errors of a function's link since boot, as the kernel reports them (Advanced Error Reporting); absent where it does
+/// not.
+struct PcieErrors {
+  std::optional<std::int64_t> corrected, uncorrected;
+};
+
+/// Those of the function at `address`.
+PcieErrors read_pcie_errors(const MachineTree& tree, const std::string& address);
+
 /// Every display, 3D, processing-accelerator, network and NVMe function under sys/bus/pci/devices, sorted by address.
 /// `known` names functions by address ("0000:5e:00.0" -> nic eth0). Virtual functions are left out: they have no link
 /// of their own.

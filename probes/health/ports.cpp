@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <stdexcept>
 
 #include <ifaddrs.h>
@@ -17,6 +16,7 @@
 #include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
+#include "probes/health/nics.h"
 
 namespace assay {
 namespace {
@@ -70,21 +70,14 @@ constexpr ProbeSpec kSpec{
 };
 
 std::vector<std::string> ports_in(const std::string& wanted, const MachineTree& tree) {
-  std::vector<std::string> names;
   if (wanted == "all") {
+    std::vector<std::string> names;
     for (const auto& name : tree.names("sys/class/net")) {
       if (name != "lo" && tree.exists("sys/class/net/" + name + "/mtu")) names.push_back(name);
     }
     return names;
   }
-  std::istringstream list(wanted);
-  for (std::string name; std::getline(list, name, ',');) {
-    if (name.empty() || name.find('/') != std::string::npos)
-      throw BadParameter(fmt::format("interface: '{}' is no name of a port", name));
-    names.push_back(name);
-  }
-  if (names.empty()) throw BadParameter("interface: names no port");
-  return names;
+  return port_names(wanted);
 }
 
 /// Addresses by port: IPv4 first, none that is link-local.

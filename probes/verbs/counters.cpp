@@ -10,7 +10,7 @@
 
 #include "probes/core/machine_tree.h"
 #include "probes/core/recorder.h"
-#include "probes/verbs/ethtool.h"
+#include "probes/health/ethtool.h"
 #include "probes/verbs/port_facts.h"
 
 namespace assay {

@@ -76,6 +76,19 @@ class Simulate(Bench):
         self.assertIn(f"{passed} places whose cells all pass are omitted", page)
         self.assertIn("600 first attempts that exited are omitted", page)
 
+    def test_months_with_fresh_tests_are_judged_from_their_database_as_in_the_rehearsal(self):
+        faults = self.write("faults.json", {"schema": "assay.night-faults/1", "faults": [
+            {"kind": "step", "unit": "n00003", "metric": "simulated.m01", "from_night": 60, "sigma": 8}]})
+        database, rehearsed, judged = self.scratch / "months.db", self.scratch / "rehearsed.json", self.scratch / "judged.json"
+        done = self.assay("simulate", "--nights", 70, "--nodes", 30, "--metrics", 3, "--faults", faults, "--db", database, "-o", rehearsed)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"[1-9]\d* fresh tests")
+        self.assertIn(self.assay("drift", "judge", "--db", database, "-o", judged).returncode, (0, 1))
+        self.assertEqual(judged.read_bytes(), rehearsed.read_bytes())
+        self.assertIn('"confirmed"', judged.read_text())
+        done = self.assay("simulate", "--nights", 70, "--nodes", 30, "--metrics", 3, "--faults", faults, "--retests", 0)
+        self.assertIn(" 0 fresh tests", done.stdout)
+
     def test_a_node_that_the_fleet_has_not_is_named(self):
         done = self.simulate(faults={"dead": ["n7"]})
         self.assertEqual(done.returncode, 2)

@@ -1,5 +1,5 @@
 // ethtool: three ioctls: how many, their names, their values.
-#include "probes/verbs/ethtool.h"
+#include "probes/health/ethtool.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "probes/core/rendezvous_link.h"
+#include "probes/core/descriptor.h"
 
 namespace assay {
 namespace {
@@ -34,7 +34,7 @@ std::vector<std::uint64_t> room_for(std::size_t head, std::size_t bytes) {
 
 std::vector<std::pair<std::string, std::int64_t>> ethtool_counters(const std::string& interface) {
   if (interface.empty() || interface.size() >= IFNAMSIZ) return {};
-  const rendezvous::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (socket.number() < 0) return {};
   ethtool_drvinfo driver = {};
   driver.cmd = ETHTOOL_GDRVINFO;

@@ -1,0 +1,236 @@
+// health_drive: health, wear, link and paths of a node's NVMe and SATA drives, as the drives themselves report them.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "probes/core/machine_tree.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/health/drive_commands.h"
+#include "probes/health/drive_log.h"
+#include "probes/health/drives.h"
+#include "probes/health/nvme_paths.h"
+#include "probes/health/pcie.h"
+
+namespace assay {
+namespace {
+
+constexpr Parameter kParameters[] = {
+    {.name = "root",
+     .fallback = "/",
+     .meaning = "where /sys of the machine is; for tests, which have saved logs of the drives in its /dev"},
+};
+
+/// A count of what gets worse as it rises.
+constexpr Metric bad(std::string_view name, Course course, std::string_view meaning) {
+  return {.name = name, .unit = "1", .better = Better::lower, .meaning = meaning, .course = course};
+}
+/// The same of what is wrong however it is read.
+constexpr Metric fault(std::string_view name, Course course, std::string_view meaning) {
+  return {.name = name,
+          .unit = "1",
+          .better = Better::lower,
+          .meaning = meaning,
+          .kind = MetricKind::fault,
+          .course = course};
+}
+/// What stays as it is.
+constexpr Metric fixed(std::string_view name, std::string_view unit, std::string_view meaning) {
+  return {.name = name, .unit = unit, .better = Better::higher, .meaning = meaning, .course = Course::fixed};
+}
+
+constexpr Metric kMetrics[] = {
+    fixed("drives", "1", "NVMe and SATA drives of the node"),
+    bad("drives_silent", Course::fixed, "those of them whose health could not be read"),
+    fault("critical_warnings", Course::each_run,
+          "warnings that the drive raises, where it reports them: of NVMe the bits of its critical warning, of SATA 1 "
+          "when it expects to fail"),
+    fault("media_errors", Course::for_life,
+          "times that data could not be read back or failed its check, where the drive counts them"),
+    fault("spare_below_threshold", Course::each_run,
+          "1 when less spare is left than the drive's threshold, else 0, where it is an NVMe drive"),
+    bad("spare_used", Course::for_life, "spare that is used up, in hundredths, where it is an NVMe drive"),
+    bad("wear", Course::for_life,
+        "rated endurance that is used up, in hundredths and maybe more than 100, where the drive estimates it"),
+    bad("unsafe_shutdowns", Course::for_life, "times that power went without notice, where it is an NVMe drive"),
+    bad("error_log_entries", Course::for_life,
+        "entries ever made in its error log, refused commands among them, where it is an NVMe drive"),
+    bad("logged_media_errors", Course::each_run,
+        "entries now in its error log that are errors of media or data integrity, where it is an NVMe drive that gives "
+        "the log"),
+    bad("reallocated_sectors", Course::for_life, "sectors replaced by spare ones, where a SATA drive counts them"),
+    bad("pending_sectors", Course::each_run, "sectors that wait to be replaced, where a SATA drive counts them"),
+    bad("link_crc_errors", Course::for_life, "errors of the cable to the drive, where a SATA drive counts them"),
+    fixed("namespaces", "1", "namespaces of the drive, where it is an NVMe drive"),
+    fixed("paths", "1", "ways to its namespaces, where there are several or one over a fabric"),
+    fixed("paths_usable", "1", "those of them that take I/O now, where there are several or one over a fabric"),
+    fixed("paths_optimized", "1",
+          "those of them that the drive calls its best (ANA), where there are several or one over a fabric"),
+    fixed("pcie_rate", "1/s", "transfers of one lane a second now, where the drive is on PCIe and tells"),
+    fixed("pcie_rate_max", "1/s", "the same that the drive is made for, where it is on PCIe and tells"),
+    fixed("pcie_width", "1", "PCIe lanes now, where the drive is on PCIe and tells"),
+    fixed("pcie_width_max", "1", "PCIe lanes that the drive is made for, where it is on PCIe and tells"),
+    bad("pcie_errors_corrected", Course::since_boot,
+        "corrected errors of its PCIe link since boot, where the kernel reports them (AER)"),
+    bad("pcie_errors_uncorrected", Course::since_boot,
+        "uncorrected errors of its PCIe link since boot, where the kernel reports them (AER)"),
+};
+
+constexpr ConditionSpec kConditions[] = {
+    {.name = "model", .meaning = "model of a drive, where it is reported"},
+    {.name = "serial", .meaning = "serial number of a drive, where it is reported"},
+    {.name = "firmware", .meaning = "firmware of a drive, where it is reported"},
+    {.name = "pci_address", .meaning = "PCI function of a drive, where it is on PCIe"},
+    {.name = "health_log", .meaning = "\"absent: \" and why the health of a drive could not be read, where it was not"},
+    {.name = "warnings", .meaning = "what a drive warns of, where it does"},
+    {.name = "newest_error",
+     .meaning = "status, namespace and block of the newest entry in its error log, where an NVMe drive has one"},
+    {.name = "temperature_c", .meaning = "temperature now, where it is an NVMe drive that reports it"},
+    {.name = "spare_threshold", .meaning = "spare below which it warns, in hundredths, where it is an NVMe drive"},
+    {.name = "data_read_b", .meaning = "data ever read by hosts, where it is an NVMe drive"},
+    {.name = "data_written_b", .meaning = "data ever written by hosts, where it is an NVMe drive"},
+    {.name = "power_cycles", .meaning = "times it was switched on, where it is an NVMe drive"},
+    {.name = "power_on_s", .meaning = "time it was switched on, where it is an NVMe drive"},
+    {.name = "hot_s", .meaning = "time above its warning temperature, where it is an NVMe drive"},
+    {.name = "critically_hot_s", .meaning = "time above its critical temperature, where it is an NVMe drive"},
+    {.name = "path_states",
+     .meaning = "transport, address and states of each way, where there are several or one over a fabric"},
+};
+
+constexpr ProbeSpec kSpec{
+    .name = "health_drive",
+    .measures = "Warnings, media errors, spare, wear, link and paths of the NVMe and SATA drives of a node.",
+    .method =
+        "Asks every drive once for its own health log, with commands that only read: NVMe log pages 02h and 01h, ATA "
+        "SMART data, status and device statistics. Links, paths and ANA states come from /sys. Counters run for the "
+        "drive's life and errors of the PCIe link since boot; a run tells the difference of two readings apart from "
+        "what was there before. Counters of SATA drives without device statistics are the vendors' attributes 5, 187, "
+        "197 and 199, whose meaning is a convention. SAS, virtual and USB drives are left out.",
+    .source =
+        "NVM Express Base Specification 2.0, 5.16.1.2 and 5.16.1.3; ATA Command Set 3, SMART and Device Statistics; "
+        "SCSI/ATA Translation 3, ATA PASS-THROUGH (16); Linux "
+        "Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats "
+        "and drivers/nvme/host/multipath.c.",
+    .needs = "NVMe or SATA drives; root",
+    .typical = {1},
+    .deadline = {120},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
+
+/// A drive and what it reported.
+struct Asked {
+  Subject subject;
+  std::optional<std::string> model, serial, firmware, pci_address;
+  std::optional<NvmeDrive> nvme;
+  DriveState state;
+};
+
+/// Through the first controller that answers; a drive has one health, whichever way it is asked.
+DriveState nvme_state(const DriveLogReader& read, const NvmeDrive& drive) {
+  DriveState state;
+  for (const auto& controller : drive.controllers) {
+    state = read_nvme_state(read, controller);
+    if (state.absence.empty()) break;
+  }
+  return state;
+}
+
+std::vector<Asked> ask_all(const MachineTree& tree, const DriveLogReader& read) {
+  std::vector<Asked> all;
+  for (const NvmeDrive& drive : read_nvme_drives(tree)) {
+    all.push_back({.subject = {.kind = "drive", .id = drive.name},
+                   .model = drive.model,
+                   .serial = drive.serial,
+                   .firmware = drive.firmware,
+                   .pci_address = drive.pci_address,
+                   .nvme = drive,
+                   .state = nvme_state(read, drive)});
+  }
+  for (const Drive& drive : read_drives(tree)) {
+    // libata gives every ATA drive the vendor "ATA" (SAT-3, INQUIRY).
+    if (tree.text(fmt::format("sys/block/{}/device/vendor", drive.name)) != "ATA") continue;
+    all.push_back({.subject = {.kind = "drive", .id = drive.name},
+                   .model = drive.model,
+                   .serial = drive.serial,
+                   .firmware = drive.firmware,
+                   .pci_address = {},
+                   .nvme = {},
+                   .state = read_sata_state(read, drive.name)});
+  }
+  return all;
+}
+
+void record_paths(const NvmeDrive& drive, const Subject& subject, Recorder& record) {
+  record.measurement("namespaces", static_cast<double>(drive.namespaces.size()), subject);
+  if (!drive.many_ways()) return;
+  record.measurement("paths", static_cast<double>(drive.paths.size()), subject);
+  record.measurement("paths_usable", static_cast<double>(std::ranges::count_if(drive.paths, &NvmePath::usable)),
+                     subject);
+  record.measurement("paths_optimized", static_cast<double>(std::ranges::count_if(drive.paths, &NvmePath::optimized)),
+                     subject);
+  std::string states;
+  for (const NvmePath& path : drive.paths) {
+    states += fmt::format("{}{} {} {} {}{}", states.empty() ? "" : "; ", path.controller, path.transport, path.address,
+                          path.state, path.ana_state ? " " + *path.ana_state : "");
+  }
+  record.condition("path_states", states, subject);
+}
+
+void record_link(const PcieDevice& device, const PcieErrors& errors, const Subject& subject, Recorder& record) {
+  const auto put = [&](std::string_view name, const auto& value) {
+    if (value) record.measurement(name, static_cast<double>(*value), subject);
+  };
+  put("pcie_rate", device.current.transfers_per_s);
+  put("pcie_rate_max", device.maximum.transfers_per_s);
+  put("pcie_width", device.current.width);
+  put("pcie_width_max", device.maximum.width);
+  put("pcie_errors_corrected", errors.corrected);
+  put("pcie_errors_uncorrected", errors.uncorrected);
+}
+
+void record_drive(const Asked& asked, Recorder& record) {
+  const auto say = [&](std::string_view name, const std::optional<std::string>& text) {
+    if (text) record.condition(name, *text, asked.subject);
+  };
+  say("model", asked.model);
+  say("serial", asked.serial);
+  say("firmware", asked.firmware);
+  say("pci_address", asked.pci_address);
+  if (!asked.state.absence.empty()) record.condition("health_log", "absent: " + asked.state.absence, asked.subject);
+  for (const auto& [name, value] : asked.state.conditions) record.condition(name, value, asked.subject);
+  for (const auto& [name, value] : asked.state.metrics) record.measurement(name, value, asked.subject);
+  if (asked.nvme) record_paths(*asked.nvme, asked.subject, record);
+}
+
+void measure(const Parameters& given, Recorder& record) {
+  const MachineTree tree(given.text("root"));
+  const auto all =
+      ask_all(tree, tree.is_this_machine() ? DriveLogReader(read_device_log) : saved_logs(given.text("root") + "/dev"));
+  if (all.empty()) throw Skip("the machine has no NVMe or SATA drive: neither sys/class/nvme nor sys/block lists one");
+  const auto silent = std::ranges::count_if(all, [](const Asked& one) { return !one.state.absence.empty(); });
+  if (silent == std::ssize(all))
+    throw Skip(fmt::format("no drive's health can be read: {}; drives answer root alone", all.front().state.absence));
+
+  record.measurement("drives", static_cast<double>(all.size()));
+  record.measurement("drives_silent", static_cast<double>(silent));
+  std::map<std::string, Subject> by_address;
+  for (const Asked& one : all) {
+    record_drive(one, record);
+    if (one.pci_address) by_address.emplace(*one.pci_address, one.subject);
+  }
+  for (const PcieDevice& device : read_pcie_devices(tree, by_address)) {
+    if (by_address.contains(device.address))
+      record_link(device, read_pcie_errors(tree, device.address), device.subject, record);
+  }
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }

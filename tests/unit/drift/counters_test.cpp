@@ -1,0 +1,187 @@
+// Early signs: what a rise of each class of counter and state means, and what a reset or another part does not mean.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/drift/detector.h"
+#include "orchestrator/drift/other_metric.h"
+
+namespace assay::drift {
+namespace {
+
+constexpr int kUnits = 20;
+
+/// What the unit that is looked at shows in one night; its peers stay at `others`.
+struct Shown {
+  double value = 0, others = 0;
+  std::string boot = "first";
+};
+
+/// Flags after these nights of twenty units with one metric, the first of which shows `shown`.
+std::vector<Flag> flags_after(const Metric& metric, const std::vector<Shown>& shown, const Policy& policy = {}) {
+  Fleet fleet{.metrics = {metric}, .cohorts = {"drive"}};
+  for (std::uint32_t i = 0; i < kUnits; ++i) {
+    fleet.units.push_back({.id = "drive:S" + std::to_string(i),
+                           .kind = "drive",
+                           .serial = true,
+                           .node = "n" + std::to_string(i),
+                           .slot = "nvme0n1"});
+    fleet.series.push_back({.unit = i, .metric = 0});
+  }
+  Detector detector(fleet, policy);
+  int day = 0;
+  for (const Shown& one : shown) {
+    Night night{.date = Date{std::chrono::days{20'000 + day++}}};
+    for (std::uint32_t i = 0; i < kUnits; ++i) {
+      night.visits.push_back({.unit = i,
+                              .run_sha256 = std::string(64, '1'),
+                              .started = "2026-01-01T00:00:00.000Z",
+                              .node = fleet.units[i].node,
+                              .boot = i == 0 ? one.boot : "first"});
+      night.readings.push_back({.series = i, .visit = i, .value = i == 0 ? one.value : one.others, .samples = 1});
+    }
+    detector.add(night);
+  }
+  return detector.report().flags;
+}
+
+Metric counter(const std::string& name, Course course, bool fatal) {
+  return {.name = name,
+          .probe = name.substr(0, name.find('.')),
+          .revision = 1,
+          .unit = "1",
+          .type = MetricClass::count,
+          .lower_is_better = true,
+          .fatal = fatal,
+          .course = course};
+}
+
+/// So many nights of `value`, then `last`.
+std::vector<Shown> nights(int count, double value, std::vector<Shown> last, double others = 0) {
+  std::vector<Shown> all(static_cast<std::size_t>(count), Shown{.value = value, .others = others});
+  for (Shown& one : last) {
+    one.others = others;
+    all.push_back(one);
+  }
+  return all;
+}
+
+TEST(EarlySigns, one_more_media_error_of_a_drive_is_flagged_and_those_before_are_not) {
+  const Metric metric = counter("health_drive.media_errors", Course::for_life, true);
+  EXPECT_TRUE(flags_after(metric, nights(5, 7, {})).empty());
+  const auto flags = flags_after(metric, nights(5, 7, {{.value = 8}}));
+  ASSERT_EQ(flags.size(), 1U);
+  EXPECT_EQ(flags[0].unit, "drive:S0");
+  EXPECT_EQ(flags[0].rule, Rule::count);
+  EXPECT_EQ(flags[0].ratio, 1);
+}
+
+TEST(EarlySigns, a_boot_and_a_rewritten_log_are_no_events_of_a_counter_for_life) {
+  const Metric metric = counter("health_drive.media_errors", Course::for_life, true);
+  EXPECT_TRUE(flags_after(metric, nights(5, 7, {{.value = 7, .boot = "second"}})).empty());
+  EXPECT_TRUE(flags_after(metric, nights(5, 7, {{.value = 2}, {.value = 2}})).empty());
+}
+
+TEST(EarlySigns, what_was_counted_since_a_boot_is_new_and_a_counter_at_0_is_not) {
+  const Metric metric = counter("health_links.link_downed", Course::since_boot, true);
+  EXPECT_TRUE(flags_after(metric, nights(5, 3, {{.value = 0, .boot = "second"}})).empty());
+  EXPECT_TRUE(flags_after(metric, nights(5, 3, {{.value = 0}, {.value = 0}})).empty());  // the driver was loaded again
+  const auto flags = flags_after(metric, nights(5, 3, {{.value = 2, .boot = "second"}}));
+  ASSERT_EQ(flags.size(), 1U);
+  EXPECT_EQ(flags[0].ratio, 2);
+}
+
+TEST(EarlySigns, a_link_that_goes_down_again_the_next_night_is_confirmed) {
+  const Metric metric = counter("health_links.link_downed", Course::since_boot, true);
+  const auto once = flags_after(metric, nights(5, 0, {{.value = 1}, {.value = 1}, {.value = 1}, {.value = 1}}));
+  ASSERT_EQ(once.size(), 1U);
+  EXPECT_EQ(once[0].state, UnitState::watch);
+  const auto again = flags_after(metric, nights(5, 0, {{.value = 1}, {.value = 2}}));
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].state, UnitState::confirmed);
+}
+
+TEST(EarlySigns, a_counter_that_rises_beyond_its_peers_is_flagged_and_as_all_of_them_it_is_not) {
+  const Metric metric = counter("health_links.symbol_errors", Course::since_boot, false);
+  EXPECT_EQ(flags_after(metric, nights(30, 0, {{.value = 40}})).size(), 1U);
+  Policy strict;
+  strict.false_flags.count = 0.001;  // one event in 600 nights of all is no sign by itself
+  EXPECT_TRUE(flags_after(metric, nights(30, 0, {{.value = 1}}), strict).empty());
+  std::vector<Shown> alike;
+  for (int i = 0; i < 30; ++i) alike.push_back({.value = 50.0 * i, .others = 50.0 * i});
+  EXPECT_TRUE(flags_after(metric, alike).empty());
+}
+
+TEST(EarlySigns, beyond_the_rate_of_a_bad_link_a_port_is_bad_though_all_are_alike) {
+  const Metric metric = counter("health_links.symbol_errors", Course::since_boot, false);
+  std::vector<Shown> below, beyond;
+  for (int i = 0; i < 4; ++i) {
+    below.push_back({.value = 2'800.0 * i, .others = 2'800.0 * i});
+    beyond.push_back({.value = 3'000.0 * i, .others = 3'000.0 * i});
+  }
+  EXPECT_TRUE(flags_after(metric, below).empty());
+  EXPECT_EQ(flags_after(metric, beyond).size(), static_cast<std::size_t>(kUnits));  // 120 an hour are 2,880 a day
+  Policy other;
+  other.metrics["health_links.symbol_errors"].most_per_day = 4'000;
+  EXPECT_TRUE(flags_after(metric, beyond, other).empty());
+}
+
+TEST(EarlySigns, a_rate_is_that_of_the_days_between_two_visits) {
+  const Metric metric = counter("health_links.receive_errors", Course::since_boot, false);
+  Policy policy;
+  policy.metrics["health_links.receive_errors"].most_per_day = 100;
+  PlainMetric judged({.type = metric.type, .course = metric.course, .most_per_day = 100});
+  judged.states.resize(1);
+  (void)judged.night(10, std::vector<PlainInput>{{.slot = 0, .value = 0}}, 0);
+  const auto after_five = judged.night(15, std::vector<PlainInput>{{.slot = 0, .value = 450}}, 0);
+  const auto after_one = judged.night(16, std::vector<PlainInput>{{.slot = 0, .value = 600}}, 0);
+  EXPECT_FALSE(after_five.at(0).bad);
+  EXPECT_TRUE(after_one.at(0).bad);
+}
+
+TEST(EarlySigns, a_warning_that_a_drive_raises_is_flagged_each_night_that_it_lasts) {
+  const Metric metric = counter("health_drive.critical_warnings", Course::each_run, true);
+  const auto flags = flags_after(metric, nights(5, 0, {{.value = 1}, {.value = 1}}));
+  ASSERT_EQ(flags.size(), 1U);
+  EXPECT_EQ(flags[0].state, UnitState::confirmed);
+}
+
+TEST(EarlySigns, a_link_with_fewer_lanes_and_a_lost_path_are_not_as_expected) {
+  const Metric width{.name = "health_drive.pcie_width",
+                     .probe = "health_drive",
+                     .revision = 1,
+                     .unit = "1",
+                     .type = MetricClass::state};
+  EXPECT_TRUE(flags_after(width, nights(5, 4, {}, 4)).empty());
+  const auto flags = flags_after(width, nights(5, 4, {{.value = 2}}, 4));
+  ASSERT_EQ(flags.size(), 1U);
+  EXPECT_EQ(flags[0].rule, Rule::state);
+}
+
+TEST(EarlySigns, light_that_fades_is_a_level_that_falls) {
+  const Metric power{.name = "health_links.rx_power{lane=1}", .probe = "health_links", .revision = 1, .unit = "W"};
+  std::vector<Shown> fading;
+  for (int i = 0; i < 60; ++i) {
+    const double noise = 1 + 0.002 * ((i * 7) % 5 - 2);
+    fading.push_back({.value = 1e-3 * noise * (i < 40 ? 1 : 0.9), .others = 1e-3 * noise});
+  }
+  const auto flags = flags_after(power, fading);
+  ASSERT_EQ(flags.size(), 1U);
+  EXPECT_EQ(flags[0].unit, "drive:S0");
+}
+
+TEST(EarlySigns, a_policy_says_of_which_course_a_counter_is) {
+  const Metric metric = counter("p.errors", Course::each_run, true);
+  Policy policy;
+  policy.metrics["p.errors"].course = Course::for_life;
+  EXPECT_TRUE(flags_after(metric, nights(5, 7, {}), policy).empty());
+  EXPECT_EQ(flags_after(metric, nights(5, 7, {})).size(), 1U);
+  const auto read = read_policy(policy_text(policy), "policy.json");
+  ASSERT_TRUE(read.has_value()) << read.error().text();
+  EXPECT_EQ(read->metrics.at("p.errors").course, Course::for_life);
+  EXPECT_EQ(read->metrics.at("health_links.symbol_errors").most_per_day, 2880);
+}
+
+}  // namespace
+}  // namespace assay::drift
