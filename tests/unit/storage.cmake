@@ -14,7 +14,7 @@ gtest_discover_tests(unit_storage WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/
   PROPERTIES LABELS unit RESOURCE_LOCK unit_storage_directory)
 
 # Probes of a storage that several nodes share, as processes on this machine.
-foreach(probe cluster metadata)
+foreach(probe cluster metadata consistency)
   add_executable(unit_storage_${probe})
   target_link_libraries(unit_storage_${probe} PRIVATE assay_storage_cluster GTest::gtest_main)
   string(TOUPPER ${probe} upper)
@@ -25,3 +25,15 @@ foreach(probe cluster metadata)
 endforeach()
 target_sources(unit_storage_cluster PRIVATE unit/workloads/storage_cluster_test.cpp unit/workloads/storage_cluster_process_test.cpp)
 target_sources(unit_storage_metadata PRIVATE unit/workloads/storage_metadata_test.cpp)
+
+# A file system in user space that lies; where it cannot be mounted its tests say so and skip.
+find_path(ASSAY_FUSE_INCLUDE fuse3/fuse.h REQUIRED)
+find_library(ASSAY_FUSE NAMES fuse3 REQUIRED)
+add_executable(lying_fs fakes/lying_fs.cpp)
+target_include_directories(lying_fs SYSTEM PRIVATE ${ASSAY_FUSE_INCLUDE} ${ASSAY_FUSE_INCLUDE}/fuse3)
+target_compile_definitions(lying_fs PRIVATE _FILE_OFFSET_BITS=64)
+target_link_libraries(lying_fs PRIVATE assay_flags ${ASSAY_FUSE})
+target_sources(unit_storage_consistency PRIVATE unit/workloads/consistency_look_test.cpp unit/workloads/storage_consistency_test.cpp)
+target_compile_definitions(unit_storage_consistency PRIVATE ASSAY_LYING_FS="$<TARGET_FILE:lying_fs>"
+  ASSAY_STORAGE_METADATA="$<TARGET_FILE:storage_metadata>")
+add_dependencies(unit_storage_consistency lying_fs storage_metadata)
