@@ -86,7 +86,7 @@ Outcome read_file_of(const std::string& path, const std::vector<std::byte>& expe
   return {.wrong = fmt::format("its content differs from B {} on", at - expected.begin())};
 }
 
-json words_of_client(const MetadataClient& client) {
+json metadata_words(const MetadataClient& client) {
   json words = {{"time", client.time_s},
                 {"operations", client.operations},
                 {"failures", client.failures},
@@ -96,7 +96,7 @@ json words_of_client(const MetadataClient& client) {
   return words;
 }
 
-MetadataClient client_in(const json& words) {
+MetadataClient metadata_in(const json& words) {
   MetadataClient client{.time_s = words.at("time").get<double>(),
                         .operations = words.at("operations").get<double>(),
                         .latency_p99 = std::nullopt,
@@ -213,11 +213,11 @@ MetadataTaken MetadataGroup::run(MetadataMove move, std::uint64_t set) {
     latency.add(lane.latency);
   }
   mine.latency_p99 = latency.quantile(0.99);
-  json words = words_of_client(mine);
+  json words = metadata_words(mine);
   words["spread"] = spread_s;
   MetadataTaken taken;
   for (const auto& one : gather_words(group_, words)) {
-    taken.clients.push_back(client_in(one));
+    taken.clients.push_back(metadata_in(one));
     taken.start_spread_s = std::max(taken.start_spread_s, one.at("spread").get<double>());
   }
   return taken;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <system_error>
 
 #include <fcntl.h>
 
@@ -12,6 +11,7 @@
 
 #include "probes/core/filesystem_facts.h"
 #include "workloads/cold.h"
+#include "workloads/cold_ledger.h"
 #include "workloads/side_by_side.h"
 #include "workloads/storage_ranks.h"
 
@@ -144,18 +144,12 @@ BlockOperation StorageGroup::operation(const Lane& lane, const PhasePlan& plan, 
 /// Empties this rank's page cache of what it is going to read; pages that stayed, where that can be asked.
 std::optional<std::uint64_t> StorageGroup::drop_cache(const PhasePlan& plan) {
   if (plan.move == Move::write) return std::nullopt;
-  std::uint64_t resident = 0;
-  try {
-    for (const auto& lane : lanes_) {
-      const auto path = settings_.folder + "/" + block_file(settings_.layout, plan.read_set, read_by(lane.number));
-      drop_pages(path);
-      resident += resident_pages(path);
-      if (settings_.layout.shared) break;
-    }
-  } catch (const std::system_error&) {  // a file system whose files cannot be mapped does not tell
-    return std::nullopt;
+  std::vector<std::string> paths;
+  for (const auto& lane : lanes_) {
+    paths.push_back(settings_.folder + "/" + block_file(settings_.layout, plan.read_set, read_by(lane.number)));
+    if (settings_.layout.shared) break;
   }
-  return resident;
+  return drop_cached(paths);
 }
 
 /// `work` for every lane on a thread of its own, until all are over or another rank has ended early.

@@ -8,8 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "probes/core/host_facts.h"
-#include "workloads/cold.h"
+#include "workloads/cold_ledger.h"
 #include "workloads/run_folder.h"
 #include "workloads/storage_phase.h"
 #include "workloads/storage_ranks.h"
@@ -73,9 +72,7 @@ class StorageRun {
   std::uint64_t mismatches_ = 0;
   double payload_ceiling_ = 0, start_spread_s_ = 0;
   bool by_size_ = false;
-  std::optional<int> cold_rung_;
-  std::optional<std::uint64_t> resident_;
-  std::optional<double> wire_share_, over_client_, over_server_;
+  std::optional<ColdLedger> cold_;
 };
 
 /// What is the same on every rank before the first phase: names, direct I/O, nonce, room.
@@ -87,6 +84,7 @@ void StorageRun::settle() {
   const std::uint64_t sets = given_.text("operation") == "write_read" ? 1 : 2;
   const std::uint64_t needed = world * size * sets;
   ranks_ = meet_on_storage(group_, given_, {.bytes = needed, .names = world * threads * sets});
+  cold_.emplace(ranks_.on_other_nodes, given_.bytes("server_memory").count, static_cast<std::size_t>(group_.rank()));
   if (block % kDirectBlock != 0)
     buffered_because_ = fmt::format("transfers of {} B are no multiple of {} B", block, kDirectBlock);
   if (buffered_because_.empty()) buffered_because_ = ranks_.no_direct;
@@ -221,32 +219,17 @@ void StorageRun::take_evidence(const PhaseTaken& taken, Move move) {
     by_size_ = by_size_ || taken.stonewall_s < given_.seconds("duration").count;
     return;
   }
-  ColdEvidence evidence{
-      .resident_pages = 0, .wire_share = {}, .other_node = ranks_.on_other_nodes, .set_over_server_memory = {}};
-  double bytes = 0;
+  std::vector<ColdReader> readers;
   for (std::size_t rank = 0; rank < ranks_.names.size(); ++rank) {
     const auto& client = taken.clients[rank];
-    if (!client.active) continue;
-    mismatches_ += client.mismatches;
-    bytes += client.bytes;
-    if (client.mismatches > 0 && group_.rank() == 0)
+    readers.push_back(
+        {.active = client.active, .bytes = client.bytes, .resident = client.resident, .wire = client.wire});
+    mismatches_ += client.active ? client.mismatches : 0;
+    if (client.active && client.mismatches > 0 && group_.rank() == 0)
       record_.note(
           fmt::format("{} read {} wrong B; the first: {}", ranks_.names[rank], client.mismatches, client.first_wrong));
-    if (!client.resident) evidence.resident_pages = std::nullopt;
-    if (evidence.resident_pages && client.resident)
-      evidence.resident_pages = std::max(*evidence.resident_pages, *client.resident);
-    if (client.wire && client.bytes > 0) keep_least(evidence.wire_share, *client.wire / client.bytes);
   }
-  const auto& mine = taken.clients[static_cast<std::size_t>(group_.rank())];
-  if (mine.active) {
-    if (mine.resident) resident_ = std::max(resident_.value_or(0), *mine.resident);
-    if (mine.wire && mine.bytes > 0) keep_least(wire_share_, *mine.wire / mine.bytes);
-    keep_least(over_client_, mine.bytes / static_cast<double>(total_memory().count));
-  }
-  if (const auto memory = given_.bytes("server_memory").count; memory > 0)
-    evidence.set_over_server_memory = bytes / static_cast<double>(memory);
-  keep_least(over_server_, evidence.set_over_server_memory);
-  cold_rung_ = std::min(cold_rung_.value_or(cold_rung(evidence)), cold_rung(evidence));
+  cold_->take(readers);
 }
 
 void StorageRun::record_conditions() {
@@ -254,11 +237,7 @@ void StorageRun::record_conditions() {
   record_.condition("direct_io", buffered_because_.empty());
   if (!buffered_because_.empty()) record_.condition("buffered_because", buffered_because_);
   record_.condition("engine", std::string("io_uring"));
-  if (cold_rung_) record_.condition("cold_rung", std::int64_t{*cold_rung_});
-  if (resident_) record_.condition("resident_pages", static_cast<std::int64_t>(*resident_));
-  if (wire_share_) record_.condition("wire_share", *wire_share_);
-  if (over_client_) record_.condition("set_over_client_memory", *over_client_);
-  if (over_server_) record_.condition("set_over_server_memory", *over_server_);
+  cold_->record(record_);
   record_.condition("start_spread", start_spread_s_);
   record_.condition("ended_by", std::string(by_size_ ? "size" : "duration"));
   record_.condition("payload_ceiling", payload_ceiling_);

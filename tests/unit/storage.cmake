@@ -14,7 +14,7 @@ gtest_discover_tests(unit_storage WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/
   PROPERTIES LABELS unit RESOURCE_LOCK unit_storage_directory)
 
 # Probes of a storage that several nodes share, as processes on this machine.
-foreach(probe cluster metadata consistency)
+foreach(probe cluster metadata consistency ingest)
   add_executable(unit_storage_${probe})
   target_link_libraries(unit_storage_${probe} PRIVATE assay_storage_cluster GTest::gtest_main)
   string(TOUPPER ${probe} upper)
@@ -25,6 +25,7 @@ foreach(probe cluster metadata consistency)
 endforeach()
 target_sources(unit_storage_cluster PRIVATE unit/workloads/storage_cluster_test.cpp unit/workloads/storage_cluster_process_test.cpp)
 target_sources(unit_storage_metadata PRIVATE unit/workloads/storage_metadata_test.cpp)
+target_sources(unit_storage_ingest PRIVATE unit/workloads/ingest_plan_test.cpp unit/workloads/storage_ingest_test.cpp)
 
 # A file system in user space that lies; where it cannot be mounted its tests say so and skip.
 find_path(ASSAY_FUSE_INCLUDE fuse3/fuse.h REQUIRED)

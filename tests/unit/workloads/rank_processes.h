@@ -2,12 +2,15 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +18,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include "probes/core/descriptor.h"
 #include "probes/core/filesystem_facts.h"
 #include "tests/unit/free_port.h"
 #include "tests/unit/probe_process.h"
@@ -80,6 +84,33 @@ class StartedRanks {
  private:
   std::vector<pid_t> children_;
 };
+
+/// Does `harm` to every file below a directory whose name has `part` in it, again and again, as long as it lives.
+class Vandal {
+ public:
+  Vandal(std::string directory, std::string part, std::function<void(const std::filesystem::path&)> harm)
+      : thread_([directory = std::move(directory), part = std::move(part),
+                 harm = std::move(harm)](const std::stop_token& over) {
+          while (!over.stop_requested()) {
+            try {
+              for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+                if (entry.path().filename().string().find(part) != std::string::npos) harm(entry.path());
+              }
+            } catch (const std::filesystem::filesystem_error&) {  // the run has just removed or renamed it
+            }
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+          }
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+/// Overwrites a byte of a file that is there.
+inline void damage_file(const std::filesystem::path& path) {
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file) (void)!pwrite(file.number(), "!", 1, 1000);  // a file that is just being removed need not be damaged
+}
 
 /// The record in `output`; throws std::runtime_error with the reader's words when it is refused.
 inline Record record_in(const std::string& probe, const ProbeOutput& output) {

@@ -1,12 +1,9 @@
 // storage_cluster as processes on this machine: every pattern exact, every fault named, and nothing left behind.
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <set>
 #include <string>
-#include <thread>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -143,26 +140,9 @@ TEST_F(storage_cluster, two_runs_have_two_nonces_and_the_ranks_of_one_have_one) 
   EXPECT_EQ(nonces.size(), 2U);
 }
 
-/// Changes the first byte of each file of data below `place`, again and again, until told to end.
-void damage(const std::string& place, const std::atomic<bool>& over) {
-  while (!over) {
-    std::error_code gone;
-    for (const auto& entry : fs::recursive_directory_iterator(place, gone)) {
-      if (!entry.path().filename().string().starts_with("set-")) continue;
-      const int file = open(entry.path().c_str(), O_WRONLY | O_CLOEXEC);
-      if (file < 0) continue;
-      (void)pwrite(file, "!", 1, 1000);  // a file that is just being removed need not be damaged
-      close(file);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
 TEST_F(storage_cluster, data_that_are_damaged_after_they_were_written_are_mismatches_with_their_reader) {
-  std::atomic<bool> over = false;
-  std::jthread vandal([&] { damage(place_.path(), over); });
+  const Vandal vandal(place_.path(), "set-", damage_file);
   const auto ranks = three_ranks(place_.path(), {"--repetitions=2"});
-  over = true;
   const auto record = read(ranks[0]);
   EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_GT(samples_of(record, "mismatches", kAll).at(0), 0);

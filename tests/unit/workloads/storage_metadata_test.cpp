@@ -1,9 +1,6 @@
 // storage_metadata as processes on this machine: rates of every phase, every refusal and wrong answer counted, and
 // nothing left behind.
-#include <atomic>
 #include <chrono>
-#include <cmath>
-#include <fstream>
 #include <thread>
 
 #include "tests/unit/workloads/rank_processes.h"
@@ -88,37 +85,17 @@ TEST_F(storage_metadata, it_records_what_it_declares_and_the_ranks_have_one_nonc
   EXPECT_EQ(value_of(records[0], "files_total", node_of(records[0])), Value(std::int64_t{3 * 2 * 20}));
 }
 
-/// Does `harm` to every file below `place` whose name begins with "made-", until told to end.
-void harm_files(const std::string& place, const std::atomic<bool>& over,
-                const std::function<void(const fs::path&)>& harm) {
-  while (!over) {
-    try {
-      for (const auto& entry : fs::recursive_directory_iterator(place)) {
-        if (entry.path().filename().string().starts_with("made-")) harm(entry.path());
-      }
-    } catch (const fs::filesystem_error&) {  // the run has just removed or renamed it
-    }
-  }
-}
-
 TEST_F(storage_metadata, files_that_are_changed_meanwhile_are_wrong_answers_with_who_saw_them) {
-  std::atomic<bool> over = false;
-  std::jthread vandal([&] {
-    harm_files(place_.path(), over,
-               [](const fs::path& path) { std::ofstream(path, std::ios::in | std::ios::out) << "!!!!!!!!!"; });
-  });
+  const Vandal vandal(place_.path(), "made-", damage_file);
   const auto record = complete({"--files=300", "--repetitions=2"})[0];
-  over = true;
   EXPECT_GT(figure_at(record, "wrong_answers", {{"phase", "read"}}), 0);
   ASSERT_FALSE(record.notes.empty());
-  EXPECT_NE(record.notes[0].find("its content differs from B 0 on"), std::string::npos) << record.notes[0];
+  EXPECT_NE(record.notes[0].find("its content differs from B 1000 on"), std::string::npos) << record.notes[0];
 }
 
 TEST_F(storage_metadata, files_that_vanish_are_failures_of_every_phase_after_and_the_run_goes_on) {
-  std::atomic<bool> over = false;
-  std::jthread vandal([&] { harm_files(place_.path(), over, [](const fs::path& path) { fs::remove(path); }); });
+  const Vandal vandal(place_.path(), "made-", [](const fs::path& path) { fs::remove(path); });
   const auto record = complete({"--files=300", "--repetitions=2"})[0];
-  over = true;
   EXPECT_EQ(record.end.status, Status::complete);
   for (const char* phase : {"stat", "read", "rename", "unlink"})
     EXPECT_GT(figure_at(record, "failures", {{"phase", phase}}), 0) << phase;
