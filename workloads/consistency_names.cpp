@@ -1,6 +1,7 @@
 // consistency_names: cases of names that appear, change and go, and of two writers at once.
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <system_error>
 
 #include <fcntl.h>
@@ -65,7 +66,11 @@ void ConsistencyCases::renames(const Pair& pair) {
   };
   if (made[pair.writer]) check(pair, Case::rename, look_back);
   const auto look_after = [&]() -> Look {
-    const Look after = judge_content(content_on_storage(pair.theirs + "target"), read[kRenames], read[kRenames - 1]);
+    const auto found = content_on_storage(pair.theirs + "target");
+    const auto earlier = std::ranges::find_if(read, [&](const Content& one) { return found == one; });
+    if (earlier != read.end() && earlier != std::prev(read.end()))
+      return {Seen::old, "a file stands there that others were renamed over"};
+    const Look after = judge_content(found, read.back(), read.front());
     if (after.seen != Seen::right || !content_on_storage(pair.theirs + fresh(kRenames))) return after;
     return {Seen::old, "the name that it had before is still there"};
   };
