@@ -70,7 +70,7 @@ void ConsistencyCases::renames(const Pair& pair) {
     const auto earlier = std::ranges::find_if(read, [&](const Content& one) { return found == one; });
     if (earlier != read.end() && earlier != std::prev(read.end()))
       return {Seen::old, "a file stands there that others were renamed over"};
-    const Look after = judge_content(found, read.back(), read.front());
+    Look after = judge_content(found, read.back(), read.front());
     if (after.seen != Seen::right || !content_on_storage(pair.theirs + fresh(kRenames))) return after;
     return {Seen::old, "the name that it had before is still there"};
   };

@@ -48,7 +48,7 @@ void check_room(const json& rank, const std::string& directory, const StorageNee
 /// Throws, on every rank alike, where the ranks cannot measure together.
 void check_ranks(const Parameters& given, const std::vector<json>& ranks, const StorageNeeds& needs) {
   std::map<std::string, std::size_t> boots;
-  const std::string directory = given.text("directory");
+  const std::string& directory = given.text("directory");
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const auto text = [&](const char* name) { return ranks[rank].at(name).get<std::string>(); };
     if (const auto why = text("not_storage"); !why.empty())

@@ -64,6 +64,9 @@ class StorageProbes(ClusterBench):
         failed = {cell[0] for cell, outcome in self.outcomes().items() if outcome == "fail"}
         self.assertEqual(failed, {"storage_metadata.wrong_answers", "storage_consistency.wrong_reads", "storage_ingest.mismatches"}, self.reasons())
         said = self.record_text()
+        shown = (self.run_directory / "report.html").read_text()
+        for probe, place in (("storage_consistency", "case"), ("storage_metadata", "phase")):
+            self.assertIn(f"Faults of {probe} by {place} and class", shown)
         for words in ("new_file: n03 to n04: wrong: ", "n04: 0 refused, ", "n04 read "):
             self.assertIn(words, said)
         self.assert_nothing_left()
