@@ -1,6 +1,7 @@
 // cold: counters of ports, and the ladder.
 #include "workloads/cold.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -48,6 +49,16 @@ std::optional<std::uint64_t> wire_bytes_received(const std::string& sys) {
     }
   }
   return sum;
+}
+
+std::optional<double> Arrivals::since() const {
+  const auto wire = wire_bytes_received();
+  const auto device = device_traffic();
+  std::optional<double> most;
+  if (wire && wire_ && *wire >= *wire_) most = static_cast<double>(*wire - *wire_);
+  if (device && device_)
+    most = std::max(most.value_or(0), static_cast<double>(device->read.count - device_->read.count));
+  return most;
 }
 
 std::string preloaded(const std::string& list) {

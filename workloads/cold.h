@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "probes/core/filesystem_facts.h"
+
 namespace assay {
 
 /// What is known of a phase that read.
@@ -23,6 +25,17 @@ int cold_rung(const ColdEvidence& evidence);
 /// Bytes received so far by the network ports below `sys`, of Ethernet (all hardware ports, or where there are none all
 /// but the loopback) and of RDMA. Nothing where no port tells.
 std::optional<std::uint64_t> wire_bytes_received(const std::string& sys = "/sys");
+
+/// What has come to this node since it was made.
+class Arrivals {
+ public:
+  /// The larger of what came by wire and what this process read from devices, B; nothing where neither is told.
+  [[nodiscard]] std::optional<double> since() const;
+
+ private:
+  std::optional<std::uint64_t> wire_ = wire_bytes_received();
+  std::optional<DeviceTraffic> device_ = device_traffic();
+};
 
 /// What is loaded before the program's own libraries, which could replace its calls: LD_PRELOAD and the text of
 /// `list`; "none" where there is nothing.

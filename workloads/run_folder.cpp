@@ -185,7 +185,7 @@ Seconds RunFolder::clear() {
   const auto begin = std::chrono::steady_clock::now();
   if (group_.rank() == 0) {
     for (const auto& entry : fs::directory_iterator(path_)) {
-      if (entry.path().filename() != kOwnerFile) fs::remove(entry.path());
+      if (entry.path().filename() != kOwnerFile) fs::remove_all(entry.path());
     }
   }
   const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <system_error>
 
 #include <fcntl.h>
 
 #include <nlohmann/json.hpp>
 
 #include "probes/core/filesystem_facts.h"
-#include "probes/core/json_io.h"
 #include "workloads/cold.h"
+#include "workloads/cold_ledger.h"
 #include "workloads/side_by_side.h"
+#include "workloads/storage_ranks.h"
 
 namespace assay {
 namespace {
@@ -62,32 +62,6 @@ ClientPhase client_in(const json& words) {
           .wire = taken_from<double>(words, "wire"),
           .reached = words.at("reached").get<std::vector<std::uint64_t>>()};
 }
-
-/// What every rank says, by rank.
-std::vector<json> gathered(Rendezvous& group, const json& mine) {
-  std::vector<json> all;
-  for (const auto& words : group.all_gather(mine.dump()))
-    all.push_back(parse_json_or_throw(words, "rank " + std::to_string(all.size())));
-  return all;
-}
-
-/// The larger of what came by wire and what came from devices since a reading; nothing where neither is told.
-class Arrivals {
- public:
-  [[nodiscard]] std::optional<double> since() const {
-    const auto wire = wire_bytes_received();
-    const auto device = device_traffic();
-    std::optional<double> most;
-    if (wire && wire_ && *wire >= *wire_) most = static_cast<double>(*wire - *wire_);
-    if (device && device_)
-      most = std::max(most.value_or(0), static_cast<double>(device->read.count - device_->read.count));
-    return most;
-  }
-
- private:
-  std::optional<std::uint64_t> wire_ = wire_bytes_received();
-  std::optional<DeviceTraffic> device_ = device_traffic();
-};
 
 }  // namespace
 
@@ -170,18 +144,12 @@ BlockOperation StorageGroup::operation(const Lane& lane, const PhasePlan& plan, 
 /// Empties this rank's page cache of what it is going to read; pages that stayed, where that can be asked.
 std::optional<std::uint64_t> StorageGroup::drop_cache(const PhasePlan& plan) {
   if (plan.move == Move::write) return std::nullopt;
-  std::uint64_t resident = 0;
-  try {
-    for (const auto& lane : lanes_) {
-      const auto path = settings_.folder + "/" + block_file(settings_.layout, plan.read_set, read_by(lane.number));
-      drop_pages(path);
-      resident += resident_pages(path);
-      if (settings_.layout.shared) break;
-    }
-  } catch (const std::system_error&) {  // a file system whose files cannot be mapped does not tell
-    return std::nullopt;
+  std::vector<std::string> paths;
+  for (const auto& lane : lanes_) {
+    paths.push_back(settings_.folder + "/" + block_file(settings_.layout, plan.read_set, read_by(lane.number)));
+    if (settings_.layout.shared) break;
   }
-  return resident;
+  return drop_cached(paths);
 }
 
 /// `work` for every lane on a thread of its own, until all are over or another rank has ended early.
@@ -218,7 +186,7 @@ double StorageGroup::work(const PhasePlan& plan, ClientPhase& mine) {
   }
   std::vector<Standing> standings;
   const json words = {{"next", furthest}, {"end", passed_since(begin_)}, {"out", out_of_work}};
-  const auto all = gathered(group_, words);
+  const auto all = gather_words(group_, words);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (!plan.active[rank]) continue;
     standings.push_back({.end_s = all[rank].at("end").get<double>(), .out_of_work = all[rank].at("out").get<bool>()});
@@ -267,10 +235,7 @@ PhaseTaken StorageGroup::run(const PhasePlan& plan) {
   }
   if (mine.active) mine.resident = drop_cache(plan);
   const Arrivals arrivals;
-  group_.barrier();
-  const auto met = PhaseClock::now();
-  group_.barrier();
-  const double in_barrier_s = passed_since(met);
+  const double in_barrier_s = start_together(group_);
   begin_ = PhaseClock::now();
   const double stonewall_s = work(plan, mine);
   if (mine.active) finish(plan, stonewall_s, mine);
@@ -279,7 +244,7 @@ PhaseTaken StorageGroup::run(const PhasePlan& plan) {
   json words = words_of_client(mine);
   words["barrier"] = in_barrier_s;
   PhaseTaken taken{.stonewall_s = stonewall_s, .start_spread_s = 0, .clients = {}};
-  for (const auto& one : gathered(group_, words)) {
+  for (const auto& one : gather_words(group_, words)) {
     taken.clients.push_back(client_in(one));
     taken.start_spread_s = std::max(taken.start_spread_s, one.at("barrier").get<double>());
   }

@@ -2,102 +2,32 @@
 #include "workloads/storage_run.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <stdexcept>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "probes/core/filesystem_facts.h"
-#include "probes/core/host_facts.h"
-#include "probes/core/json_io.h"
-#include "probes/core/rank_names.h"
-#include "workloads/cold.h"
+#include "workloads/cold_ledger.h"
 #include "workloads/run_folder.h"
 #include "workloads/storage_phase.h"
+#include "workloads/storage_ranks.h"
 
 namespace assay {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::uint64_t kLargestBlock = std::uint64_t{64} << 20;
 constexpr std::int64_t kMostThreads = 256, kMostDepth = 1024, kMostRepetitions = 100;
-constexpr std::int64_t kMostRanks = 1'000'000;  // far beyond any fleet; sums with a rank stay in an int
 constexpr Seconds kHangs = {
     120};  // a transfer that takes longer is an error: a failover of a metadata server takes less
 constexpr double kLeastDuration_s = 0.1, kLongestDuration_s = 600;
 constexpr double kLeastPatience_s = 600, kPatienceOfDuration = 10;  // IO500's slowest submission of 191 took 5.7 times
 
-std::int64_t count_in_range(const Parameters& given, const char* name, std::int64_t most) {
-  const auto count = given.count(name);
-  if (count < 1 || count > most) throw BadParameter(fmt::format("{}: {} is not from 1 to {}", name, count, most));
-  return count;
-}
-
-/// What a rank says of itself before anything is made.
-json introduction(const FilesystemFacts& facts) {
-  return {{"boot", read_fact("/proc/sys/kernel/random/boot_id").value_or("")},
-          {"type", facts.type},
-          {"free", facts.free.count},
-          {"not_storage", facts.not_storage},
-          {"no_direct", facts.no_direct}};
-}
-
-/// Throws, on every rank alike, where the ranks cannot measure together.
-void check_ranks(const Parameters& given, const std::vector<json>& ranks, std::uint64_t needed) {
-  std::map<std::string, std::size_t> boots;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const auto text = [&](const char* name) { return ranks[rank].at(name).get<std::string>(); };
-    if (const auto why = text("not_storage"); !why.empty())
-      throw Skip(fmt::format("rank {}: {}: {}", rank, given.text("directory"), why));
-    if (text("type") != ranks[0].at("type").get<std::string>()) {
-      throw std::runtime_error(
-          fmt::format("{} is {} on rank 0 and {} on rank {}: it is not one file system on all nodes",
-                      given.text("directory"), ranks[0].at("type").get<std::string>(), text("type"), rank));
-    }
-    const auto free = ranks[rank].at("free").get<std::uint64_t>();
-    if (free < needed)
-      throw Skip(fmt::format("{}: {} B are free, {} B are needed; give a smaller size", given.text("directory"), free,
-                             needed));
-    const auto [known, is_new] = boots.emplace(text("boot"), rank);
-    if (is_new || text("boot").empty() || given.text("clients") == "processes") continue;
-    throw std::runtime_error(fmt::format(
-        "ranks {} and {} run on one machine (boot {}), which would read what it wrote; clients=processes is "
-        "the rehearsal on one machine",
-        known->second, rank, known->first));
-  }
-}
-
-/// Samples by metric, subject and phase, in the order of the repetitions.
-class Samples {
- public:
-  void add(const char* metric, std::optional<double> value, const Subject& subject, const std::string& phase = "") {
-    if (value) samples_[{metric, subject, phase}].push_back(*value);
-  }
-  void record(Recorder& record) const {
-    for (const auto& [key, values] : samples_) {
-      const auto& [metric, subject, phase] = key;
-      record.measurement(metric, {.samples = values, .warmup = {}, .stopped = "fixed"}, subject,
-                         phase.empty() ? Values{} : Values{{"phase", phase}});
-    }
-  }
-
- private:
-  std::map<std::tuple<std::string, Subject, std::string>, std::vector<double>> samples_;
-};
-
-Subject all_clients() { return {.kind = "group", .id = "all clients"}; }
-
 /// One run on one rank.
 class StorageRun {
  public:
   StorageRun(const Parameters& given, Rendezvous& group, Recorder& record)
-      : given_(given), group_(group), record_(record), facts_(filesystem_facts(given.text("directory"))) {}
+      : given_(given), group_(group), record_(record) {}
 
   void run() {
     settle();
@@ -134,24 +64,16 @@ class StorageRun {
   const Parameters& given_;
   Rendezvous& group_;
   Recorder& record_;
-  FilesystemFacts facts_;
+  StorageRanks ranks_ = {};
   StorageSettings settings_ = {};
   std::string buffered_because_;
-  bool other_node_ = false;
-  std::vector<std::string> names_;
   std::uint64_t most_operations_ = 0, next_set_ = 0;
-  Samples samples_;
+  PhaseSamples samples_;
   std::uint64_t mismatches_ = 0;
   double payload_ceiling_ = 0, start_spread_s_ = 0;
   bool by_size_ = false;
-  std::optional<int> cold_rung_;
-  std::optional<std::uint64_t> resident_;
-  std::optional<double> wire_share_, over_client_, over_server_;
+  std::optional<ColdLedger> cold_;
 };
-
-void least(std::optional<double>& known, std::optional<double> value) {
-  if (value) known = std::min(known.value_or(*value), *value);
-}
 
 /// What is the same on every rank before the first phase: names, direct I/O, nonce, room.
 void StorageRun::settle() {
@@ -161,18 +83,11 @@ void StorageRun::settle() {
   const std::uint64_t block = given_.bytes("block").count, size = given_.bytes("size").count;
   const std::uint64_t sets = given_.text("operation") == "write_read" ? 1 : 2;
   const std::uint64_t needed = world * size * sets;
-  std::vector<json> ranks;
-  for (const auto& words : group_.all_gather(introduction(facts_).dump()))
-    ranks.push_back(parse_json_or_throw(words, fmt::format("rank {}", ranks.size())));
-  check_ranks(given_, ranks, needed + needed / 10);  // metadata and a neighbour's writes
-  other_node_ = given_.text("clients") == "nodes";
+  ranks_ = meet_on_storage(group_, given_, {.bytes = needed, .names = world * threads * sets});
+  cold_.emplace(ranks_.on_other_nodes, given_.bytes("server_memory").count, static_cast<std::size_t>(group_.rank()));
   if (block % kDirectBlock != 0)
     buffered_because_ = fmt::format("transfers of {} B are no multiple of {} B", block, kDirectBlock);
-  for (const auto& rank : ranks) {
-    if (buffered_because_.empty()) buffered_because_ = rank.at("no_direct").get<std::string>();
-  }
-  names_ = rank_names(group_);
-  const std::string nonce = group_.broadcast(fmt::format("{:016x}", fresh_payload_nonce()));
+  if (buffered_because_.empty()) buffered_because_ = ranks_.no_direct;
   settings_ = {
       .folder = "",
       .layout = {.shared = given_.text("pattern") == "shared_file", .block = block, .streams = world * threads},
@@ -183,7 +98,7 @@ void StorageRun::settle() {
       .threads = static_cast<std::size_t>(threads),
       .shift = static_cast<int>(given_.count("shift") % group_.world()),
       .read_share = static_cast<double>(given_.count("read_percent")) / 100,
-      .nonce = std::stoull(nonce, nullptr, 16)};
+      .nonce = ranks_.nonce};
   most_operations_ = size / threads / block;
 }
 
@@ -192,7 +107,7 @@ PhasePlan StorageRun::plan_of(Move move) const {
   return {.move = move,
           .written_set = 0,
           .read_set = 0,
-          .active = std::vector<bool>(names_.size(), true),
+          .active = std::vector<bool>(ranks_.names.size(), true),
           .complete = true,
           .duration_s = given_.seconds("duration").count,
           .firsts = std::vector<std::uint64_t>(settings_.layout.streams, 0),
@@ -230,7 +145,7 @@ void StorageRun::repeat_interference(StorageGroup& storage) {
   PhasePlan writing = plan_of(Move::write);
   writing.complete = false;
   PhasePlan alone = writing;
-  for (std::size_t rank = static_cast<std::size_t>(given_.count("victims")); rank < names_.size(); ++rank)
+  for (std::size_t rank = static_cast<std::size_t>(given_.count("victims")); rank < ranks_.names.size(); ++rank)
     alone.active[rank] = false;
   alone.written_set = next_set_++;
   writing.written_set = next_set_++;
@@ -267,15 +182,15 @@ void StorageRun::take(const PhaseTaken& taken, Move move) {
   if (move != Move::read) samples_.add("sync_time", sync_s, all_clients(), phase);
   samples_.add("close_time", close_s, all_clients(), phase);
   const auto shares = shares_of_median(at_stonewall);
-  for (std::size_t rank = 0; rank < names_.size(); ++rank) {
+  for (std::size_t rank = 0; rank < ranks_.names.size(); ++rank) {
     take_client(taken, rank, phase);
-    if (shares) samples_.add("client_share", (*shares)[rank], {.kind = "group", .id = names_[rank]}, phase);
+    if (shares) samples_.add("client_share", (*shares)[rank], {.kind = "group", .id = ranks_.names[rank]}, phase);
   }
   take_evidence(taken, move);
 }
 
 void StorageRun::take_client(const PhaseTaken& taken, std::size_t rank, const std::string& phase) {
-  const Subject subject{.kind = "group", .id = names_[rank]};
+  const Subject subject{.kind = "group", .id = ranks_.names[rank]};
   const auto& client = taken.clients[rank];
   samples_.add("client_bandwidth", client.bytes_at_stonewall / taken.stonewall_s, subject, phase);
   samples_.add("client_time", client.time_s, subject, phase);
@@ -304,49 +219,25 @@ void StorageRun::take_evidence(const PhaseTaken& taken, Move move) {
     by_size_ = by_size_ || taken.stonewall_s < given_.seconds("duration").count;
     return;
   }
-  ColdEvidence evidence{.resident_pages = 0, .wire_share = {}, .other_node = other_node_, .set_over_server_memory = {}};
-  double bytes = 0;
-  for (std::size_t rank = 0; rank < names_.size(); ++rank) {
+  std::vector<ColdReader> readers;
+  for (std::size_t rank = 0; rank < ranks_.names.size(); ++rank) {
     const auto& client = taken.clients[rank];
-    if (!client.active) continue;
-    mismatches_ += client.mismatches;
-    bytes += client.bytes;
-    if (client.mismatches > 0 && group_.rank() == 0)
+    readers.push_back(
+        {.active = client.active, .bytes = client.bytes, .resident = client.resident, .wire = client.wire});
+    mismatches_ += client.active ? client.mismatches : 0;
+    if (client.active && client.mismatches > 0 && group_.rank() == 0)
       record_.note(
-          fmt::format("{} read {} wrong B; the first: {}", names_[rank], client.mismatches, client.first_wrong));
-    if (!client.resident) evidence.resident_pages = std::nullopt;
-    if (evidence.resident_pages && client.resident)
-      evidence.resident_pages = std::max(*evidence.resident_pages, *client.resident);
-    if (client.wire && client.bytes > 0) least(evidence.wire_share, *client.wire / client.bytes);
+          fmt::format("{} read {} wrong B; the first: {}", ranks_.names[rank], client.mismatches, client.first_wrong));
   }
-  const auto& mine = taken.clients[static_cast<std::size_t>(group_.rank())];
-  if (mine.active) {
-    if (mine.resident) resident_ = std::max(resident_.value_or(0), *mine.resident);
-    if (mine.wire && mine.bytes > 0) least(wire_share_, *mine.wire / mine.bytes);
-    least(over_client_, mine.bytes / static_cast<double>(total_memory().count));
-  }
-  if (const auto memory = given_.bytes("server_memory").count; memory > 0)
-    evidence.set_over_server_memory = bytes / static_cast<double>(memory);
-  least(over_server_, evidence.set_over_server_memory);
-  cold_rung_ = std::min(cold_rung_.value_or(cold_rung(evidence)), cold_rung(evidence));
+  cold_->take(readers);
 }
 
 void StorageRun::record_conditions() {
-  record_.condition("filesystem", facts_.type);
-  if (!facts_.source.empty()) record_.condition("mount_source", facts_.source);
-  if (!facts_.options.empty()) record_.condition("mount_options", facts_.options);
+  record_ranks(ranks_, record_);
   record_.condition("direct_io", buffered_because_.empty());
   if (!buffered_because_.empty()) record_.condition("buffered_because", buffered_because_);
   record_.condition("engine", std::string("io_uring"));
-  record_.condition("nonce", fmt::format("{:016x}", settings_.nonce));
-  record_.condition("clients_total", static_cast<std::int64_t>(names_.size()));
-  record_.condition("read_by_other_node", other_node_);
-  if (cold_rung_) record_.condition("cold_rung", std::int64_t{*cold_rung_});
-  if (resident_) record_.condition("resident_pages", static_cast<std::int64_t>(*resident_));
-  if (wire_share_) record_.condition("wire_share", *wire_share_);
-  if (over_client_) record_.condition("set_over_client_memory", *over_client_);
-  if (over_server_) record_.condition("set_over_server_memory", *over_server_);
-  record_.condition("preloaded", preloaded());
+  cold_->record(record_);
   record_.condition("start_spread", start_spread_s_);
   record_.condition("ended_by", std::string(by_size_ ? "size" : "duration"));
   record_.condition("payload_ceiling", payload_ceiling_);
@@ -368,9 +259,7 @@ void check_storage(const Parameters& given, int world) {
   const double duration_s = given.seconds("duration").count;
   if (duration_s < kLeastDuration_s || duration_s > kLongestDuration_s)
     throw BadParameter(fmt::format("duration: {:g} s is not from 100 ms to 10 min", duration_s));
-  if (count_in_range(given, "shift", kMostRanks) % world == 0)
-    throw BadParameter(fmt::format("shift: {} of {} ranks lets each read what it wrote; give 1 to {}",
-                                   given.count("shift"), world, world - 1));
+  check_shift(given, world);
   if (given.text("operation") == "interference" && count_in_range(given, "victims", kMostRanks) >= world)
     throw BadParameter(fmt::format("victims: {} of {} ranks leave none that could disturb them; give 1 to {}",
                                    given.count("victims"), world, world - 1));

@@ -1,6 +1,7 @@
 // network: figures of measurements on several nodes.
 #include <fmt/format.h>
 
+#include "reports/figures/fault_chart.h"
 #include "reports/figures/html.h"
 #include "reports/figures/pair_chart.h"
 #include "reports/figures/rail_chart.h"
@@ -46,7 +47,8 @@ std::string requirement_charts(const ReportContent& content, const figures::Step
   const auto own = results.find(requirement.id);
   if (own == results.end()) return html;
   const figures::Chart rails = figures::rail_chart(content.run.plan, steps, requirement, own->second);
-  return html + figure(rails.svg, rails.caption);
+  const figures::Chart faults = figures::fault_chart(content.run.plan, requirement, own->second, content.records);
+  return html + figure(rails.svg, rails.caption) + figure(faults.svg, faults.caption);
 }
 
 std::string network_section(const ReportContent& content, const figures::StepIndex& steps,

@@ -55,7 +55,7 @@ std::string decision_section(const ReportContent& content);
 std::string coverage_section(const ReportContent& content);
 /// For each requirement: target and its source, figure, uncertainty.
 std::string results_section(const ReportContent& content);
-/// Matrices of one requirement: its pairs, and its rails by leaves; empty where it has neither.
+/// Matrices of one requirement: its pairs, its rails by leaves, its faults by place; empty where it has none.
 std::string requirement_charts(const ReportContent& content, const figures::StepIndex& steps,
                                const plan::Requirement& requirement, const figures::ResultsOf& results);
 /// Curves over sizes of messages and of groups; empty where no requirements make one.

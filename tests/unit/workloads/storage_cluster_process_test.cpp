@@ -1,13 +1,9 @@
 // storage_cluster as processes on this machine: every pattern exact, every fault named, and nothing left behind.
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <future>
 #include <set>
 #include <string>
-#include <thread>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,9 +11,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "probes/core/filesystem_facts.h"
-#include "tests/unit/free_port.h"
-#include "tests/unit/probe_process.h"
+#include "tests/unit/workloads/rank_processes.h"
 #include "workloads/run_folder.h"
 
 namespace assay {
@@ -43,59 +37,23 @@ std::vector<std::string> short_run(std::vector<std::string> words) {
 /// given.
 std::vector<ProbeOutput> three_ranks(const std::string& directory, const std::vector<std::string>& more,
                                      unsigned stop_s = 0, const std::string& other = "") {
-  const std::string at = fmt::format("--rendezvous=127.0.0.1:{}", free_port());
-  const auto rank = [&](int number) {
-    std::vector<std::string> words = {kProbe,
-                                      "--quick",
-                                      "--directory=" + (number == 1 && !other.empty() ? other : directory),
-                                      fmt::format("--rank={}", number),
-                                      fmt::format("--world={}", kRanks),
-                                      at,
-                                      "--token=0123456789abcdef0123456789abcdef"};
-    const auto rest = short_run(more);
-    words.insert(words.end(), rest.begin(), rest.end());
-    return run_probe(words, number == 1 ? stop_s : 0);
-  };
-  auto second = std::async(std::launch::async, rank, 1), third = std::async(std::launch::async, rank, 2);
-  auto first = rank(0);
-  return {first, second.get(), third.get()};
+  return run_ranks(kProbe, {directory, other.empty() ? directory : other, directory}, short_run(more), stop_s);
 }
 
-Record read(const ProbeOutput& output) {
-  const auto description = read_description(run_probe({kProbe, "--describe"}).out, kProbe);
-  const auto record = read_record(output.out, *description);
-  if (!record) throw std::runtime_error(record.error().text());
-  return *record;
-}
-
-Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }
+Record read(const ProbeOutput& output) { return record_in(kProbe, output); }
 
 double figure(const Record& record, const std::string& metric, const std::string& phase) {
-  for (const auto& one : record.measurements) {
-    if (one.metric == metric && one.subject == kAll && one.at == Values{{"phase", phase}}) return one.samples.at(0);
-  }
-  throw std::runtime_error("no " + metric + " of " + phase);
+  return figure_at(record, metric, {{"phase", phase}});
 }
 
-class storage_cluster : public testing::Test {
+class storage_cluster : public SharedDirectory {
  protected:
-  void SetUp() override {
-    if (const auto why = filesystem_facts(".").not_storage; !why.empty()) GTEST_SKIP() << why;
-  }
-  /// What lies in the directory.
-  [[nodiscard]] std::set<std::string> left() const {
-    std::set<std::string> names;
-    for (const auto& entry : fs::directory_iterator(place_.path())) names.insert(entry.path().filename());
-    return names;
-  }
   /// Rank 0's record of a run that must have ended well on every rank.
   Record complete(const std::vector<std::string>& more) {
     const auto ranks = three_ranks(place_.path(), more);
     for (const auto& output : ranks) EXPECT_EQ(output.exit_code, 0) << output.out;
     return read(ranks[0]);
   }
-
-  ScratchDirectory place_{"."};
 };
 
 TEST_F(storage_cluster, every_operation_and_pattern_is_exact_and_leaves_nothing) {
@@ -112,22 +70,11 @@ TEST_F(storage_cluster, every_operation_and_pattern_is_exact_and_leaves_nothing)
 }
 
 TEST_F(storage_cluster, its_operations_record_every_metric_and_condition_that_it_declares) {
-  const auto description = read_description(run_probe({kProbe, "--describe"}).out, kProbe).value();
-  std::set<std::string> metrics, conditions, declared_metrics, declared_conditions;
+  std::vector<Record> records;
   for (const auto& words : {std::vector<std::string>{"--block=47008", "--server-memory=1MiB"},
-                            std::vector<std::string>{"--operation=interference"}}) {
-    const auto record = complete(words);
-    for (const auto& one : record.measurements) metrics.insert(one.metric);
-    for (const auto& one : record.conditions) conditions.insert(one.name);
-  }
-  for (const auto& one : description.metrics) declared_metrics.insert(one.name);
-  for (const auto& one : description.conditions) declared_conditions.insert(one.name);
-  EXPECT_EQ(metrics, declared_metrics);
-  for (const char* of_kernel : {"cpu_load_by_others", "cpu_steal", "clock_synchronised"}) {
-    conditions.insert(of_kernel);
-    declared_conditions.insert(of_kernel);
-  }
-  EXPECT_EQ(conditions, declared_conditions);
+                            std::vector<std::string>{"--operation=interference"}})
+    records.push_back(complete(words));
+  EXPECT_EQ(recorded_in(records), declared_by(kProbe));
 }
 
 /// Transfers of all ranks in `phase`: bandwidth times the longest time, over the size of one.
@@ -193,26 +140,9 @@ TEST_F(storage_cluster, two_runs_have_two_nonces_and_the_ranks_of_one_have_one) 
   EXPECT_EQ(nonces.size(), 2U);
 }
 
-/// Changes the first byte of each file of data below `place`, again and again, until told to end.
-void damage(const std::string& place, const std::atomic<bool>& over) {
-  while (!over) {
-    std::error_code gone;
-    for (const auto& entry : fs::recursive_directory_iterator(place, gone)) {
-      if (!entry.path().filename().string().starts_with("set-")) continue;
-      const int file = open(entry.path().c_str(), O_WRONLY | O_CLOEXEC);
-      if (file < 0) continue;
-      (void)pwrite(file, "!", 1, 1000);  // a file that is just being removed need not be damaged
-      close(file);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
 TEST_F(storage_cluster, data_that_are_damaged_after_they_were_written_are_mismatches_with_their_reader) {
-  std::atomic<bool> over = false;
-  std::jthread vandal([&] { damage(place_.path(), over); });
+  const Vandal vandal(place_.path(), "set-", damage_file);
   const auto ranks = three_ranks(place_.path(), {"--repetitions=2"});
-  over = true;
   const auto record = read(ranks[0]);
   EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_GT(samples_of(record, "mismatches", kAll).at(0), 0);

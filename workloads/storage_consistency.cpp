@@ -1,0 +1,224 @@
+// storage_consistency: whether what one node did to a file of a shared storage is what another node then finds.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
+#include "workloads/consistency_cases.h"
+#include "workloads/run_folder.h"
+#include "workloads/storage_ranks.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMostRounds = 1000;
+constexpr std::uint64_t kSmallest = 4096, kLargest = 16 << 20, kMultiple = 32;
+constexpr double kLongestWait_s = 120;
+constexpr std::uint64_t kFilesOfRank = 12, kSizesOfRank = 20;  // what one rank makes in one round, at most
+constexpr double kLeastPatience_s = 600, kChecksOfRound = 12;  // each of which may wait for its whole time
+
+constexpr Parameter kParameters[] = {
+    {.name = "directory",
+     .fallback = ".",
+     .meaning = "directory on the shared storage, by the same path on every node"},
+    {.name = "cases",
+     .fallback = "posix",
+     .meaning = "posix: all; close_to_open: leaves out what NFS does not promise (held_open, append_together, listing)",
+     .choices = "posix close_to_open"},
+    {.name = "size",
+     .unit = "B",
+     .fallback = "256KiB",
+     .quick = "16KiB",
+     .meaning = "bytes of each file, a multiple of 32 B from 4 KiB to 16 MiB"},
+    {.name = "rounds",
+     .unit = "1",
+     .fallback = "10",
+     .quick = "2",
+     .meaning =
+         "times that all cases are made, at most 1000; the pairs of writer and reader change from round to round"},
+    {.name = "wait",
+     .unit = "s",
+     .fallback = "15s",
+     .quick = "2s",
+     .meaning = "an effect that another node does not see by then counts as one that never came, at most 2 min"},
+    {.name = "clients",
+     .fallback = "nodes",
+     .meaning = "nodes: ranks that share a machine are an error; processes: a rehearsal that may, whose caches are one",
+     .choices = "nodes processes"},
+    {.name = "state",
+     .fallback = "not told",
+     .meaning = "what the operator says of the storage, such as healthy, one data node off, rebuild"},
+};
+constexpr Metric kMetrics[] = {
+    {.name = "stale_reads",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "checks in which another node at first found what was there before, or a beginning of what was written",
+     .kind = MetricKind::fault},
+    {.name = "wrong_reads",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "checks in which another node found content that never was: zeros, damage, parts of two files",
+     .kind = MetricKind::fault},
+    {.name = "false_successes",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning =
+         "calls that reported success while what they promise had not come after `wait`, or was given to several",
+     .kind = MetricKind::fault},
+    {.name = "failures",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "calls that the storage refused",
+     .kind = MetricKind::fault},
+    {.name = "visible_after",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "longest time from a reader's first look until it found the right content, of those that did; 0 where "
+                "all did at once"},
+    {.name = "checks",
+     .unit = "1",
+     .better = Better::neither,
+     .meaning = "looks of readers, and attempts to make a name alone, that were judged"},
+};
+constexpr ConditionSpec kConditions[] = {
+    {.name = "filesystem", .meaning = "Type of the file system."},
+    {.name = "mount_source", .meaning = "What is mounted there, where the kernel tells."},
+    {.name = "mount_options", .meaning = "Options of the mount and of its file system, where the kernel tells."},
+    {.name = "nonce", .meaning = "What the payload of this run is keyed by, besides rank and file; drawn by rank 0."},
+    {.name = "clients_total", .meaning = "Ranks at work at the same time."},
+    {.name = "read_by_other_node", .meaning = "Whether every reader is another machine than its writer."},
+    {.name = "preloaded", .meaning = "Libraries that the loader was told to load first, which could replace calls."},
+    {.name = "pairs", .meaning = "Pairs of writer and reader that were checked; all are ranks times ranks less one."},
+    {.name = "abandoned_removed",
+     .meaning = "Folders of runs that had been killed, removed before; where this is rank 0."},
+};
+constexpr ProbeSpec kSpec{
+    .name = "storage_consistency",
+    .scope = Scope::group,
+    .measures =
+        "Whether nodes that share a storage find what other nodes wrote, made, renamed and removed: stale and wrong "
+        "content, and successes that were none, counted by case.",
+    .method =
+        "Every rank acts on files of its own; when all have, which an exchange over the network tells, each looks at "
+        "the files of another, and compares every byte with payload that no other run wrote. new_file: write, fsync, "
+        "close, then open and read. overwrite: the same in place, of a file that the reader has read. size: cut to a "
+        "half and grown to three quarters, which must be zeros. append: by another node than made the file, in turn. "
+        "exclusive: all make one name with O_EXCL at once, and one must win; then a name that is there is made again. "
+        "rename: whole files are renamed over one name while others read it; each look must find one of them whole, "
+        "and the last one afterwards. unlink: of a file that the reader has read. Beyond close-to-open: held_open, an "
+        "overwrite seen through a file that was open before; append_together, two append records at once, and each "
+        "must be there once; listing, names that come and go in a directory that was listed before. A reader that "
+        "finds what was there before looks again every 10 ms until `wait` is over: it was stale if it comes, and the "
+        "success of the writer was false if it does not. Every check counts in one class at most; fsync is a raw "
+        "system call. The folder of the run is removed at its end, also after a failure.",
+    .source =
+        "POSIX.1-2017 (open, write, rename, unlink, ftruncate); RFC 8881, 10.3.1, on close-to-open; open(2) of the "
+        "Linux manual pages on O_APPEND over NFS.",
+    .needs = "Two or more nodes with one shared file system that meet on the port of the rendezvous.",
+    .typical = {60},
+    .deadline = {3600},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions,
+};
+
+void check(const Parameters& given) {
+  (void)count_in_range(given, "rounds", kMostRounds);
+  const auto size = given.bytes("size").count;
+  if (size < kSmallest || size > kLargest || size % kMultiple != 0)
+    throw BadParameter(fmt::format("size: {} B is not a multiple of 32 B from 4 KiB to 16 MiB", size));
+  const double wait_s = given.seconds("wait").count;
+  if (!(wait_s > 0) || wait_s > kLongestWait_s)
+    throw BadParameter(fmt::format("wait: {:g} s is not above 0 and at most 2 min", wait_s));
+}
+
+json words_of_tally(const CaseTally& tally) {
+  return {{"checks", tally.checks}, {"stale", tally.stale},       {"wrong", tally.wrong},
+          {"lies", tally.lies},     {"failures", tally.failures}, {"visible", tally.visible_after_s},
+          {"bad", tally.first_bad}};
+}
+
+CaseTally tally_in(const json& words) {
+  const auto count = [&](const char* name) { return words.at(name).get<std::uint64_t>(); };
+  return {.checks = count("checks"),
+          .stale = count("stale"),
+          .wrong = count("wrong"),
+          .lies = count("lies"),
+          .failures = count("failures"),
+          .visible_after_s = words.at("visible").get<double>(),
+          .first_bad = words.at("bad").get<std::string>()};
+}
+
+/// The tallies of all ranks, by the names of the cases. What each rank found first is noted by rank 0.
+std::map<std::string, CaseTally> gathered(Rendezvous& group, const ConsistencyCases& cases, Recorder& record) {
+  json mine = json::object();
+  for (const auto& [which, tally] : cases.tallies()) mine[std::string(word_of(which))] = words_of_tally(tally);
+  std::map<std::string, CaseTally> all;
+  for (const auto& words : gather_words(group, mine)) {
+    for (const auto& [name, one] : words.items()) {
+      const CaseTally tally = tally_in(one);
+      all[name].add(tally);
+      if (group.rank() == 0 && !tally.first_bad.empty()) record.note(name + ": " + tally.first_bad);
+    }
+  }
+  return all;
+}
+
+void record_tallies(const std::map<std::string, CaseTally>& tallies, Recorder& record) {
+  for (const auto& [name, tally] : tallies) {
+    const auto add = [&](const char* metric, double value) {
+      record.measurement(metric, value, all_clients(), {{"case", name}});
+    };
+    add("stale_reads", static_cast<double>(tally.stale));
+    add("wrong_reads", static_cast<double>(tally.wrong));
+    add("false_successes", static_cast<double>(tally.lies));
+    add("failures", static_cast<double>(tally.failures));
+    add("visible_after", tally.visible_after_s);
+    add("checks", static_cast<double>(tally.checks));
+  }
+}
+
+void run(const Parameters& given, Rendezvous& group, Recorder& record) {
+  const auto world = static_cast<std::uint64_t>(group.world());
+  const auto rounds = static_cast<std::uint64_t>(given.count("rounds"));
+  const std::uint64_t size = given.bytes("size").count;
+  const StorageRanks ranks = meet_on_storage(
+      group, given, {.bytes = rounds * world * size * kSizesOfRank, .names = rounds * world * kFilesOfRank});
+  RunFolder folder(group, given.text("directory"), ranks.nonce);
+  ConsistencyCases cases(group, {.folder = folder.path(),
+                                 .close_to_open_only = given.text("cases") == "close_to_open",
+                                 .size = static_cast<std::size_t>(size),
+                                 .wait = given.seconds("wait"),
+                                 .nonce = ranks.nonce,
+                                 .names = ranks.names});
+  for (std::uint64_t round = 0; round < rounds; ++round) cases.round(round, static_cast<int>(round % (world - 1)) + 1);
+  const auto tallies = gathered(group, cases, record);
+  record_ranks(ranks, record);
+  record.condition("pairs", static_cast<std::int64_t>(world * std::min(rounds, world - 1)));
+  if (group.rank() == 0) {
+    record_tallies(tallies, record);
+    record.condition("abandoned_removed", std::int64_t{folder.abandoned()});
+  }
+  group.barrier();  // nobody removes the folder while another may still look at it
+}
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  check(given);
+  if (placement.world == 1)
+    throw Skip("one rank alone: this probe looks from node to node; use it with scope group or cluster");
+  const double patience_s = std::max(kLeastPatience_s, kChecksOfRound * given.seconds("wait").count);
+  work_together(placement, {.exchange = {patience_s}}, [&](Rendezvous& group) { run(given, group, record); });
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
