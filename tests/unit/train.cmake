@@ -1,0 +1,3 @@
+add_executable(unit_train unit/train/model_card_test.cpp unit/train/step_graph_test.cpp)
+target_link_libraries(unit_train PRIVATE assay_train_plan GTest::gtest_main)
+gtest_discover_tests(unit_train PROPERTIES LABELS unit)
