@@ -48,6 +48,9 @@ constexpr std::int64_t rank_at(const ParallelPlan& plan, const RankPosition& at)
 static_assert(position_of({.tp = 2, .pp = 2, .dp = 3}, 7) == RankPosition{.tp = 1, .cp = 0, .dp = 0, .pp = 1});
 static_assert(rank_at({.tp = 2, .pp = 2, .dp = 3}, {.tp = 1, .cp = 0, .dp = 0, .pp = 1}) == 7);
 
+/// A count of the plan as the size of something in memory.
+constexpr std::size_t sized(std::int64_t count) { return static_cast<std::size_t>(count); }
+
 /// The divisor of `whole` that is nearest to `wanted`; of two the smaller.
 constexpr std::int64_t nearest_divisor(std::int64_t whole, std::int64_t wanted) {
   std::int64_t best = 1;
