@@ -4,12 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <stdexcept>
 
 #include <cblas.h>
-#include <fmt/format.h>
-
-#include "probes/core/parameters.h"
 #include "workloads/train/host_memory.h"
 #include "workloads/train/lane.h"
 #include "workloads/train/step_math.h"
@@ -23,20 +19,6 @@ constexpr std::uint64_t kSeed = 20240417;  // of weights and tokens; any would d
 constexpr float kExactTarget = 3;          // of the true token's logit in exact arithmetic
 
 }  // namespace
-
-void check_engine(const ModelShape& model, const ParallelPlan& plan) {
-  const auto refuse = [](const char* what, const char* instead) {
-    throw BadParameter(fmt::format("{} not run by this engine; {}", what, instead));
-  };
-  if (model.mla) refuse("model: latent attention is", "give a model with attention gqa");
-  if (with_layers(model, plan.layers).mixtures() > 0) refuse("model: experts are", "give a dense model");
-  if (model.tied) refuse("model: one matrix for embedding and head is", "give a model with tied false");
-  if (plan.ep != 1) refuse("ep: experts are", "give ep 1");
-  if (plan.cp != 1) refuse("cp: a divided sequence is", "give cp 1");
-  if (plan.virtual_stages != 1) refuse("virtual: interleaved stages are", "give virtual 1");
-  if (plan.zero > 1) refuse("zero: sharded gradients and weights are", "give zero 0 or 1");
-  if (plan.element != 4) refuse("type: other types than fp32 are", "give type fp32");
-}
 
 class HostEngine::State {
  public:
@@ -53,6 +35,7 @@ class HostEngine::State {
         waits_(buckets_of(job.model, job.plan, at_.pp).size()) {
     openblas_set_num_threads(1);  // more threads add up in another order from run to run
     const std::size_t t = memory_.tokens.size();
+    if (job.plan.world() > 1) weights_.prepare_aside();
     head_ = {.sequences = sized(job.plan.micro_batch),
              .seq = sized(job.plan.seq),
              .heads = sized(model_.heads / job.plan.tp),
@@ -69,8 +52,10 @@ class HostEngine::State {
 
   /// Operations from `first` on that `wanted` picks, at step `number`.
   template <class Wanted, class After>
-  StepTimes run(std::uint64_t number, Wanted&& wanted, After&& after) {
+  StepTimes run(std::uint64_t number, Wanted&& wanted, After&& after, Variant variant = Variant::full) {
     number_ = number;
+    serial_ = variant == Variant::comm_only;
+    aside_ = variant == Variant::compute_only && job_.plan.world() > 1;
     if (lane_) lane_->restart();
     std::ranges::fill(waits_, std::size_t{0});
     StepTimes times;
@@ -122,7 +107,7 @@ class HostEngine::State {
         return move(index);
       case OpKind::optimizer:
         if (lane_ && waits_[sized(op.bucket)] > 0) lane_->wait(waits_[sized(op.bucket)]);
-        return weights_.update(op.bucket);
+        return weights_.update(op.bucket, aside_);
       case OpKind::elementwise:
         return op.layer >= 0 ? each_of_layer(op) : each_of_end(op);
     }
@@ -130,7 +115,7 @@ class HostEngine::State {
 
   void move(std::size_t index) {
     const Op& op = ops_[index];
-    if (op.beside && lane_) {
+    if (op.beside && lane_ && !serial_) {
       waits_[sized(op.bucket)] = pending_ = lane_->post(index);
       return;
     }
@@ -227,6 +212,8 @@ class HostEngine::State {
   HeadShape head_;
   NormShape norm_;
   std::uint64_t number_ = 0;
+  bool aside_ = false;       ///< gradients of this step are not reduced: weights stay as they are
+  bool serial_ = false;      ///< nothing runs beside: each collective by itself
   std::size_t pending_ = 0;  ///< collectives beside, posted in this step
   std::optional<Lane> lane_;
 };
@@ -266,7 +253,8 @@ StepTimes HostEngine::step(Variant variant, std::uint64_t number) {
     if (variant == Variant::full) return true;
     return (op.kind == OpKind::collective) == (variant == Variant::comm_only);
   };
-  return state_->run(number, wanted, [](std::size_t) {});
+  return state_->run(
+      number, wanted, [](std::size_t) {}, variant);
 }
 
 std::vector<std::uint64_t> HostEngine::traced(std::uint64_t number, const std::optional<Flip>& flip) {

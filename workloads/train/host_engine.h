@@ -44,7 +44,8 @@ struct Transfer {
 /// used; a send returns at once, and its data may be used, too. From the engine's thread, or from that of `beside`.
 using Carry = std::function<void(std::size_t op)>;
 
-/// What of a step is run.
+/// What of a step is run. compute_only of several ranks updates numbers of no use in place of the weights, since its
+/// gradients were not reduced.
 enum class Variant { full, compute_only, comm_only };
 
 /// Times of one step of this rank, in s.

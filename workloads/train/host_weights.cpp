@@ -120,16 +120,22 @@ std::span<float> HostWeights::part(std::vector<float>& of, std::int64_t bucket) 
   return {of.data() + begin, end - begin};
 }
 
-void HostWeights::update(std::int64_t bucket) {
+void HostWeights::prepare_aside() {
+  aside_weights_ = weights_;
+  aside_first_ = first_;
+  aside_second_ = second_;
+}
+
+void HostWeights::update(std::int64_t bucket, bool aside) {
   const Share mine = share(bucket);
   const std::size_t begin = begins_[sized(bucket)] + mine.begin;
   std::size_t kept = 0;
   for (std::int64_t before = 0; before < bucket; ++before) kept += share(before).count;
   adam(mine.count,
-       {.weights = weights_.data() + begin,
+       {.weights = (aside ? aside_weights_ : weights_).data() + begin,
         .gradients = gradients_.data() + begin,
-        .first = exact_ ? nullptr : first_.data() + kept,
-        .second = exact_ ? nullptr : second_.data() + kept},
+        .first = exact_ ? nullptr : (aside ? aside_first_ : first_).data() + kept,
+        .second = exact_ ? nullptr : (aside ? aside_second_ : second_).data() + kept},
        exact_);
 }
 

@@ -41,8 +41,11 @@ class HostWeights {
   /// All of a bucket.
   std::span<float> bucket_weights(std::int64_t bucket) { return part(weights_, bucket); }
   std::span<float> bucket_gradients(std::int64_t bucket) { return part(gradients_, bucket); }
-  /// Updates the part of `bucket` that this rank keeps.
-  void update(std::int64_t bucket);
+  /// Updates the part of `bucket` that this rank keeps; `aside`: numbers of no use of the same size instead, for steps
+  /// whose gradients were not reduced.
+  void update(std::int64_t bucket, bool aside);
+  /// Takes the memory for updates aside.
+  void prepare_aside();
   /// Where that part begins in the bucket, and how many numbers it has.
   struct Share {
     std::size_t begin = 0, count = 0;
@@ -67,6 +70,7 @@ class HostWeights {
   std::vector<std::size_t> begins_;  ///< of the buckets, and the end
   std::vector<Share> shares_;
   std::vector<float> weights_, gradients_, first_, second_;
+  std::vector<float> aside_weights_, aside_first_, aside_second_;
 };
 
 }  // namespace assay::train

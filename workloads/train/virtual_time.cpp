@@ -27,8 +27,7 @@ struct Walker {
   double beside_s = 0;                                     ///< when the last of those ended
   bool beside_joined = false;
   std::map<std::int64_t, double> buckets = {};  ///< when the gradients of a bucket were reduced, negative: not yet
-  std::map<std::pair<Group, std::int64_t>, std::size_t> meetings =
-      {};  ///< collectives so far, by group and first member
+  std::map<std::tuple<Group, std::int64_t, bool>, std::size_t> meetings = {};  ///< so far, by group, first member, lane
 };
 
 class Walk {
@@ -57,7 +56,7 @@ class Walk {
   }
 
  private:
-  using Key = std::tuple<Group, std::int64_t, std::size_t>;
+  using Key = std::tuple<Group, std::int64_t, bool, std::size_t>;
 
   bool step(std::size_t rank) {
     Walker& walker = walkers_[rank];
@@ -124,8 +123,8 @@ class Walk {
   /// When the collective of `op` ends, once all members have come.
   std::optional<double> meet(std::size_t rank, const Op& op, double ready_s, bool& joined) {
     const auto members = members_of(plan_, op.group, static_cast<std::int64_t>(rank));
-    auto& count = walkers_[rank].meetings[{op.group, members.front()}];
-    Meeting& meeting = meetings_[Key{op.group, members.front(), count}];
+    auto& count = walkers_[rank].meetings[{op.group, members.front(), op.beside}];
+    Meeting& meeting = meetings_[Key{op.group, members.front(), op.beside, count}];
     if (!joined) {
       joined = true;
       ++meeting.arrived;

@@ -143,6 +143,17 @@ TEST(GaussianStep, stays_finite_over_steps_of_all_variants) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(GaussianStep, leaves_equal_weights_on_replicas_whatever_else_is_run_between) {
+  RankJob job{.model = kDivisible, .plan = {.layers = 2, .seq = 16, .dp = 2}};
+  std::vector<std::uint64_t> prints(2);
+  on_all_ranks(job, [&](std::size_t rank, HostEngine& engine) {
+    for (const Variant variant : {Variant::full, Variant::compute_only, Variant::comm_only, Variant::full})
+      (void)engine.step(variant, 0);
+    prints[rank] = engine.print(false);
+  });
+  EXPECT_EQ(prints[0], prints[1]);
+}
+
 TEST(GaussianStep, allocates_nothing) {
   HostEngine engine({.model = kDivisible, .plan = {.layers = 4, .seq = 16, .micro_batches = 2}});
   (void)engine.step(Variant::full, 0);

@@ -160,6 +160,15 @@ TEST(VirtualTime, gives_the_overlap_that_it_was_given) {
   EXPECT_FALSE(overlap_efficiency(4, 4, 0).has_value());
 }
 
+TEST(VirtualTime, walks_every_plan_to_its_end) {
+  for (const Row& row : kRows) {
+    const ParallelPlan plan = plan_of(kTinyMoe, row);
+    if (plan.layers == 0) continue;
+    const Duration one = [](std::size_t, const Op&, bool) { return 1.0; };
+    EXPECT_GT(walk(plan, graphs_of(kTinyMoe, plan), one).total_s, 0);
+  }
+}
+
 std::string refusal(const ModelShape& model, const ParallelPlan& plan) {
   try {
     check_plan(model, plan);
