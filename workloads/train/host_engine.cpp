@@ -69,10 +69,14 @@ class HostEngine::State {
       now_s = std::chrono::duration<double>(Clock::now() - start).count();
       spans_[i] = {.begin_s = begin_s, .end_s = now_s};
       if (ops_[i].kind == OpKind::collective) times.collective_s += now_s - begin_s;
-      if (ops_[i].kind == OpKind::optimizer) times.optimizer_s += now_s - begin_s;
+      if (ops_[i].kind == OpKind::optimizer) times.optimizer_s += now_s - begin_s - waited_s_;
+      times.collective_s += waited_s_;
+      waited_s_ = 0;
       after(i);
     }
-    if (lane_) lane_->wait(pending_);
+    wait_beside(pending_);
+    times.collective_s += waited_s_;
+    waited_s_ = 0;
     pending_ = 0;
     times.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
     return times;
@@ -106,11 +110,19 @@ class HostEngine::State {
       case OpKind::collective:
         return move(index);
       case OpKind::optimizer:
-        if (lane_ && waits_[sized(op.bucket)] > 0) lane_->wait(waits_[sized(op.bucket)]);
+        wait_beside(waits_[sized(op.bucket)]);
         return weights_.update(op.bucket, aside_);
       case OpKind::elementwise:
         return op.layer >= 0 ? each_of_layer(op) : each_of_end(op);
     }
+  }
+
+  /// Waits for the first `count` collectives beside: time in collectives, wherever the step meets it.
+  void wait_beside(std::size_t count) {
+    if (!lane_ || count == 0) return;
+    const auto begin = Clock::now();
+    lane_->wait(count);
+    waited_s_ += std::chrono::duration<double>(Clock::now() - begin).count();
   }
 
   void move(std::size_t index) {
@@ -214,6 +226,7 @@ class HostEngine::State {
   std::uint64_t number_ = 0;
   bool aside_ = false;       ///< gradients of this step are not reduced: weights stay as they are
   bool serial_ = false;      ///< nothing runs beside: each collective by itself
+  double waited_s_ = 0;      ///< for collectives beside, since it was last taken
   std::size_t pending_ = 0;  ///< collectives beside, posted in this step
   std::optional<Lane> lane_;
 };

@@ -51,7 +51,7 @@ enum class Variant { full, compute_only, comm_only };
 /// Times of one step of this rank, in s.
 struct StepTimes {
   double wall_s = 0;
-  double collective_s = 0;  ///< in collectives, waits for others included, but not in those beside
+  double collective_s = 0;  ///< in collectives, waits for others included; of those beside only what the step waits for
   double optimizer_s = 0;
 };
 

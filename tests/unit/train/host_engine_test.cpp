@@ -154,6 +154,17 @@ TEST(GaussianStep, leaves_equal_weights_on_replicas_whatever_else_is_run_between
   EXPECT_EQ(prints[0], prints[1]);
 }
 
+// The gradients of rank 1 come late: rank 0 waits where it updates, and that is time in collectives.
+TEST(GaussianStep, counts_waits_for_what_runs_beside_as_time_in_collectives) {
+  HostEngine engine({.model = kDivisible, .plan = {.layers = 2, .seq = 16, .dp = 2}});
+  constexpr std::chrono::milliseconds kLate(100);
+  engine.connect([&](std::size_t op) {
+    if (engine.ops()[op].layer == 0) std::this_thread::sleep_for(kLate);  // the last layer to be reduced but one
+  });
+  const StepTimes times = engine.step(Variant::full, 0);
+  EXPECT_GE(times.collective_s, std::chrono::duration<double>(kLate).count() / 2);
+}
+
 TEST(GaussianStep, allocates_nothing) {
   HostEngine engine({.model = kDivisible, .plan = {.layers = 4, .seq = 16, .micro_batches = 2}});
   (void)engine.step(Variant::full, 0);
