@@ -28,7 +28,9 @@ constexpr std::int64_t kMostRanksPerNode = 256;
 constexpr std::size_t kLongestMessage = 8 << 20;  // the addresses of all ranks for all others: 800 ranks
 
 constexpr Parameter kParameters[] = {
-    {.name = "model", .fallback = "tiny-dense", .meaning = "name of a built-in model, or path of an assay.model/1"},
+    {.name = "model",
+     .fallback = "tiny-dense",
+     .meaning = "name of a built-in model, or path of an assay.model/1 on every node"},
     {.name = "layers_run", .unit = "1", .fallback = "0", .meaning = "layers of the model that are run; 0: all"},
     {.name = "seq", .unit = "1", .fallback = "128", .meaning = "tokens of a sequence"},
     {.name = "micro_batch", .unit = "1", .fallback = "2", .meaning = "sequences of a micro-batch"},
