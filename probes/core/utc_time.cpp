@@ -32,6 +32,8 @@ bool is_utc_text(std::string_view text) {
 
 std::optional<std::chrono::system_clock::time_point> utc_time(std::string_view text) {
   using namespace std::chrono;
+  // The clock counts nanoseconds in 64 bits, from 1677 to 2262; a year beyond would come out as another one.
+  constexpr year kFirst{1970}, kLast{2261};
   if (!is_utc_text(text)) return std::nullopt;
   const auto number = [&](std::size_t at, std::size_t digits) {
     unsigned value = 0;
@@ -39,7 +41,7 @@ std::optional<std::chrono::system_clock::time_point> utc_time(std::string_view t
     return value;
   };
   const year_month_day date(year(static_cast<int>(number(0, 4))), month(number(5, 2)), day(number(8, 2)));
-  if (!date.ok()) return std::nullopt;
+  if (!date.ok() || date.year() < kFirst || date.year() > kLast) return std::nullopt;
   return time_point_cast<system_clock::duration>(sys_days(date) + hours(number(11, 2)) + minutes(number(14, 2)) +
                                                  seconds(number(17, 2)) + milliseconds(number(20, 3)));
 }

@@ -1,8 +1,5 @@
 // host_collective: time and bandwidth of one collective of Gloo over the processors of several nodes, checked exactly.
-#include <filesystem>
 #include <optional>
-
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,6 +18,7 @@
 #include "probes/gloo/connection_path.h"
 #include "probes/gloo/outcome.h"
 #include "probes/gloo/rank_program.h"
+#include "probes/gloo/rank_start.h"
 #include "probes/host/tcp_path.h"
 
 namespace assay {
@@ -130,32 +128,10 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions,
 };
 
-/// The environment of the ranks: this one, with the folder of `library` first where the loader looks. What Gloo lacks
-/// shows at the start of a rank, not in the middle of a measurement.
-std::vector<std::string> rank_environment(const Library& library) {
-  std::string folders = std::filesystem::path(library.path()).parent_path().string();
-  std::vector<std::string> all = {"LD_BIND_NOW=1"};
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text = *variable;
-    constexpr std::string_view kFolders = "LD_LIBRARY_PATH=";
-    if (!text.starts_with(kFolders))
-      all.emplace_back(text);
-    else if (text.size() > kFolders.size())
-      folders += fmt::format(":{}", text.substr(kFolders.size()));
-  }
-  all.push_back("LD_LIBRARY_PATH=" + folders);
-  return all;
-}
-
-std::string own_address(const Parameters& given, const Placement& placement) {
-  if (const std::string& port = given.text("interface"); port != kRendezvousPort) return address_of_port(port);
-  return placement.world == 1 ? "127.0.0.1" : address_towards(parse_endpoint(placement.rendezvous));
-}
-
 std::vector<RankProgram> rank_programs(const Parameters& given, const Placement& placement, const RankFile& file,
                                        const Library& library) {
   const auto here = static_cast<int>(given.count("ranks_per_node"));
-  const std::string address = own_address(given, placement);
+  const std::string address = own_address(given.text("interface"), placement);
   std::vector<RankProgram> programs;
   for (int local = 0; local < here; ++local) {
     const RankPlace place{.rank = placement.rank * here + local,
@@ -169,21 +145,6 @@ std::vector<RankProgram> rank_programs(const Parameters& given, const Placement&
                         .title = fmt::format("rank {} ({})", place.rank, address)});
   }
   return programs;
-}
-
-/// Half of what is available stays: Gloo's own buffers and other processes need memory, too.
-Bytes admitted(const std::vector<json>& hellos, std::int64_t ranks_per_node) {
-  std::uint64_t least = UINT64_MAX;
-  for (const auto& hello : hellos) least = std::min(least, hello.at("free").get<std::uint64_t>());
-  return {least / 2 / static_cast<std::uint64_t>(ranks_per_node)};
-}
-
-void demand_path(const std::string& path, const std::vector<json>& entered, std::int64_t ranks_per_node) {
-  std::vector<Presence> ranks;
-  for (const auto& one : entered)
-    ranks.push_back({.boot = one.at("boot"), .within = one.at("within"), .beyond = one.at("beyond")});
-  if (const auto problem = path_problem(path, ranks, static_cast<int>(ranks_per_node)); !problem.empty())
-    throw std::runtime_error(problem);
 }
 
 void conduct_all(Fleet& fleet, const Parameters& given, const std::vector<Bytes>& sizes, Recorder& record) {
@@ -216,7 +177,7 @@ void conduct_all(Fleet& fleet, const Parameters& given, const std::vector<Bytes>
 void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
   const auto sizes = parse_sizes(given.text("sizes"));
   const Library library = Library::open("libgloo.so.0", "Gloo");
-  const RankFile file;
+  const RankFile file("host_collective_rank");
   const auto programs = rank_programs(given, placement, file, library);
   LocalRanks ranks(programs);
   Fleet fleet(

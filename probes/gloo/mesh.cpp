@@ -38,7 +38,7 @@ constexpr Milliseconds kOperationLimit(static_cast<std::int64_t>(kBatchLimit.cou
 // the same.
 constexpr Milliseconds kConnectLimit(static_cast<std::int64_t>(kEnterLimit.count * 1000 / 5));
 // Gloo's own collectives use slots with a prefix in the highest byte; these have none.
-constexpr std::uint64_t kReduceScatterSlot = 1, kSendReceiveSlot = 2;
+constexpr std::uint64_t kReduceScatterSlot = 1, kSendReceiveSlot = 2, kWindowSlots = 16;
 
 /// Gloo takes buffers to send from as writable and does not write to them.
 template <class Number>
@@ -259,6 +259,31 @@ void Mesh::run(Operation operation, Element element, std::size_t chunk, const st
   if (element == Element::fp32) return Call<float>{context, chunk, source, target}.run(operation);
   if (element == Element::fp64) return Call<double>{context, chunk, source, target}.run(operation);
   throw std::logic_error("hosts sum fp32 and fp64 only");
+}
+
+struct Window::Room {
+  std::unique_ptr<UnboundBuffer> buffer;
+};
+Window::Window(std::unique_ptr<Room> room) : room_(std::move(room)) {}
+Window::Window(Window&&) noexcept = default;
+Window::~Window() = default;
+void Window::send(int rank, std::uint64_t tag, std::size_t offset, std::size_t bytes) {
+  room_->buffer->send(rank, kWindowSlots + tag, offset, bytes);
+}
+void Window::receive(int rank, std::uint64_t tag, std::size_t offset, std::size_t bytes) {
+  room_->buffer->recv(rank, kWindowSlots + tag, offset, bytes);
+}
+void Window::wait_sent() {
+  (void)room_->buffer->waitSend(kOperationLimit);  // false only after an abort, which nothing here requests
+}
+void Window::wait_received() {
+  (void)room_->buffer->waitRecv(kOperationLimit);  // as above
+}
+
+Window Mesh::window(void* memory, std::size_t bytes) {
+  auto room = std::make_unique<Window::Room>();
+  room->buffer = context_->createUnboundBuffer(memory, bytes);
+  return Window(std::move(room));
 }
 
 std::string gloo_library() {

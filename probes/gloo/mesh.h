@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,26 @@ namespace assay {
 /// How `operation` is done: Gloo's own function and its algorithm where this version of Gloo has one; what it lacks is
 /// made of its point-to-point messages here. One word, "gloo_ring" or "own_ring".
 std::string_view algorithm_of(Operation operation);
+
+/// Memory from which single messages are sent to, or into which they are received from, other ranks of a mesh. One
+/// message each way may be under way at a time. It is gone before its mesh is.
+class Window {
+ public:
+  struct Room;
+  explicit Window(std::unique_ptr<Room> room);
+  Window(Window&&) noexcept;
+  ~Window();
+  /// Starts to send `bytes` from `offset` on to `rank`; the messages of one `tag` between two ranks arrive in order.
+  void send(int rank, std::uint64_t tag, std::size_t offset, std::size_t bytes);
+  /// Starts to receive; as many bytes as are sent.
+  void receive(int rank, std::uint64_t tag, std::size_t offset, std::size_t bytes);
+  /// Returns when the memory of the last message may be used again, or is filled. Throws after the limit of a batch.
+  void wait_sent();
+  void wait_received();
+
+ private:
+  std::unique_ptr<Room> room_;
+};
 
 /// One rank's connections. Every call but the constructor is made by all ranks in the same order, and throws what Gloo
 /// throws when a peer is gone or a wait is over its limit.
@@ -34,6 +55,8 @@ class Mesh {
   /// Runs `operation` on `chunk` elements (Shape::chunk), out of place; returns when this rank's part is done and its
   /// buffers may be used again. Only fp32 and fp64.
   void run(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target);
+  /// A window on `bytes` at `memory`, which outlives it.
+  Window window(void* memory, std::size_t bytes);
 
  private:
   class Context;

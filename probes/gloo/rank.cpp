@@ -13,12 +13,10 @@
 
 #include "probes/collective/operation.h"
 #include "probes/collective/rank_loop.h"
-#include "probes/core/host_facts.h"
-#include "probes/gloo/addresses.h"
-#include "probes/gloo/connections.h"
 #include "probes/gloo/mesh.h"
 #include "probes/gloo/outcome.h"
 #include "probes/gloo/rank_check.h"
+#include "probes/gloo/rank_mesh.h"
 #include "probes/host/buffer.h"
 
 namespace assay {
@@ -26,63 +24,28 @@ namespace {
 
 using nlohmann::json;
 
-/// Memory that the kernel would give without swapping, in B.
-std::uint64_t available_memory() {
-  constexpr std::string_view kLine = "MemAvailable:";
-  constexpr std::uint64_t kKibi = 1024;
-  const std::string all = read_fact("/proc/meminfo").value_or("");
-  const auto at = all.find(kLine);
-  if (at == std::string::npos) throw std::runtime_error("/proc/meminfo does not state the available memory");
-  return std::stoull(all.substr(at + kLine.size())) * kKibi;
-}
-
 /// The state of one rank between requests.
 class Session {
  public:
   explicit Session(RankPlace place)
-      : place_(std::move(place)), operation_(operation_named(place_.operation)), element_(element_named(place_.type)) {}
+      : place_(std::move(place)),
+        operation_(operation_named(place_.operation)),
+        element_(element_named(place_.type)),
+        mesh_(place_.address, place_.rank, place_.ranks) {}
 
   json answer(const json& request) {
     const std::string what = request.at("do");
     if (what == "hello") return {{"free", available_memory()}};
-    if (what == "introduce") return introduce();
-    if (what == "enter") return enter(request.at("words"));
+    if (what == "introduce") return mesh_.introduce();
+    if (what == "enter") return mesh_.enter(request.at("words"));
     if (what == "allocate") return allocate(request);
     if (what == "check") return check_once(request);
     if (what == "time") return time(request);
-    if (what == "facts") return facts();
+    if (what == "facts") return mesh_.facts(algorithm_of(operation_));
     throw std::runtime_error(fmt::format("'{}' is no request", what));
   }
 
  private:
-  json introduce() {
-    mesh_.emplace(place_.address, place_.rank, place_.ranks);
-    return {{"word", pack_addresses(mesh_->ends())}};
-  }
-
-  json enter(const json& words) {
-    std::vector<std::string> theirs;
-    for (int other = 0; other < place_.ranks; ++other) {
-      if (other != place_.rank)
-        theirs.push_back(unpack_address(words.at(static_cast<std::size_t>(other)), end_towards(other, place_.rank)));
-    }
-    mesh_->connect(theirs);
-    mesh_->barrier();
-    const Connections now = own_connections();
-    for (const auto& path : now.paths) {
-      if (path.address == place_.address) continue;
-      throw std::runtime_error(fmt::format("the way to {} leaves from {} ({}), not from {}, which the ranks are to use",
-                                           path.peer_address, path.address,
-                                           path.interface.empty() ? "no port's" : path.interface, place_.address));
-    }
-    json answer = {{"boot", read_fact("/proc/sys/kernel/random/boot_id").value_or("")},
-                   {"within", now.within},
-                   {"beyond", now.beyond}};
-    if (now.paths.front().link_speed)
-      answer["link_speed"] = now.paths.front().link_speed->count;  // all leave from one address
-    return answer;
-  }
-
   json allocate(const json& request) {
     for (auto [name, buffer] : {std::pair{"sent", &source_}, {"received", &target_}}) {
       const Bytes size{request.at(name).get<std::uint64_t>()};
@@ -129,7 +92,7 @@ class Session {
     fill(at.source, now.sent, element_, pattern);
     std::memset(at.target, kAllOnes,
                 now.received * size_of(element_));  // what the collective does not write cannot pass
-    mesh_->run(operation_, element_, now.chunk, at.source, at.target);
+    mesh_.mesh().run(operation_, element_, now.chunk, at.source, at.target);
     return {{"mismatches", count_mismatches(at.target, now.received, element_, pattern)}};
   }
 
@@ -140,39 +103,20 @@ class Session {
     std::vector<double> times;
     for (std::int64_t i = 0; i < lead + counted; ++i, ++number) {
       const Places at = places(now, number);
-      mesh_->barrier();
+      mesh_.mesh().barrier();
       const auto begin = std::chrono::steady_clock::now();
-      mesh_->run(operation_, element_, now.chunk, at.source, at.target);
+      mesh_.mesh().run(operation_, element_, now.chunk, at.source, at.target);
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
       if (i >= lead) times.push_back(taken.count());
     }
     return {{"times", times}};
   }
 
-  [[nodiscard]] json facts() const {
-    const Connections now = own_connections();
-    json paths = json::array();
-    for (const auto& path : now.paths) {
-      json one = {{"address", path.address},
-                  {"interface", path.interface},
-                  {"mss", path.mss},
-                  {"congestion_control", path.congestion_control}};
-      if (path.mtu) one["mtu"] = *path.mtu;
-      if (path.link_speed) one["link_speed"] = path.link_speed->count;
-      paths.push_back(std::move(one));
-    }
-    return {{"paths", paths},
-            {"segments", now.counters.segments},
-            {"retransmitted", now.counters.retransmitted},
-            {"library", gloo_library()},
-            {"algorithm", algorithm_of(operation_)}};
-  }
-
   RankPlace place_;
   Operation operation_;
   Element element_;
   std::optional<Buffer> source_, target_;  // before the mesh, which is closed first and may still use them
-  std::optional<Mesh> mesh_;
+  RankMesh mesh_;
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ extern "C" const char assay_rank_program_begin[], assay_rank_program_end[];
 
 namespace assay {
 
-RankFile::RankFile() : file_(memfd_create("host_collective_rank", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+RankFile::RankFile(const char* name) : file_(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
   const char* const begin = assay_rank_program_begin;
   const std::span program(begin, static_cast<std::size_t>(assay_rank_program_end - begin));
   std::size_t done = 0;

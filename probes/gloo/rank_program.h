@@ -10,8 +10,8 @@ namespace assay {
 /// The program in sealed memory, which a child of this process can be started from while this object lives.
 class RankFile {
  public:
-  /// Throws std::system_error when the kernel gives no such memory.
-  RankFile();
+  /// `name` is what the kernel shows. Throws std::system_error when it gives no such memory.
+  explicit RankFile(const char* name);
   /// What to execute; it names this process' descriptor, so it is of use in its children only.
   [[nodiscard]] std::string path() const;
 

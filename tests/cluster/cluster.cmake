@@ -1,7 +1,7 @@
 # Tests on a cluster of namespaces. They need root; where that or anything else is missing they skip and say what it is.
 # An installation of its own, with made-up probes and real ones that are cheap or speak over the network.
 set(cluster_probes fake_probe fake_fabric health_ports host_collective host_tcp_bandwidth host_tcp_latency host_tcp_traffic host_memory_latency
-  health_inventory storage_cluster storage_consistency storage_ingest storage_metadata)
+  health_inventory storage_cluster storage_consistency storage_ingest storage_metadata train_step)
 set(cluster_installation ${CMAKE_BINARY_DIR}/cluster)
 set(copy_stripped "")  # as an installed package is: with symbols, every node would be sent 100 MB and hold them in memory
 foreach(program assay assay-node assay-report)
@@ -20,16 +20,20 @@ add_custom_target(cluster_installation ALL DEPENDS ${cluster_installation}/stamp
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # One cluster at a time. Those whose outcome depends on speeds have the machine for themselves.
-# Those of storage take minutes: -C storage.
-foreach(area cluster collective fabric faults fleet links resume silence storage storage_probes gluster)
+# Those of storage and of training steps take minutes: -C storage, -C train.
+foreach(area cluster collective fabric faults fleet links resume silence storage storage_probes gluster train)
   set(only_in "")
   set(labels cluster)
-  if(area MATCHES "^storage|^gluster")
-    set(only_in CONFIGURATIONS storage)
-    list(APPEND labels storage)
+  if(area MATCHES "^storage|^gluster|^train")
+    set(label storage)
+    if(area STREQUAL "train")
+      set(label train)
+    endif()
+    set(only_in CONFIGURATIONS ${label})
+    list(APPEND labels ${label})
   endif()
   add_test(NAME cluster.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/${area}_test.py ${only_in})
   set_tests_properties(cluster.${area} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK cluster COST 100
     ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 endforeach()
-set_tests_properties(cluster.collective cluster.fabric cluster.fleet cluster.links cluster.storage PROPERTIES RUN_SERIAL ON)
+set_tests_properties(cluster.collective cluster.fabric cluster.fleet cluster.links cluster.storage cluster.train PROPERTIES RUN_SERIAL ON)

@@ -173,6 +173,13 @@ class Node:
         self.run("tc", "qdisc", "replace", "dev", LINK_NAME, *shape)
         self.cluster.at_switch("tc", "qdisc", "replace", "dev", self.port, *shape)
 
+    def delay_link(self, milliseconds):
+        """What the node sends leaves this much later; its rate stays. Unavailable where the kernel has no netem."""
+        try:
+            self.run("tc", "qdisc", "replace", "dev", LINK_NAME, "root", "netem", "delay", f"{milliseconds}ms")
+        except RuntimeError as failure:
+            raise Unavailable(f"packets cannot be delayed here: {failure}") from failure
+
     def bound_streams(self, device=LINK_NAME):
         """Whatever this node then sends again through a port was lost on the way: two streams cannot overflow the queue of
         a link held to a rate, and a late acknowledgement is waited for, however busy the machine is. What leaves through the

@@ -16,7 +16,7 @@ from nightly import report
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/golden"
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("orchestrator/**/README.md"),
-                    *ROOT.glob("reports/**/README.md"), *ROOT.glob("probes/**/README.md")])
+                    *ROOT.glob("reports/**/README.md"), *ROOT.glob("probes/**/README.md"), *ROOT.glob("workloads/**/README.md")])
 MOST_LINES = {"README.md": 120, "docs/ARCHITECTURE.md": 100, "docs/GLOSSARY.md": 80}
 MOST_LINES_OF_A_ROOM = 20
 MOST_COLUMNS = 140

@@ -41,3 +41,4 @@ set_tests_properties(fuzz.run_seeds PROPERTIES LABELS fuzz FIXTURES_SETUP fuzz_r
 add_test(NAME fuzz.run COMMAND fuzz_run ${fuzz_run_seeds} ${fuzz_run_inputs})
 set_tests_properties(fuzz.run PROPERTIES FIXTURES_REQUIRED fuzz_run_seeds)
 set_tests_properties(fuzz.fio fuzz.run PROPERTIES LABELS fuzz)
+fuzz_target(model assay_train_plan)

@@ -15,3 +15,7 @@ endif()
 add_executable(gloo_loop performance/gloo_loop.cpp)
 target_compile_options(gloo_loop PRIVATE -O3)
 target_link_libraries(gloo_loop PRIVATE assay_flags gloo)
+# The training step's engine beside the same calls written down one after the other.
+add_executable(train_loop performance/train_loop.cpp)
+target_compile_options(train_loop PRIVATE -O3)
+target_link_libraries(train_loop PRIVATE assay_train_engine)

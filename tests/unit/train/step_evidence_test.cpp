@@ -1,0 +1,111 @@
+// What times and prints of ranks mean: stragglers, tails, and which rank failed.
+#include <gtest/gtest.h>
+
+#include "workloads/train/rank_job.h"
+#include "workloads/train/step_evidence.h"
+
+namespace assay::train {
+namespace {
+
+/// A rank whose steps take `wall_s`, `collective_s` of it in collectives.
+RankSteps rank_of(double wall_s, double collective_s, std::size_t steps = 4) {
+  return {
+      .wall = std::vector(steps, wall_s), .collective = std::vector(steps, collective_s), .optimizer = {}, .alone = {}};
+}
+
+TEST(Standings, name_the_rank_that_waits_for_nobody) {
+  const ParallelPlan plan{.layers = 2, .dp = 4};
+  const auto all = standings(plan, {rank_of(10, 3), rank_of(10, 3.1), rank_of(10, 0.5), rank_of(10, 2.9)});
+  EXPECT_DOUBLE_EQ(all[2].last_share, 1);
+  EXPECT_DOUBLE_EQ(all[0].last_share + all[1].last_share + all[3].last_share, 0);
+  EXPECT_DOUBLE_EQ(all[2].self_time[0], 9.5);
+  EXPECT_DOUBLE_EQ(all[2].self_share.value(), 9.5 / 7);
+  EXPECT_DOUBLE_EQ(all[2].lateness[0], 2.6);
+  EXPECT_DOUBLE_EQ(all[1].lateness[0], 0);
+}
+
+TEST(Standings, compare_only_ranks_at_one_place_of_the_pipeline) {
+  const ParallelPlan plan{.layers = 2, .pp = 2};
+  const auto all = standings(plan, {rank_of(10, 1), rank_of(10, 5)});
+  EXPECT_FALSE(all[0].self_share.has_value());
+  EXPECT_DOUBLE_EQ(all[0].last_share, 0);
+  EXPECT_DOUBLE_EQ(all[1].lateness[0], 0);
+}
+
+TEST(TailShare, of_one_stall_in_fifty_steps_is_a_fiftieth) {
+  std::vector<double> steps(50, 0.1);
+  steps[31] = 0.3;
+  EXPECT_DOUBLE_EQ(tail_share(steps), 0.02);
+  EXPECT_DOUBLE_EQ(tail_share(std::vector<double>(50, 0.1)), 0);
+}
+
+TEST(PredictedStep, adds_up_operations_waits_of_the_pipeline_and_what_is_not_hidden) {
+  const ParallelPlan plan{.layers = 4, .seq = 16, .micro_batches = 2, .pp = 2};
+  RankSteps compute;
+  compute.alone[{Role::attention_norm, Pass::forward}] = 1;
+  compute.alone[{Role::attention_norm, Pass::input}] = 2;
+  // Two layers on each rank: 2 s forward, 4 s backward; (m + p - 1) of both is 18 s.
+  EXPECT_DOUBLE_EQ(predicted_step(kSmallDense, plan, {compute, compute}, {{}, {}}, true), 18);
+  RankSteps messages;
+  messages.alone[{Role::boundary, Pass::forward}] = messages.alone[{Role::boundary, Pass::input}] = 0.5;
+  EXPECT_GT(predicted_step(kSmallDense, plan, {compute, compute}, {messages, messages}, true), 18);
+  const ParallelPlan replicas{.layers = 4, .seq = 16, .dp = 2};
+  RankSteps reduction;
+  reduction.alone[{Role::gradients, Pass::weight}] = 1;
+  const auto step = [&](bool beside) {
+    return predicted_step(kSmallDense, replicas, {compute, compute}, {reduction, reduction}, beside);
+  };
+  EXPECT_DOUBLE_EQ(step(false), 12 + 6);  // head, four layers and embedding, one after the other
+  EXPECT_DOUBLE_EQ(step(true), 12 + 2);   // the last layer's and the embedding's have nothing to hide behind
+}
+
+TEST(Longest, of_ranks_that_made_different_numbers_of_steps_is_refused) {
+  EXPECT_EQ(longest({rank_of(1, 0), rank_of(2, 0)}, &RankSteps::wall), std::vector<double>(4, 2.0));
+  EXPECT_THROW((void)longest({rank_of(1, 0), rank_of(2, 0, 3)}, &RankSteps::wall), std::runtime_error);
+}
+
+TEST(Votes, name_the_one_of_three_that_differs_and_nobody_of_two) {
+  const Blame three = votes_of({.layers = 2, .dp = 3}, {7, 8, 7});
+  EXPECT_EQ(three.ranks, std::vector<std::int64_t>{1});
+  EXPECT_EQ(three.mismatches, 1U);
+  EXPECT_EQ(three.words.at(0), "rank 1 has other gradients than 2 of its 3 replicas");
+  const Blame two = votes_of({.layers = 2, .dp = 2}, {7, 8});
+  EXPECT_TRUE(two.ranks.empty());
+  EXPECT_EQ(two.mismatches, 1U);
+  EXPECT_EQ(two.words.at(0), "replicas 0, 1 differ, and no majority says which is wrong");
+  EXPECT_EQ(votes_of({.layers = 2, .tp = 2, .dp = 2}, {7, 8, 7, 8}).mismatches, 0U);
+}
+
+TEST(AgainstOneRank, sums_of_a_replica_count) {
+  const ParallelPlan plan{.layers = 2, .tp = 2, .dp = 2};
+  EXPECT_EQ(against_one_rank(plan, {3, 4, 5, 2}, 7).mismatches, 0U);
+  const Blame blame = against_one_rank(plan, {3, 4, 5, 3}, 7);
+  EXPECT_EQ(blame.mismatches, 1U);
+  EXPECT_EQ(blame.words.at(0), "replica 1 has other weights than one rank alone");
+}
+
+TEST(RankStart, arrives_as_it_was_sent) {
+  const RankStart start{
+      .job =
+          {.model = kTinyDense,
+           .plan = {.layers = 2, .seq = 64, .micro_batch = 3, .micro_batches = 4, .tp = 2, .pp = 2, .dp = 3, .zero = 1},
+           .rank = 5,
+           .data = DataMode::replicated,
+           .beside = false},
+      .address = "10.0.0.1"};
+  const auto read = rank_start(rank_arguments(start));
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->job.model, start.job.model);
+  EXPECT_EQ(read->job.plan.world(), 12);
+  EXPECT_EQ(read->job.plan.micro_batches, 4);
+  EXPECT_EQ(read->job.plan.zero, 1);
+  EXPECT_EQ(read->job.rank, 5);
+  EXPECT_EQ(read->job.data, DataMode::replicated);
+  EXPECT_FALSE(read->job.beside);
+  EXPECT_EQ(read->address, "10.0.0.1");
+  EXPECT_FALSE(rank_start({"train_step_rank", "1", "{}"}).has_value());
+  EXPECT_FALSE(rank_start({"train_step_rank"}).has_value());
+}
+
+}  // namespace
+}  // namespace assay::train

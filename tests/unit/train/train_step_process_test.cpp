@@ -1,0 +1,142 @@
+// train_step as processes on this machine's loopback: every division exact, every refusal named.
+#include <algorithm>
+#include <future>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/free_port.h"
+#include "tests/unit/probe_process.h"
+
+namespace assay {
+namespace {
+
+const std::string kProbe = TRAIN_STEP;
+const std::vector<std::string> kShort = {"--quick",          "--steps=6", "--block=2",
+                                         "--warmup-steps=1", "--seq=16",  "--micro-batch=1"};
+
+std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+Record read(const ProbeOutput& output) {
+  const auto description = read_description(run_probe({kProbe, "--describe"}).out, kProbe);
+  const auto record = read_record(output.out, *description);
+  if (!record) throw std::runtime_error(record.error().text());
+  return *record;
+}
+
+Record ended(const std::vector<std::string>& more) { return read(run_probe(with(with({kProbe}, kShort), more))); }
+
+std::vector<const Measurement*> all_of(const Record& record, const std::string& metric) {
+  std::vector<const Measurement*> all;
+  for (const auto& one : record.measurements) {
+    if (one.metric == metric) all.push_back(&one);
+  }
+  return all;
+}
+
+void expect_exact(const std::vector<std::string>& more, std::size_t ranks) {
+  const Record record = ended(more);
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_EQ(all_of(record, "mismatches").at(0)->samples, std::vector<double>{0});
+  EXPECT_TRUE(record.notes.empty());
+  EXPECT_EQ(all_of(record, "step_time").at(0)->samples.size(), 6U);
+  EXPECT_EQ(all_of(record, "self_time").size(), ranks);
+}
+
+TEST(TrainStep, divided_by_tensors_is_exact) { expect_exact({"--ranks-per-node=2", "--tp=2"}, 2); }
+TEST(TrainStep, divided_by_layers_is_exact) { expect_exact({"--ranks-per-node=2", "--pp=2", "--micro-batches=3"}, 2); }
+TEST(TrainStep, divided_by_batch_with_sharded_optimizer_is_exact) {
+  expect_exact({"--ranks-per-node=4", "--tp=2", "--zero=1"}, 4);
+}
+TEST(TrainStep, with_replicated_data_has_replicas_that_agree) {
+  expect_exact({"--ranks-per-node=3", "--data=replicated", "--overlap=none"}, 3);
+}
+
+TEST(TrainStep, of_one_rank_has_no_communication_and_no_overlap) {
+  const Record record = ended({});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  for (const char* metric : {"comm_time", "exposed_comm", "overlap", "self_time", "last_share"})
+    EXPECT_TRUE(all_of(record, metric).empty()) << metric;
+  const double step_s = all_of(record, "step_time").at(0)->samples.at(2);
+  EXPECT_DOUBLE_EQ(all_of(record, "tokens_rate").at(0)->samples.at(2), 16 / step_s);
+}
+
+TEST(TrainStep, in_exact_arithmetic_yields_no_rate) {
+  const Record record = ended({"--data=ring"});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_TRUE(all_of(record, "tokens_rate").empty());
+  EXPECT_TRUE(all_of(record, "model_flop_rate").empty());
+  EXPECT_EQ(all_of(record, "step_time").size(), 1U);
+}
+
+/// Two nodes, each played by a process of this machine; the second is told to stop after `stop_s`.
+std::vector<ProbeOutput> two_nodes(const std::vector<std::string>& more, unsigned stop_s = 0) {
+  const std::string at = fmt::format("--rendezvous=127.0.0.1:{}", free_port());
+  const auto rank = [&](int number) {
+    const std::vector<std::string> words = {kProbe, fmt::format("--rank={}", number), "--world=2", at,
+                                            "--token=0123456789abcdef0123456789abcdef"};
+    return run_probe(with(words, more), number == 1 ? stop_s : 0);
+  };
+  auto second = std::async(std::launch::async, rank, 1);
+  auto first = rank(0);
+  return {first, second.get()};
+}
+
+TEST(TrainStep, of_two_nodes_has_figures_of_the_group_and_of_each_rank) {
+  const auto nodes = two_nodes(with(kShort, {"--path=loopback", "--ranks-per-node=2", "--tp=2"}));
+  for (const auto& output : nodes) ASSERT_EQ(output.exit_code, 0) << output.out;
+  const Record first = read(nodes[0]);
+  EXPECT_EQ(all_of(first, "mismatches").at(0)->samples, std::vector<double>{0});
+  EXPECT_EQ(all_of(first, "step_time").at(0)->subject.kind, "group");
+  EXPECT_EQ(all_of(first, "self_share").size(), 4U);
+  EXPECT_TRUE(read(nodes[1]).measurements.empty());
+}
+
+TEST(TrainStep, of_two_nodes_that_are_one_machine_is_no_fabric) {
+  for (const auto& output : two_nodes(with(kShort, {"--path=fabric"}))) {
+    EXPECT_EQ(output.exit_code, 1);
+    EXPECT_NE(read(output).end.reason.find("ranks 0 and 1 of two nodes run on one machine"), std::string::npos);
+  }
+}
+
+TEST(TrainStep, of_a_node_that_stops_ends_everywhere_and_names_its_rank) {
+  const auto nodes = two_nodes({"--path=loopback", "--steps=1000000", "--block=1000"}, 2);
+  EXPECT_EQ(nodes[0].exit_code, 1);
+  EXPECT_NE(read(nodes[0]).end.reason.find("rank 1: stopped by a signal"), std::string::npos)
+      << read(nodes[0]).end.reason;
+}
+
+void expect_refused(const std::vector<std::string>& more, const std::string& part) {
+  const Record record = read(run_probe(with({kProbe, "--quick"}, more)));
+  EXPECT_TRUE(record.measurements.empty());
+  EXPECT_NE(record.end.reason.find(part), std::string::npos) << record.end.reason;
+}
+
+TEST(TrainStep, refuses_plans_with_the_nearest_that_would_do) {
+  expect_refused({"--tp=3", "--ranks-per-node=3"}, "tp: 3 does not divide 4 heads; the nearest that does: 2");
+  expect_refused({"--tp=2", "--ranks-per-node=3"},
+                 "3 ranks are no multiple of tp 2 x cp 1 x pp 1; the nearest that are: 2 and 4");
+  expect_refused({"--pp=2", "--ranks-per-node=2", "--layers-run=1"}, "pp: 2 x 1 pieces do not divide 1 layers");
+  expect_refused({"--model=llama3-405b", "--layers-run=126"}, "layers_run: even 1 layers need");
+}
+
+TEST(TrainStep, refuses_what_its_engine_does_not_run) {
+  expect_refused({"--model=tiny-moe"}, "model: experts are not run by this engine; give a dense model");
+  expect_refused({"--cp=2", "--ranks-per-node=2"}, "cp: a divided sequence is not run by this engine; give cp 1");
+  expect_refused({"--model=no-such"}, "model: 'no-such' is none of llama3-8b");
+  expect_refused({"--steps=1"}, "steps: 1 is not from 5 to 1000000");
+  expect_refused({"--ranks-per-node=0"}, "ranks_per_node: 0 is not from 1 to 256");
+  EXPECT_EQ(run_probe({kProbe, "--data=constant"}).exit_code, 2);
+}
+
+TEST(TrainStepRank, of_another_parent_ends_at_once) {
+  EXPECT_EQ(run_probe({TRAIN_STEP_RANK}).exit_code, 1);
+  EXPECT_EQ(run_probe({TRAIN_STEP_RANK, "1", "{}"}).exit_code, 1);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,46 @@
+// lane: collectives that run beside the engine's thread, in the order in which they were posted.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "workloads/train/host_engine.h"
+
+namespace assay::train {
+
+/// A thread that does collectives. Nothing is allocated after construction.
+class Lane {
+ public:
+  /// At most `most` are posted between two restarts. `carry` outlives the lane.
+  Lane(const Carry& carry, std::size_t most);
+  /// Waits for the collective that is under way.
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  /// Forgets what was posted; all of it is done.
+  void restart();
+  /// Starts collective `op` when those before it are done. Returns how many have been posted with this one.
+  std::size_t post(std::size_t op);
+  /// Returns when `count` of the posted ones are done; throws what one of them threw. Ends at the latest when the
+  /// carrier gives the collective up that is under way, which has a deadline of its own.
+  void wait(std::size_t count);
+
+ private:
+  void live();
+
+  const Carry& carry_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::size_t> posted_;
+  std::size_t count_ = 0, done_ = 0;
+  bool over_ = false;
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+}  // namespace assay::train

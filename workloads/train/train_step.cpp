@@ -1,0 +1,305 @@
+// train_step: the steps of training a transformer on the processors of one or several nodes, divided as in production.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "probes/collective/fleet.h"
+#include "probes/collective/limits.h"
+#include "probes/collective/local_ranks.h"
+#include "probes/core/host_facts.h"
+#include "probes/core/join.h"
+#include "probes/core/library.h"
+#include "probes/core/probe.h"
+#include "probes/core/rank_names.h"
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
+#include "probes/gloo/outcome.h"
+#include "probes/gloo/rank_program.h"
+#include "probes/gloo/rank_start.h"
+#include "probes/host/tcp_path.h"
+#include "workloads/train/rank_job.h"
+#include "workloads/train/train_run.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMostRanksPerNode = 256;
+constexpr std::size_t kLongestMessage = 8 << 20;  // the addresses of all ranks for all others: 800 ranks
+
+constexpr Parameter kParameters[] = {
+    {.name = "model",
+     .fallback = "tiny-dense",
+     .meaning = "name of a built-in model, or path of an assay.model/1 on every node"},
+    {.name = "layers_run", .unit = "1", .fallback = "0", .meaning = "layers of the model that are run; 0: all"},
+    {.name = "seq", .unit = "1", .fallback = "128", .meaning = "tokens of a sequence"},
+    {.name = "micro_batch", .unit = "1", .fallback = "2", .meaning = "sequences of a micro-batch"},
+    {.name = "micro_batches", .unit = "1", .fallback = "1", .meaning = "micro-batches of a replica in one step"},
+    {.name = "tp", .unit = "1", .fallback = "1", .meaning = "ranks that share each matrix"},
+    {.name = "cp", .unit = "1", .fallback = "1", .meaning = "ranks that share each sequence; this engine runs 1"},
+    {.name = "ep", .unit = "1", .fallback = "1", .meaning = "ranks that share the experts; this engine runs 1"},
+    {.name = "pp", .unit = "1", .fallback = "1", .meaning = "ranks that share the layers, by 1F1B"},
+    {.name = "dp", .unit = "1", .fallback = "0", .meaning = "replicas; 0: as many as there are ranks for"},
+    {.name = "virtual",
+     .unit = "1",
+     .fallback = "1",
+     .meaning = "pieces of the model on each pipeline rank; this engine runs 1"},
+    {.name = "zero",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "0: every replica updates all weights; 1: each a part, which is then gathered"},
+    {.name = "data",
+     .fallback = "gaussian",
+     .meaning = "gaussian: normal weights, other tokens on each replica; replicated: the same tokens on all, whose "
+                "gradients must be equal; ring: exact arithmetic modulo 7, which yields no rate",
+     .choices = "gaussian replicated ring"},
+    {.name = "overlap",
+     .fallback = "beside",
+     .meaning = "beside: gradients are reduced by a thread of their own during the backward pass; none: after it",
+     .choices = "beside none"},
+    {.name = "reference",
+     .fallback = "one_rank",
+     .meaning = "one_rank: exact steps are compared with those of one rank that does all of it; none: only with "
+                "themselves and with the replicas",
+     .choices = "one_rank none"},
+    {.name = "steps",
+     .unit = "1",
+     .fallback = "200",
+     .quick = "30",
+     .meaning = "full steps that are timed; only whole blocks"},
+    {.name = "block",
+     .unit = "1",
+     .fallback = "20",
+     .quick = "5",
+     .meaning = "full steps in a row, between compute-only and communication-only ones"},
+    {.name = "warmup_steps", .unit = "1", .fallback = "5", .quick = "3", .meaning = "full steps before those"},
+    {.name = "ranks_per_node", .unit = "1", .fallback = "1", .meaning = "processes on each node"},
+    kPathParameter,
+    {.name = "interface",
+     .fallback = kRendezvousPort,
+     .meaning = "network port to use on every node, such as eth1; rendezvous: the one on which the ranks meet"},
+};
+constexpr Metric kMetrics[] = {
+    {.name = "step_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "wall time of one full step, the longest of all ranks; every step is a sample"},
+    {.name = "tokens_rate",
+     .unit = "1/s",
+     .meaning = "tokens of all replicas over step_time, recorded where data is not ring"},
+    {.name = "model_flop_rate",
+     .unit = "FLOP/s",
+     .meaning = "FLOPs of the model on these tokens, by flop_count, over step_time, recorded where data is not ring"},
+    {.name = "compute_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "the same step without its collectives, the longest of all ranks, the median of a round"},
+    {.name = "comm_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "the collectives of the step alone, one after the other, the longest of all ranks, the median of a "
+                "round, recorded where there are several ranks"},
+    {.name = "exposed_comm",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "step_time less compute_time of the same round, recorded where there are several ranks"},
+    {.name = "overlap",
+     .unit = "1",
+     .meaning =
+         "(compute_time + comm_time - step_time) over the shorter of the first two: 1 when all of it is hidden, 0 "
+         "when nothing is, below 0 when both disturb each other; recorded where there are several ranks"},
+    {.name = "composition",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning =
+         "step_time over what its operations, timed by themselves in the same round by the same processes, add up "
+         "to in the order of the step, waits of the pipeline and what runs beside included"},
+    {.name = "optimizer_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "of a step, in the update of weights, the longest of all ranks"},
+    {.name = "tail_share", .unit = "1", .better = Better::lower, .meaning = "share of steps over 1.1 of their median"},
+    {.name = "self_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "of a step, what one rank spends outside of collectives, recorded where there are several ranks"},
+    {.name = "self_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "of a round, median self_time of one rank over the median of the others at its place in the pipeline, "
+                "recorded where "
+                "there are such"},
+    {.name = "lateness",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "of a step, how much less time one rank spends in collectives than the one at its place that waits "
+                "longest, recorded where there are several ranks"},
+    {.name = "last_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "share of a round's steps in which one rank spends the least time in collectives of those at its "
+                "place: the others "
+                "wait for it; recorded where there are several ranks"},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "findings of all checks: exact steps that differ from themselves, from one rank or between replicas, "
+                "gradients that are outvoted, weights that differ between replicas or are not finite",
+     .kind = MetricKind::fault},
+};
+constexpr ConditionSpec kOwnConditions[] = {
+    {.name = "path", .meaning = "what the payload went through: fabric, between machines, or loopback"},
+    {.name = "ranks", .meaning = "processes that took part"},
+    {.name = "nodes", .meaning = "nodes that took part"},
+    {.name = "ranks_per_node", .meaning = "processes that took part on each node"},
+    {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
+    {.name = "plan", .meaning = "how the step was divided: tp, cp, ep, pp, dp, virtual and zero"},
+    {.name = "flop_count", .meaning = "by what FLOPs are counted, see docs/FORMATS.md"},
+    {.name = "flop_per_token", .meaning = "FLOPs of training on one token, by that count, of the layers that were run"},
+    {.name = "tokens_per_step", .meaning = "tokens of all replicas"},
+    {.name = "layers_run", .meaning = "layers of the model that were run"},
+    {.name = "parameters_run", .meaning = "parameters of the model with these layers"},
+    {.name = "attention", .meaning = "how attention is computed"},
+    {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
+    {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
+    {.name = "off_cpu_share",
+     .meaning =
+         "largest share, over the ranks and rounds, of compute-only steps in which a rank did not run: CPU quota, "
+         "hypervisor, other processes or other ranks, recorded where this is rank 0"},
+    {.name = "blas_library", .meaning = "version and build options of the BLAS in use, recorded where this is rank 0"},
+    {.name = "blas_core", .meaning = "processor core that it chose its kernels for, recorded where this is rank 0"},
+};
+/// Those of record_facts().
+constexpr ConditionSpec kWireConditions[] = {
+    {.name = "transport", .meaning = "what carries messages: tcp; recorded where there are several ranks"},
+    {.name = "algorithm", .meaning = "own_ring: rings of Gloo's messages; recorded where there are several ranks"},
+    {.name = "gloo_library", .meaning = "file that Gloo was loaded from, recorded where there are several ranks"},
+    {.name = "address",
+     .meaning = "addresses of this node's ranks on their connections, recorded where there are such"},
+    {.name = "interface", .meaning = "network ports that have these addresses, recorded where there are such"},
+    {.name = "mtu", .meaning = "largest packet of those ports, in B; the smallest of them, where there are such"},
+    {.name = "link_speed", .meaning = "rate of those ports in B/s, the smallest, where their drivers report it"},
+    {.name = "mss", .meaning = "largest segment of these connections, in B; the smallest, where there are such"},
+    {.name = "congestion_control", .meaning = "algorithms of this node's connections, recorded where there are such"},
+    {.name = "segments_retransmitted", .meaning = "segments sent again by this node's ranks, where there are several"},
+};
+constexpr auto kConditions = join(kOwnConditions, kWireConditions);
+constexpr ProbeSpec kSpec{
+    .name = "train_step",
+    .scope = Scope::group,
+    .measures =
+        "Steps of training a transformer on the processors of one or several nodes, divided by tensor, pipeline and "
+        "data "
+        "parallelism: their time, what communication adds, what they should add up to, and who delays whom.",
+    .method =
+        "One thread and process for each rank walks the graph of the step: forward and backward of every layer by "
+        "1F1B, "
+        "all products by OpenBLAS in fp32, causal attention in blocks of 64 queries, sums over tp, messages between "
+        "pipeline ranks, gradients reduced layer by layer, beside the backward pass or after it, Adam. All memory is "
+        "there before the first step; Gloo keeps its own lists. Collectives are rings of Gloo's messages over TCP. A "
+        "round is compute-only steps, communication-only steps, then a block of full ones, in the same processes; the "
+        "prediction of composition walks the graph with the means of each operation in the former two. A rank's time "
+        "in collectives includes waiting for others, so the rank that delays has the least of it. Before and after, "
+        "two "
+        "steps run in exact arithmetic modulo 7, each twice from the same weights: the first operation whose results "
+        "differ names the rank that computed it, or, if it is a collective, a message; their weights are compared with "
+        "those of one rank that does all of it. No maximum is subtracted in the loss: its logits are small by "
+        "construction.",
+    .source =
+        "Narayanan et al. 2021 (1F1B), Shoeybi et al. 2019 (tensor parallelism), Rajbhandari et al. 2020 (ZeRO), "
+        "Kingma "
+        "& Ba 2015 (Adam).",
+    .needs = "libgloo.so.0 (libgloo0); several nodes reach each other on the rendezvous port and on ephemeral ports",
+    .typical = {60},
+    .deadline = {3600},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions,
+};
+
+std::vector<RankProgram> rank_programs(const Parameters& given, const Placement& placement, train::RankJob job,
+                                       const RankFile& file, const Library& library) {
+  const std::int64_t here = given.count("ranks_per_node");
+  const std::string address = own_address(given.text("interface"), placement);
+  std::vector<RankProgram> programs;
+  for (std::int64_t local = 0; local < here; ++local) {
+    job.rank = placement.rank * here + local;
+    programs.push_back({.path = file.path(),
+                        .arguments = train::rank_arguments({.job = job, .address = address}),
+                        .environment = rank_environment(library),
+                        .title = fmt::format("rank {} ({})", job.rank, address)});
+  }
+  return programs;
+}
+
+void record_plan(const Parameters& given, const train::RankJob& job, const Fleet& fleet, bool several,
+                 Recorder& record) {
+  const train::ParallelPlan& plan = job.plan;
+  const train::ModelShape run = train::with_layers(job.model, plan.layers);
+  record.condition("path", several ? given.text("path") : std::string("loopback"));
+  record.condition("ranks", static_cast<std::int64_t>(fleet.ranks()));
+  record.condition("nodes", static_cast<std::int64_t>(fleet.nodes().size()));
+  record.condition("ranks_per_node", static_cast<std::int64_t>(fleet.ranks_per_node()));
+  record.condition("node_names", fmt::format("{}", fmt::join(fleet.nodes(), ",")));
+  record.condition("plan", fmt::format("tp={} cp={} ep={} pp={} dp={} virtual={} zero={}", plan.tp, plan.cp, plan.ep,
+                                       plan.pp, plan.dp, plan.virtual_stages, plan.zero));
+  record.condition("flop_count", std::string(train::kFlopCount));
+  record.condition("flop_per_token", train::flop_per_token(run, plan.seq));
+  record.condition("tokens_per_step", plan.tokens_per_step());
+  record.condition("layers_run", plan.layers);
+  record.condition("parameters_run", train::total_parameters(run));
+  record.condition("attention", std::string("products over blocks of 64 queries, probabilities kept"));
+  record.condition("data_mode", given.text("data"));
+  record.condition("launch", std::string("eager"));
+}
+
+void record_wire(const std::vector<json>& facts, Recorder& record) {
+  if (facts.empty() || !facts.front().contains("paths")) return;  // one rank has no connections
+  record_facts(record, facts);
+}
+
+/// The part of this node.
+void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
+  const std::int64_t here = given.count("ranks_per_node");
+  const train::RankJob job = train::job_of(given, here * placement.world);
+  const Library library = Library::open("libgloo.so.0", "Gloo");
+  const RankFile file("train_step_rank");
+  const auto programs = rank_programs(given, placement, job, file, library);
+  LocalRanks ranks(programs);
+  Fleet fleet(
+      [&](std::string_view request, Seconds limit) {
+        return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
+          if (group != nullptr) group->check();
+        });
+      },
+      std::vector<std::string>(programs.size(), "on " + own_address(given.text("interface"), placement)),
+      std::get<std::string>(host_facts().at("name")), group);
+  const auto names = group != nullptr ? rank_names(*group) : fleet.nodes();
+  record_plan(given, job, fleet, placement.world > 1, record);
+  const auto entered = [&](const std::vector<json>& all) {
+    if (placement.world > 1) demand_path(given.text("path"), all, here);
+  };
+  if (placement.rank == 0) {
+    const auto facts = train::conduct_training(fleet, given, job, names, entered, record);
+    record_wire({facts.begin(), facts.begin() + here}, record);
+    fleet.release();
+  } else {
+    const auto answers = fleet.follow();
+    if (const auto facts = answers.find("facts"); facts != answers.end()) record_wire(facts->second, record);
+  }
+  ranks.finish(kLeaveLimit);
+}
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  const auto here = given.count("ranks_per_node");
+  if (here < 1 || here > kMostRanksPerNode)
+    throw BadParameter(fmt::format("ranks_per_node: {} is not from 1 to {}", here, kMostRanksPerNode));
+  if (placement.world == 1) return take_part(given, placement, record, nullptr);
+  work_together(placement, {.exchange = kExchangeLimit, .message = kLongestMessage},
+                [&](Rendezvous& group) { take_part(given, placement, record, &group); });
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
