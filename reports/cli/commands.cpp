@@ -30,9 +30,9 @@ std::optional<dossier::PublicKey> machine_key() {
 
 /// Verifies, shows what is signed, and signs.
 int add_to(const std::string& directory, const SignArguments& given, const dossier::PrivateKey& key) {
-  if (given.others.empty()) {
+  if (given.others.empty() && given.expected.policy.empty()) {
     return bad_input({"--with-key", "is missing: the public key of whoever signed before",
-                      "obtain it from the signer, not from the dossier"});
+                      "obtain it from the signer, not from the dossier; or name a --policy"});
   }
   const auto others = public_keys(given.others);
   if (!others) return bad_input(others.error());

@@ -32,6 +32,8 @@ struct ReportArguments {
 
 /// What is known of a dossier before it is looked at; empty: anything.
 struct ExpectationArguments {
+  std::string policy;      ///< file, assay.trust/1
+  std::string require;     ///< "buyer,vendor": roles beside those that the policy requires
   std::string plan;        ///< SHA-256 of plan.json
   std::string site;        ///< name, or file that the whole site must equal
   std::string nodes;       ///< "n01,n02", or file with a name on each line

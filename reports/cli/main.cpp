@@ -36,6 +36,12 @@ void add_report(CLI::App& app, ReportArguments& given, Action& action) {
 void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Option* needs) {
   std::vector<CLI::Option*> options = {
       command
+          .add_option("--policy", given.policy,
+                      "refuse signatures that this trust policy does not count (assay.trust/1)")
+          ->type_name("FILE"),
+      command.add_option("--require", given.require, "roles of --policy that must have signed: buyer,vendor")
+          ->type_name("ROLES"),
+      command
           .add_option("--profile", given.profile,
                       "refuse other targets: a built-in name, or a file, compared limit by limit")
           ->type_name("NAME|FILE"),
@@ -87,15 +93,16 @@ void add_sign(CLI::App& app, SignArguments& given, Action& action) {
 void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
   auto* command = app.add_subcommand("verify", "check a dossier, judge its evidence again, and print what it proves");
   command->add_option("dossier", given.directory, "folder of the dossier")->type_name("DIR")->required();
-  command->add_option("--key", given.keys, "public key of a required signer; may be repeated")
+  command->add_option("--key", given.keys, "public key of a required signer; may be repeated [with --policy: none]")
       ->type_name("FILE")
-      ->required()
       ->expected(1)
       ->take_all();
   add_expectations(*command, given.expected, nullptr);
   command->add_flag("--accepted", given.accepted, "exit with the verdict: 0 accepted, 1 rejected, 3 incomplete");
   command->add_flag("--json", given.json, "print the result as JSON");
-  command->footer("Example: assay verify run/dossier --key lab.key.pub --accepted");
+  command->footer(
+      "Example: assay verify run/dossier --key lab.key.pub --accepted\n"
+      "         assay verify run/dossier --policy trust.json --require vendor,buyer");
   command->callback([&] { action = [&] { return run_verify(given); }; });
 }
 

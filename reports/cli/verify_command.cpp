@@ -1,6 +1,4 @@
 // verify_command: `assay-report verify`, and what a verified dossier looks like to its reader.
-#include <chrono>
-#include <filesystem>
 #include <iostream>
 #include <set>
 
@@ -8,10 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "orchestrator/files/state.h"
-#include "orchestrator/plan/profile.h"
-#include "orchestrator/site/sources.h"
 #include "probes/core/text.h"
-#include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
 #include "reports/cli/run_checks.h"
 
@@ -74,6 +69,16 @@ ordered_json notes_of(const dossier::Verified& verified) {
   return notes;
 }
 
+/// Whose signatures a policy counted; null without one.
+ordered_json policy_of(const dossier::Verified& verified) {
+  if (verified.policy.empty()) return nullptr;
+  ordered_json parties = ordered_json::array();
+  for (const auto& one : verified.parties) {
+    parties.push_back({{"role", one.role}, {"party", one.party}, {"signer", one.signer}, {"key", one.fingerprint}});
+  }
+  return {{"name", verified.policy}, {"counted", std::move(parties)}};
+}
+
 ordered_json document_of(const dossier::Verified& verified) {
   const auto& contents = verified.contents;
   ordered_json signers = ordered_json::array();
@@ -108,6 +113,7 @@ ordered_json document_of(const dossier::Verified& verified) {
           {"probes", std::move(probes)},
           {"issued_at", contents.claims.issued_at},
           {"signers", std::move(signers)},
+          {"policy", policy_of(verified)},
           {"other_signatures", verified.other_signatures},
           {"files", contents.claims.evidence.file_count},
           {"notes", notes_of(verified)}};
@@ -178,111 +184,40 @@ void print_signers(const ordered_json& document) {
   for (const auto& note : document.at("notes")) std::cout << fmt::format("  note: {}\n", text(note));
 }
 
+/// Who signed, by the receiver's own policy.
+void print_parties(const ordered_json& document) {
+  const auto& policy = document.at("policy");
+  if (policy.is_null()) return;
+  std::cout << fmt::format("  by the policy {}:\n", text(policy.at("name")));
+  for (const auto& one : policy.at("counted")) {
+    std::cout << fmt::format("    signed as {}: {} of {}\n", text(one.at("role")), text(one.at("signer")),
+                             text(one.at("party")));
+  }
+}
+
 void print(const ordered_json& document) {
   const bool whole = document.at("report_checked").get<bool>();
   std::cout << fmt::format(
       "verified{}: {}\n  {}\n",
       whole ? "" : " WITHOUT ITS REPORT, which another version rendered and nobody compared: do not read it",
       text(document.at("overall")), text(document.at("reason")));
+  print_parties(document);
   print_deviations(document);
   print_run(document);
   print_signers(document);
 }
 
-/// A file, or a name: what has a slash or ends in .json is a file.
-bool is_file_name(const std::string& name) { return name.ends_with(".json") || name.find('/') != std::string::npos; }
-
-std::expected<std::vector<std::string>, InputError> node_names(const std::string& given) {
-  std::error_code unknown;  // what is no readable file is a list
-  std::string list = given;
-  if (std::filesystem::is_regular_file(given, unknown)) {
-    auto bytes = read_file(given);
-    if (!bytes) return std::unexpected(bytes.error());
-    while (bytes->ends_with('\n')) bytes->pop_back();
-    list = std::move(*bytes);
-    for (char& c : list) c = c == '\n' ? ',' : c;
-  }
-  auto names = site::expand_host_list(list);
-  if (!names)
-    return std::unexpected(InputError{"--nodes", names.error(), "n01,n02, n[01-04], or a file with a name a line"});
-  return *names;
-}
-
-std::expected<dossier::Moment, InputError> moment_of(const std::string& given) {
-  const auto moment =
-      utc_time(given.size() == std::string_view("2026-01-05").size() ? given + "T00:00:00.000Z" : given);
-  if (moment) return *moment;
-  return std::unexpected(InputError{"--not-before", fmt::format("'{}' is not a time", given),
-                                    "2026-01-05, or UTC with milliseconds: 2026-01-05T06:37:41.211Z"});
-}
-
-/// "30d", "12h", or what parse_seconds reads.
-std::expected<Seconds, InputError> age_of(const std::string& given) {
-  constexpr double kHour_s = 3600;
-  constexpr double kDay_s = 24 * kHour_s;
-  const double unit_s = given.ends_with('d') ? kDay_s : given.ends_with('h') ? kHour_s : 1;
-  const auto seconds = parse_seconds(unit_s > 1 ? given.substr(0, given.size() - 1) + "s" : given);
-  if (seconds && seconds->count > 0) return Seconds{seconds->count * unit_s};
-  return std::unexpected(InputError{"--max-age", fmt::format("'{}' is not a duration", given), "30d, 12h or 90min"});
-}
-
-/// Reads the files that the options name into `expected`.
-std::optional<InputError> read_expected_files(const ExpectationArguments& given, dossier::Expectations& expected) {
-  if (!given.profile.empty()) {
-    auto profile = plan::profile_named(given.profile);
-    if (!profile) return profile.error();
-    expected.profile = std::move(*profile);
-  }
-  if (is_file_name(given.site)) {
-    const auto bytes = read_file(given.site);
-    if (!bytes) return bytes.error();
-    auto site = site::read_site(*bytes, given.site);
-    if (!site) return site.error();
-    expected.whole_site = std::move(*site);
-  } else {
-    expected.site = given.site;
-  }
-  if (!given.probes.empty()) {
-    const auto bytes = read_file(given.probes);
-    if (!bytes) return bytes.error();
-    auto sums = dossier::read_sums(*bytes, given.probes);
-    if (!sums) return sums.error();
-    expected.probes = std::move(*sums);
-  }
-  return std::nullopt;
-}
-
 }  // namespace
-
-std::expected<dossier::Expectations, InputError> expectations_of(const ExpectationArguments& given) {
-  dossier::Expectations expected{.plan_sha256 = given.plan,
-                                 .now = std::chrono::system_clock::now(),
-                                 .no_deviations = given.no_deviations,
-                                 .without_report = given.without_report};
-  if (auto problem = read_expected_files(given, expected)) return std::unexpected(*problem);
-  if (!given.nodes.empty()) {
-    auto names = node_names(given.nodes);
-    if (!names) return std::unexpected(names.error());
-    expected.nodes = std::move(*names);
-  }
-  if (!given.not_before.empty()) {
-    const auto moment = moment_of(given.not_before);
-    if (!moment) return std::unexpected(moment.error());
-    expected.begun_after = *moment;
-  }
-  if (!given.max_age.empty()) {
-    const auto age = age_of(given.max_age);
-    if (!age) return std::unexpected(age.error());
-    expected.max_age = *age;
-  }
-  return expected;
-}
 
 void print_verified(const dossier::Verified& verified) { print(document_of(verified)); }
 
 int run_verify(const VerifyArguments& given) {
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
   if (const auto problem = check_is_dossier(without_slash(given.directory))) return bad_input(*problem);
+  if (given.keys.empty() && given.expected.policy.empty()) {
+    return bad_input({"--key", "is missing: the public key of a required signer",
+                      "obtain it from the signer, not from the dossier; or name a --policy"});
+  }
   const auto keys = public_keys(given.keys);
   if (!keys) return bad_input(keys.error());
   const auto expected = expectations_of(given.expected);

@@ -1,7 +1,6 @@
 // expectations: what the receiver of a dossier knows of it beforehand, and what it is held against.
 #pragma once
 
-#include <chrono>
 #include <expected>
 #include <map>
 #include <optional>
@@ -11,12 +10,12 @@
 
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/site/site.h"
+#include "reports/dossier/moment.h"
 #include "reports/dossier/statement.h"
+#include "reports/dossier/trust.h"
 #include "reports/evidence/evidence_files.h"
 
 namespace assay::dossier {
-
-using Moment = std::chrono::system_clock::time_point;
 
 /// Expected properties of the dossier, against substitution of another dossier; what is empty may be anything.
 struct Expectations {
@@ -26,6 +25,8 @@ struct Expectations {
   std::vector<std::string> nodes;             ///< names, in any order
   std::optional<plan::Profile> profile;       ///< resolved: every limit, condition, peak and the rule
   std::map<std::string, std::string> probes;  ///< SHA-256 of the program, by name
+  std::optional<TrustPolicy> trust;           ///< whose signatures count; needs `now`
+  std::vector<std::string> require;           ///< roles, beside those of `trust`
   std::optional<Moment> begun_after;          ///< the run began then or later
   std::optional<Moment> now;                  ///< the clock of who verifies; without it no time is too late
   std::optional<Seconds> max_age;             ///< since the run's last line; needs `now`

@@ -113,6 +113,24 @@ std::expected<std::pair<std::string, evidence::EvidenceSummary>, InputError> wri
   return std::pair(evidence::manifest_text(manifest), evidence::summary_of(manifest, total));
 }
 
+/// What is expected of a dossier that the owner of `key` has not signed yet.
+std::expected<Expectations, InputError> before_signing(Expectations expected, const PublicKey& key) {
+  if (!expected.trust) return expected;
+  const ListedKey own = listed(*expected.trust, key.fingerprint());
+  if (own.key == nullptr) {
+    return std::unexpected(InputError{fmt::format("{}: rule key_listed", expected.trust->path),
+                                      fmt::format("the policy does not have the key {}", key.fingerprint()),
+                                      "its signature would count for no one who verifies by this policy"});
+  }
+  if (!expected.now)
+    return std::unexpected(InputError{expected.trust->path, "needs a clock, because keys have a time", ""});
+  if (auto problem = check_key(*expected.trust, own, *expected.now)) return std::unexpected(*problem);
+  const std::string role = own.party->role;
+  std::erase(expected.trust->require, role);
+  std::erase(expected.require, role);
+  return expected;
+}
+
 }  // namespace
 
 std::expected<std::vector<std::string>, InputError> make_dossier(const SignRequest& request, const PrivateKey& key) {
@@ -177,8 +195,10 @@ std::expected<Verified, InputError> add_signature(const std::string& dossier, co
     return std::unexpected(
         InputError{kStatementFile, "is signed by this key already", "a second signature must be by another key"});
   }
+  const auto before = before_signing(expected, key.public_key());
+  if (!before) return std::unexpected(before.error());
   // Only a dossier that passes every check is signed, the signatures that it has included.
-  auto verified = verify_envelope(dossier, *envelope, others, expected);
+  auto verified = verify_envelope(dossier, *envelope, others, *before);
   if (!verified) return verified;
   if (envelope->signatures.size() >= kMostSignatures)
     return std::unexpected(InputError{kStatementFile, "has the maximum number of signatures", ""});

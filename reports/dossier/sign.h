@@ -37,8 +37,9 @@ struct SignRequest {
 std::expected<std::vector<std::string>, InputError> make_dossier(const SignRequest& request, const PrivateKey& key);
 
 /// Adds the signature of `key` over the same payload, after verifying the whole dossier with the keys of those who
-/// signed before (`others`, at least one) and what is expected of it; returns what was verified. Refused: what
-/// verify_dossier refuses, a key that has signed already.
+/// signed before (`others`, at least one without a policy) and what is expected of it; returns what was verified. A
+/// policy demands the other roles that it requires, not that of `key`, which is still to sign. Refused: what
+/// verify_dossier refuses, a key that has signed already, one that the policy does not count.
 std::expected<Verified, InputError> add_signature(const std::string& dossier, const PrivateKey& key,
                                                   const std::vector<PublicKey>& others, const Expectations& expected);
 

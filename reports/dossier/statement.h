@@ -32,8 +32,11 @@ struct Signatory {
 };
 
 /// What a signatory can be in a test, in the words of the signer; the list is closed.
-inline constexpr std::array<std::string_view, 7> kRoles = {"signer", "test lead", "laboratory", "vendor",
-                                                           "buyer",  "operator",  "witness"};
+inline constexpr std::array<std::string_view, 8> kRoles = {"signer", "test lead", "laboratory", "vendor",
+                                                           "buyer",  "operator",  "witness",    "commissioner"};
+
+/// Those of them that a trust policy gives: only the party that the policy names so may state one.
+inline constexpr std::array<std::string_view, 4> kPartyRoles = {"commissioner", "vendor", "buyer", "witness"};
 
 /// Meaning of the signature of a person responsible for the test.
 inline constexpr std::string_view kResponsible =

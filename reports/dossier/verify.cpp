@@ -172,6 +172,34 @@ std::string who_claims(const Envelope& envelope) {
   return words;
 }
 
+/// What cannot be checked as it was asked for.
+std::optional<InputError> check_demands(const std::vector<PublicKey>& keys, const Expectations& expected) {
+  if (keys.empty() && !expected.trust)
+    return InputError{"--key", "no key was given", "give the public key of each required signer"};
+  for (auto key = keys.begin(); key != keys.end(); ++key) {
+    if (std::find(keys.begin(), key, *key) != key)
+      return InputError{"--key", "the same key was given twice", "two signers have two keys"};
+  }
+  if (!expected.require.empty() && !expected.trust)
+    return InputError{"--require", "needs --policy, which binds roles to keys", "a role in a statement is a word"};
+  if (expected.trust && !expected.now)
+    return InputError{expected.trust->path, "needs a clock, because keys have a time", ""};
+  return std::nullopt;
+}
+
+/// Keys by fingerprint that a policy may name without their bytes: the given ones, and the hint in the dossier, which a
+/// fingerprint makes as good as any other copy.
+std::map<std::string, PublicKey> known_keys(const std::string& directory, const std::vector<PublicKey>& given) {
+  constexpr std::uint64_t kLargestKey = 64 << 10;
+  std::map<std::string, PublicKey> known;
+  for (const auto& key : given) known.emplace(key.fingerprint(), key);
+  // One that cannot be read is refused later, when the files are checked.
+  if (const auto pem = evidence::read_plain_file(directory, kSignerFile, kLargestKey)) {
+    if (const auto key = public_key_from_pem(*pem, kSignerFile)) known.emplace(key->fingerprint(), *key);
+  }
+  return known;
+}
+
 /// `error` with its path relative to the dossier.
 InputError in_evidence(InputError error) {
   error.where = fmt::format("{}/{}", kEvidenceFolder, error.where);
@@ -227,14 +255,9 @@ std::expected<Verified, InputError> verify_dossier(const std::string& directory,
 
 std::expected<Verified, InputError> verify_envelope(const std::string& directory, const Envelope& envelope,
                                                     const std::vector<PublicKey>& keys, const Expectations& expected) {
-  if (keys.empty())
-    return std::unexpected(InputError{"--key", "no key was given", "give the public key of each required signer"});
-  for (auto key = keys.begin(); key != keys.end(); ++key) {
-    if (std::find(keys.begin(), key, *key) != key) {
-      return std::unexpected(InputError{"--key", "the same key was given twice", "two signers have two keys"});
-    }
-  }
+  if (auto problem = check_demands(keys, expected)) return std::unexpected(*problem);
   Verified verified;
+  std::vector<PublicKey> checked = keys;
   for (const auto& key : keys) {
     if (!is_signed_by(envelope, key)) {
       return std::unexpected(
@@ -243,13 +266,29 @@ std::expected<Verified, InputError> verify_envelope(const std::string& directory
     }
     verified.signers.push_back(key.fingerprint());
   }
+  if (expected.trust) {
+    auto counted =
+        count_signatures(*expected.trust, envelope, keys, known_keys(directory, keys), expected.require, *expected.now);
+    if (!counted) return std::unexpected(counted.error());
+    verified.parties = std::move(*counted);
+    verified.policy = expected.trust->name;
+    for (const auto& one : verified.parties) {
+      if (std::ranges::find(checked, one.key) != checked.end()) continue;
+      verified.signers.push_back(one.fingerprint);
+      checked.push_back(one.key);
+    }
+  }
   const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
   verified.other_signatures =
       static_cast<std::size_t>(std::ranges::count_if(envelope.signatures, [&](const std::string& signature) {
-        return std::ranges::none_of(keys, [&](const PublicKey& key) { return key.verifies(message, signature); });
+        return std::ranges::none_of(checked, [&](const PublicKey& key) { return key.verifies(message, signature); });
       }));
   auto contents = check_contents(directory, envelope, expected);
   if (!contents) return std::unexpected(contents.error());
+  if (expected.trust) {
+    if (auto problem = check_maker(*expected.trust, verified.parties, contents->claims, *expected.now))
+      return std::unexpected(*problem);
+  }
   verified.contents = std::move(*contents);
   return verified;
 }
