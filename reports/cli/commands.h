@@ -41,6 +41,9 @@ struct ExpectationArguments {
   std::string probes;      ///< file with the SHA-256 of every program
   std::string not_before;  ///< UTC time, or day
   std::string max_age;     ///< "30d", "12h"
+  std::string challenge;   ///< 64 hexadecimal digits
+  std::string run_id;
+  std::string serials;  ///< file with a node and the serial number of its machine on each line
   bool no_deviations = false, without_report = false;
 };
 

@@ -2,14 +2,18 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iostream>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "orchestrator/files/digest.h"
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/site/sources.h"
+#include "probes/core/text.h"
 #include "reports/cli/commands.h"
+#include "reports/dossier/serials.h"
 
 namespace assay::report_cli {
 namespace {
@@ -52,12 +56,16 @@ std::expected<Seconds, InputError> age_of(const std::string& given) {
 
 /// Reads the files that the options name into `expected`.
 std::optional<InputError> read_expected_files(const ExpectationArguments& given, dossier::Expectations& expected) {
-  if (!given.profile.empty()) {
+  if (files::is_sha256(given.profile)) {
+    expected.targets_sha256 = given.profile;
+  } else if (!given.profile.empty()) {
     auto profile = plan::profile_named(given.profile);
     if (!profile) return profile.error();
     expected.profile = std::move(*profile);
   }
-  if (is_file_name(given.site)) {
+  if (files::is_sha256(given.site)) {
+    expected.site_sha256 = given.site;
+  } else if (is_file_name(given.site)) {
     const auto bytes = read_file(given.site);
     if (!bytes) return bytes.error();
     auto site = site::read_site(*bytes, given.site);
@@ -72,6 +80,13 @@ std::optional<InputError> read_expected_files(const ExpectationArguments& given,
     auto sums = dossier::read_sums(*bytes, given.probes);
     if (!sums) return sums.error();
     expected.probes = std::move(*sums);
+  }
+  if (!given.serials.empty()) {
+    const auto bytes = read_file(given.serials);
+    if (!bytes) return bytes.error();
+    auto serials = dossier::read_serials(*bytes, given.serials);
+    if (!serials) return serials.error();
+    expected.serials = std::move(*serials);
   }
   return std::nullopt;
 }
@@ -97,11 +112,19 @@ std::expected<std::vector<std::string>, InputError> roles_of(const ExpectationAr
 }  // namespace
 
 std::expected<dossier::Expectations, InputError> expectations_of(const ExpectationArguments& given) {
-  dossier::Expectations expected{.plan_sha256 = given.plan,
-                                 .now = std::chrono::system_clock::now(),
-                                 .no_deviations = given.no_deviations,
-                                 .without_report = given.without_report};
+  dossier::Expectations expected{
+      .plan_sha256 = given.plan,
+      .now = std::chrono::system_clock::now(),
+      .each_difference = [](const std::string& one) { std::cerr << "  " << harmless(one) << '\n'; },
+      .no_deviations = given.no_deviations,
+      .without_report = given.without_report};
   if (auto problem = read_expected_files(given, expected)) return std::unexpected(*problem);
+  if (!given.challenge.empty() && !files::is_sha256(given.challenge)) {
+    return std::unexpected(InputError{"--challenge", fmt::format("'{}' is not 64 hexadecimal digits", given.challenge),
+                                      "give the ones that you made, with openssl rand -hex 32 for instance"});
+  }
+  expected.challenge = given.challenge;
+  expected.run_id = given.run_id;
   if (!given.policy.empty()) {
     auto policy = dossier::load_trust_policy(given.policy);
     if (!policy) return std::unexpected(policy.error());

@@ -43,15 +43,25 @@ void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Optio
           ->type_name("ROLES"),
       command
           .add_option("--profile", given.profile,
-                      "refuse other targets: a built-in name, or a file, compared limit by limit")
-          ->type_name("NAME|FILE"),
-      command.add_option("--site", given.site, "refuse another site: its name, or the whole of a site file")
-          ->type_name("NAME|FILE"),
+                      "refuse other targets: a built-in name, or a file, compared limit by limit, or their digest")
+          ->type_name("NAME|FILE|SHA256"),
+      command
+          .add_option("--site", given.site, "refuse another site: its name, the whole of a site file, or its digest")
+          ->type_name("NAME|FILE|SHA256"),
       command.add_option("--nodes", given.nodes, "refuse other nodes: n01,n02, n[01-04], or a file of names")
           ->type_name("LIST|FILE"),
       command.add_option("--probes", given.probes, "refuse other programs: their SHA-256, as in a bundle's SHA256SUMS")
           ->type_name("FILE"),
       command.add_option("--plan", given.plan, "refuse another plan (SHA-256)")->type_name("SHA256"),
+      command
+          .add_option("--challenge", given.challenge,
+                      "refuse a plan that was not made for this one (HEX of `assay plan`)")
+          ->type_name("HEX"),
+      command.add_option("--run-id", given.run_id, "refuse another run")->type_name("ID"),
+      command
+          .add_option("--serials", given.serials,
+                      "refuse other machines: a file with a node and its serial number a line")
+          ->type_name("FILE"),
       command.add_option("--not-before", given.not_before, "refuse a run that began earlier: 2026-01-05")
           ->type_name("TIME"),
       command.add_option("--max-age", given.max_age, "refuse a run that ended longer ago: 30d, 12h")->type_name("TIME"),

@@ -103,8 +103,10 @@ ordered_json document_of(const dossier::Verified& verified) {
           {"ended", contents.ended},
           {"finished", contents.finished},
           {"run_id", contents.verdict.run_id},
+          {"challenge", contents.challenge},
           {"plan_sha256", contents.verdict.plan_sha256},
           {"site", contents.verdict.site},
+          {"site_sha256", contents.site_sha256},
           {"profile", contents.verdict.profile},
           {"profile_revision", contents.profile_revision},
           {"requirements", contents.requirements},
@@ -154,7 +156,11 @@ void print_run(const ordered_json& document) {
   std::cout << fmt::format("  began {}, {} {}, issued {} (by the clocks of the signer)\n", text(document.at("began")),
                            document.at("finished").get<bool>() ? "ended" : "NOT FINISHED, last line",
                            text(document.at("ended")), text(document.at("issued_at")));
+  std::cout << fmt::format("  site {} with the digest {}\n", text(document.at("site")),
+                           text(document.at("site_sha256")));
   std::cout << fmt::format("  run {} of plan {}\n", text(document.at("run_id")), text(document.at("plan_sha256")));
+  if (!text(document.at("challenge")).empty())
+    std::cout << fmt::format("  the plan answers the challenge {}\n", text(document.at("challenge")));
   std::cout << fmt::format("  profile {} revision {}, {} requirements, targets {} ({})\n", text(document.at("profile")),
                            document.at("profile_revision").get<int>(), document.at("requirements").get<std::size_t>(),
                            text(document.at("targets_sha256")),
@@ -220,12 +226,17 @@ int run_verify(const VerifyArguments& given) {
   }
   const auto keys = public_keys(given.keys);
   if (!keys) return bad_input(keys.error());
-  const auto expected = expectations_of(given.expected);
+  auto expected = expectations_of(given.expected);
   if (!expected) return bad_input(expected.error());
+  ordered_json differences = ordered_json::array();
+  if (given.json) expected->each_difference = [&](const std::string& one) { differences.push_back(one); };
   const auto verified = dossier::verify_dossier(without_slash(given.directory), *keys, *expected);
   if (!verified) {
     if (given.json)
-      std::cout << ordered_json{{"verified", false}, {"where", verified.error().where}, {"what", verified.error().what}}
+      std::cout << ordered_json{{"verified", false},
+                                {"where", verified.error().where},
+                                {"what", verified.error().what},
+                                {"differences", std::move(differences)}}
                        .dump(1, ' ', true, ordered_json::error_handler_t::replace)
                 << '\n';
     return refused(verified.error());
