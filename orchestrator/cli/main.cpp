@@ -45,7 +45,7 @@ constexpr const char* kFooter =
     "Example: assay accept --profile host --out run";
 
 /// Commands that are passed on to assay-report.
-constexpr std::array<std::string_view, 8> kPassedOn = {"report",   "sign",  "verify", "keygen",
+constexpr std::array<std::string_view, 9> kPassedOn = {"report",   "sign",  "verify", "waive", "keygen",
                                                        "simulate", "trend", "export", "rma"};
 
 /// `assay simulate --nights`, which is no command of assay-report.

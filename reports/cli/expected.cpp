@@ -81,6 +81,11 @@ std::optional<InputError> read_expected_files(const ExpectationArguments& given,
     if (!sums) return sums.error();
     expected.probes = std::move(*sums);
   }
+  if (!given.supersedes.empty()) {
+    auto older = dossier::read_older(given.supersedes);
+    if (!older) return older.error();
+    expected.older = std::move(*older);
+  }
   if (!given.serials.empty()) {
     const auto bytes = read_file(given.serials);
     if (!bytes) return bytes.error();

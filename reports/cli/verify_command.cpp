@@ -69,6 +69,15 @@ ordered_json notes_of(const dossier::Verified& verified) {
   return notes;
 }
 
+ordered_json waivers_of(const std::vector<dossier::Waiver>& waivers) {
+  ordered_json all = ordered_json::array();
+  for (const auto& waiver : waivers) {
+    const auto shown = dossier::shown(waiver);
+    all.push_back({{"cells", shown.cells}, {"reason", shown.reason}, {"until", shown.until}, {"by", shown.by}});
+  }
+  return all;
+}
+
 /// Whose signatures a policy counted; null without one.
 ordered_json policy_of(const dossier::Verified& verified) {
   if (verified.policy.empty()) return nullptr;
@@ -116,6 +125,9 @@ ordered_json document_of(const dossier::Verified& verified) {
           {"issued_at", contents.claims.issued_at},
           {"signers", std::move(signers)},
           {"policy", policy_of(verified)},
+          {"supersedes", contents.claims.supersedes ? ordered_json(dossier::document_of(*contents.claims.supersedes))
+                                                    : ordered_json()},
+          {"waivers", ordered_json::array()},
           {"other_signatures", verified.other_signatures},
           {"files", contents.claims.evidence.file_count},
           {"notes", notes_of(verified)}};
@@ -190,6 +202,29 @@ void print_signers(const ordered_json& document) {
   for (const auto& note : document.at("notes")) std::cout << fmt::format("  note: {}\n", text(note));
 }
 
+/// What the statement supersedes, by its maker's word.
+void print_superseded(const ordered_json& document) {
+  const auto& older = document.at("supersedes");
+  if (older.is_null()) return;
+  std::cout << fmt::format("  supersedes the {} run {}, issued {}, by the signer's word: {}\n",
+                           text(older.at("overall")), text(older.at("run")), text(older.at("issuedAt")),
+                           text(older.at("reason")));
+  std::cout << fmt::format("    statement {}\n", text(older.at("statementSha256")));
+}
+
+/// Waivers, which leave the verdict above them as it is.
+void print_waivers(const ordered_json& document) {
+  constexpr std::size_t kMostCells = 5;  // of one waiver
+  for (const auto& waiver : document.at("waivers")) {
+    std::cout << fmt::format("  WAIVED until {} by {}, which changes no verdict: {}\n", text(waiver.at("until")),
+                             text(waiver.at("by")), text(waiver.at("reason")));
+    const auto& cells = waiver.at("cells");
+    for (std::size_t i = 0; i < std::min(cells.size(), kMostCells); ++i)
+      std::cout << fmt::format("    {}\n", harmless(cells[i].get<std::string>()));
+    if (cells.size() > kMostCells) std::cout << fmt::format("    and {} more: --json\n", cells.size() - kMostCells);
+  }
+}
+
 /// Who signed, by the receiver's own policy.
 void print_parties(const ordered_json& document) {
   const auto& policy = document.at("policy");
@@ -207,6 +242,8 @@ void print(const ordered_json& document) {
       "verified{}: {}\n  {}\n",
       whole ? "" : " WITHOUT ITS REPORT, which another version rendered and nobody compared: do not read it",
       text(document.at("overall")), text(document.at("reason")));
+  print_superseded(document);
+  print_waivers(document);
   print_parties(document);
   print_deviations(document);
   print_run(document);
@@ -242,6 +279,14 @@ int run_verify(const VerifyArguments& given) {
     return refused(verified.error());
   }
   ordered_json document = document_of(*verified);
+  if (!given.waivers.empty()) {
+    if (!expected->trust) return bad_input({"--waiver", "needs --policy, which says who may waive", ""});
+    const auto& contents = verified->contents;
+    const auto waivers = read_waivers(given.waivers, *expected->trust,
+                                      {contents.verdict, contents.verdict_sha256, contents.ended}, *expected->now);
+    if (!waivers) return refused(waivers.error());
+    document["waivers"] = waivers_of(*waivers);
+  }
   if (const auto note = gone_on_note(given.directory); !note.empty()) {
     std::cerr << fmt::format("assay-report: warning: {}\n", harmless(note));
     document["notes"].push_back(note);

@@ -39,6 +39,7 @@ struct Expectations {
   std::string challenge;                       ///< of the plan
   std::string run_id;                          ///< of the journal
   std::map<std::string, std::string> serials;  ///< serial number of the machine, by node; all nodes and no others
+  std::optional<Older> older;                  ///< what the statement supersedes
   bool no_deviations = false;                  ///< none at all, and no probe that this version does not know
   bool without_report = false;                 ///< a report of another renderer is passed over instead of refused
 };

@@ -113,24 +113,6 @@ std::expected<std::pair<std::string, evidence::EvidenceSummary>, InputError> wri
   return std::pair(evidence::manifest_text(manifest), evidence::summary_of(manifest, total));
 }
 
-/// What is expected of a dossier that the owner of `key` has not signed yet.
-std::expected<Expectations, InputError> before_signing(Expectations expected, const PublicKey& key) {
-  if (!expected.trust) return expected;
-  const ListedKey own = listed(*expected.trust, key.fingerprint());
-  if (own.key == nullptr) {
-    return std::unexpected(InputError{fmt::format("{}: rule key_listed", expected.trust->path),
-                                      fmt::format("the policy does not have the key {}", key.fingerprint()),
-                                      "its signature would count for no one who verifies by this policy"});
-  }
-  if (!expected.now)
-    return std::unexpected(InputError{expected.trust->path, "needs a clock, because keys have a time", ""});
-  if (auto problem = check_key(*expected.trust, own, *expected.now)) return std::unexpected(*problem);
-  const std::string role = own.party->role;
-  std::erase(expected.trust->require, role);
-  std::erase(expected.require, role);
-  return expected;
-}
-
 }  // namespace
 
 std::expected<std::vector<std::string>, InputError> make_dossier(const SignRequest& request, const PrivateKey& key) {
@@ -169,7 +151,8 @@ std::expected<std::vector<std::string>, InputError> make_dossier(const SignReque
                                       .sha256 = evidence_files->digests.at(kReportFile),
                                       .renderer = page::kRenderer}},
                       .signatories = {signatory_of(request, public_key)},
-                      .non_claims = page::non_claims()};
+                      .non_claims = page::non_claims(),
+                      .supersedes = request.supersedes};
   if (!examined->run.plan.simulation) {
     if (auto problem = check_evidence(*examined, claims, {.now = utc_time(request.issued_at)}))
       return std::unexpected(*problem);
@@ -183,6 +166,23 @@ std::expected<std::vector<std::string>, InputError> make_dossier(const SignReque
   if (auto problem = staging->write(staged(kStatementFile), envelope_text(envelope))) return std::unexpected(*problem);
   if (auto problem = staging->publish(kDossier)) return std::unexpected(*problem);
   return left_out;
+}
+
+std::expected<Expectations, InputError> before_signing(Expectations expected, const PublicKey& key) {
+  if (!expected.trust) return expected;
+  const ListedKey own = listed(*expected.trust, key.fingerprint());
+  if (own.key == nullptr) {
+    return std::unexpected(InputError{fmt::format("{}: rule key_listed", expected.trust->path),
+                                      fmt::format("the policy does not have the key {}", key.fingerprint()),
+                                      "its signature would count for no one who verifies by this policy"});
+  }
+  if (!expected.now)
+    return std::unexpected(InputError{expected.trust->path, "needs a clock, because keys have a time", ""});
+  if (auto problem = check_key(*expected.trust, own, *expected.now)) return std::unexpected(*problem);
+  const std::string role = own.party->role;
+  std::erase(expected.trust->require, role);
+  std::erase(expected.require, role);
+  return expected;
 }
 
 std::expected<Verified, InputError> add_signature(const std::string& dossier, const PrivateKey& key,

@@ -11,6 +11,7 @@
 
 #include "orchestrator/judge/evidence.h"
 #include "orchestrator/judge/verdict.h"
+#include "reports/dossier/supersedes.h"
 #include "reports/evidence/manifest.h"
 
 namespace assay::dossier {
@@ -62,6 +63,7 @@ struct Claims {
   std::vector<Rendering> renderings;
   std::vector<Signatory> signatories;
   std::vector<std::string> non_claims;
+  std::optional<Superseded> supersedes = std::nullopt;
 };
 
 /// SHA-256 of the canonical JSON of a resolved profile: targets.sha256 of the statement.

@@ -29,6 +29,13 @@ void for_each_key(const TrustPolicy& policy, Visit visit) {
   }
 }
 
+/// The bytes of a key: the policy's, or those that are known otherwise; nullptr when neither has them.
+const PublicKey* key_bytes(const TrustedKey& key, const std::map<std::string, PublicKey>& known) {
+  if (key.key) return &*key.key;
+  const auto given = known.find(key.fingerprint);
+  return given == known.end() ? nullptr : &given->second;
+}
+
 /// What was found of the signatures before roles are looked at.
 struct Found {
   std::vector<CountedSignature> counted;
@@ -41,12 +48,12 @@ Found look(const TrustPolicy& policy, const Envelope& envelope, const std::map<s
   Found found;
   const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
   for_each_key(policy, [&](const ListedKey& one) {
-    const auto given = known.find(one.key->fingerprint);
-    if (!one.key->key && given == known.end()) {
+    const PublicKey* const bytes = key_bytes(*one.key, known);
+    if (bytes == nullptr) {
       found.without_bytes.insert(one.party->role);
       return;
     }
-    const PublicKey& key = one.key->key ? *one.key->key : given->second;
+    const PublicKey& key = *bytes;
     const bool has_signed = std::ranges::any_of(
         envelope.signatures, [&](const std::string& signature) { return key.verifies(message, signature); });
     if (!has_signed) return;
@@ -94,6 +101,14 @@ std::optional<InputError> check_role(const TrustPolicy& policy, const std::strin
   return broken(policy, "required_role", fmt::format("no signature of a {} counts: {}", role, counts), hint);
 }
 
+std::optional<InputError> check_in_force(const TrustPolicy& policy, Moment now) {
+  if (now >= policy.from && now < policy.until) return std::nullopt;
+  return broken(policy, "policy_valid",
+                fmt::format("the policy '{}' is valid from {} until {}, and it is {} here", policy.name,
+                            utc_text(policy.from), utc_text(policy.until), utc_text(now)),
+                "use the policy that is in force");
+}
+
 }  // namespace
 
 ListedKey listed(const TrustPolicy& policy, const std::string& fingerprint) {
@@ -128,13 +143,7 @@ std::optional<InputError> check_key(const TrustPolicy& policy, const ListedKey& 
 std::expected<std::vector<CountedSignature>, InputError> count_signatures(
     const TrustPolicy& policy, const Envelope& envelope, const std::vector<PublicKey>& demanded,
     const std::map<std::string, PublicKey>& known, const std::vector<std::string>& require, Moment now) {
-  if (now < policy.from || now >= policy.until) {
-    return std::unexpected(
-        broken(policy, "policy_valid",
-               fmt::format("the policy '{}' is valid from {} until {}, and it is {} here", policy.name,
-                           utc_text(policy.from), utc_text(policy.until), utc_text(now)),
-               "use the policy that is in force"));
-  }
+  if (auto problem = check_in_force(policy, now)) return std::unexpected(*problem);
   for (const auto& key : demanded) {
     if (const ListedKey one = listed(policy, key.fingerprint()); one.key != nullptr) {
       if (auto problem = check_key(policy, one, now)) return std::unexpected(*problem);
@@ -151,6 +160,27 @@ std::expected<std::vector<CountedSignature>, InputError> count_signatures(
     }
   }
   return std::move(found.counted);
+}
+
+std::expected<ListedKey, InputError> only_signer(const TrustPolicy& policy, const Envelope& envelope,
+                                                 const std::map<std::string, PublicKey>& known, Moment now) {
+  if (auto problem = check_in_force(policy, now)) return std::unexpected(*problem);
+  if (envelope.signatures.size() != 1)
+    return std::unexpected(
+        broken(policy, "one_signature", fmt::format("has {} signatures", envelope.signatures.size()), ""));
+  const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
+  ListedKey signer;
+  for_each_key(policy, [&](const ListedKey& one) {
+    const PublicKey* const key = key_bytes(*one.key, known);
+    if (key != nullptr && key->verifies(message, envelope.signatures.front())) signer = one;
+  });
+  if (signer.key == nullptr) {
+    return std::unexpected(
+        broken(policy, "signer_listed", "no key of the policy has signed it",
+               "it was changed, or signed by a stranger, or its key is known by its fingerprint alone"));
+  }
+  if (auto problem = check_key(policy, signer, now)) return std::unexpected(*problem);
+  return signer;
 }
 
 std::optional<InputError> check_maker(const TrustPolicy& policy, const std::vector<CountedSignature>& counted,
@@ -184,6 +214,17 @@ std::optional<InputError> check_maker(const TrustPolicy& policy, const std::vect
                   "ask for a statement by a key that was valid on its day");
   }
   return std::nullopt;
+}
+
+std::optional<InputError> check_same_party(const TrustPolicy& policy, const Claims& claims,
+                                           const std::string& older_maker) {
+  const ListedKey older = listed(policy, older_maker);
+  const ListedKey newer = listed(policy, claims.signatories.front().key_fingerprint);
+  if (older.key != nullptr && newer.key != nullptr && older.party == newer.party) return std::nullopt;
+  return broken(
+      policy, "supersedes_party",
+      fmt::format("the older statement was made with the key {}, which is not of the same party", older_maker),
+      "a party supersedes its own statements; list its older keys as well, ended or revoked");
 }
 
 }  // namespace assay::dossier

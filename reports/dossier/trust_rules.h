@@ -42,11 +42,21 @@ std::expected<std::vector<CountedSignature>, InputError> count_signatures(
     const TrustPolicy& policy, const Envelope& envelope, const std::vector<PublicKey>& demanded,
     const std::map<std::string, PublicKey>& known, const std::vector<std::string>& require, Moment now);
 
+/// Who signed `envelope`, which must have one signature. Refused, by the name of the rule: policy_valid; one_signature;
+/// signer_listed, no key of the policy has signed; what check_key refuses.
+std::expected<ListedKey, InputError> only_signer(const TrustPolicy& policy, const Envelope& envelope,
+                                                 const std::map<std::string, PublicKey>& known, Moment now);
+
 /// What is wrong with who made the statement; nothing when his signature counts and his words agree with the policy.
 /// Refused: maker_listed, the policy does not count him; maker_not_self_signed; maker_role, he states a role of
 /// kPartyRoles that the policy does not give him; key_valid_at_issue, the statement was issued outside the time of his
 /// key.
 std::optional<InputError> check_maker(const TrustPolicy& policy, const std::vector<CountedSignature>& counted,
                                       const Claims& claims, Moment now);
+
+/// Rule supersedes_party: who made the older statement, by the key `older_maker`, is not of the party that made this
+/// one. The older key need not count any more.
+std::optional<InputError> check_same_party(const TrustPolicy& policy, const Claims& claims,
+                                           const std::string& older_maker);
 
 }  // namespace assay::dossier

@@ -104,6 +104,7 @@ CheckedContents contents_of(const Claims& claims, const evidence::Examined& exam
                            .profile_revision = targets.at("revision"),
                            .requirements = targets.at("requirements"),
                            .targets_sha256 = targets.at("sha256"),
+                           .verdict_sha256 = examined.verdict_sha256,
                            .challenge = plan.challenge,
                            .site_sha256 = digest_of_site(plan.site).value_or(""),
                            .targets_built_in = is_built_in(plan.profile),
@@ -255,6 +256,10 @@ std::expected<Verified, InputError> verify_envelope(const std::string& directory
   if (expected.trust) {
     if (auto problem = check_maker(*expected.trust, verified.parties, contents->claims, *expected.now))
       return std::unexpected(*problem);
+    if (expected.older) {
+      if (auto problem = check_same_party(*expected.trust, contents->claims, expected.older->maker))
+        return std::unexpected(*problem);
+    }
   }
   verified.contents = std::move(*contents);
   return verified;

@@ -28,6 +28,7 @@ struct CheckedContents {
   int profile_revision = 0;
   std::size_t requirements = 0;  ///< of the whole profile, planned or not
   std::string targets_sha256;
+  std::string verdict_sha256;
   std::string challenge;                           ///< that the plan answers; empty: none
   std::string site_sha256;                         ///< digest_of_site
   bool targets_built_in = false;                   ///< they are those of the built-in profile of that name
