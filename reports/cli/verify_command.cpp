@@ -250,6 +250,19 @@ void print(const ordered_json& document) {
   print_signers(document);
 }
 
+/// Prints why a dossier is refused; with --json as a document, too.
+int refuse(const VerifyArguments& given, const InputError& error, const ordered_json& differences) {
+  if (given.json) {
+    std::cout << ordered_json{{"verified", false},
+                              {"where", error.where},
+                              {"what", error.what},
+                              {"differences", differences}}
+                     .dump(1, ' ', true, ordered_json::error_handler_t::replace)
+              << '\n';
+  }
+  return refused(error);
+}
+
 }  // namespace
 
 void print_verified(const dossier::Verified& verified) { print(document_of(verified)); }
@@ -268,23 +281,14 @@ int run_verify(const VerifyArguments& given) {
   ordered_json differences = ordered_json::array();
   if (given.json) expected->each_difference = [&](const std::string& one) { differences.push_back(one); };
   const auto verified = dossier::verify_dossier(without_slash(given.directory), *keys, *expected);
-  if (!verified) {
-    if (given.json)
-      std::cout << ordered_json{{"verified", false},
-                                {"where", verified.error().where},
-                                {"what", verified.error().what},
-                                {"differences", std::move(differences)}}
-                       .dump(1, ' ', true, ordered_json::error_handler_t::replace)
-                << '\n';
-    return refused(verified.error());
-  }
+  if (!verified) return refuse(given, verified.error(), differences);
   ordered_json document = document_of(*verified);
   if (!given.waivers.empty()) {
     if (!expected->trust) return bad_input({"--waiver", "needs --policy, which says who may waive", ""});
     const auto& contents = verified->contents;
     const auto waivers = read_waivers(given.waivers, *expected->trust,
                                       {contents.verdict, contents.verdict_sha256, contents.ended}, *expected->now);
-    if (!waivers) return refused(waivers.error());
+    if (!waivers) return refuse(given, waivers.error(), differences);
     document["waivers"] = waivers_of(*waivers);
   }
   if (const auto note = gone_on_note(given.directory); !note.empty()) {

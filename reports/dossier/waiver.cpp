@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -90,19 +89,23 @@ std::expected<Waiver, InputError> read_payload(const std::string& payload, const
 
 /// That the verdict has every cell so, once.
 std::optional<InputError> check_cells(const Waiver& waiver, const judge::Verdict& verdict, const std::string& where) {
-  std::set<std::pair<std::string, Subject>> seen;
+  const auto name = [](const WaivedCell& cell) {
+    return fmt::format("{} of {} {}", cell.requirement, cell.subject.kind, cell.subject.id);
+  };
+  std::map<std::pair<std::string, Subject>, const WaivedCell*> missing;
   for (const auto& cell : waiver.cells) {
-    const bool found = std::ranges::any_of(verdict.results, [&](const judge::Result& result) {
-      return cell == WaivedCell{result.requirement, result.subject, result.node, result.outcome};
-    });
-    const std::string name = fmt::format("{} of {} {}", cell.requirement, cell.subject.kind, cell.subject.id);
-    if (!found)
-      return InputError{where, fmt::format("{} is no cell with the outcome {}", name, to_string(cell.outcome)),
-                        "a waiver is of one verdict, as it is"};
-    if (!seen.emplace(cell.requirement, cell.subject).second)
-      return InputError{where, fmt::format("has {} twice", name), ""};
+    if (!missing.emplace(std::pair(cell.requirement, cell.subject), &cell).second)
+      return InputError{where, fmt::format("has {} twice", name(cell)), ""};
   }
-  return std::nullopt;
+  for (const auto& result : verdict.results) {
+    const auto found = missing.find({result.requirement, result.subject});
+    if (found != missing.end() && found->second->node == result.node && found->second->outcome == result.outcome)
+      missing.erase(found);
+  }
+  if (missing.empty()) return std::nullopt;
+  const WaivedCell& cell = *missing.begin()->second;
+  return InputError{where, fmt::format("{} is no cell with the outcome {}", name(cell), to_string(cell.outcome)),
+                    "a waiver is of one verdict, as it is"};
 }
 
 std::optional<InputError> check_run(const Waiver& waiver, const WaivedRun& run, const std::string& where) {

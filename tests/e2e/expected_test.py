@@ -1,7 +1,7 @@
 """What the receiver expects beside the signers: targets limit by limit, site, challenge, run, machines, age."""
 import json
 
-from attacks import Bench, Document, main, row, sha256  # noqa: F401: Document is a test
+from attacks import ASSAY, Bench, Document, main, row, run, sha256  # noqa: F401: Document is a test
 
 CHALLENGE = sha256(b"challenge")  # that make_run's inventory answers
 
@@ -151,6 +151,21 @@ class Freshness(Bench):
     @row("F", "F-serial-empty", "an empty list", 2, "serials: lists nothing")
     def test_empty(self):
         return self.serials("")
+
+
+class Planned(Bench):
+    def plan(self, challenge):
+        return run(ASSAY, "plan", "--profile", "host", "--challenge", challenge, "--out", self.scratch / "plan.json", env=self.environment)
+
+    @row("F", "F-plan", "assay plan --challenge", 0, "written to ")
+    def test_plan(self):
+        done = self.plan(CHALLENGE)
+        self.assertEqual(json.loads((self.scratch / "plan.json").read_text())["challenge"], CHALLENGE)
+        return done
+
+    @row("F", "F-plan-word", "assay plan --challenge of a word", 2, "--challenge: 'mine' is not 64 hexadecimal digits")
+    def test_word(self):
+        return self.plan("mine")
 
 
 class Unanswered(Bench):
