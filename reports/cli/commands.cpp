@@ -54,7 +54,9 @@ std::expected<std::optional<dossier::Superseded>, InputError> superseded_by(cons
   if (given.supersedes.empty()) return std::nullopt;
   const auto older = dossier::read_older(without_slash(given.supersedes));
   if (!older) return std::unexpected(older.error());
-  dossier::Superseded superseded = older->superseded;
+  auto words = dossier::words_of_older(*older);
+  if (!words) return std::unexpected(words.error());
+  dossier::Superseded superseded = std::move(words->superseded);
   superseded.reason = given.reason;
   return superseded;
 }

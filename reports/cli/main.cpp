@@ -105,7 +105,7 @@ void add_sign(CLI::App& app, SignArguments& given, Action& action) {
   auto* supersedes =
       command->add_option("--supersedes", given.supersedes, "older dossier that the new one replaces or amends")
           ->type_name("DIR");
-  command->add_option("--reason", given.reason, "with --supersedes: why")->type_name("TEXT");
+  command->add_option("--reason", given.reason, "with --supersedes: why")->type_name("TEXT")->needs(supersedes);
   auto* add = command->add_flag("--add", given.add, "verify a dossier, show it, and sign the same statement");
   add->excludes(supersedes);
   command->add_option("--with-key", given.others, "with --add: public key of who signed before; may be repeated")

@@ -25,17 +25,26 @@ struct Superseded {
 nlohmann::json document_of(const Superseded& superseded);
 Superseded superseded_from(const nlohmann::json& document);
 
-/// A dossier that another one may supersede: what the other one must say of it, with an empty reason, and the
-/// fingerprint of its maker's key.
+/// The statement of a dossier that another one may supersede: its bytes, not looked into yet.
 struct Older {
-  Superseded superseded;
+  std::string where;
+  std::string payload;
+};
+
+/// The statement of the dossier in `directory`. Its signatures are not checked: that is `verify` of it.
+std::expected<Older, InputError> read_older(const std::string& directory);
+
+/// What a statement says of itself, and the fingerprint of its maker's key.
+struct OlderWords {
+  Superseded superseded;  ///< with an empty reason
   std::string maker;
 };
 
-/// The statement of the dossier in `directory`, read strictly. Its signatures are not checked: that is `verify` of it.
-std::expected<Older, InputError> read_older(const std::string& directory);
+/// Reads the older statement strictly.
+std::expected<OlderWords, InputError> words_of_older(const Older& older);
 
-/// What is wrong with `claimed`, a statement's word of what it supersedes; nothing when that is `older`.
-std::optional<InputError> check_superseded(const std::optional<Superseded>& claimed, const Older& older);
+/// The maker of the older statement, when `claimed`, a verified statement's word of what it supersedes, is of it. Its
+/// bytes are parsed only when they have the claimed digest: they are hostile before.
+std::expected<std::string, InputError> check_superseded(const std::optional<Superseded>& claimed, const Older& older);
 
 }  // namespace assay::dossier

@@ -256,9 +256,12 @@ std::expected<Verified, InputError> verify_envelope(const std::string& directory
   if (expected.trust) {
     if (auto problem = check_maker(*expected.trust, verified.parties, contents->claims, *expected.now))
       return std::unexpected(*problem);
-    if (expected.older) {
-      if (auto problem = check_same_party(*expected.trust, contents->claims, expected.older->maker))
-        return std::unexpected(*problem);
+  }
+  if (expected.older) {
+    const auto maker = check_superseded(contents->claims.supersedes, *expected.older);
+    if (!maker) return std::unexpected(maker.error());
+    if (expected.trust) {
+      if (auto problem = check_same_party(*expected.trust, contents->claims, *maker)) return std::unexpected(*problem);
     }
   }
   verified.contents = std::move(*contents);

@@ -241,6 +241,14 @@ class Supersession(Policies):
         self.claim(lambda predicate: predicate["signatories"][0].update(name="Bo"))
         return self.verify("--supersedes", self.dossier, dossier=newest)
 
+    @row("U", "U-values", "--supersedes of an older statement with 30 million values, not signed", 4, "supersedes nothing, expected ")
+    def test_values(self):
+        older = self.scratch / "older"
+        older.mkdir()
+        payload = base64.b64encode(b"[" + b"0," * 30_000_000 + b"0]").decode()
+        (older / "statement.dsse.json").write_text(json.dumps({"payloadType": TYPE, "payload": payload, "signatures": [{"sig": "AAAA"}]}))
+        return self.verify("--supersedes", older)
+
     @row("U", "U-lies", "the newer one says that the older one was rejected", 4, "says of the older statement: run 5f0c3c1e-8a51-4f0e-9b64-0b1d5a7e2c11, rejected")
     def test_lies(self):
         self.newer()
