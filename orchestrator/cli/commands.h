@@ -27,6 +27,7 @@ struct PlanRequest {
   bool dry_run = false;
   std::string nodes;      ///< host list; empty: all of the site
   std::string continues;  ///< directory of the run whose plan this one continues; empty: none
+  std::string challenge;  ///< 64 hexadecimal digits of the receiver's choice; empty: none
   std::string healthy;    ///< what a fleet without fault is taken to be, "4,0.5,0.5"; empty: HealthyFleet's defaults
 };
 

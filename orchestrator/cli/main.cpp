@@ -45,7 +45,7 @@ constexpr const char* kFooter =
     "Example: assay accept --profile host --out run";
 
 /// Commands that are passed on to assay-report.
-constexpr std::array<std::string_view, 8> kPassedOn = {"report",   "sign",  "verify", "keygen",
+constexpr std::array<std::string_view, 9> kPassedOn = {"report",   "sign",  "verify", "waive", "keygen",
                                                        "simulate", "trend", "export", "rma"};
 
 /// `assay simulate --nights`, which is no command of assay-report.
@@ -79,6 +79,10 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
       .add_option("--continues", request.continues,
                   "the run of which these nodes are measured anew; its plan's SHA-256 is in the new plan and verdict")
       ->type_name("DIR");
+  command
+      .add_option("--challenge", request.challenge,
+                  "64 hexadecimal digits that the receiver of the dossier made up; they show that the plan is younger")
+      ->type_name("HEX");
   command.add_flag("--allow-missing", request.allow_missing,
                    "plan also where a probe of the profile is not part of this build; its figures are not measured");
   command.add_flag("--quick", request.quick, "short measurements to rehearse the procedure; never accepted");

@@ -89,9 +89,12 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
   if (!request.allow_missing) {
     if (auto unknown = plan::find_unknown_probe(*profile, *programs)) return std::unexpected(*unknown);
   }
-  auto plan = plan::make_plan(
-      *profile, *site, *programs,
-      {.quick = request.quick, .only = request.only, .localise = request.localise, .continues = std::move(continues)});
+  auto plan = plan::make_plan(*profile, *site, *programs,
+                              {.quick = request.quick,
+                               .only = request.only,
+                               .localise = request.localise,
+                               .continues = std::move(continues),
+                               .challenge = request.challenge});
   if (!plan) return std::unexpected(plan.error());
   Prepared prepared{.plan = std::move(*plan), .programs = std::move(*programs)};
   if (!request.healthy.empty()) {

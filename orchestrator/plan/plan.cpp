@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/digest.h"
 #include "orchestrator/plan/derived.h"
 #include "orchestrator/plan/lint.h"
 #include "orchestrator/plan/placement.h"
@@ -50,11 +51,17 @@ class Planner {
     plan_.quick = options.quick;
     plan_.localise = options.localise;
     plan_.continues = options.continues;
+    plan_.challenge = options.challenge;
     plan_.profile = profile;
     plan_.site = site;
   }
 
   std::expected<Plan, InputError> make() {
+    if (!options_.challenge.empty() && !files::is_sha256(options_.challenge)) {
+      return std::unexpected(InputError{"--challenge",
+                                        fmt::format("'{}' is not 64 hexadecimal digits", options_.challenge),
+                                        "the receiver makes one: openssl rand -hex 32"});
+    }
     if (auto problem = choose()) return std::unexpected(*problem);
     for (const auto& name : plan_.profile.companions) {
       if (const auto* program = find(programs_, name)) {

@@ -78,6 +78,7 @@ struct Plan {
                                   ///< without a step, so the whole cannot be accepted
   bool localise = true;           ///< whether groups that fall short are searched for who is at fault
   std::string continues = {};     ///< SHA-256 of the plan of which some nodes are measured anew; empty: none
+  std::string challenge = {};     ///< PlanOptions::challenge
   Profile profile;
   site::Site site;
   std::map<std::string, PlannedProbe> probes;
@@ -105,6 +106,7 @@ struct PlanOptions {
   std::vector<std::string> only;        ///< requirement ids; empty: all
   bool localise = true;                 ///< plan searches for who is at fault where groups may fall short
   std::string continues = {};           ///< SHA-256 of the plan that this one continues
+  std::string challenge = {};           ///< 64 hexadecimal digits of the receiver's choice; empty: none
   std::size_t most_cells = kMostCells;  ///< refused when there are more, before they are made
 };
 
@@ -112,8 +114,8 @@ struct PlanOptions {
 /// parameters and place share a step; steps of one node come first, then those of more, cheap ones before others, and
 /// those to be measured after the load last; a requirement whose probe is not at hand gets cells without a step, and so
 /// does one that --only leaves out. Errors: a parameter, metric, condition or unit that the probe does not have; an
-/// unknown --only id; a step that is over the site's power cap by itself, or a cap where the profile tells no design
-/// power; more cells than the options allow.
+/// unknown --only id; a challenge of another form; a step that is over the site's power cap by itself, or a cap where
+/// the profile tells no design power; more cells than the options allow.
 std::expected<Plan, InputError> make_plan(const Profile& profile, const site::Site& site,
                                           const std::vector<Program>& programs, const PlanOptions& options);
 

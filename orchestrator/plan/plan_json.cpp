@@ -137,6 +137,7 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
                           .only = plan.only,
                           .localise = plan.localise,
                           .continues = plan.continues,
+                          .challenge = plan.challenge,
                           .most_cells = cells});
   if (!again) return again.error();
   again->assay_version = plan.assay_version;
@@ -165,6 +166,7 @@ std::string plan_text(const Plan& plan) {
                 {"probes", std::move(probes)},
                 {"steps", nullptr},
                 {"coverage", nullptr}};
+  if (!plan.challenge.empty()) document["challenge"] = plan.challenge;
   if (plan.simulation) {
     document["kind_of_run"] = kSimulated;
     document["simulation"] = to_json(*plan.simulation);
@@ -202,6 +204,7 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
               .only = document->at("only"),
               .localise = document->at("localise"),
               .continues = document->at("continues"),
+              .challenge = document->value("challenge", ""),
               .profile = std::move(*profile),
               .site = std::move(*site),
               .probes = {},

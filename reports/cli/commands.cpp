@@ -30,9 +30,9 @@ std::optional<dossier::PublicKey> machine_key() {
 
 /// Verifies, shows what is signed, and signs.
 int add_to(const std::string& directory, const SignArguments& given, const dossier::PrivateKey& key) {
-  if (given.others.empty()) {
+  if (given.others.empty() && given.expected.policy.empty()) {
     return bad_input({"--with-key", "is missing: the public key of the first signer",
-                      "obtain it from the signer, not from the dossier"});
+                      "obtain it from the signer, not from the dossier; or name a --policy"});
   }
   const auto others = public_keys(given.others);
   if (!others) return bad_input(others.error());
@@ -42,6 +42,36 @@ int add_to(const std::string& directory, const SignArguments& given, const dossi
   if (!added) return refused(added.error());
   print_verified(*added);
   std::cout << fmt::format("signed {} with the key {}\n", directory, key.public_key().fingerprint());
+  return files::kExitSuccess;
+}
+
+/// What the new dossier supersedes; nothing when that was not asked for.
+std::expected<std::optional<dossier::Superseded>, InputError> superseded_by(const SignArguments& given) {
+  if (given.supersedes.empty() != given.reason.empty()) {
+    return std::unexpected(
+        InputError{"--supersedes", "goes with --reason", "the older dossier, and why there is a newer one"});
+  }
+  if (given.supersedes.empty()) return std::nullopt;
+  const auto older = dossier::read_older(without_slash(given.supersedes));
+  if (!older) return std::unexpected(older.error());
+  auto words = dossier::words_of_older(*older);
+  if (!words) return std::unexpected(words.error());
+  dossier::Superseded superseded = std::move(words->superseded);
+  superseded.reason = given.reason;
+  return superseded;
+}
+
+/// Writes the page with waivers on its first page.
+int report_waived(const ReportArguments& given, const evidence::Examined& examined, page::ReportContent content) {
+  const auto policy = dossier::load_trust_policy(given.policy);
+  if (!policy) return bad_input(policy.error());
+  const auto waivers =
+      read_waivers(given.waivers, *policy, {examined.verdict, examined.verdict_sha256, examined.run.journal.last},
+                   std::chrono::system_clock::now());
+  if (!waivers) return refused(waivers.error());
+  for (const auto& waiver : *waivers) content.waivers.push_back(dossier::shown(waiver));
+  if (const auto problem = files::create_file(given.out, page::render_html(content), 0644)) return bad_input(*problem);
+  std::cout << harmless_page(given.out) << '\n';
   return files::kExitSuccess;
 }
 
@@ -87,17 +117,20 @@ int run_report(const ReportArguments& given) {
     return bad_input(
         {"--self-signed", "is not the fingerprint of a key", "`assay-report fingerprint FILE.pub` prints it"});
   }
+  if (given.waivers.empty() != given.policy.empty() || given.waivers.empty() != given.out.empty()) {
+    return bad_input({"--waiver", "needs --policy and --out, and they need it",
+                      "a page with waivers is none of a dossier: it has a file of its own"});
+  }
   const std::string directory = without_slash(given.directory);
   if (const auto problem = check_run_is_over(directory)) return bad_input(*problem);
   const auto evidence_files = evidence::read_evidence_files(directory);
   if (!evidence_files) return bad_input(evidence_files.error());
   const auto examined = evidence::examine(*evidence_files);
   if (!examined) return refused(examined.error());
+  auto content = page::report_content(*examined, evidence::evidence_in(*evidence_files), given.self_signed);
+  if (!given.waivers.empty()) return report_waived(given, *examined, std::move(content));
   const std::string path = directory + "/" + dossier::kReportFile;
-  if (const auto problem =
-          files::replace_file(path, page::render_html(page::report_content(
-                                        *examined, evidence::evidence_in(*evidence_files), given.self_signed))))
-    return bad_input(*problem);
+  if (const auto problem = files::replace_file(path, page::render_html(content))) return bad_input(*problem);
   std::cout << harmless_page(path) << '\n';
   return files::kExitSuccess;
 }
@@ -115,13 +148,16 @@ int run_sign(const SignArguments& given) {
   if (const auto problem = check_run_is_over(directory)) return bad_input(*problem);
   const std::string dossier = given.out.empty() ? directory + "/dossier" : without_slash(given.out);
   if (const auto problem = make_room(directory, dossier)) return bad_input(*problem);
+  const auto older = superseded_by(given);
+  if (!older) return bad_input(older.error());
   const auto made = dossier::make_dossier({.run_directory = directory,
                                            .dossier = dossier,
                                            .role = given.role,
                                            .name = given.name,
                                            .organisation = given.organisation,
                                            .self_signed = given.self_signed,
-                                           .issued_at = utc_text(std::chrono::system_clock::now())},
+                                           .issued_at = utc_text(std::chrono::system_clock::now()),
+                                           .supersedes = *older},
                                           *key);
   if (!made) return refused(made.error());
   for (const auto& path : *made)

@@ -10,6 +10,7 @@
 #include "orchestrator/files/exit_codes.h"
 #include "probes/core/error.h"
 #include "reports/dossier/verify.h"
+#include "reports/dossier/waiver.h"
 
 namespace assay::report_cli {
 
@@ -28,10 +29,14 @@ std::expected<std::vector<dossier::PublicKey>, InputError> public_keys(const std
 
 struct ReportArguments {
   std::string directory, self_signed;
+  std::vector<std::string> waivers;  ///< files; with a policy and a page of its own
+  std::string policy, out;
 };
 
 /// What is known of a dossier before it is looked at; empty: anything.
 struct ExpectationArguments {
+  std::string policy;      ///< file, assay.trust/1
+  std::string require;     ///< "buyer,vendor": roles beside those that the policy requires
   std::string plan;        ///< SHA-256 of plan.json
   std::string site;        ///< name, or file that the whole site must equal
   std::string nodes;       ///< "n01,n02", or file with a name on each line
@@ -39,12 +44,17 @@ struct ExpectationArguments {
   std::string probes;      ///< file with the SHA-256 of every program
   std::string not_before;  ///< UTC time, or day
   std::string max_age;     ///< "30d", "12h"
+  std::string challenge;   ///< 64 hexadecimal digits
+  std::string run_id;
+  std::string supersedes;  ///< folder of the older dossier
+  std::string serials;     ///< file with a node and the serial number of its machine on each line
   bool no_deviations = false, without_report = false;
 };
 
 struct SignArguments {
   std::string directory, key, passphrase_file, out, role = "signer", name, organisation;
   bool self_signed = false, add = false;
+  std::string supersedes, reason;   ///< folder of an older dossier, and why there is a newer one
   std::vector<std::string> others;  ///< with `add`: public keys of those who signed before
   ExpectationArguments expected;    ///< with `add`
 };
@@ -53,8 +63,16 @@ struct VerifyArguments {
   std::string directory;
   ExpectationArguments expected;
   std::vector<std::string> keys;
-  bool accepted = false;  ///< the exit code also reports the verdict
+  std::vector<std::string> waivers;  ///< files; with expected.policy
+  bool accepted = false;             ///< the exit code also reports the verdict
   bool json = false;
+};
+
+struct WaiveArguments {
+  std::string directory, key, passphrase_file, out;
+  std::string requirement, node, subject;
+  std::string reason, until;
+  ExpectationArguments expected;  ///< with a policy
 };
 
 struct KeygenArguments {
@@ -83,6 +101,13 @@ int run_sign(const SignArguments& given);
 /// Verifies a dossier and prints its contents. With `accepted`, the exit code of a verified dossier is that of its
 /// verdict: 1 rejected, 3 incomplete.
 int run_verify(const VerifyArguments& given);
+/// Verifies a dossier, shows it, and writes a signed waiver of cells of it that do not pass.
+int run_waive(const WaiveArguments& given);
+/// The waivers in these files, checked against the policy and the run.
+std::expected<std::vector<dossier::Waiver>, InputError> read_waivers(const std::vector<std::string>& paths,
+                                                                     const dossier::TrustPolicy& policy,
+                                                                     const dossier::WaivedRun& run,
+                                                                     dossier::Moment now);
 /// What the options state, with the clock of this machine.
 std::expected<dossier::Expectations, InputError> expectations_of(const ExpectationArguments& given);
 /// Prints a verified dossier for people: verdict, deviations, nodes, times, targets, signers, in this order.

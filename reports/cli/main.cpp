@@ -27,6 +27,14 @@ void add_report(CLI::App& app, ReportArguments& given, Action& action) {
   command->add_option("directory", given.directory, "folder of the run")->type_name("DIR")->required();
   command->add_option("--self-signed", given.self_signed, "fingerprint of the signing key, where the tester signs")
       ->type_name("SHA256");
+  command->add_option("--waiver", given.waivers, "a waiver to show on the first page; may be repeated")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--policy", given.policy, "with --waiver: trust policy that says who may waive")
+      ->type_name("FILE");
+  command->add_option("--out", given.out, "with --waiver: the page to write, which is none of a dossier")
+      ->type_name("FILE");
   command->footer("Example: assay report run");
   command->callback([&] { action = [&] { return run_report(given); }; });
 }
@@ -34,18 +42,38 @@ void add_report(CLI::App& app, ReportArguments& given, Action& action) {
 /// What verify and `sign --add` hold a dossier against; `needs`, where given, is the option without which they have no
 /// sense.
 void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Option* needs) {
+  if (needs == nullptr) {
+    command.add_option("--supersedes", given.supersedes, "refuse what does not supersede this older dossier")
+        ->type_name("DIR");
+  }
   std::vector<CLI::Option*> options = {
       command
+          .add_option("--policy", given.policy,
+                      "refuse signatures that this trust policy does not count (assay.trust/1)")
+          ->type_name("FILE"),
+      command.add_option("--require", given.require, "roles of --policy that must have signed: buyer,vendor")
+          ->type_name("ROLES"),
+      command
           .add_option("--profile", given.profile,
-                      "refuse other targets: a built-in name, or a file, compared limit by limit")
-          ->type_name("NAME|FILE"),
-      command.add_option("--site", given.site, "refuse another site: its name, or the whole of a site file")
-          ->type_name("NAME|FILE"),
+                      "refuse other targets: a built-in name, or a file, compared limit by limit, or their digest")
+          ->type_name("NAME|FILE|SHA256"),
+      command
+          .add_option("--site", given.site, "refuse another site: its name, the whole of a site file, or its digest")
+          ->type_name("NAME|FILE|SHA256"),
       command.add_option("--nodes", given.nodes, "refuse other nodes: n01,n02, n[01-04], or a file of names")
           ->type_name("LIST|FILE"),
       command.add_option("--probes", given.probes, "refuse other programs: their SHA-256, as in a bundle's SHA256SUMS")
           ->type_name("FILE"),
       command.add_option("--plan", given.plan, "refuse another plan (SHA-256)")->type_name("SHA256"),
+      command
+          .add_option("--challenge", given.challenge,
+                      "refuse a plan that was not made for this one (HEX of `assay plan`)")
+          ->type_name("HEX"),
+      command.add_option("--run-id", given.run_id, "refuse another run")->type_name("ID"),
+      command
+          .add_option("--serials", given.serials,
+                      "refuse other machines: a file with a node and its serial number a line")
+          ->type_name("FILE"),
       command.add_option("--not-before", given.not_before, "refuse a run that began earlier: 2026-01-05")
           ->type_name("TIME"),
       command.add_option("--max-age", given.max_age, "refuse a run that ended longer ago: 30d, 12h")->type_name("TIME"),
@@ -74,7 +102,12 @@ void add_sign(CLI::App& app, SignArguments& given, Action& action) {
   command->add_option("--name", given.name, "name of the signer")->type_name("NAME");
   command->add_option("--organisation", given.organisation, "organisation of the signer")->type_name("NAME");
   command->add_flag("--self-signed", given.self_signed, "state that the key belongs to the tester");
+  auto* supersedes =
+      command->add_option("--supersedes", given.supersedes, "older dossier that the new one replaces or amends")
+          ->type_name("DIR");
+  command->add_option("--reason", given.reason, "with --supersedes: why")->type_name("TEXT")->needs(supersedes);
   auto* add = command->add_flag("--add", given.add, "verify a dossier, show it, and sign the same statement");
+  add->excludes(supersedes);
   command->add_option("--with-key", given.others, "with --add: public key of who signed before; may be repeated")
       ->needs(add)
       ->expected(1)
@@ -87,16 +120,43 @@ void add_sign(CLI::App& app, SignArguments& given, Action& action) {
 void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
   auto* command = app.add_subcommand("verify", "check a dossier, judge its evidence again, and print what it proves");
   command->add_option("dossier", given.directory, "folder of the dossier")->type_name("DIR")->required();
-  command->add_option("--key", given.keys, "public key of a required signer; may be repeated")
+  command->add_option("--key", given.keys, "public key of a required signer; may be repeated [with --policy: none]")
       ->type_name("FILE")
-      ->required()
       ->expected(1)
       ->take_all();
   add_expectations(*command, given.expected, nullptr);
+  command->add_option("--waiver", given.waivers, "with --policy: a waiver, which changes no verdict; may be repeated")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
   command->add_flag("--accepted", given.accepted, "exit with the verdict: 0 accepted, 1 rejected, 3 incomplete");
   command->add_flag("--json", given.json, "print the result as JSON");
-  command->footer("Example: assay verify run/dossier --key lab.key.pub --accepted");
+  command->footer(
+      "Example: assay verify run/dossier --key lab.key.pub --accepted\n"
+      "         assay verify run/dossier --policy trust.json --require vendor,buyer");
   command->callback([&] { action = [&] { return run_verify(given); }; });
+}
+
+void add_waive(CLI::App& app, WaiveArguments& given, Action& action) {
+  auto* command = app.add_subcommand("waive", "verify a dossier, and sign a waiver of cells of it that do not pass");
+  command->add_option("dossier", given.directory, "folder of the dossier")->type_name("DIR")->required();
+  command->add_option("--key", given.key, "private key of a buyer or commissioner, PKCS#8 PEM")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--passphrase-file", given.passphrase_file, "file whose first line decrypts the key")
+      ->type_name("FILE");
+  command->add_option("--requirement", given.requirement, "id of the requirement")->type_name("ID")->required();
+  command->add_option("--node", given.node, "only the cells of this node")->type_name("NAME");
+  command->add_option("--subject", given.subject, "only the cell of this subject")->type_name("NAME");
+  command->add_option("--reason", given.reason, "why")->type_name("TEXT")->required();
+  command->add_option("--until", given.until, "when the waiver runs out: 2027-01-05")->type_name("TIME")->required();
+  command->add_option("--out", given.out, "file to write")->type_name("FILE")->required();
+  add_expectations(*command, given.expected, nullptr);
+  command->footer(
+      "Example: assay-report waive run/dossier --key buyer.key --policy trust.json --requirement memory.copy --node "
+      "n03\n"
+      "           --reason 'module comes in March' --until 2027-03-31 --out memory.waiver");
+  command->callback([&] { action = [&] { return run_waive(given); }; });
 }
 
 void add_simulate(CLI::App& app, SimulateArguments& given, Action& action) {
@@ -174,6 +234,7 @@ int run(int argc, char** argv) {
   ReportArguments report;
   SignArguments sign;
   VerifyArguments verify;
+  WaiveArguments waive;
   SimulateArguments simulate;
   KeygenArguments keygen;
   FingerprintArguments fingerprint;
@@ -182,6 +243,7 @@ int run(int argc, char** argv) {
   add_report(app, report, action);
   add_sign(app, sign, action);
   add_verify(app, verify, action);
+  add_waive(app, waive, action);
   add_simulate(app, simulate, action);
   add_key_commands(app, keygen, fingerprint, action);
   add_nightly_commands(app, nightly, action);

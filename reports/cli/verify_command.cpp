@@ -1,6 +1,4 @@
 // verify_command: `assay-report verify`, and what a verified dossier looks like to its reader.
-#include <chrono>
-#include <filesystem>
 #include <iostream>
 #include <set>
 
@@ -8,10 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "orchestrator/files/state.h"
-#include "orchestrator/plan/profile.h"
-#include "orchestrator/site/sources.h"
 #include "probes/core/text.h"
-#include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
 #include "reports/cli/run_checks.h"
 
@@ -74,6 +69,25 @@ ordered_json notes_of(const dossier::Verified& verified) {
   return notes;
 }
 
+ordered_json waivers_of(const std::vector<dossier::Waiver>& waivers) {
+  ordered_json all = ordered_json::array();
+  for (const auto& waiver : waivers) {
+    const auto shown = dossier::shown(waiver);
+    all.push_back({{"cells", shown.cells}, {"reason", shown.reason}, {"until", shown.until}, {"by", shown.by}});
+  }
+  return all;
+}
+
+/// Whose signatures a policy counted; null without one.
+ordered_json policy_of(const dossier::Verified& verified) {
+  if (verified.policy.empty()) return nullptr;
+  ordered_json parties = ordered_json::array();
+  for (const auto& one : verified.parties) {
+    parties.push_back({{"role", one.role}, {"party", one.party}, {"signer", one.signer}, {"key", one.fingerprint}});
+  }
+  return {{"name", verified.policy}, {"counted", std::move(parties)}};
+}
+
 ordered_json document_of(const dossier::Verified& verified) {
   const auto& contents = verified.contents;
   ordered_json signers = ordered_json::array();
@@ -98,8 +112,10 @@ ordered_json document_of(const dossier::Verified& verified) {
           {"ended", contents.ended},
           {"finished", contents.finished},
           {"run_id", contents.verdict.run_id},
+          {"challenge", contents.challenge},
           {"plan_sha256", contents.verdict.plan_sha256},
           {"site", contents.verdict.site},
+          {"site_sha256", contents.site_sha256},
           {"profile", contents.verdict.profile},
           {"profile_revision", contents.profile_revision},
           {"requirements", contents.requirements},
@@ -108,6 +124,10 @@ ordered_json document_of(const dossier::Verified& verified) {
           {"probes", std::move(probes)},
           {"issued_at", contents.claims.issued_at},
           {"signers", std::move(signers)},
+          {"policy", policy_of(verified)},
+          {"supersedes", contents.claims.supersedes ? ordered_json(dossier::document_of(*contents.claims.supersedes))
+                                                    : ordered_json()},
+          {"waivers", ordered_json::array()},
           {"other_signatures", verified.other_signatures},
           {"files", contents.claims.evidence.file_count},
           {"notes", notes_of(verified)}};
@@ -148,7 +168,11 @@ void print_run(const ordered_json& document) {
   std::cout << fmt::format("  began {}, {} {}, issued {} (by the clocks of the signer)\n", text(document.at("began")),
                            document.at("finished").get<bool>() ? "ended" : "NOT FINISHED, last line",
                            text(document.at("ended")), text(document.at("issued_at")));
+  std::cout << fmt::format("  site {} with the digest {}\n", text(document.at("site")),
+                           text(document.at("site_sha256")));
   std::cout << fmt::format("  run {} of plan {}\n", text(document.at("run_id")), text(document.at("plan_sha256")));
+  if (!text(document.at("challenge")).empty())
+    std::cout << fmt::format("  the plan answers the challenge {}\n", text(document.at("challenge")));
   std::cout << fmt::format("  profile {} revision {}, {} requirements, targets {} ({})\n", text(document.at("profile")),
                            document.at("profile_revision").get<int>(), document.at("requirements").get<std::size_t>(),
                            text(document.at("targets_sha256")),
@@ -178,124 +202,95 @@ void print_signers(const ordered_json& document) {
   for (const auto& note : document.at("notes")) std::cout << fmt::format("  note: {}\n", text(note));
 }
 
+/// What the statement supersedes, by its maker's word.
+void print_superseded(const ordered_json& document) {
+  const auto& older = document.at("supersedes");
+  if (older.is_null()) return;
+  std::cout << fmt::format("  supersedes the {} run {}, issued {}, by the signer's word: {}\n",
+                           text(older.at("overall")), text(older.at("run")), text(older.at("issuedAt")),
+                           text(older.at("reason")));
+  std::cout << fmt::format("    statement {}\n", text(older.at("statementSha256")));
+}
+
+/// Waivers, which leave the verdict above them as it is.
+void print_waivers(const ordered_json& document) {
+  constexpr std::size_t kMostCells = 5;  // of one waiver
+  for (const auto& waiver : document.at("waivers")) {
+    std::cout << fmt::format("  WAIVED until {} by {}, which changes no verdict: {}\n", text(waiver.at("until")),
+                             text(waiver.at("by")), text(waiver.at("reason")));
+    const auto& cells = waiver.at("cells");
+    for (std::size_t i = 0; i < std::min(cells.size(), kMostCells); ++i)
+      std::cout << fmt::format("    {}\n", harmless(cells[i].get<std::string>()));
+    if (cells.size() > kMostCells) std::cout << fmt::format("    and {} more: --json\n", cells.size() - kMostCells);
+  }
+}
+
+/// Who signed, by the receiver's own policy.
+void print_parties(const ordered_json& document) {
+  const auto& policy = document.at("policy");
+  if (policy.is_null()) return;
+  std::cout << fmt::format("  by the policy {}:\n", text(policy.at("name")));
+  for (const auto& one : policy.at("counted")) {
+    std::cout << fmt::format("    signed as {}: {} of {}\n", text(one.at("role")), text(one.at("signer")),
+                             text(one.at("party")));
+  }
+}
+
 void print(const ordered_json& document) {
   const bool whole = document.at("report_checked").get<bool>();
   std::cout << fmt::format(
       "verified{}: {}\n  {}\n",
       whole ? "" : " WITHOUT ITS REPORT, which another version rendered and which was not compared: do not read it",
       text(document.at("overall")), text(document.at("reason")));
+  print_superseded(document);
+  print_waivers(document);
+  print_parties(document);
   print_deviations(document);
   print_run(document);
   print_signers(document);
 }
 
-/// A file, or a name: what has a slash or ends in .json is a file.
-bool is_file_name(const std::string& name) { return name.ends_with(".json") || name.find('/') != std::string::npos; }
-
-std::expected<std::vector<std::string>, InputError> node_names(const std::string& given) {
-  std::error_code unknown;  // what is no readable file is a list
-  std::string list = given;
-  if (std::filesystem::is_regular_file(given, unknown)) {
-    auto bytes = read_file(given);
-    if (!bytes) return std::unexpected(bytes.error());
-    while (bytes->ends_with('\n')) bytes->pop_back();
-    list = std::move(*bytes);
-    for (char& c : list) c = c == '\n' ? ',' : c;
+/// Prints why a dossier is refused; with --json as a document, too.
+int refuse(const VerifyArguments& given, const InputError& error, const ordered_json& differences) {
+  if (given.json) {
+    std::cout << ordered_json{{"verified", false},
+                              {"where", error.where},
+                              {"what", error.what},
+                              {"differences", differences}}
+                     .dump(1, ' ', true, ordered_json::error_handler_t::replace)
+              << '\n';
   }
-  auto names = site::expand_host_list(list);
-  if (!names)
-    return std::unexpected(InputError{"--nodes", names.error(), "n01,n02, n[01-04], or a file with a name a line"});
-  return *names;
-}
-
-std::expected<dossier::Moment, InputError> moment_of(const std::string& given) {
-  const auto moment =
-      utc_time(given.size() == std::string_view("2026-01-05").size() ? given + "T00:00:00.000Z" : given);
-  if (moment) return *moment;
-  return std::unexpected(InputError{"--not-before", fmt::format("'{}' is not a time", given),
-                                    "2026-01-05, or UTC with milliseconds: 2026-01-05T06:37:41.211Z"});
-}
-
-/// "30d", "12h", or what parse_seconds reads.
-std::expected<Seconds, InputError> age_of(const std::string& given) {
-  constexpr double kHour_s = 3600;
-  constexpr double kDay_s = 24 * kHour_s;
-  const double unit_s = given.ends_with('d') ? kDay_s : given.ends_with('h') ? kHour_s : 1;
-  const auto seconds = parse_seconds(unit_s > 1 ? given.substr(0, given.size() - 1) + "s" : given);
-  if (seconds && seconds->count > 0) return Seconds{seconds->count * unit_s};
-  return std::unexpected(InputError{"--max-age", fmt::format("'{}' is not a duration", given), "30d, 12h or 90min"});
-}
-
-/// Reads the files that the options name into `expected`.
-std::optional<InputError> read_expected_files(const ExpectationArguments& given, dossier::Expectations& expected) {
-  if (!given.profile.empty()) {
-    auto profile = plan::profile_named(given.profile);
-    if (!profile) return profile.error();
-    expected.profile = std::move(*profile);
-  }
-  if (is_file_name(given.site)) {
-    const auto bytes = read_file(given.site);
-    if (!bytes) return bytes.error();
-    auto site = site::read_site(*bytes, given.site);
-    if (!site) return site.error();
-    expected.whole_site = std::move(*site);
-  } else {
-    expected.site = given.site;
-  }
-  if (!given.probes.empty()) {
-    const auto bytes = read_file(given.probes);
-    if (!bytes) return bytes.error();
-    auto sums = dossier::read_sums(*bytes, given.probes);
-    if (!sums) return sums.error();
-    expected.probes = std::move(*sums);
-  }
-  return std::nullopt;
+  return refused(error);
 }
 
 }  // namespace
-
-std::expected<dossier::Expectations, InputError> expectations_of(const ExpectationArguments& given) {
-  dossier::Expectations expected{.plan_sha256 = given.plan,
-                                 .now = std::chrono::system_clock::now(),
-                                 .no_deviations = given.no_deviations,
-                                 .without_report = given.without_report};
-  if (auto problem = read_expected_files(given, expected)) return std::unexpected(*problem);
-  if (!given.nodes.empty()) {
-    auto names = node_names(given.nodes);
-    if (!names) return std::unexpected(names.error());
-    expected.nodes = std::move(*names);
-  }
-  if (!given.not_before.empty()) {
-    const auto moment = moment_of(given.not_before);
-    if (!moment) return std::unexpected(moment.error());
-    expected.begun_after = *moment;
-  }
-  if (!given.max_age.empty()) {
-    const auto age = age_of(given.max_age);
-    if (!age) return std::unexpected(age.error());
-    expected.max_age = *age;
-  }
-  return expected;
-}
 
 void print_verified(const dossier::Verified& verified) { print(document_of(verified)); }
 
 int run_verify(const VerifyArguments& given) {
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
   if (const auto problem = check_is_dossier(without_slash(given.directory))) return bad_input(*problem);
+  if (given.keys.empty() && given.expected.policy.empty()) {
+    return bad_input({"--key", "is missing: the public key of a required signer",
+                      "obtain it from the signer, not from the dossier; or name a --policy"});
+  }
   const auto keys = public_keys(given.keys);
   if (!keys) return bad_input(keys.error());
-  const auto expected = expectations_of(given.expected);
+  auto expected = expectations_of(given.expected);
   if (!expected) return bad_input(expected.error());
+  ordered_json differences = ordered_json::array();
+  if (given.json) expected->each_difference = [&](const std::string& one) { differences.push_back(one); };
   const auto verified = dossier::verify_dossier(without_slash(given.directory), *keys, *expected);
-  if (!verified) {
-    if (given.json)
-      std::cout << ordered_json{{"verified", false}, {"where", verified.error().where}, {"what", verified.error().what}}
-                       .dump(1, ' ', true, ordered_json::error_handler_t::replace)
-                << '\n';
-    return refused(verified.error());
-  }
+  if (!verified) return refuse(given, verified.error(), differences);
   ordered_json document = document_of(*verified);
+  if (!given.waivers.empty()) {
+    if (!expected->trust) return bad_input({"--waiver", "needs --policy, which says who may waive", ""});
+    const auto& contents = verified->contents;
+    const auto waivers = read_waivers(given.waivers, *expected->trust,
+                                      {contents.verdict, contents.verdict_sha256, contents.ended}, *expected->now);
+    if (!waivers) return refuse(given, waivers.error(), differences);
+    document["waivers"] = waivers_of(*waivers);
+  }
   if (const auto note = gone_on_note(given.directory); !note.empty()) {
     std::cerr << fmt::format("assay-report: warning: {}\n", harmless(note));
     document["notes"].push_back(note);

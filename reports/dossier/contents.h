@@ -1,6 +1,7 @@
 // contents: what may lie in a dossier, and nothing else.
 #pragma once
 
+#include <expected>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include "orchestrator/judge/journal.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/statement.h"
+#include "reports/evidence/evidence_files.h"
 #include "reports/evidence/manifest.h"
 
 namespace assay::dossier {
@@ -32,5 +34,13 @@ std::optional<InputError> check_contents_closed(const evidence::Manifest& manife
 /// (`signer_pem`) and has signed `envelope`.
 std::optional<InputError> check_signatory(const Claims& claims, const std::string& signer_pem,
                                           const Envelope& envelope);
+
+/// Whether report.html is what the evidence renders to. A page of another renderer cannot be compared and may say
+/// anything, so it is refused unless the receiver passes over it.
+std::expected<bool, InputError> check_renderings(const Claims& claims, const evidence::Examined& examined,
+                                                 const evidence::EvidenceFiles& files, bool without_report);
+
+/// The error of a file that is not what was signed.
+InputError differs(const std::string& where, const std::string& what);
 
 }  // namespace assay::dossier

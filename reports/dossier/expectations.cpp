@@ -11,14 +11,17 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/plan/catalogue.h"
 #include "probes/core/utc_time.h"
+#include "reports/dossier/canonical_json.h"
 #include "reports/dossier/sign.h"
+#include "reports/dossier/target_differences.h"
 
 namespace assay::dossier {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostShown = 10;  // differences in one refusal
+constexpr std::size_t kMostShown = 10;       // differences in one refusal
+constexpr std::size_t kMostListed = 10'000;  // in the list beside it
 constexpr const char* kAnother = "this is a dossier of another run";
 
 InputError wrong(const char* what, const std::string& is, const std::string& should) {
@@ -69,44 +72,45 @@ std::optional<InputError> check_programs(const json& instruments, const std::map
   return std::nullopt;
 }
 
-/// Every requirement, by id, and the rest of a profile, as one document: a difference then names the requirement.
-json by_requirement(const plan::Profile& profile) {
-  json document = to_json(profile);
-  json requirements = json::object();
-  for (auto& requirement : document.at("requirements")) {
-    const std::string id = requirement.at("id");
-    requirements[id] = std::move(requirement);
-  }
-  document["requirements"] = std::move(requirements);
-  return document;
-}
-
-std::optional<InputError> check_targets(const plan::Profile& found, const plan::Profile& expected) {
+std::optional<InputError> check_targets(const plan::Profile& found, const plan::Profile& expected,
+                                        const std::function<void(const std::string&)>& each) {
   const auto different = files::differences(by_requirement(found), by_requirement(expected), kMostShown);
   if (different.empty()) return std::nullopt;
+  for (const auto& one : target_differences(found, expected)) each(one);
   return InputError{
       fmt::format("{}/plan.json: profile", kEvidenceFolder),
       fmt::format("has other targets than the expected profile {}: {}", expected.name, fmt::join(different, "; ")),
       "the vendor judged by other figures, whatever the profile is called"};
 }
 
-/// A site without what only the machine that ran assay knows: where its keys lie, and the directories that the expected
-/// site leaves to it.
-json comparable(const site::Site& site, const site::Site& expected) {
+/// A site without what only the machine that ran assay knows: where its keys lie.
+json without_key_files(const site::Site& site) {
   json document = to_json(site);
   document.erase("known_hosts");
   for (auto& node : document.at("nodes")) {
     node.erase("identity_file");
     if (node.contains("jump")) node.at("jump").erase("identity_file");
+  }
+  return document;
+}
+
+/// The same, without the directories that the expected site leaves to that machine.
+json comparable(const site::Site& site, const site::Site& expected) {
+  json document = without_key_files(site);
+  for (auto& node : document.at("nodes")) {
     const site::Node* const wanted = expected.node(node.at("name").get<std::string>());
     if (wanted != nullptr && wanted->directory == site::kDefaultDirectory) node.erase("directory");
   }
   return document;
 }
 
-std::optional<InputError> check_site(const site::Site& found, const site::Site& expected) {
-  const auto different = files::differences(comparable(found, expected), comparable(expected, expected), kMostShown);
+std::optional<InputError> check_site(const site::Site& found, const site::Site& expected,
+                                     const std::function<void(const std::string&)>& each) {
+  const json is = comparable(found, expected);
+  const json should = comparable(expected, expected);
+  const auto different = files::differences(is, should, kMostShown);
   if (different.empty()) return std::nullopt;
+  for (const auto& one : files::differences(is, should, kMostListed)) each(one);
   return InputError{fmt::format("{}/plan.json: site", kEvidenceFolder),
                     fmt::format("is not the expected site {}: {}", expected.name, fmt::join(different, "; ")),
                     kAnother};
@@ -130,7 +134,10 @@ std::optional<InputError> check_times(const judge::Journal& journal, const Claim
         kStatementFile,
         fmt::format("is of a run that began {}, before {}", journal.begin, utc_text(*expected.begun_after)), kAnother};
   }
-  if (!expected.now) return std::nullopt;
+  if (!expected.now) {
+    if (expected.max_age) return InputError{"--max-age", "needs a clock", ""};
+    return std::nullopt;
+  }
   if (*issued - *expected.now > skew) {
     return InputError{kStatementFile,
                       fmt::format("was issued {}, and it is {} here", claims.issued_at, utc_text(*expected.now)),
@@ -160,6 +167,12 @@ std::optional<InputError> check_deviations(const evidence::Examined& examined) {
 }
 
 }  // namespace
+
+std::expected<std::string, InputError> digest_of_site(const site::Site& site) {
+  const auto text = canonical_json(without_key_files(site));
+  if (!text) return std::unexpected(text.error());
+  return files::sha256(*text);
+}
 
 std::expected<std::map<std::string, std::string>, InputError> read_sums(std::string_view text,
                                                                         const std::string& where) {
@@ -192,6 +205,11 @@ std::optional<InputError> check_statement(const json& predicate, const Expectati
   const std::string site = predicate.at("site").at("name");
   if (!expected.site.empty() && site != expected.site) return wrong("site", site, expected.site);
   if (expected.whole_site && site != expected.whole_site->name) return wrong("site", site, expected.whole_site->name);
+  const std::string run = predicate.at("run").at("id");
+  if (!expected.run_id.empty() && run != expected.run_id) return wrong("run", run, expected.run_id);
+  const std::string targets = predicate.at("targets").at("sha256");
+  if (!expected.targets_sha256.empty() && targets != expected.targets_sha256)
+    return wrong("targets with the digest", targets, expected.targets_sha256);
   const std::string profile = predicate.at("targets").at("profile");
   if (expected.profile && profile != expected.profile->name) return wrong("profile", profile, expected.profile->name);
   if (auto problem = check_nodes(predicate.at("site"), expected.nodes)) return problem;
@@ -202,10 +220,22 @@ std::optional<InputError> check_evidence(const evidence::Examined& examined, con
                                          const Expectations& expected) {
   const plan::Plan& plan = examined.run.plan;
   if (expected.profile) {
-    if (auto problem = check_targets(plan.profile, *expected.profile)) return problem;
+    if (auto problem = check_targets(plan.profile, *expected.profile, expected.each_difference)) return problem;
   }
   if (expected.whole_site) {
-    if (auto problem = check_site(plan.site, *expected.whole_site)) return problem;
+    if (auto problem = check_site(plan.site, *expected.whole_site, expected.each_difference)) return problem;
+  }
+  if (!expected.site_sha256.empty()) {
+    const auto digest = digest_of_site(plan.site);
+    if (!digest) return digest.error();
+    if (*digest != expected.site_sha256) return wrong("site with the digest", *digest, expected.site_sha256);
+  }
+  if (!expected.challenge.empty() && plan.challenge != expected.challenge) {
+    return InputError{fmt::format("{}/plan.json", kEvidenceFolder),
+                      plan.challenge.empty() ? fmt::format("answers no challenge, expected '{}'", expected.challenge)
+                                             : fmt::format("answers the challenge '{}', expected '{}'", plan.challenge,
+                                                           expected.challenge),
+                      "the plan was made without it, before it or for another receiver"};
   }
   if (auto problem = check_times(examined.run.journal, claims, expected)) return problem;
   return expected.no_deviations ? check_deviations(examined) : std::nullopt;

@@ -1,8 +1,8 @@
 // expectations: what the receiver of a dossier knows of it beforehand, and what it is held against.
 #pragma once
 
-#include <chrono>
 #include <expected>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,12 +11,12 @@
 
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/site/site.h"
+#include "reports/dossier/moment.h"
 #include "reports/dossier/statement.h"
+#include "reports/dossier/trust.h"
 #include "reports/evidence/evidence_files.h"
 
 namespace assay::dossier {
-
-using Moment = std::chrono::system_clock::time_point;
 
 /// Expected properties of the dossier, against substitution of another dossier; what is empty may be anything.
 struct Expectations {
@@ -26,12 +26,26 @@ struct Expectations {
   std::vector<std::string> nodes;             ///< names, in any order
   std::optional<plan::Profile> profile;       ///< resolved: every limit, condition, peak and the rule
   std::map<std::string, std::string> probes;  ///< SHA-256 of the program, by name
+  std::optional<TrustPolicy> trust;           ///< whose signatures count; needs `now`
+  std::vector<std::string> require;           ///< roles, beside those of `trust`
   std::optional<Moment> begun_after;          ///< the run began then or later
   std::optional<Moment> now;                  ///< the clock of who verifies; without it no time is too late
   std::optional<Seconds> max_age;             ///< since the run's last line; needs `now`
-  bool no_deviations = false;                 ///< none at all, and no probe that this version does not know
-  bool without_report = false;                ///< a report of another renderer is passed over instead of refused
+  std::string targets_sha256;                 ///< of the targets: targets.sha256 of the statement
+  std::string site_sha256;                    ///< of the site: digest_of_site
+  /// Called with every difference between found and expected targets or sites, one sentence each, before they are
+  /// refused; the refusal has the first few.
+  std::function<void(const std::string&)> each_difference = [](const std::string&) {};
+  std::string challenge;                       ///< of the plan
+  std::string run_id;                          ///< of the journal
+  std::map<std::string, std::string> serials;  ///< serial number of the machine, by node; all nodes and no others
+  std::optional<Older> older;                  ///< what the statement supersedes
+  bool no_deviations = false;                  ///< none at all, and no probe that this version does not know
+  bool without_report = false;                 ///< a report of another renderer is passed over instead of refused
 };
+
+/// SHA-256 of the canonical JSON of a site without what only the machine that ran assay knows: where its keys lie.
+std::expected<std::string, InputError> digest_of_site(const site::Site& site);
 
 /// "digest  path" a line, as sha256sum and `assay bundle` write it: the digests by the last part of the path. Refused:
 /// a line of another form, a name with two digests, no line at all.

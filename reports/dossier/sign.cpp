@@ -151,7 +151,8 @@ std::expected<std::vector<std::string>, InputError> make_dossier(const SignReque
                                       .sha256 = evidence_files->digests.at(kReportFile),
                                       .renderer = page::kRenderer}},
                       .signatories = {signatory_of(request, public_key)},
-                      .non_claims = page::non_claims()};
+                      .non_claims = page::non_claims(),
+                      .supersedes = request.supersedes};
   if (!examined->run.plan.simulation) {
     if (auto problem = check_evidence(*examined, claims, {.now = utc_time(request.issued_at)}))
       return std::unexpected(*problem);
@@ -167,6 +168,23 @@ std::expected<std::vector<std::string>, InputError> make_dossier(const SignReque
   return left_out;
 }
 
+std::expected<Expectations, InputError> before_signing(Expectations expected, const PublicKey& key) {
+  if (!expected.trust) return expected;
+  const ListedKey own = listed(*expected.trust, key.fingerprint());
+  if (own.key == nullptr) {
+    return std::unexpected(InputError{fmt::format("{}: rule key_listed", expected.trust->path),
+                                      fmt::format("the policy does not have the key {}", key.fingerprint()),
+                                      "its signature would count for no one who verifies by this policy"});
+  }
+  if (!expected.now)
+    return std::unexpected(InputError{expected.trust->path, "needs a clock, because keys have a time", ""});
+  if (auto problem = check_key(*expected.trust, own, *expected.now)) return std::unexpected(*problem);
+  const std::string role = own.party->role;
+  std::erase(expected.trust->require, role);
+  std::erase(expected.require, role);
+  return expected;
+}
+
 std::expected<Verified, InputError> add_signature(const std::string& dossier, const PrivateKey& key,
                                                   const std::vector<PublicKey>& others, const Expectations& expected) {
   const auto text = evidence::read_plain_file(dossier, kStatementFile, kLargestEnvelope);
@@ -177,8 +195,10 @@ std::expected<Verified, InputError> add_signature(const std::string& dossier, co
     return std::unexpected(
         InputError{kStatementFile, "is signed by this key already", "a second signature must be by another key"});
   }
+  const auto before = before_signing(expected, key.public_key());
+  if (!before) return std::unexpected(before.error());
   // Only a dossier that passes every check is signed, the signatures that it has included.
-  auto verified = verify_envelope(dossier, *envelope, others, expected);
+  auto verified = verify_envelope(dossier, *envelope, others, *before);
   if (!verified) return verified;
   if (envelope->signatures.size() >= kMostSignatures)
     return std::unexpected(InputError{kStatementFile, "has the maximum number of signatures", ""});

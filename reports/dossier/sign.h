@@ -27,6 +27,7 @@ struct SignRequest {
   std::string name, organisation;
   bool self_signed = false;  ///< the key belongs to the tester; report and statement state it
   std::string issued_at;     ///< UTC
+  std::optional<Superseded> supersedes = std::nullopt;
 };
 
 /// Builds the dossier beside its final place and renames it there; nothing is overwritten, and nothing is left behind
@@ -36,9 +37,14 @@ struct SignRequest {
 /// ends after it is signed.
 std::expected<std::vector<std::string>, InputError> make_dossier(const SignRequest& request, const PrivateKey& key);
 
+/// What is expected of a dossier that the owner of `key` has not signed yet: a policy then demands the other roles that
+/// it requires, not his. Refused: a key that the policy does not have or count.
+std::expected<Expectations, InputError> before_signing(Expectations expected, const PublicKey& key);
+
 /// Adds the signature of `key` over the same payload, after verifying the whole dossier with the keys of those who
-/// signed before (`others`, at least one) and what is expected of it; returns what was verified. Refused: what
-/// verify_dossier refuses, a key that has signed already.
+/// signed before (`others`, at least one without a policy) and what is expected of it; returns what was verified. A
+/// policy demands the other roles that it requires, not that of `key`, which is still to sign. Refused: what
+/// verify_dossier refuses, a key that has signed already, one that the policy does not count.
 std::expected<Verified, InputError> add_signature(const std::string& dossier, const PrivateKey& key,
                                                   const std::vector<PublicKey>& others, const Expectations& expected);
 

@@ -122,6 +122,7 @@ void put_claims(const Claims& claims, json& predicate) {
   predicate["issuedAt"] = claims.issued_at;
   predicate["tool"] = claims.tool;
   predicate["nonClaims"] = claims.non_claims;
+  if (claims.supersedes) predicate["supersedes"] = document_of(*claims.supersedes);
 }
 
 Claims claims_from(const json& predicate) {
@@ -135,6 +136,7 @@ Claims claims_from(const json& predicate) {
                 .renderings = {},
                 .signatories = {},
                 .non_claims = predicate.at("nonClaims")};
+  if (predicate.contains("supersedes")) claims.supersedes = superseded_from(predicate.at("supersedes"));
   for (const auto& rendering : predicate.at("renderings")) {
     claims.renderings.push_back({.path = rendering.at("path"),
                                  .media_type = rendering.at("mediaType"),
@@ -179,6 +181,9 @@ std::optional<InputError> check_time(const json& object, const char* name, const
 /// What the schema cannot state: the one spelling of each number, and the range of months, days and hours.
 std::optional<InputError> check_spelling(const json& predicate, const std::string& where) {
   if (auto problem = check_time(predicate, "issuedAt", where)) return problem;
+  if (predicate.contains("supersedes")) {
+    if (auto problem = check_time(predicate.at("supersedes"), "issuedAt", where + ".supersedes")) return problem;
+  }
   for (const char* name : {"startedAt", "finishedAt"}) {
     if (auto problem = check_time(predicate.at("run"), name, where + ".run")) return problem;
   }

@@ -11,6 +11,7 @@
 
 #include "orchestrator/judge/evidence.h"
 #include "orchestrator/judge/verdict.h"
+#include "reports/dossier/supersedes.h"
 #include "reports/evidence/manifest.h"
 
 namespace assay::dossier {
@@ -32,8 +33,11 @@ struct Signatory {
 };
 
 /// What a signatory can be in a test, in the words of the signer; the list is closed.
-inline constexpr std::array<std::string_view, 7> kRoles = {"signer", "test lead", "laboratory", "vendor",
-                                                           "buyer",  "operator",  "witness"};
+inline constexpr std::array<std::string_view, 8> kRoles = {"signer", "test lead", "laboratory", "vendor",
+                                                           "buyer",  "operator",  "witness",    "commissioner"};
+
+/// Those of them that a trust policy gives: only the party that the policy names so may state one.
+inline constexpr std::array<std::string_view, 4> kPartyRoles = {"commissioner", "vendor", "buyer", "witness"};
 
 /// Meaning of the signature of a person responsible for the test.
 inline constexpr std::string_view kResponsible =
@@ -59,6 +63,7 @@ struct Claims {
   std::vector<Rendering> renderings;
   std::vector<Signatory> signatories;
   std::vector<std::string> non_claims;
+  std::optional<Superseded> supersedes = std::nullopt;
 };
 
 /// SHA-256 of the canonical JSON of a resolved profile: targets.sha256 of the statement.

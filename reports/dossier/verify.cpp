@@ -12,19 +12,15 @@
 #include "orchestrator/plan/catalogue.h"
 #include "probes/core/text.h"
 #include "reports/dossier/contents.h"
+#include "reports/dossier/serials.h"
 #include "reports/dossier/sign.h"
 #include "reports/evidence/evidence_files.h"
 #include "reports/evidence/tree.h"
-#include "reports/page/render.h"
 
 namespace assay::dossier {
 namespace {
 
 constexpr std::uint64_t kLargestManifest = 1 << 30;  // 4,000,000 lines of 200 bytes
-
-InputError differs(const std::string& where, const std::string& what) {
-  return {where, what, "the dossier was changed after signing, or is not the signed one"};
-}
 
 std::expected<evidence::Manifest, InputError> check_manifest(const std::string& directory,
                                                              const evidence::EvidenceSummary& signed_summary) {
@@ -92,41 +88,6 @@ std::expected<DossierFiles, InputError> read_and_check_files(const std::string& 
   return files;
 }
 
-std::string self_signed_fingerprint(const Claims& claims) {
-  const auto found = std::ranges::find_if(claims.signatories, &Signatory::is_self_signed);
-  return found == claims.signatories.end() ? "" : found->key_fingerprint;
-}
-
-/// Whether report.html is what the evidence renders to. A page of another renderer cannot be compared and may say
-/// anything, so it is refused unless the receiver passes over it.
-std::expected<bool, InputError> check_renderings(const Claims& claims, const evidence::Examined& examined,
-                                                 const evidence::EvidenceFiles& files, bool without_report) {
-  const std::string path = fmt::format("{}/{}", kEvidenceFolder, kReportFile);
-  if (claims.renderings.size() != 1 || claims.renderings.front().path != path)
-    return std::unexpected(differs(kStatementFile, "does not list report.html as its only rendering"));
-  const auto& rendering = claims.renderings.front();
-  if (rendering.media_type != "text/html")
-    return std::unexpected(differs(kStatementFile, fmt::format("lists report.html as '{}'", rendering.media_type)));
-  const auto report = files.kept.find(kReportFile);
-  if (report == files.kept.end()) return std::unexpected(differs(path, "is missing"));
-  if (files.digests.at(kReportFile) != rendering.sha256)
-    return std::unexpected(differs(path, "SHA-256 differs from that of the signed rendering"));
-  if (rendering.renderer != page::kRenderer) {
-    if (without_report) return false;
-    return std::unexpected(InputError{
-        path,
-        fmt::format("was rendered by '{}', this build is '{}': it cannot be compared with the evidence",
-                    rendering.renderer, page::kRenderer),
-        "verify with the version of assay that made it; or with --without-report, and do not read this page: "
-        "`assay-report report` renders a copy of evidence/ again"});
-  }
-  if (page::render_html(page::report_content(examined, evidence::evidence_in(files),
-                                             self_signed_fingerprint(claims))) != report->second) {
-    return std::unexpected(differs(path, "differs from the report rendered from the evidence"));
-  }
-  return true;
-}
-
 /// Whether these are the targets of the built-in profile of the same name.
 bool is_built_in(const plan::Profile& profile) {
   if (!plan::embedded_profile(profile.name)) return false;
@@ -143,6 +104,9 @@ CheckedContents contents_of(const Claims& claims, const evidence::Examined& exam
                            .profile_revision = targets.at("revision"),
                            .requirements = targets.at("requirements"),
                            .targets_sha256 = targets.at("sha256"),
+                           .verdict_sha256 = examined.verdict_sha256,
+                           .challenge = plan.challenge,
+                           .site_sha256 = digest_of_site(plan.site).value_or(""),
                            .targets_built_in = is_built_in(plan.profile),
                            .began = journal.begin,
                            .ended = journal.last,
@@ -170,6 +134,34 @@ std::string who_claims(const Envelope& envelope) {
                     printable(one.role), one.name.empty() ? "" : ", ", printable(one.name));
   }
   return words;
+}
+
+/// What cannot be checked as it was asked for.
+std::optional<InputError> check_demands(const std::vector<PublicKey>& keys, const Expectations& expected) {
+  if (keys.empty() && !expected.trust)
+    return InputError{"--key", "no key was given", "give the public key of each required signer"};
+  for (auto key = keys.begin(); key != keys.end(); ++key) {
+    if (std::find(keys.begin(), key, *key) != key)
+      return InputError{"--key", "the same key was given twice", "two signers have two keys"};
+  }
+  if (!expected.require.empty() && !expected.trust)
+    return InputError{"--require", "needs --policy, which binds roles to keys", "a role in a statement is a word"};
+  if (expected.trust && !expected.now)
+    return InputError{expected.trust->path, "needs a clock, because keys have a time", ""};
+  return std::nullopt;
+}
+
+/// Keys by fingerprint that a policy may name without their bytes: the given ones, and the hint in the dossier, which a
+/// fingerprint makes as good as any other copy.
+std::map<std::string, PublicKey> known_keys(const std::string& directory, const std::vector<PublicKey>& given) {
+  constexpr std::uint64_t kLargestKey = 64 << 10;
+  std::map<std::string, PublicKey> known;
+  for (const auto& key : given) known.emplace(key.fingerprint(), key);
+  // One that cannot be read is refused later, when the files are checked.
+  if (const auto pem = evidence::read_plain_file(directory, kSignerFile, kLargestKey)) {
+    if (const auto key = public_key_from_pem(*pem, kSignerFile)) known.emplace(key->fingerprint(), *key);
+  }
+  return known;
 }
 
 /// `error` with its path relative to the dossier.
@@ -209,6 +201,10 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
   if (auto problem = check_contents_closed(*manifest, examined->run.journal)) return std::unexpected(*problem);
   if (auto problem = check_signatory(claims, files->signer_pem, envelope)) return std::unexpected(*problem);
   if (auto problem = check_evidence(*examined, claims, expected)) return std::unexpected(*problem);
+  if (!expected.serials.empty()) {
+    if (auto problem = check_serials(examined->run, evidence::evidence_in(files->evidence), expected.serials))
+      return std::unexpected(*problem);
+  }
   const auto compared = check_renderings(claims, *examined, files->evidence, expected.without_report);
   if (!compared) return std::unexpected(compared.error());
   auto contents = contents_of(claims, *examined, statement->document.at("predicate").at("targets"));
@@ -227,14 +223,9 @@ std::expected<Verified, InputError> verify_dossier(const std::string& directory,
 
 std::expected<Verified, InputError> verify_envelope(const std::string& directory, const Envelope& envelope,
                                                     const std::vector<PublicKey>& keys, const Expectations& expected) {
-  if (keys.empty())
-    return std::unexpected(InputError{"--key", "no key was given", "give the public key of each required signer"});
-  for (auto key = keys.begin(); key != keys.end(); ++key) {
-    if (std::find(keys.begin(), key, *key) != key) {
-      return std::unexpected(InputError{"--key", "the same key was given twice", "two signers have two keys"});
-    }
-  }
+  if (auto problem = check_demands(keys, expected)) return std::unexpected(*problem);
   Verified verified;
+  std::vector<PublicKey> checked = keys;
   for (const auto& key : keys) {
     if (!is_signed_by(envelope, key)) {
       return std::unexpected(
@@ -243,13 +234,36 @@ std::expected<Verified, InputError> verify_envelope(const std::string& directory
     }
     verified.signers.push_back(key.fingerprint());
   }
+  if (expected.trust) {
+    auto counted =
+        count_signatures(*expected.trust, envelope, keys, known_keys(directory, keys), expected.require, *expected.now);
+    if (!counted) return std::unexpected(counted.error());
+    verified.parties = std::move(*counted);
+    verified.policy = expected.trust->name;
+    for (const auto& one : verified.parties) {
+      if (std::ranges::find(checked, one.key) != checked.end()) continue;
+      verified.signers.push_back(one.fingerprint);
+      checked.push_back(one.key);
+    }
+  }
   const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
   verified.other_signatures =
       static_cast<std::size_t>(std::ranges::count_if(envelope.signatures, [&](const std::string& signature) {
-        return std::ranges::none_of(keys, [&](const PublicKey& key) { return key.verifies(message, signature); });
+        return std::ranges::none_of(checked, [&](const PublicKey& key) { return key.verifies(message, signature); });
       }));
   auto contents = check_contents(directory, envelope, expected);
   if (!contents) return std::unexpected(contents.error());
+  if (expected.trust) {
+    if (auto problem = check_maker(*expected.trust, verified.parties, contents->claims, *expected.now))
+      return std::unexpected(*problem);
+  }
+  if (expected.older) {
+    const auto maker = check_superseded(contents->claims.supersedes, *expected.older);
+    if (!maker) return std::unexpected(maker.error());
+    if (expected.trust) {
+      if (auto problem = check_same_party(*expected.trust, contents->claims, *maker)) return std::unexpected(*problem);
+    }
+  }
   verified.contents = std::move(*contents);
   return verified;
 }

@@ -9,6 +9,7 @@
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/expectations.h"
 #include "reports/dossier/statement.h"
+#include "reports/dossier/trust_rules.h"
 
 namespace assay::dossier {
 
@@ -27,6 +28,9 @@ struct CheckedContents {
   int profile_revision = 0;
   std::size_t requirements = 0;  ///< of the whole profile, planned or not
   std::string targets_sha256;
+  std::string verdict_sha256;
+  std::string challenge;                           ///< that the plan answers; empty: none
+  std::string site_sha256;                         ///< digest_of_site
   bool targets_built_in = false;                   ///< they are those of the built-in profile of that name
   bool report_checked = false;                     ///< report.html is what the evidence renders to
   std::string began, ended;                        ///< UTC of the journal's first and last line
@@ -40,12 +44,16 @@ struct CheckedContents {
 /// A verified dossier.
 struct Verified {
   CheckedContents contents;
-  std::vector<std::string> signers;  ///< fingerprints of the given keys, each of which has signed
-  std::size_t other_signatures = 0;  ///< by keys that were not given; not checked
+  std::vector<std::string> signers;  ///< fingerprints of the given keys and of those that a policy counts: all signed
+  std::vector<CountedSignature> parties;  ///< who they are by the policy; empty without one
+  std::string policy;                     ///< its name
+  std::size_t other_signatures = 0;       ///< by keys that were not given; not checked
 };
 
 /// Verifies the dossier in `directory`: limits, envelope, a signature of each of `keys` over the pre-authentication
-/// encoding, and then check_contents. Refused also: no key, the same key twice.
+/// encoding, the rules of expected.trust, check_contents, and what expected.trust says of who made the statement.
+/// Refused also: neither key nor policy, the same key twice, roles or a policy that cannot be checked for want of a
+/// policy or a clock.
 std::expected<Verified, InputError> verify_dossier(const std::string& directory, const std::vector<PublicKey>& keys,
                                                    const Expectations& expected);
 

@@ -12,6 +12,12 @@ namespace assay::page {
 /// Steps whose conditions are printed in full, from the first on; the evidence has all.
 inline constexpr std::size_t kMostRecordedSteps = 64;
 
+/// A waiver as the first page shows it: what a buyer has signed about cells that do not pass.
+struct ShownWaiver {
+  std::vector<std::string> cells;  ///< "memory.copy on n03: fail"
+  std::string reason, until, by;
+};
+
 /// A run with its verdict and what was recorded, ready to be drawn.
 struct ReportContent {
   judge::Run run;
@@ -27,6 +33,8 @@ struct ReportContent {
 
   std::map<std::string, double> wire_limits;  ///< B/s by step of several nodes: what the slower of its ports carries in
                                               ///< one direction, where a record has it
+
+  std::vector<ShownWaiver> waivers;  ///< none in a dossier: they are granted after the run and lie beside it
 
   /// The requirement of this id; it must be one of the plan.
   [[nodiscard]] const plan::Requirement& requirement(const std::string& id) const;

@@ -51,6 +51,30 @@ std::string signature_banner(const ReportContent& content) {
   return html;
 }
 
+/// "2026-01-05 06:37:41 UTC" for people.
+std::string moment(const std::string& utc) {
+  if (utc.empty()) return "—";
+  constexpr std::size_t kDate = 10;  // of "2026-01-05T06:37:41.211Z"
+  constexpr std::size_t kTime = 8;
+  return figures::escape(utc.substr(0, kDate) + " " + utc.substr(kDate + 1, kTime) + " UTC");
+}
+
+/// Waivers, below the verdict that they do not change.
+std::string waiver_banners(const ReportContent& content) {
+  constexpr std::size_t kMostShown = 20;  // cells of one waiver
+  std::string html;
+  for (const auto& waiver : content.waivers) {
+    std::string cells;
+    for (std::size_t i = 0; i < std::min(waiver.cells.size(), kMostShown); ++i)
+      cells += (i == 0 ? "" : "; ") + figures::escape(waiver.cells[i]);
+    if (waiver.cells.size() > kMostShown) cells += fmt::format("; and {} more", waiver.cells.size() - kMostShown);
+    html +=
+        banner("WAIVED", fmt::format("{}. Reason: {}. Until {}, by {}. The verdict is not changed by it.", cells,
+                                     figures::escape(waiver.reason), moment(waiver.until), figures::escape(waiver.by)));
+  }
+  return html;
+}
+
 std::string counts(const judge::Verdict& verdict) {
   std::string html = "<div class=\"counts\">\n";
   for (const auto outcome :
@@ -61,14 +85,6 @@ std::string counts(const judge::Verdict& verdict) {
                         figures::outcome_words(outcome));
   }
   return html + "</div>\n";
-}
-
-/// "2026-01-05 06:37:41 UTC" for people.
-std::string moment(const std::string& utc) {
-  if (utc.empty()) return "—";
-  constexpr std::size_t kDate = 10;  // of "2026-01-05T06:37:41.211Z"
-  constexpr std::size_t kTime = 8;
-  return figures::escape(utc.substr(0, kDate) + " " + utc.substr(kDate + 1, kTime) + " UTC");
 }
 
 }  // namespace
@@ -89,6 +105,7 @@ std::string cover_section(const ReportContent& content) {
   html += banners(content);
   html += fmt::format("<div class=\"verdict {}\"><div class=\"word\">{}</div><p>{}</p></div>\n", word, upper(word),
                       figures::escape(content.verdict.reason));
+  html += waiver_banners(content);
   html += action_section(content) + counts(content.verdict) + signature_banner(content) + contents_section();
   const std::string signer =
       content.self_signed.empty()
@@ -110,8 +127,11 @@ std::string cover_section(const ReportContent& content) {
        {"Signed by", signer}});
   return html +
          "<p class=\"small\">The results relate only to the items tested, at the time of the test and under the "
-         "recorded conditions. "
-         "This page is rendered from the signed evidence alone.</p>\n";
+         "recorded conditions. " +
+         (content.waivers.empty()
+              ? "This page is rendered from the signed evidence alone.</p>\n"
+              : "This page is rendered from the signed evidence and the waivers above; it is not the "
+                "one in the dossier.</p>\n");
 }
 
 }  // namespace assay::page

@@ -27,6 +27,15 @@ def table():
 
 
 class Document(unittest.TestCase):
+    def test_the_list_of_what_must_be_refused_names_rows_that_refuse(self):
+        text = DOCUMENT.read_text()
+        kinds = re.search(r"<!-- list -->\n(.*?)<!-- end list -->", text, re.DOTALL)[1].splitlines()[2:]
+        codes = dict(re.findall(r"^\| (\S+) \| .*? \| (\d) \| .* \|$", text, re.MULTILINE))
+        self.assertGreater(len(kinds), 15)
+        for kind in kinds:
+            for name in kind.split("|")[2].split(","):
+                self.assertIn(codes.get(name.strip()), {"2", "3", "4"}, name)
+
     def test_the_document_lists_every_attempt_with_its_outcome(self):
         if os.environ.get("ASSAY_BLESS"):
             DOCUMENT.write_text(table())

@@ -114,13 +114,15 @@ PREPARE = {
     "assay keygen": "rm lab.key lab.key.pub",
     "assay run plan.json": "mv run before",
     "assay sign run": "rm -r run/dossier",
+    "assay-report verify run/dossier --policy": "assay-report sign run/dossier --add --key buyer.key --policy trust.json",
     "assay site check": "cp local.json site.json",
     "assay site sbatch": "cp slurm.json site.json",
     "assay site --from lldp": "cp uncabled.json site.json",
     "assay site --from ibnetdiscover": "cp uncabled.json site.json",
 }
-# Commands about a unit that only a fleet with a fault has, and what they say without one.
+# Commands about a cell or unit that only a fleet with a fault has, and what they say without one.
 REFUSED = {
+    "assay-report waive run/dossier": "no cell that does not pass is chosen",
     "assay rma gpu:": "is neither the id of a unit nor the name of a node in this history",
     "assay rma --check": "rma-103: is not a folder",
 }
@@ -206,6 +208,15 @@ class Commands(Bench):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         plan = json.loads((self.folder / "run/plan.json").read_text())
         self.put("nodes", plan["site"]["nodes"][0]["name"] + "\n")
+        self.put("trust.json", self.trust_policy({"vendor": "lab.key.pub", "buyer": "buyer.key.pub"}))
+
+    def trust_policy(self, keys):
+        """Both parties are required, each by this key of its."""
+        ever = {"valid_from": "2020-01-01", "valid_until": "2100-01-01"}
+        parties = [{"name": role, "role": role, "threshold": 1, "signers": [{"name": role, "keys": [
+            {"fingerprint": self.shell(f"assay-report fingerprint {file}").stdout.strip(), "file": file, **ever}]}]}
+            for role, file in keys.items()]
+        return {"schema": "assay.trust/1", "name": "both", **ever, "require": list(keys), "parties": parties}
 
     def profile_of_a_second(self):
         """What any machine passes, from a probe that takes no time."""

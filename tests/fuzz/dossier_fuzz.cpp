@@ -6,6 +6,7 @@
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/keys.h"
 #include "reports/dossier/statement.h"
+#include "reports/dossier/trust.h"
 #include "reports/evidence/manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
@@ -27,5 +28,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     }
   }
   if (const auto key = dossier::public_key_from_pem(text, "fuzz"); key && key->raw.size() != 32) std::abort();
+  const auto no_key = [](const std::string&) { return dossier::public_key_from_raw("", "fuzz"); };
+  if (const auto policy = dossier::read_trust_policy(text, "fuzz", no_key)) {
+    if (policy->require.empty() || policy->parties.empty() || policy->from >= policy->until) std::abort();
+    for (const auto& party : policy->parties) {
+      if (party.threshold < 1 || party.threshold > party.signers.size()) std::abort();
+    }
+  }
   return 0;
 }

@@ -97,6 +97,20 @@ constexpr const char* kKnownProfile = R"json({
    "limit": {"at_most": 1.1e-7, "unit": "s"}, "source": {"document": "Purchase contract 2025-117, annex B", "status": "sourced"}}
  ]})json";
 
+/// The same of health_inventory.
+constexpr Metric kInventoryMetrics[] = {
+    {.name = "cpus_online", .unit = "1", .better = Better::higher, .meaning = "cores"}};
+constexpr ConditionSpec kInventoryConditions[] = {{.name = "product_serial", .meaning = "of the machine"}};
+constexpr ProbeSpec kInventory{
+    .name = "health_inventory", .metrics = kInventoryMetrics, .conditions = kInventoryConditions};
+
+constexpr const char* kInventoryProfile = R"json({
+ "schema": "assay.profile/1", "name": "inventory", "title": "Example node", "revision": 1,
+ "requirements": [
+  {"id": "cpus", "title": "Its cores", "probe": "health_inventory", "metric": "cpus_online", "scope": "node", "statistic": "min",
+   "repeat": {"n": 1}, "limit": {"at_least": 64, "unit": "1"}, "source": {"document": "Purchase contract 2025-117, annex B", "status": "sourced"}}
+ ]})json";
+
 constexpr const char* kExtraRequirement = R"json(,
   {"id": "drive.read", "title": "Drive read bandwidth", "probe": "example_drive", "metric": "read_bandwidth", "scope": "drive", "repeat": {"attempts": 1, "more_attempts": 0},
    "reproducibility": {"u": 0.002, "source": {"document": "Measured on the pilot system", "status": "inferred"}},
@@ -188,7 +202,21 @@ struct Maker {
     return with_moments(out.str(), tick);
   }
 
+  std::string inventory_record(const plan::Step& step, const std::string& node) {
+    std::ostringstream out;
+    Recorder record(out, kInventory,
+                    {.probe = step.probe,
+                     .revision = plan.probes.at(step.probe).description.revision,
+                     .parameters = step.parameters,
+                     .host = {{"name", node}}});
+    record.measurement("cpus_online", Sampling{.samples = {64}, .warmup = {}, .stopped = "fixed"});
+    record.condition("product_serial", "SN-" + node);
+    record.end({.status = Status::complete, .reason = ""});
+    return with_moments(out.str(), tick);
+  }
+
   std::string record_of(const plan::Step& step, const std::string& node) {
+    if (step.probe == kInventory.name) return inventory_record(step, node);
     if (step.probe == "example_memory") return memory_record(step, node);
     return step.probe == "example_gemm" ? device_record(step, node) : latency_record(step, node);
   }
@@ -251,6 +279,7 @@ struct Maker {
 
 std::string profile_of(Kind kind) {
   if (kind == Kind::known) return kKnownProfile;
+  if (kind == Kind::inventory) return kInventoryProfile;
   std::string text = kProfile;
   text.replace(text.find("@EXTRA@"), 7, kind == Kind::mixed ? kExtraRequirement : "");
   const std::string name = "\"name\": \"example\"";
@@ -269,7 +298,7 @@ std::vector<plan::Program> programs() {
                    .description = need(read_description(describe(*spec).dump(), name))});
   }
   for (const auto& known : plan::known_probes()) {
-    if (known.name != kLatency.name) continue;
+    if (known.name != kLatency.name && known.name != kInventory.name) continue;
     all.push_back({.name = known.name,
                    .sha256 = files::sha256(known.name),
                    .path = "",
@@ -295,7 +324,8 @@ void make_run(const std::string& directory, Kind kind) {
   Maker{.directory = directory,
         .kind = kind,
         .plan = need(plan::make_plan(need(plan::read_profile(profile_of(kind), "profile", library)),
-                                     need(site::read_site(kSite, "site")), programs(), {}))}
+                                     need(site::read_site(kSite, "site")), programs(),
+                                     {.challenge = kind == Kind::inventory ? files::sha256("challenge") : ""}))}
       .run();
 }
 

@@ -11,6 +11,8 @@ enum class Kind {
   mixed,      ///< one of every outcome, an interrupted attempt, a crash, and hostile texts from a node
   lookalike,  ///< as accepted, by a profile of the name of a built-in one
   known,      ///< a probe of ours on one node, described in profiles/probes.json
+  inventory,  ///< another one of ours on three nodes, which tells the serial number of each: "SN-n01"; answers a
+              ///< challenge
 };
 
 /// A folder under the system's temporary one that goes when this does.

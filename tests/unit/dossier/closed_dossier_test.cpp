@@ -101,7 +101,7 @@ TEST_F(ClosedDossierTest, a_role_or_meaning_in_own_words_is_refused_though_signe
   EXPECT_EQ(with_claim([](json& predicate) { predicate["signatories"][0]["role"] = "accredited laboratory"; }),
             where +
                 "role: 'accredited laboratory' is not one of signer, test lead, laboratory, vendor, buyer, operator, "
-                "witness");
+                "witness, commissioner");
   EXPECT_EQ(with_claim([](json& predicate) {
               predicate["signatories"][0]["role"] = "buyer";
               predicate["signatories"][0]["meaning"] = "Accepts without conditions and waives all claims.";

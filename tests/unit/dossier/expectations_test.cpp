@@ -1,5 +1,6 @@
 // What the receiver expects: another plan, site, node, target, program, time or course of the run is refused.
 #include "orchestrator/plan/plan.h"
+#include "reports/dossier/serials.h"
 #include "tests/unit/dossier/dossier_fixture.h"
 
 namespace assay::dossier {
@@ -106,6 +107,36 @@ TEST_F(ExpectationsTest, probes_that_this_version_does_not_know_are_a_deviation)
   EXPECT_EQ(verified->contents.nodes, (std::vector<std::string>{"n01", "n02", "n03"}));
   EXPECT_EQ(verified->contents.machines.size(), 3U);
   EXPECT_EQ(verified->contents.began, "2026-01-05T06:30:00.000Z");
+}
+
+TEST_F(ExpectationsTest, a_challenge_is_64_digits_and_part_of_the_plan) {
+  const plan::Plan made = plan();
+  EXPECT_EQ(said(plan::make_plan(made.profile, made.site, {}, {.challenge = "mine"})),
+            "--challenge: 'mine' is not 64 hexadecimal digits");
+  const auto challenge = files::sha256("a challenge");
+  const auto answering = plan::make_plan(made.profile, made.site, {}, {.challenge = challenge});
+  ASSERT_TRUE(answering) << answering.error().text();
+  const auto again = plan::read_plan(plan::plan_text(*answering), "plan.json");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->challenge, challenge);
+}
+
+TEST_F(ExpectationsTest, an_age_without_a_clock_and_a_role_without_a_policy_are_refused) {
+  EXPECT_EQ(expecting({.max_age = Seconds{86400}}), "--max-age: needs a clock");
+  EXPECT_EQ(expecting({.require = {"buyer"}}), "--require: needs --policy, which binds roles to keys");
+}
+
+TEST(ReadSerials, a_node_and_a_number_a_line_each_once) {
+  const auto serials = read_serials("n01 7XK2H13\nn02\tAB 12\n", "S");
+  ASSERT_TRUE(serials) << serials.error().text();
+  EXPECT_EQ(*serials, (Serials{{"n01", "7XK2H13"}, {"n02", "AB 12"}}));
+  EXPECT_EQ(said(read_serials("n01\n", "S")), "S: line 1: is not a node and its serial number");
+  EXPECT_EQ(said(read_serials("n01 \n", "S")), "S: line 1: is not a node and its serial number");
+  EXPECT_EQ(said(read_serials(" n01 x\n", "S")), "S: line 1: is not a node and its serial number");
+  EXPECT_EQ(said(read_serials("n01 x\r\n", "S")), "S: line 1: is not a node and its serial number");
+  EXPECT_EQ(said(read_serials("n01 x\n\n", "S")), "S: line 2: is not a node and its serial number");
+  EXPECT_EQ(said(read_serials("n01 x\nn01 y\n", "S")), "S: line 2: has the node n01 twice");
+  EXPECT_EQ(said(read_serials("", "S")), "S: lists nothing");
 }
 
 TEST(ReadSums, the_list_of_a_bundle_is_read_by_the_names_of_its_files) {

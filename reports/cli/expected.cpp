@@ -1,0 +1,161 @@
+// expected: what the options of verify and `sign --add` state of a dossier, as values.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/plan/profile.h"
+#include "orchestrator/site/sources.h"
+#include "probes/core/text.h"
+#include "reports/cli/commands.h"
+#include "reports/dossier/serials.h"
+
+namespace assay::report_cli {
+namespace {
+
+/// A file, or a name: what has a slash or ends in .json is a file.
+bool is_file_name(const std::string& name) { return name.ends_with(".json") || name.find('/') != std::string::npos; }
+
+std::expected<std::vector<std::string>, InputError> node_names(const std::string& given) {
+  std::error_code unknown;  // what is no readable file is a list
+  std::string list = given;
+  if (std::filesystem::is_regular_file(given, unknown)) {
+    auto bytes = read_file(given);
+    if (!bytes) return std::unexpected(bytes.error());
+    while (bytes->ends_with('\n')) bytes->pop_back();
+    list = std::move(*bytes);
+    for (char& c : list) c = c == '\n' ? ',' : c;
+  }
+  auto names = site::expand_host_list(list);
+  if (!names)
+    return std::unexpected(InputError{"--nodes", names.error(), "n01,n02, n[01-04], or a file with a name a line"});
+  return *names;
+}
+
+std::expected<dossier::Moment, InputError> moment_of(const std::string& given) {
+  const auto moment = dossier::day_or_time(given);
+  if (moment) return *moment;
+  return std::unexpected(InputError{"--not-before", fmt::format("'{}' is not a time", given),
+                                    "2026-01-05, or UTC with milliseconds: 2026-01-05T06:37:41.211Z"});
+}
+
+/// "30d", "12h", or what parse_seconds reads.
+std::expected<Seconds, InputError> age_of(const std::string& given) {
+  constexpr double kHour_s = 3600;
+  constexpr double kDay_s = 24 * kHour_s;
+  const double unit_s = given.ends_with('d') ? kDay_s : given.ends_with('h') ? kHour_s : 1;
+  const auto seconds = parse_seconds(unit_s > 1 ? given.substr(0, given.size() - 1) + "s" : given);
+  if (seconds && seconds->count > 0) return Seconds{seconds->count * unit_s};
+  return std::unexpected(InputError{"--max-age", fmt::format("'{}' is not a duration", given), "30d, 12h or 90min"});
+}
+
+/// Reads the files that the options name into `expected`.
+std::optional<InputError> read_expected_files(const ExpectationArguments& given, dossier::Expectations& expected) {
+  if (files::is_sha256(given.profile)) {
+    expected.targets_sha256 = given.profile;
+  } else if (!given.profile.empty()) {
+    auto profile = plan::profile_named(given.profile);
+    if (!profile) return profile.error();
+    expected.profile = std::move(*profile);
+  }
+  if (files::is_sha256(given.site)) {
+    expected.site_sha256 = given.site;
+  } else if (is_file_name(given.site)) {
+    const auto bytes = read_file(given.site);
+    if (!bytes) return bytes.error();
+    auto site = site::read_site(*bytes, given.site);
+    if (!site) return site.error();
+    expected.whole_site = std::move(*site);
+  } else {
+    expected.site = given.site;
+  }
+  if (!given.probes.empty()) {
+    const auto bytes = read_file(given.probes);
+    if (!bytes) return bytes.error();
+    auto sums = dossier::read_sums(*bytes, given.probes);
+    if (!sums) return sums.error();
+    expected.probes = std::move(*sums);
+  }
+  if (!given.supersedes.empty()) {
+    auto older = dossier::read_older(given.supersedes);
+    if (!older) return older.error();
+    expected.older = std::move(*older);
+  }
+  if (!given.serials.empty()) {
+    const auto bytes = read_file(given.serials);
+    if (!bytes) return bytes.error();
+    auto serials = dossier::read_serials(*bytes, given.serials);
+    if (!serials) return serials.error();
+    expected.serials = std::move(*serials);
+  }
+  return std::nullopt;
+}
+
+/// The roles of --require, which has a sense with a policy alone.
+std::expected<std::vector<std::string>, InputError> roles_of(const ExpectationArguments& given) {
+  if (given.policy.empty())
+    return std::unexpected(InputError{"--require", "needs --policy",
+                                      "a policy says whose key holds a role; a role in a statement is a word"});
+  std::vector<std::string> roles;
+  for (std::size_t begin = 0; begin <= given.require.size();) {
+    const auto end = std::min(given.require.find(',', begin), given.require.size());
+    roles.push_back(given.require.substr(begin, end - begin));
+    begin = end + 1;
+    if (std::ranges::find(dossier::kPartyRoles, roles.back()) == dossier::kPartyRoles.end())
+      return std::unexpected(InputError{
+          "--require", fmt::format("'{}' is not one of {}", roles.back(), fmt::join(dossier::kPartyRoles, ", ")),
+          "several are parted by commas: buyer,vendor"});
+  }
+  return roles;
+}
+
+}  // namespace
+
+std::expected<dossier::Expectations, InputError> expectations_of(const ExpectationArguments& given) {
+  dossier::Expectations expected{
+      .plan_sha256 = given.plan,
+      .now = std::chrono::system_clock::now(),
+      .each_difference = [](const std::string& one) { std::cerr << "  " << harmless(one) << '\n'; },
+      .no_deviations = given.no_deviations,
+      .without_report = given.without_report};
+  if (auto problem = read_expected_files(given, expected)) return std::unexpected(*problem);
+  if (!given.challenge.empty() && !files::is_sha256(given.challenge)) {
+    return std::unexpected(InputError{"--challenge", fmt::format("'{}' is not 64 hexadecimal digits", given.challenge),
+                                      "give the ones that you made, with openssl rand -hex 32 for instance"});
+  }
+  expected.challenge = given.challenge;
+  expected.run_id = given.run_id;
+  if (!given.policy.empty()) {
+    auto policy = dossier::load_trust_policy(given.policy);
+    if (!policy) return std::unexpected(policy.error());
+    expected.trust = std::move(*policy);
+  }
+  if (!given.require.empty()) {
+    auto roles = roles_of(given);
+    if (!roles) return std::unexpected(roles.error());
+    expected.require = std::move(*roles);
+  }
+  if (!given.nodes.empty()) {
+    auto names = node_names(given.nodes);
+    if (!names) return std::unexpected(names.error());
+    expected.nodes = std::move(*names);
+  }
+  if (!given.not_before.empty()) {
+    const auto moment = moment_of(given.not_before);
+    if (!moment) return std::unexpected(moment.error());
+    expected.begun_after = *moment;
+  }
+  if (!given.max_age.empty()) {
+    const auto age = age_of(given.max_age);
+    if (!age) return std::unexpected(age.error());
+    expected.max_age = *age;
+  }
+  return expected;
+}
+
+}  // namespace assay::report_cli

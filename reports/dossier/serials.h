@@ -1,0 +1,30 @@
+// serials: which machines were tested, by the serial numbers that they show of themselves.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "orchestrator/judge/evidence.h"
+#include "probes/core/error.h"
+
+namespace assay::dossier {
+
+/// The condition with the serial number of a machine, as health_inventory records it of a node.
+inline constexpr const char* kSerialCondition = "product_serial";
+
+/// Serial numbers by node.
+using Serials = std::map<std::string, std::string>;
+
+/// "node serial-number" a line. Refused: a line of another form, a node or a serial number that is there twice, no
+/// line.
+std::expected<Serials, InputError> read_serials(std::string_view text, const std::string& where);
+
+/// What is wrong with the machines of `run` against `expected`; nothing when the site has these nodes and no others,
+/// and every attempt that recorded a serial number of a node, at least one of each, recorded the expected one.
+std::optional<InputError> check_serials(const judge::Run& run, const judge::EvidenceReader& evidence,
+                                        const Serials& expected);
+
+}  // namespace assay::dossier

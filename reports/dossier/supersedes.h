@@ -1,0 +1,50 @@
+// supersedes: a statement that names an older one, which it replaces or amends.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "probes/core/error.h"
+
+namespace assay::dossier {
+
+/// An older statement, and why there is a newer one, by the word of the newer one's maker.
+struct Superseded {
+  std::string statement_sha256;  ///< of the payload: the canonical JSON that was signed
+  std::string run_id;
+  std::string overall;    ///< its verdict
+  std::string issued_at;  ///< UTC
+  std::string reason;
+  friend bool operator==(const Superseded&, const Superseded&) = default;
+};
+
+/// The member `supersedes` of a predicate, and back; `document` must fit the schema.
+nlohmann::json document_of(const Superseded& superseded);
+Superseded superseded_from(const nlohmann::json& document);
+
+/// The statement of a dossier that another one may supersede: its bytes, not looked into yet.
+struct Older {
+  std::string where;
+  std::string payload;
+};
+
+/// The statement of the dossier in `directory`. Its signatures are not checked: that is `verify` of it.
+std::expected<Older, InputError> read_older(const std::string& directory);
+
+/// What a statement says of itself, and the fingerprint of its maker's key.
+struct OlderWords {
+  Superseded superseded;  ///< with an empty reason
+  std::string maker;
+};
+
+/// Reads the older statement strictly.
+std::expected<OlderWords, InputError> words_of_older(const Older& older);
+
+/// The maker of the older statement, when `claimed`, a verified statement's word of what it supersedes, is of it. Its
+/// bytes are parsed only when they have the claimed digest: they are hostile before.
+std::expected<std::string, InputError> check_superseded(const std::optional<Superseded>& claimed, const Older& older);
+
+}  // namespace assay::dossier

@@ -1,0 +1,161 @@
+// trust: a policy is refused whole when a part of it could mean two things.
+#include "reports/dossier/trust.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "probes/core/json_io.h"
+#include "probes/core/utc_time.h"
+#include "profiles/schema.h"
+
+namespace assay::dossier {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLargestPolicy = 4 << 20;  // 100 parties of 100 signers with some keys each
+
+std::expected<Moment, InputError> moment_at(const json& object, const char* name, const std::string& where) {
+  const std::string text = object.at(name);
+  if (const auto moment = day_or_time(text)) return *moment;
+  return std::unexpected(InputError{fmt::format("{}.{}", where, name), fmt::format("'{}' is not a time", text),
+                                    "2026-01-05, or UTC with milliseconds: 2026-01-05T06:37:41.211Z"});
+}
+
+/// valid_from and valid_until of `object`.
+std::expected<std::pair<Moment, Moment>, InputError> validity_of(const json& object, const std::string& where) {
+  const auto from = moment_at(object, "valid_from", where);
+  if (!from) return std::unexpected(from.error());
+  const auto until = moment_at(object, "valid_until", where);
+  if (!until) return std::unexpected(until.error());
+  if (*from < *until) return std::pair(*from, *until);
+  return std::unexpected(InputError{fmt::format("{}.valid_until", where), "is not after valid_from",
+                                    "what is valid at no time can be left out"});
+}
+
+std::expected<TrustedKey, InputError> key_from(const json& entry, const std::string& where, const KeyReader& read_key) {
+  const auto validity = validity_of(entry, where);
+  if (!validity) return std::unexpected(validity.error());
+  TrustedKey key{.fingerprint = entry.at("fingerprint"),
+                 .key = std::nullopt,
+                 .from = validity->first,
+                 .until = validity->second,
+                 .revoked = std::nullopt};
+  if (entry.contains("file")) {
+    auto read = read_key(entry.at("file"));
+    if (!read) return std::unexpected(read.error());
+    if (read->fingerprint() != key.fingerprint) {
+      return std::unexpected(
+          InputError{fmt::format("{}.file", where),
+                     fmt::format("the key in {} has the fingerprint {}, the policy says {}",
+                                 entry.at("file").get<std::string>(), read->fingerprint(), key.fingerprint),
+                     "ask its owner which one is right, by another way than the one it came by"});
+    }
+    key.key = std::move(*read);
+  }
+  if (entry.contains("revoked")) {
+    const auto at = moment_at(entry.at("revoked"), "at", where + ".revoked");
+    if (!at) return std::unexpected(at.error());
+    key.revoked = Revocation{.at = *at, .reason = entry.at("revoked").at("reason")};
+  }
+  return key;
+}
+
+std::expected<Party, InputError> party_from(const json& entry, const std::string& where, const KeyReader& read_key) {
+  Party party{.name = entry.at("name"), .role = entry.at("role"), .threshold = entry.at("threshold"), .signers = {}};
+  const json& signers = entry.at("signers");
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < signers.size(); ++i) {
+    TrustedSigner signer{.name = signers[i].at("name"), .keys = {}};
+    const std::string here = fmt::format("{}.signers[{}]", where, i);
+    if (!names.insert(signer.name).second) {
+      return std::unexpected(InputError{here + ".name", fmt::format("'{}' is there twice", signer.name),
+                                        "further keys of a signer go into the list 'keys'"});
+    }
+    const json& keys = signers[i].at("keys");
+    for (std::size_t j = 0; j < keys.size(); ++j) {
+      auto key = key_from(keys[j], fmt::format("{}.keys[{}]", here, j), read_key);
+      if (!key) return std::unexpected(key.error());
+      signer.keys.push_back(std::move(*key));
+    }
+    party.signers.push_back(std::move(signer));
+  }
+  if (party.threshold <= party.signers.size()) return party;
+  return std::unexpected(InputError{where + ".threshold",
+                                    fmt::format("{} of {} signers", party.threshold, party.signers.size()),
+                                    "each signer counts once, with as many keys as it has"});
+}
+
+/// What no part of a policy can show alone.
+std::optional<InputError> contradiction(const TrustPolicy& policy) {
+  std::set<std::string> names;
+  std::set<std::string> fingerprints;
+  for (const auto& party : policy.parties) {
+    if (!names.insert(party.name).second) {
+      return InputError{policy.path + ": parties", fmt::format("has '{}' twice", party.name),
+                        "a party has one role, so that it cannot stand on both sides"};
+    }
+    for (const auto& signer : party.signers) {
+      for (const auto& key : signer.keys) {
+        if (fingerprints.insert(key.fingerprint).second) continue;
+        return InputError{policy.path + ": parties", fmt::format("has the key {} twice", key.fingerprint),
+                          "a key belongs to one signer of one party"};
+      }
+    }
+  }
+  if (fingerprints.size() > kMostTrustedKeys) {
+    return InputError{policy.path + ": parties", fmt::format("has {} keys", fingerprints.size()),
+                      fmt::format("{} are allowed; leave out those that ended", kMostTrustedKeys)};
+  }
+  std::set<std::string> required;
+  for (const auto& role : policy.require) {
+    if (!required.insert(role).second) return InputError{policy.path + ": require", role + " is there twice", ""};
+    if (std::ranges::none_of(policy.parties, [&](const Party& party) { return party.role == role; }))
+      return InputError{policy.path + ": require", fmt::format("no party has the role {}", role),
+                        "nothing could ever fulfil this policy"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Moment> day_or_time(std::string_view text) {
+  constexpr std::string_view kDay = "2026-01-05";
+  return utc_time(text.size() == kDay.size() ? std::string(text) + "T00:00:00.000Z" : std::string(text));
+}
+
+std::expected<TrustPolicy, InputError> read_trust_policy(std::string_view text, const std::string& where,
+                                                         const KeyReader& read_key) {
+  const auto document = parse_json(text, where, {.max_bytes = kLargestPolicy});
+  if (!document) return std::unexpected(document.error());
+  if (auto problem = profiles::check_schema(*document, "trust.schema", where)) return std::unexpected(*problem);
+  const auto validity = validity_of(*document, where);
+  if (!validity) return std::unexpected(validity.error());
+  TrustPolicy policy{.path = where,
+                     .name = document->at("name"),
+                     .from = validity->first,
+                     .until = validity->second,
+                     .require = document->at("require"),
+                     .parties = {}};
+  const json& parties = document->at("parties");
+  for (std::size_t i = 0; i < parties.size(); ++i) {
+    auto party = party_from(parties[i], fmt::format("{}: parties[{}]", where, i), read_key);
+    if (!party) return std::unexpected(party.error());
+    policy.parties.push_back(std::move(*party));
+  }
+  if (auto problem = contradiction(policy)) return std::unexpected(*problem);
+  return policy;
+}
+
+std::expected<TrustPolicy, InputError> load_trust_policy(const std::string& path) {
+  const auto text = read_file(path, kLargestPolicy);
+  if (!text) return std::unexpected(text.error());
+  const auto folder = std::filesystem::path(path).parent_path();
+  return read_trust_policy(*text, path,
+                           [&](const std::string& file) { return load_public_key((folder / file).string()); });
+}
+
+}  // namespace assay::dossier

@@ -1,0 +1,69 @@
+// trust: the trust policy, whose signatures count, as what, and when (assay.trust/1).
+#pragma once
+
+#include <expected>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/dossier/keys.h"
+#include "reports/dossier/moment.h"
+
+namespace assay::dossier {
+
+/// A key is no longer its owner's alone. It counts for no signature, whenever that was made: a thief writes any date.
+struct Revocation {
+  Moment at;
+  std::string reason;
+};
+
+/// A key of a signer and the time in which it counts.
+struct TrustedKey {
+  std::string fingerprint;       ///< PublicKey::fingerprint
+  std::optional<PublicKey> key;  ///< nothing when the policy names its fingerprint alone
+  Moment from, until;            ///< from the first, and before the second
+  std::optional<Revocation> revoked;
+};
+
+/// A person or device, with its keys one after the other. Two keys of one signer are one signature.
+struct TrustedSigner {
+  std::string name;
+  std::vector<TrustedKey> keys;
+};
+
+/// An organisation in one role.
+struct Party {
+  std::string name;
+  std::string role;  ///< commissioner, vendor, buyer or witness
+  std::size_t threshold = 1;
+  std::vector<TrustedSigner> signers;
+};
+
+/// A trust policy.
+struct TrustPolicy {
+  std::string path;  ///< where it was read, for errors
+  std::string name;
+  Moment from, until;
+  std::vector<std::string> require;  ///< roles, each of which one party must hold whole
+  std::vector<Party> parties;
+};
+
+/// Reads the public key in a file that a policy names.
+using KeyReader = std::function<std::expected<PublicKey, InputError>(const std::string& file)>;
+
+/// Keys of one policy: each is tried against each signature of a statement, which may have 100 MB.
+inline constexpr std::size_t kMostTrustedKeys = 1000;
+
+/// Reads a policy strictly (profiles/trust.schema.json). Refused as well: a time that does not exist or that ends
+/// before it begins, a role that is required and held by no party, a threshold above the number of signers, a party, a
+/// signer of a party or a fingerprint that is there twice, a file whose key has another fingerprint, more than
+/// kMostTrustedKeys.
+std::expected<TrustPolicy, InputError> read_trust_policy(std::string_view text, const std::string& where,
+                                                         const KeyReader& read_key);
+
+/// The policy in the file at `path`; key files are relative to its folder.
+std::expected<TrustPolicy, InputError> load_trust_policy(const std::string& path);
+
+}  // namespace assay::dossier
