@@ -207,7 +207,7 @@ void run(const Parameters& given, Rendezvous& group, Recorder& record) {
     record_tallies(tallies, record);
     record.condition("abandoned_removed", std::int64_t{folder.abandoned()});
   }
-  group.barrier();  // nobody removes the folder while another may still look at it
+  group.barrier();  // the folder is not removed while a rank may still look at it
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {

@@ -236,7 +236,7 @@ class IngestRun {
       record_.condition("abandoned_removed", std::int64_t{folder.abandoned()});
     }
     record_conditions(settings);
-    group_.barrier();  // nobody removes the folder while another may still look at it
+    group_.barrier();  // the folder is not removed while a rank may still look at it
   }
 
  private:

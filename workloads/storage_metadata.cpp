@@ -161,7 +161,7 @@ class MetadataRun {
       samples_.add("remove_time", folder.clear().count, all_clients());
     }
     record(files, folder.abandoned());
-    group_.barrier();  // nobody removes the folder while another may still look at it
+    group_.barrier();  // the folder is not removed while a rank may still look at it
   }
 
  private:

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <iostream>
 
@@ -115,12 +114,9 @@ std::expected<site::Topology, InputError> topology_from(const SiteSource& source
 std::optional<double> seconds_of_first_line(std::string_view output) {
   const auto line = parse_json(output.substr(0, output.find('\n')), "record");
   if (!line || !line->is_object() || !line->contains("time") || !line->at("time").is_string()) return std::nullopt;
-  const auto text = line->at("time").get<std::string>();
-  if (!is_utc_text(text)) return std::nullopt;
-  std::tm parts = {};
-  const char* const rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  if (rest == nullptr) return std::nullopt;
-  return static_cast<double>(timegm(&parts)) + std::strtod(rest, nullptr);  // ".211Z"
+  const auto time = utc_time(line->at("time").get<std::string>());
+  if (!time) return std::nullopt;
+  return std::chrono::duration<double>(time->time_since_epoch()).count();
 }
 
 double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }

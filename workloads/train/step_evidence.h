@@ -39,7 +39,7 @@ struct RankStanding {
   double last_share = 0;         ///< of the steps: this rank is the one with the least time in collectives
   std::optional<double> self_share;  ///< median self time over the median of the others; nothing where it is alone
 };
-/// The standing of every rank. The rank that delays others is the one that waits for nobody.
+/// The standing of every rank. The rank that delays others is the one that waits least.
 std::vector<RankStanding> standings(const ParallelPlan& plan, const std::vector<RankSteps>& full);
 
 /// Which ranks failed, as far as it is known, and how often something was wrong.
@@ -55,7 +55,7 @@ struct Blame {
 Blame blame_of(const ModelShape& model, const ParallelPlan& plan, const std::vector<std::int64_t>& first_differing);
 
 /// Votes of the replicas on prints of their gradients, by rank: of three or more that should be equal, those that
-/// differ from most are wrong; of two, nobody is named.
+/// differ from most are wrong; of two, neither is named.
 Blame votes_of(const ParallelPlan& plan, const std::vector<std::uint64_t>& prints);
 
 /// Sums of prints over the tp and pp ranks of each replica against that of a single rank: how many replicas differ.

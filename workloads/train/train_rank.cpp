@@ -12,6 +12,7 @@
 #include "probes/collective/rank_loop.h"
 #include "probes/core/statistics.h"
 #include "probes/gloo/rank_mesh.h"
+#include "probes/host/blas_kernels.h"
 #include "probes/host/pinned_threads.h"
 #include "workloads/train/rank_job.h"
 #include "workloads/train/ring_wire.h"
@@ -162,6 +163,7 @@ class Session {
 }  // namespace assay::train
 
 int main(int argc, char** argv) {
+  assay::restart_with_wide_kernels(openblas_get_corename(), argv);
   const std::vector<std::string> arguments(argv, argv + argc);
   const auto start = assay::train::rank_start(arguments);
   if (!start || !assay::tie_to_leader(arguments.at(1))) {

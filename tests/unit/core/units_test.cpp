@@ -62,4 +62,14 @@ TEST(utc_time, is_written_with_milliseconds_and_read_back_strictly) {
   }
 }
 
+TEST(utc_time, of_a_day_that_does_not_exist_or_beyond_what_the_clock_counts_is_none) {
+  for (const char* bad : {"2026-02-31T06:37:41.211Z", "2026-04-31T06:37:41.211Z", "1012-12-31T06:37:41.211Z",
+                          "1969-12-31T23:59:59.999Z", "2262-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"}) {
+    EXPECT_FALSE(is_utc_text(bad)) << bad;
+    EXPECT_FALSE(utc_time(bad)) << bad;
+  }
+  EXPECT_EQ(utc_text(utc_time("1970-01-01T00:00:00.000Z").value()), "1970-01-01T00:00:00.000Z");
+  EXPECT_EQ(utc_text(utc_time("2261-12-31T23:59:59.999Z").value()), "2261-12-31T23:59:59.999Z");
+}
+
 }  // namespace assay
