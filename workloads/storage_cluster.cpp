@@ -3,14 +3,15 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "workloads/storage_run.h"
+#include "workloads/storage_words.h"
 
 namespace assay {
 namespace {
 
+using namespace storage_words;
+
 constexpr Parameter kParameters[] = {
-    {.name = "directory",
-     .fallback = ".",
-     .meaning = "directory on the shared storage, by the same path on every node"},
+    kDirectory,
     {.name = "operation",
      .fallback = "write_read",
      .meaning = "all write, then all read; the same with a mixed phase of both in place of the reading; or some alone, "
@@ -36,16 +37,8 @@ constexpr Parameter kParameters[] = {
      .fallback = "64GiB",
      .quick = "64MiB",
      .meaning = "payload of each rank and phase at most; who reaches it ends the phase for all, as the time does"},
-    {.name = "repetitions",
-     .unit = "1",
-     .fallback = "6",
-     .quick = "1",
-     .meaning =
-         "times that all phases are made, with files of new names, from 1 to 100; fewer than 6 leave a median open"},
-    {.name = "shift",
-     .unit = "1",
-     .fallback = "1",
-     .meaning = "a rank reads what the one so many ranks before it wrote"},
+    kRepetitions,
+    kShift,
     {.name = "read_percent",
      .unit = "1",
      .fallback = "70",
@@ -54,18 +47,9 @@ constexpr Parameter kParameters[] = {
      .unit = "1",
      .fallback = "1",
      .meaning = "of interference: the first so many ranks are measured alone and with all others"},
-    {.name = "clients",
-     .fallback = "nodes",
-     .meaning =
-         "nodes: ranks that share a machine are an error; processes: a rehearsal that may, and proves no cold read",
-     .choices = "nodes processes"},
-    {.name = "server_memory",
-     .unit = "B",
-     .fallback = "0B",
-     .meaning = "memory of all servers of the storage as the operator tells it; 0: not told"},
-    {.name = "state",
-     .fallback = "not told",
-     .meaning = "what the operator says of the storage, such as healthy, one data node off, rebuild"},
+    kClientsCold,
+    kServerMemory,
+    kState,
 };
 constexpr Metric kMetrics[] = {
     {.name = "bandwidth",
@@ -120,7 +104,7 @@ constexpr Metric kMetrics[] = {
      .unit = "s",
      .better = Better::lower,
      .meaning = "of the slowest thread of all ranks to close its files, recorded where bandwidth is"},
-    {.name = "remove_time", .unit = "s", .better = Better::lower, .meaning = "of rank 0 to remove all files"},
+    kRemoveTime,
     {.name = "victim_alone",
      .unit = "B/s",
      .meaning = "payload of the victims at the stonewall over the time to it while no other rank is at work; recorded "
@@ -138,15 +122,15 @@ constexpr Metric kMetrics[] = {
      .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "filesystem", .meaning = "Type of the file system."},
-    {.name = "mount_source", .meaning = "What is mounted there, where the kernel tells."},
-    {.name = "mount_options", .meaning = "Options of the mount and of its file system, where the kernel tells."},
+    kFilesystem,
+    kMountSource,
+    kMountOptions,
     {.name = "direct_io", .meaning = "Whether all files were open with O_DIRECT."},
     {.name = "buffered_because", .meaning = "Why they were not, where they were not."},
     {.name = "engine", .meaning = "How I/O is done."},
     {.name = "nonce", .meaning = "What the payload of this run is keyed by, besides stream and set; drawn by rank 0."},
-    {.name = "clients_total", .meaning = "Ranks at work at the same time."},
-    {.name = "read_by_other_node", .meaning = "Whether all data were read by another machine than wrote them."},
+    kClientsTotal,
+    kReadByOtherNode,
     {.name = "cold_rung",
      .meaning =
          "How well it is proved that reads came from the storage, the lowest of all ranks and phases: 0 nothing, "
@@ -161,19 +145,14 @@ constexpr ConditionSpec kConditions[] = {
          "all traffic of the node counts; recorded where the kernel counts, and where a phase only reads."},
     {.name = "set_over_client_memory",
      .meaning = "Payload that this rank read in one phase over the memory of its machine, where it read."},
-    {.name = "set_over_server_memory",
-     .meaning = "Payload of all ranks over server_memory, recorded where that is told."},
-    {.name = "preloaded", .meaning = "Libraries that the loader was told to load first, which could replace calls."},
-    {.name = "start_spread",
-     .meaning =
-         "Longest time in s that a rank spent in a barrier which all entered at once: so far apart they start at "
-         "most."},
+    kSetOverServerMemory,
+    kPreloaded,
+    kStartSpread,
     {.name = "ended_by", .meaning = "What ended the writing: duration, or size in at least one repetition."},
     {.name = "payload_ceiling",
      .meaning =
          "Rate in B/s at which this rank's threads make and compare payload without storage: no client shows more."},
-    {.name = "abandoned_removed",
-     .meaning = "Folders of runs that had been killed, removed before; where this is rank 0."},
+    kAbandonedRemoved,
 };
 constexpr ProbeSpec kSpec{
     .name = "storage_cluster",

@@ -12,9 +12,12 @@
 #include "workloads/consistency_cases.h"
 #include "workloads/run_folder.h"
 #include "workloads/storage_ranks.h"
+#include "workloads/storage_words.h"
 
 namespace assay {
 namespace {
+
+using namespace storage_words;
 
 using nlohmann::json;
 
@@ -25,9 +28,7 @@ constexpr std::uint64_t kFilesOfRank = 12, kSizesOfRank = 20;  // what one rank 
 constexpr double kLeastPatience_s = 600, kChecksOfRound = 12;  // each of which may wait for its whole time
 
 constexpr Parameter kParameters[] = {
-    {.name = "directory",
-     .fallback = ".",
-     .meaning = "directory on the shared storage, by the same path on every node"},
+    kDirectory,
     {.name = "cases",
      .fallback = "posix",
      .meaning = "posix: all; close_to_open: leaves out what NFS does not promise (held_open, append_together, listing)",
@@ -48,13 +49,8 @@ constexpr Parameter kParameters[] = {
      .fallback = "15s",
      .quick = "2s",
      .meaning = "an effect that another node does not see by then counts as one that never came, at most 2 min"},
-    {.name = "clients",
-     .fallback = "nodes",
-     .meaning = "nodes: ranks that share a machine are an error; processes: a rehearsal that may, whose caches are one",
-     .choices = "nodes processes"},
-    {.name = "state",
-     .fallback = "not told",
-     .meaning = "what the operator says of the storage, such as healthy, one data node off, rebuild"},
+    kClients,
+    kState,
 };
 constexpr Metric kMetrics[] = {
     {.name = "stale_reads",
@@ -89,16 +85,15 @@ constexpr Metric kMetrics[] = {
      .meaning = "looks of readers, and attempts to make a name alone, that were judged"},
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "filesystem", .meaning = "Type of the file system."},
-    {.name = "mount_source", .meaning = "What is mounted there, where the kernel tells."},
-    {.name = "mount_options", .meaning = "Options of the mount and of its file system, where the kernel tells."},
+    kFilesystem,
+    kMountSource,
+    kMountOptions,
     {.name = "nonce", .meaning = "What the payload of this run is keyed by, besides rank and file; drawn by rank 0."},
-    {.name = "clients_total", .meaning = "Ranks at work at the same time."},
+    kClientsTotal,
     {.name = "read_by_other_node", .meaning = "Whether every reader is another machine than its writer."},
-    {.name = "preloaded", .meaning = "Libraries that the loader was told to load first, which could replace calls."},
+    kPreloaded,
     {.name = "pairs", .meaning = "Pairs of writer and reader that were checked; all are ranks times ranks less one."},
-    {.name = "abandoned_removed",
-     .meaning = "Folders of runs that had been killed, removed before; where this is rank 0."},
+    kAbandonedRemoved,
 };
 constexpr ProbeSpec kSpec{
     .name = "storage_consistency",

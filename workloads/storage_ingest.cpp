@@ -13,9 +13,12 @@
 #include "workloads/ingest_plan.h"
 #include "workloads/run_folder.h"
 #include "workloads/storage_ranks.h"
+#include "workloads/storage_words.h"
 
 namespace assay {
 namespace {
+
+using namespace storage_words;
 
 constexpr std::int64_t kMostSteps = 100'000, kMostAccelerators = 64, kMostReaders = 256, kMostAhead = 64;
 constexpr std::int64_t kMostRepetitions = 100, kMostBatch = 100'000;
@@ -24,9 +27,7 @@ constexpr double kLongestCompute_s = 60;
 constexpr Seconds kPatience = {1800};  // writing a data set takes slow clients long; one that is gone is not waited for
 
 constexpr Parameter kParameters[] = {
-    {.name = "directory",
-     .fallback = ".",
-     .meaning = "directory on the shared storage, by the same path on every node"},
+    kDirectory,
     {.name = "model",
      .fallback = "unet3d",
      .meaning = "whose samples and compute time: unet3d, 146.6 MB (deviation 68.3 MB), 7 a step of 162 ms; retinanet, "
@@ -56,22 +57,10 @@ constexpr Parameter kParameters[] = {
      .fallback = "2",
      .quick = "1",
      .meaning = "data sets that are written and read one after the other, from 1 to 100"},
-    {.name = "shift",
-     .unit = "1",
-     .fallback = "1",
-     .meaning = "a rank reads what the one so many ranks before it wrote"},
-    {.name = "clients",
-     .fallback = "nodes",
-     .meaning =
-         "nodes: ranks that share a machine are an error; processes: a rehearsal that may, and proves no cold read",
-     .choices = "nodes processes"},
-    {.name = "server_memory",
-     .unit = "B",
-     .fallback = "0B",
-     .meaning = "memory of all servers of the storage as the operator tells it; 0: not told"},
-    {.name = "state",
-     .fallback = "not told",
-     .meaning = "what the operator says of the storage, such as healthy, one data node off, rebuild"},
+    kShift,
+    kClientsCold,
+    kServerMemory,
+    kState,
 };
 constexpr Metric kMetrics[] = {
     {.name = "accelerator_utilisation",
@@ -96,7 +85,7 @@ constexpr Metric kMetrics[] = {
      .unit = "s",
      .better = Better::lower,
      .meaning = "of the slowest rank to write its samples with fsync"},
-    {.name = "remove_time", .unit = "s", .better = Better::lower, .meaning = "of rank 0 to remove all files"},
+    kRemoveTime,
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
@@ -104,13 +93,13 @@ constexpr Metric kMetrics[] = {
      .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "filesystem", .meaning = "Type of the file system."},
-    {.name = "mount_source", .meaning = "What is mounted there, where the kernel tells."},
-    {.name = "mount_options", .meaning = "Options of the mount and of its file system, where the kernel tells."},
+    kFilesystem,
+    kMountSource,
+    kMountOptions,
     {.name = "direct_io", .meaning = "Whether all samples were read with O_DIRECT."},
     {.name = "nonce", .meaning = "What payload, sizes and order of this run are keyed by; drawn by rank 0."},
-    {.name = "clients_total", .meaning = "Ranks at work at the same time."},
-    {.name = "read_by_other_node", .meaning = "Whether all data were read by another machine than wrote them."},
+    kClientsTotal,
+    kReadByOtherNode,
     {.name = "cold_rung",
      .meaning =
          "How well it is proved that reads came from the storage, the lowest of all ranks and repetitions: 0 nothing, "
@@ -125,14 +114,12 @@ constexpr ConditionSpec kConditions[] = {
          "all traffic of the node counts; recorded where the kernel counts."},
     {.name = "set_over_client_memory",
      .meaning = "Payload that this rank read in one repetition over the memory of its machine."},
-    {.name = "set_over_server_memory",
-     .meaning = "Payload of all ranks over server_memory, recorded where that is told."},
-    {.name = "preloaded", .meaning = "Libraries that the loader was told to load first, which could replace calls."},
+    kSetOverServerMemory,
+    kPreloaded,
     {.name = "record_mean", .meaning = "Mean size in B of the samples in force."},
     {.name = "compute_time", .meaning = "Compute time in s of one step in force."},
     {.name = "accelerators_total", .meaning = "Accelerators of all ranks."},
-    {.name = "abandoned_removed",
-     .meaning = "Folders of runs that had been killed, removed before; where this is rank 0."},
+    kAbandonedRemoved,
 };
 constexpr ProbeSpec kSpec{
     .name = "storage_ingest",

@@ -11,9 +11,12 @@
 #include "workloads/metadata_phase.h"
 #include "workloads/run_folder.h"
 #include "workloads/storage_ranks.h"
+#include "workloads/storage_words.h"
 
 namespace assay {
 namespace {
+
+using namespace storage_words;
 
 constexpr std::int64_t kMostThreads = 256, kMostFiles = 1'000'000, kMostRepetitions = 100;
 constexpr std::uint64_t kLargestFile = 1 << 20;
@@ -21,9 +24,7 @@ constexpr std::uint64_t kSmallestRoom = 4096;  // what a file of a few bytes tak
 constexpr Seconds kPatience = {1200};          // a client that is slow is waited for, one that is gone is not
 
 constexpr Parameter kParameters[] = {
-    {.name = "directory",
-     .fallback = ".",
-     .meaning = "directory on the shared storage, by the same path on every node"},
+    kDirectory,
     {.name = "layout",
      .fallback = "own_directory",
      .meaning = "a directory for each thread, or one for all",
@@ -31,23 +32,13 @@ constexpr Parameter kParameters[] = {
     {.name = "size", .unit = "B", .fallback = "3901B", .meaning = "bytes of each file, at most 1 MiB"},
     {.name = "files", .unit = "1", .fallback = "500", .quick = "20", .meaning = "files of each thread"},
     {.name = "threads", .unit = "1", .fallback = "4", .quick = "2", .meaning = "threads of each rank, at most 256"},
-    {.name = "repetitions",
-     .unit = "1",
-     .fallback = "6",
-     .quick = "1",
-     .meaning =
-         "times that all phases are made, with files of new names, from 1 to 100; fewer than 6 leave a median open"},
+    kRepetitions,
     {.name = "shift",
      .unit = "1",
      .fallback = "1",
      .meaning = "a rank looks at, renames and removes what the one so many ranks before it made"},
-    {.name = "clients",
-     .fallback = "nodes",
-     .meaning = "nodes: ranks that share a machine are an error; processes: a rehearsal that may, whose caches are one",
-     .choices = "nodes processes"},
-    {.name = "state",
-     .fallback = "not told",
-     .meaning = "what the operator says of the storage, such as healthy, one data node off, rebuild"},
+    kClients,
+    kState,
 };
 constexpr Metric kMetrics[] = {
     {.name = "rate",
@@ -80,20 +71,16 @@ constexpr Metric kMetrics[] = {
      .meaning = "of rank 0 to remove the directories, and files that are left"},
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "filesystem", .meaning = "Type of the file system."},
-    {.name = "mount_source", .meaning = "What is mounted there, where the kernel tells."},
-    {.name = "mount_options", .meaning = "Options of the mount and of its file system, where the kernel tells."},
+    kFilesystem,
+    kMountSource,
+    kMountOptions,
     {.name = "nonce", .meaning = "What the payload of this run is keyed by, besides stream and file; drawn by rank 0."},
-    {.name = "clients_total", .meaning = "Ranks at work at the same time."},
+    kClientsTotal,
     {.name = "read_by_other_node", .meaning = "Whether all was looked at by another machine than made it."},
-    {.name = "preloaded", .meaning = "Libraries that the loader was told to load first, which could replace calls."},
-    {.name = "start_spread",
-     .meaning =
-         "Longest time in s that a rank spent in a barrier which all entered at once: so far apart they start at "
-         "most."},
+    kPreloaded,
+    kStartSpread,
     {.name = "files_total", .meaning = "Files that all ranks make in one repetition."},
-    {.name = "abandoned_removed",
-     .meaning = "Folders of runs that had been killed, removed before; where this is rank 0."},
+    kAbandonedRemoved,
 };
 constexpr ProbeSpec kSpec{
     .name = "storage_metadata",

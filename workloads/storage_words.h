@@ -1,0 +1,67 @@
+// storage_words: parameters, metrics and conditions that mean the same in every probe of a shared storage.
+#pragma once
+
+#include "probes/core/probe.h"
+
+namespace assay::storage_words {
+
+inline constexpr Parameter kDirectory{
+    .name = "directory", .fallback = ".", .meaning = "directory on the shared storage, by the same path on every node"};
+inline constexpr Parameter kRepetitions{
+    .name = "repetitions",
+    .unit = "1",
+    .fallback = "6",
+    .quick = "1",
+    .meaning =
+        "times that all phases are made, with files of new names, from 1 to 100; fewer than 6 leave a median open"};
+inline constexpr Parameter kShift{.name = "shift",
+                                  .unit = "1",
+                                  .fallback = "1",
+                                  .meaning = "a rank reads what the one so many ranks before it wrote"};
+inline constexpr Parameter kClientsCold{
+    .name = "clients",
+    .fallback = "nodes",
+    .meaning =
+        "nodes: ranks that share a machine are an error; processes: a rehearsal that may, and proves no cold read",
+    .choices = "nodes processes"};
+inline constexpr Parameter kServerMemory{
+    .name = "server_memory",
+    .unit = "B",
+    .fallback = "0B",
+    .meaning = "memory of all servers of the storage as the operator tells it; 0: not told"};
+inline constexpr Parameter kState{
+    .name = "state",
+    .fallback = "not told",
+    .meaning = "what the operator says of the storage, such as healthy, one data node off, rebuild"};
+inline constexpr Parameter kClients{
+    .name = "clients",
+    .fallback = "nodes",
+    .meaning = "nodes: ranks that share a machine are an error; processes: a rehearsal that may, whose caches are one",
+    .choices = "nodes processes"};
+
+inline constexpr Metric kRemoveTime{
+    .name = "remove_time", .unit = "s", .better = Better::lower, .meaning = "of rank 0 to remove all files"};
+
+inline constexpr ConditionSpec kFilesystem{.name = "filesystem", .meaning = "Type of the file system."};
+inline constexpr ConditionSpec kMountSource{.name = "mount_source",
+                                            .meaning = "What is mounted there, where the kernel tells."};
+inline constexpr ConditionSpec kMountOptions{
+    .name = "mount_options", .meaning = "Options of the mount and of its file system, where the kernel tells."};
+inline constexpr ConditionSpec kClientsTotal{.name = "clients_total", .meaning = "Ranks at work at the same time."};
+inline constexpr ConditionSpec kReadByOtherNode{
+    .name = "read_by_other_node", .meaning = "Whether all data were read by another machine than wrote them."};
+inline constexpr ConditionSpec kSetOverServerMemory{
+    .name = "set_over_server_memory",
+    .meaning = "Payload of all ranks over server_memory, recorded where that is told."};
+inline constexpr ConditionSpec kPreloaded{
+    .name = "preloaded", .meaning = "Libraries that the loader was told to load first, which could replace calls."};
+inline constexpr ConditionSpec kStartSpread{
+    .name = "start_spread",
+    .meaning =
+        "Longest time in s that a rank spent in a barrier which all entered at once: so far apart they start at "
+        "most."};
+inline constexpr ConditionSpec kAbandonedRemoved{
+    .name = "abandoned_removed",
+    .meaning = "Folders of runs that had been killed, removed before; where this is rank 0."};
+
+}  // namespace assay::storage_words
