@@ -68,9 +68,9 @@ _assay_report() {
 
 }  // namespace
 
-std::string bash_completion(const CLI::App& app, std::span<const std::string_view> passed_on) {
+std::string bash_completion(const CLI::App& app, const std::vector<std::string>& passed_on) {
   std::string commands = words_of(app);
-  for (const auto name : passed_on) commands += fmt::format(" {}", name);
+  for (const auto& name : passed_on) commands += fmt::format(" {}", name);
   std::string script = fmt::format(
       "# bash completion of {0} and {0}-report, written by `{0} completion`.\n{1}_{0}() {{\n", app.get_name(), kShared);
   script += "  local words=\n  if [ \"$COMP_CWORD\" -gt 1 ]; then\n    case ${COMP_WORDS[1]} in\n";

@@ -1,9 +1,8 @@
 // completion: what CLI11 knows of the command line, as a completion script and as a manual page.
 #pragma once
 
-#include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -13,7 +12,7 @@ namespace assay::cli {
 
 /// A script for bash that completes the commands and options of `app`, and file names after those that take one.
 /// `passed_on` are further commands.
-std::string bash_completion(const CLI::App& app, std::span<const std::string_view> passed_on);
+std::string bash_completion(const CLI::App& app, const std::vector<std::string>& passed_on);
 
 /// A manual page in roff: every command of `app` with its options, as `--help` explains them.
 std::string manual_page(const CLI::App& app);

@@ -29,24 +29,37 @@
 namespace assay::cli {
 namespace {
 
-constexpr const char* kFooter =
-    "Commands of assay-report that assay passes on:\n"
-    "  report    render report.html from a judged run\n"
-    "  sign      make a dossier from a run with its report\n"
-    "  verify    check a dossier and judge its evidence again\n"
-    "  keygen    make a signing key\n"
-    "  simulate  rehearse a run on a simulated fleet\n"
-    "  trend     write a page over nights, of the fleet or of a unit\n"
-    "  export    flags and nights for Prometheus, Alertmanager, web hooks, Grafana\n"
-    "  rma       write or check the signed folder for a part that is sent back\n"
-    "Exit codes: 0 accepted or done, 1 rejected, 2 bad usage or input, 3 incomplete (also after Ctrl-C), 4 "
-    "verification "
-    "refused.\n"
-    "Example: assay accept --profile host --out run";
+/// A command that is passed on to assay-report.
+struct PassedOn {
+  std::string_view name, does;
+};
 
-/// Commands that are passed on to assay-report.
-constexpr std::array<std::string_view, 9> kPassedOn = {"report",   "sign",  "verify", "waive", "keygen",
-                                                       "simulate", "trend", "export", "rma"};
+constexpr std::array<PassedOn, 9> kPassedOn = {{
+    {"report", "render report.html from a judged run"},
+    {"sign", "make a dossier from a run with its report"},
+    {"verify", "check a dossier and judge its evidence again"},
+    {"waive", "sign a waiver of cells of a dossier that do not pass"},
+    {"keygen", "make a signing key"},
+    {"simulate", "rehearse a run on a simulated fleet"},
+    {"trend", "write a page over nights, of the fleet or of a unit"},
+    {"export", "flags and nights for Prometheus, Alertmanager, web hooks, Grafana"},
+    {"rma", "write or check the signed folder for a part that is sent back"},
+}};
+
+std::vector<std::string> names_passed_on() {
+  std::vector<std::string> names;
+  for (const auto& command : kPassedOn) names.emplace_back(command.name);
+  return names;
+}
+
+std::string footer() {
+  std::string text = "Commands of assay-report that assay passes on:\n";
+  for (const auto& [name, does] : kPassedOn) text += fmt::format("  {:<10}{}\n", name, does);
+  return text +
+         "Exit codes: 0 accepted or done, 1 rejected, 2 bad usage or input, 3 incomplete (also after Ctrl-C), 4 "
+         "verification refused.\n"
+         "Example: assay accept --profile host --out run";
+}
 
 /// `assay simulate --nights`, which is no command of assay-report.
 bool of_nights(int argc, char** argv) {
@@ -274,7 +287,7 @@ void add_texts(CLI::App& app, Action& action) {
   completion->footer("Example: assay completion > ~/.local/share/bash-completion/completions/assay");
   completion->callback([&] {
     action = [&] {
-      std::cout << harmless_page(bash_completion(app, kPassedOn));
+      std::cout << harmless_page(bash_completion(app, names_passed_on()));
       return files::kExitSuccess;
     };
   });
@@ -292,7 +305,7 @@ void add_texts(CLI::App& app, Action& action) {
 std::vector<std::string> names_in(const CLI::App& app) {
   std::vector<std::string> names;
   for (const auto* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
-  if (!names.empty()) names.insert(names.end(), kPassedOn.begin(), kPassedOn.end());
+  if (app.get_parent() == nullptr) std::ranges::move(names_passed_on(), std::back_inserter(names));
   for (const auto* option : app.get_options()) names.push_back(option->get_name());
   return names;
 }
@@ -320,7 +333,7 @@ int run(int argc, char** argv) {
       "assay"};
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", std::string("assay ") + ASSAY_VERSION);
-  app.footer(kFooter);
+  app.footer(footer());
   AcceptArguments accept;
   PlanArguments plan;
   RunArguments run;
@@ -375,7 +388,8 @@ int main(int argc, char** argv) {
     argv[argc > 2 ? 2 : 1] = option.data();
     argc = std::min(argc, 3);
   }
-  const bool passed_on = argc > 1 && std::ranges::find(cli::kPassedOn, argv[1]) != cli::kPassedOn.end();
+  const bool passed_on =
+      argc > 1 && std::ranges::find(cli::kPassedOn, argv[1], &cli::PassedOn::name) != cli::kPassedOn.end();
   if (passed_on && !cli::of_nights(argc, argv)) return cli::pass_on(argv);
   try {
     return cli::run(argc, argv);

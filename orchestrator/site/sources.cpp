@@ -2,6 +2,7 @@
 #include "orchestrator/site/sources.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -76,6 +77,34 @@ std::expected<std::vector<std::string>, std::string> expand_one(std::string_view
   return tails;
 }
 
+constexpr const char* kHostHint =
+    "a line is HOST, USER@HOST or HOST:SLOTS, optionally followed by slots=N and address=A; ports and keys of ssh are "
+    "read from an ssh configuration, with --from ssh-config";
+
+/// The characters of host names, IPv4 and IPv6; the site's reader checks the rest.
+bool could_be_address(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == ':' || c == '-' || c == '_';
+  });
+}
+
+/// A word after the host of a line: takes the address, ignores MPI's slots, and refuses what else there is.
+std::optional<InputError> take_host_option(const std::string& word, std::string& address) {
+  const auto equals = word.find('=');
+  const std::string key = word.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+  if ((key == "slots" || key == "max_slots" || key == "max-slots") && number_in(value)) return std::nullopt;
+  if ((key == "address" || key == "ansible_host") && could_be_address(value)) {
+    address = value;
+    return std::nullopt;
+  }
+  const bool address_alone = equals == std::string::npos && word.find_first_of(".:") != std::string::npos;
+  return InputError{"", fmt::format("'{}' is not a known option", printable(word)),
+                    address_alone && could_be_address(word)
+                        ? fmt::format("if that is its address, write address={}", word)
+                        : kHostHint};
+}
+
 }  // namespace
 
 std::expected<std::vector<std::string>, std::string> expand_host_list(std::string_view list) {
@@ -100,7 +129,6 @@ std::expected<std::vector<std::string>, std::string> expand_host_list(std::strin
 
 std::expected<ordered_json, InputError> site_from_hostfile(std::string_view text, const std::string& where,
                                                            const SourceOptions& options) {
-  constexpr const char* kHint = "a line is HOST, USER@HOST or HOST:SLOTS, optionally followed by slots=N";
   ordered_json nodes = ordered_json::array();
   std::map<std::string, std::size_t> seen;
   std::istringstream lines{std::string(text)};
@@ -108,13 +136,10 @@ std::expected<ordered_json, InputError> site_from_hostfile(std::string_view text
   for (std::size_t number = 1; std::getline(lines, line); ++number) {
     const auto words = words_in(line.substr(0, line.find('#')));
     if (words.empty()) continue;
+    std::string address;
     for (std::size_t i = 1; i < words.size(); ++i) {
-      const auto equals = words[i].find('=');
-      const std::string key = words[i].substr(0, equals);
-      if (equals == std::string::npos || !number_in(words[i].substr(equals + 1)) ||
-          (key != "slots" && key != "max_slots" && key != "max-slots")) {
-        return wrong(where, number, fmt::format("'{}' is not a known option", printable(words[i])), kHint);
-      }
+      if (auto problem = take_host_option(words[i], address))
+        return wrong(where, number, std::move(problem->what), std::move(problem->hint));
     }
     std::string host = words.front();
     const auto at = host.find('@');
@@ -123,17 +148,20 @@ std::expected<ordered_json, InputError> site_from_hostfile(std::string_view text
     if (const auto colon = host.rfind(':'); colon != std::string::npos && number_in(host.substr(colon + 1)))
       host.resize(colon);
     const auto names = expand_host_list(host);
-    if (!names) return wrong(where, number, names.error(), kHint);
+    if (!names) return wrong(where, number, names.error(), kHostHint);
+    if (!address.empty() && names->size() != 1)
+      return wrong(where, number, fmt::format("gives {} hosts one address", names->size()), kHostHint);
     for (const auto& name : *names) {
       const auto [earlier, fresh] = seen.emplace(name, number);
       if (!fresh)
         return wrong(where, number, fmt::format("'{}' is already in line {}", name, earlier->second),
                      "list each machine once; slots are ignored");
       nodes.push_back({{"name", name}, {"launcher", "ssh"}});
+      if (!address.empty()) nodes.back()["address"] = address;
       if (!user.empty()) nodes.back()["user"] = user;
     }
   }
-  if (nodes.empty()) return std::unexpected(InputError{where, "contains no host", kHint});
+  if (nodes.empty()) return std::unexpected(InputError{where, "contains no host", kHostHint});
   return site_of(options, std::move(nodes));
 }
 

@@ -24,8 +24,8 @@ struct SourceOptions {
 /// reason.
 std::expected<std::vector<std::string>, std::string> expand_host_list(std::string_view list);
 
-/// A host file: one host a line, also as user@host, host:slots, with MPI's slots=N and max_slots=N, or as a list
-/// n[01-64]; `#` begins a comment. Errors name `where` and the line, as below.
+/// A host file: one host a line, also as user@host, host:slots, with MPI's slots=N and max_slots=N, with address=A or
+/// Ansible's ansible_host=A, or as a list n[01-64]; `#` begins a comment. Errors name `where` and the line, as below.
 std::expected<nlohmann::ordered_json, InputError> site_from_hostfile(std::string_view text, const std::string& where,
                                                                      const SourceOptions& options);
 

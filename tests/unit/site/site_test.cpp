@@ -106,11 +106,23 @@ TEST(SiteFrom, a_host_file_of_mpi_becomes_ssh_nodes) {
       R"({"name":"n03","launcher":"ssh","user":"bench"}]})");
 }
 
+TEST(SiteFrom, a_host_file_gives_addresses_as_ansible_does) {
+  EXPECT_EQ(text_of(site_from_hostfile("n01 address=10.0.0.1 slots=8\nops@n02 ansible_host=fd00::2\n", "hosts", {})),
+            R"({"schema":"assay.site/1","name":"site","nodes":[{"name":"n01","launcher":"ssh","address":"10.0.0.1"},)"
+            R"({"name":"n02","launcher":"ssh","address":"fd00::2","user":"ops"}]})");
+}
+
 TEST(SiteFrom, a_host_file_that_is_not_understood_is_refused_with_its_line) {
-  EXPECT_EQ(
-      text_of(site_from_hostfile("n01\nn02 ansible_host=10.0.0.2\n", "hosts", {})),
-      "hosts: line 2: 'ansible_host=10.0.0.2' is not a known option\nhint: a line is HOST, USER@HOST or HOST:SLOTS, "
-      "optionally followed by slots=N");
+  const auto second_line = [](const std::string& line) {
+    return text_of(site_from_hostfile("n01\n" + line + "\n", "hosts", {}));
+  };
+  EXPECT_EQ(second_line("n02 ansible_port=22"),
+            "hosts: line 2: 'ansible_port=22' is not a known option\nhint: a line is HOST, USER@HOST or HOST:SLOTS, "
+            "optionally followed by slots=N and address=A; ports and keys of ssh are read from an ssh configuration, "
+            "with --from ssh-config");
+  EXPECT_EQ(second_line("n02 10.0.0.2"),
+            "hosts: line 2: '10.0.0.2' is not a known option\nhint: if that is its address, write address=10.0.0.2");
+  EXPECT_EQ(second_line("n[02-03] address=10.0.0.2").substr(0, 45), "hosts: line 2: gives 2 hosts one address\nhint");
   EXPECT_EQ(text_of(site_from_hostfile("n01\n\nn[01-02]\n", "hosts", {})),
             "hosts: line 3: 'n01' is already in line 1\nhint: list each machine once; slots are ignored");
   EXPECT_EQ(text_of(site_from_hostfile("[nodes]\n", "hosts", {})).substr(0, 14), "hosts: line 1:");
