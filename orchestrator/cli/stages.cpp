@@ -188,7 +188,8 @@ std::expected<judge::Verdict, InputError> judge_directory(const std::string& dir
     return verdict;
   }
   try {
-    files::write_durably(directory + "/verdict.json", judge::verdict_text(*verdict));
+    files::write_durably(directory + "/verdict.json",
+                         [&](const files::TextSink& sink) { judge::write_verdict(*verdict, sink); });
   } catch (const std::system_error& error) {
     return std::unexpected(InputError{directory, fmt::format("the verdict cannot be written: {}", error.what()),
                                       "check free space and permissions, then run `assay judge`"});

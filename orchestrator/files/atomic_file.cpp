@@ -39,32 +39,59 @@ std::optional<InputError> failure_of(const std::string& path, const Action& acti
   }
 }
 
-/// Creates the file `path`, which must not exist, with `bytes`, and fsyncs it; removes it again after a failure.
-void create(const std::string& path, std::string_view bytes, mode_t mode) {
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
-  if (!file) fail(path);
-  int error = 0;
-  while (!bytes.empty() && error == 0) {
+/// Writes all of `bytes`; the error number, 0 after success.
+int write_all(const Descriptor& file, std::string_view bytes) {
+  while (!bytes.empty()) {
     const ssize_t written = ::write(file.number(), bytes.data(), bytes.size());
     if (written >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno != EINTR) {
-      error = errno;
+      return errno;
     }
   }
+  return 0;
+}
+
+/// Creates the file `path`, which must not exist, with the pieces that `write` hands over, and fsyncs it; removes it
+/// again after a failure.
+void create(const std::string& path, const std::function<void(const TextSink&)>& write, mode_t mode) {
+  constexpr std::size_t kBuffer = 1 << 20;
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (!file) fail(path);
+  int error = 0;
+  std::string buffer;
+  const auto flush = [&](std::string_view bytes) {
+    if (error == 0) error = write_all(file, bytes);
+  };
+  write([&](std::string_view piece) {
+    if (buffer.size() + piece.size() > kBuffer) {
+      flush(buffer);
+      buffer.clear();
+    }
+    if (piece.size() > kBuffer)
+      flush(piece);
+    else
+      buffer += piece;
+  });
+  flush(buffer);
   if (error == 0 && ::fsync(file.number()) != 0) error = errno;
   if (error == 0) return;
   (void)::unlink(path.c_str());  // on a full disk the part would only take up space
   fail(path, error);
 }
 
-/// Writes `bytes` beside `path`; the temporary file's name.
-std::string create_beside(const std::string& path, std::string_view bytes) {
+/// One piece.
+std::function<void(const TextSink&)> all_of(std::string_view bytes) {
+  return [bytes](const TextSink& sink) { sink(bytes); };
+}
+
+/// Writes what `write` hands over beside `path`; the temporary file's name.
+std::string create_beside(const std::string& path, const std::function<void(const TextSink&)>& write) {
   const auto directory = fs::path(path).parent_path();
   if (!directory.empty()) fs::create_directories(directory);
   std::string temporary = path + kPartial;
   if (::unlink(temporary.c_str()) != 0 && errno != ENOENT) fail(temporary);  // left by a killed process
-  create(temporary, bytes, 0644);
+  create(temporary, write, 0644);
   return temporary;
 }
 
@@ -93,8 +120,10 @@ void rename_to_new(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-void write_durably(const std::string& path, std::string_view bytes) {
-  const std::string temporary = create_beside(path, bytes);
+void write_durably(const std::string& path, std::string_view bytes) { write_durably(path, all_of(bytes)); }
+
+void write_durably(const std::string& path, const std::function<void(const TextSink&)>& write) {
+  const std::string temporary = create_beside(path, write);
   if (::rename(temporary.c_str(), path.c_str()) != 0) {
     const int error = errno;
     (void)::unlink(temporary.c_str());  // `path` is a directory, for example: the file has no other use
@@ -104,7 +133,7 @@ void write_durably(const std::string& path, std::string_view bytes) {
 }
 
 void write_new_durably(const std::string& path, std::string_view bytes) {
-  const std::string temporary = create_beside(path, bytes);
+  const std::string temporary = create_beside(path, all_of(bytes));
   try {
     rename_to_new(temporary, path);
   } catch (const std::system_error&) {
@@ -119,7 +148,7 @@ std::optional<InputError> replace_file(const std::string& path, std::string_view
 }
 
 std::optional<InputError> create_file(const std::string& path, std::string_view bytes, mode_t mode) {
-  return failure_of(path, [&] { create(path, bytes, mode); });
+  return failure_of(path, [&] { create(path, all_of(bytes), mode); });
 }
 
 std::optional<InputError> move_to_new(const std::string& from, const std::string& to) {

@@ -1,6 +1,7 @@
 // atomic_file: writing a file so that a crash leaves the old one, the new one, or none, never a part of one.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,12 @@ namespace assay::files {
 /// Writes `bytes` to `path`: directories are made, a temporary neighbour is written, fsynced and renamed, the directory
 /// fsynced. Throws std::system_error with the path.
 void write_durably(const std::string& path, std::string_view bytes);
+
+/// Takes the pieces of a text, in their order.
+using TextSink = std::function<void(std::string_view)>;
+
+/// The same for a text that `write` hands over in pieces, of which a part is in memory at a time.
+void write_durably(const std::string& path, const std::function<void(const TextSink&)>& write);
 
 /// The same for a file that must not exist yet: evidence is never replaced. Throws std::system_error (EEXIST) when
 /// anything exists at `path`, a dangling link included.

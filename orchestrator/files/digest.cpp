@@ -13,32 +13,32 @@
 #include "probes/core/text.h"
 
 namespace assay::files {
-namespace {
 
-class Sha256 {
- public:
-  Sha256() {
-    if (SHA256_Init(&context_) != 1) throw std::runtime_error("OpenSSL has no SHA-256");
-  }
-  void add(std::string_view bytes) {
-    if (SHA256_Update(&context_, bytes.data(), bytes.size()) != 1) throw std::runtime_error("SHA-256 update failed");
-  }
-  std::string hex() {
-    std::array<unsigned char, SHA256_DIGEST_LENGTH> raw = {};
-    if (SHA256_Final(raw.data(), &context_) != 1) throw std::runtime_error("SHA-256 final failed");
-    return to_hexadecimal({reinterpret_cast<const char*>(raw.data()), raw.size()});
-  }
-
- private:
-  SHA256_CTX context_ = {};
+struct Sha256::Context {
+  SHA256_CTX state = {};
 };
 
-}  // namespace
+Sha256::Sha256() : context_(std::make_unique<Context>()) {
+  if (SHA256_Init(&context_->state) != 1) throw std::runtime_error("OpenSSL has no SHA-256");
+}
+
+Sha256::~Sha256() = default;
+
+void Sha256::add(std::string_view bytes) {
+  if (SHA256_Update(&context_->state, bytes.data(), bytes.size()) != 1)
+    throw std::runtime_error("SHA-256 update failed");
+}
+
+std::string Sha256::text() {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> raw = {};
+  if (SHA256_Final(raw.data(), &context_->state) != 1) throw std::runtime_error("SHA-256 final failed");
+  return to_hexadecimal({reinterpret_cast<const char*>(raw.data()), raw.size()});
+}
 
 std::string sha256(std::string_view bytes) {
   Sha256 hash;
   hash.add(bytes);
-  return hash.hex();
+  return hash.text();
 }
 
 std::expected<std::string, InputError> sha256_of_file(const std::string& path) {
@@ -50,7 +50,7 @@ std::expected<std::string, InputError> sha256_of_file(const std::string& path) {
     hash.add({piece.data(), static_cast<std::size_t>(file.gcount())});
   }
   if (file.bad()) return std::unexpected(InputError{path, "could not be read whole", "check the disk"});
-  return hash.hex();
+  return hash.text();
 }
 
 bool is_sha256(std::string_view text) {

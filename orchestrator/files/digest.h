@@ -2,12 +2,29 @@
 #pragma once
 
 #include <expected>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "probes/core/error.h"
 
 namespace assay::files {
+
+/// SHA-256 of bytes that come in pieces.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
+  void add(std::string_view bytes);
+  /// 64 lower-case hex digits; nothing may be added after it.
+  std::string text();
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
 
 /// SHA-256 of `bytes` as 64 lower-case hex digits.
 std::string sha256(std::string_view bytes);

@@ -295,6 +295,7 @@ StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::
   const StepContext context{.plan = plan, .step = step, .journal = journal, .machines = machines, .evidence = evidence};
   StepEvidence found;
   found.reason = reason_not_started(journal, step);
+  std::vector<std::string> paths;
   int number = first - 1;
   for (const Attempt* attempt : attempts) {
     if (attempt->number != ++number) {
@@ -302,11 +303,12 @@ StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::
       found.absence = Outcome::error;
       found.reason =
           fmt::format("The journal has attempt {} of {} where {} was due.", attempt->number, step.id, number);
-      return found;
+      break;
     }
-    for (const auto& file : attempt->evidence) found.paths.push_back(file.path);
+    for (const auto& file : attempt->evidence) paths.push_back(file.path);
     take(found, context, *attempt);
   }
+  found.paths = std::move(paths);
   return found;
 }
 

@@ -59,7 +59,10 @@ class Gathered {
       waiting_.pop_front();
     }
     put_in_order();
-    return std::move(results_);
+    std::vector<Result> all;
+    all.reserve(results_.size());
+    for (; !results_.empty(); results_.pop_front()) all.push_back(std::move(results_.front()));
+    return all;
   }
 
  private:
@@ -86,7 +89,7 @@ class Gathered {
     }
   }
 
-  std::vector<Result> results_;
+  std::deque<Result> results_;  ///< a vector would be copied as it grows
   std::vector<Entry> order_;
   std::deque<std::pair<std::size_t, OpenCell>> waiting_;
 };
@@ -273,6 +276,13 @@ class Judge {
     return references_.common_cause(requirement);
   }
 
+  /// `seen`, shared with the requirement's last cell where it is the same: of a fleet, most are.
+  SharedList<ConditionSeen> shared(const plan::Requirement& requirement, SharedList<ConditionSeen> seen) {
+    auto& last = conditions_[requirement.id];
+    if (last != seen) last = std::move(seen);
+    return last;
+  }
+
   /// What the samples of one subject say, and with what its decision is to be made.
   OpenCell open_cell(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
                      const Subject& subject, const Pool& all, Result result) {
@@ -296,7 +306,8 @@ class Judge {
       cell.result.interval = estimate->interval;
       cell.result.each = estimate->each;
     }
-    cell.result.conditions = check_demands(plan_.site, step, requirement, probe, subject, pool.records, pool.others);
+    cell.result.conditions =
+        shared(requirement, check_demands(plan_.site, step, requirement, probe, subject, pool.records, pool.others));
     if (auto cause = unfit(step, requirement, fit, found)) return leave(cause->outcome, std::move(cause->reason));
     if (!estimate) {
       return leave(Outcome::inconclusive, fmt::format("{} samples are too few for intervals of the {}.",
@@ -314,7 +325,7 @@ class Judge {
     cell.reference = *reference;
     cell.seen = steadiness_of(pool.measured);
     cell.doubt = doubt_of(requirement, step, found, subject, pool, estimate->value);
-    cell.unmet = first_unmet(requirement, cell.result.conditions, probe);
+    cell.unmet = first_unmet(requirement, cell.result.conditions.list(), probe);
     cell.settled = false;
     return cell;
   }
@@ -328,6 +339,7 @@ class Judge {
   std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
   References references_;
   Identities identities_;
+  std::unordered_map<std::string_view, SharedList<ConditionSeen>> conditions_;  ///< of each requirement's last cell
   std::map<std::string, double> outside_s_;  ///< as StepEvidence has it, of all steps
 };
 

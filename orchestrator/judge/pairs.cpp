@@ -1,197 +1,135 @@
-// pairs: the worst node first, until what is left is no node's.
+// pairs: results become the pairs of figures.
 #include "orchestrator/judge/pairs.h"
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/pair_matrix.h"
 #include "orchestrator/judge/searches.h"
 
 namespace assay::judge {
 namespace {
 
-constexpr std::size_t kShortPairsToName = 2;  // with one partner alone it may as well be the partner
-
-/// A planned pair that was measured, by index of its nodes.
-struct SeenPair {
-  std::size_t a = 0, b = 0;
-  bool bad = false;
-  bool sure = true;  ///< not within the guard band, where the measurement itself cannot tell
-  std::string_view step;
-
-  [[nodiscard]] std::size_t other(std::size_t node) const { return node == a ? b : a; }
-  [[nodiscard]] bool has(std::size_t node) const { return node == a || node == b; }
-};
-
-/// The pairs of one requirement on one rail: another rail is other ports and cables.
-struct Matrix {
-  std::vector<std::string> nodes;
-  std::vector<SeenPair> pairs;
-  std::string rail = {};
-  std::set<std::size_t> accused = {};
-
-  [[nodiscard]] bool counts(const SeenPair& pair) const {
-    return !accused.contains(pair.a) && !accused.contains(pair.b);
-  }
-
-  /// Of each node: in how many pairs it is good.
-  [[nodiscard]] std::vector<std::size_t> good() const {
-    std::vector<std::size_t> count(nodes.size());
-    for (const auto& pair : pairs) {
-      if (pair.bad || !counts(pair)) continue;
-      ++count[pair.a];
-      ++count[pair.b];
-    }
-    return count;
-  }
-
-  /// The node that is short in the largest share of its pairs, when it is most of them and its partners are good with
-  /// others.
-  [[nodiscard]] std::optional<std::size_t> worst(const std::vector<std::size_t>& good) const {
-    std::vector<std::size_t> bad(nodes.size()), shown(nodes.size());
-    std::vector<bool> sure(nodes.size());
-    for (const auto& pair : pairs) {
-      if (!pair.bad || !counts(pair)) continue;
-      for (const std::size_t node : {pair.a, pair.b}) {
-        ++bad[node];
-        if (good[pair.other(node)] == 0) continue;
-        ++shown[node];
-        if (pair.sure) sure[node] = true;
-      }
-    }
-    std::optional<std::size_t> found;
-    for (std::size_t node = 0; node < nodes.size(); ++node) {
-      if (shown[node] < kShortPairsToName || !sure[node] || bad[node] <= good[node]) continue;
-      // bad / (bad + good) without a division.
-      if (!found || bad[node] * (bad[*found] + good[*found]) > bad[*found] * (bad[node] + good[node])) found = node;
-    }
-    return found;
-  }
-};
-
 bool is_short(const Result& result) { return misses_limit(result) || result.outcome == Outcome::error; }
 
-Culprit node_at_fault(const Matrix& matrix, std::size_t node, const std::vector<std::size_t>& good) {
-  Culprit culprit{
-      .fault = Fault::node, .nodes = {matrix.nodes[node]}, .leaf = "", .unsteady = false, .tests = {}, .words = ""};
-  std::size_t all = 0;
-  std::size_t bad = 0;
-  for (const auto& pair : matrix.pairs) {
-    if (!pair.has(node) || !matrix.counts(pair)) continue;
-    ++all;
-    if (!pair.bad) continue;
-    ++bad;
-    if (good[pair.other(node)] > 0) culprit.tests.emplace_back(pair.step);
-  }
-  culprit.unsteady = bad < all;
-  culprit.words = fmt::format("node {}: misses the limit in {} of {} pairs; check the node, its port and its cable",
-                              matrix.nodes[node], bad, all);
-  return culprit;
+/// The requirements whose pairs are one matrix: one on figures without direction alone; those that differ by the
+/// direction of their figure together.
+struct Figure {
+  std::string name;
+  std::string_view plane = {};
+  std::vector<std::string> requirements = {};
+  std::map<std::string_view, PairMatrix> by_rail = {};
+};
+
+/// What the figures of two requirements must have in common to be the two directions of one; of a figure without
+/// direction its requirement.
+std::string figure_of(const plan::Plan& plan, const plan::Requirement& requirement) {
+  const Description::OwnMetric* metric = plan.probes.at(requirement.probe).description.metric(requirement.metric);
+  if (metric == nullptr || metric->direction == PairDirection::both) return requirement.id;
+  std::string name = requirement.metric;
+  const std::string_view direction = word_of(metric->direction);
+  if (const auto at = name.find(direction); at != std::string::npos) name.erase(at, direction.size());
+  return fmt::format("{} {} {} {} {} {} {}", requirement.probe, name, requirement.statistic, requirement.plane,
+                     to_json(requirement.parameters).dump(), to_json(requirement.at).dump(),
+                     requirement.pairs ? word_of(*requirement.pairs) : "");
 }
 
-Localised localise(const std::string& requirement, Matrix matrix) {
-  Localised found{.requirements = {requirement},
-                  .step = "",
-                  .rail = matrix.rail,
-                  .state = SearchState::undecided,
-                  .reason = "",
-                  .budget = 0,
-                  .excluded = {},
-                  .undecided = {},
-                  .culprits = {},
-                  .tests = {}};
-  const auto bad_pairs = std::ranges::count_if(matrix.pairs, &SeenPair::bad);
-  auto good = matrix.good();
-  while (const auto node = matrix.worst(good)) {
-    found.culprits.push_back(node_at_fault(matrix, *node, good));
-    matrix.accused.insert(*node);
-    good = matrix.good();
-  }
-  std::set<std::string> open;
-  std::size_t unsure = 0;
-  for (const auto& pair : matrix.pairs) {
-    if (!pair.bad || !matrix.counts(pair)) continue;
-    const auto& a = matrix.nodes[pair.a];
-    const auto& b = matrix.nodes[pair.b];
-    if (good[pair.a] == 0 || good[pair.b] == 0) {
-      open.insert({a, b});
-      continue;
-    }
-    if (!pair.sure) {
-      ++unsure;
-      continue;
-    }
-    found.culprits.push_back(
-        {.fault = Fault::pair,
-         .nodes = {a, b},
-         .leaf = "",
-         .unsteady = false,
-         .tests = {std::string(pair.step)},
-         .words =
-             fmt::format("pair {} and {}: each meets the limit with other nodes; check the path between them", a, b)});
-  }
-  found.undecided.assign(open.begin(), open.end());
-  if (!found.culprits.empty()) found.state = SearchState::found;
-  found.reason = fmt::format(
-      "{}{} of {} pairs miss the limit{}{}.", matrix.rail.empty() ? "" : fmt::format("On rail {}: ", matrix.rail),
-      bad_pairs, matrix.pairs.size(),
-      open.empty() ? "" : "; for some nodes too few pairs are good to tell which node of a pair is at fault",
-      unsure == 0
-          ? ""
-          : fmt::format("; {} of them by less than the guard band, which is not enough to name a node or a pair",
-                        unsure));
-  return found;
+PairDirection direction_of(const plan::Plan& plan, const plan::Requirement& requirement) {
+  const Description::OwnMetric* metric = plan.probes.at(requirement.probe).description.metric(requirement.metric);
+  return metric == nullptr ? PairDirection::both : metric->direction;
 }
+
+/// Of one rail of one plane: nodes accused there by any figure explain what is short with them by others.
+using Network = std::pair<std::string_view, std::string_view>;
+
+/// The pairs of every requirement of scope pair, in the order of the profile, by figure.
+class Figures {
+ public:
+  explicit Figures(const plan::Plan& plan) {
+    for (const auto& requirement : plan.profile.requirements) {
+      if (requirement.scope != plan::JudgedScope::pair) continue;
+      const std::string name = figure_of(plan, requirement);
+      const auto known = std::ranges::find(figures_, name, &Figure::name);
+      Figure& figure = known == figures_.end() ? figures_.emplace_back(Figure{.name = name}) : *known;
+      figure.requirements.push_back(requirement.id);
+      figure.plane = requirement.plane;
+      judged_[requirement.id] = {.figure = static_cast<std::size_t>(&figure - figures_.data()),
+                                 .direction = direction_of(plan, requirement)};
+    }
+    for (const auto& node : plan.site.nodes) {
+      index_.emplace(node.name, names_.size());
+      names_.push_back(node.name);
+    }
+    for (const auto& step : plan.steps) {
+      if (step.nodes.size() == 2) steps_.emplace(step.id, &step);
+    }
+  }
+
+  [[nodiscard]] bool empty() const { return figures_.empty(); }
+
+  /// `lost`: as of localise_pairs.
+  void take(const Result& result, const std::set<std::string>& lost) {
+    const auto judged = judged_.find(result.requirement);
+    const auto step = steps_.find(result.step);
+    if (judged == judged_.end() || step == steps_.end() || (!result.value && !is_short(result))) return;
+    const auto& nodes = step->second->nodes;
+    // A pair that broke because one of its nodes went away says nothing of the other.
+    if (result.outcome == Outcome::error &&
+        std::ranges::any_of(nodes, [&](const std::string& node) { return lost.contains(node); }))
+      return;
+    figures_[judged->second.figure].by_rail[step->second->rail].add(
+        {.a = index_.at(nodes[0]),
+         .b = index_.at(nodes[1]),
+         .direction = judged->second.direction,
+         .bad = is_short(result),
+         .sure = result.outcome != Outcome::conditional_fail,
+         .step = step->first});
+  }
+
+  std::vector<Localised> localised() {
+    std::map<Network, std::set<std::size_t>> at_fault;
+    for (auto& figure : figures_) {
+      for (auto& [rail, matrix] : figure.by_rail) at_fault[{figure.plane, rail}].merge(std::set(matrix.accuse()));
+    }
+    std::vector<Localised> all;
+    for (const auto& figure : figures_) {
+      for (const auto& [rail, matrix] : figure.by_rail) {
+        if (!matrix.has_bad()) continue;
+        all.push_back(matrix.found(names_, at_fault.at({figure.plane, rail})));
+        all.back().requirements = figure.requirements;
+        all.back().rail = rail;
+        if (!rail.empty()) all.back().reason = fmt::format("On rail {}: {}", rail, all.back().reason);
+      }
+    }
+    return all;
+  }
+
+ private:
+  struct Judged {
+    std::size_t figure = 0;
+    PairDirection direction = PairDirection::both;
+  };
+
+  std::vector<Figure> figures_;
+  std::unordered_map<std::string_view, Judged> judged_;  ///< by requirement
+  std::unordered_map<std::string_view, std::size_t> index_;
+  std::vector<std::string> names_;
+  std::unordered_map<std::string_view, const plan::Step*> steps_;
+};
 
 }  // namespace
 
 std::vector<Localised> localise_pairs(const plan::Plan& plan, const std::vector<Result>& results,
                                       const std::set<std::string>& lost) {
-  std::set<std::string_view> wanted;
-  for (const auto& requirement : plan.profile.requirements) {
-    if (requirement.scope == plan::JudgedScope::pair) wanted.insert(requirement.id);
-  }
-  if (wanted.empty()) return {};
-  std::map<std::string_view, std::map<std::string_view, Matrix>> matrices;  // by requirement, then by rail
-  std::unordered_map<std::string_view, std::size_t> index;
-  std::vector<std::string> names;
-  for (const auto& node : plan.site.nodes) {
-    index.emplace(node.name, names.size());
-    names.push_back(node.name);
-  }
-  std::unordered_map<std::string_view, const plan::Step*> steps;
-  for (const auto& step : plan.steps) {
-    if (step.nodes.size() == 2) steps.emplace(step.id, &step);
-  }
-  for (const auto& result : results) {
-    const auto step = steps.find(result.step);
-    if (!wanted.contains(result.requirement) || step == steps.end() || (!result.value && !is_short(result))) continue;
-    // A pair that broke because one of its nodes went away says nothing of the other.
-    if (result.outcome == Outcome::error &&
-        std::ranges::any_of(step->second->nodes, [&](const std::string& node) { return lost.contains(node); }))
-      continue;
-    matrices[result.requirement][step->second->rail].pairs.push_back(
-        {.a = index.at(step->second->nodes[0]),
-         .b = index.at(step->second->nodes[1]),
-         .bad = is_short(result),
-         .sure = result.outcome != Outcome::conditional_fail,
-         .step = step->first});
-  }
-  std::vector<Localised> all;
-  for (const auto& requirement : plan.profile.requirements) {
-    for (auto& [rail, matrix] : matrices[requirement.id]) {
-      if (std::ranges::none_of(matrix.pairs, &SeenPair::bad)) continue;
-      matrix.nodes = names;
-      matrix.rail = rail;
-      all.push_back(localise(requirement.id, std::move(matrix)));
-    }
-  }
-  return all;
+  Figures figures(plan);
+  if (figures.empty()) return {};
+  for (const auto& result : results) figures.take(result, lost);
+  return figures.localised();
 }
 
 }  // namespace assay::judge

@@ -44,7 +44,7 @@ json to_json(const Result& result) {
                  {"each", result.each},
                  {"between_steps", result.between_steps},
                  {"conditions", conditions},
-                 {"evidence", result.evidence}};
+                 {"evidence", result.evidence.list()}};
   if (result.interval) {
     object["interval"] = {
         {"low", result.interval->low}, {"high", result.interval->high}, {"level", result.interval->level}};
@@ -108,7 +108,7 @@ Result result_from(const json& object) {
                 .margin = take(object, "margin"),
                 .false_accept = take(object, "false_accept"),
                 .conditions = {},
-                .evidence = object.at("evidence")};
+                .evidence = object.at("evidence").get<std::vector<std::string>>()};
   if (const auto interval = object.find("interval"); interval != object.end()) {
     result.interval =
         Interval{.low = interval->at("low"), .high = interval->at("high"), .level = interval->at("level")};
@@ -123,12 +123,14 @@ Result result_from(const json& object) {
     result.set_aside.push_back({.attempt = one.at("attempt"), .reason = one.at("reason")});
   for (const auto& one : object.at("findings"))
     result.findings.push_back({.kind = one.at("finding"), .opens = one.at("opens"), .words = one.at("words")});
+  std::vector<ConditionSeen> conditions;
   for (const auto& condition : object.at("conditions")) {
-    result.conditions.push_back({.name = condition.at("name"),
-                                 .demanded = condition.at("demanded"),
-                                 .seen = condition.contains("seen") ? value_from(condition.at("seen")) : std::nullopt,
-                                 .met = condition.at("met")});
+    conditions.push_back({.name = condition.at("name"),
+                          .demanded = condition.at("demanded"),
+                          .seen = condition.contains("seen") ? value_from(condition.at("seen")) : std::nullopt,
+                          .met = condition.at("met")});
   }
+  result.conditions = std::move(conditions);
   return result;
 }
 
@@ -228,7 +230,7 @@ int exit_code(Overall overall) {
   return files::kExitIncomplete;
 }
 
-std::string verdict_text(const Verdict& verdict) {
+void write_verdict(const Verdict& verdict, const files::TextSink& sink) {
   json deviations = json::array();
   for (const auto& deviation : verdict.deviations)
     deviations.push_back({{"what", deviation.what}, {"step", deviation.step}});
@@ -248,12 +250,29 @@ std::string verdict_text(const Verdict& verdict) {
                 {"counts", verdict.counts},
                 {"deviations", std::move(deviations)}};
   if (verdict.simulated) document["kind_of_run"] = plan::kSimulated;
-  std::string text =
-      plan::with_array(document.dump(1, ' ', false, json::error_handler_t::replace), "results", verdict.results.size(),
-                       [&](std::size_t i) { return to_json(verdict.results[i]); });
-  return plan::with_array(std::move(text), "nodes", verdict.nodes.size(),
-                          [&](std::size_t i) { return to_json(verdict.nodes[i]); }) +
-         "\n";
+  plan::write_with_arrays(document,
+                          {{.member = "nodes",
+                            .count = verdict.nodes.size(),
+                            .element = [&](std::size_t i) { return to_json(verdict.nodes[i]); }},
+                           {.member = "results",
+                            .count = verdict.results.size(),
+                            .element = [&](std::size_t i) { return to_json(verdict.results[i]); }}},
+                          sink);
+}
+
+std::string verdict_text(const Verdict& verdict) {
+  std::string text;
+  write_verdict(verdict, [&](std::string_view piece) { text += piece; });
+  return text;
+}
+
+bool is_text_of(const Verdict& verdict, std::string_view text) {
+  bool same = true;
+  write_verdict(verdict, [&](std::string_view piece) {
+    same = same && text.starts_with(piece);
+    if (same) text.remove_prefix(piece.size());
+  });
+  return same && text.empty();
 }
 
 std::expected<Verdict, InputError> read_verdict(std::string_view text, const std::string& where) {
@@ -281,7 +300,7 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
     for (const auto& deviation : document->at("deviations")) {
       verdict.deviations.push_back({.what = deviation.at("what"), .step = deviation.at("step")});
     }
-    if (verdict_text(verdict) != text)
+    if (!is_text_of(verdict, text))
       return std::unexpected(InputError{where, "is not byte for byte what assay writes", hint});
     return verdict;
   } catch (const json::exception& error) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "orchestrator/files/atomic_file.h"
+#include "orchestrator/judge/shared_list.h"
 #include "probes/core/error.h"
 #include "probes/core/record.h"
 #include "probes/core/statistics.h"
@@ -51,6 +53,7 @@ struct ConditionSeen {
   std::string demanded;       ///< "= true", ">= 0.9"
   std::optional<Value> seen;  ///< absent: not recorded
   bool met = false;
+  bool operator==(const ConditionSeen&) const = default;
 };
 
 /// What is to be known of samples beside their statistic.
@@ -125,8 +128,8 @@ struct Result {
   std::optional<double> margin;        ///< distance to the nearer limit as a share of that limit; negative: missed
   std::optional<double> false_accept;  ///< probability that a unit exactly at the limit shows a value as good as this
   std::vector<SteadinessFinding> findings = {};
-  std::vector<ConditionSeen> conditions;
-  std::vector<std::string> evidence;  ///< paths in the run directory
+  SharedList<ConditionSeen> conditions;
+  SharedList<std::string> evidence;  ///< paths in the run directory
 };
 
 /// A departure from the method that a reader must know: an interrupted attempt, a resumed run, quick parameters.
@@ -229,8 +232,15 @@ struct Verdict {
   std::vector<NodeVerdict> nodes = {};  ///< in the site's order
 };
 
-/// The bytes of verdict.json: sorted keys, one-space indent, final newline; no clock in it.
+/// Hands over the bytes of verdict.json in pieces: sorted keys, one-space indent, final newline; no clock in it. What
+/// is not UTF-8 in a text is replaced by U+FFFD.
+void write_verdict(const Verdict& verdict, const files::TextSink& sink);
+
+/// The same as one text.
 std::string verdict_text(const Verdict& verdict);
+
+/// Whether `text` is that, byte for byte; without a second copy of it.
+bool is_text_of(const Verdict& verdict, std::string_view text);
 
 /// Reads verdict.json back; strict.
 std::expected<Verdict, InputError> read_verdict(std::string_view text, const std::string& where);

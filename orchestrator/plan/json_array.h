@@ -1,34 +1,31 @@
-// json_array: writing a document with a long array, element by element: the tree of 300,000 results is ten times their
+// json_array: writing a document with long arrays, element by element: the tree of 300,000 results is ten times their
 // text.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "orchestrator/files/atomic_file.h"
+
 namespace assay::plan {
 
-/// `document`, which was dumped with one-space indent and holds `member` at its top level as null, with an array of
-/// `count` elements in its place, element(0) to element(count - 1), each a JSON tree. The same bytes as if the array
-/// had been dumped with the rest.
-template <class Element>
-std::string with_array(std::string document, const std::string& member, std::size_t count, Element element) {
-  // A line break and one space stand before members of the top level alone, and never within a text.
-  const std::string place = "\n \"" + member + "\": null";
-  const auto at = document.find(place);
-  std::string array = count == 0 ? "[]" : "[";
-  for (std::size_t i = 0; i < count; ++i) {
-    array += i == 0 ? "\n  " : ",\n  ";
-    const std::string text = element(i).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
-    for (const char c : text) {
-      array += c;
-      if (c == '\n') array += "  ";
-    }
-  }
-  if (count > 0) array += "\n ]";
-  document.replace(at + place.size() - 4, 4, array);
-  return document;
-}
+/// An array of `count` elements, element(0) to element(count - 1), each a JSON tree.
+struct LongArray {
+  std::string member;  ///< at the top level of the document, which holds it as null
+  std::size_t count = 0;
+  std::function<nlohmann::json(std::size_t)> element;
+};
+
+/// Hands over `document`, with one-space indent and a line break at its end, and with `arrays`, which are in the order
+/// of their names, in their places. The same bytes as if they had been dumped with the rest.
+void write_with_arrays(const nlohmann::json& document, const std::vector<LongArray>& arrays,
+                       const files::TextSink& sink);
+
+/// The same as one text.
+std::string text_with_arrays(const nlohmann::json& document, const std::vector<LongArray>& arrays);
 
 }  // namespace assay::plan

@@ -171,13 +171,15 @@ std::string plan_text(const Plan& plan) {
     document["kind_of_run"] = kSimulated;
     document["simulation"] = to_json(*plan.simulation);
   }
-  std::string text = with_array(document.dump(1), "coverage", plan.coverage.size(),
-                                [&](std::size_t i) { return to_json(plan.coverage[i]); });
-  text = with_array(std::move(text), "searches", plan.searches.size(),
-                    [&](std::size_t i) { return to_json(plan.searches[i]); });
-  return with_array(std::move(text), "steps", plan.steps.size(),
-                    [&](std::size_t i) { return to_json(plan.steps[i]); }) +
-         "\n";
+  return text_with_arrays(document, {{.member = "coverage",
+                                      .count = plan.coverage.size(),
+                                      .element = [&](std::size_t i) { return to_json(plan.coverage[i]); }},
+                                     {.member = "searches",
+                                      .count = plan.searches.size(),
+                                      .element = [&](std::size_t i) { return to_json(plan.searches[i]); }},
+                                     {.member = "steps", .count = plan.steps.size(), .element = [&](std::size_t i) {
+                                        return to_json(plan.steps[i]);
+                                      }}});
 }
 
 std::expected<Plan, InputError> read_plan(std::string_view text, const std::string& where) {

@@ -50,6 +50,10 @@ Description::OwnParameter parameter_from(const json& entry, const std::string& p
   return own;
 }
 
+std::string optional_text(StrictObject& fields, const char* name, std::string_view fallback) {
+  return fields.optional(name) != nullptr ? fields.text(name) : std::string(fallback);
+}
+
 Description::OwnMetric metric_from(const json& entry, const std::string& path) {
   StrictObject fields(entry, path, kHint);
   Description::OwnMetric own{.name = fields.text("name"),
@@ -58,8 +62,9 @@ Description::OwnMetric metric_from(const json& entry, const std::string& path) {
                              .meaning = fields.text("meaning"),
                              .instrument = fields.number("instrument", 0, 1)};
   const std::string kind = fields.text("kind");
-  const bool has_course = fields.optional("course") != nullptr;  // left out for each_run, as most are
-  const std::string course = has_course ? fields.text("course") : std::string(word_of(own.course));
+  // Left out for each_run and for both, as most are.
+  const std::string course = optional_text(fields, "course", word_of(own.course));
+  const std::string direction = optional_text(fields, "direction", word_of(own.direction));
   fields.done();
   if (!is_base_unit(own.unit))
     throw InputError{fields.path("unit"), fmt::format("'{}' is not a unit", own.unit),
@@ -74,6 +79,11 @@ Description::OwnMetric metric_from(const json& entry, const std::string& path) {
     throw InputError{fields.path("course"), fmt::format("'{}' is not a course of a metric", course),
                      fmt::format("courses are {}", words_listed<Course>())};
   own.course = *goes_on;
+  const auto way = from_word<PairDirection>(direction);
+  if (!way)
+    throw InputError{fields.path("direction"), fmt::format("'{}' is not a direction of a metric", direction),
+                     fmt::format("directions are {}", words_listed<PairDirection>())};
+  own.direction = *way;
   return own;
 }
 
@@ -185,6 +195,7 @@ ordered_json describe(const ProbeSpec& spec) {
                        {"instrument", metric.instrument},
                        {"kind", word_of(metric.kind)}});
     if (metric.course != Course::each_run) metrics.back()["course"] = word_of(metric.course);
+    if (metric.direction != PairDirection::both) metrics.back()["direction"] = word_of(metric.direction);
   }
   ordered_json conditions = ordered_json::array();
   for (const auto& list : {spec.conditions, common_conditions()}) {

@@ -24,6 +24,7 @@ struct Description {
     double instrument = 0;
     MetricKind kind = MetricKind::figure;
     Course course = Course::each_run;
+    PairDirection direction = PairDirection::both;
   };
   struct OwnCondition {
     std::string name, meaning;

@@ -40,6 +40,14 @@ constexpr auto words_of(Course) {
       {{each_run, "each_run"}, {since_boot, "since_boot"}, {for_life, "for_life"}, {fixed, "fixed"}});
 }
 
+/// Which way data went for a figure of two machines: from the first of the pair to the second, back, or both ways.
+enum class PairDirection { both, forward, backward };
+
+constexpr auto words_of(PairDirection) {
+  using enum PairDirection;
+  return std::to_array<Word<PairDirection>>({{both, "both"}, {forward, "forward"}, {backward, "backward"}});
+}
+
 /// One number a probe measures. `instrument` is the relative standard uncertainty of the instrument (type B), in 1.
 struct Metric {
   std::string_view name;
@@ -49,6 +57,7 @@ struct Metric {
   double instrument = 0;
   MetricKind kind = MetricKind::figure;
   Course course = Course::each_run;
+  PairDirection direction = PairDirection::both;
 };
 
 /// One circumstance a probe records beside its numbers.

@@ -40,14 +40,22 @@ std::expected<plan::Plan, InputError> simulated_plan(const SimulateArguments& gi
   return plan;
 }
 
-/// Writes every file of a simulation. The report is rendered from `examined`, which is moved from.
-std::optional<InputError> write_all(const std::string& out, const std::string& plan, const std::string& verdict,
+/// Writes every file of a simulation. The report is rendered from `examined`, which is moved from and gets the
+/// verdict's digest.
+std::optional<InputError> write_all(const std::string& out, const std::string& plan,
                                     const simulate::SimulationSummary& summary, const std::string& journal,
                                     evidence::Examined&& examined) {
   try {
     files::write_durably(out + "/plan.json", plan);
     files::write_durably(out + "/journal.jsonl", journal);
-    files::write_durably(out + "/verdict.json", verdict);
+    files::Sha256 digest;
+    files::write_durably(out + "/verdict.json", [&](const files::TextSink& sink) {
+      judge::write_verdict(examined.verdict, [&](std::string_view piece) {
+        digest.add(piece);
+        sink(piece);
+      });
+    });
+    examined.verdict_sha256 = digest.text();
     files::write_durably(out + "/simulation.json", to_json(summary).dump(1) + "\n");
     files::write_durably(out + "/" + dossier::kReportFile,
                          page::render_html(page::report_content(std::move(examined), {}, "")));
@@ -75,13 +83,11 @@ int run_simulate(const SimulateArguments& given) {
   judge::Verdict verdict = std::move(*judged);
   const auto summary = simulate::summarise(*plan, run, verdict);
   if (!given.out.empty()) {
-    const std::string document = judge::verdict_text(verdict);
     evidence::Examined examined{
         .run = {.plan = std::move(*plan), .plan_sha256 = digest, .journal = std::move(run.journal)},
         .verdict = std::move(verdict),
-        .verdict_sha256 = files::sha256(document),
         .journal_sha256 = files::sha256(run.journal_text)};
-    if (const auto problem = write_all(given.out, text, document, summary, run.journal_text, std::move(examined)))
+    if (const auto problem = write_all(given.out, text, summary, run.journal_text, std::move(examined)))
       return bad_input(*problem);
   }
   std::cout << (given.json ? to_json(summary).dump(1, ' ', true) + "\n"

@@ -54,7 +54,7 @@ json json_of(const judge::Result& result, const plan::Requirement& requirement) 
                  {"n", result.samples},
                  {"attempts", static_cast<std::uint64_t>(result.attempts)},
                  {"conditions", std::move(conditions)},
-                 {"evidence", result.evidence}};
+                 {"evidence", result.evidence.list()}};
   if (result.interval) {
     object["ci"] = {{"low", es6_number(result.interval->low)},
                     {"high", es6_number(result.interval->high)},

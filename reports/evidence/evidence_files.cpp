@@ -103,6 +103,29 @@ judge::EvidenceReader evidence_in(const EvidenceFiles& files) {
   };
 }
 
+namespace {
+
+/// Where the verdict that was handed in differs from what the evidence gives.
+InputError difference_of(std::string_view handed_in, const std::string& judged) {
+  const auto given = parse_json(handed_in, "verdict.json", {.max_values = kMostValuesOfRun});
+  if (!given) return given.error();
+  const auto expected = parse_json(judged, "verdict.json as judged again", {.max_values = kMostValuesOfRun});
+  if (!expected) return expected.error();
+  return {"verdict.json",
+          "differs from the verdict that the evidence gives: " + files::first_difference(*given, *expected),
+          "a verdict is never edited: judge again with `assay judge`"};
+}
+
+/// `judged`, whose text is `text`, with every text in UTF-8. The tree of a verdict takes ten times its text, so that it
+/// is read only where something may have been replaced.
+std::expected<judge::Verdict, InputError> as_written(judge::Verdict judged, std::string_view text) {
+  constexpr std::string_view kReplaced = "\xEF\xBF\xBD";  // U+FFFD
+  if (text.find(kReplaced) == std::string_view::npos) return judged;
+  return judge::read_verdict(text, "verdict.json");
+}
+
+}  // namespace
+
 std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
   const auto plan_bytes = document(files, "plan.json");
   if (!plan_bytes) return std::unexpected(plan_bytes.error());
@@ -126,22 +149,12 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
   }
   const auto judged = judge::judge_run(*plan, plan_sha256, *journal, reader_for(*plan, *journal, files));
   if (!judged) return std::unexpected(judged.error());
-  const std::string again = judge::verdict_text(*judged);
-  if (again != *verdict_bytes) {
-    const auto given = parse_json(*verdict_bytes, "verdict.json", {.max_values = kMostValuesOfRun});
-    if (!given) return std::unexpected(given.error());
-    const auto expected = parse_json(again, "verdict.json as judged again", {.max_values = kMostValuesOfRun});
-    if (!expected) return std::unexpected(expected.error());
-    return std::unexpected(
-        InputError{"verdict.json",
-                   "differs from the verdict that the evidence gives: " + files::first_difference(*given, *expected),
-                   "a verdict is never edited: judge again with `assay judge`"});
-  }
-  // The verdict that was read is returned: the reader has checked that its texts are UTF-8.
-  auto read = judge::read_verdict(*verdict_bytes, "verdict.json");
-  if (!read) return std::unexpected(read.error());
+  if (!judge::is_text_of(*judged, *verdict_bytes))
+    return std::unexpected(difference_of(*verdict_bytes, judge::verdict_text(*judged)));
+  auto verdict = as_written(std::move(*judged), *verdict_bytes);
+  if (!verdict) return std::unexpected(verdict.error());
   return Examined{.run = {.plan = std::move(*plan), .plan_sha256 = plan_sha256, .journal = std::move(*journal)},
-                  .verdict = std::move(*read),
+                  .verdict = std::move(*verdict),
                   .verdict_sha256 = files.digests.at("verdict.json"),
                   .journal_sha256 = files.digests.at("journal.jsonl")};
 }

@@ -63,7 +63,8 @@ TEST(searches, advisory_shortfalls_are_searched_after_all_required_ones) {
 TEST(searches, a_figure_that_was_taken_under_other_conditions_than_demanded_is_not_searched_for) {
   Result result{.outcome = Outcome::inconclusive, .value = 50, .limit_low = 100};
   EXPECT_TRUE(falls_short(result));
-  result.conditions = {{.name = "pinned", .demanded = "= true", .seen = std::nullopt, .met = false}};
+  result.conditions =
+      std::vector<ConditionSeen>{{.name = "pinned", .demanded = "= true", .seen = std::nullopt, .met = false}};
   EXPECT_FALSE(falls_short(result));
   result.outcome = Outcome::conditional_pass;
   EXPECT_FALSE(falls_short(result));

@@ -1,0 +1,73 @@
+// pair_matrix: which nodes and pairs are at fault among pairs that were measured, and nothing of requirements.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "orchestrator/judge/verdict.h"
+#include "probes/core/probe.h"
+
+namespace assay::judge {
+
+/// A pair that was measured, by index of its nodes. Data went from `a` to `b` where `direction` is forward, from `b` to
+/// `a` where it is backward.
+struct SeenPair {
+  std::size_t a = 0, b = 0;
+  PairDirection direction = PairDirection::both;
+  bool bad = false;
+  bool sure = true;  ///< not within the guard band, where the measurement itself cannot tell
+  std::string_view step;
+};
+
+/// The pairs of one figure on one rail (another rail is other ports and cables), in both directions where it has them.
+/// A node then has two ends, one that sends and one that receives, each with pairs of its own: a port that is slow one
+/// way is the first of some pairs and the second of others.
+class PairMatrix {
+ public:
+  void add(const SeenPair& pair);
+
+  [[nodiscard]] bool has_bad() const;
+
+  /// Accuses the nodes that are short in more than half of the pairs of one of their ends, of which two partners at
+  /// least are good with others; pairs of the accused are then left out for the next. Returns them.
+  const std::set<std::size_t>& accuse();
+
+  /// What is known at the end: the accused, and pairs that are short while both of their ends are good with others. Of
+  /// a pair with a node of `known_bad`, accused by other figures, it is that node that is named.
+  [[nodiscard]] Localised found(const std::vector<std::string>& nodes, const std::set<std::size_t>& known_bad) const;
+
+ private:
+  /// A node's end: of pairs without direction there is one, `both`.
+  using End = std::pair<std::size_t, PairDirection>;
+  struct Share {
+    std::size_t bad = 0, good = 0;
+    std::size_t shown = 0;  ///< of the bad ones: with a partner that is good with others
+    bool sure = false;      ///< one of those shown is beyond the guard band
+  };
+  struct Accused {
+    End end;
+    std::size_t bad = 0, all = 0;
+    std::vector<std::string> steps;  ///< that show it
+  };
+
+  static End first(const SeenPair& pair);
+  static End second(const SeenPair& pair);
+  [[nodiscard]] bool counts(const SeenPair& pair) const;
+  [[nodiscard]] std::map<End, Share> shares() const;
+  static std::optional<End> worst(const std::map<End, Share>& shares);
+  [[nodiscard]] Accused accused_at(const End& end, const std::map<End, Share>& shares) const;
+  [[nodiscard]] Culprit culprit_of(std::size_t node, const std::string& name) const;
+  [[nodiscard]] std::vector<SeenPair> left(const std::set<std::size_t>& at_fault) const;
+
+  std::vector<SeenPair> pairs_;
+  std::vector<Accused> accused_;    ///< in the order found
+  std::set<std::size_t> at_fault_;  ///< their nodes
+};
+
+}  // namespace assay::judge

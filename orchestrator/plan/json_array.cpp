@@ -1,0 +1,51 @@
+// json_array: the document's own text, cut at the places of the arrays.
+#include "orchestrator/plan/json_array.h"
+
+#include <string_view>
+
+namespace assay::plan {
+namespace {
+
+std::string dumped(const nlohmann::json& tree) {
+  return tree.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void write_array(const LongArray& array, const files::TextSink& sink) {
+  sink(array.count == 0 ? "[]" : "[");
+  for (std::size_t i = 0; i < array.count; ++i) {
+    std::string text = i == 0 ? "\n  " : ",\n  ";
+    for (const char c : dumped(array.element(i))) {
+      text += c;
+      if (c == '\n') text += "  ";
+    }
+    sink(text);
+  }
+  if (array.count > 0) sink("\n ]");
+}
+
+}  // namespace
+
+void write_with_arrays(const nlohmann::json& document, const std::vector<LongArray>& arrays,
+                       const files::TextSink& sink) {
+  constexpr std::string_view kNull = "null";
+  const std::string text = dumped(document);
+  std::string_view rest = text;
+  for (const auto& array : arrays) {
+    // A line break and one space stand before members of the top level alone, and never within a text.
+    const std::string place = "\n \"" + array.member + "\": ";
+    const auto at = rest.find(place + std::string(kNull)) + place.size();
+    sink(rest.substr(0, at));
+    write_array(array, sink);
+    rest.remove_prefix(at + kNull.size());
+  }
+  sink(rest);
+  sink("\n");
+}
+
+std::string text_with_arrays(const nlohmann::json& document, const std::vector<LongArray>& arrays) {
+  std::string text;
+  write_with_arrays(document, arrays, [&](std::string_view piece) { text += piece; });
+  return text;
+}
+
+}  // namespace assay::plan

@@ -1,0 +1,130 @@
+// Pairs of figures with directions: a port that is slow one way, and nodes that other figures accuse.
+#include "orchestrator/judge/pair_matrix.h"
+
+#include <array>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/judge/pairs.h"
+#include "tests/unit/judge/search_fleet.h"
+
+namespace assay::judge {
+namespace {
+
+using fixture::Fleet;
+using fixture::kPairs;
+using fixture::Names;
+
+const Names kNodes = {"n1", "n2", "n3", "n4", "n5", "n6"};
+
+/// Whether data from one node to another is slow.
+using IsSlow = std::function<bool(std::size_t from, std::size_t to)>;
+
+/// All pairs of six nodes, each once, in both directions.
+PairMatrix matrix_of(const IsSlow& slow) {
+  PairMatrix matrix;
+  for (std::size_t a = 0; a < kNodes.size(); ++a) {
+    for (std::size_t b = a + 1; b < kNodes.size(); ++b) {
+      matrix.add({.a = a, .b = b, .direction = PairDirection::forward, .bad = slow(a, b), .step = "s"});
+      matrix.add({.a = a, .b = b, .direction = PairDirection::backward, .bad = slow(b, a), .step = "s"});
+    }
+  }
+  return matrix;
+}
+
+Localised found_in(PairMatrix matrix, const std::set<std::size_t>& known_bad = {}) {
+  matrix.accuse();
+  return matrix.found(kNodes, known_bad);
+}
+
+TEST(pair_matrix, a_port_that_is_slow_one_way_is_the_node_s_and_of_none_of_its_partners) {
+  // n3 is the second of two pairs and the first of three: no figure alone shows it in more than half of its pairs.
+  const auto found = found_in(matrix_of([](std::size_t, std::size_t to) { return to == 2; }));
+  ASSERT_EQ(found.culprits.size(), 1U);
+  EXPECT_EQ(found.culprits[0].fault, Fault::node);
+  EXPECT_EQ(found.culprits[0].nodes, Names{"n3"});
+  EXPECT_EQ(found.culprits[0].words,
+            "node n3: misses the limit in 5 of 5 pairs as the receiver; check the node, its port and its cable");
+  EXPECT_FALSE(found.culprits[0].unsteady);
+  EXPECT_EQ(found.reason, "5 of 30 pairs miss the limit, each direction counted.");
+}
+
+TEST(pair_matrix, a_port_that_is_slow_both_ways_is_one_culprit) {
+  const auto found = found_in(matrix_of([](std::size_t from, std::size_t to) { return from == 4 || to == 4; }));
+  ASSERT_EQ(found.culprits.size(), 1U);
+  EXPECT_EQ(found.culprits[0].nodes, Names{"n5"});
+  EXPECT_EQ(found.culprits[0].words,
+            "node n5: misses the limit in 5 of 5 pairs as the sender and in 5 of 5 pairs as the receiver; check the "
+            "node, its port and its cable");
+  EXPECT_EQ(found.culprits[0].tests, Names{"s"});
+}
+
+TEST(pair_matrix, a_sender_and_a_receiver_that_are_slow_are_two_nodes) {
+  const auto found = found_in(matrix_of([](std::size_t from, std::size_t to) { return from == 0 || to == 5; }));
+  std::set<std::string> named;
+  for (const auto& culprit : found.culprits) named.insert(culprit.nodes.begin(), culprit.nodes.end());
+  EXPECT_EQ(named, (std::set<std::string>{"n1", "n6"}));
+}
+
+TEST(pair_matrix, a_path_that_is_slow_one_way_is_a_pair_with_its_direction) {
+  const auto one_way = found_in(matrix_of([](std::size_t from, std::size_t to) { return from == 3 && to == 1; }));
+  ASSERT_EQ(one_way.culprits.size(), 1U);
+  EXPECT_EQ(one_way.culprits[0].words,
+            "pair n2 and n4, from n4 to n2: each meets the limit with other nodes; check the path between them");
+  const auto both =
+      found_in(matrix_of([](std::size_t from, std::size_t to) { return from + to == 4 && from * to == 3; }));
+  ASSERT_EQ(both.culprits.size(), 1U);
+  EXPECT_EQ(both.culprits[0].words,
+            "pair n2 and n4: each meets the limit with other nodes; check the path between them");
+}
+
+TEST(pair_matrix, what_is_short_with_a_node_that_other_figures_accuse_accuses_no_partner_of_it) {
+  const auto slow = [](std::size_t from, std::size_t to) { return from == 3 && to == 1; };
+  const auto found = found_in(matrix_of(slow), {3});
+  ASSERT_EQ(found.culprits.size(), 1U);
+  EXPECT_EQ(found.culprits[0].fault, Fault::node);
+  EXPECT_EQ(found.culprits[0].nodes, Names{"n4"});
+  EXPECT_EQ(found_in(matrix_of(slow), {5}).culprits.at(0).fault, Fault::pair);
+}
+
+TEST(pair_matrix, all_that_are_slow_alike_accuse_none) {
+  const auto found = found_in(matrix_of([](std::size_t, std::size_t) { return true; }));
+  EXPECT_TRUE(found.culprits.empty());
+  EXPECT_EQ(found.undecided, kNodes);
+}
+
+TEST(localised_pairs, the_two_directions_of_a_figure_are_looked_at_together) {
+  Fleet fleet({kPairs, kPairs}, 6, fixture::with("none"));
+  auto results = fleet.judged()->results;
+  auto& metrics = fleet.plan.probes.at("fabric").description.metrics;
+  const Names names = {"forward_bandwidth", "backward_bandwidth"};
+  const std::array directions = {PairDirection::forward, PairDirection::backward};
+  std::map<std::string, PairDirection> direction_of;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    metrics.push_back(metrics.front());
+    metrics.back().name = names[i];
+    metrics.back().direction = directions.at(i);
+    fleet.plan.profile.requirements[i].metric = names[i];
+    direction_of[fleet.plan.profile.requirements[i].id] = directions.at(i);
+  }
+  for (auto& result : results) {
+    const auto step = std::ranges::find(fleet.plan.steps, result.step, &plan::Step::id);
+    const bool forward = direction_of.at(result.requirement) == PairDirection::forward;
+    if (step->nodes[forward ? 1 : 0] != "n3") continue;  // what n3 receives
+    result.outcome = Outcome::fail;
+    result.value = 50;
+    result.limit_low = 100;
+  }
+  const auto localised = localise_pairs(fleet.plan, results);
+  ASSERT_EQ(localised.size(), 1U);
+  EXPECT_EQ(localised[0].requirements.size(), 2U);
+  ASSERT_EQ(localised[0].culprits.size(), 1U);
+  EXPECT_EQ(localised[0].culprits[0].nodes, Names{"n3"});
+}
+
+}  // namespace
+}  // namespace assay::judge
