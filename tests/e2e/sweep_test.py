@@ -218,6 +218,28 @@ class Pods(NightBench):
         done = self.sweep(nightly(requirement("r")), site=self.site)
         self.assertEqual((done.returncode, self.visits()), (0, {"n02": "measured"}), done.stderr)
 
+    def pair_profile(self):
+        document = json.loads(pathlib.Path(self.site).read_text())
+        for node in document["nodes"]:
+            node["rendezvous"] = "127.0.0.1"
+        self.site = self.write("site.json", document)
+        return nightly(requirement("r"), requirement("p", probe="fake_fabric", scope="pair", rounds=1, parameters={"behaviour": "measure", "value": 100}))
+
+    def test_what_two_nodes_measured_is_a_figure_of_their_pair(self):
+        history = self.scratch / "history.db"
+        done = self.sweep(self.pair_profile(), "--history", history, site=self.site)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with sqlite3.connect(history) as database:
+            rows = database.execute("select u.name, v.node, v.slot, v.partner, x.x from unit u join visit v on v.unit = u.id join value x on x.visit = v.id where u.kind = 'pair'").fetchall()
+        self.assertEqual(rows, [("pair:n01+n02", "n01", "n02", "n02", 100)])
+
+    def test_workers_are_not_asked_for_what_joins_two_nodes(self):
+        made = self.sweep(self.pair_profile(), "--prepare", site=self.site)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        due = json.loads((self.sweep_folder / "due.json").read_text())
+        self.assertEqual((due["left_out"], due["pairs"]), (["p"], []))
+        self.assertEqual(sorted(due["only"]), ["idle.cpu", "idle.cpu.after", "r"])
+
     def test_a_node_missed_in_four_sweeps_is_named(self):
         self.environment["FAKE_KUBECTL_ABSENT"] = "assay-n02"
         for night in range(5):
