@@ -13,6 +13,7 @@ import unittest
 from harness import BIN, main, processes, requirement, wait_for
 from nightly import NightBench, check, flag, nightly, report
 
+READ_S = 0.1  # in which the cached verdict must be read
 STOP_S = 5  # in which a sweep that is preempted must have stopped
 
 
@@ -249,6 +250,17 @@ class Pods(NightBench):
 
 
 class Verdict(NightBench):
+    def test_the_answer_takes_less_than_a_tenth_of_a_second(self):
+        moments = []
+        path = self.write("verdict.json", {"schema": "assay.cached-verdict/1", "node": "n01", "health": "healthy", "text": "assay: healthy",
+                                           "as_of": "2026-01-05T06:00:00.000Z", "valid_until": "2126-01-05T06:00:00.000Z"})
+        for _ in range(20):
+            begin = time.monotonic()
+            done = self.assay("verdict", "--file", path, "--node", "n01")
+            moments.append(time.monotonic() - begin)
+            self.assertEqual((done.returncode, done.stdout), (0, "assay: healthy\n"), done.stderr)
+        self.assertLess(min(moments), READ_S)  # others may hold up single calls
+
     def test_without_a_verdict_nothing_is_known(self):
         done = self.assay("verdict", "--file", self.scratch / "absent.json")
         self.assertEqual((done.returncode, done.stdout), (2, "assay: unknown: no verdict can be read\n"))
