@@ -20,7 +20,7 @@ struct SweepArguments {
   std::string drift;       ///< drift.json: what is watched, and what is to be tested again
   std::string history;     ///< database that the sweep is added to; empty: none
   std::string night, now;  ///< in place of the clock's
-  std::string worker, collect, node;
+  std::string worker, collect, node, pair;
   int rotate = 1, max_age = 5, fan_out = kFanOut;
   bool slurm = false, prepare = false, retests = false, dry_run = false;
 };

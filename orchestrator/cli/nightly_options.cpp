@@ -53,6 +53,10 @@ void add_sweep(CLI::App& app, SweepArguments& given, Action& action) {
   command
       ->add_option("--node", given.node, "with --worker: the name of this node [SLURMD_NODENAME, NODE_NAME, host name]")
       ->type_name("NAME");
+  command
+      ->add_option("--pair", given.pair,
+                   "with --worker: measure these two nodes together, in a job of Slurm that has both")
+      ->type_name("n1,n2");
   command->add_option("--collect", given.collect, "enter what workers left in this folder")->type_name("DIR");
   command->add_flag("--dry-run", given.dry_run, "print who is due, without doing anything");
   command->footer(

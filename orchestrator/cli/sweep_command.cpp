@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -115,14 +116,25 @@ std::optional<InputError> check_profile(const plan::Profile& profile) {
   return std::nullopt;
 }
 
-/// Tonight's requirements and those that do not fit.
-std::expected<sweep::Choice, InputError> choice_for(const SweepPlan& plan, const sweep::Ledger& ledger) {
+/// Tonight's requirements and those that do not fit, or join more than `most` nodes.
+std::expected<sweep::Choice, InputError> choice_for(const SweepPlan& plan, const sweep::Ledger& ledger,
+                                                    std::size_t most) {
   std::vector<std::string> names;
   for (const auto& entry : plan.file.due) names.push_back(entry.node);
   const auto whole =
       plan::make_plan(plan.tools.profile, site_of(plan.site, names), plan.tools.programs, {.localise = false});
   if (!whole) return std::unexpected(whole.error());
-  return sweep::choose(sweep::aged(sweep::candidates_of(*whole), ledger, plan.file.night), plan.file.budget_s);
+  auto candidates = sweep::candidates_of(*whole);
+  const auto beyond = sweep::too_large(candidates, most);
+  auto choice = sweep::choose(sweep::aged(std::move(candidates), ledger, plan.file.night), plan.file.budget_s);
+  choice.left_out.insert(choice.left_out.end(), beyond.begin(), beyond.end());
+  return choice;
+}
+
+/// Nodes that a step may join: a worker is alone on its node, a job of a pair has two.
+std::size_t most_nodes(const SweepArguments& given) {
+  if (given.prepare) return 1;
+  return given.slurm ? 2 : std::numeric_limits<std::size_t>::max();
 }
 
 std::string plan_words(const SweepPlan& plan) {
@@ -239,10 +251,16 @@ std::expected<SweepPlan, InputError> plan_sweep(const SweepArguments& given) {
   plan.file.due =
       sweep::due_list(nodes, {.tonight = plan.file.night, .rotate = given.rotate, .max_age_nights = given.max_age});
   if (plan.file.due.empty()) return plan;
-  auto choice = choice_for(plan, *ledger);
+  auto choice = choice_for(plan, *ledger, most_nodes(given));
   if (!choice) return std::unexpected(choice.error());
   plan.file.only = std::move(choice->only);
   plan.file.left_out = std::move(choice->left_out);
+  if (!given.slurm) return plan;
+  std::vector<std::string> names;
+  for (const auto& entry : plan.file.due) names.push_back(entry.node);
+  auto pairs = pairs_among(plan, names);
+  if (!pairs) return std::unexpected(pairs.error());
+  plan.file.pairs = std::move(*pairs);
   return plan;
 }
 
@@ -259,46 +277,8 @@ std::optional<InputError> write_sweep(const SweepPlan& plan, const std::string& 
   return files::create_file(out + "/due.json", sweep::due_text(plan.file), 0644);  // last: it makes the folder a sweep
 }
 
-int finish_sweep(const SweepPlan& plan, const std::string& out, const SweepArguments& given,
-                 std::vector<sweep::NodeVisit> visits) {
-  sweep::SweepFile file{.plan = plan.file};
-  bool any = false;
-  for (const auto& entry : plan.file.due) {
-    const auto found = std::ranges::find(visits, entry.node, &sweep::NodeVisit::node);
-    const sweep::NodeVisit visit =
-        found != visits.end() ? *found : sweep::NodeVisit{.node = entry.node, .reason = "it was not reached"};
-    any = any || visit.state == drift::VisitState::measured;
-    if (entry.finding && visit.state != drift::VisitState::measured) file.findings.push_back(entry.node);
-    file.visits.push_back(visit);
-  }
-  std::error_code absent;
-  if (fs::exists(out + "/run/journal.jsonl", absent)) file.runs.emplace_back("run");
-  for (const auto& visit : file.visits) {
-    if (const std::string run = "nodes/" + visit.node + "/run"; fs::exists(out + "/" + run + "/journal.jsonl", absent))
-      file.runs.push_back(run);
-  }
-  if (auto problem = files::replace_file(out + "/sweep.json", sweep::sweep_text(file))) return report_error(*problem);
-  const sweep::SweepEntry entry{.night = plan.file.night,
-                                .sweep = plan.file.id,
-                                .requirements = any ? plan.file.only : std::vector<std::string>{},
-                                .visits = file.visits};
-  if (auto problem = sweep::enter(plan.ledger, entry)) return report_error(*problem);
-  if (!given.history.empty()) {
-    if (auto problem = add_to_history(given.history, out, file, given.retests)) return report_error(*problem);
-  }
-  std::cout << harmless_page(sweep::summary(plan.file.night, file.visits)) << "; a sweep accepts and rejects nothing\n";
-  for (const auto& visit : file.visits) {
-    if (visit.state != drift::VisitState::measured)
-      std::cout << fmt::format("  {} {}: {}\n", harmless(visit.node), visit.state, harmless(visit.reason));
-  }
-  if (!file.findings.empty())
-    std::cout << fmt::format("  missed in {} sweeps and more: {}\n", sweep::kMissedForFinding,
-                             harmless(fmt::format("{}", fmt::join(file.findings, ", "))));
-  return sweep::exit_code(file.visits, file.findings);
-}
-
 int command_sweep(const SweepArguments& given) {
-  if (!given.worker.empty()) return run_worker(given);
+  if (!given.worker.empty()) return given.pair.empty() ? run_worker(given) : run_pair_worker(given);
   if (!given.collect.empty()) return collect(given);
   return run_sweep(given);
 }

@@ -12,9 +12,36 @@
 namespace assay::cli {
 namespace {
 
+constexpr const char* kPairs = "pairs/";  // folder_of
+
 /// Whether a metric tells how others use the node, and nothing of the node itself.
 bool is_of_others(const std::string& metric) {
   return metric.starts_with("health_load.") || metric.find(".other_processes") != std::string::npos;
+}
+
+/// The unit that `pair` is in the history, as sweep_of_run names it.
+drift::Unit unit_of(const sweep::NightPair& pair) {
+  return {.id = "pair:" + sweep::name_of(pair), .kind = "pair", .node = pair.first, .slot = pair.second};
+}
+
+/// The run of a pair as history takes it: figures of the pair alone, or that it was not measured. Its nodes have visits
+/// of their own.
+void shape_pair(history::Sweep& sweep, const sweep::SweepFile& file, const sweep::PairVisit& visit) {
+  sweep.night = file.plan.night;
+  drift::Unit unit = unit_of(visit.pair);
+  for (const auto& one : sweep.visits) {
+    if (one.unit.node != unit.node) continue;
+    unit.leaf = one.unit.leaf;
+    unit.rack = one.unit.rack;
+  }
+  std::erase_if(sweep.visits, [&](const history::UnitVisit& one) { return one.unit.id != unit.id; });
+  if (visit.state == drift::VisitState::measured) return;
+  if (sweep.visits.empty()) sweep.visits.push_back({.unit = unit, .cohort = "pair", .partner = visit.pair.second});
+  for (auto& one : sweep.visits) {
+    one.figures.clear();
+    one.state = visit.state;
+    one.reason = visit.reason;
+  }
 }
 
 /// What became of the node; nothing for a node that is not in the sweep.
@@ -49,23 +76,38 @@ std::optional<InputError> add_to_history(const std::string& path, const std::str
   if (!history) return history.error().error;
   const auto started = utc_time(file.plan.started).value_or(std::chrono::system_clock::now());
   const int offset = static_cast<int>(sweep::local_offset(started).count());
+  const auto is_run = [&](const std::string& run) {
+    std::error_code absent;
+    return std::filesystem::exists(out + "/" + run + "/journal.jsonl", absent);
+  };
+  const auto add = [&](const std::string& run, bool with_raw, const auto& shape_it) -> std::optional<InputError> {
+    auto sweep =
+        history::sweep_of_run(out + "/" + run, {.retest = retest, .utc_offset_s = offset, .with_raw = with_raw});
+    if (!sweep) return sweep.error().error;
+    shape_it(*sweep);
+    if (sweep->visits.empty()) return std::nullopt;
+    if (const auto added = history->add(*sweep); !added) return added.error().error;
+    return std::nullopt;
+  };
   std::vector<std::pair<std::string, bool>> runs;
-  for (const auto& run : file.runs) runs.emplace_back(run, false);
-  std::error_code absent;
-  if (std::filesystem::exists(out + "/check/journal.jsonl", absent)) runs.emplace_back("check", true);
+  for (const auto& run : file.runs) {
+    if (!run.starts_with(kPairs)) runs.emplace_back(run, false);
+  }
+  if (is_run("check")) runs.emplace_back("check", true);
   for (const auto& visit : file.visits) {
     const std::string check = "nodes/" + visit.node + "/check";
-    if (visit.state != drift::VisitState::measured &&
-        std::filesystem::exists(out + "/" + check + "/journal.jsonl", absent))
-      runs.emplace_back(check, true);
+    if (visit.state != drift::VisitState::measured && is_run(check)) runs.emplace_back(check, true);
   }
   for (const auto& [run, checks] : runs) {
-    auto sweep =
-        history::sweep_of_run(out + "/" + run, {.retest = retest, .utc_offset_s = offset, .with_raw = !checks});
-    if (!sweep) return sweep.error().error;
-    shape(*sweep, file, checks);
-    if (sweep->visits.empty()) continue;
-    if (const auto added = history->add(*sweep); !added) return added.error().error;
+    if (auto problem = add(run, !checks, [&](history::Sweep& sweep) { shape(sweep, file, checks); })) return problem;
+  }
+  for (const auto& visit : file.pairs) {
+    const std::string folder = kPairs + sweep::name_of(visit.pair);
+    const bool measured = visit.state == drift::VisitState::measured;
+    const std::string run = folder + (is_run(folder + "/run") ? "/run" : "/check");
+    if (!is_run(run)) continue;  // it had no job
+    if (auto problem = add(run, measured, [&](history::Sweep& sweep) { shape_pair(sweep, file, visit); }))
+      return problem;
   }
   return std::nullopt;
 }

@@ -12,6 +12,7 @@
 #include "orchestrator/files/exit_codes.h"
 #include "orchestrator/judge/evidence.h"
 #include "orchestrator/judge/run_verdict.h"
+#include "orchestrator/plan/profile.h"
 #include "probes/core/json_io.h"
 #include "probes/core/statistics.h"
 #include "probes/core/utc_time.h"
@@ -32,6 +33,7 @@ struct Gathered {
     std::vector<double> medians;  ///< of the attempts
   };
   std::map<std::pair<std::string, Subject>, std::map<std::string, Samples>> figures;
+  std::map<std::pair<std::string, Subject>, std::string> partners;  ///< of a pair of nodes: the second one
   std::string raw;
 };
 
@@ -84,9 +86,17 @@ drift::Metric metric_of(const Record& record, const Measurement& measured, const
   return metric;
 }
 
-void gather(const Record& record, const std::string& node, const Description& probe, const Values& given,
-            Gathered& all) {
+/// `nodes`: of the step, in the order of its ranks; the record is of the node `rank` of them. What two nodes measured
+/// together is a figure of their pair.
+void gather(const Record& record, const std::vector<std::string>& nodes, std::size_t rank, const Description& probe,
+            const Values& given, Gathered& all) {
+  const std::string& node = nodes[rank];
   const auto of = [&](const Subject& subject) {
+    if (nodes.size() == 2 && plan::is_together(subject.kind)) {
+      const std::pair pair(nodes[0], Subject{"pair", nodes[0] + "+" + nodes[1]});
+      all.partners[pair] = nodes[1];
+      return pair;
+    }
     return std::pair(node, subject.kind == "node" || subject.kind == "rank" ? Subject{"node", node} : subject);
   };
   for (const Condition& condition : record.conditions) {
@@ -117,11 +127,18 @@ bool is_serial(const std::string& text) {
   return std::ranges::find(kNone, text) == std::end(kNone);
 }
 
-drift::Unit unit_of(const std::string& node, const Subject& subject, const Facts& facts, const site::Node* place) {
+/// `partner`: of a pair of nodes the second one; empty for every other subject.
+drift::Unit unit_of(const std::string& node, const Subject& subject, const Facts& facts, const site::Node* place,
+                    const std::string& partner = {}) {
   drift::Unit unit{.kind = subject.kind, .node = node};
   if (place != nullptr) {
     unit.rack = place->rack;
     unit.leaf = place->leaf;
+  }
+  if (!partner.empty()) {
+    unit.id = "pair:" + subject.id;
+    unit.slot = partner;
+    return unit;
   }
   const std::string serial = fact(facts, subject.kind == "node" ? "product_serial" : "serial");
   const bool whole = subject.kind == "node";
@@ -156,7 +173,7 @@ Result<Gathered> gathered(const judge::Run& run, const judge::EvidenceReader& ev
       const auto record = judge::record_of(run.plan, *step, attempt, evidence, static_cast<int>(rank));
       if (!record) continue;  // the verdict says what is wrong with it
       if (record->end.status == Status::complete)
-        gather(*record, step->nodes[rank], run.plan.probes.at(step->probe).description,
+        gather(*record, step->nodes, rank, run.plan.probes.at(step->probe).description,
                given_parameters(run.plan, *step), all);
     }
     for (const auto& file : attempt.evidence) {
@@ -205,9 +222,12 @@ void add_visits(const judge::Run& run, const judge::Verdict& verdict, Gathered& 
     const auto known = std::ranges::find(run.plan.site.nodes, node, &site::Node::name);
     const Facts& own = all.facts[place];
     const Facts& of_node = all.facts[{node, Subject{"node", node}}];
-    UnitVisit visit{.unit = unit_of(node, subject, own, known == run.plan.site.nodes.end() ? nullptr : &*known),
+    const auto partner = all.partners.find(place);
+    UnitVisit visit{.unit = unit_of(node, subject, own, known == run.plan.site.nodes.end() ? nullptr : &*known,
+                                    partner == all.partners.end() ? "" : partner->second),
                     .cohort = cohort_of(subject, own, of_node) + (run.plan.quick ? " | quick parameters" : ""),
                     .retest = retest};
+    if (partner != all.partners.end()) visit.partner = partner->second;
     const auto said = run.journal.node_facts.find(node);
     if (said != run.journal.node_facts.end() && said->second.is_object())
       visit.boot = said->second.value("boot_id", "");

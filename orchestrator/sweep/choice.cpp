@@ -31,12 +31,14 @@ std::vector<std::string> idle_checks(const plan::Profile& profile, bool after) {
 std::vector<Candidate> candidates_of(const plan::Plan& plan) {
   struct Found {
     double cost_s = 0;
+    std::size_t nodes = 1;
     std::map<std::string, int> steps_of;  // by node
   };
   std::map<std::vector<std::string>, Found> found;
   for (const auto& step : plan.steps) {
     Found& one = found[step.requirements];
     one.cost_s = std::max(one.cost_s, step.typical_s + kStepOverhead_s);
+    one.nodes = std::max(one.nodes, step.nodes.size());
     for (const auto& node : step.nodes) ++one.steps_of[node];
   }
   std::vector<Candidate> all;
@@ -49,9 +51,20 @@ std::vector<Candidate> candidates_of(const plan::Plan& plan) {
                    .cost_s = one.cost_s * most,
                    .figures = metrics.size(),
                    .is_check = std::ranges::any_of(requirements,
-                                                   [](const std::string& id) { return id.starts_with(kIdlePrefix); })});
+                                                   [](const std::string& id) { return id.starts_with(kIdlePrefix); }),
+                   .nodes = one.nodes});
   }
   return all;
+}
+
+std::vector<std::string> too_large(std::vector<Candidate>& candidates, std::size_t most) {
+  std::vector<std::string> ids;
+  std::erase_if(candidates, [&](const Candidate& one) {
+    if (one.nodes <= most) return false;
+    ids.insert(ids.end(), one.requirements.begin(), one.requirements.end());
+    return true;
+  });
+  return ids;
 }
 
 Choice choose(std::vector<Candidate> candidates, double budget_s) {

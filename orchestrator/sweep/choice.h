@@ -16,6 +16,7 @@ struct Candidate {
   std::size_t figures = 1;                ///< metrics that it yields
   int nights_since = 1;                   ///< nights since it was measured last; at least 1
   bool is_check = false;                  ///< shows whether others use the node: always made
+  std::size_t nodes = 1;                  ///< that its largest step joins
 };
 
 /// What is measured tonight.
@@ -38,6 +39,9 @@ inline constexpr double kStepOverhead_s = 1;
 /// The candidates of `plan`, which has every requirement: steps of the same requirements are one. A node is in as many
 /// of them as the plan has it in. `nights_since` is 1 throughout.
 std::vector<Candidate> candidates_of(const plan::Plan& plan);
+
+/// Moves candidates whose steps join more than `most` nodes out of `candidates`; the ids of their requirements.
+std::vector<std::string> too_large(std::vector<Candidate>& candidates, std::size_t most);
 
 /// The checks, then candidates in descending order of figures times nights since, per second, as long as they fit into
 /// `budget_s`; one that does not fit is passed over for a cheaper one.

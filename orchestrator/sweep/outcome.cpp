@@ -51,6 +51,19 @@ std::map<std::string, Attempts> attempts_by_node(const judge::Run& run) {
   return by_node;
 }
 
+/// "38 of 40 due nodes measured, 1 busy".
+template <class Visit>
+std::string counted(const std::vector<Visit>& visits, const char* what) {
+  std::map<VisitState, std::size_t> counts;
+  for (const auto& one : visits) ++counts[one.state];
+  std::string text = fmt::format("{} of {} {} measured", counts[VisitState::measured], visits.size(), what);
+  for (const auto& [state, words] : {std::pair{VisitState::busy, "busy"}, std::pair{VisitState::preempted, "preempted"},
+                                     std::pair{VisitState::not_measured, "not measured"}}) {
+    if (counts[state] > 0) text += fmt::format(", {} {}", counts[state], words);
+  }
+  return text;
+}
+
 std::string interrupted_reason(const Attempts& attempts) {
   return fmt::format("the sweep was stopped when {} of {} steps of the node had ended", attempts.ended,
                      attempts.planned);
@@ -120,24 +133,37 @@ std::vector<NodeVisit> visits_of(const judge::Run& run, const judge::Verdict& ve
   return visits;
 }
 
-int exit_code(const std::vector<NodeVisit>& visits, const std::vector<std::string>& findings) {
-  const bool hole = std::ranges::any_of(visits, [&](const NodeVisit& one) {
-    return one.state == VisitState::preempted || one.state == VisitState::not_measured ||
-           (one.state != VisitState::measured && std::ranges::find(findings, one.node) != findings.end());
-  });
-  return hole ? files::kExitIncomplete : files::kExitSuccess;
+PairVisit pair_visit_of(const NightPair& pair, const judge::Run& run, const judge::Verdict& verdict,
+                        const std::vector<std::string>& ids, bool interrupted) {
+  if (auto visit = hindered(pair, visits_of(run, verdict, ids, interrupted))) return *visit;
+  std::string trouble = "no step joined the two nodes";
+  for (const auto& step : run.plan.steps) {
+    if (step.nodes.size() != 2) continue;
+    for (const auto* attempt : run.journal.of(step.id)) {
+      if (attempt->outcome == AttemptOutcome::exited) return {.pair = pair, .state = VisitState::measured};
+      trouble = fmt::format("{}: {}", step.probe, word_of(attempt->outcome));
+    }
+  }
+  return {.pair = pair, .state = VisitState::not_measured, .reason = trouble};
 }
 
-std::string summary(Night night, const std::vector<NodeVisit>& visits) {
-  std::map<VisitState, std::size_t> counts;
-  for (const auto& one : visits) ++counts[one.state];
-  std::string text = fmt::format("night {}: {} of {} due nodes measured", drift::date_text(night),
-                                 counts[VisitState::measured], visits.size());
-  for (const auto& [state, words] : {std::pair{VisitState::busy, "busy"}, std::pair{VisitState::preempted, "preempted"},
-                                     std::pair{VisitState::not_measured, "not measured"}}) {
-    if (counts[state] > 0) text += fmt::format(", {} {}", counts[state], words);
-  }
-  return text;
+int exit_code(const std::vector<NodeVisit>& visits, const std::vector<PairVisit>& pairs,
+              const std::vector<std::string>& findings) {
+  const auto is_hole = [](VisitState state) {
+    return state == VisitState::preempted || state == VisitState::not_measured;
+  };
+  const bool hole = std::ranges::any_of(visits, [&](const NodeVisit& one) {
+    return is_hole(one.state) ||
+           (one.state != VisitState::measured && std::ranges::find(findings, one.node) != findings.end());
+  });
+  return hole || std::ranges::any_of(pairs, [&](const PairVisit& one) { return is_hole(one.state); })
+             ? files::kExitIncomplete
+             : files::kExitSuccess;
+}
+
+std::string summary(Night night, const std::vector<NodeVisit>& visits, const std::vector<PairVisit>& pairs) {
+  const std::string text = fmt::format("night {}: {}", drift::date_text(night), counted(visits, "due nodes"));
+  return pairs.empty() ? text : text + "; " + counted(pairs, "pairs");
 }
 
 }  // namespace assay::sweep

@@ -8,6 +8,7 @@
 #include "orchestrator/judge/evidence.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/sweep/ledger.h"
+#include "orchestrator/sweep/pairs.h"
 
 namespace assay::sweep {
 
@@ -31,11 +32,18 @@ std::vector<NodeVisit> not_idle(const judge::Run& run, const judge::Verdict& ver
 std::vector<NodeVisit> visits_of(const judge::Run& run, const judge::Verdict& verdict,
                                  const std::vector<std::string>& ids, bool interrupted);
 
-/// Exit code of a sweep in which `visits` were due: 0 when all were measured or others used them; 3 when one was
-/// preempted, could not be measured, or is one of `findings`, the nodes that were missed too often.
-int exit_code(const std::vector<NodeVisit>& visits, const std::vector<std::string>& findings);
+/// What became of `pair` in `run`, which is of its two nodes: measured when both nodes were and a step of both came to
+/// its end.
+PairVisit pair_visit_of(const NightPair& pair, const judge::Run& run, const judge::Verdict& verdict,
+                        const std::vector<std::string>& ids, bool interrupted);
 
-/// The first line for people: "night 2026-01-05: 38 of 40 due nodes measured, 1 busy, 1 not measured".
-std::string summary(Night night, const std::vector<NodeVisit>& visits);
+/// Exit code of a sweep in which `visits` were due: 0 when all were measured or others used them; 3 when one was
+/// or a pair was preempted, could not be measured, or is one of `findings`, the nodes that were missed too often.
+int exit_code(const std::vector<NodeVisit>& visits, const std::vector<PairVisit>& pairs,
+              const std::vector<std::string>& findings);
+
+/// The first line for people: "night 2026-01-05: 38 of 40 due nodes measured, 1 busy, 1 not measured", and
+/// of pairs "; 18 of 19 pairs measured, 1 preempted".
+std::string summary(Night night, const std::vector<NodeVisit>& visits, const std::vector<PairVisit>& pairs);
 
 }  // namespace assay::sweep

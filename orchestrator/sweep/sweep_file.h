@@ -10,6 +10,7 @@
 
 #include "orchestrator/sweep/due.h"
 #include "orchestrator/sweep/ledger.h"
+#include "orchestrator/sweep/pairs.h"
 #include "probes/core/error.h"
 
 namespace assay::sweep {
@@ -27,12 +28,14 @@ struct DueFile {
   std::vector<std::string> only;      ///< requirement ids of tonight
   std::vector<std::string> left_out;  ///< requirement ids that did not fit
   std::vector<DueEntry> due;
+  std::vector<NightPair> pairs;  ///< that jobs of two nodes are for; empty: pairs are measured with the nodes
 };
 
 /// sweep.json: what became of it.
 struct SweepFile {
   DueFile plan;
   std::vector<NodeVisit> visits;      ///< in the order of the due list
+  std::vector<PairVisit> pairs;       ///< of jobs of two nodes
   std::vector<std::string> runs;      ///< run folders of the figures, relative to the sweep's folder
   std::vector<std::string> findings;  ///< nodes that were missed too often: a hole in the coverage
 };
@@ -48,8 +51,12 @@ std::expected<SweepFile, InputError> read_sweep(std::string_view text, const std
 std::string visit_text(const NodeVisit& visit);
 std::expected<NodeVisit, InputError> read_visit(std::string_view text, const std::string& where);
 
-/// Makes the folder `path`, which must not exist: the claim of a worker to a node. True for the one process that made
-/// it; false where another had. Errors: it cannot be made.
+/// The bytes of pair.json, the outcome of a pair in the folder of its worker, and back.
+std::string pair_text(const PairVisit& visit);
+std::expected<PairVisit, InputError> read_pair(std::string_view text, const std::string& where);
+
+/// Makes the folder `path`, which must not exist: the claim of a worker to a node or pair. True for the one process
+/// that made it; false where another had. Errors: it cannot be made.
 std::expected<bool, InputError> claim(const std::string& path);
 
 }  // namespace assay::sweep

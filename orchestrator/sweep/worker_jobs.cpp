@@ -41,8 +41,6 @@ std::expected<std::vector<std::string>, std::string> sbatch_arguments(const Work
   std::vector<std::string> argv = {
       "--parsable",
       std::string("--job-name=") + kJobName,
-      "--nodes=1",
-      "--ntasks=1",
       "--exclusive",
       "--mem=0",
       "--no-requeue",
@@ -50,7 +48,9 @@ std::expected<std::vector<std::string>, std::string> sbatch_arguments(const Work
       fmt::format("--time={}", static_cast<int>(std::ceil((job.budget_s + kJobExtra_s) / 60))),
       "--input=/dev/null",
       "--output=" + job.log,
-      "--export=PATH,HOME"};
+      "--export=PATH,HOME,SLURM_CONF"};  // the last one for the srun of a pair
+  const std::string nodes = job.pair ? "2" : "1";
+  argv.insert(argv.end(), {"--nodes=" + nodes, "--ntasks=" + nodes, "--ntasks-per-node=1"});
   if (job.until) argv.push_back("--deadline=" + local_text(*job.until));
   const std::array<std::pair<const char*, const std::string*>, 6> words = {{{"partition", &options.partition},
                                                                             {"account", &options.account},
@@ -64,10 +64,14 @@ std::expected<std::vector<std::string>, std::string> sbatch_arguments(const Work
           fmt::format("slurm.{} '{}' has a character that is not allowed", option, printable(*value)));
     if (!value->empty()) argv.push_back(fmt::format("--{}={}", option, *value));
   }
+  if (job.pair && !pair_named(name_of(*job.pair)))
+    return std::unexpected(fmt::format("'{}' does not name two nodes", printable(name_of(*job.pair))));
   for (const auto& node : job.exclude) {
     if (!is_node_name(node)) return std::unexpected(fmt::format("'{}' is not a node name", printable(node)));
   }
-  if (!job.target.empty()) {
+  if (job.pair) {
+    argv.push_back(fmt::format("--nodelist={},{}", job.pair->first, job.pair->second));
+  } else if (!job.target.empty()) {
     if (!is_node_name(job.target))
       return std::unexpected(fmt::format("'{}' is not a node name", printable(job.target)));
     argv.push_back("--nodelist=" + job.target);
@@ -75,6 +79,7 @@ std::expected<std::vector<std::string>, std::string> sbatch_arguments(const Work
     argv.push_back(fmt::format("--exclude={}", fmt::join(job.exclude, ",")));
   }
   argv.push_back(job.script);
+  if (job.pair) argv.insert(argv.end(), {"--pair", job.pair->first + "," + job.pair->second});
   return argv;
 }
 
@@ -83,8 +88,10 @@ std::expected<std::string, std::string> worker_script(const std::string& assay, 
     if (!is_plain_absolute_path(path))
       return std::unexpected(fmt::format("the path '{}' is not of the form /[A-Za-z0-9/._-]*", printable(path)));
   }
-  return fmt::format("#!/bin/sh\n# One node of a nightly sweep, whichever Slurm gives it.\nexec {} sweep --worker {}\n",
-                     assay, folder);
+  return fmt::format(
+      "#!/bin/sh\n# One node of a nightly sweep, whichever Slurm gives it, or a pair.\nexec {} sweep --worker {} "
+      "\"$@\"\n",
+      assay, folder);
 }
 
 std::optional<std::string> job_id_in(std::string_view printed) {

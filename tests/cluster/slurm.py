@@ -27,10 +27,12 @@ def find(program):
 
 
 class Slurm:
-    """Slurm for `cluster`, which is up; its node names and addresses are the cluster's."""
+    """Slurm for `cluster`, which is up; its node names and addresses are the cluster's. With `preempting` there is a partition `night` beside
+    `main`, whose jobs are cancelled when one of `main` wants their nodes."""
 
-    def __init__(self, cluster):
+    def __init__(self, cluster, preempting=False):
         self.cluster = cluster
+        self.preempting = preempting
         self.path = cluster.path / "slurm"
         self.daemons = []
         self.on_node = {}  # slurmd by name of node
@@ -102,7 +104,7 @@ class Slurm:
     def states(self):
         """One word for each node."""
         try:
-            return self.at_head("sinfo", "--noheader", "--Node", "--format=%T").split()
+            return self.at_head("sinfo", "--noheader", "--Node", "--partition=main", "--format=%T").split()
         except RuntimeError:
             return []  # slurmctld does not answer yet
 
@@ -127,6 +129,8 @@ class Slurm:
         nodes = "\n".join(f"NodeName={node.name} NodeAddr={node.address} NodeHostname={node.name} CPUs={os.cpu_count()} RealMemory=1000 State=UNKNOWN"
                           for node in self.cluster.nodes)
         head = socket.gethostname().split(".")[0]
+        preemption = "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL" if self.preempting else ""
+        night = "PartitionName=night Nodes=ALL State=UP MaxTime=INFINITE OverSubscribe=NO PriorityTier=1" if self.preempting else ""
         return f"""ClusterName=assay
 SlurmctldHost={head}({HEAD})
 SlurmUser=root
@@ -157,7 +161,9 @@ ReturnToService=2
 SlurmdTimeout={SILENCE_S}
 SlurmdParameters=config_overrides
 InactiveLimit=0
-KillWait=2
+KillWait={10 if self.preempting else 2}
+{preemption}
 {nodes}
-PartitionName=main Nodes=ALL Default=YES State=UP MaxTime=INFINITE OverSubscribe=NO
+PartitionName=main Nodes=ALL Default=YES State=UP MaxTime=INFINITE OverSubscribe=NO PriorityTier=10
+{night}
 """

@@ -9,10 +9,11 @@ from slurm import Slurm
 
 class SlurmBench(ClusterBench):
     nodes = 8
+    preempting = False
 
     def setUp(self):
         super().setUp()
-        self.slurm = Slurm(self.cluster)
+        self.slurm = Slurm(self.cluster, self.preempting)
         self.slurm.__enter__()
         self.addCleanup(self.slurm.__exit__)
         # What a shared file system is to a real cluster: the nodes have a /tmp, a /run and a /root of their own, and a build

@@ -43,6 +43,9 @@ class Histories(NightBench):
             (Histories.kept / "numbers").write_text(f"{number}\n")
             done = self.sweep(nightly(self.figure()), "--history", self.database, night=f"2026-01-0{night}")
             self.assertEqual(done.returncode, 0, done.stderr)
+            if night == 6:
+                self.said(self.assay("drift", "judge", "--db", self.database, "--json"))  # and no journal of it is left
+                shutil.copy(self.database, self.scratch / "six.db")
 
     def history(self, command, *words):
         return self.assay("history", command, *words, "--db", self.database)
@@ -91,6 +94,13 @@ class Histories(NightBench):
         self.assertIn("2026-01-05", replayed)
         self.assertIn("2026-01-06", replayed)
         self.assertNotIn("2026-01-07", replayed)
+
+    def test_a_night_of_the_past_is_judged_as_it_was_then(self):
+        then = self.assay("drift", "judge", "--json", "--db", Histories.kept / "scratch/six.db", "--policy", self.policy)
+        self.assertEqual(then.returncode, 0, then.stderr)
+        self.assertEqual(json.loads(then.stdout)["as_of"], "2026-01-06")
+        self.assertNotEqual(self.said(self.drift("judge", "--json")), then.stdout)
+        self.assertEqual(self.said(self.drift("judge", "--json", "--as-of", "2026-01-06")), then.stdout)
 
     def test_a_rebuild_gives_the_same_report(self):
         before = self.said(self.drift("judge", "--json"))

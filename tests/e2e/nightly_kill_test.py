@@ -1,5 +1,7 @@
-"""A sweep and a drain that are killed at 20 instants each: nothing is lost, nothing is done twice."""
+"""A sweep, an addition to the history and a drain that are killed at 20 instants each: nothing is lost, nothing is done twice."""
+import contextlib
 import json
+import sqlite3
 import time
 
 from drain_test import Drain as DrainBench
@@ -32,6 +34,44 @@ class KilledSweep(NightBench):
             measured = [visit for entry in self.ledger() if entry["night"] == night for visit in entry["visits"] if visit["state"] == "measured"]
             self.assertEqual(len(measured), 1, night)
         self.assertGreater(killed, 0)  # how many instants lie before the end depends on the load of the machine
+
+
+class KilledHistory(NightBench):
+    """Two runs: one that is in the history, and one that a killed process was about to add."""
+
+    def rows(self, database):
+        with contextlib.closing(sqlite3.connect(database)) as one:
+            return {name: one.execute(f"select count(*) from {name}").fetchone()[0] for name in ("sweep", "visit", "value", "series", "unit")}
+
+    def test_a_run_is_in_the_history_whole_or_not_at_all_whenever_it_was_added(self):
+        runs = []
+        for value in (100, 101):
+            self.assertEqual(self.sweep(nightly(*(requirement(f"r{number}", value=value + number) for number in range(8))), night=f"2026-01-{value - 95:02}").returncode, 0)
+            runs.append(self.sweep_folder / "run")
+        whole = self.scratch / "whole.db"
+        states = [None]
+        for run in runs:
+            begin = time.monotonic()
+            self.assertEqual(self.assay("history", "add", run, "--db", whole).returncode, 0)
+            duration = time.monotonic() - begin
+            states.append(self.rows(whole))
+        before, after = states[1:]
+        self.assertLess(before["value"], after["value"])
+        cut_off = 0
+        for instant in range(INSTANTS):
+            database = self.scratch / f"history-{instant}.db"
+            self.assertEqual(self.assay("history", "add", runs[0], "--db", database).returncode, 0)
+            process = self.start("history", "add", runs[1], "--db", database)
+            time.sleep(duration * (instant + 0.5) / INSTANTS)
+            process.kill()
+            process.wait()
+            left = self.rows(database)
+            self.assertIn(left, (before, after), instant)
+            cut_off += left == before
+            done = self.assay("history", "add", runs[1], "--db", database)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.rows(database), after)
+        self.assertGreater(cut_off, 0)
 
 
 class KilledDrain(DrainBench):

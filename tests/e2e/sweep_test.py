@@ -13,6 +13,7 @@ import unittest
 from harness import BIN, main, processes, requirement, wait_for
 from nightly import NightBench, check, flag, nightly, report
 
+READ_S = 0.1  # in which the cached verdict must be read
 STOP_S = 5  # in which a sweep that is preempted must have stopped
 
 
@@ -218,6 +219,28 @@ class Pods(NightBench):
         done = self.sweep(nightly(requirement("r")), site=self.site)
         self.assertEqual((done.returncode, self.visits()), (0, {"n02": "measured"}), done.stderr)
 
+    def pair_profile(self):
+        document = json.loads(pathlib.Path(self.site).read_text())
+        for node in document["nodes"]:
+            node["rendezvous"] = "127.0.0.1"
+        self.site = self.write("site.json", document)
+        return nightly(requirement("r"), requirement("p", probe="fake_fabric", scope="pair", rounds=1, parameters={"behaviour": "measure", "value": 100}))
+
+    def test_what_two_nodes_measured_is_a_figure_of_their_pair(self):
+        history = self.scratch / "history.db"
+        done = self.sweep(self.pair_profile(), "--history", history, site=self.site)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with sqlite3.connect(history) as database:
+            rows = database.execute("select u.name, v.node, v.slot, v.partner, x.x from unit u join visit v on v.unit = u.id join value x on x.visit = v.id where u.kind = 'pair'").fetchall()
+        self.assertEqual(rows, [("pair:n01+n02", "n01", "n02", "n02", 100)])
+
+    def test_workers_are_not_asked_for_what_joins_two_nodes(self):
+        made = self.sweep(self.pair_profile(), "--prepare", site=self.site)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        due = json.loads((self.sweep_folder / "due.json").read_text())
+        self.assertEqual((due["left_out"], due["pairs"]), (["p"], []))
+        self.assertEqual(sorted(due["only"]), ["idle.cpu", "idle.cpu.after", "r"])
+
     def test_a_node_missed_in_four_sweeps_is_named(self):
         self.environment["FAKE_KUBECTL_ABSENT"] = "assay-n02"
         for night in range(5):
@@ -227,6 +250,17 @@ class Pods(NightBench):
 
 
 class Verdict(NightBench):
+    def test_the_answer_takes_less_than_a_tenth_of_a_second(self):
+        moments = []
+        path = self.write("verdict.json", {"schema": "assay.cached-verdict/1", "node": "n01", "health": "healthy", "text": "assay: healthy",
+                                           "as_of": "2026-01-05T06:00:00.000Z", "valid_until": "2126-01-05T06:00:00.000Z"})
+        for _ in range(20):
+            begin = time.monotonic()
+            done = self.assay("verdict", "--file", path, "--node", "n01")
+            moments.append(time.monotonic() - begin)
+            self.assertEqual((done.returncode, done.stdout), (0, "assay: healthy\n"), done.stderr)
+        self.assertLess(min(moments), READ_S)  # others may hold up single calls
+
     def test_without_a_verdict_nothing_is_known(self):
         done = self.assay("verdict", "--file", self.scratch / "absent.json")
         self.assertEqual((done.returncode, done.stdout), (2, "assay: unknown: no verdict can be read\n"))

@@ -32,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   round_trip(text, sweep::read_due, sweep::due_text);
   round_trip(text, sweep::read_sweep, sweep::sweep_text);
   round_trip(text, sweep::read_visit, sweep::visit_text);
+  round_trip(text, sweep::read_pair, sweep::pair_text);
   (void)is_good(simulate::read_night_faults(text, "fuzz"));
   (void)is_good(sweep::read_ledger({std::string(text.substr(0, text.find('\n')))}, "fuzz"));
   if (const auto reason = drain::reason_from(text, "assay"); reason && drain::reason_text(*reason) != text)

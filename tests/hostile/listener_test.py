@@ -104,6 +104,8 @@ class Strangers(Listener):
                 except ssl.SSLError as error:
                     seen.setdefault(version, set()).add(error.reason)
         done = self.accept_under(floods.Talking(self.port, speak))
+        for words in seen.values():
+            words.discard("UNEXPECTED_EOF_WHILE_READING")  # the run ended while it called
         self.assertEqual(seen, {ssl.TLSVersion.TLSv1_3: {"TLSv1.3"}, ssl.TLSVersion.TLSv1_2: {"TLSV1_ALERT_PROTOCOL_VERSION"}})
         return done
 

@@ -163,6 +163,38 @@ TEST(Drift, a_unit_that_is_never_measured_is_a_hole_in_coverage) {
   EXPECT_EQ(exit_code(seen.last), 3);
 }
 
+TEST(Drift, a_pair_of_nodes_that_has_not_met_for_long_is_no_hole) {
+  Nights source({.nodes = 20, .metrics = 1},
+                only({.kind = NightFaultKind::foreign_load, .unit = "n00004", .from_night = 10, .p = 1}));
+  Fleet fleet = source.fleet();
+  fleet.units[4].kind = "pair";
+  fleet.units[4].id = "pair:n00004+n00005";
+  Detector detector(fleet, {});
+  for (int i = 0; i < 30; ++i) detector.add(source.next());
+  EXPECT_TRUE(detector.report().coverage.overdue.empty());
+  EXPECT_EQ(detector.report().coverage.units, 19U);
+}
+
+// Row e of the acceptance tests, its second half: a reference learned anew would be that of the fallen level.
+TEST(Drift, a_part_that_falls_when_it_moves_to_another_slot_is_held_against_its_old_reference) {
+  constexpr int kMoved = 60;
+  Nights source({.nodes = 40, .metrics = 2},
+                only({.unit = "n00003", .metric = "simulated.m00", .from_night = kMoved, .sigma = 8}));
+  Detector detector(source.fleet(), strict());
+  for (int i = 0; i < kMoved + 10; ++i) {
+    Night night = source.next();
+    if (i >= kMoved) {
+      for (Visit& visit : night.visits) visit.slot = visit.unit == 3 ? "another" : visit.slot;
+    }
+    detector.add(night);
+  }
+  const auto report = detector.report();
+  ASSERT_EQ(report.flags.size(), 1U);
+  EXPECT_EQ(report.flags.front().unit, "node:n00003");
+  EXPECT_EQ(report.flags.front().slot, "another");
+  EXPECT_EQ(report.units.at("learning"), 0U);
+}
+
 TEST(Drift, what_falls_at_times_only_is_intermittent) {
   NightFaults faults = only({.kind = NightFaultKind::flap,
                              .unit = "n00005",

@@ -49,6 +49,15 @@ TEST(Choice, the_most_figures_a_second_come_first_and_the_budget_holds) {
   EXPECT_DOUBLE_EQ(chosen.cost_s, 25);
 }
 
+TEST(Choice, what_joins_more_nodes_than_a_job_has_is_left_out_whatever_it_yields) {
+  std::vector<Candidate> all = {candidate("alone", 5), candidate("pair", 5, 9), candidate("group", 5, 99)};
+  all[1].nodes = 2;
+  all[2].nodes = 8;
+  EXPECT_EQ(too_large(all, 2), (std::vector<std::string>{"group"}));
+  EXPECT_EQ(choose(all, 30).only, (std::vector<std::string>{"pair", "alone"}));
+  EXPECT_EQ(too_large(all, 1), (std::vector<std::string>{"pair"}));
+}
+
 TEST(Choice, the_checks_are_made_whatever_they_cost) {
   EXPECT_EQ(choose({candidate("idle.cpu", 50), candidate("cheap", 5)}, 10).only,
             (std::vector<std::string>{"idle.cpu"}));

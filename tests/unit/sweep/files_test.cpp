@@ -109,6 +109,8 @@ TEST_F(SweepFiles, due_list_and_outcome_are_read_back_as_written_and_unknown_fie
                           .budget_s = 120}};
   file.plan.due = {{.node = "n01", .age = 5, .never = true, .overdue = true, .weight = 15, .stagger = 0.25}};
   file.plan.only = {"idle.cpu"};
+  file.plan.pairs = {{"n01", "n02"}};
+  file.pairs = {{.pair = {"n01", "n02"}, .state = VisitState::preempted, .reason = "a job"}};
   file.visits = {{.node = "n01", .state = VisitState::busy, .reason = "a job"}};
   file.findings = {"n01"};
   const auto read = read_sweep(sweep_text(file), "sweep.json");
@@ -118,6 +120,23 @@ TEST_F(SweepFiles, due_list_and_outcome_are_read_back_as_written_and_unknown_fie
   ASSERT_TRUE(read_due(text, "due.json"));
   text.insert(1, "\"more\": 1,");
   EXPECT_NE(read_due(text, "due.json").error().text().find("more"), std::string::npos);
+}
+
+TEST_F(SweepFiles, the_outcome_of_a_pair_is_read_back_and_one_node_is_no_pair) {
+  const PairVisit visit{.pair = {"n01", "n02"}, .state = VisitState::measured};
+  EXPECT_EQ(read_pair(pair_text(visit), "pair.json"), visit);
+  std::string text = pair_text(visit);
+  text.replace(text.find("n02"), 3, "n01");
+  EXPECT_EQ(read_pair(text, "pair.json").error().what, "are not the names of two nodes");
+}
+
+TEST_F(SweepFiles, a_due_list_from_before_there_were_pairs_has_none) {
+  std::string text = due_text({.id = "b2a7", .night = nth_night(0), .started = "2026-01-05T01:00:00.000Z"});
+  const auto begin = text.find("\"pairs\"");
+  text.erase(begin, text.find(']', begin) + 2 - begin);
+  const auto read = read_due(text, "due.json");
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_TRUE(read->pairs.empty());
 }
 
 TEST_F(SweepFiles, a_verdict_is_healthy_flagged_or_unknown_as_the_report_says) {
@@ -137,6 +156,14 @@ TEST_F(SweepFiles, a_node_that_was_not_measured_or_not_for_long_is_unknown) {
   report = report_of(UnitState::steady);
   report.simulated = true;
   EXPECT_EQ(verdict_for("n01", report, {}, kUnits).health, NodeHealth::unknown);
+}
+
+TEST_F(SweepFiles, a_pair_that_has_not_met_often_says_nothing_of_its_node) {
+  auto units = kUnits;
+  units.push_back({.unit = "pair:n01+n02", .node = "n01", .measured = false});
+  auto report = report_of(UnitState::steady);
+  report.states["pair:n01+n02"] = UnitState::learning;
+  EXPECT_EQ(verdict_for("n01", report, {}, units).health, NodeHealth::healthy);
 }
 
 // Row m of the acceptance tests.

@@ -52,6 +52,21 @@ TEST(WorkerJobs, a_targeted_job_names_its_node_and_excludes_none) {
   EXPECT_FALSE(std::ranges::any_of(*words, [](const auto& word) { return word.starts_with("--exclude"); }));
 }
 
+TEST(WorkerJobs, a_job_of_a_pair_takes_both_whole_nodes_and_names_the_pair_to_its_worker) {
+  auto one = job();
+  one.pair = {"n04", "n07"};
+  const auto words = sbatch_arguments(one, {});
+  ASSERT_TRUE(words);
+  for (const char* word : {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--exclusive", "--mem=0", "--no-requeue",
+                           "--nice=10000", "--nodelist=n04,n07", "--time=7"})
+    EXPECT_TRUE(has(*words, word)) << word;
+  EXPECT_FALSE(has(*words, "--nodes=1"));
+  EXPECT_FALSE(std::ranges::any_of(*words, [](const auto& word) { return word.starts_with("--exclude"); }));
+  EXPECT_EQ(std::vector<std::string>(words->end() - 3, words->end()),
+            (std::vector<std::string>{"/s/worker.sh", "--pair", "n04,n07"}));
+  EXPECT_NE(worker_script("/bin/assay", "/s")->find("exec /bin/assay sweep --worker /s \"$@\"\n"), std::string::npos);
+}
+
 TEST(WorkerJobs, no_option_of_a_site_or_path_gets_past_the_words) {
   EXPECT_FALSE(sbatch_arguments(job(), {.partition = "gpu --wrap=id"}));
   auto one = job();
@@ -59,6 +74,9 @@ TEST(WorkerJobs, no_option_of_a_site_or_path_gets_past_the_words) {
   EXPECT_FALSE(sbatch_arguments(one, {}));
   one = job();
   one.exclude = {"n01 --wrap"};
+  EXPECT_FALSE(sbatch_arguments(one, {}));
+  one = job();
+  one.pair = {"n04", "n07 --wrap=id"};
   EXPECT_FALSE(sbatch_arguments(one, {}));
   EXPECT_FALSE(worker_script("/bin/assay", "/s; rm -r /"));
 }

@@ -42,6 +42,15 @@ std::vector<VisitState> states(const std::vector<NodeVisit>& visits) {
 }
 
 const std::vector<std::string> kChecks = {"idle.cpu"};
+const NightPair kPair{"n01", "n02"};
+
+/// run_of, with a step of both nodes that ended as `outcome`.
+judge::Run pair_run_of(AttemptOutcome outcome) {
+  auto run = run_of();
+  run.plan.steps.push_back({.id = "n01--n02", .probe = "fabric", .nodes = {"n01", "n02"}});
+  run.journal.attempts.push_back({.step = "n01--n02", .node = "n01", .outcome = outcome});
+  return run;
+}
 
 }  // namespace
 
@@ -72,7 +81,7 @@ TEST(Outcome, a_crash_of_every_probe_is_not_measured_and_exit_code_3) {
       visits_of(run_of(AttemptOutcome::crashed), verdict_of(std::nullopt, std::nullopt), kChecks, false);
   EXPECT_EQ(states(visits), (std::vector{VisitState::not_measured, VisitState::not_measured}));
   EXPECT_EQ(visits[0].reason, "health_load: crashed");
-  EXPECT_EQ(exit_code(visits, {}), 3);
+  EXPECT_EQ(exit_code(visits, {}, {}), 3);
 }
 
 TEST(Outcome, a_node_with_open_steps_when_the_sweep_was_stopped_was_preempted) {
@@ -93,15 +102,43 @@ TEST(Outcome, the_last_event_of_a_lost_node_is_the_reason) {
 TEST(Outcome, busy_nodes_alone_are_no_hole_until_they_were_missed_too_often) {
   const std::vector<NodeVisit> visits = {{.node = "n01", .state = VisitState::measured},
                                          {.node = "n02", .state = VisitState::busy}};
-  EXPECT_EQ(exit_code(visits, {}), 0);
-  EXPECT_EQ(exit_code(visits, {"n02"}), 3);
+  EXPECT_EQ(exit_code(visits, {}, {}), 0);
+  EXPECT_EQ(exit_code(visits, {}, {"n02"}), 3);
+}
+
+TEST(Outcome, a_pair_was_measured_when_both_nodes_stayed_idle_and_a_step_of_both_ended) {
+  const auto run = pair_run_of(AttemptOutcome::exited);
+  EXPECT_EQ(pair_visit_of(kPair, run, verdict_of(0.01, 0.01), kChecks, false).state, VisitState::measured);
+  const auto busy = pair_visit_of(kPair, run, verdict_of(0.01, 0.5), kChecks, false);
+  EXPECT_EQ(busy.state, VisitState::busy);
+  EXPECT_EQ(busy.reason, "n02: others used it meanwhile: idle.cpu is 0.5 on node n02");
+}
+
+TEST(Outcome, a_pair_whose_common_step_was_lost_is_not_measured_though_its_nodes_were) {
+  const auto lost = pair_visit_of(kPair, pair_run_of(AttemptOutcome::lost), verdict_of(0.01, 0.01), kChecks, false);
+  EXPECT_EQ(lost.state, VisitState::not_measured);
+  EXPECT_EQ(lost.reason, "fabric: lost");
+}
+
+TEST(Outcome, a_pair_that_was_stopped_was_preempted) {
+  auto run = pair_run_of(AttemptOutcome::exited);
+  run.journal.attempts.pop_back();
+  EXPECT_EQ(pair_visit_of(kPair, run, verdict_of(0.01, 0.01), kChecks, true).state, VisitState::preempted);
+}
+
+TEST(Outcome, a_preempted_pair_is_a_hole_and_a_busy_one_is_none) {
+  const std::vector<NodeVisit> visits = {{.node = "n01", .state = VisitState::measured}};
+  EXPECT_EQ(exit_code(visits, {{.pair = kPair, .state = VisitState::busy}}, {}), 0);
+  EXPECT_EQ(exit_code(visits, {{.pair = kPair, .state = VisitState::preempted}}, {}), 3);
 }
 
 TEST(Outcome, the_first_line_counts_every_state) {
-  EXPECT_EQ(summary(Night(std::chrono::days(20'000)), {{.node = "n01", .state = VisitState::measured},
-                                                       {.node = "n02", .state = VisitState::busy},
-                                                       {.node = "n03"}}),
-            "night 2024-10-04: 1 of 3 due nodes measured, 1 busy, 1 not measured");
+  const Night night(std::chrono::days(20'000));
+  const std::vector<NodeVisit> visits = {
+      {.node = "n01", .state = VisitState::measured}, {.node = "n02", .state = VisitState::busy}, {.node = "n03"}};
+  EXPECT_EQ(summary(night, visits, {}), "night 2024-10-04: 1 of 3 due nodes measured, 1 busy, 1 not measured");
+  EXPECT_EQ(summary(night, visits, {{.pair = kPair, .state = VisitState::preempted}}),
+            "night 2024-10-04: 1 of 3 due nodes measured, 1 busy, 1 not measured; 0 of 1 pairs measured, 1 preempted");
 }
 
 }  // namespace assay::sweep
