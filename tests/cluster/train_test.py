@@ -96,7 +96,7 @@ class TrainingSteps(ClusterBench):
         self.assertGreaterEqual(tail, 0.02)
 
     def test_ranks_of_four_nodes_that_are_killed_hang_and_are_cut_off_are_resumed_bit_by_bit(self):
-        resumed = [requirement(name, probe="fault_resume", metric=name, limit={"at_most": 0, "unit": "1"}, scope="cluster",
+        resumed = [requirement(name, probe="fault_resume", metric=name, limit={"at_most": 0, "unit": "1"}, scope="cluster", statistic="max", repeat={"n": 1},
                                parameters={"ranks_per_node": 1, "phases": "reduce", "path": "fabric", "micro_batch": 1, "heartbeat": "500ms"})
                    for name in ("mismatches", "false_losses")]
         done = self.accept_on_cluster(*resumed, more=["--no-localise"])
