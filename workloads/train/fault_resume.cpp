@@ -29,7 +29,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kLongestMessage = 8 << 20;  // the addresses of all ranks for all others: 800 ranks
-constexpr std::int64_t kMostSpares = 64, kMostRounds = 100, kMostSaveEvery = 1000, kMostMissed = 100;
+constexpr std::int64_t kMostSpares = 64, kMostRounds = 16, kMostSaveEvery = 1000, kMostMissed = 100;
 
 constexpr Parameter kOwnParameters[] = {
     {.name = "data",
