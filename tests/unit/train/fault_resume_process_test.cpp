@@ -11,7 +11,7 @@ namespace assay {
 namespace {
 
 const std::string kProbe = FAULT_RESUME;
-const std::vector<std::string> kShort = {"--seq=16", "--micro-batch=1", "--save-every=2"};
+const std::vector<std::string> kShort = {"--seq=16", "--micro-batch=1", "--save-every=2", "--local=/tmp"};
 
 Record ended(const std::vector<std::string>& more) { return record_of(kProbe, with(kShort, more)); }
 
