@@ -1,4 +1,4 @@
-// local_ranks: one child process for each rank of this node, asked over pipes, one line at a time. Knows nothing of
+// local_ranks: one child process for each rank of this node, asked together; the loss of one ends all. Knows nothing of
 // GPUs.
 #pragma once
 
@@ -8,20 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include <sys/types.h>
-
-#include "probes/core/rendezvous_link.h"
+#include "probes/collective/rank_child.h"
 #include "probes/core/units.h"
 
 namespace assay {
-
-/// One rank's program. `title` names it in errors ("rank 3 (GPU-8f2…)").
-struct RankProgram {
-  std::string path;
-  std::vector<std::string> arguments;    ///< argv, its own name first
-  std::vector<std::string> environment;  ///< "NAME=VALUE"
-  std::string title;
-};
 
 /// A rank ended, fell silent or said too much. what() names it.
 struct RankLost : std::runtime_error {
@@ -31,13 +21,9 @@ struct RankLost : std::runtime_error {
 /// The children of this node. None outlives this object: the destructor kills and reaps those that are left.
 class LocalRanks {
  public:
-  /// Longest answer of one rank, in B: the times of a batch or what a log says are a few thousand.
-  static constexpr std::size_t kLongestAnswer = 1 << 20;
-
-  /// Starts all of them, with pipes for standard input and output; standard error is this process'. Throws
-  /// std::system_error when one cannot be started.
+  /// Starts all of them. Throws std::system_error when one cannot be started.
   explicit LocalRanks(const std::vector<RankProgram>& programs);
-  LocalRanks(LocalRanks&&) noexcept;
+  LocalRanks(LocalRanks&&) noexcept = default;
   LocalRanks& operator=(LocalRanks&&) = delete;
   ~LocalRanks();
 
@@ -52,20 +38,10 @@ class LocalRanks {
   void finish(Seconds limit);
 
  private:
-  struct Rank {
-    pid_t process = -1;
-    rendezvous::Descriptor input, output;
-    std::string title, received;
-    std::string unsent = {};  ///< what of the request its pipe has not taken yet
-    bool ended = false;
-    int status = 0;
-  };
-  static void tell(Rank& rank);
-  void receive(Rank& rank);
   void kill_all() noexcept;
-  [[noreturn]] void lose(Rank& rank, const std::string& how);
+  [[noreturn]] void lose(const RankChild& rank, const std::string& how);
 
-  std::vector<Rank> ranks_;
+  std::vector<RankChild> ranks_;
 };
 
 }  // namespace assay

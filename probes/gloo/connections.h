@@ -21,4 +21,13 @@ struct Connections {
 /// Reads /proc/self/fd. Throws std::system_error when the kernel does not report what every TCP socket has.
 Connections own_connections();
 
+/// Shuts all connected TCP sockets of this process, both ways, so that nothing waits for them any longer, here and at
+/// their other ends. From any thread.
+void shut_own_connections();
+
+/// From now on the kernel drops all that arrives at the IP sockets of this process, and acknowledges none of it: it is
+/// cut off from what others send. Its own datagrams still leave. Throws std::system_error when the kernel refuses the
+/// filter.
+void cut_own_sockets();
+
 }  // namespace assay

@@ -3,9 +3,13 @@
 #include "probes/gloo/mesh.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <stdexcept>
+#include <utility>
 
 #include <dlfcn.h>
 
@@ -226,10 +230,6 @@ std::string_view algorithm_of(Operation operation) {
   throw std::logic_error("an operation has no algorithm");
 }
 
-Mesh::Mesh(const std::string& address, int rank, int ranks)
-    : context_(std::make_shared<Context>(address, rank, ranks)) {}
-Mesh::~Mesh() = default;
-
 std::vector<std::string> Mesh::ends() const {
   std::vector<std::string> all;
   for (int other = 0; other < context_->size; ++other) {
@@ -261,9 +261,34 @@ void Mesh::run(Operation operation, Element element, std::size_t chunk, const st
   throw std::logic_error("hosts sum fp32 and fp64 only");
 }
 
-struct Window::Room {
-  std::unique_ptr<UnboundBuffer> buffer;
+/// The buffers of a mesh that may be waited for, and whether all waiting is over.
+struct Window::Waits {
+  std::mutex mutex;
+  std::set<UnboundBuffer*> buffers;
+  std::atomic<bool> over = false;
 };
+
+struct Window::Room {
+  Room(std::unique_ptr<UnboundBuffer> taken, std::shared_ptr<Waits> all)
+      : buffer(std::move(taken)), waits(std::move(all)) {
+    const std::lock_guard lock(waits->mutex);
+    waits->buffers.insert(buffer.get());
+  }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  ~Room() {
+    const std::lock_guard lock(waits->mutex);
+    waits->buffers.erase(buffer.get());
+  }
+  /// `done` is what Gloo says of a wait: false only after an abort.
+  void demand(bool done) const {
+    if (!done || waits->over) throw std::runtime_error("the group was given up");
+  }
+
+  std::unique_ptr<UnboundBuffer> buffer;
+  std::shared_ptr<Waits> waits;
+};
+
 Window::Window(std::unique_ptr<Room> room) : room_(std::move(room)) {}
 Window::Window(Window&&) noexcept = default;
 Window::~Window() = default;
@@ -274,16 +299,30 @@ void Window::receive(int rank, std::uint64_t tag, std::size_t offset, std::size_
   room_->buffer->recv(rank, kWindowSlots + tag, offset, bytes);
 }
 void Window::wait_sent() {
-  (void)room_->buffer->waitSend(kOperationLimit);  // false only after an abort, which nothing here requests
+  room_->demand(true);
+  room_->demand(room_->buffer->waitSend(kOperationLimit));
 }
 void Window::wait_received() {
-  (void)room_->buffer->waitRecv(kOperationLimit);  // as above
+  room_->demand(true);
+  room_->demand(room_->buffer->waitRecv(kOperationLimit));
 }
 
+Mesh::Mesh(const std::string& address, int rank, int ranks)
+    : context_(std::make_shared<Context>(address, rank, ranks)), waits_(std::make_shared<Window::Waits>()) {}
+Mesh::~Mesh() = default;
+
 Window Mesh::window(void* memory, std::size_t bytes) {
-  auto room = std::make_unique<Window::Room>();
-  room->buffer = context_->createUnboundBuffer(memory, bytes);
-  return Window(std::move(room));
+  return Window(std::make_unique<Window::Room>(context_->createUnboundBuffer(memory, bytes), waits_));
+}
+
+// Gloo 0.5 does not wake who waits for a message of which a part had come when its connection ended.
+void Mesh::give_up() {
+  waits_->over = true;
+  const std::lock_guard lock(waits_->mutex);
+  for (UnboundBuffer* buffer : waits_->buffers) {
+    buffer->abortWaitRecv();
+    buffer->abortWaitSend();
+  }
 }
 
 std::string gloo_library() {

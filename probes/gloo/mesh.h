@@ -21,6 +21,7 @@ std::string_view algorithm_of(Operation operation);
 class Window {
  public:
   struct Room;
+  struct Waits;
   explicit Window(std::unique_ptr<Room> room);
   Window(Window&&) noexcept;
   ~Window();
@@ -28,7 +29,8 @@ class Window {
   void send(int rank, std::uint64_t tag, std::size_t offset, std::size_t bytes);
   /// Starts to receive; as many bytes as are sent.
   void receive(int rank, std::uint64_t tag, std::size_t offset, std::size_t bytes);
-  /// Returns when the memory of the last message may be used again, or is filled. Throws after the limit of a batch.
+  /// Returns when the memory of the last message may be used again, or is filled. Throws after the limit of a batch,
+  /// and when the mesh is given up.
   void wait_sent();
   void wait_received();
 
@@ -57,10 +59,13 @@ class Mesh {
   void run(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target);
   /// A window on `bytes` at `memory`, which outlives it.
   Window window(void* memory, std::size_t bytes);
+  /// Ends all waiting for messages of windows, now and later: it throws. From any thread.
+  void give_up();
 
  private:
   class Context;
   std::shared_ptr<Context> context_;
+  std::shared_ptr<Window::Waits> waits_;
 };
 
 /// The file that Gloo was loaded from.

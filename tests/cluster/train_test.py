@@ -95,6 +95,15 @@ class TrainingSteps(ClusterBench):
         self.assertLess(statistics.median(times), 2 * min(times), times)
         self.assertGreaterEqual(tail, 0.02)
 
+    def test_ranks_of_four_nodes_that_are_killed_hang_and_are_cut_off_are_resumed_bit_by_bit(self):
+        resumed = [requirement(name, probe="fault_resume", metric=name, limit={"at_most": 0, "unit": "1"}, scope="cluster", statistic="max", repeat={"n": 1},
+                               parameters={"ranks_per_node": 1, "phases": "reduce", "path": "fabric", "micro_batch": 1, "heartbeat": "500ms"})
+                   for name in ("mismatches", "false_losses")]
+        done = self.accept_on_cluster(*resumed, more=["--no-localise"])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual([len(times) for times in self.samples("mttr").values()], [3])
+        self.check_aftermath()
+
     def start_alone(self):
         words = [word for name, value in ALONE.items() for word in (f"--{name.replace('_', '-')}", value)]
         return self.cluster["n01"].start(BIN.parent / "libexec/assay/probes/train_step", *words, stdout=subprocess.PIPE, text=True)

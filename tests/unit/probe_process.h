@@ -56,15 +56,19 @@ inline ProbeOutput run_probe(std::vector<std::string> arguments, unsigned stop_s
   return output;
 }
 
-/// The record that `probe` prints for `arguments`; throws std::runtime_error with the reader's words when it is
-/// refused.
-inline Record record_of(const std::string& probe, std::vector<std::string> arguments) {
+/// The record in `output`; throws std::runtime_error with the reader's words when it is refused.
+inline Record record_in(const std::string& probe, const ProbeOutput& output) {
   const auto description = read_description(run_probe({probe, "--describe"}).out, probe);
   if (!description) throw std::runtime_error(description.error().text());
-  arguments.insert(arguments.begin(), probe);
-  const auto record = read_record(run_probe(std::move(arguments)).out, *description);
+  const auto record = read_record(output.out, *description);
   if (!record) throw std::runtime_error(record.error().text());
   return *record;
+}
+
+/// The record that `probe` prints for `arguments`; throws as record_in() does.
+inline Record record_of(const std::string& probe, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), probe);
+  return record_in(probe, run_probe(std::move(arguments)));
 }
 
 /// The samples of one metric on one subject; empty when the record has none.

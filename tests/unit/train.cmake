@@ -1,10 +1,11 @@
-add_executable(unit_train unit/train/model_card_test.cpp unit/train/step_graph_test.cpp unit/train/step_evidence_test.cpp)
+add_executable(unit_train unit/train/model_card_test.cpp unit/train/step_graph_test.cpp unit/train/step_evidence_test.cpp
+  unit/train/fault_plan_test.cpp)
 target_link_libraries(unit_train PRIVATE assay_train_plan GTest::gtest_main)
 gtest_discover_tests(unit_train PROPERTIES LABELS unit)
 
 find_package(Gloo CONFIG REQUIRED)  # probes/gloo says which package it is
 add_executable(unit_train_engine unit/train/host_engine_test.cpp unit/train/flipped_bit_test.cpp
-  unit/train/step_math_test.cpp)
+  unit/train/step_math_test.cpp unit/train/kept_states_test.cpp)
 target_link_libraries(unit_train_engine PRIVATE assay_train_wire gloo GTest::gtest_main)
 gtest_discover_tests(unit_train_engine PROPERTIES LABELS unit)
 
@@ -13,3 +14,15 @@ target_link_libraries(unit_train_step PRIVATE assay_core GTest::gtest_main)
 target_compile_definitions(unit_train_step PRIVATE TRAIN_STEP="$<TARGET_FILE:train_step>" TRAIN_STEP_RANK="$<TARGET_FILE:train_step_rank>")
 add_dependencies(unit_train_step train_step train_step_rank)
 gtest_discover_tests(unit_train_step PROPERTIES LABELS unit)
+
+add_executable(unit_fault_resume unit/train/fault_resume_process_test.cpp)
+add_executable(fault_cases unit/train/fault_cases_test.cpp)
+foreach(test unit_fault_resume fault_cases)
+  target_link_libraries(${test} PRIVATE assay_core GTest::gtest_main)
+  target_compile_definitions(${test} PRIVATE FAULT_RESUME="$<TARGET_FILE:fault_resume>" FAULT_RESUME_RANK="$<TARGET_FILE:fault_resume_rank>")
+  add_dependencies(${test} fault_resume fault_resume_rank)
+endforeach()
+gtest_discover_tests(unit_fault_resume PROPERTIES LABELS unit)
+# All faults in all phases of three divisions take three minutes: -C train.
+add_test(NAME fault_cases COMMAND fault_cases CONFIGURATIONS train)
+set_tests_properties(fault_cases PROPERTIES LABELS train TIMEOUT 900 RUN_SERIAL ON)

@@ -50,6 +50,11 @@ class HostEngine::State {
     if (job_.beside && job_.plan.replicas() > 1) lane_.emplace(carry_, waits_.size());
   }
 
+  void disconnect() {
+    lane_.reset();
+    carry_ = nullptr;
+  }
+
   /// Operations from `first` on that `wanted` picks, at step `number`.
   template <class Wanted, class After>
   StepTimes run(std::uint64_t number, Wanted&& wanted, After&& after, Variant variant = Variant::full) {
@@ -65,6 +70,7 @@ class HostEngine::State {
       spans_[i] = {};
       if (!wanted(ops_[i])) continue;
       const double begin_s = now_s;
+      if (watch_) watch_(i);
       carry_out(i);
       now_s = std::chrono::duration<double>(Clock::now() - start).count();
       spans_[i] = {.begin_s = begin_s, .end_s = now_s};
@@ -93,6 +99,7 @@ class HostEngine::State {
   std::vector<Span> spans_;
   std::vector<std::size_t> waits_;  ///< by bucket: how many collectives beside must be done before its update
   Carry carry_;
+  Watch watch_;
 
  private:
   void carry_out(std::size_t index) {
@@ -249,6 +256,9 @@ HostEngine::~HostEngine() = default;
 const std::vector<Op>& HostEngine::ops() const { return state_->ops_; }
 std::span<const HostEngine::Span> HostEngine::spans() const { return state_->spans_; }
 void HostEngine::connect(Carry carry) { state_->connect(std::move(carry)); }
+void HostEngine::disconnect() { state_->disconnect(); }
+void HostEngine::watch(Watch watch) { state_->watch_ = std::move(watch); }
+std::vector<std::span<float>> HostEngine::kept() { return state_->weights_.kept(); }
 std::uint64_t HostEngine::print(bool gradients) const { return state_->weights_.print(gradients); }
 std::size_t HostEngine::output_size(std::size_t op) const { return state_->calls_[op].out.size(); }
 

@@ -44,6 +44,9 @@ struct Transfer {
 /// used; a send returns at once, and its data may be used, too. From the engine's thread, or from that of `beside`.
 using Carry = std::function<void(std::size_t op)>;
 
+/// See HostEngine::watch().
+using Watch = std::function<void(std::size_t op)>;
+
 /// What of a step is run. compute_only of several ranks updates numbers of no use in place of the weights, since its
 /// gradients were not reduced.
 enum class Variant { full, compute_only, comm_only };
@@ -75,6 +78,10 @@ class HostEngine {
   [[nodiscard]] std::vector<Transfer> transfers();
   /// How collectives are done; needed before the first step of a plan of several ranks.
   void connect(Carry carry);
+  /// Forgets that, and ends the thread of what runs beside; a collective under way is waited for.
+  void disconnect();
+  /// `watch`, where given, is called before every operation of a full step, with its place in the operations.
+  void watch(Watch watch);
 
   /// Runs step `number`, whose tokens follow from it. Allocates nothing. Times of single operations are kept until the
   /// next step. What `carry` throws is thrown on.
@@ -98,6 +105,8 @@ class HostEngine {
   [[nodiscard]] std::uint64_t not_finite();
   /// Numbers in the output of operation `op`.
   [[nodiscard]] std::size_t output_size(std::size_t op) const;
+  /// All that a later step needs of the steps before: weights and moments. In exact arithmetic there are no moments.
+  [[nodiscard]] std::vector<std::span<float>> kept();
   /// Turns a bit of a weight, between two steps.
   void flip_weight(std::size_t element, int bit);
 

@@ -54,6 +54,9 @@ class HostWeights {
   /// Sets the gradients of gains to 0: they are summed row by row. Matrices begin with their first product.
   void clear_gains();
 
+  /// Weights and moments.
+  std::vector<std::span<float>> kept() { return {weights_, first_, second_}; }
+
   /// A sum over all numbers that does not depend on how the matrices are divided: the sums of all tp and pp ranks of
   /// one replica add up to that of a single rank. Gains count on the first tp rank.
   [[nodiscard]] std::uint64_t print(bool gradients) const;

@@ -15,7 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kName = "train_step_rank";
 constexpr std::array<std::string_view, 3> kModes = {"gaussian", "replicated", "ring"};
 
 json plan_json(const ParallelPlan& p) {
@@ -47,14 +46,17 @@ DataMode data_mode_named(std::string_view word) {
   throw std::logic_error("no data mode has this name");
 }
 
-std::vector<std::string> rank_arguments(const RankStart& start) {
-  const json job = {{"model", model_card_json({.name = "model", .shape = start.job.model})},
-                    {"plan", plan_json(start.job.plan)},
-                    {"rank", start.job.rank},
-                    {"data", kModes.at(static_cast<std::size_t>(start.job.data))},
-                    {"beside", start.job.beside},
-                    {"address", start.address}};
-  return {kName, std::to_string(getpid()), job.dump()};
+std::vector<std::string> rank_arguments(const char* program, const RankStart& start) {
+  json job = {{"model", model_card_json({.name = "model", .shape = start.job.model})},
+              {"plan", plan_json(start.job.plan)},
+              {"rank", start.job.rank},
+              {"data", kModes.at(static_cast<std::size_t>(start.job.data))},
+              {"beside", start.job.beside},
+              {"address", start.address}};
+  if (start.board)
+    job["board"] = {start.board->descriptor, start.board->ranks, start.board->own, start.board->period_s,
+                    start.board->folder};
+  return {program, std::to_string(getpid()), job.dump()};
 }
 
 std::optional<RankStart> rank_start(const std::vector<std::string>& arguments) {
@@ -64,12 +66,20 @@ std::optional<RankStart> rank_start(const std::vector<std::string>& arguments) {
     const json job = parse_json_or_throw(arguments[2], "job");
     const auto model = read_model_card(job.at("model").get<std::string>(), "model");
     if (!model) return std::nullopt;
+    std::optional<BoardPlace> board;
+    if (const auto found = job.find("board"); found != job.end())
+      board = BoardPlace{.descriptor = found->at(0),
+                         .ranks = found->at(1),
+                         .own = found->at(2),
+                         .period_s = found->at(3),
+                         .folder = found->at(4)};
     return RankStart{.job = {.model = model->shape,
                              .plan = plan_of(job.at("plan")),
                              .rank = job.at("rank"),
                              .data = data_mode_named(job.at("data").get<std::string>()),
                              .beside = job.at("beside")},
-                     .address = job.at("address")};
+                     .address = job.at("address"),
+                     .board = board};
   } catch (const std::exception&) {  // not what a leader passes
     return std::nullopt;
   }

@@ -1,7 +1,5 @@
 // train_step_rank: one rank of train_step, linked to Gloo. The leader of the node starts it and asks; it answers.
 #include <algorithm>
-#include <csignal>
-#include <iostream>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -9,34 +7,16 @@
 #include <cblas.h>
 #include <fmt/format.h>
 
-#include "probes/collective/rank_loop.h"
 #include "probes/core/statistics.h"
 #include "probes/gloo/rank_mesh.h"
-#include "probes/host/blas_kernels.h"
 #include "probes/host/pinned_threads.h"
-#include "workloads/train/rank_job.h"
-#include "workloads/train/ring_wire.h"
+#include "workloads/train/rank_rig.h"
 #include "workloads/train/step_evidence.h"
 
 namespace assay::train {
 namespace {
 
 using nlohmann::json;
-
-/// An engine and, where there are other ranks, its wire.
-class Rig {
- public:
-  Rig(const RankJob& job, RankMesh& mesh) : engine_(job) {
-    if (job.plan.world() == 1) return;
-    wire_.emplace(mesh.mesh(), job.plan, job.rank, engine_.ops(), engine_.transfers());
-    engine_.connect([this](std::size_t op) { wire_->carry(op); });
-  }
-  HostEngine& engine() { return engine_; }
-
- private:
-  std::optional<RingWire> wire_;  // before the engine, whose thread beside uses it until it ends
-  HostEngine engine_;
-};
 
 /// The state of one rank between requests.
 class Session {
@@ -67,8 +47,13 @@ class Session {
     return rig_->engine();
   }
 
+  void make_rig(std::optional<Rig>& rig, const RankJob& job) {
+    rig.emplace(job);
+    if (job.plan.world() > 1) rig->connect(mesh_.mesh());
+  }
+
   json prepare() {
-    rig_.emplace(job_, mesh_);
+    make_rig(rig_, job_);
     return json::object();
   }
 
@@ -76,8 +61,9 @@ class Session {
   json exact(std::uint64_t count) {
     RankJob job = job_;
     job.data = DataMode::ring;
-    Rig rig(job, mesh_);
-    HostEngine& engine = rig.engine();
+    std::optional<Rig> rig;
+    make_rig(rig, job);
+    HostEngine& engine = rig->engine();
     json firsts = json::array(), prints = json::array();
     for (std::uint64_t step = 0; step < count; ++step) {
       const auto once = engine.traced(step, std::nullopt), again = engine.traced(step, std::nullopt);
@@ -163,22 +149,5 @@ class Session {
 }  // namespace assay::train
 
 int main(int argc, char** argv) {
-  assay::restart_with_wide_kernels(openblas_get_corename(), argv);
-  const std::vector<std::string> arguments(argv, argv + argc);
-  const auto start = assay::train::rank_start(arguments);
-  if (!start || !assay::tie_to_leader(arguments.at(1))) {
-    std::cerr << "train_step_rank: train_step starts this program; it is of no use by itself\n";
-    return 1;
-  }
-  // Gloo 0.5 writes to connections that a peer has closed without MSG_NOSIGNAL; the rank would die of it and be blamed
-  // for its peer.
-  if (std::signal(SIGPIPE, SIG_IGN) == SIG_ERR) return 1;
-  try {
-    assay::train::Session session(*start);
-    assay::answer_leader([&](const nlohmann::json& request) { return session.answer(request); });
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << "train_step rank " << start->job.rank << ": " << error.what() << '\n';
-    return 1;
-  }
+  return assay::train::rank_main<assay::train::Session>(argc, argv, "train_step_rank", "train_step");
 }

@@ -13,6 +13,7 @@
 #include "probes/core/statistics.h"
 #include "probes/gloo/rank_start.h"
 #include "workloads/train/accounting.h"
+#include "workloads/train/plan_parameters.h"
 #include "workloads/train/rank_job.h"
 #include "workloads/train/step_evidence.h"
 #include "workloads/train/virtual_time.h"
@@ -25,13 +26,6 @@ using Answers = std::vector<json>;
 
 constexpr std::uint64_t kExactSteps = 2;  // the second begins from weights that the first has made
 constexpr std::int64_t kMostSteps = 1'000'000, kMostWarmup = 1000, kMostBlock = 1000;
-
-std::int64_t count_in_range(const Parameters& given, const char* name, std::int64_t least, std::int64_t most) {
-  const auto count = given.count(name);
-  if (count < least || count > most)
-    throw BadParameter(fmt::format("{}: {} is not from {} to {}", name, count, least, most));
-  return count;
-}
 
 RankSteps steps_from(const json& answer) {
   RankSteps steps{.wall = answer.at("wall"),
@@ -269,30 +263,13 @@ class Training {
 }  // namespace
 
 RankJob job_of(const Parameters& given, std::int64_t ranks) {
-  const ModelCard card = model_card(given.text("model"));
-  const std::int64_t layers = given.count("layers_run");
-  ParallelPlan plan{.layers = layers == 0 ? card.shape.layers : layers,
-                    .seq = given.count("seq"),
-                    .micro_batch = given.count("micro_batch"),
-                    .micro_batches = given.count("micro_batches"),
-                    .tp = count_in_range(given, "tp", 1, 1 << 20),
-                    .cp = count_in_range(given, "cp", 1, 1 << 20),
-                    .ep = given.count("ep"),
-                    .pp = count_in_range(given, "pp", 1, 1 << 20),
-                    .dp = given.count("dp"),
-                    .virtual_stages = given.count("virtual"),
-                    .zero = static_cast<int>(count_in_range(given, "zero", 0, 3)),
-                    .element = 4};
-  plan = on_ranks(plan, ranks);
-  check_plan(card.shape, plan);
-  check_engine(card.shape, plan);
+  RankJob job = job_on(given, ranks);
   (void)count_in_range(given, "warmup_steps", 1, kMostWarmup);
   const auto block = count_in_range(given, "block", 2, kMostBlock);
   (void)count_in_range(given, "steps", block, kMostSteps);
-  return {.model = card.shape,
-          .plan = plan,
-          .data = data_mode_named(given.text("data")),
-          .beside = given.text("overlap") == "beside"};
+  job.data = data_mode_named(given.text("data"));
+  job.beside = given.text("overlap") == "beside";
+  return job;
 }
 
 std::vector<json> conduct_training(Fleet& fleet, const Parameters& given, const RankJob& job,

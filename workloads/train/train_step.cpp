@@ -16,6 +16,8 @@
 #include "probes/gloo/rank_program.h"
 #include "probes/gloo/rank_start.h"
 #include "probes/host/tcp_path.h"
+#include "workloads/train/plan_conditions.h"
+#include "workloads/train/plan_parameters.h"
 #include "workloads/train/rank_job.h"
 #include "workloads/train/train_run.h"
 
@@ -24,30 +26,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kMostRanksPerNode = 256;
 constexpr std::size_t kLongestMessage = 8 << 20;  // the addresses of all ranks for all others: 800 ranks
 
-constexpr Parameter kParameters[] = {
-    {.name = "model",
-     .fallback = "tiny-dense",
-     .meaning = "name of a built-in model, or path of an assay.model/1 on every node"},
-    {.name = "layers_run", .unit = "1", .fallback = "0", .meaning = "layers of the model that are run; 0: all"},
-    {.name = "seq", .unit = "1", .fallback = "128", .meaning = "tokens of a sequence"},
-    {.name = "micro_batch", .unit = "1", .fallback = "2", .meaning = "sequences of a micro-batch"},
-    {.name = "micro_batches", .unit = "1", .fallback = "1", .meaning = "micro-batches of a replica in one step"},
-    {.name = "tp", .unit = "1", .fallback = "1", .meaning = "ranks that share each matrix"},
-    {.name = "cp", .unit = "1", .fallback = "1", .meaning = "ranks that share each sequence; this engine runs 1"},
-    {.name = "ep", .unit = "1", .fallback = "1", .meaning = "ranks that share the experts; this engine runs 1"},
-    {.name = "pp", .unit = "1", .fallback = "1", .meaning = "ranks that share the layers, by 1F1B"},
-    {.name = "dp", .unit = "1", .fallback = "0", .meaning = "replicas; 0: as many as there are ranks for"},
-    {.name = "virtual",
-     .unit = "1",
-     .fallback = "1",
-     .meaning = "pieces of the model on each pipeline rank; this engine runs 1"},
-    {.name = "zero",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "0: every replica updates all weights; 1: each a part, which is then gathered"},
+constexpr Parameter kOwnParameters[] = {
     {.name = "data",
      .fallback = "gaussian",
      .meaning = "gaussian: normal weights, other tokens on each replica; replicated: the same tokens on all, whose "
@@ -74,11 +55,8 @@ constexpr Parameter kParameters[] = {
      .meaning = "full steps in a row, between compute-only and communication-only ones"},
     {.name = "warmup_steps", .unit = "1", .fallback = "5", .quick = "3", .meaning = "full steps before those"},
     {.name = "ranks_per_node", .unit = "1", .fallback = "1", .meaning = "processes on each node"},
-    kPathParameter,
-    {.name = "interface",
-     .fallback = kRendezvousPort,
-     .meaning = "network port to use on every node, such as eth1; rendezvous: the one on which the ranks meet"},
 };
+constexpr auto kParameters = join(train::kPlanParameters, kOwnParameters, train::kPlaceParameters);
 constexpr Metric kMetrics[] = {
     {.name = "step_time",
      .unit = "s",
@@ -148,20 +126,6 @@ constexpr Metric kMetrics[] = {
      .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kOwnConditions[] = {
-    {.name = "path", .meaning = "what the payload went through: fabric, between machines, or loopback"},
-    {.name = "ranks", .meaning = "processes that took part"},
-    {.name = "nodes", .meaning = "nodes that took part"},
-    {.name = "ranks_per_node", .meaning = "processes that took part on each node"},
-    {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
-    {.name = "plan", .meaning = "how the step was divided: tp, cp, ep, pp, dp, virtual and zero"},
-    {.name = "flop_count", .meaning = "by what FLOPs are counted, see docs/FORMATS.md"},
-    {.name = "flop_per_token", .meaning = "FLOPs of training on one token, by that count, of the layers that were run"},
-    {.name = "tokens_per_step", .meaning = "tokens of all replicas"},
-    {.name = "layers_run", .meaning = "layers of the model that were run"},
-    {.name = "parameters_run", .meaning = "parameters of the model with these layers"},
-    {.name = "attention", .meaning = "how attention is computed"},
-    {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
-    {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
     {.name = "off_cpu_share",
      .meaning =
          "largest share, over the ranks and rounds, of compute-only steps in which a rank did not run: CPU quota, "
@@ -183,7 +147,7 @@ constexpr ConditionSpec kWireConditions[] = {
     {.name = "congestion_control", .meaning = "algorithms of this node's connections, recorded where there are such"},
     {.name = "segments_retransmitted", .meaning = "segments sent again by this node's ranks, where there are several"},
 };
-constexpr auto kConditions = join(kOwnConditions, kWireConditions);
+constexpr auto kConditions = join(train::kPlanConditions, kOwnConditions, kWireConditions);
 constexpr ProbeSpec kSpec{
     .name = "train_step",
     .scope = Scope::group,
@@ -217,42 +181,6 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions,
 };
 
-std::vector<RankProgram> rank_programs(const Parameters& given, const Placement& placement, train::RankJob job,
-                                       const RankFile& file, const Library& library) {
-  const std::int64_t here = given.count("ranks_per_node");
-  const std::string address = own_address(given.text("interface"), placement);
-  std::vector<RankProgram> programs;
-  for (std::int64_t local = 0; local < here; ++local) {
-    job.rank = placement.rank * here + local;
-    programs.push_back({.path = file.path(),
-                        .arguments = train::rank_arguments({.job = job, .address = address}),
-                        .environment = rank_environment(library),
-                        .title = fmt::format("rank {} ({})", job.rank, address)});
-  }
-  return programs;
-}
-
-void record_plan(const Parameters& given, const train::RankJob& job, const Fleet& fleet, bool several,
-                 Recorder& record) {
-  const train::ParallelPlan& plan = job.plan;
-  const train::ModelShape run = train::with_layers(job.model, plan.layers);
-  record.condition("path", several ? given.text("path") : std::string("loopback"));
-  record.condition("ranks", static_cast<std::int64_t>(fleet.ranks()));
-  record.condition("nodes", static_cast<std::int64_t>(fleet.nodes().size()));
-  record.condition("ranks_per_node", static_cast<std::int64_t>(fleet.ranks_per_node()));
-  record.condition("node_names", fmt::format("{}", fmt::join(fleet.nodes(), ",")));
-  record.condition("plan", fmt::format("tp={} cp={} ep={} pp={} dp={} virtual={} zero={}", plan.tp, plan.cp, plan.ep,
-                                       plan.pp, plan.dp, plan.virtual_stages, plan.zero));
-  record.condition("flop_count", std::string(train::kFlopCount));
-  record.condition("flop_per_token", train::flop_per_token(run, plan.seq));
-  record.condition("tokens_per_step", plan.tokens_per_step());
-  record.condition("layers_run", plan.layers);
-  record.condition("parameters_run", train::total_parameters(run));
-  record.condition("attention", std::string("products over blocks of 64 queries, probabilities kept"));
-  record.condition("data_mode", given.text("data"));
-  record.condition("launch", std::string("eager"));
-}
-
 void record_wire(const std::vector<json>& facts, Recorder& record) {
   if (facts.empty() || !facts.front().contains("paths")) return;  // one rank has no connections
   record_facts(record, facts);
@@ -264,7 +192,16 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   const train::RankJob job = train::job_of(given, here * placement.world);
   const Library library = Library::open("libgloo.so.0", "Gloo");
   const RankFile file("train_step_rank");
-  const auto programs = rank_programs(given, placement, job, file, library);
+  const std::string address = own_address(given.text("interface"), placement);
+  std::vector<RankProgram> programs;
+  for (std::int64_t local = 0; local < here; ++local) {
+    train::RankJob mine = job;
+    mine.rank = placement.rank * here + local;
+    programs.push_back({.path = file.path(),
+                        .arguments = train::rank_arguments("train_step_rank", {.job = mine, .address = address}),
+                        .environment = rank_environment(library),
+                        .title = fmt::format("rank {} ({})", mine.rank, address)});
+  }
   LocalRanks ranks(programs);
   Fleet fleet(
       [&](std::string_view request, Seconds limit) {
@@ -272,10 +209,10 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
           if (group != nullptr) group->check();
         });
       },
-      std::vector<std::string>(programs.size(), "on " + own_address(given.text("interface"), placement)),
-      std::get<std::string>(host_facts().at("name")), group);
+      std::vector<std::string>(programs.size(), "on " + address), std::get<std::string>(host_facts().at("name")),
+      group);
   const auto names = group != nullptr ? rank_names(*group) : fleet.nodes();
-  record_plan(given, job, fleet, placement.world > 1, record);
+  train::record_plan(given, job, fleet.nodes(), record);
   const auto entered = [&](const std::vector<json>& all) {
     if (placement.world > 1) demand_path(given.text("path"), all, here);
   };
@@ -291,9 +228,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
-  const auto here = given.count("ranks_per_node");
-  if (here < 1 || here > kMostRanksPerNode)
-    throw BadParameter(fmt::format("ranks_per_node: {} is not from 1 to {}", here, kMostRanksPerNode));
+  (void)train::ranks_per_node(given);
   if (placement.world == 1) return take_part(given, placement, record, nullptr);
   work_together(placement, {.exchange = kExchangeLimit, .message = kLongestMessage},
                 [&](Rendezvous& group) { take_part(given, placement, record, &group); });

@@ -1,7 +1,6 @@
 // host_collective as processes on this machine's loopback: every operation exact, and every way to end named.
 #include <cstdlib>
 #include <fstream>
-#include <future>
 #include <string>
 
 #include <netinet/in.h>
@@ -12,8 +11,7 @@
 
 #include "probes/collective/operation.h"
 #include "probes/core/rendezvous_link.h"
-#include "tests/unit/free_port.h"
-#include "tests/unit/probe_process.h"
+#include "tests/unit/node_processes.h"
 
 namespace assay {
 namespace {
@@ -22,17 +20,7 @@ const std::string kProbe = HOST_COLLECTIVE;
 const std::vector<std::string> kShort = {"--quick", "--path=loopback", "--max-samples=10", "--time-limit=100ms",
                                          "--warmup-limit=20ms"};
 
-std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-Record read(const ProbeOutput& output) {
-  const auto description = read_description(run_probe({kProbe, "--describe"}).out, kProbe);
-  const auto record = read_record(output.out, *description);
-  if (!record) throw std::runtime_error(record.error().text());
-  return *record;
-}
+Record read(const ProbeOutput& output) { return record_in(kProbe, output); }
 
 Record ended(const std::vector<std::string>& more) { return read(run_probe(with({kProbe}, more))); }
 
@@ -87,17 +75,8 @@ TEST(HostCollective, records_what_its_connections_really_are) {
             std::string::npos);
 }
 
-/// Three nodes, each played by a process of this machine, by rank; rank 1 is told to stop after `stop_s`.
 std::vector<ProbeOutput> three_nodes(const std::vector<std::string>& more, unsigned stop_s = 0) {
-  const std::string at = fmt::format("--rendezvous=127.0.0.1:{}", free_port());
-  const auto rank = [&](int number) {
-    const std::vector<std::string> words = {kProbe, fmt::format("--rank={}", number), "--world=3", at,
-                                            "--token=0123456789abcdef0123456789abcdef"};
-    return run_probe(with(words, more), number == 1 ? stop_s : 0);
-  };
-  auto second = std::async(std::launch::async, rank, 1), third = std::async(std::launch::async, rank, 2);
-  auto first = rank(0);
-  return {first, second.get(), third.get()};
+  return run_nodes(kProbe, 3, more, stop_s);
 }
 
 TEST(HostCollective, of_several_nodes_is_one_group_and_each_node_has_a_whole_record) {

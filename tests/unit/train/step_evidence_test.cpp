@@ -92,8 +92,9 @@ TEST(RankStart, arrives_as_it_was_sent) {
            .rank = 5,
            .data = DataMode::replicated,
            .beside = false},
-      .address = "10.0.0.1"};
-  const auto read = rank_start(rank_arguments(start));
+      .address = "10.0.0.1",
+      .board = BoardPlace{.descriptor = 9, .ranks = 4, .own = 3, .period_s = 0.5, .folder = "/f"}};
+  const auto read = rank_start(rank_arguments("train_step_rank", start));
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(read->job.model, start.job.model);
   EXPECT_EQ(read->job.plan.world(), 12);
@@ -103,6 +104,10 @@ TEST(RankStart, arrives_as_it_was_sent) {
   EXPECT_EQ(read->job.data, DataMode::replicated);
   EXPECT_FALSE(read->job.beside);
   EXPECT_EQ(read->address, "10.0.0.1");
+  ASSERT_TRUE(read->board.has_value());
+  EXPECT_EQ(read->board->own, 3U);
+  EXPECT_EQ(read->board->period_s, 0.5);
+  EXPECT_EQ(read->board->folder, "/f");
   EXPECT_FALSE(rank_start({"train_step_rank", "1", "{}"}).has_value());
   EXPECT_FALSE(rank_start({"train_step_rank"}).has_value());
 }

@@ -1,13 +1,11 @@
 // train_step as processes on this machine's loopback: every division exact, every refusal named.
 #include <algorithm>
-#include <future>
 #include <string>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/free_port.h"
-#include "tests/unit/probe_process.h"
+#include "tests/unit/node_processes.h"
 
 namespace assay {
 namespace {
@@ -16,17 +14,7 @@ const std::string kProbe = TRAIN_STEP;
 const std::vector<std::string> kShort = {"--quick",          "--steps=6", "--block=2",
                                          "--warmup-steps=1", "--seq=16",  "--micro-batch=1"};
 
-std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-Record read(const ProbeOutput& output) {
-  const auto description = read_description(run_probe({kProbe, "--describe"}).out, kProbe);
-  const auto record = read_record(output.out, *description);
-  if (!record) throw std::runtime_error(record.error().text());
-  return *record;
-}
+Record read(const ProbeOutput& output) { return record_in(kProbe, output); }
 
 Record ended(const std::vector<std::string>& more) { return read(run_probe(with(with({kProbe}, kShort), more))); }
 
@@ -73,17 +61,8 @@ TEST(TrainStep, in_exact_arithmetic_yields_no_rate) {
   EXPECT_EQ(all_of(record, "step_time").size(), 1U);
 }
 
-/// Two nodes, each played by a process of this machine; the second is told to stop after `stop_s`.
 std::vector<ProbeOutput> two_nodes(const std::vector<std::string>& more, unsigned stop_s = 0) {
-  const std::string at = fmt::format("--rendezvous=127.0.0.1:{}", free_port());
-  const auto rank = [&](int number) {
-    const std::vector<std::string> words = {kProbe, fmt::format("--rank={}", number), "--world=2", at,
-                                            "--token=0123456789abcdef0123456789abcdef"};
-    return run_probe(with(words, more), number == 1 ? stop_s : 0);
-  };
-  auto second = std::async(std::launch::async, rank, 1);
-  auto first = rank(0);
-  return {first, second.get()};
+  return run_nodes(kProbe, 2, more, stop_s);
 }
 
 TEST(TrainStep, of_two_nodes_has_figures_of_the_group_and_of_each_rank) {

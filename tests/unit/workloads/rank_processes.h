@@ -112,14 +112,6 @@ inline void damage_file(const std::filesystem::path& path) {
   if (file) (void)!pwrite(file.number(), "!", 1, 1000);  // a file that is just being removed need not be damaged
 }
 
-/// The record in `output`; throws std::runtime_error with the reader's words when it is refused.
-inline Record record_in(const std::string& probe, const ProbeOutput& output) {
-  const auto description = read_description(run_probe({probe, "--describe"}).out, probe);
-  const auto record = read_record(output.out, *description);
-  if (!record) throw std::runtime_error(record.error().text());
-  return *record;
-}
-
 /// The node that a record is of.
 inline Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }
 

@@ -1,0 +1,73 @@
+// watched_fleet: the ranks of all nodes, each asked for itself, while some may be lost. Rank 0's leader decides, tick
+// by tick; the others carry out and report.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "probes/collective/watched_ranks.h"
+#include "probes/core/rendezvous.h"
+
+namespace assay {
+
+/// When a rank counts as lost.
+struct HeartbeatLimits {
+  Seconds period = {1};     ///< between two beats of a rank
+  std::int64_t missed = 3;  ///< beats that do not come, after which it is
+  [[nodiscard]] double silence_s() const { return period.count * static_cast<double>(missed); }
+};
+
+/// Why each rank counts as lost; nothing for those that do not, and for those not watched. A rank is silent when its
+/// own beats stop. It is cut off when it hears no other rank although at least one other is surely alive.
+std::vector<std::optional<std::string>> losses_of(const std::vector<std::optional<RankAges>>& ranks,
+                                                  const HeartbeatLimits& limits);
+
+/// What happened to one rank. Slots count node by node.
+struct FleetEvent {
+  std::size_t slot = 0;
+  bool lost = false;
+  nlohmann::json answer;          ///< to what was asked; null of a loss
+  std::string how;                ///< of a loss
+  std::optional<double> since_s;  ///< of a loss: how long ago a fault was injected into it; nothing where none was
+};
+
+/// The slots of all nodes, as the leader of rank 0 sees them.
+class WatchedFleet {
+ public:
+  /// `group` connects the leaders and outlives the fleet; null on one node. On every node.
+  WatchedFleet(WatchedRanks& here, std::size_t slots_here, Rendezvous* group, const HeartbeatLimits& limits);
+
+  [[nodiscard]] std::size_t slots() const { return slots_here_ * nodes_; }
+  [[nodiscard]] std::size_t node_of(std::size_t slot) const { return slot / slots_here_; }
+
+  // Node 0. All of these are carried out at the next tick.
+  void ask(std::size_t slot, const nlohmann::json& request);
+  void watch(const std::vector<std::size_t>& slots);
+  void give_up(std::size_t slot, std::int64_t number);
+  void end(std::size_t slot);
+  void replace(std::size_t slot);
+  /// Node 0: carries out what was ordered, and returns what has happened since the last tick, within about 20 ms. A
+  /// loss is reported once. Throws what the rendezvous throws when a leader is gone.
+  std::vector<FleetEvent> tick();
+  /// The other nodes: carries out what node 0 orders until it releases them.
+  void follow();
+  /// Node 0: no tick follows.
+  void release();
+
+ private:
+  void order(std::size_t slot, const char* what, nlohmann::json with);
+  void carry_out(const nlohmann::json& orders);
+  std::string report();
+
+  WatchedRanks& here_;
+  std::size_t slots_here_, node_ = 0, nodes_ = 1;
+  Rendezvous* group_;
+  HeartbeatLimits limits_;
+  nlohmann::json orders_;            ///< by node: lists of [what, slot of the node, with]
+  std::vector<bool> reported_lost_;  ///< by slot
+};
+
+}  // namespace assay

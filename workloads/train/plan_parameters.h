@@ -1,0 +1,53 @@
+// plan_parameters: the parameters by which every probe of training divides a step among ranks.
+#pragma once
+
+#include <cstdint>
+
+#include "probes/core/parameters.h"
+#include "probes/host/tcp_path.h"
+#include "workloads/train/host_engine.h"
+
+namespace assay::train {
+
+/// What is computed, and how it is divided.
+inline constexpr Parameter kPlanParameters[] = {
+    {.name = "model",
+     .fallback = "tiny-dense",
+     .meaning = "name of a built-in model, or path of an assay.model/1 on every node"},
+    {.name = "layers_run", .unit = "1", .fallback = "0", .meaning = "layers of the model that are run; 0: all"},
+    {.name = "seq", .unit = "1", .fallback = "128", .meaning = "tokens of a sequence"},
+    {.name = "micro_batch", .unit = "1", .fallback = "2", .meaning = "sequences of a micro-batch"},
+    {.name = "micro_batches", .unit = "1", .fallback = "1", .meaning = "micro-batches of a replica in one step"},
+    {.name = "tp", .unit = "1", .fallback = "1", .meaning = "ranks that share each matrix"},
+    {.name = "cp", .unit = "1", .fallback = "1", .meaning = "ranks that share each sequence; this engine runs 1"},
+    {.name = "ep", .unit = "1", .fallback = "1", .meaning = "ranks that share the experts; this engine runs 1"},
+    {.name = "pp", .unit = "1", .fallback = "1", .meaning = "ranks that share the layers, by 1F1B"},
+    {.name = "dp", .unit = "1", .fallback = "0", .meaning = "replicas; 0: as many as there are ranks for"},
+    {.name = "virtual",
+     .unit = "1",
+     .fallback = "1",
+     .meaning = "pieces of the model on each pipeline rank; this engine runs 1"},
+    {.name = "zero",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "0: every replica updates all weights; 1: each a part, which is then gathered"},
+};
+/// Where the ranks are and what carries their messages.
+inline constexpr Parameter kPlaceParameters[] = {
+    kPathParameter,
+    {.name = "interface",
+     .fallback = kRendezvousPort,
+     .meaning = "network port to use on every node, such as eth1; rendezvous: the one on which the ranks meet"},
+};
+
+/// The whole number `name`, from `least` to `most`. Throws BadParameter for another.
+std::int64_t count_in_range(const Parameters& given, const char* name, std::int64_t least, std::int64_t most);
+
+/// Ranks of each node. Throws BadParameter for none and for more than 256.
+std::int64_t ranks_per_node(const Parameters& given);
+
+/// The plan of `given` on `ranks` ranks, checked against its model, and the model. Throws BadParameter for what is out
+/// of range, does not divide, or is not run by this engine.
+RankJob job_on(const Parameters& given, std::int64_t ranks);
+
+}  // namespace assay::train
