@@ -178,6 +178,20 @@ void RunFolder::find(const std::string& directory, std::uint64_t nonce) {
   }
 }
 
+OwnFolder::OwnFolder(const std::string& directory, std::uint64_t nonce)
+    : path_(fmt::format("{}/{}{:016x}", fs::absolute(directory).string(), kFolderPrefix, nonce)) {
+  (void)remove_abandoned(directory);  // how many there were on one node says nothing of the storage of all
+  if (mkdir(path_.c_str(), 0700) != 0) throw std::system_error(errno, std::generic_category(), path_);
+  try {
+    write_mark(path_ + "/" + kOwnerFile, owner_text(this_process()));
+  } catch (...) {
+    remove_folder(path_);
+    throw;
+  }
+}
+
+OwnFolder::~OwnFolder() { remove_folder(path_); }
+
 RunFolder::~RunFolder() { remove_folder(path_); }
 
 Seconds RunFolder::clear() {

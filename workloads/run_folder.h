@@ -63,4 +63,20 @@ class RunFolder {
   int abandoned_ = 0;
 };
 
+/// A folder of this process alone, on storage of its own node; removed at its end, or by the next when it was killed.
+class OwnFolder {
+ public:
+  /// Removes abandoned folders in `directory`, then makes one named by `nonce`. Throws std::system_error.
+  OwnFolder(const std::string& directory, std::uint64_t nonce);
+  ~OwnFolder();
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+
+  /// Its absolute path.
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 }  // namespace assay

@@ -46,6 +46,9 @@ constexpr ConditionWords kWords[] = {
      "give the probe one rank on each of two or more machines (clients=nodes)"},
     {"cold_rung", "", "that the storage was read, and no cache of the readers, is proved to rung {} alone",
      "read on other machines than wrote, from a file system that lets its page cache be asked and dropped"},
+    {"served_by", "", "files were restored from {}",
+     "name the tiers that are to serve (tiers, lost); where a nearer copy was not valid the notes of the record name "
+     "it"},
     {"preloaded", "", "the loader was told to load {} first, which can replace calls of the probe",
      "unset LD_PRELOAD and empty /etc/ld.so.preload on the node"},
     {"nvml", "", "NVML did not answer", "install the NVIDIA driver with libnvidia-ml on the node"},

@@ -1,0 +1,185 @@
+// checkpoint_cluster: how fast the checkpoint of a model that several nodes train is saved, safe, seen, and restored.
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
+#include "workloads/cluster_checkpoint/checkpoint_run.h"
+#include "workloads/storage_words.h"
+
+namespace assay {
+namespace {
+
+using namespace storage_words;
+
+constexpr Seconds kPatience = {1800};  // a slow node saves long; one that is gone is not waited for
+
+constexpr Parameter kParameters[] = {
+    kDirectory,
+    {.name = "local_directory",
+     .fallback = ".",
+     .meaning = "directory on a drive of each node's own, for the tier local"},
+    {.name = "model",
+     .fallback = "llama3-8b",
+     .meaning = "whose checkpoint: 14 B x parameters, divided as MLPerf Storage divides it among 8, 64, 512, 1024 "
+                "processes",
+     .choices = "llama3-8b llama3-70b llama3-405b llama3-1t"},
+    {.name = "divisor",
+     .unit = "1",
+     .fallback = "1",
+     .quick = "20000",
+     .meaning = "by which every file's size is divided; 1: the whole checkpoint"},
+    {.name = "tiers",
+     .fallback = "memory,shared",
+     .meaning = "where it is saved, in a list: memory, a copy in the node; peer, in another node's memory over TCP; "
+                "local, a drive of the node; shared, the storage of all"},
+    {.name = "lost",
+     .fallback = "node",
+     .meaning = "what is gone before it is restored: nothing; memory, the node's copy in memory; node, memory and "
+                "drive, and another node restores in its place",
+     .choices = "nothing memory node"},
+    {.name = "shift",
+     .unit = "1",
+     .fallback = "1",
+     .meaning = "copies go to the node so many before; the node so many after restores for a lost one"},
+    {.name = "threads",
+     .unit = "1",
+     .fallback = "8",
+     .quick = "2",
+     .meaning = "of each node, each with a file at a time; also streams to a peer"},
+    {.name = "chunk", .unit = "B", .fallback = "16MiB", .quick = "1MiB", .meaning = "bytes of one I/O"},
+    {.name = "queue_depth", .unit = "1", .fallback = "4", .meaning = "I/Os in flight of each thread, at most 1024"},
+    {.name = "repetitions",
+     .unit = "1",
+     .fallback = "10",
+     .quick = "1",
+     .meaning = "checkpoints saved and restored; none is left out"},
+    {.name = "wait", .unit = "s", .fallback = "15s", .meaning = "for another node to see a file that was committed"},
+    kClients,
+    kServerMemory,
+    kState,
+};
+constexpr Metric kMetrics[] = {
+    {.name = "stall_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from the common start until the slowest node could go on with training: its copy in memory is made, "
+                "or without that tier all others are"},
+    {.name = "time_to_peer",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from the common start until the memory of another node held every byte"},
+    {.name = "peer_bandwidth", .unit = "B/s", .meaning = "payload of all nodes over time_to_peer"},
+    {.name = "time_to_durable",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from the common start until every file and its name are durable, of the slowest node and the farthest "
+                "of the tiers local and shared"},
+    {.name = "write_bandwidth", .unit = "B/s", .meaning = "payload of all nodes over time_to_durable"},
+    {.name = "client_write_bandwidth", .unit = "B/s", .meaning = "payload of one node over its own time_to_durable"},
+    {.name = "time_to_visible",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from when all had saved until the slowest node had read the beginning and the end of another's first "
+                "file right"},
+    {.name = "time_to_resume",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from the common start until the slowest node had every byte, verified, in its memory"},
+    {.name = "restore_bandwidth",
+     .unit = "B/s",
+     .meaning = "payload of all nodes over the longest node's time to read, verification not counted"},
+    {.name = "client_restore_bandwidth", .unit = "B/s", .meaning = "payload of one node over its own time to read"},
+    kRemoveTime,
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "bytes of any copy that was read that are not what was saved, the whole of a file without its end; a "
+                "block for each first file that was not seen in time",
+     .kind = MetricKind::fault},
+    {.name = "fallbacks",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "files of which a nearer copy was there but not valid, restored from a farther tier",
+     .kind = MetricKind::fault},
+};
+constexpr ConditionSpec kConditions[] = {
+    kFilesystem,
+    kMountSource,
+    kMountOptions,
+    {.name = "nonce", .meaning = "What the payload of this run is keyed by; drawn by rank 0."},
+    kClientsTotal,
+    {.name = "read_by_other_node", .meaning = "Whether another machine restored every byte than saved it."},
+    {.name = "cold_rung",
+     .meaning = "How well it is proved that files were read from their storage, as in storage_ingest; recorded where a "
+                "file was read."},
+    {.name = "resident_pages",
+     .meaning = "Most pages of the files in this rank's page cache before it read; recorded where it read any and can "
+                "ask."},
+    {.name = "wire_share",
+     .meaning = "Least that came by wire or from devices while files were read, over their payload; recorded where the "
+                "kernel counts."},
+    {.name = "set_over_client_memory",
+     .meaning = "Payload of the files that this rank read over the memory of its machine; recorded where it read any."},
+    kSetOverServerMemory,
+    kPreloaded,
+    {.name = "parameters_total", .meaning = "Parameters of the model."},
+    {.name = "checkpoint_size", .meaning = "Payload in B of one checkpoint as it was saved."},
+    {.name = "files_total", .meaning = "Files of one checkpoint."},
+    {.name = "whole", .meaning = "Whether the checkpoint had its whole size."},
+    {.name = "served_by",
+     .meaning = "The tier that all of this rank's files were restored from, or files by tier; none where no copy was "
+                "valid."},
+    kAbandonedRemoved,
+};
+constexpr ProbeSpec kSpec{
+    .name = "checkpoint_cluster",
+    .scope = Scope::group,
+    .measures =
+        "Time to save the checkpoint of a large model from several nodes into memory, a peer's memory, a drive "
+        "and a shared storage, and to restore it from the nearest that is left, every byte verified.",
+    .method =
+        "The checkpoint is 14 B for each parameter: weights in 2 B, master weights and two moments in 12 B. The "
+        "processes that train the model are divided among the nodes in blocks. Under ZeRO 3 (8B, 70B) each has a file "
+        "of weights and one of the optimizer; under ZeRO 1 (405B, 1T) each has one of the optimizer, and the first "
+        "half "
+        "of the processes, which is the first data-parallel replica, one of weights for each layer of its stage. "
+        "Figures "
+        "of a checkpoint whose sizes were divided have the divisor in their coordinate and are no figures of the "
+        "whole. "
+        "Payload is made before the clock starts, keyed by a nonce of the run. Save: from a common start each node "
+        "copies it in memory, sends it to the memory of another node over TCP, writes it to its drive and to the "
+        "shared "
+        "storage, one after the other, those that `tiers` names; files as in checkpoint: temporary name, O_DIRECT, "
+        "footer "
+        "with XXH64, fsync, rename, fsync of the directory. When all have saved, each looks for the first file of "
+        "another until its footer and first MiB are right. Then the memory is overwritten, what `lost` names is gone, "
+        "and "
+        "the files' pages are dropped. Restore: from a common start each node takes all its files from the nearest "
+        "tier, "
+        "compares every byte with the payload made anew, and takes those that are not right from the next. Copies in a "
+        "peer outlive the loss, as if each node alone had failed. Saving and restoring alternate.",
+    .source =
+        "mlcommons/storage Rules.md at 0366ccf (checkpointing): 14 B a parameter, layouts and processes, fsync "
+        "counted, longest rank, ten saves and ten restores. Parameters are those of the models' cards: its runs of "
+        "70B are 1 % smaller.",
+    .needs =
+        "Two or more nodes, at most as many as the model has processes, that meet on the port of the rendezvous; a "
+        "directory of all that does direct I/O; io_uring.",
+    .typical = {600},
+    .deadline = {3600},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions,
+};
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  (void)tier_settings(given, placement.world == 1 ? 2 : placement.world);
+  if (placement.world == 1)
+    throw Skip("one rank alone: this probe measures between nodes; use it with scope group or cluster");
+  work_together(placement, {.exchange = kPatience},
+                [&](Rendezvous& group) { run_checkpoints(given, placement, group, record); });
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }

@@ -1,0 +1,107 @@
+// checkpoint_tiers: one rank's checkpoint in every place where it is kept, saved into all, restored from the nearest
+// that is valid.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/core/filesystem_facts.h"
+#include "probes/core/probe.h"
+#include "probes/core/rendezvous.h"
+#include "workloads/cluster_checkpoint/checkpoint_layout.h"
+#include "workloads/cluster_checkpoint/peer_memory.h"
+#include "workloads/cold_ledger.h"
+#include "workloads/direct_file.h"
+#include "workloads/payload.h"
+
+namespace assay {
+
+/// Where a copy is, nearest first.
+enum class Tier { memory, peer, local, shared };
+inline constexpr Tier kTiers[] = {Tier::memory, Tier::peer, Tier::local, Tier::shared};
+std::string_view tier_word(Tier tier);
+
+/// The tiers in "memory,peer,shared", in the order of kTiers. Throws BadParameter for an unknown or repeated word, and
+/// for none.
+std::vector<Tier> tiers_in(const std::string& words);
+
+/// What is gone before a checkpoint is restored.
+enum class Lost { nothing, memory, node };
+
+/// What stays the same over all repetitions.
+struct TierSettings {
+  CheckpointModel model;
+  std::uint64_t divisor = 1;
+  std::vector<Tier> tiers;
+  Lost lost = Lost::nothing;
+  int shift = 1;  ///< copies go to the rank so many before; a lost node's checkpoint to the one so many after
+  std::size_t threads = 1;
+  ChunkPlan plan;
+  Seconds wait = {15};
+  std::string shared, local;  ///< directories; empty where the tier is not among `tiers`
+  std::uint64_t nonce = 0;
+
+  [[nodiscard]] bool has(Tier tier) const;
+};
+
+/// What one rank measured of a save, s from the common start.
+struct TierSave {
+  double bytes = 0, stall_s = 0;
+  std::optional<double> peer_s, durable_s;
+  std::optional<double> visible_s;  ///< from the moment when all had saved; nothing where it was not seen in time
+};
+
+/// What one rank measured of a restore.
+struct TierRestore {
+  double bytes = 0, read_s = 0, resume_s = 0;
+  std::uint64_t mismatches = 0;                 ///< bytes, over all copies that were read
+  std::uint64_t fallbacks = 0;                  ///< shards that a farther tier than the nearest served
+  std::map<std::string, std::uint64_t> served;  ///< shards by tier; "none" where no copy was valid
+  std::string first_wrong;
+  ColdReader cold;  ///< of local and shared
+};
+
+/// One rank's memory and places.
+class CheckpointTiers {
+ public:
+  /// All ranks make theirs together, with the same settings.
+  CheckpointTiers(const Placement& placement, Rendezvous& group, TierSettings settings);
+
+  /// B of memory that a rank takes at most.
+  static std::uint64_t memory_of(const TierSettings& settings, int world);
+
+  /// Saves checkpoint `step` into all tiers; all ranks together.
+  TierSave save(std::uint64_t step);
+  /// Restores it; all ranks together.
+  TierRestore restore(std::uint64_t step);
+  /// Removes this node's local copy.
+  void clear_local(std::uint64_t step) const;
+
+ private:
+  [[nodiscard]] std::vector<CheckpointShard> shards_of(int rank) const;
+  [[nodiscard]] int from_here(int distance) const;
+  [[nodiscard]] int restored_rank() const;
+  [[nodiscard]] PayloadKey key_of(const CheckpointShard& shard, std::uint64_t step) const;
+  [[nodiscard]] std::string place(Tier tier, std::uint64_t step) const;
+  void each(const std::vector<CheckpointShard>& shards, const std::function<void(std::size_t)>& work);
+  void save_files(Tier tier, std::uint64_t step);
+  [[nodiscard]] std::optional<double> wait_until_seen(std::uint64_t step) const;
+  [[nodiscard]] bool shows_first_shard(std::uint64_t step) const;
+  bool fetch(Tier tier, std::uint64_t step, const std::vector<char>& pending);
+  void fetch_from_peer(bool wanted);
+  void verify(std::uint64_t step, std::vector<char>& pending, Tier tier, TierRestore& taken);
+  [[nodiscard]] std::vector<std::string> paths_to_read(std::uint64_t step) const;
+
+  Rendezvous& group_;
+  TierSettings settings_;
+  std::vector<CheckpointShard> own_, kept_, target_;  ///< of this rank; whose copies it keeps; which it restores
+  DirectMemory state_, snapshot_, incoming_;
+  std::optional<PeerStreams> to_peer_, from_peer_;
+  std::vector<std::string> failed_;  ///< by shard of target_: why the copy that was read last is none
+};
+
+}  // namespace assay

@@ -1,0 +1,38 @@
+// peer_memory: copies of shards from one node's memory into another's over TCP.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "probes/core/probe.h"
+#include "probes/core/rendezvous.h"
+#include "probes/host/tcp_streams.h"
+#include "workloads/cluster_checkpoint/checkpoint_layout.h"
+
+namespace assay {
+
+/// The streams that leave this rank, and those that come in, for one shift of all ranks.
+struct PeerStreams {
+  Streams out, in;
+};
+
+/// Opens `count` streams from every rank r to rank (r + distance) % world; distance from 1 to world - 1. All ranks call
+/// it. Only callers that know the token of the placement are let in. Throws RendezvousError, std::system_error or
+/// std::runtime_error.
+PeerStreams open_peer_streams(const Placement& placement, Rendezvous& group, int distance, std::size_t count);
+
+/// What one rank sends and receives in a turn; either may be nothing.
+struct PeerTurn {
+  const std::vector<CheckpointShard>* sent = nullptr;
+  std::span<const std::byte> from = {};
+  const std::vector<CheckpointShard>* received = nullptr;
+  std::span<std::byte> into = {};
+};
+
+/// Sends and receives at once; each stream has every count-th shard. Both ends give the same shards. Throws when a peer
+/// has gone or moves nothing for 30 s.
+void exchange_with_peers(const PeerStreams& streams, const PeerTurn& turn, Rendezvous& group);
+
+}  // namespace assay
