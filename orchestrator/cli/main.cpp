@@ -34,6 +34,7 @@ constexpr const char* kFooter =
     "  report    render report.html from a judged run\n"
     "  sign      make a dossier from a run with its report\n"
     "  verify    check a dossier and judge its evidence again\n"
+    "  compare   show what differs between two runs\n"
     "  keygen    make a signing key\n"
     "  simulate  rehearse a run on a simulated fleet\n"
     "  trend     write a page over nights, of the fleet or of a unit\n"
@@ -45,8 +46,8 @@ constexpr const char* kFooter =
     "Example: assay accept --profile host --out run";
 
 /// Commands that are passed on to assay-report.
-constexpr std::array<std::string_view, 9> kPassedOn = {"report",   "sign",  "verify", "waive", "keygen",
-                                                       "simulate", "trend", "export", "rma"};
+constexpr std::array<std::string_view, 10> kPassedOn = {"report", "sign",     "verify", "waive",  "compare",
+                                                        "keygen", "simulate", "trend",  "export", "rma"};
 
 /// `assay simulate --nights`, which is no command of assay-report.
 bool of_nights(int argc, char** argv) {

@@ -11,6 +11,7 @@
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
+#include "reports/cli/compare_command.h"
 #include "reports/cli/nightly_commands.h"
 
 namespace assay::report_cli {
@@ -239,6 +240,7 @@ int run(int argc, char** argv) {
   KeygenArguments keygen;
   FingerprintArguments fingerprint;
   NightlyArguments nightly;
+  CompareArguments compare;
   Action action;
   add_report(app, report, action);
   add_sign(app, sign, action);
@@ -247,6 +249,7 @@ int run(int argc, char** argv) {
   add_simulate(app, simulate, action);
   add_key_commands(app, keygen, fingerprint, action);
   add_nightly_commands(app, nightly, action);
+  add_compare_command(app, compare, action);
   // Unknown words are collected, so that the error can name the nearest match.
   app.allow_extras();
   for (auto* command : app.get_subcommands(nullptr)) command->allow_extras();
