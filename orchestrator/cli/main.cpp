@@ -35,10 +35,11 @@ constexpr const char* kFooter =
     "  sign      make a dossier from a run with its report\n"
     "  verify    check a dossier and judge its evidence again\n"
     "  compare   show what differs between two runs\n"
+    "  timestamp, witness  prove when a signature was made, and what a journal had\n"
     "  keygen    make a signing key\n"
     "  simulate  rehearse a run on a simulated fleet\n"
     "  trend     write a page over nights, of the fleet or of a unit\n"
-    "  export    flags and nights for Prometheus, Alertmanager, web hooks, Grafana\n"
+    "  export    a run, or flags and nights, for other programs\n"
     "  rma       write or check the signed folder for a part that is sent back\n"
     "Exit codes: 0 accepted or done, 1 rejected, 2 bad usage or input, 3 incomplete (also after Ctrl-C), 4 "
     "verification "
@@ -46,8 +47,9 @@ constexpr const char* kFooter =
     "Example: assay accept --profile host --out run";
 
 /// Commands that are passed on to assay-report.
-constexpr std::array<std::string_view, 10> kPassedOn = {"report", "sign",     "verify", "waive",  "compare",
-                                                        "keygen", "simulate", "trend",  "export", "rma"};
+constexpr std::array<std::string_view, 12> kPassedOn = {"report",   "sign",      "verify",  "waive",
+                                                        "compare",  "timestamp", "witness", "keygen",
+                                                        "simulate", "trend",     "export",  "rma"};
 
 /// `assay simulate --nights`, which is no command of assay-report.
 bool of_nights(int argc, char** argv) {

@@ -71,7 +71,7 @@ std::expected<OpenedRun, InputError> load_dossier(const std::string& directory, 
   if (!envelope) return std::unexpected(envelope.error());
   auto checked = check(directory, *envelope, signers);
   if (!checked) return std::unexpected(checked.error());
-  const auto manifest_text = evidence::read_plain_file(directory, kManifestFile, kLargestDocument);
+  const auto manifest_text = evidence::read_plain_file(directory, kManifestFile, std::uint64_t{1} << 30);
   if (!manifest_text) return std::unexpected(manifest_text.error());
   const auto manifest = evidence::read_manifest(*manifest_text, kManifestFile);
   if (!manifest) return std::unexpected(manifest.error());
