@@ -221,6 +221,17 @@ void add_list(CLI::App& app, ListArguments& given, Action& action) {
   command->callback([&] { action = [&] { return list(given); }; });
 }
 
+void add_doctor(CLI::App& app, ReadArguments& given, Action& action) {
+  auto* command = app.add_subcommand("doctor", "say what is missing on this machine for which probe");
+  command
+      ->add_option("--directory", given.name,
+                   "where the probes put their files, on the storage under test [the temporary one]")
+      ->type_name("DIR");
+  command->add_flag("--json", given.json, "print one JSON object");
+  command->footer("Every probe is started for at most two seconds.\nExample: assay doctor --directory /scratch");
+  command->callback([&] { action = [&] { return command_doctor(given.name, given.json); }; });
+}
+
 void add_describe(CLI::App& app, ReadArguments& given, Action& action) {
   auto* command = app.add_subcommand(
       "describe", "print the method, parameters, metrics and conditions of a probe, or the requirements of a profile");
@@ -327,7 +338,7 @@ int run(int argc, char** argv) {
   AcceptArguments accept;
   PlanArguments plan;
   RunArguments run;
-  ReadArguments judge, status, describe;
+  ReadArguments judge, status, describe, doctor;
   ListArguments list;
   SiteArguments site;
   BundleArguments bundle;
@@ -344,6 +355,7 @@ int run(int argc, char** argv) {
   add_status(app, status, action);
   add_list(app, list, action);
   add_describe(app, describe, action);
+  add_doctor(app, doctor, action);
   add_site(app, site, action);
   add_bundle(app, bundle, action);
   add_import(app, import, action);
