@@ -26,8 +26,8 @@ std::map<std::string, std::string> ocp(const dossier::OpenedRun& run);
 /// verdict.
 std::string run_metrics(const dossier::OpenedRun& run);
 
-/// CSV (RFC 4180) with a row for each cell, numbers in base units. A text that a spreadsheet would take for a formula
-/// has an apostrophe in front.
+/// CSV (RFC 4180, but for line feeds at the ends of lines) with a row for each cell, numbers in base units. A text that
+/// a spreadsheet would take for a formula has an apostrophe in front.
 std::string csv(const dossier::OpenedRun& run);
 
 }  // namespace assay::exports

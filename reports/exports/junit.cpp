@@ -8,10 +8,11 @@
 namespace assay::exports {
 namespace {
 
-/// `text` as XML 1.0 allows it in attributes and elements: other control characters have no form there at all.
+/// `text` for attributes and elements: XML 1.0 has no form for control characters, and what a terminal would obey is
+/// shown as text.
 std::string xml(std::string_view text) {
   std::string out;
-  for (const char c : without_controls(text, text.size())) {
+  for (const char c : harmless(text)) {
     switch (c) {
       case '&':
         out += "&amp;";
@@ -24,10 +25,6 @@ std::string xml(std::string_view text) {
         break;
       case '"':
         out += "&quot;";
-        break;
-      case '\n':
-      case '\t':
-        out += ' ';
         break;
       default:
         out += c;

@@ -41,7 +41,11 @@ class Exports(Bench):
         self.assertEqual(len(plain), self.verdict()["counts"]["pass"])
 
     def test_csv_is_read_back(self):
-        rows = list(csv.DictReader(self.export("csv").stdout.splitlines()))
+        printed = self.export("csv").stdout
+        self.assertEqual(self.export("csv", "-o", self.scratch / "cells.csv").returncode, 0)
+        self.assertEqual((self.scratch / "cells.csv").read_text(), printed)
+        rows = list(csv.DictReader(printed.splitlines()))
+        self.assertEqual(rows[0]["reason"], self.verdict()["results"][0]["reason"])
         self.assertEqual([row["outcome"] for row in rows], [one["outcome"] for one in self.verdict()["results"]])
         for row, one in zip(rows, self.verdict()["results"]):
             self.assertEqual(row["value"] and float(row["value"]), one.get("value", ""))

@@ -65,7 +65,7 @@ class Packages(unittest.TestCase):
         environment = dict(os.environ, XDG_STATE_HOME=str(self.folder / "state"))
         self.assertIn("assay", run(root / "usr/bin/assay", "--version", env=environment))
         self.assertIn("host_gemm", run(root / "usr/bin/assay", "list", env=environment))
-        self.assertIn("steps", run(root / "usr/bin/assay", "accept", "--profile", "host", "--dry-run", env=environment, cwd=self.folder))
+        self.assertIn("-host_gemm-", run(root / "usr/bin/assay", "accept", "--profile", "host", "--dry-run", env=environment, cwd=self.folder))
         self.assertFalse((root / "usr/bin/assay").stat().st_mode & 0o022)
 
 

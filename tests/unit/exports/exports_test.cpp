@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "probes/core/json_io.h"
+#include "probes/core/text.h"
 #include "tests/unit/run_fixture.h"
 
 namespace assay::exports {
@@ -65,6 +66,9 @@ TEST_F(Exported, junit_of_an_accepted_run_has_no_failure) {
 
 TEST_F(Exported, hostile_texts_stay_texts) {
   EXPECT_EQ(junit(mixed()).find("<script>"), std::string::npos);
+  // What is printed is made harmless, too, and must be the same bytes as in a file.
+  for (const auto& text : {junit(mixed()), ctrf(mixed()), csv(mixed()), run_metrics(mixed())})
+    EXPECT_EQ(harmless_page(text), text);
   EXPECT_EQ(run_metrics(mixed()).find("\u202E"), std::string::npos);
   EXPECT_NE(run_metrics(mixed()).find("</script>\\\"'&"), std::string::npos);  // with its quote escaped
 }
@@ -147,7 +151,7 @@ TEST_F(Exported, csv_has_a_row_a_cell_and_defuses_formulas) {
   auto run = accepted();
   run.content.verdict.results[0].reason = "=cmd|' /C calc'!A0, \"quoted\"";
   const auto text = csv(run);
-  EXPECT_EQ(count(text, "\r\n"), run.content.verdict.results.size() + 1);
+  EXPECT_EQ(count(text, "\n"), run.content.verdict.results.size() + 1);
   EXPECT_NE(text.find("\"'=cmd|' /C calc'!A0, \"\"quoted\"\"\""), std::string::npos);
 }
 
