@@ -55,6 +55,10 @@ int command_run(const std::string& plan_file, const std::string& out, const RunS
 /// Resumes the interrupted run in `directory`, likewise. A dossier of the run as it was before is moved aside.
 int command_resume(const std::string& directory, const RunSettings& settings, const KeyRequest& key);
 
+/// Starts every probe for at most two seconds in a new folder under `directory` (empty: the system's temporary one),
+/// and prints which are ready and what the others lack; exit code 1 where one fails in another way.
+int command_doctor(const std::string& directory, bool json);
+
 /// Judges the run in `directory`, writes verdict.json, prints the table (with `all` of every cell) or, with `json`, the
 /// document.
 int command_judge(const std::string& directory, bool json, bool all);

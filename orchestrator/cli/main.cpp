@@ -19,6 +19,7 @@
 #include "orchestrator/cli/import_command.h"
 #include "orchestrator/cli/nightly.h"
 #include "orchestrator/cli/options.h"
+#include "orchestrator/cli/passed_on.h"
 #include "orchestrator/cli/signing.h"
 #include "orchestrator/cli/stages.h"
 #include "orchestrator/plan/programs.h"
@@ -28,38 +29,6 @@
 
 namespace assay::cli {
 namespace {
-
-/// A command that is passed on to assay-report.
-struct PassedOn {
-  std::string_view name, does;
-};
-
-constexpr std::array<PassedOn, 9> kPassedOn = {{
-    {"report", "render report.html from a judged run"},
-    {"sign", "make a dossier from a run with its report"},
-    {"verify", "check a dossier and judge its evidence again"},
-    {"waive", "sign a waiver of cells of a dossier that do not pass"},
-    {"keygen", "make a signing key"},
-    {"simulate", "rehearse a run on a simulated fleet"},
-    {"trend", "write a page over nights, of the fleet or of a unit"},
-    {"export", "flags and nights for Prometheus, Alertmanager, web hooks, Grafana"},
-    {"rma", "write or check the signed folder for a part that is sent back"},
-}};
-
-std::vector<std::string> names_passed_on() {
-  std::vector<std::string> names;
-  for (const auto& command : kPassedOn) names.emplace_back(command.name);
-  return names;
-}
-
-std::string footer() {
-  std::string text = "Commands of assay-report that assay passes on:\n";
-  for (const auto& [name, does] : kPassedOn) text += fmt::format("  {:<10}{}\n", name, does);
-  return text +
-         "Exit codes: 0 accepted or done, 1 rejected, 2 bad usage or input, 3 incomplete (also after Ctrl-C), 4 "
-         "verification refused.\n"
-         "Example: assay accept --profile host --out run";
-}
 
 /// `assay simulate --nights`, which is no command of assay-report.
 bool of_nights(int argc, char** argv) {
@@ -231,6 +200,17 @@ void add_list(CLI::App& app, ListArguments& given, Action& action) {
   command->callback([&] { action = [&] { return list(given); }; });
 }
 
+void add_doctor(CLI::App& app, ReadArguments& given, Action& action) {
+  auto* command = app.add_subcommand("doctor", "say what is missing on this machine for which probe");
+  command
+      ->add_option("--directory", given.name,
+                   "where the probes put their files, on the storage under test [the temporary one]")
+      ->type_name("DIR");
+  command->add_flag("--json", given.json, "print one JSON object");
+  command->footer("Every probe is started for at most two seconds.\nExample: assay doctor --directory /scratch");
+  command->callback([&] { action = [&] { return command_doctor(given.name, given.json); }; });
+}
+
 void add_describe(CLI::App& app, ReadArguments& given, Action& action) {
   auto* command = app.add_subcommand(
       "describe", "print the method, parameters, metrics and conditions of a probe, or the requirements of a profile");
@@ -337,7 +317,7 @@ int run(int argc, char** argv) {
   AcceptArguments accept;
   PlanArguments plan;
   RunArguments run;
-  ReadArguments judge, status, describe;
+  ReadArguments judge, status, describe, doctor;
   ListArguments list;
   SiteArguments site;
   BundleArguments bundle;
@@ -354,6 +334,7 @@ int run(int argc, char** argv) {
   add_status(app, status, action);
   add_list(app, list, action);
   add_describe(app, describe, action);
+  add_doctor(app, doctor, action);
   add_site(app, site, action);
   add_bundle(app, bundle, action);
   add_import(app, import, action);

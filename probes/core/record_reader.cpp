@@ -117,6 +117,8 @@ class Reader {
       note.done();
     } else if (const json* last = fields.optional("end")) {
       end(*last);
+    } else {
+      throw refusal("has none of measurement, condition, note and end", kUnknown);
     }
     fields.done();
     return ended_;

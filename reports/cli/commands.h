@@ -9,6 +9,7 @@
 
 #include "orchestrator/files/exit_codes.h"
 #include "probes/core/error.h"
+#include "reports/dossier/head.h"
 #include "reports/dossier/verify.h"
 #include "reports/dossier/waiver.h"
 
@@ -46,8 +47,9 @@ struct ExpectationArguments {
   std::string max_age;     ///< "30d", "12h"
   std::string challenge;   ///< 64 hexadecimal digits
   std::string run_id;
-  std::string supersedes;  ///< folder of the older dossier
-  std::string serials;     ///< file with a node and the serial number of its machine on each line
+  std::string supersedes;   ///< folder of the older dossier
+  std::string authorities;  ///< file of certificates, PEM
+  std::string serials;      ///< file with a node and the serial number of its machine on each line
   bool no_deviations = false, without_report = false;
 };
 
@@ -63,8 +65,9 @@ struct VerifyArguments {
   std::string directory;
   ExpectationArguments expected;
   std::vector<std::string> keys;
-  std::vector<std::string> waivers;  ///< files; with expected.policy
-  bool accepted = false;             ///< the exit code also reports the verdict
+  std::vector<std::string> waivers;              ///< files; with expected.policy
+  std::vector<std::string> heads, witness_keys;  ///< files
+  bool accepted = false;                         ///< the exit code also reports the verdict
   bool json = false;
 };
 
@@ -108,6 +111,10 @@ std::expected<std::vector<dossier::Waiver>, InputError> read_waivers(const std::
                                                                      const dossier::TrustPolicy& policy,
                                                                      const dossier::WaivedRun& run,
                                                                      dossier::Moment now);
+/// The heads in the files of `given`, checked against the journal of the dossier, in the order of their times.
+std::expected<std::vector<dossier::WitnessedHead>, InputError> read_heads(const VerifyArguments& given,
+                                                                          const dossier::Expectations& expected,
+                                                                          const dossier::CheckedContents& contents);
 /// What the options state, with the clock of this machine.
 std::expected<dossier::Expectations, InputError> expectations_of(const ExpectationArguments& given);
 /// Prints a verified dossier for people: verdict, deviations, nodes, times, targets, signers, in this order.

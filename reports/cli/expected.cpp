@@ -14,6 +14,8 @@
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
 #include "reports/dossier/serials.h"
+#include "reports/dossier/sign.h"
+#include "reports/evidence/tree.h"
 
 namespace assay::report_cli {
 namespace {
@@ -86,6 +88,13 @@ std::optional<InputError> read_expected_files(const ExpectationArguments& given,
     if (!older) return older.error();
     expected.older = std::move(*older);
   }
+  if (!given.authorities.empty()) {
+    auto pem = read_file(given.authorities);
+    if (!pem) return pem.error();
+    if (pem->find("BEGIN CERTIFICATE") == std::string::npos)
+      return InputError{given.authorities, "has no certificate", "PEM, as the authority publishes it"};
+    expected.authorities = std::move(*pem);
+  }
   if (!given.serials.empty()) {
     const auto bytes = read_file(given.serials);
     if (!bytes) return bytes.error();
@@ -156,6 +165,31 @@ std::expected<dossier::Expectations, InputError> expectations_of(const Expectati
     expected.max_age = *age;
   }
   return expected;
+}
+
+std::expected<std::vector<dossier::WitnessedHead>, InputError> read_heads(const VerifyArguments& given,
+                                                                          const dossier::Expectations& expected,
+                                                                          const dossier::CheckedContents& contents) {
+  if (given.heads.empty())
+    return std::unexpected(InputError{"--witness-key", "needs --head", "the files that the witness has written"});
+  auto keys = public_keys(given.witness_keys);
+  if (!keys) return std::unexpected(keys.error());
+  const dossier::Witnesses witnesses{.keys = std::move(*keys), .policy = expected.trust ? &*expected.trust : nullptr};
+  const std::string name = std::string(dossier::kEvidenceFolder) + "/journal.jsonl";
+  const auto journal = evidence::read_plain_file(without_slash(given.directory), name, kLargestDocument);
+  if (!journal) return std::unexpected(journal.error());
+  if (files::sha256(*journal) != contents.journal_sha256)
+    return std::unexpected(InputError{name, "changed while it was read", "no other process may write to a dossier"});
+  std::vector<dossier::WitnessedHead> heads;
+  for (const auto& path : given.heads) {
+    const auto text = read_file(path, dossier::kLargestHead);
+    if (!text) return std::unexpected(text.error());
+    auto head = dossier::check_head(*text, path, witnesses, *journal, *expected.now);
+    if (!head) return std::unexpected(head.error());
+    heads.push_back(std::move(*head));
+  }
+  std::ranges::stable_sort(heads, {}, [](const dossier::WitnessedHead& one) { return one.head.seen_at; });
+  return heads;
 }
 
 }  // namespace assay::report_cli

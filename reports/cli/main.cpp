@@ -11,7 +11,9 @@
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
+#include "reports/cli/compare_command.h"
 #include "reports/cli/nightly_commands.h"
+#include "reports/cli/proof_commands.h"
 
 namespace assay::report_cli {
 namespace {
@@ -69,6 +71,8 @@ void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Optio
           .add_option("--challenge", given.challenge,
                       "refuse a plan that was not made for this one (HEX of `assay plan`)")
           ->type_name("HEX"),
+      command.add_option("--tsa", given.authorities, "refuse a signature without a time stamp by one of these (PEM)")
+          ->type_name("FILE"),
       command.add_option("--run-id", given.run_id, "refuse another run")->type_name("ID"),
       command
           .add_option("--serials", given.serials,
@@ -125,6 +129,14 @@ void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
       ->expected(1)
       ->take_all();
   add_expectations(*command, given.expected, nullptr);
+  command->add_option("--head", given.heads, "a witness's head of the journal; may be repeated")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--witness-key", given.witness_keys, "with --head, without --policy: public key of the witness")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
   command->add_option("--waiver", given.waivers, "with --policy: a waiver, which changes no verdict; may be repeated")
       ->type_name("FILE")
       ->expected(1)
@@ -239,6 +251,8 @@ int run(int argc, char** argv) {
   KeygenArguments keygen;
   FingerprintArguments fingerprint;
   NightlyArguments nightly;
+  CompareArguments compare;
+  ProofArguments proofs;
   Action action;
   add_report(app, report, action);
   add_sign(app, sign, action);
@@ -247,6 +261,8 @@ int run(int argc, char** argv) {
   add_simulate(app, simulate, action);
   add_key_commands(app, keygen, fingerprint, action);
   add_nightly_commands(app, nightly, action);
+  add_compare_command(app, compare, action);
+  add_proof_commands(app, proofs, action);
   // Unknown words are collected, so that the error can name the nearest match.
   app.allow_extras();
   for (auto* command : app.get_subcommands(nullptr)) command->allow_extras();

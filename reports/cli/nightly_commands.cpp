@@ -25,7 +25,8 @@ namespace assay::report_cli {
 namespace {
 
 constexpr std::size_t kMostNights = 3660;  // ten years
-const std::vector<std::string> kKinds = {"prom", "openmetrics", "alertmanager", "webhook", "grafana"};
+const std::vector<std::string> kKinds = {"prom",  "openmetrics", "alertmanager", "webhook", "grafana",
+                                         "junit", "ctrf",        "ocp",          "csv"};
 
 int failed(const history::Failure& failure) {
   return failure.exit_code == files::kExitRefused ? refused(failure.error) : bad_input(failure.error);
@@ -94,6 +95,13 @@ int run_trend(const TrendArguments& given) {
 }
 
 int run_export(const ExportArguments& given) {
+  const bool of_run = std::ranges::find(kRunKinds, given.kind) != kRunKinds.end();
+  if (of_run && (given.kind != "openmetrics" || !given.run.directory.empty()))
+    return export_run(given.kind, given.run, given.out);
+  if (!given.run.directory.empty()) {
+    return bad_input({"export " + given.kind, "is of nights, not of a run",
+                      "of a run there are junit, ctrf, ocp, csv and openmetrics"});
+  }
   if (given.kind == "grafana") return deliver_grafana(given.out);
   if (given.drift.empty())
     return bad_input({"export " + given.kind, "needs --drift", "`assay drift judge --out drift.json` makes it"});
@@ -176,6 +184,22 @@ int run_rma(const RmaArguments& given) {
   return files::kExitSuccess;
 }
 
+namespace {
+
+/// Of which run, and who may have signed it.
+void add_run_options(CLI::App& command, ExportRunArguments& given) {
+  command.add_option("--run", given.directory, "of junit, ctrf, ocp, csv, openmetrics: a run or dossier")
+      ->type_name("DIR");
+  command.add_option("--key", given.keys, "with --run: refuse a dossier that none of these keys signed")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+  command.add_option("--policy", given.policy, "with --run: refuse what this trust policy does not count")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
 void add_nightly_commands(CLI::App& app, NightlyArguments& given, std::function<int()>& action) {
   const auto sources = [](CLI::App& command, std::string& database, std::string& drift, std::size_t& nights) {
     command.add_option("--db", database, "database of `assay history`")->type_name("FILE");
@@ -193,18 +217,20 @@ void add_nightly_commands(CLI::App& app, NightlyArguments& given, std::function<
   trend->footer("Example: assay trend --fleet --db history.db --drift drift.json -o fleet.html");
   trend->callback([&] { action = [&] { return run_trend(given.trend); }; });
 
-  auto* exported =
-      app.add_subcommand("export", "flags and nights for monitoring: " + fmt::format("{}", fmt::join(kKinds, ", ")));
+  auto* exported = app.add_subcommand(
+      "export", "a run, or flags and nights, for other programs: " + fmt::format("{}", fmt::join(kKinds, ", ")));
   exported->add_option("kind", given.exported.kind, "what to write")
       ->type_name("KIND")
       ->required()
       ->check(CLI::IsMember(kKinds));
   sources(*exported, given.exported.database, given.exported.drift, given.exported.nights);
-  exported->add_option("--out,-o", given.exported.out, "file to replace; of grafana a folder; - for stdout")
+  add_run_options(*exported, given.exported.run);
+  exported->add_option("--out,-o", given.exported.out, "file to replace; of grafana and ocp a folder; - for stdout")
       ->type_name("FILE")
       ->capture_default_str();
   exported->footer(
-      "Example: assay export prom --db history.db --drift drift.json -o /var/lib/node_exporter/assay.prom");
+      "Example: assay export junit --run run/dossier --key lab.key.pub -o junit.xml\n"
+      "         assay export prom --db history.db --drift drift.json -o /var/lib/node_exporter/assay.prom");
   exported->callback([&] { action = [&] { return run_export(given.exported); }; });
 
   auto* rma =

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "reports/cli/export_run.h"
+
 namespace CLI {
 class App;
 }
@@ -22,6 +24,7 @@ struct TrendArguments {
 struct ExportArguments {
   std::string kind, database, drift, out = "-";
   std::size_t nights = 90;
+  ExportRunArguments run;  ///< of the formats of one run
 };
 
 struct RmaArguments {

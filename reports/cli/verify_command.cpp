@@ -7,6 +7,7 @@
 
 #include "orchestrator/files/state.h"
 #include "probes/core/text.h"
+#include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
 #include "reports/cli/run_checks.h"
 
@@ -88,6 +89,26 @@ ordered_json policy_of(const dossier::Verified& verified) {
   return {{"name", verified.policy}, {"counted", std::move(parties)}};
 }
 
+/// When each signature was made, by an authority; empty where that was not asked for.
+ordered_json stamps_of(const dossier::Verified& verified) {
+  ordered_json all = ordered_json::array();
+  for (const auto& [key, stamp] : verified.stamps)
+    all.push_back({{"key", key}, {"at", utc_text(stamp.at)}, {"authority", stamp.authority}});
+  return all;
+}
+
+ordered_json heads_of(const std::vector<dossier::WitnessedHead>& heads) {
+  ordered_json all = ordered_json::array();
+  for (const auto& one : heads) {
+    all.push_back({{"seen_at", one.head.seen_at},
+                   {"lines", one.head.lines},
+                   {"bytes", one.head.bytes},
+                   {"sha256", one.head.sha256},
+                   {"by", one.by}});
+  }
+  return all;
+}
+
 ordered_json document_of(const dossier::Verified& verified) {
   const auto& contents = verified.contents;
   ordered_json signers = ordered_json::array();
@@ -127,6 +148,8 @@ ordered_json document_of(const dossier::Verified& verified) {
           {"policy", policy_of(verified)},
           {"supersedes", contents.claims.supersedes ? ordered_json(dossier::document_of(*contents.claims.supersedes))
                                                     : ordered_json()},
+          {"time_stamps", stamps_of(verified)},
+          {"heads", ordered_json::array()},
           {"waivers", ordered_json::array()},
           {"other_signatures", verified.other_signatures},
           {"files", contents.claims.evidence.file_count},
@@ -225,6 +248,21 @@ void print_waivers(const ordered_json& document) {
   }
 }
 
+/// What others than the signers prove: when the signatures were made, and what the journal had while the run went on.
+void print_proofs(const ordered_json& document) {
+  for (const auto& one : document.at("time_stamps")) {
+    std::cout << fmt::format("  stamped {} by {}: the signature of the key {}\n", text(one.at("at")),
+                             text(one.at("authority")), text(one.at("key")));
+  }
+  const auto& heads = document.at("heads");
+  if (heads.empty()) return;
+  std::cout << fmt::format("  the journal was witnessed {} times, first {} with {} lines, last {} with {} lines\n",
+                           heads.size(), text(heads.front().at("seen_at")),
+                           heads.front().at("lines").get<std::uint64_t>(), text(heads.back().at("seen_at")),
+                           heads.back().at("lines").get<std::uint64_t>());
+  for (const auto& one : heads) std::cout << fmt::format("    {}: {}\n", text(one.at("seen_at")), text(one.at("by")));
+}
+
 /// Who signed, by the receiver's own policy.
 void print_parties(const ordered_json& document) {
   const auto& policy = document.at("policy");
@@ -245,6 +283,7 @@ void print(const ordered_json& document) {
   print_superseded(document);
   print_waivers(document);
   print_parties(document);
+  print_proofs(document);
   print_deviations(document);
   print_run(document);
   print_signers(document);
@@ -283,6 +322,11 @@ int run_verify(const VerifyArguments& given) {
   const auto verified = dossier::verify_dossier(without_slash(given.directory), *keys, *expected);
   if (!verified) return refuse(given, verified.error(), differences);
   ordered_json document = document_of(*verified);
+  if (!given.heads.empty() || !given.witness_keys.empty()) {
+    const auto heads = read_heads(given, *expected, verified->contents);
+    if (!heads) return refuse(given, heads.error(), differences);
+    document["heads"] = heads_of(*heads);
+  }
   if (!given.waivers.empty()) {
     if (!expected->trust) return bad_input({"--waiver", "needs --policy, which says who may waive", ""});
     const auto& contents = verified->contents;

@@ -7,6 +7,7 @@
 
 #include "probes/core/json_io.h"
 #include "reports/dossier/base64.h"
+#include "reports/dossier/timestamp.h"
 
 namespace assay::dossier {
 
@@ -18,7 +19,11 @@ std::string pre_authentication_encoding(std::string_view payload_type, std::stri
 
 std::string envelope_text(const Envelope& envelope) {
   json signatures = json::array();
-  for (const auto& signature : envelope.signatures) signatures.push_back({{"sig", base64(signature)}});
+  for (const auto& signature : envelope.signatures) {
+    signatures.push_back({{"sig", base64(signature)}});
+    const auto token = envelope.timestamps.find(signature);
+    if (token != envelope.timestamps.end()) signatures.back()["timestamp"] = base64(token->second);
+  }
   return json{{"payloadType", envelope.payload_type},
               {"payload", base64(envelope.payload)},
               {"signatures", std::move(signatures)}}
@@ -59,6 +64,12 @@ std::expected<Envelope, InputError> read_envelope(std::string_view text, const s
     auto raw = signature == nullptr ? std::nullopt : base64_decoded(*signature);
     if (!raw) return refused(fmt::format("signatures[{}].sig", i), "is missing or not strict base64");
     envelope.signatures.push_back(std::move(*raw));
+    const bool stamped = entry.contains("timestamp");
+    const std::string* stamp = text_of(entry, "timestamp");
+    auto token = stamp == nullptr ? std::nullopt : base64_decoded(*stamp);
+    if (stamped && (!token || token->empty() || token->size() > kLargestToken))
+      return refused(fmt::format("signatures[{}].timestamp", i), "is no time stamp in strict base64");
+    if (token) envelope.timestamps[envelope.signatures.back()] = std::move(*token);
   }
   return envelope;
 }
@@ -67,10 +78,15 @@ void sign(Envelope& envelope, const PrivateKey& key) {
   envelope.signatures.push_back(key.sign(pre_authentication_encoding(envelope.payload_type, envelope.payload)));
 }
 
+const std::string* signature_of(const Envelope& envelope, std::string_view message, const PublicKey& key) {
+  const auto found = std::ranges::find_if(
+      envelope.signatures, [&](const std::string& signature) { return key.verifies(message, signature); });
+  return found == envelope.signatures.end() ? nullptr : &*found;
+}
+
 bool is_signed_by(const Envelope& envelope, const PublicKey& key) {
   const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
-  return std::ranges::any_of(envelope.signatures,
-                             [&](const std::string& signature) { return key.verifies(message, signature); });
+  return signature_of(envelope, message, key) != nullptr;
 }
 
 }  // namespace assay::dossier

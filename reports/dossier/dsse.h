@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,12 +23,14 @@ struct Envelope {
   std::string payload_type;
   std::string payload;
   std::vector<std::string> signatures;  ///< raw; keyid is neither written nor read, because it decides nothing
+  std::map<std::string, std::string> timestamps = {};  ///< RFC 3161 tokens (DER) of signatures that have one
 };
 
 /// Pre-authentication encoding: the bytes that are signed (DSSE protocol.md).
 std::string pre_authentication_encoding(std::string_view payload_type, std::string_view payload);
 
-/// The envelope as JSON without white space, so that no byte of it can change unseen.
+/// The envelope as JSON without white space, so that no byte of it can change unseen. A time stamp is the member
+/// "timestamp" of its signature, which other readers of DSSE pass over.
 std::string envelope_text(const Envelope& envelope);
 
 /// Reads an envelope. Unknown members are ignored, as DSSE demands; a missing or mistyped one, base64 that is not
@@ -36,6 +39,9 @@ std::expected<Envelope, InputError> read_envelope(std::string_view text, const s
 
 /// Adds the signature of `key` over the payload.
 void sign(Envelope& envelope, const PrivateKey& key);
+
+/// The signature by `key` over `message`, the envelope's pre-authentication encoding; nullptr when there is none.
+const std::string* signature_of(const Envelope& envelope, std::string_view message, const PublicKey& key);
 
 /// Whether one of the signatures is by `key`.
 bool is_signed_by(const Envelope& envelope, const PublicKey& key);

@@ -40,8 +40,9 @@ struct Expectations {
   std::string run_id;                          ///< of the journal
   std::map<std::string, std::string> serials;  ///< serial number of the machine, by node; all nodes and no others
   std::optional<Older> older;                  ///< what the statement supersedes
-  bool no_deviations = false;                  ///< none at all, and no probe that this version does not know
-  bool without_report = false;                 ///< a report of another renderer is passed over instead of refused
+  std::string authorities;      ///< PEM: every signature that is demanded has a time stamp by one of them
+  bool no_deviations = false;   ///< none at all, and no probe that this version does not know
+  bool without_report = false;  ///< a report of another renderer is passed over instead of refused
 };
 
 /// SHA-256 of the canonical JSON of a site without what only the machine that ran assay knows: where its keys lie.

@@ -36,6 +36,12 @@ const PublicKey* key_bytes(const TrustedKey& key, const std::map<std::string, Pu
   return given == known.end() ? nullptr : &given->second;
 }
 
+/// When a signature was made, as far as that is proven; else `now`.
+Moment time_of(const std::string* signature, const std::map<std::string, Stamp>& stamps, Moment now) {
+  const auto stamp = signature == nullptr ? stamps.end() : stamps.find(*signature);
+  return stamp == stamps.end() ? now : stamp->second.at;
+}
+
 /// What was found of the signatures before roles are looked at.
 struct Found {
   std::vector<CountedSignature> counted;
@@ -44,7 +50,7 @@ struct Found {
 };
 
 Found look(const TrustPolicy& policy, const Envelope& envelope, const std::map<std::string, PublicKey>& known,
-           Moment now) {
+           Moment now, const std::map<std::string, Stamp>& stamps) {
   Found found;
   const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
   for_each_key(policy, [&](const ListedKey& one) {
@@ -54,10 +60,9 @@ Found look(const TrustPolicy& policy, const Envelope& envelope, const std::map<s
       return;
     }
     const PublicKey& key = *bytes;
-    const bool has_signed = std::ranges::any_of(
-        envelope.signatures, [&](const std::string& signature) { return key.verifies(message, signature); });
-    if (!has_signed) return;
-    if (auto problem = check_key(policy, one, now)) {
+    const auto* signature = signature_of(envelope, message, key);
+    if (signature == nullptr) return;
+    if (auto problem = check_key(policy, one, time_of(signature, stamps, now))) {
       found.refused.emplace_back(one.party->role, std::move(*problem));
       return;
     }
@@ -142,18 +147,21 @@ std::optional<InputError> check_key(const TrustPolicy& policy, const ListedKey& 
 
 std::expected<std::vector<CountedSignature>, InputError> count_signatures(
     const TrustPolicy& policy, const Envelope& envelope, const std::vector<PublicKey>& demanded,
-    const std::map<std::string, PublicKey>& known, const std::vector<std::string>& require, Moment now) {
+    const std::map<std::string, PublicKey>& known, const std::vector<std::string>& require, Moment now,
+    const std::map<std::string, Stamp>& stamps) {
   if (auto problem = check_in_force(policy, now)) return std::unexpected(*problem);
+  const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
   for (const auto& key : demanded) {
     if (const ListedKey one = listed(policy, key.fingerprint()); one.key != nullptr) {
-      if (auto problem = check_key(policy, one, now)) return std::unexpected(*problem);
+      const auto* signature = signature_of(envelope, message, key);
+      if (auto problem = check_key(policy, one, time_of(signature, stamps, now))) return std::unexpected(*problem);
       continue;
     }
     return std::unexpected(broken(policy, "key_listed",
                                   fmt::format("the policy does not have the key {}", key.fingerprint()),
                                   "with --policy, --key names one of its keys that must have signed"));
   }
-  Found found = look(policy, envelope, known, now);
+  Found found = look(policy, envelope, known, now, stamps);
   for (const auto* roles : {&policy.require, &require}) {
     for (const auto& role : *roles) {
       if (auto problem = check_role(policy, role, found)) return std::unexpected(*problem);

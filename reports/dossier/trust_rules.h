@@ -9,6 +9,7 @@
 
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/statement.h"
+#include "reports/dossier/timestamp.h"
 #include "reports/dossier/trust.h"
 
 namespace assay::dossier {
@@ -34,13 +35,15 @@ ListedKey listed(const TrustPolicy& policy, const std::string& fingerprint);
 std::optional<InputError> check_key(const TrustPolicy& policy, const ListedKey& listed, Moment now);
 
 /// The signatures of `envelope` that count at `now`, in the order of the policy. A key whose bytes the policy does not
-/// have is taken from `known`, by its fingerprint. Refused, by the name of the rule: policy_valid, the policy is not in
-/// force; key_listed, one of `demanded` is no key of the policy (or does not count); required_role, no key of a role in
-/// policy.require or `require` has signed; key_revoked, key_valid_from, key_valid_until, one has, and does not count;
-/// threshold, some of a party have.
+/// have is taken from `known`, by its fingerprint. A signature in `stamps` is judged at the time of its stamp in place
+/// of `now`: it outlives its key, unless that was revoked. Refused, by the name of the rule: policy_valid, the policy
+/// is not in force; key_listed, one of `demanded` is no key of the policy (or does not count); required_role, no key of
+/// a role in policy.require or `require` has signed; key_revoked, key_valid_from, key_valid_until, one has, and does
+/// not count; threshold, some of a party have.
 std::expected<std::vector<CountedSignature>, InputError> count_signatures(
     const TrustPolicy& policy, const Envelope& envelope, const std::vector<PublicKey>& demanded,
-    const std::map<std::string, PublicKey>& known, const std::vector<std::string>& require, Moment now);
+    const std::map<std::string, PublicKey>& known, const std::vector<std::string>& require, Moment now,
+    const std::map<std::string, Stamp>& stamps = {});
 
 /// Who signed `envelope`, which must have one signature. Refused, by the name of the rule: policy_valid; one_signature;
 /// signer_listed, no key of the policy has signed; what check_key refuses.

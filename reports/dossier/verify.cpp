@@ -11,6 +11,7 @@
 #include "orchestrator/judge/import_guard.h"
 #include "orchestrator/plan/catalogue.h"
 #include "probes/core/text.h"
+#include "probes/core/utc_time.h"
 #include "reports/dossier/contents.h"
 #include "reports/dossier/serials.h"
 #include "reports/dossier/sign.h"
@@ -105,6 +106,7 @@ CheckedContents contents_of(const Claims& claims, const evidence::Examined& exam
                            .requirements = targets.at("requirements"),
                            .targets_sha256 = targets.at("sha256"),
                            .verdict_sha256 = examined.verdict_sha256,
+                           .journal_sha256 = examined.journal_sha256,
                            .challenge = plan.challenge,
                            .site_sha256 = digest_of_site(plan.site).value_or(""),
                            .targets_built_in = is_built_in(plan.profile),
@@ -162,6 +164,44 @@ std::map<std::string, PublicKey> known_keys(const std::string& directory, const 
     if (const auto key = public_key_from_pem(*pem, kSignerFile)) known.emplace(key->fingerprint(), *key);
   }
   return known;
+}
+
+/// The stamps of those who were demanded, by fingerprint. Refused: one has none, or of a time that cannot be: before
+/// the run ended, before the statement says that it was issued, in the future.
+std::expected<std::map<std::string, Stamp>, InputError> stamps_of(const Envelope& envelope,
+                                                                  const std::vector<PublicKey>& demanded,
+                                                                  const std::map<std::string, Stamp>& stamps,
+                                                                  const CheckedContents& contents,
+                                                                  const Expectations& expected) {
+  const std::chrono::duration<double> skew(judge::kMostClockDifference_s);
+  const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
+  std::map<std::string, Stamp> found;
+  for (const auto& key : demanded) {
+    const auto stamp = stamps.find(*signature_of(envelope, message, key));
+    if (stamp == stamps.end()) {
+      return std::unexpected(InputError{kStatementFile,
+                                        fmt::format("the signature of the key {} has no time stamp", key.fingerprint()),
+                                        "`assay-report timestamp` asks an authority for one and adds it"});
+    }
+    const Moment at = stamp->second.at;
+    for (const auto& [what, time] : {std::pair("the run ended", utc_time(contents.ended)),
+                                     std::pair("the statement was issued", utc_time(contents.claims.issued_at))}) {
+      if (time && *time - at > skew) {
+        return std::unexpected(
+            InputError{kStatementFile,
+                       fmt::format("a signature was stamped {}, before {} ({})", utc_text(at), what, utc_text(*time)),
+                       "one of the clocks is wrong, or the times of the run are made up"});
+      }
+    }
+    if (expected.now && at - *expected.now > skew) {
+      return std::unexpected(InputError{
+          kStatementFile,
+          fmt::format("a signature was stamped {}, and it is {} here", utc_text(at), utc_text(*expected.now)),
+          "one of the clocks is wrong"});
+    }
+    found.emplace(key.fingerprint(), stamp->second);
+  }
+  return found;
 }
 
 /// `error` with its path relative to the dossier.
@@ -225,6 +265,12 @@ std::expected<Verified, InputError> verify_envelope(const std::string& directory
                                                     const std::vector<PublicKey>& keys, const Expectations& expected) {
   if (auto problem = check_demands(keys, expected)) return std::unexpected(*problem);
   Verified verified;
+  std::map<std::string, Stamp> stamps;
+  if (!expected.authorities.empty()) {
+    auto checked_stamps = check_stamps(envelope, expected.authorities);
+    if (!checked_stamps) return std::unexpected(checked_stamps.error());
+    stamps = std::move(*checked_stamps);
+  }
   std::vector<PublicKey> checked = keys;
   for (const auto& key : keys) {
     if (!is_signed_by(envelope, key)) {
@@ -235,8 +281,8 @@ std::expected<Verified, InputError> verify_envelope(const std::string& directory
     verified.signers.push_back(key.fingerprint());
   }
   if (expected.trust) {
-    auto counted =
-        count_signatures(*expected.trust, envelope, keys, known_keys(directory, keys), expected.require, *expected.now);
+    auto counted = count_signatures(*expected.trust, envelope, keys, known_keys(directory, keys), expected.require,
+                                    *expected.now, stamps);
     if (!counted) return std::unexpected(counted.error());
     verified.parties = std::move(*counted);
     verified.policy = expected.trust->name;
@@ -253,8 +299,15 @@ std::expected<Verified, InputError> verify_envelope(const std::string& directory
       }));
   auto contents = check_contents(directory, envelope, expected);
   if (!contents) return std::unexpected(contents.error());
+  if (!expected.authorities.empty()) {
+    auto by_signer = stamps_of(envelope, checked, stamps, *contents, expected);
+    if (!by_signer) return std::unexpected(by_signer.error());
+    verified.stamps = std::move(*by_signer);
+  }
   if (expected.trust) {
-    if (auto problem = check_maker(*expected.trust, verified.parties, contents->claims, *expected.now))
+    const auto stamp = verified.stamps.find(contents->claims.signatories.front().key_fingerprint);
+    const Moment made = stamp == verified.stamps.end() ? *expected.now : stamp->second.at;
+    if (auto problem = check_maker(*expected.trust, verified.parties, contents->claims, made))
       return std::unexpected(*problem);
   }
   if (expected.older) {

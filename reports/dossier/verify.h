@@ -9,6 +9,7 @@
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/expectations.h"
 #include "reports/dossier/statement.h"
+#include "reports/dossier/timestamp.h"
 #include "reports/dossier/trust_rules.h"
 
 namespace assay::dossier {
@@ -28,7 +29,7 @@ struct CheckedContents {
   int profile_revision = 0;
   std::size_t requirements = 0;  ///< of the whole profile, planned or not
   std::string targets_sha256;
-  std::string verdict_sha256;
+  std::string verdict_sha256, journal_sha256;
   std::string challenge;                           ///< that the plan answers; empty: none
   std::string site_sha256;                         ///< digest_of_site
   bool targets_built_in = false;                   ///< they are those of the built-in profile of that name
@@ -43,6 +44,7 @@ struct CheckedContents {
 
 /// A verified dossier.
 struct Verified {
+  std::map<std::string, Stamp> stamps;  ///< by the fingerprint of the signer; empty without authorities
   CheckedContents contents;
   std::vector<std::string> signers;  ///< fingerprints of the given keys and of those that a policy counts: all signed
   std::vector<CountedSignature> parties;  ///< who they are by the policy; empty without one
@@ -50,10 +52,12 @@ struct Verified {
   std::size_t other_signatures = 0;       ///< by keys that were not given; not checked
 };
 
-/// Verifies the dossier in `directory`: limits, envelope, a signature of each of `keys` over the pre-authentication
-/// encoding, the rules of expected.trust, check_contents, and what expected.trust says of who made the statement.
-/// Refused also: neither key nor policy, the same key twice, roles or a policy that cannot be checked for want of a
-/// policy or a clock.
+/// Verifies the dossier in `directory`: limits, the time stamps where expected.authorities are given (each demanded
+/// signature has one that holds, not before the run's end, not before the statement says it was issued, not in the
+/// future; the keys of a policy are then judged at that time), envelope, a signature of each of `keys` over the
+/// pre-authentication encoding, the rules of expected.trust, check_contents, and what expected.trust says of who made
+/// the statement. Refused also: neither key nor policy, the same key twice, roles or a policy that cannot be checked
+/// for want of a policy or a clock.
 std::expected<Verified, InputError> verify_dossier(const std::string& directory, const std::vector<PublicKey>& keys,
                                                    const Expectations& expected);
 

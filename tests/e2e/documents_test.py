@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/golden"
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("orchestrator/**/README.md"),
                     *ROOT.glob("reports/**/README.md"), *ROOT.glob("probes/**/README.md"), *ROOT.glob("workloads/**/README.md")])
-MOST_LINES = {"README.md": 120, "docs/ARCHITECTURE.md": 100, "docs/GLOSSARY.md": 80}
+MOST_LINES = {"README.md": 120, "docs/ARCHITECTURE.md": 110, "docs/GLOSSARY.md": 80}
 MOST_LINES_OF_A_ROOM = 20
 MOST_COLUMNS = 140
 
@@ -113,6 +113,7 @@ PREPARE = {
     "assay-report keygen": "rm lab.key lab.key.pub",
     "assay keygen": "rm lab.key lab.key.pub",
     "assay run plan.json": "mv run before",
+    "assay compare run": "cp -r run again",
     "assay sign run": "rm -r run/dossier",
     "assay-report verify run/dossier --policy": "assay-report sign run/dossier --add --key buyer.key --policy trust.json",
     "assay site check": "cp local.json site.json",

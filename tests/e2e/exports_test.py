@@ -1,117 +1,106 @@
-"""What `assay export` writes, read by the programs that it is for: promtool, node_exporter, Prometheus' backfill and Alertmanager. A program
-that is not installed (apt-get install prometheus prometheus-node-exporter prometheus-alertmanager) is left out."""
+"""`assay export KIND --run`: from folders and dossiers, and, where ASSAY_FOREIGN_SCHEMAS names a folder, against the schemas that OCP and
+CTRF publish (ocp/*.json from ocp-diag-core's json_spec/output, ctrf.schema.json), and promtool where it is installed."""
+import csv
 import json
 import os
+import pathlib
 import shutil
-import socket
-import subprocess
 import unittest
-import urllib.error
-import urllib.request
+import xml.etree.ElementTree
 
-from harness import main, wait_for
-from nightly import NightBench
+from attacks import ASSAY, Bench, main, run
 
-PATIENCE_S = 30
+SCHEMAS = os.environ.get("ASSAY_FOREIGN_SCHEMAS")
 
 
-def tool(name):
-    path = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin")
-    if path is None:
-        raise unittest.SkipTest(f"{name} is not installed")
-    return path
+class Exports(Bench):
+    kind = "mixed"
 
+    def export(self, kind, *more, source=None):
+        return run(ASSAY, "export", kind, "--run", source or self.run_directory, *more, env=self.environment)
 
-def fetched(url, document=None):
-    """The answer, or nothing while nothing answers."""
-    request = urllib.request.Request(url, data=document, headers={"Content-Type": "application/json"} if document else {})
-    try:
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-            return answer.read().decode()
-    except urllib.error.HTTPError:
-        raise
-    except OSError:
-        return None
+    def verdict(self):
+        return json.loads((self.run_directory / "verdict.json").read_text())
 
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
-class Exports(NightBench):
-    """Sixty nights of eight nodes, made up, of which one falls by eight deviations."""
-
-    def setUp(self):
-        super().setUp()
-        self.database, self.drift = self.scratch / "history.db", self.scratch / "drift.json"
-        faults = self.write("faults.json", {"schema": "assay.night-faults/1", "faults": [{"unit": "n00003", "metric": "simulated.m00", "from_night": 50, "kind": "step", "sigma": 8}]})
-        self.said("simulate", "--nights", "60", "--nodes", "8", "--metrics", "2", "--faults", faults, "--db", self.database)
-        judged = self.assay("drift", "judge", "--db", self.database, "-o", self.drift)
-        self.assertIn(judged.returncode, (0, 1), judged.stderr)
-        self.assertTrue(json.loads(self.drift.read_text())["flags"])
-
-    def said(self, *words):
-        done = self.assay(*words)
+    def streams(self):
+        folder = self.scratch / "ocp"
+        done = self.export("ocp", "--out", folder)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
+        return {path.name: [json.loads(line) for line in path.read_text().splitlines()] for path in folder.iterdir()}
 
-    def export(self, kind, name, *more):
-        path = self.scratch / name
-        self.said("export", kind, *more, "--drift", self.drift, "-o", path)
-        return path
+    def test_junit_is_xml_with_a_test_for_each_cell(self):
+        path = self.scratch / "junit.xml"
+        done = self.export("junit", "-o", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        tree = xml.etree.ElementTree.parse(path).getroot()
+        cases = list(tree.iter("testcase"))
+        self.assertEqual(len(cases), len(self.verdict()["results"]) + 1)
+        self.assertEqual(int(tree.get("failures")), len(list(tree.iter("failure"))))
+        self.assertEqual(int(tree.get("errors")), len(list(tree.iter("error"))))
+        plain = [case for case in cases if not any(case.find(tag) is not None for tag in ("failure", "error", "skipped"))]
+        self.assertEqual(len(plain), self.verdict()["counts"]["pass"])
 
-    def serve(self, *words):
-        process = subprocess.Popen(list(map(str, words)), cwd=self.scratch, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(process.wait, PATIENCE_S)
-        self.addCleanup(process.kill)
+    def test_csv_is_read_back(self):
+        printed = self.export("csv").stdout
+        self.assertEqual(self.export("csv", "-o", self.scratch / "cells.csv").returncode, 0)
+        self.assertEqual((self.scratch / "cells.csv").read_text(), printed)
+        rows = list(csv.DictReader(printed.splitlines()))
+        self.assertEqual(rows[0]["reason"], self.verdict()["results"][0]["reason"])
+        self.assertEqual([row["outcome"] for row in rows], [one["outcome"] for one in self.verdict()["results"]])
+        for row, one in zip(rows, self.verdict()["results"]):
+            self.assertEqual(row["value"] and float(row["value"]), one.get("value", ""))
 
-    # Row r of the acceptance tests.
-    def test_promtool_finds_nothing_to_say_against_the_textfile(self):
-        promtool = tool("promtool")
-        text = self.export("prom", "assay.prom", "--db", self.database).read_text()
-        done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+    def test_a_dossier_is_exported_when_its_key_signed_it(self):
+        done = self.export("ctrf", "--key", f"{self.key}.pub", source=self.dossier)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["results"]["extra"]["standing"], "verified")
+        done = self.export("ctrf", "--key", self.base / "buyer.key.pub", source=self.dossier)
+        self.assertEqual(done.returncode, 4, done.stdout)
 
-    def test_node_exporter_serves_the_textfile_without_an_error(self):
-        exporter = tool("prometheus-node-exporter")
-        folder = self.scratch / "collector"
-        folder.mkdir()
-        self.export("prom", "collector/assay.prom", "--db", self.database)
-        port = free_port()
-        self.serve(exporter, "--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={folder}", f"--web.listen-address=127.0.0.1:{port}")
-        wait_for(lambda: fetched(f"http://127.0.0.1:{port}/metrics"), "node_exporter answers", PATIENCE_S)
-        lines = fetched(f"http://127.0.0.1:{port}/metrics").splitlines()
-        self.assertIn("node_textfile_scrape_error 0", lines)
-        ours = [line for line in lines if line.startswith("assay_")]
-        written = [line for line in (folder / "assay.prom").read_text().splitlines() if line.startswith("assay_")]
-        self.assertEqual(len(ours), len(written))
-        self.assertTrue(any(line.startswith("assay_drift_ratio{") for line in ours), ours)
+    def test_ocp_has_a_stream_for_each_node_and_its_folder_is_new(self):
+        self.assertEqual(sorted(self.streams()), ["n01.jsonl", "n02.jsonl", "n03.jsonl"])
+        done = self.export("ocp", "--out", self.scratch / "ocp")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("exists already", done.stderr)
+        self.assertEqual(self.export("ocp").returncode, 2)
 
-    def test_prometheus_takes_the_nights_as_blocks(self):
-        promtool = tool("promtool")
-        path = self.export("openmetrics", "nights.om", "--db", self.database)
-        blocks = self.scratch / "blocks"
-        done = subprocess.run([promtool, "tsdb", "create-blocks-from", "openmetrics", path, blocks], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        samples = sum(json.loads(meta.read_text())["stats"]["numSamples"] for meta in blocks.glob("*/meta.json"))
-        written = [line for line in path.read_text().splitlines() if not line.startswith("#")]
-        self.assertEqual(samples, len(written))
-        self.assertGreater(samples, 0)
+    def test_a_format_of_nights_takes_no_run_and_one_of_a_run_needs_it(self):
+        done = self.export("prom")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is of nights, not of a run", done.stderr)
+        done = run(ASSAY, "export", "junit", env=self.environment)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("needs --run", done.stderr)
 
-    def test_alertmanager_takes_the_alerts_and_shows_each_once(self):
-        manager = tool("prometheus-alertmanager")
-        document = self.export("alertmanager", "alerts.json").read_bytes()
-        configuration = self.write("alertmanager.json", {"route": {"receiver": "none"}, "receivers": [{"name": "none"}]})
-        port = free_port()
-        self.serve(manager, f"--config.file={configuration}", f"--storage.path={self.scratch / 'manager'}", f"--web.listen-address=127.0.0.1:{port}", "--cluster.listen-address=")
-        url = f"http://127.0.0.1:{port}/api/v2/alerts"
-        wait_for(lambda: fetched(url), "Alertmanager answers", PATIENCE_S)
-        for _ in range(2):  # posting again makes no second alert
-            fetched(url, document)
-        wait_for(lambda: json.loads(fetched(url)), "the alerts are shown", PATIENCE_S)
-        shown = json.loads(fetched(url))
-        self.assertEqual(sorted(json.dumps(one["labels"], sort_keys=True) for one in shown), sorted(json.dumps(one["labels"], sort_keys=True) for one in json.loads(document)))
+    @unittest.skipUnless(SCHEMAS, "ASSAY_FOREIGN_SCHEMAS names no folder")
+    def test_the_streams_are_valid_by_the_schemas_of_ocp(self):
+        import jsonschema
+        import referencing
+        documents = [json.loads(path.read_text()) for path in sorted((pathlib.Path(SCHEMAS) / "ocp").glob("*.json"))]
+        registry = referencing.Registry().with_resources((one["$id"], referencing.Resource.from_contents(one)) for one in documents)
+        root = next(one for one in documents if one["$id"].endswith("/output"))
+        validator = jsonschema.Draft202012Validator(root, registry=registry)
+        checked = 0
+        for name, lines in self.streams().items():
+            for line in lines:
+                errors = [error.message for error in validator.iter_errors(line)]
+                self.assertEqual(errors, [], f"{name}: {line}")
+                checked += 1
+        self.assertGreater(checked, 30)
+        self.assertTrue(list(validator.iter_errors(dict(lines[0], unknown=1))), "the validator refuses nothing")
+
+    @unittest.skipUnless(SCHEMAS, "ASSAY_FOREIGN_SCHEMAS names no folder")
+    def test_ctrf_is_valid_by_its_schema(self):
+        import jsonschema
+        validator = jsonschema.Draft7Validator(json.loads((pathlib.Path(SCHEMAS) / "ctrf.schema.json").read_text()))
+        self.assertEqual([error.message for error in validator.iter_errors(json.loads(self.export("ctrf").stdout))], [])
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed")
+    def test_openmetrics_is_read_by_promtool(self):
+        path = self.scratch / "metrics"
+        path.write_text(self.export("openmetrics").stdout)
+        done = run("promtool", "tsdb", "create-blocks-from", "openmetrics", path, self.scratch / "blocks")
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":

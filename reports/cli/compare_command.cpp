@@ -1,0 +1,82 @@
+// compare_command: `assay-report compare`.
+#include "reports/cli/compare_command.h"
+
+#include <iostream>
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "orchestrator/files/atomic_file.h"
+#include "orchestrator/files/terminal.h"
+#include "orchestrator/judge/verdict.h"
+#include "probes/core/text.h"
+#include "reports/cli/commands.h"
+#include "reports/cli/run_checks.h"
+#include "reports/compare/shown.h"
+
+namespace assay::report_cli {
+namespace {
+
+/// The run or dossier at `path`.
+std::expected<dossier::OpenedRun, InputError> side_at(const std::string& path, const dossier::Signers& signers) {
+  if (!is_folder(path)) return std::unexpected(not_a_folder(path));
+  const std::string directory = without_slash(path);
+  if (auto problem = check_run_is_over(directory)) return std::unexpected(*problem);
+  return dossier::open_run(directory, signers);
+}
+
+int run_compare(const CompareArguments& given) {
+  auto keys = public_keys(given.keys);
+  if (!keys) return bad_input(keys.error());
+  dossier::Signers signers{.keys = std::move(*keys), .policy = {}, .now = std::chrono::system_clock::now()};
+  if (!given.policy.empty()) {
+    auto policy = dossier::load_trust_policy(given.policy);
+    if (!policy) return bad_input(policy.error());
+    signers.policy = std::move(*policy);
+  }
+  for (const auto* path : {&given.a, &given.b}) {
+    if (!is_folder(*path)) return bad_input(not_a_folder(*path));
+  }
+  const auto a = side_at(given.a, signers);
+  if (!a) return refused(a.error());
+  const auto b = side_at(given.b, signers);
+  if (!b) return refused(b.error());
+  const auto all = compare::compare(*a, *b, {.alpha = given.alpha, .smallest_change = given.smallest_change / 100});
+  if (!given.out.empty()) {
+    if (const auto problem = files::create_file(given.out, compare::comparison_page(all, *a, *b), 0644))
+      return bad_input(*problem);
+  }
+  std::cout << harmless_page(given.json
+                                 ? compare::comparison_json(all, *a, *b)
+                                 : compare::comparison_table(all, *a, *b, files::terminal_of(STDOUT_FILENO).width));
+  const bool worse = all.counts.at("worse") > 0;
+  return given.no_worse && worse ? judge::exit_code(judge::Overall::rejected) : files::kExitSuccess;
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, CompareArguments& given, std::function<int()>& action) {
+  auto* command = app.add_subcommand("compare", "show what differs between two runs, and what of it can be told apart");
+  command->add_option("a", given.a, "folder of a run or of a dossier")->type_name("DIR")->required();
+  command->add_option("b", given.b, "the one to compare with it")->type_name("DIR")->required();
+  command->add_option("--key", given.keys, "public key of a signer; refuse dossiers that none of them signed")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--policy", given.policy, "refuse dossiers whose signatures this trust policy does not count")
+      ->type_name("FILE");
+  command->add_option("--alpha", given.alpha, "probability at most to find any change of a requirement by chance")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-6, 0.5));
+  command->add_option("--smallest-change", given.smallest_change, "percent: a smaller change is called small")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 100.0));
+  command->add_option("--out", given.out, "also write a page with plots")->type_name("FILE");
+  command->add_flag("--json", given.json, "print JSON, assay.comparison/1");
+  command->add_flag("--no-worse", given.no_worse, "exit code 1 where a requirement got worse");
+  command->footer("Example: assay compare run/dossier again/dossier --key lab.key.pub --out compared.html");
+  command->callback([&] { action = [&] { return run_compare(given); }; });
+}
+
+}  // namespace assay::report_cli

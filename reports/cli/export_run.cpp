@@ -1,0 +1,75 @@
+// export_run: opens the run as `compare` does, and hands it to a format.
+#include "reports/cli/export_run.h"
+
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/atomic_file.h"
+#include "probes/core/text.h"
+#include "reports/cli/commands.h"
+#include "reports/cli/run_checks.h"
+#include "reports/dossier/opened_run.h"
+#include "reports/exports/exports.h"
+
+namespace assay::report_cli {
+namespace {
+
+std::expected<dossier::Signers, InputError> signers_of(const ExportRunArguments& given) {
+  auto keys = public_keys(given.keys);
+  if (!keys) return std::unexpected(keys.error());
+  dossier::Signers signers{.keys = std::move(*keys), .policy = {}, .now = std::chrono::system_clock::now()};
+  if (given.policy.empty()) return signers;
+  auto policy = dossier::load_trust_policy(given.policy);
+  if (!policy) return std::unexpected(policy.error());
+  signers.policy = std::move(*policy);
+  return signers;
+}
+
+std::string text_of(const std::string& kind, const dossier::OpenedRun& run) {
+  if (kind == "junit") return exports::junit(run);
+  if (kind == "ctrf") return exports::ctrf(run);
+  return kind == "csv" ? exports::csv(run) : exports::run_metrics(run);
+}
+
+int write_folder(const std::map<std::string, std::string>& all, const std::string& out) {
+  if (out == "-") {
+    return bad_input({"--out", "is missing: OCP diagnostics have a file for each node", "name a new folder"});
+  }
+  const std::string folder = without_slash(out);
+  std::error_code failure;
+  if (!std::filesystem::create_directory(folder, failure)) {
+    return bad_input({folder, failure ? failure.message() : "exists already", "name a new folder"});
+  }
+  for (const auto& [name, text] : all) {
+    if (const auto problem = files::create_file(folder + "/" + name, text, 0644)) return bad_input(*problem);
+  }
+  std::cout << fmt::format("wrote {} files to {}\n", all.size(), harmless(folder));
+  return files::kExitSuccess;
+}
+
+}  // namespace
+
+int export_run(const std::string& kind, const ExportRunArguments& given, const std::string& out) {
+  if (given.directory.empty())
+    return bad_input({"export " + kind, "needs --run", "the folder of a run or of a dossier"});
+  if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
+  const std::string directory = without_slash(given.directory);
+  if (const auto problem = check_run_is_over(directory)) return bad_input(*problem);
+  const auto signers = signers_of(given);
+  if (!signers) return bad_input(signers.error());
+  const auto run = dossier::open_run(directory, *signers);
+  if (!run) return refused(run.error());
+  if (kind == "ocp") return write_folder(exports::ocp(*run), out);
+  const std::string text = text_of(kind, *run);
+  if (out == "-") {
+    std::cout << harmless_page(text);
+    return files::kExitSuccess;
+  }
+  if (const auto problem = files::replace_file(out, text)) return bad_input(*problem);
+  std::cerr << fmt::format("wrote {}\n", harmless(out));
+  return files::kExitSuccess;
+}
+
+}  // namespace assay::report_cli

@@ -1,0 +1,114 @@
+// proof_commands: asking for time stamps, adding them, and signing the head of a journal.
+#include "reports/cli/proof_commands.h"
+
+#include <chrono>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "orchestrator/files/atomic_file.h"
+#include "probes/core/text.h"
+#include "probes/core/utc_time.h"
+#include "reports/cli/commands.h"
+#include "reports/cli/run_checks.h"
+#include "reports/dossier/head.h"
+#include "reports/dossier/sign.h"
+#include "reports/dossier/timestamp.h"
+#include "reports/evidence/tree.h"
+
+namespace assay::report_cli {
+namespace {
+
+constexpr const char* kExchange =
+    "send it to an authority: curl -H 'Content-Type: application/timestamp-query' --data-binary @FILE URL > answer.tsr";
+
+/// Puts the token of an answer beside the signature that it is of.
+int add_stamp(const std::string& directory, dossier::Envelope envelope, const std::string& signature,
+              const TimestampArguments& given) {
+  if (given.authorities.empty())
+    return bad_input({"--tsa", "is missing: certificates of the authority, PEM", "what was not checked is not kept"});
+  const auto authorities = read_file(given.authorities);
+  if (!authorities) return bad_input(authorities.error());
+  const auto response = read_file(given.response, dossier::kLargestToken);
+  if (!response) return bad_input(response.error());
+  const auto token = dossier::token_of_response(*response, given.response);
+  if (!token) return refused(token.error());
+  const auto stamp = dossier::check_token(*token, signature, *authorities, given.response);
+  if (!stamp) return refused(stamp.error());
+  envelope.timestamps[signature] = *token;
+  const std::string path = directory + "/" + dossier::kStatementFile;
+  if (const auto problem = files::replace_file(path, dossier::envelope_text(envelope))) return bad_input(*problem);
+  std::cout << fmt::format("stamped {} by {}\n", utc_text(stamp->at), harmless(stamp->authority));
+  return files::kExitSuccess;
+}
+
+int run_timestamp(const TimestampArguments& given) {
+  if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
+  const std::string directory = without_slash(given.directory);
+  if (const auto problem = check_is_dossier(directory)) return bad_input(*problem);
+  if (given.request.empty() == given.response.empty())
+    return bad_input({"timestamp", "needs --request or --response", "first one to be sent, then the answer to it"});
+  const auto key = dossier::load_public_key(given.key);
+  if (!key) return bad_input(key.error());
+  const auto text = evidence::read_plain_file(directory, dossier::kStatementFile, dossier::kLargestEnvelope);
+  if (!text) return refused(text.error());
+  const auto envelope = dossier::read_envelope(*text, dossier::kStatementFile);
+  if (!envelope) return refused(envelope.error());
+  const std::string message = dossier::pre_authentication_encoding(envelope->payload_type, envelope->payload);
+  const std::string* signature = dossier::signature_of(*envelope, message, *key);
+  if (signature == nullptr)
+    return refused({dossier::kStatementFile, "has no valid signature of the key " + key->fingerprint(), ""});
+  if (!given.response.empty()) return add_stamp(directory, *envelope, *signature, given);
+  if (const auto problem = files::create_file(given.request, dossier::timestamp_request(*signature), 0644))
+    return bad_input(*problem);
+  std::cout << harmless_page(given.request) << '\n';
+  std::cerr << harmless(kExchange) << '\n';
+  return files::kExitSuccess;
+}
+
+int run_witness(const WitnessArguments& given) {
+  const auto key = dossier::load_private_key(given.key, given.passphrase_file);
+  if (!key) return bad_input(key.error());
+  const std::string path = is_folder(given.journal) ? without_slash(given.journal) + "/journal.jsonl" : given.journal;
+  const auto journal = read_file(path);
+  if (!journal) return bad_input(journal.error());
+  const auto head = dossier::head_of(*journal, path, std::chrono::system_clock::now());
+  if (!head) return refused(head.error());
+  const auto text = dossier::head_text(*head, *key);
+  if (!text) return bad_input(text.error());
+  if (const auto problem = files::create_file(given.out, *text, 0644)) return bad_input(*problem);
+  std::cout << fmt::format("run {}: {} lines, {} bytes, SHA-256 {}\n", harmless(head->run_id), head->lines, head->bytes,
+                           head->sha256);
+  return files::kExitSuccess;
+}
+
+}  // namespace
+
+void add_proof_commands(CLI::App& app, ProofArguments& given, std::function<int()>& action) {
+  auto* stamp = app.add_subcommand("timestamp", "ask for a time stamp (RFC 3161) of a signature, or add the answer");
+  stamp->add_option("directory", given.timestamp.directory, "folder of the dossier")->type_name("DIR")->required();
+  stamp->add_option("--key", given.timestamp.key, "public key of whose signature it is")->type_name("FILE")->required();
+  stamp->add_option("--request", given.timestamp.request, "write what is to be sent to the authority")
+      ->type_name("FILE");
+  stamp->add_option("--response", given.timestamp.response, "check the authority's answer, and add it")
+      ->type_name("FILE");
+  stamp->add_option("--tsa", given.timestamp.authorities, "with --response: certificates of the authority, PEM")
+      ->type_name("FILE");
+  stamp->footer("Example: assay timestamp run/dossier --key lab.key.pub --request signature.tsq");
+  stamp->callback([&] { action = [&] { return run_timestamp(given.timestamp); }; });
+  auto* witness = app.add_subcommand("witness", "sign what a run's journal has so far, for a run that goes on");
+  witness->add_option("journal", given.witness.journal, "folder of the run, or a copy of its journal")
+      ->type_name("DIR|FILE")
+      ->required();
+  witness->add_option("--key", given.witness.key, "private key of the witness, PKCS#8 PEM")
+      ->type_name("FILE")
+      ->required();
+  witness->add_option("--passphrase-file", given.witness.passphrase_file, "file whose first line decrypts the key")
+      ->type_name("FILE");
+  witness->add_option("--out", given.witness.out, "file to write")->type_name("FILE")->required();
+  witness->footer("Example: assay witness run --key witness.key --out 0001.head");
+  witness->callback([&] { action = [&] { return run_witness(given.witness); }; });
+}
+
+}  // namespace assay::report_cli

@@ -1,0 +1,32 @@
+// proof_commands: `timestamp` and `witness`: what others prove about a run beside its signature.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace assay::report_cli {
+
+struct TimestampArguments {
+  std::string directory, key;         ///< dossier, and public key of whose signature it is
+  std::string request;                ///< file to write
+  std::string response, authorities;  ///< files: the authority's answer, and its certificates
+};
+
+struct WitnessArguments {
+  std::string journal;  ///< folder of a run, or a journal
+  std::string key, passphrase_file, out;
+};
+
+struct ProofArguments {
+  TimestampArguments timestamp;
+  WitnessArguments witness;
+};
+
+/// Adds both commands to `app`; a parsed one sets `action`.
+void add_proof_commands(CLI::App& app, ProofArguments& given, std::function<int()>& action);
+
+}  // namespace assay::report_cli

@@ -1,0 +1,112 @@
+// comparison: two judged runs side by side: what was demanded, what came out, and what can be told apart.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/judge/verdict.h"
+#include "probes/core/words.h"
+#include "reports/compare/rank_test.h"
+#include "reports/dossier/opened_run.h"
+
+namespace assay::compare {
+
+/// What two runs show of one requirement or cell.
+enum class Finding {
+  worse,         ///< B differs by at least the smallest change that matters, to the worse side
+  better,        ///< the same to the better side
+  different,     ///< the same, where neither side is the better one
+  small,         ///< they differ, by less than that
+  equal,         ///< all figures of both runs are one number in each subject
+  not_shown,     ///< no difference could be shown, which does not show that there is none
+  too_few,       ///< no figures of as few attempts could show one
+  not_compared,  ///< the figures do not mean the same, or one side has none
+};
+
+constexpr auto words_of(Finding) {
+  using enum Finding;
+  return std::to_array<Word<Finding>>({{worse, "worse"},
+                                       {better, "better"},
+                                       {different, "different"},
+                                       {small, "small"},
+                                       {equal, "equal"},
+                                       {not_shown, "not_shown"},
+                                       {too_few, "too_few"},
+                                       {not_compared, "not_compared"}});
+}
+
+/// What the values of a requirement are tested over.
+enum class Design {
+  attempts,  ///< the attempts of each subject that both runs have
+  subjects,  ///< the values of all subjects, because the runs have none in common
+};
+
+constexpr auto words_of(Design) {
+  using enum Design;
+  return std::to_array<Word<Design>>({{attempts, "attempts"}, {subjects, "subjects"}});
+}
+
+/// One run of the two.
+using Side = dossier::OpenedRun;
+
+/// One cell that both runs have, or one of them.
+struct CellPair {
+  const judge::Result* a = nullptr;  ///< nothing where this run has no such cell
+  const judge::Result* b = nullptr;
+  std::optional<double> change;  ///< of the value: b over a less 1, where both are above 0
+  RankTest test;
+  Finding finding = Finding::not_compared;
+};
+
+/// One requirement that either run has.
+struct RequirementPair {
+  std::string id, metric, unit, statistic;
+  std::string limit_a, limit_b;     ///< in words; empty where the run has no such requirement
+  std::vector<std::string> method;  ///< why the figures do not mean the same, a sentence each; then nothing is tested
+  std::vector<CellPair> cells;      ///< in A's order, then those that only B has
+  std::map<std::string, std::size_t> outcomes_a, outcomes_b;
+  std::optional<double> value_a, value_b;  ///< medians over the subjects that are tested
+  std::size_t tested = 0;                  ///< subjects; of design subjects those of both runs together
+  std::size_t left_out = 0;                ///< cells of both runs that cannot be tested: not judged in one of them
+  Design design = Design::attempts;
+  RankTest test;
+  Finding finding = Finding::not_compared;
+  std::string reason;  ///< one sentence
+};
+
+/// What is asked of a comparison.
+struct Demands {
+  double alpha = 0.05;            ///< probability at most to find any change of a requirement where there is none
+  double smallest_change = 0.01;  ///< relative: what is less does not matter
+};
+
+/// The whole.
+struct Comparison {
+  Demands demands;
+  std::vector<std::string> notes;             ///< what else is not the same: profile, site, probes, machines, programs
+  std::vector<std::string> targets;           ///< how B's targets differ from A's, limit by limit
+  std::vector<RequirementPair> requirements;  ///< in A's order, then those that only B has
+  double threshold = 0;                       ///< p of a requirement that counts as a difference
+  double cell_threshold = 0;                  ///< p of a cell
+  std::map<std::string, std::size_t> counts;  ///< requirements by finding, all words present
+};
+
+/// Compares `b` with `a`; both must outlive the answer. Requirements are one family of tests and cells another, each
+/// held to `alpha` by Tarone's rule.
+Comparison compare(const Side& a, const Side& b, const Demands& demands);
+
+/// What the reader must know before any figure: standing, kind, profile, site, version, probes and machines of the two.
+std::vector<std::string> notes_of(const Side& a, const Side& b);
+
+/// Why the figures of a requirement of the two plans do not mean the same; empty when they do.
+std::vector<std::string> method_differences(const plan::Plan& a, const plan::Plan& b, const plan::Requirement& of_a,
+                                            const plan::Requirement& of_b);
+
+/// "n01 · gpu GPU-8f2…" of whichever run has the cell.
+std::string name_of(const CellPair& cell);
+
+}  // namespace assay::compare

@@ -1,0 +1,146 @@
+// shown: words and columns for people.
+#include "reports/compare/shown.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/terminal.h"
+#include "orchestrator/judge/ranking.h"
+#include "probes/core/scale.h"
+#include "probes/core/text.h"
+
+namespace assay::compare {
+namespace {
+
+constexpr std::size_t kMostChanged = 20;  // cells in the table for terminals
+constexpr std::size_t kMostTargets = 10;  // differences of targets
+
+std::string value_words(const std::optional<double>& value, const std::string& unit) {
+  return value ? for_people(*value, unit) : "-";
+}
+
+/// `text` with blanks up to `width` columns.
+std::string padded(const std::string& text, std::size_t width) {
+  const std::size_t columns = files::columns_of(text);
+  return columns < width ? text + std::string(width - columns, ' ') : text;
+}
+
+template <std::size_t N>
+std::string columns(const std::vector<std::array<std::string, N>>& rows) {
+  std::array<std::size_t, N> width{};
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < N; ++i) width[i] = std::max(width[i], files::columns_of(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < N; ++i) line += i + 1 < N ? padded(row[i], width[i]) + "  " : row[i];
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string heads(const Side& a, const Side& b) {
+  std::vector<std::array<std::string, 3>> rows = {{"", "A", "B"}};
+  const auto add = [&](const char* name, auto text) { rows.push_back({name, text(a), text(b)}); };
+  add("", [](const Side& side) { return harmless(side.path); });
+  add("standing", [](const Side& side) {
+    std::string words = side.standing;
+    for (const auto& signer : side.signers) words += ", " + harmless(signer.substr(0, 40));
+    return words;
+  });
+  add("site", [](const Side& side) { return harmless(side.content.run.plan.site.name); });
+  add("profile", [](const Side& side) {
+    const auto& profile = side.content.run.plan.profile;
+    return harmless(fmt::format("{} revision {}", profile.name, profile.revision));
+  });
+  add("run", [](const Side& side) { return harmless(side.content.run.journal.run_id); });
+  add("began", [](const Side& side) { return harmless(side.content.run.journal.begin); });
+  add("verdict", [](const Side& side) { return std::string(judge::to_string(side.content.verdict.overall)); });
+  return columns(rows);
+}
+
+std::string requirement_rows(const Comparison& all) {
+  std::vector<std::array<std::string, 8>> rows = {
+      {"requirement", "subjects", "A", "B", "change", "95 % interval", "p", "finding"}};
+  for (const auto& pair : all.requirements) {
+    const bool tested = pair.test.shift.has_value();
+    rows.push_back({harmless(pair.id), fmt::format("{}", pair.tested), value_words(pair.value_a, pair.unit),
+                    value_words(pair.value_b, pair.unit), shift_words(pair.test, pair.unit),
+                    interval_words(pair.test, pair.unit), tested ? fmt::format("{:.2g}", pair.test.p) : "-",
+                    finding_words(pair.finding)});
+  }
+  return columns(rows);
+}
+
+}  // namespace
+
+std::string shift_words(const RankTest& test, const std::string& unit) {
+  if (!test.shift) return "-";
+  if (test.ratio) return fmt::format("{:+.2f} %", 100 * (*test.shift - 1));
+  return (*test.shift > 0 ? "+" : "") + for_people(*test.shift, unit);
+}
+
+std::string interval_words(const RankTest& test, const std::string& unit) {
+  if (!test.interval) return "-";
+  const auto [low, high] = std::pair(test.interval->low, test.interval->high);
+  if (test.ratio) return fmt::format("{:+.2f} to {:+.2f} %", 100 * (low - 1), 100 * (high - 1));
+  return fmt::format("{} to {}", for_people(low, unit), for_people(high, unit));
+}
+
+std::string finding_words(Finding finding) {
+  std::string words(word_of(finding));
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
+std::vector<std::pair<const RequirementPair*, const CellPair*>> changed_outcomes(const Comparison& all) {
+  std::vector<std::pair<const RequirementPair*, const CellPair*>> changed;
+  for (const auto& pair : all.requirements) {
+    for (const auto& cell : pair.cells) {
+      if (cell.a != nullptr && cell.b != nullptr && cell.a->outcome != cell.b->outcome)
+        changed.emplace_back(&pair, &cell);
+    }
+  }
+  std::ranges::stable_sort(changed, {},
+                           [](const auto& one) { return judge::is_worse(*one.second->b, *one.second->a) ? 0 : 1; });
+  return changed;
+}
+
+std::string comparison_table(const Comparison& all, const Side& a, const Side& b, std::size_t width) {
+  std::string text = heads(a, b) + "\n";
+  for (const auto& note : all.notes) text += files::wrapped(harmless(note), width, "note: ");
+  for (std::size_t i = 0; i < std::min(all.targets.size(), kMostTargets); ++i)
+    text += files::wrapped(harmless(all.targets[i]) + " (is: B, expected: A)", width, "  ");
+  if (all.targets.size() > kMostTargets)
+    text += fmt::format("  and {} more: --json\n", all.targets.size() - kMostTargets);
+  text += "\n" + requirement_rows(all);
+  for (const auto& pair : all.requirements) {
+    if (pair.finding == Finding::not_compared || pair.finding == Finding::too_few)
+      text += files::wrapped(harmless(pair.id + ": " + pair.reason), width, "  ");
+    if (pair.left_out > 0 && pair.tested > 0) {
+      text += files::wrapped(
+          harmless(fmt::format("{}: {} cells are not judged in both runs and were left out", pair.id, pair.left_out)),
+          width, "  ");
+    }
+  }
+  const auto changed = changed_outcomes(all);
+  if (!changed.empty()) text += "\noutcomes that changed:\n";
+  for (std::size_t i = 0; i < std::min(changed.size(), kMostChanged); ++i) {
+    const auto& [pair, cell] = changed[i];
+    text += fmt::format("  {} on {}: {} -> {}\n", harmless(pair->id), harmless(name_of(*cell)),
+                        judge::to_string(cell->a->outcome), judge::to_string(cell->b->outcome));
+  }
+  if (changed.size() > kMostChanged) text += fmt::format("  and {} more: --json\n", changed.size() - kMostChanged);
+  std::string counts;
+  for (const auto& word : words_of(Finding{})) {
+    const auto count = all.counts.at(std::string(word.text));
+    if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, finding_words(word.value));
+  }
+  return text + "\n" + counts + "\n";
+}
+
+}  // namespace assay::compare

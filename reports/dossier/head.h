@@ -1,0 +1,57 @@
+// head: what a witness has seen of a journal while the run went on, signed: a journal that grows cannot lose a line
+// afterwards.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/dossier/keys.h"
+#include "reports/dossier/moment.h"
+#include "reports/dossier/trust.h"
+
+namespace assay::dossier {
+
+/// Predicate type of a head.
+inline constexpr std::string_view kHeadType = "https://assay-suite.example/attestation/journal-head/v1";
+
+/// Bytes of the largest envelope of a head; it has below 2 kB.
+inline constexpr std::size_t kLargestHead = 64 << 10;
+
+/// The first lines of a journal. Their digest stands for all of them in their order, as the head of a hash chain does:
+/// every later state of the same journal begins with these bytes.
+struct Head {
+  std::string run_id, plan_sha256;
+  std::uint64_t bytes = 0, lines = 0;
+  std::string sha256;   ///< of the first `bytes` bytes
+  std::string seen_at;  ///< UTC by the witness's clock
+};
+
+/// A checked head and whose it is.
+struct WitnessedHead {
+  Head head;
+  std::string by;  ///< "role: signer of party" by a policy, else the key's fingerprint
+};
+
+/// By whom heads may be signed.
+struct Witnesses {
+  std::vector<PublicKey> keys;
+  const TrustPolicy* policy =
+      nullptr;  ///< then a witness, buyer or commissioner of it: not the vendor, whose run it is
+};
+
+/// The head of a journal as it lies there, without a line that is not whole. Refused: what is no journal.
+std::expected<Head, InputError> head_of(std::string_view journal, const std::string& where, Moment now);
+
+/// The envelope of `head`, signed by `key`, as the text of a file.
+std::expected<std::string, InputError> head_text(const Head& head, const PrivateKey& key);
+
+/// Checks the head in `text` against the journal of a run. Refused: no signature that counts (rules head_signed and
+/// head_role, and those of keys), another form or type, another run or plan, and a journal that does not begin with
+/// what was witnessed: a line of it is gone or was changed since.
+std::expected<WitnessedHead, InputError> check_head(std::string_view text, const std::string& where,
+                                                    const Witnesses& witnesses, std::string_view journal, Moment now);
+
+}  // namespace assay::dossier

@@ -1,0 +1,44 @@
+// cells: times from the journal, words from the verdict.
+#include "reports/exports/cells.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "probes/core/utc_time.h"
+
+namespace assay::exports {
+
+std::int64_t milliseconds(std::string_view utc) {
+  const auto time = utc_time(utc);
+  return time ? std::chrono::duration_cast<std::chrono::milliseconds>(time->time_since_epoch()).count() : 0;
+}
+
+std::map<std::string, StepTime, std::less<>> step_times(const judge::Journal& journal) {
+  std::map<std::string, StepTime, std::less<>> all;
+  for (const auto& attempt : journal.attempts) {
+    if (attempt.is_extra()) continue;
+    const std::int64_t begin = milliseconds(attempt.begin);
+    const std::int64_t end = std::max(begin, milliseconds(attempt.end));  // an interrupted one has no end
+    auto& time = all[attempt.step];
+    time.begin = time.begin == 0 ? begin : std::min(time.begin, begin);
+    time.end = std::max(time.end, end);
+    time.busy += end - begin;
+  }
+  return all;
+}
+
+std::string place_of(const judge::Result& result) {
+  if (result.subject.kind == "node" || result.subject.id == result.node) return result.node;
+  return fmt::format("{} {} {}", result.node, result.subject.kind, result.subject.id);
+}
+
+std::string never_accepts(const dossier::OpenedRun& run) {
+  const auto& plan = run.content.run.plan;
+  if (plan.simulation) return "SIMULATION: nothing was measured";
+  if (plan.quick) return "a rehearsal with quick parameters accepts nothing";
+  return plan.only.empty() ? "" : "a part of the profile accepts nothing";
+}
+
+}  // namespace assay::exports

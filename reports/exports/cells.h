@@ -1,0 +1,33 @@
+// cells: what every format tells of a cell, and how its outcome counts there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/verdict.h"
+#include "reports/dossier/opened_run.h"
+
+namespace assay::exports {
+
+/// When the attempts of a step were, in milliseconds since 1970; 0 where there were none.
+struct StepTime {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t busy = 0;  ///< of all attempts together
+};
+
+/// Of every step of the run.
+std::map<std::string, StepTime, std::less<>> step_times(const judge::Journal& journal);
+
+/// Milliseconds since 1970 of a time in the journal; 0 for an empty one.
+std::int64_t milliseconds(std::string_view utc);
+
+/// "n01", "n01 gpu GPU-8f2…": where a cell was judged.
+std::string place_of(const judge::Result& result);
+
+/// Why the run as a whole is no acceptance although every cell may pass: simulated, quick or partial; empty for others.
+std::string never_accepts(const dossier::OpenedRun& run);
+
+}  // namespace assay::exports

@@ -1,0 +1,85 @@
+// two_distributions: draws two step functions and their limits.
+#include "reports/figures/two_distributions.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "reports/figures/plot.h"
+#include "reports/figures/scale.h"
+#include "reports/figures/svg.h"
+
+namespace assay::figures {
+namespace {
+
+// All lengths are in the units of a view box that is kFigureWidth wide.
+constexpr double kLeft = 90, kRight = 720, kTop = 30, kBottom = 190, kHeight = 240;
+constexpr std::size_t kMostSteps = 1000;  // finer than paper shows
+
+struct Place {
+  double low = 0, high = 1;
+  [[nodiscard]] double x(double value) const { return kLeft + (value - low) / (high - low) * (kRight - kLeft); }
+  [[nodiscard]] static double y(double share) { return kBottom - share * (kBottom - kTop); }
+};
+
+Place place_of(const TwoDistributions& both) {
+  std::vector<double> all = both.a;
+  all.insert(all.end(), both.b.begin(), both.b.end());
+  for (const auto& limit : {both.limit_a, both.limit_b}) {
+    if (limit) all.push_back(*limit);
+  }
+  const auto [low, high] = std::ranges::minmax(all);
+  constexpr double kMargin = 0.05;
+  const double margin = high > low ? kMargin * (high - low) : high != 0 ? std::abs(high) : 1;
+  return {.low = low - margin, .high = high + margin};
+}
+
+std::string steps(std::vector<double> values, const Place& place, const char* css_class) {
+  std::ranges::sort(values);
+  std::string points = fmt::format("{:.2f},{:.2f}", place.x(place.low), Place::y(0));
+  const std::size_t drawn = std::min(values.size(), kMostSteps);
+  double before = 0;
+  for (std::size_t i = 0; i < drawn; ++i) {
+    const std::size_t last = (i + 1) * values.size() / drawn;  // values up to here are at or below
+    const double x = place.x(values[last - 1]);
+    const double share = static_cast<double>(last) / static_cast<double>(values.size());
+    points += fmt::format(" {0:.2f},{1:.2f} {0:.2f},{2:.2f}", x, Place::y(before), Place::y(share));
+    before = share;
+  }
+  points += fmt::format(" {:.2f},{:.2f}", place.x(place.high), Place::y(1));
+  return fmt::format("<polyline class=\"{}\" points=\"{}\"/>\n", css_class, points);
+}
+
+std::string limit_line(const Place& place, double limit, const std::string& words, double y) {
+  return svg_line(place.x(limit), kTop, place.x(limit), kBottom, "limit") +
+         svg_text(place.x(limit), y, place.x(limit) > (kLeft + kRight) / 2 ? "end" : "start", "limit-label", words);
+}
+
+}  // namespace
+
+std::string two_distributions(const TwoDistributions& both) {
+  const Place place = place_of(both);
+  const auto marks = axis_marks(place.low, place.high);
+  const Scale scale = scale_for_marks(marks, both.unit);
+  std::string svg = svg_open(both.title, fmt::format("{} values in A, {} in B", both.a.size(), both.b.size()), kHeight);
+  for (const double mark : marks) {
+    if (mark < place.low || mark > place.high) continue;
+    svg += svg_line(place.x(mark), kTop, place.x(mark), kBottom, "grid") +
+           svg_text(place.x(mark), kBottom + 18, "middle", "mark", scale.number(mark));
+  }
+  for (const double share : {0.0, 0.5, 1.0}) {
+    svg += svg_line(kLeft, Place::y(share), kRight, Place::y(share), share == 0 ? "axis" : "grid") +
+           svg_text(kLeft - 10, Place::y(share) + 4, "end", "mark", fmt::format("{:.0f} %", share * 100));
+  }
+  const bool same = both.limit_a == both.limit_b;
+  if (both.limit_a) svg += limit_line(place, *both.limit_a, same ? "limit" : "limit of A", kTop - 6);
+  if (both.limit_b && !same) svg += limit_line(place, *both.limit_b, "limit of B", kTop - 18);
+  svg += steps(both.a, place, "of-a") + steps(both.b, place, "of-b");
+  return svg +
+         svg_text((kLeft + kRight) / 2, kBottom + 38, "middle", "title",
+                  scale.unit.empty() ? both.title : fmt::format("{} in {}", both.title, scale.unit)) +
+         "</svg>\n";
+}
+
+}  // namespace assay::figures

@@ -1,0 +1,44 @@
+"""`assay doctor`: what the probes of this installation say that they lack."""
+import json
+import os
+
+from harness import BIN, Bench, main
+
+
+class Doctor(Bench):
+    def findings(self, *more):
+        done = self.assay("doctor", "--directory", self.scratch, "--json", *more)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)  # fake_fabric fails without other ranks
+        return {one["name"]: one for one in json.loads(done.stdout)["findings"]}
+
+    def test_a_probe_that_measures_is_ready_and_leaves_nothing(self):
+        found = self.findings()
+        self.assertEqual(found["fake_probe"]["state"], "ready")
+        self.assertEqual(found["fake_fabric"]["state"], "error")
+        self.assertIn("is not host:port", found["fake_fabric"]["reason"])
+        self.assertEqual(found["assay-node"], {"name": "assay-node", "state": "ready", "reason": str((BIN / "assay-node"))})
+        self.assertEqual(list(self.scratch.glob("assay-doctor-*")), [])
+
+    def test_a_program_that_is_not_there_is_missing_with_what_it_is_for(self):
+        empty = self.scratch / "empty"
+        empty.mkdir()
+        self.environment["PATH"] = str(empty)
+        found = self.findings()
+        self.assertEqual(found["fio"]["state"], "missing")
+        self.assertIn("the storage probes skip", found["fio"]["reason"])
+        self.environment["PATH"] = os.environ["PATH"]
+
+    def test_the_table_has_a_line_for_each_and_a_sum(self):
+        done = self.assay("doctor", "--directory", self.scratch)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^fake_probe +ready +")
+        self.assertRegex(done.stdout, r"\n\d+ ready, 0 for several nodes, \d+ missing something, 1 with an error\n$")
+
+    def test_a_folder_that_is_not_there_is_bad_input(self):
+        done = self.assay("doctor", "--directory", self.scratch / "nothing")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is not a folder", done.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+// exports_test: a run with one of every outcome in each format; what is no pass never looks like one.
+#include "reports/exports/exports.h"
+
+#include <gtest/gtest.h>
+
+#include "probes/core/json_io.h"
+#include "probes/core/text.h"
+#include "tests/unit/run_fixture.h"
+
+namespace assay::exports {
+namespace {
+
+class Exported : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    for (const auto kind : {fixture::Kind::mixed, fixture::Kind::accepted}) {
+      const fixture::TemporaryFolder folder;
+      fixture::make_run(folder.path() + "/run", kind);
+      runs().push_back(dossier::open_run(folder.path() + "/run", {}).value());
+    }
+  }
+  static std::vector<dossier::OpenedRun>& runs() {
+    static std::vector<dossier::OpenedRun> all;
+    return all;
+  }
+  static const dossier::OpenedRun& mixed() { return runs().at(0); }
+  static const dossier::OpenedRun& accepted() { return runs().at(1); }
+  static std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  }
+  static std::size_t outcomes(const dossier::OpenedRun& run, judge::Outcome outcome, bool required = true) {
+    return static_cast<std::size_t>(std::ranges::count_if(run.content.verdict.results, [&](const auto& one) {
+      return one.outcome == outcome && one.required == required;
+    }));
+  }
+  static std::vector<nlohmann::json> lines(const std::string& text) {
+    std::vector<nlohmann::json> all;
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+      const auto end = text.find('\n', begin);
+      all.push_back(parse_json(text.substr(begin, end - begin), "line").value());
+      begin = end + 1;
+    }
+    return all;
+  }
+};
+
+TEST_F(Exported, junit_has_a_test_for_each_cell_and_one_for_the_verdict) {
+  const auto text = junit(mixed());
+  EXPECT_EQ(count(text, "<testcase "), mixed().content.verdict.results.size() + 1);
+  EXPECT_EQ(count(text, "<failure type=\"fail\""), outcomes(mixed(), judge::Outcome::fail));
+  EXPECT_EQ(count(text, "<failure type=\"inconclusive\""), outcomes(mixed(), judge::Outcome::inconclusive));
+  EXPECT_EQ(count(text, "<failure type=\"conditional_pass\""), outcomes(mixed(), judge::Outcome::conditional_pass));
+  EXPECT_EQ(count(text, "<error type=\"not_measured\""), outcomes(mixed(), judge::Outcome::not_measured));
+  EXPECT_EQ(count(text, "<failure type=\"rejected\""), 1U);
+  EXPECT_GT(outcomes(mixed(), judge::Outcome::fail), 0U);
+}
+
+TEST_F(Exported, junit_of_an_accepted_run_has_no_failure) {
+  const auto text = junit(accepted());
+  EXPECT_EQ(count(text, "<failure"), 0U);
+  EXPECT_EQ(count(text, "<error"), 0U);
+}
+
+TEST_F(Exported, hostile_texts_stay_texts) {
+  EXPECT_EQ(junit(mixed()).find("<script>"), std::string::npos);
+  // What is printed is made harmless, too, and must be the same bytes as in a file.
+  for (const auto& text : {junit(mixed()), ctrf(mixed()), csv(mixed()), run_metrics(mixed())})
+    EXPECT_EQ(harmless_page(text), text);
+  EXPECT_EQ(run_metrics(mixed()).find("\u202E"), std::string::npos);
+  EXPECT_NE(run_metrics(mixed()).find("</script>\\\"'&"), std::string::npos);  // with its quote escaped
+}
+
+TEST_F(Exported, ctrf_counts_what_it_lists) {
+  const auto document = parse_json(ctrf(mixed()), "ctrf").value();
+  const auto& results = document.at("results");
+  std::map<std::string, int> counted;
+  for (const auto& test : results.at("tests")) ++counted[test.at("status")];
+  EXPECT_EQ(results.at("summary").at("tests"), results.at("tests").size());
+  for (const char* status : {"passed", "failed", "other", "skipped", "pending"})
+    EXPECT_EQ(results.at("summary").at(status), counted[status]) << status;
+  for (const auto& test : results.at("tests")) {
+    if (test.at("status") == "passed") {
+      EXPECT_EQ(test.at("rawStatus"), "pass");
+    }
+  }
+}
+
+TEST_F(Exported, ocp_streams_are_numbered_and_end_as_the_nodes_do) {
+  const auto files = ocp(mixed());
+  EXPECT_EQ(files.size(), 3U);
+  int rejected = 0;
+  for (const auto& [name, text] : files) {
+    const auto all = lines(text);
+    std::string before;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(all[i].at("sequenceNumber"), i);
+      EXPECT_LE(before, all[i].at("timestamp").get<std::string>());
+      before = all[i].at("timestamp");
+    }
+    EXPECT_TRUE(all.front().contains("schemaVersion"));
+    const auto& nodes = mixed().content.verdict.nodes;
+    const auto node = std::ranges::find(nodes, name.substr(0, name.find('.')), &judge::NodeVerdict::node);
+    EXPECT_EQ(all.back().at("testRunArtifact").at("testRunEnd").at("result"),
+              node->outcome == judge::Overall::rejected ? "FAIL" : "NOT_APPLICABLE")
+        << name;
+    rejected += node->outcome == judge::Overall::rejected ? 1 : 0;
+  }
+  EXPECT_GT(rejected, 0);
+}
+
+TEST_F(Exported, ocp_passes_only_what_passes) {
+  for (const auto& [name, text] : ocp(mixed())) {
+    for (const auto& line : lines(text)) {
+      if (!line.contains("testStepArtifact") || !line.at("testStepArtifact").contains("diagnosis")) continue;
+      const auto& diagnosis = line.at("testStepArtifact").at("diagnosis");
+      const std::string verdict = diagnosis.at("verdict");
+      EXPECT_EQ(diagnosis.at("type") == "PASS", verdict.ends_with("-pass")) << verdict;
+      EXPECT_EQ(diagnosis.at("type") == "FAIL", verdict.ends_with("-fail")) << verdict;
+    }
+  }
+  for (const auto& [name, text] : ocp(accepted()))
+    EXPECT_EQ(lines(text).back().at("testRunArtifact").at("testRunEnd").at("result"), "PASS") << name;
+}
+
+TEST_F(Exported, a_rehearsal_passes_in_no_format) {
+  auto run = accepted();
+  run.content.run.plan.quick = true;
+  EXPECT_EQ(count(junit(run), "<failure"), 1U);
+  EXPECT_EQ(parse_json(ctrf(run), "ctrf").value().at("results").at("summary").at("failed"), 1);
+  for (const auto& [name, text] : ocp(run))
+    EXPECT_EQ(lines(text).back().at("testRunArtifact").at("testRunEnd").at("result"), "NOT_APPLICABLE") << name;
+}
+
+TEST_F(Exported, metrics_have_one_outcome_a_cell_and_end) {
+  const auto text = run_metrics(mixed());
+  EXPECT_TRUE(text.ends_with("# EOF\n"));
+  std::size_t on = 0;
+  std::size_t at = 0;
+  while ((at = text.find("assay_cell_outcome{", at)) != std::string::npos) {
+    const auto line = text.substr(at, text.find('\n', at) - at);
+    on += line.find("\"} 1 ") != std::string::npos ? 1 : 0;
+    at += line.size();
+  }
+  EXPECT_EQ(on, mixed().content.verdict.results.size());
+}
+
+TEST_F(Exported, csv_has_a_row_a_cell_and_defuses_formulas) {
+  auto run = accepted();
+  run.content.verdict.results[0].reason = "=cmd|' /C calc'!A0, \"quoted\"";
+  const auto text = csv(run);
+  EXPECT_EQ(count(text, "\n"), run.content.verdict.results.size() + 1);
+  EXPECT_NE(text.find("\"'=cmd|' /C calc'!A0, \"\"quoted\"\"\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay::exports
