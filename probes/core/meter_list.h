@@ -156,7 +156,7 @@ struct Meter {
 };
 
 /// The largest number of meters of a site.
-inline constexpr std::size_t kMostMeters = 10'000;
+inline constexpr std::size_t kMostMeters = 2000;
 
 /// Reads the list `meters` of a site. `here` names it in errors ("meters"), `nodes` are the nodes of the site; an empty
 /// list of nodes checks no node. Refused: unknown fields, two meters of one name, a field that another kind of meter

@@ -28,8 +28,7 @@ std::expected<std::string, InputError> read_secret_file(const std::string& path)
   // O_NONBLOCK: opening a pipe would wait for its writer.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file)
-    return refuse(fmt::format("cannot be read: {}", cause_of(errno)),
-                  "make a file that only you can read: chmod 600");
+    return refuse(fmt::format("cannot be read: {}", cause_of(errno)), "make a file that only you can read: chmod 600");
   struct stat facts {};
   if (::fstat(file.number(), &facts) != 0) return refuse(fmt::format("cannot be read: {}", cause_of(errno)), "");
   if (!S_ISREG(facts.st_mode)) return refuse("is no regular file", "credentials are kept in a file of mode 0600");
