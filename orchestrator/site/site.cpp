@@ -216,6 +216,11 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
     site.nodes.back().planes = std::move(*planes);
     if (auto problem = take_addresses(node, here, addresses)) return std::unexpected(std::move(*problem));
   }
+  if (const auto list = document->find("meters"); list != document->end()) {
+    auto meters = meters_from(*list, fmt::format("{}: meters", where), {names.begin(), names.end()});
+    if (!meters) return std::unexpected(meters.error());
+    site.meters = std::move(*meters);
+  }
   return site;
 }
 
@@ -259,6 +264,7 @@ json to_json(const Site& site) {
   if (by_slurm) document["slurm"] = to_json(site.slurm);
   if (!site.spines.empty()) document["spines"] = site.spines;
   if (site.power_cap_w) document["power_cap_w"] = *site.power_cap_w;
+  if (!site.meters.empty()) document["meters"] = assay::to_json(site.meters);
   return document;
 }
 

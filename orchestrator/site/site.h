@@ -13,6 +13,7 @@
 #include "orchestrator/site/planes.h"
 #include "probes/core/error.h"
 #include "probes/core/json_io.h"
+#include "probes/core/meter_list.h"
 #include "probes/core/units.h"
 
 namespace assay::site {
@@ -78,6 +79,7 @@ struct Site {
       {};  ///< of a leaf: the spine switches that it is connected to; empty: unknown
   std::optional<double>
       power_cap_w;  ///< limit on the summed design power of all steps that run at the same time; nothing: no limit
+  std::vector<Meter> meters = {};  ///< instruments that are read from the head, in the order of the file
 
   /// The node of this name, or nullptr.
   [[nodiscard]] const Node* node(std::string_view node_name) const;
@@ -91,8 +93,8 @@ inline constexpr const char* kDefaultDirectory = "/var/tmp/assay";
 Site this_machine();
 
 /// Reads and checks a site document; `where` names it in errors. Refused: what schema site.json refuses, two nodes of
-/// one name, one machine or pod under two names, one address of a plane on two ports, what planes_from refuses, a
-/// relative directory, a field of a launcher that the node does not have.
+/// one name, one machine or pod under two names, one address of a plane on two ports, what planes_from and
+/// meters_from refuse, a relative directory, a field of a launcher that the node does not have.
 std::expected<Site, InputError> read_site(std::string_view text, const std::string& where);
 
 /// The document of `site` with every default filled in, the fields of other launchers left out; read_site reads it back

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/json_io.h"
+#include "probes/core/secret_file.h"
 
 namespace assay::site {
 namespace {
@@ -64,6 +65,15 @@ std::expected<Site, InputError> read_site_file(const std::string& path) {
     if (!node.jump) continue;
     if (auto problem = resolve(node.jump->identity_file, folder, here + ".jump.identity_file"))
       return std::unexpected(*problem);
+  }
+  for (std::size_t i = 0; i < site->meters.size(); ++i) {
+    std::string& credentials = site->meters[i].credentials;
+    if (credentials.empty()) continue;
+    credentials = (folder / credentials).lexically_normal().string();
+    if (auto secret = read_secret_file(credentials); !secret)
+      return std::unexpected(InputError{fmt::format("{}: meters[{}].credentials", path, i),
+                                        fmt::format("{} {}", secret.error().where, secret.error().what),
+                                        secret.error().hint});
   }
   return site;
 }

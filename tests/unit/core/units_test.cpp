@@ -39,6 +39,9 @@ TEST(units, people_read_prefixes) {
   EXPECT_EQ(for_people(1.312e15, "FLOP/s"), "1.312 PFLOP/s");
   EXPECT_EQ(for_people(4.5e11, "B/s"), "450 GB/s");
   EXPECT_EQ(for_people(1.92e12, "FLOP/J"), "1.92 TFLOP/J");
+  EXPECT_EQ(for_people(41.5, "degC"), "41.5 degC");
+  EXPECT_EQ(for_people(400, "V"), "400 V");
+  EXPECT_EQ(for_people(250e3, "Pa"), "250 kPa");
   EXPECT_EQ(for_people(84.1e-6, "s"), "84.1 µs");
   EXPECT_EQ(for_people(1234, "s"), "1234 s");
   EXPECT_EQ(for_people(0.81234, "1"), "0.8123");

@@ -1,0 +1,15 @@
+// secret_file: files with credentials, which only their owner may read.
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "probes/core/error.h"
+
+namespace assay {
+
+/// The bytes of the file at `path`, 64 KiB at most. Refused: what is no regular file, what belongs to neither this user
+/// nor root, what others than its owner may read or write. Errors name the path and never the content.
+std::expected<std::string, InputError> read_secret_file(const std::string& path);
+
+}  // namespace assay

@@ -1,0 +1,180 @@
+// redfish_resource: property names, units and metadata of DMTF's schemas (DSP8010 2025.4).
+#include "probes/meters/redfish_resource.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "probes/core/utc_time.h"
+#include "probes/meters/session.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+struct Property {
+  const char* name;
+  Quantity quantity;
+  double scale;  ///< to the base unit
+};
+
+constexpr double kLitresPerMinute = 1.0 / 60000;
+constexpr double kKilowattHour_j = 3.6e6;
+constexpr std::array<Property, 14> kProperties = {{{"PowerWatts", Quantity::power, 1},
+                                                   {"InputPowerWatts", Quantity::power, 1},
+                                                   {"EnergykWh", Quantity::energy, kKilowattHour_j},
+                                                   {"EnergyJoules", Quantity::energy, 1},
+                                                   {"Voltage", Quantity::voltage, 1},
+                                                   {"InputVoltage", Quantity::voltage, 1},
+                                                   {"CurrentAmps", Quantity::current, 1},
+                                                   {"InputCurrentAmps", Quantity::current, 1},
+                                                   {"FrequencyHz", Quantity::frequency, 1},
+                                                   {"FlowLitersPerMinute", Quantity::flow, kLitresPerMinute},
+                                                   {"SupplyTemperatureCelsius", Quantity::supply_temperature, 1},
+                                                   {"ReturnTemperatureCelsius", Quantity::return_temperature, 1},
+                                                   {"DeltaPressurekPa", Quantity::delta_pressure, 1000},
+                                                   {"HeatRemovedkW", Quantity::heat, 1000}}};
+
+bool is_number(const json* value) {
+  return value != nullptr && value->is_number() && std::isfinite(value->get<double>());
+}
+
+const json* member(const json& object, const char* name) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::string text_at(const json& object, const char* name) {
+  const json* found = member(object, name);
+  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
+}
+
+bool is_off(const json& object) {
+  const json* status = member(object, "Status");
+  if (status == nullptr) return false;
+  const std::string state = text_at(*status, "State");
+  return state == "Absent" || state == "Disabled" || state == "UnavailableOffline";
+}
+
+/// What a Sensor, or the excerpt of one, says about its own reading.
+void take_metadata(const json& sensor, MeterReading& one) {
+  const std::string implementation = text_at(sensor, "Implementation");
+  if (implementation == "PhysicalSensor") one.origin = Origin::measured;
+  if (implementation == "Synthesized") one.origin = Origin::synthesised;
+  if (const auto averaging_s = iso_duration_s(text_at(sensor, "AveragingInterval"))) one.averaging_s = averaging_s;
+  if (const json* accuracy = member(sensor, "Accuracy"); is_number(accuracy))
+    one.accuracy = accuracy->get<double>() / 100;  // a per cent figure in the schema
+  if (const json* precision = member(sensor, "Precision"); is_number(precision) && precision->get<double>() >= 0)
+    one.quantum = std::pow(10.0, -precision->get<double>());
+  one.stated_s = iso_time_s(text_at(sensor, "ReadingTime"));
+}
+
+MeterReading reading_of(const json& value, const json& sensor, const Property& property, const std::string& path) {
+  MeterReading one{.quantity = property.quantity, .instrument = fmt::format("redfish {} {}", path, property.name)};
+  if (sensor.is_object()) take_metadata(sensor, one);
+  one.quantum *= property.scale;
+  one.absent = !is_number(&value) || is_off(sensor);
+  if (!one.absent) one.value = value.get<double>() * property.scale;
+  return one;
+}
+
+/// A Sensor says by its ReadingType what it is of.
+std::optional<Property> property_of_sensor(const json& sensor) {
+  const std::string type = text_at(sensor, "ReadingType");
+  if (type == "Power")
+    return Property{"Reading", Quantity::power, text_at(sensor, "ReadingUnits") == "kW" ? 1000.0 : 1.0};
+  if (type == "Voltage") return Property{"Reading", Quantity::voltage, 1};
+  if (type == "Current") return Property{"Reading", Quantity::current, 1};
+  if (type == "EnergykWh") return Property{"Reading", Quantity::energy, kKilowattHour_j};
+  if (type == "EnergyJoules") return Property{"Reading", Quantity::energy, 1};
+  if (type == "LiquidFlowLPM") return Property{"Reading", Quantity::flow, kLitresPerMinute};
+  if (type == "Frequency") return Property{"Reading", Quantity::frequency, 1};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> iso_duration_s(std::string_view text) {
+  if (!text.starts_with("P")) return std::nullopt;
+  double total = 0, unit_s = 86400;
+  bool any = false, in_time = false;
+  std::string_view rest = text.substr(1);
+  while (!rest.empty()) {
+    if (rest.front() == 'T' && !in_time) {
+      in_time = true;
+      rest.remove_prefix(1);
+      continue;
+    }
+    double number = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number, std::chars_format::fixed);
+    if (error != std::errc{} || end == rest.data() + rest.size() || number < 0) return std::nullopt;
+    if (*end == 'D' && !in_time) {
+      unit_s = 86400;
+    } else if (*end == 'H' && in_time) {
+      unit_s = 3600;
+    } else if (*end == 'M' && in_time) {
+      unit_s = 60;
+    } else if (*end == 'S' && in_time) {
+      unit_s = 1;
+    } else {
+      return std::nullopt;
+    }
+    total += number * unit_s;
+    any = true;
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()) + 1);
+  }
+  return any ? std::optional(total) : std::nullopt;
+}
+
+std::optional<double> iso_time_s(std::string_view text) {
+  constexpr std::size_t kSeconds = 19, kZone = 6;  // "2026-01-05T06:37:41", "+01:00"
+  if (text.size() <= kSeconds) return std::nullopt;
+  const auto moment = utc_time(std::string(text.substr(0, kSeconds)) + ".000Z");
+  if (!moment) return std::nullopt;
+  double time_s = std::chrono::duration<double>(moment->time_since_epoch()).count();
+  std::string_view zone = text.substr(kSeconds);
+  if (zone.front() == '.') zone.remove_prefix(std::min(zone.find_first_not_of("0123456789", 1), zone.size()));
+  if (zone == "Z") return time_s;
+  const auto digits = [&](std::size_t at) { return (zone[at] - '0') * 10 + (zone[at + 1] - '0'); };
+  const bool shaped = zone.size() == kZone && (zone[0] == '+' || zone[0] == '-') && zone[3] == ':' &&
+                      zone.substr(1).find_first_not_of("0123456789:") == std::string_view::npos;
+  if (!shaped) return std::nullopt;
+  const double offset_s = digits(1) * 3600 + digits(4) * 60;
+  time_s += zone[0] == '+' ? -offset_s : offset_s;
+  return time_s;
+}
+
+std::vector<MeterReading> redfish_readings(const json& resource, const std::string& path) {
+  std::vector<MeterReading> readings;
+  if (const auto property = property_of_sensor(resource)) {
+    const json* value = member(resource, "Reading");
+    readings.push_back(reading_of(value == nullptr ? json() : *value, resource, *property, path));
+    return readings;
+  }
+  for (const auto& property : kProperties) {
+    const json* found = member(resource, property.name);
+    if (found == nullptr) continue;
+    const json* value = found->is_object() ? member(*found, "Reading") : found;
+    MeterReading one = reading_of(value == nullptr ? json() : *value, *found, property, path);
+    one.absent = one.absent || is_off(resource);
+    readings.push_back(std::move(one));
+    // The excerpt of a power sensor has these two beside its reading.
+    if (property.quantity != Quantity::power || !found->is_object()) continue;
+    if (const json* factor = member(*found, "PowerFactor"); is_number(factor))
+      readings.push_back(reading_of(*factor, json(), {"PowerFactor", Quantity::power_factor, 1}, path));
+    if (const json* apparent = member(*found, "ApparentVA"); is_number(apparent))
+      readings.push_back(reading_of(*apparent, json(), {"ApparentVA", Quantity::apparent_power, 1}, path));
+  }
+  if (readings.empty())
+    throw MeterFault(fmt::format("{} has none of the known properties, such as PowerWatts or HeatRemovedkW", path));
+  return readings;
+}
+
+}  // namespace assay

@@ -1,0 +1,24 @@
+// redfish_resource: the numbers of one Redfish resource, by the property names of DMTF's schemas.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "probes/meters/reading.h"
+
+namespace assay {
+
+/// The readings of `resource` (EnvironmentMetrics, PowerDistributionMetrics, Outlet, PowerSupplyMetrics,
+/// CoolantConnector, Sensor), which came from `path`. A property that is null, or whose sensor is absent or disabled,
+/// is an absent reading. Throws MeterFault when it has none of the known properties.
+std::vector<MeterReading> redfish_readings(const nlohmann::json& resource, const std::string& path);
+
+/// "PT1M30S" of ISO 8601 in s; nothing when it is no such duration.
+std::optional<double> iso_duration_s(std::string_view text);
+
+/// "2026-01-05T06:37:41Z", also with a fraction or an offset such as +01:00, in s since 1970; nothing for another text.
+std::optional<double> iso_time_s(std::string_view text);
+
+}  // namespace assay

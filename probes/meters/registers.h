@@ -1,0 +1,32 @@
+// registers: numbers in 16-bit registers and in the answers of BMCs. Pure functions on bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "probes/core/meter_list.h"
+
+namespace assay {
+
+/// The number in `words`, as many as registers_of(one.type) says, before its scale; nothing for a float that is no
+/// number and for the patterns that stand for none (all bits of an unsigned number, the least signed one).
+std::optional<double> number_of(std::span<const std::uint16_t> words, const MeterRegister& one);
+
+/// What a BMC says of a node's power (DCMI 1.5, 6.6.1, Get Power Reading).
+struct DcmiPower {
+  double current_w = 0, least_w = 0, most_w = 0, mean_w = 0;
+  std::uint32_t stated_s = 0;  ///< the BMC's clock
+  double period_s = 0;         ///< that least, most and mean are of
+  bool measuring = false;
+};
+
+/// The request: command 02h of group DCh, mode 01h.
+inline constexpr std::uint8_t kDcmiNetFn = 0x2c;
+inline constexpr std::uint8_t kDcmiPowerRequest[] = {0x02, 0xdc, 0x01, 0x00, 0x00};
+
+/// Reads an answer that begins with its completion code: 0, then DCh and 17 bytes. Nothing when it is another.
+std::optional<DcmiPower> dcmi_power_of(std::span<const std::uint8_t> answer);
+
+}  // namespace assay

@@ -1,0 +1,24 @@
+# power_bmc and power_agreement on a fake of the kernel's IPMI driver; power_feed against snmpd, ipmi_sim, a device of libmodbus and HTTPS services. What is not installed
+# is a skip with its name. They take two minutes, so they are in a configuration of their own: ctest --preset dev -C meters -L meters.
+find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+find_path(ASSAY_MODBUS_INCLUDE modbus/modbus.h)
+find_library(ASSAY_MODBUS_LIBRARY modbus)
+find_path(ASSAY_OPENIPMI_INCLUDE OpenIPMI/mcserv.h)
+set(meter_environment "POWER_FEED=$<TARGET_FILE:power_feed>" PYTHONDONTWRITEBYTECODE=1)
+if(ASSAY_MODBUS_INCLUDE AND ASSAY_MODBUS_LIBRARY)
+  add_executable(fake_modbus fakes/fake_modbus.cpp)
+  target_link_libraries(fake_modbus PRIVATE ${ASSAY_MODBUS_LIBRARY})
+  list(APPEND meter_environment "FAKE_MODBUS=$<TARGET_FILE:fake_modbus>")
+endif()
+if(ASSAY_OPENIPMI_INCLUDE)
+  add_library(fake_dcmi MODULE fakes/fake_dcmi.cpp)
+  list(APPEND meter_environment "FAKE_DCMI=$<TARGET_FILE:fake_dcmi>")
+endif()
+add_library(fake_ipmi_device MODULE fakes/fake_ipmi_device.cpp)
+list(APPEND meter_environment "FAKE_IPMI_DEVICE=$<TARGET_FILE:fake_ipmi_device>" "POWER_BMC=$<TARGET_FILE:power_bmc>"
+  "POWER_AGREEMENT=$<TARGET_FILE:power_agreement>")
+add_test(NAME e2e.power_in_band COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/power_in_band_test.py
+  CONFIGURATIONS meters)
+set_tests_properties(e2e.power_in_band PROPERTIES LABELS meters TIMEOUT 300 ENVIRONMENT "${meter_environment}")
+add_test(NAME e2e.meters COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/meters_test.py CONFIGURATIONS meters)
+set_tests_properties(e2e.meters PROPERTIES LABELS meters TIMEOUT 300 ENVIRONMENT "${meter_environment}")
