@@ -26,10 +26,16 @@ struct Figure {
   std::map<std::string_view, PairMatrix> by_rail = {};
 };
 
+/// The metric of a requirement; null where the plan has no step of its probe, and so nothing of it is measured.
+const Description::OwnMetric* metric_of(const plan::Plan& plan, const plan::Requirement& requirement) {
+  const auto probe = plan.probes.find(requirement.probe);
+  return probe == plan.probes.end() ? nullptr : probe->second.description.metric(requirement.metric);
+}
+
 /// What the figures of two requirements must have in common to be the two directions of one; of a figure without
 /// direction its requirement.
 std::string figure_of(const plan::Plan& plan, const plan::Requirement& requirement) {
-  const Description::OwnMetric* metric = plan.probes.at(requirement.probe).description.metric(requirement.metric);
+  const Description::OwnMetric* metric = metric_of(plan, requirement);
   if (metric == nullptr || metric->direction == PairDirection::both) return requirement.id;
   std::string name = requirement.metric;
   const std::string_view direction = word_of(metric->direction);
@@ -40,7 +46,7 @@ std::string figure_of(const plan::Plan& plan, const plan::Requirement& requireme
 }
 
 PairDirection direction_of(const plan::Plan& plan, const plan::Requirement& requirement) {
-  const Description::OwnMetric* metric = plan.probes.at(requirement.probe).description.metric(requirement.metric);
+  const Description::OwnMetric* metric = metric_of(plan, requirement);
   return metric == nullptr ? PairDirection::both : metric->direction;
 }
 

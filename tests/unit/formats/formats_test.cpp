@@ -3,12 +3,14 @@
 #include <regex>
 #include <set>
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/journal.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/profile.h"
 #include "probes/core/record_reader.h"
+#include "probes/core/units.h"
 
 namespace assay {
 namespace {
@@ -119,6 +121,18 @@ TEST(vocabularies, the_schema_of_profiles_has_the_words_of_the_code_and_no_other
   EXPECT_EQ(schema_words("by"), words_of_table<plan::Grouping>());
   EXPECT_EQ(schema_words("pairs"), words_of_table<plan::PairChoice>());
   EXPECT_EQ(schema_words("statistic"), words_of_table<plan::Statistic>());
+}
+
+TEST(vocabularies, the_schemas_of_profiles_and_records_have_the_units_of_the_code_and_no_others) {
+  const std::pair<const char*, const char*> places[] = {
+      {PROFILE_SCHEMA, "/definitions/unit/enum"},
+      {RECORD_SCHEMA, "/definitions/measurement/properties/unit/enum"},
+  };
+  for (const auto& [path, place] : places) {
+    const auto schema = parse_json(read_file(path).value(), path).value();
+    const Words units = schema.at(nlohmann::json::json_pointer(place));
+    EXPECT_EQ(fmt::format("{}", fmt::join(units, ", ")), kBaseUnits) << path;
+  }
 }
 
 TEST(vocabularies, an_enumerator_is_its_word_in_json_and_in_messages_and_another_word_is_refused) {

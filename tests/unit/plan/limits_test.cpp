@@ -103,6 +103,7 @@ const std::map<std::string, std::pair<double, double>> kOthers = {
     {"health.thermal_throttle_time", {0, 0}},
     {"health.power_brake_time", {0, 0}},
     {"after.power_brake_time", {0, 0}},
+    {"power.bmc.offset", {0.5, 500}},
 };
 
 /// What is wrong with a limit; empty when nothing is.
