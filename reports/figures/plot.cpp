@@ -21,6 +21,7 @@ constexpr double kRowHeight = 34;
 constexpr double kAxisHeight = 48;
 constexpr double kDistributionHeight = 180;
 constexpr std::size_t kMostDots = 200;
+constexpr std::size_t kMostOfDistribution = 500;  // more dots than that lie within each other
 
 /// From base units to the horizontal place.
 struct Axis {
@@ -188,7 +189,9 @@ std::string distribution_plot(const Plot& plot) {
     if (row.value) rows.push_back(&row);
   }
   std::ranges::stable_sort(rows, {}, [](const PlotRow* row) { return *row->value; });
+  const std::size_t every = (rows.size() + kMostOfDistribution - 1) / kMostOfDistribution;
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i]->passes && i % every != 0 && i + 1 != rows.size()) continue;
     const double x = axis.x(*rows[i]->value);
     const double y = bottom - (static_cast<double>(i) + 1) / static_cast<double>(rows.size()) * kDistributionHeight;
     if (rows[i]->passes) {

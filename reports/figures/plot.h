@@ -36,7 +36,7 @@ inline constexpr std::size_t kMostStripRows = 16;
 std::string strip_plot(const Plot& plot);
 
 /// The empirical distribution of the subjects' values, with the limits of the first row; values that do not pass are
-/// crosses, the others dots.
+/// crosses, the others dots. Of more than 500 subjects every so many that pass is drawn, and every one that does not.
 std::string distribution_plot(const Plot& plot);
 
 /// Round numbers for axis marks that cover [low, high]: 4 to 9 of them, steps 1, 2 or 5 times a power of ten.

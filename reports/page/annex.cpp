@@ -141,9 +141,15 @@ std::string nodes_section(const ReportContent& content) {
 std::string attempts_section(const ReportContent& content) {
   const auto& attempts = content.run.journal.attempts;
   const bool all = attempts.size() <= kMostListed;
+  std::map<std::string_view, int> planned;
+  for (const auto& step : content.run.plan.steps) planned[step.id] = step.attempts;
+  const auto is_ordinary = [&](const judge::Attempt& attempt) {
+    const auto step = planned.find(attempt.step);
+    return attempt.outcome == AttemptOutcome::exited && step != planned.end() && attempt.number <= step->second;
+  };
   std::vector<std::string> rows;
   for (const auto& attempt : attempts) {
-    if (!all && attempt.number == 1 && attempt.outcome == AttemptOutcome::exited) continue;
+    if (!all && is_ordinary(attempt)) continue;
     rows.push_back(
         figures::row({"<code>" + figures::escape(attempt.step) + "</code>", fmt::format("{}", attempt.number),
                       figures::escape(attempt.node), figures::escape(attempt.begin),
@@ -156,7 +162,7 @@ std::string attempts_section(const ReportContent& content) {
                      "probe finished by itself.</p>\n";
   if (attempts.empty()) return html + "<p>None.</p>\n";
   if (!all) {
-    html += fmt::format("<p>{} first attempts that exited are omitted; evidence/journal.jsonl lists them.</p>\n",
+    html += fmt::format("<p>{} planned attempts that exited are omitted; evidence/journal.jsonl lists them.</p>\n",
                         attempts.size() - rows.size());
   }
   return html + figures::table("attempts", "Attempts",

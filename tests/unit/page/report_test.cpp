@@ -81,6 +81,16 @@ TEST(Plot, equal_samples_and_no_limit_still_draw) {
   EXPECT_FALSE(contains(figures::distribution_plot(plot), "nan"));
 }
 
+TEST(Plot, a_distribution_of_thousands_of_subjects_has_some_dots_and_every_one_that_does_not_pass) {
+  figures::Plot plot{.title = "rate", .unit = "B/s", .rows = {}};
+  for (int i = 0; i < 5000; ++i)
+    plot.rows.push_back({.label = "n", .samples = {}, .value = 1e9 + i, .outcome = "", .passes = i % 1000 != 7});
+  const std::string svg = figures::distribution_plot(plot);
+  EXPECT_LE(count(svg, "<circle"), 501U);
+  EXPECT_GE(count(svg, "<circle"), 490U);
+  EXPECT_EQ(count(svg, "class=\"cross\""), 2 * 5U);
+}
+
 TEST(Report, has_no_script_and_no_reference_to_anything_outside) {
   for (const auto kind : {fixture::Kind::accepted, fixture::Kind::mixed}) {
     const std::string html = rendered(kind);
