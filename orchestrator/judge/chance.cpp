@@ -49,7 +49,7 @@ void leave_open(Result& result, std::string_view why) {
 
 }  // namespace
 
-void hold_against_chance(std::vector<Result>& results) {
+void hold_against_chance(Results& results) {
   std::map<std::string_view, std::vector<double>> chances;
   for (const auto& result : results) {
     if (is_uncertain(result)) chances[result.requirement].push_back(chance_of(result));

@@ -17,6 +17,6 @@ inline constexpr double kSmallestEffect = 0.01;
 /// and the value misses the limit by at least kSmallestEffect of it and three standard uncertainties of its attempts.
 /// The probability of a figure that bad at the limit is 1 - false_accept. Figures without uncertainty, such as counts
 /// of errors, are not a matter of chance: they stay.
-void hold_against_chance(std::vector<Result>& results);
+void hold_against_chance(Results& results);
 
 }  // namespace assay::judge

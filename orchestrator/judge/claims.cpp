@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kNotChecked = "Not checked, because the machine does not tell: ";
 constexpr std::string_view kRelativeOnly = "Relative only: ";
 
-std::vector<Deviation> not_checked(const plan::Plan& plan, const std::vector<Result>& results) {
+std::vector<Deviation> not_checked(const plan::Plan& plan, const Results& results) {
   std::map<std::string_view, std::size_t> unchecked;
   std::map<std::string_view, std::size_t> all;
   for (const auto& requirement : plan.profile.requirements) {
@@ -38,7 +38,7 @@ std::vector<Deviation> not_checked(const plan::Plan& plan, const std::vector<Res
   return deviations;
 }
 
-std::string relative_only(const plan::Plan& plan, const std::vector<Result>& results) {
+std::string relative_only(const plan::Plan& plan, const Results& results) {
   std::set<std::string_view> checked;  // requirements with a cell that was held to them
   for (const auto& result : results) {
     if (result.required) checked.insert(result.requirement);

@@ -63,7 +63,7 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
   return all;
 }
 
-std::vector<Deviation> set_aside_deviations(const std::vector<Result>& results) {
+std::vector<Deviation> set_aside_deviations(const Results& results) {
   std::vector<Deviation> all;
   std::set<std::pair<std::string_view, std::string>> seen;
   for (const auto& result : results) {

@@ -16,7 +16,7 @@ namespace assay::judge {
 std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal);
 
 /// The attempts that cells were judged without, one entry for each attempt and cause, in the order of the results.
-std::vector<Deviation> set_aside_deviations(const std::vector<Result>& results);
+std::vector<Deviation> set_aside_deviations(const Results& results);
 
 /// What a reader must know of nodes whose records lie outside of their attempts, as StepEvidence::outside_s has them.
 std::vector<Deviation> clock_deviations(const std::map<std::string, double>& outside_s);

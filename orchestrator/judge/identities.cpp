@@ -95,7 +95,7 @@ void Identities::look(const plan::Step& step, const StepEvidence& found) {
   }
 }
 
-void Identities::refuse_twins(std::vector<Result>& results) const {
+void Identities::refuse_twins(Results& results) const {
   std::map<std::string, std::string> words;  // by node
   for (const auto& [part, nodes] : nodes_of_) {
     if (nodes.size() < 2) continue;

@@ -26,7 +26,7 @@ class Identities {
 
   /// Every result of a node that shows the same part as another one becomes an error that names both and the part: one
   /// of the two was not measured.
-  void refuse_twins(std::vector<Result>& results) const;
+  void refuse_twins(Results& results) const;
 
  private:
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> nodes_of_;  ///< kind and identity to nodes

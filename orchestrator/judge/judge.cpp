@@ -47,7 +47,7 @@ class Gathered {
   }
 
   /// The results, decided with what the attempts of all these cells say of how runs scatter.
-  std::vector<Result> decided() && {
+  Results decided() && {
     std::map<std::string_view, BetweenRuns> between;  // by requirement
     for (const auto& [place, cell] : waiting_) between[cell.requirement->id].add(cell.result.step, cell.estimate);
     for (auto& entry : order_) {
@@ -59,10 +59,7 @@ class Gathered {
       waiting_.pop_front();
     }
     put_in_order();
-    std::vector<Result> all;
-    all.reserve(results_.size());
-    for (; !results_.empty(); results_.pop_front()) all.push_back(std::move(results_.front()));
-    return all;
+    return std::move(results_);
   }
 
  private:
@@ -89,7 +86,7 @@ class Gathered {
     }
   }
 
-  std::deque<Result> results_;  ///< a vector would be copied as it grows
+  Results results_;
   std::vector<Entry> order_;
   std::deque<std::pair<std::size_t, OpenCell>> waiting_;
 };
@@ -113,7 +110,7 @@ class Judge {
 
   /// Results of every cell of the plan. Goes step by step, so that one step's evidence is in memory at a time, whatever
   /// the size of the fleet.
-  std::vector<Result> results() {
+  Results results() {
     Gathered all;
     std::unordered_map<std::string_view, std::vector<std::size_t>> cells;
     for (std::size_t i = 0; i < plan_.coverage.size(); ++i) {
@@ -140,7 +137,7 @@ class Judge {
   }
 
   /// Results of these cells of one step, without the fleet; of one attempt of it, or of those from one on.
-  std::vector<Result> results_of(const plan::Step& step, const std::vector<plan::Cell>& cells) {
+  Results results_of(const plan::Step& step, const std::vector<plan::Cell>& cells) {
     const auto attempts = attempts_.find(step.id);
     const StepEvidence found = evidence_of(step, attempts == attempts_.end() ? 1 : attempts->second.front()->number);
     Gathered all;
@@ -366,20 +363,20 @@ Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Jour
   return verdict;
 }
 
-std::vector<Result> judge_cells(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
+Results judge_cells(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
   auto results = Judge(plan, journal, evidence).results();
   hold_against_chance(results);
   return results;
 }
 
-std::vector<Result> judge_first_stage(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
+Results judge_first_stage(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
   auto results = Judge(plan, journal, evidence, plan::Stage::first).results();
   hold_against_chance(results);
   return results;
 }
 
-std::vector<Result> judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
-                               const Journal& part, const EvidenceReader& evidence) {
+Results judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
+                   const Journal& part, const EvidenceReader& evidence) {
   auto results = Judge(plan, part, evidence).results_of(step, cells);
   hold_against_chance(results);
   return results;

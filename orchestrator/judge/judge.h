@@ -17,15 +17,15 @@ Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Jour
               const EvidenceReader& evidence);
 
 /// The results alone.
-std::vector<Result> judge_cells(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence);
+Results judge_cells(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence);
 
 /// The results that the attempts of the first stage alone give.
-std::vector<Result> judge_first_stage(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence);
+Results judge_first_stage(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence);
 
 /// Results of `cells`, all of one `step`, from a journal that need hold no more than the step's attempts and what its
 /// nodes said of themselves. What a limit shares with the fleet's median stays inconclusive, because the fleet is not
 /// in it.
-std::vector<Result> judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
-                               const Journal& part, const EvidenceReader& evidence);
+Results judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
+                   const Journal& part, const EvidenceReader& evidence);
 
 }  // namespace assay::judge

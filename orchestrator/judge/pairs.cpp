@@ -130,7 +130,7 @@ class Figures {
 
 }  // namespace
 
-std::vector<Localised> localise_pairs(const plan::Plan& plan, const std::vector<Result>& results,
+std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results,
                                       const std::set<std::string>& lost) {
   Figures figures(plan);
   if (figures.empty()) return {};

@@ -19,7 +19,7 @@ namespace assay::judge {
 /// that miss their limit within the guard band support an accusation and make none. No extra test is made: a pair is a
 /// test of two nodes already. A pair that broke is left out where one of its nodes is among `lost`: that node is known
 /// to be gone.
-std::vector<Localised> localise_pairs(const plan::Plan& plan, const std::vector<Result>& results,
+std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results,
                                       const std::set<std::string>& lost = {});
 
 }  // namespace assay::judge

@@ -36,7 +36,7 @@ std::string ports_of(const std::string& plane, const std::string& rail) {
 
 }  // namespace
 
-std::set<std::string> bad_alone(const plan::Plan& plan, const std::vector<Result>& results) {
+std::set<std::string> bad_alone(const plan::Plan& plan, const Results& results) {
   std::set<std::string> nodes;
   for (const auto& node : plan.site.nodes) nodes.insert(node.name);
   std::set<std::string_view> together;  // pairs of GPUs are parts of one node, and so are groups of them
@@ -64,7 +64,7 @@ bool falls_short(const Result& result) {
          std::ranges::all_of(result.conditions, &ConditionSeen::met);
 }
 
-Searches::Searches(const plan::Plan& plan, const std::vector<Result>& results, const Journal& journal,
+Searches::Searches(const plan::Plan& plan, const Results& results, const Journal& journal,
                    const EvidenceReader& evidence)
     : plan_(plan), known_(plan.searches.empty() ? std::set<std::string>{} : bad_alone(plan, results)) {
   if (plan.searches.empty()) return;
@@ -83,7 +83,7 @@ Searches::Searches(const plan::Plan& plan, const std::vector<Result>& results, c
 }
 
 /// The searches that are due, in the plan's order.
-void Searches::find_due(const std::vector<Result>& results, const Journal& journal) {
+void Searches::find_due(const Results& results, const Journal& journal) {
   std::unordered_map<std::string_view, const plan::Step*> steps;
   for (const auto& step : plan_.steps) steps.emplace(step.id, &step);
   std::unordered_map<std::string_view, std::vector<const Result*>> results_of;

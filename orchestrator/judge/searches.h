@@ -35,7 +35,7 @@ struct TestShown {
 
 /// Nodes with a cell of their own, or of a part of theirs, that is bad or was planned and never measured. They are
 /// known without any search.
-std::set<std::string> bad_alone(const plan::Plan& plan, const std::vector<Result>& results);
+std::set<std::string> bad_alone(const plan::Plan& plan, const Results& results);
 
 /// Whether the value of `result` misses its limit, whatever its outcome is called.
 bool misses_limit(const Result& result);
@@ -52,8 +52,7 @@ bool falls_short(const Result& result);
 class Searches {
  public:
   /// `results` of every planned cell; `journal` and `evidence` tell the attempts behind them. `plan` must outlive it.
-  Searches(const plan::Plan& plan, const std::vector<Result>& results, const Journal& journal,
-           const EvidenceReader& evidence);
+  Searches(const plan::Plan& plan, const Results& results, const Journal& journal, const EvidenceReader& evidence);
   ~Searches();
   Searches(const Searches&) = delete;
   Searches& operator=(const Searches&) = delete;
@@ -77,7 +76,7 @@ class Searches {
  private:
   struct Promise;
   struct Inquiry;
-  void find_due(const std::vector<Result>& results, const Journal& journal);
+  void find_due(const Results& results, const Journal& journal);
   void order();
   void take_attempts(Inquiry& inquiry, const Journal& journal, const EvidenceReader& evidence) const;
   void begin_ready();

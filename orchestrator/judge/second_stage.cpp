@@ -10,7 +10,7 @@
 
 namespace assay::judge {
 
-SecondStage second_stage(const plan::Plan& plan, const std::vector<Result>& results) {
+SecondStage second_stage(const plan::Plan& plan, const Results& results) {
   std::map<std::string_view, const Result*> open;  // the first of each step
   for (const auto& result : results) {
     if (result.required && result.outcome != Outcome::pass && !result.step.empty()) open.emplace(result.step, &result);

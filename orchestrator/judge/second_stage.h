@@ -20,7 +20,7 @@ using SecondStage = std::map<std::string, std::string>;
 
 /// What the second stage measures after these `results` of the first one: a pure function, asked by the run, by the
 /// simulation and by every later judgement.
-SecondStage second_stage(const plan::Plan& plan, const std::vector<Result>& results);
+SecondStage second_stage(const plan::Plan& plan, const Results& results);
 
 /// Refuses a journal whose second stage measures a step that the attempts before it did not ask for.
 std::optional<InputError> check_second_stage(const plan::Plan& plan, const Journal& journal,

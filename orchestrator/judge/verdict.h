@@ -1,6 +1,7 @@
 // verdict: the judgement of every planned cell, and of the whole.
 #pragma once
 
+#include <deque>
 #include <expected>
 #include <map>
 #include <optional>
@@ -132,6 +133,9 @@ struct Result {
   SharedList<std::string> evidence;  ///< paths in the run directory
 };
 
+/// Of millions: a vector would be copied as it grows, and copied again when it is handed on.
+using Results = std::deque<Result>;
+
 /// A departure from the method that a reader must know: an interrupted attempt, a resumed run, quick parameters.
 struct Deviation {
   std::string what;
@@ -225,7 +229,7 @@ struct Verdict {
   bool simulated = false;  ///< nothing was measured, so it is never accepted or rejected
   Overall overall = Overall::incomplete;
   std::string reason;                         ///< one sentence
-  std::vector<Result> results;                ///< in plan order, then subject order
+  Results results;                            ///< in plan order, then subject order
   std::vector<Localised> localised;           ///< pairs first, then groups, each in plan order
   std::map<std::string, std::size_t> counts;  ///< outcome word to number of results, all outcomes present
   std::vector<Deviation> deviations;

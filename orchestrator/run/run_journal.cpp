@@ -16,7 +16,7 @@ namespace {
 
 /// "memory.triad 21.3 GB/s pass"; of several cells how many pass, and the worst. While attempts are `open`, and where
 /// the limit is a share of what other steps measure, nothing can be judged yet, so the value stands alone.
-std::string results_words(const plan::Plan& plan, const std::vector<judge::Result>& results, bool open) {
+std::string results_words(const plan::Plan& plan, const judge::Results& results, bool open) {
   const judge::Result* worst = nullptr;
   std::size_t passed = 0;
   for (const auto& one : results) {
@@ -129,7 +129,7 @@ judge::Journal RunJournal::part_of(const plan::Step& step) const {
   return part;
 }
 
-std::vector<judge::Result> RunJournal::results_of(const plan::Step& step) const {
+judge::Results RunJournal::results_of(const plan::Step& step) const {
   const auto cells = cells_.find(step.id);
   return judge::judge_step(plan_, step, cells == cells_.end() ? std::vector<plan::Cell>{} : cells->second,
                            part_of(step), evidence_);

@@ -57,7 +57,7 @@ class RunJournal {
   /// The stage that the run is in.
   [[nodiscard]] plan::Stage stage() const { return journal_.second_stage ? plan::Stage::second : plan::Stage::first; }
   /// The results of the step's cells, from its attempts so far.
-  [[nodiscard]] std::vector<judge::Result> results_of(const plan::Step& step) const;
+  [[nodiscard]] judge::Results results_of(const plan::Step& step) const;
   /// How many more attempts of `step` this stage asks for. None after one that broke or measured nothing: what failed
   /// once in a stage is not tried until it works.
   [[nodiscard]] int wanted(const plan::Step& step) const;

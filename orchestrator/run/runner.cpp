@@ -56,7 +56,7 @@ RunEnd Runner::go() {
 asio::awaitable<void> Runner::run_all() {
   const auto goes_on = [this] { return !stopping_ && too_late_.empty(); };
   co_await run_stage();
-  std::vector<judge::Result> results;
+  judge::Results results;
   if (goes_on() && follows()) results = judged();
   if (goes_on() && begin_second_stage(results)) {
     co_await run_stage();

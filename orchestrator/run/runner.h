@@ -63,8 +63,8 @@ class Runner {
   boost::asio::awaitable<void> run_stage();
   void queue_turns();
   [[nodiscard]] bool follows() const;
-  [[nodiscard]] std::vector<judge::Result> judged() const;
-  [[nodiscard]] bool begin_second_stage(const std::vector<judge::Result>& results);
+  [[nodiscard]] judge::Results judged() const;
+  [[nodiscard]] bool begin_second_stage(const judge::Results& results);
   boost::asio::awaitable<void> change();
   void changed() { change_.cancel(); }
 
@@ -83,7 +83,7 @@ class Runner {
   void stop_at_failure(const plan::Step& step);
   void journal_left_out();
 
-  boost::asio::awaitable<void> localise(const std::vector<judge::Result>& results);
+  boost::asio::awaitable<void> localise(const judge::Results& results);
   boost::asio::awaitable<void> perform_test(judge::ExtraTest test);
   boost::asio::awaitable<void> make_test(const judge::ExtraTest& test);
   boost::asio::awaitable<bool> gather(const plan::Step& step);

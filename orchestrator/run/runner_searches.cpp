@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 
 /// Makes every test that the searches ask for. A search whose node is gone stays open, and so do later searches on
 /// the same nodes.
-asio::awaitable<void> Runner::localise(const std::vector<judge::Result>& results) {
+asio::awaitable<void> Runner::localise(const judge::Results& results) {
   if (plan_.searches.empty()) co_return;
   searches_.emplace(plan_, results, journal_.journal(), journal_.evidence());
   if (searches_->open().empty()) co_return;

@@ -86,13 +86,11 @@ asio::awaitable<void> Runner::run_stage() {
 /// Whether anything may follow the stage that depends on its results.
 bool Runner::follows() const { return passes_.count(plan::Stage::second) > 0 || !plan_.searches.empty(); }
 
-std::vector<judge::Result> Runner::judged() const {
-  return judge::judge_cells(plan_, journal_.journal(), journal_.evidence());
-}
+judge::Results Runner::judged() const { return judge::judge_cells(plan_, journal_.journal(), journal_.evidence()); }
 
 /// Chooses what is measured again, from all results together, because they may be relative to each other. False: all is
 /// well, nothing can be measured again, or it was begun before.
-bool Runner::begin_second_stage(const std::vector<judge::Result>& results) {
+bool Runner::begin_second_stage(const judge::Results& results) {
   if (journal_.journal().second_stage || journal_.journal().localising) return false;
   const judge::SecondStage chosen = judge::second_stage(plan_, results);
   if (chosen.empty()) return false;

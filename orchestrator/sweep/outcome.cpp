@@ -71,8 +71,7 @@ std::string interrupted_reason(const Attempts& attempts) {
 
 }  // namespace
 
-Idleness idleness(const std::vector<judge::Result>& results, const std::vector<std::string>& ids,
-                  const std::string& node) {
+Idleness idleness(const judge::Results& results, const std::vector<std::string>& ids, const std::string& node) {
   Idleness seen;
   for (const auto& id : ids) {
     bool any = false;

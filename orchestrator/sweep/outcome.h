@@ -19,8 +19,7 @@ struct Idleness {
   bool busy = false;   ///< at least one value is beyond its limit
   std::string reason;  ///< why not idle
 };
-Idleness idleness(const std::vector<judge::Result>& results, const std::vector<std::string>& ids,
-                  const std::string& node);
+Idleness idleness(const judge::Results& results, const std::vector<std::string>& ids, const std::string& node);
 
 /// The nodes that are not to be measured, after the run of the checks `ids` alone: busy, or not measured where none
 /// can tell. Nodes that are idle are not in it. With `interrupted` a node without a value was preempted.

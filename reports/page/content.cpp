@@ -59,8 +59,9 @@ std::vector<double> ReportContent::samples(const judge::Result& result) const {
   std::vector<double> all;
   const auto step = records.find(result.step);
   if (step == records.end()) {
-    const auto range = ranges.find(static_cast<std::size_t>(&result - verdict.results.data()));
-    return range == ranges.end() ? all : range->second;
+    if (const auto range = ranges.find(&result); range != ranges.end())
+      all.assign(range->second.begin(), range->second.end());
+    return all;
   }
   const plan::Requirement& judged = requirement(result.requirement);
   for (const auto& record : step->second) {
@@ -97,9 +98,8 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
   for (const auto& attempt : content.run.journal.attempts) attempts_of[attempt.step].push_back(&attempt);
   const auto drawn = steps_drawn(content.verdict);
   std::size_t printed = 0;
-  std::map<std::string_view, std::vector<std::size_t>> results_of;
-  for (std::size_t i = 0; i < content.verdict.results.size(); ++i)
-    results_of[content.verdict.results[i].step].push_back(i);
+  std::map<std::string_view, std::vector<const judge::Result*>> results_of;
+  for (const auto& result : content.verdict.results) results_of[result.step].push_back(&result);
   for (const auto& step : plan.steps) {
     const auto& attempts = attempts_of[step.id];
     auto collected = judge::collect(plan, step, attempts, content.run.journal, machines, evidence);
@@ -118,9 +118,9 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
     printed += content.records[step.id].size() + content.companions[step.id].size();
     if (drawn.contains(step.id) || printed < kMostRecordedSteps) continue;
     // What is drawn as a distribution needs the range of its samples alone.
-    for (const std::size_t i : results_of[step.id]) {
-      const auto samples = content.samples(content.verdict.results[i]);
-      if (!samples.empty()) content.ranges[i] = {std::ranges::min(samples), std::ranges::max(samples)};
+    for (const judge::Result* result : results_of[step.id]) {
+      const auto samples = content.samples(*result);
+      if (!samples.empty()) content.ranges[result] = {std::ranges::min(samples), std::ranges::max(samples)};
     }
     content.records.erase(step.id);
     content.companions.erase(step.id);

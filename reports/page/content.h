@@ -1,8 +1,10 @@
 // content: everything that a report shows, as values.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "reports/evidence/evidence_files.h"
@@ -28,8 +30,8 @@ struct ReportContent {
                                                        ///< steps that the page shows more of than their verdict
   std::map<std::string, std::vector<Record>> companions;  ///< by step, likewise
 
-  std::map<std::size_t, std::vector<double>> ranges;  ///< of results, by their place in the verdict, whose records are
-                                                      ///< not kept: the smallest and the largest sample
+  /// Of results of this verdict whose records are not kept: the smallest and the largest sample.
+  std::unordered_map<const judge::Result*, std::array<double, 2>> ranges;
 
   std::map<std::string, double> wire_limits;  ///< B/s by step of several nodes: what the slower of its ports carries in
                                               ///< one direction, where a record has it

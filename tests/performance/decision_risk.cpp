@@ -151,7 +151,7 @@ class Trial {
             .stopped = taken.stopped};
   }
 
-  std::vector<judge::Result> judged(const std::vector<std::vector<Measurement>>& units) {
+  judge::Results judged(const std::vector<std::vector<Measurement>>& units) {
     constexpr double kGuardFactor = 1.645;
     std::vector<judge::OpenCell> cells;
     judge::BetweenRuns between;
@@ -166,7 +166,7 @@ class Trial {
       between.add(cell.result.step, cell.estimate);
       cells.push_back(std::move(cell));
     }
-    std::vector<judge::Result> results;
+    judge::Results results;
     for (auto& cell : cells) {
       judge::settle(cell, between.of(cell.estimate, requirement_));
       results.push_back(std::move(cell.result));

@@ -21,7 +21,7 @@ using fixture::site_of;
 /// Every pair of `nodes` nodes: all pass by half of the limit but those in `bad`, which miss it by half.
 struct Fleet {
   plan::Plan plan;
-  std::vector<judge::Result> results;
+  judge::Results results;
 
   Fleet(std::size_t nodes, std::size_t per_leaf, const std::vector<std::string>& bad) {
     plan.site = site_of(nodes, per_leaf);
@@ -197,7 +197,7 @@ TEST(PairChart, forward_and_backward_are_one_matrix_from_sender_to_receiver) {
 TEST(PairChart, pairs_within_many_nodes_show_the_worst_nodes) {
   plan::Plan plan;
   plan.site = site_of(30, 0);
-  std::vector<judge::Result> results;
+  judge::Results results;
   for (std::size_t node = 0; node < 30; ++node) {
     for (const char* pair : {"GPU-a>GPU-b", "GPU-b>GPU-a"}) {
       results.push_back(
@@ -223,7 +223,7 @@ TEST(PairChart, hostile_names_stay_text) {
 TEST(RailChart, shows_the_worst_port_of_each_rail_and_leaf) {
   plan::Plan plan;
   plan.site = site_of(8, 4);
-  std::vector<judge::Result> results;
+  judge::Results results;
   for (std::size_t node = 0; node < 8; ++node) {
     for (const char* port : {"mlx5_2", "mlx5_10"}) {
       const bool bad = node == 5 && std::string_view(port) == "mlx5_10";
@@ -245,8 +245,8 @@ TEST(RailChart, shows_the_worst_port_of_each_rail_and_leaf) {
 TEST(RailChart, a_node_that_was_not_measured_spoils_every_rail_of_its_leaf) {
   plan::Plan plan;
   plan.site = site_of(2, 1);
-  std::vector<judge::Result> results = {judged("mlx5_0", judge::Outcome::pass, 150, "alone"),
-                                        judged("n001", judge::Outcome::not_measured, {}, "alone")};
+  judge::Results results = {judged("mlx5_0", judge::Outcome::pass, 150, "alone"),
+                            judged("n001", judge::Outcome::not_measured, {}, "alone")};
   results[0].subject.kind = "nic";
   results[0].node = "n000";
   results[1].subject.kind = "node";

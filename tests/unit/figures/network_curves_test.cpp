@@ -18,7 +18,7 @@ using fixture::site_of;
 /// Requirements on three sizes of messages, each measured on two pairs.
 struct SizeRun {
   plan::Plan plan;
-  std::vector<judge::Result> results;
+  judge::Results results;
   std::map<std::string, double> wire_limits;
 
   SizeRun() {
@@ -104,7 +104,7 @@ TEST(SizeCurve, values_far_apart_are_drawn_logarithmically_and_stay_finite) {
 TEST(ScalingCurve, takes_the_smallest_groups_as_reference_and_leaves_single_nodes_out) {
   plan::Plan plan;
   plan.site = site_of(8, 0);
-  std::vector<judge::Result> results;
+  judge::Results results;
   ResultsOf by_requirement;
   for (const std::size_t nodes : {1, 2, 4, 8}) {
     plan::Step step;

@@ -31,7 +31,7 @@ Result met() {
 }  // namespace
 
 TEST(chance, a_failure_by_far_stands_in_a_fleet_of_any_size) {
-  std::vector<Result> results(10000, met());
+  Results results(10000, met());
   results.push_back(missed_by(8, 2));
   hold_against_chance(results);
   EXPECT_EQ(results.back().outcome, Outcome::fail);
@@ -39,25 +39,25 @@ TEST(chance, a_failure_by_far_stands_in_a_fleet_of_any_size) {
 }
 
 TEST(chance, one_of_thousand_at_three_and_a_half_uncertainties_may_be_chance_and_alone_it_is_not) {
-  std::vector<Result> results(999, met());
+  Results results(999, met());
   results.push_back(missed_by(3.5, 2));
   hold_against_chance(results);
   EXPECT_EQ(results.back().outcome, Outcome::conditional_fail);
   EXPECT_EQ(results.back().reason, "It misses, but one of 1000 subjects is that far off by chance: not decided.");
-  std::vector<Result> alone = {missed_by(3.5, 2)};
+  Results alone = {missed_by(3.5, 2)};
   hold_against_chance(alone);
   EXPECT_EQ(alone[0].outcome, Outcome::fail);
 }
 
 TEST(chance, many_that_are_far_off_together_are_not_chance) {
-  std::vector<Result> results(900, met());
+  Results results(900, met());
   for (int i = 0; i < 100; ++i) results.push_back(missed_by(3.5, 2));
   hold_against_chance(results);
   EXPECT_EQ(results.back().outcome, Outcome::fail);
 }
 
 TEST(chance, another_requirement_does_not_count) {
-  std::vector<Result> results(999, met());
+  Results results(999, met());
   results.push_back(missed_by(3.5, 2));
   results.back().requirement = "s";
   hold_against_chance(results);
@@ -65,14 +65,14 @@ TEST(chance, another_requirement_does_not_count) {
 }
 
 TEST(chance, a_shortfall_below_one_in_a_hundred_decides_nothing_however_well_it_is_known) {
-  std::vector<Result> results = {missed_by(90, 0.01)};
+  Results results = {missed_by(90, 0.01)};
   hold_against_chance(results);
   EXPECT_EQ(results[0].outcome, Outcome::conditional_fail);
   EXPECT_EQ(results[0].reason, "It misses, but by less than 1 % of it: not decided.");
 }
 
 TEST(chance, nor_does_one_within_three_standard_uncertainties) {
-  std::vector<Result> results = {missed_by(2.5, 4)};
+  Results results = {missed_by(2.5, 4)};
   hold_against_chance(results);
   EXPECT_EQ(results[0].reason, "It misses, but by less than 3 standard uncertainties of its attempts: not decided.");
 }
@@ -83,7 +83,7 @@ TEST(chance, a_count_of_errors_is_never_a_matter_of_chance) {
   count.limit_high = 0;
   count.uncertainty = 0;
   count.false_accept = 1;
-  std::vector<Result> results(10000, met());
+  Results results(10000, met());
   results.push_back(count);
   hold_against_chance(results);
   EXPECT_EQ(results.back().outcome, Outcome::fail);

@@ -124,7 +124,7 @@ class Ran {
         run_.add_rank(static_cast<int>(rank), bytes);
     }
   }
-  [[nodiscard]] std::vector<judge::Result> results() const {
+  [[nodiscard]] judge::Results results() const {
     return judge::judge(run_.plan, "digest", run_.journal, run_.reader()).results;
   }
 
