@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "probes/core/json_io.h"
 #include "probes/core/strict_object.h"
@@ -203,17 +205,28 @@ void check_node(const std::string& node, const std::string& where, const std::ve
   throw InputError{where, fmt::format("the site has no node '{}'", node), suggestion(node, nodes)};
 }
 
+/// What tells one device from another: a gateway has several Modbus units, a Redfish service several resources.
+std::string device_of(const Meter& meter) {
+  return fmt::format("{} {} {} {} {}", word_of(meter.kind), meter.address, meter.port, meter.unit,
+                     fmt::join(meter.resources, " "));
+}
+
 std::vector<Meter> all_meters(const json& list, const std::string& here, const std::vector<std::string>& nodes) {
   if (!list.is_array() || list.size() > kMostMeters)
     throw InputError{here, fmt::format("is not a list of at most {} meters", kMostMeters), kMeterHint};
   std::vector<Meter> meters;
   std::set<std::string> names;
+  std::map<std::string, std::string> devices;  // to the name of the meter
   for (const auto& entry : list) {
     const std::string place = fmt::format("{}[{}]", here, meters.size());
     Meter meter = meter_from(entry, place);
     if (!names.insert(meter.name).second)
       throw InputError{place + ".name", fmt::format("'{}' appears twice", meter.name),
                        "every meter has a name of its own"};
+    const auto [device, is_new] = devices.emplace(device_of(meter), meter.name);
+    if (!is_new)
+      throw InputError{place + ".address", fmt::format("is the device of the meter '{}'", device->second),
+                       "one device is one meter: its power would count twice"};
     std::set<std::string> once;
     for (const auto& node : meter.nodes) {
       check_node(node, place + ".nodes", nodes);

@@ -79,6 +79,11 @@ TEST(MeterList, what_a_meter_lacks_or_has_too_much_is_named_with_its_place) {
             "hint: whose objects and scales an SNMP meter has");
   EXPECT_EQ(meter_error_of(strip_with(R"("subject": "feed"}, {)" + std::string(kStrip) + R"(, "subject": "feed")")),
             "s.json: meters[1].name: 'pdu-a1' appears twice\nhint: every meter has a name of its own");
+  std::string again(kStrip);
+  again.replace(again.find("pdu-a1"), 6, "pdu-b1");
+  EXPECT_EQ(meter_error_of(strip_with(R"("subject": "feed"}, {)" + again + R"(, "subject": "feed")")),
+            "s.json: meters[1].address: is the device of the meter 'pdu-a1'\n"
+            "hint: one device is one meter: its power would count twice");
 }
 
 TEST(MeterList, credentials_that_others_can_read_are_refused) {
