@@ -177,6 +177,7 @@ void take(StepEvidence& found, const StepContext& context, const Attempt& attemp
   ranks.erase(ranks.begin());
   found.others.push_back(std::move(ranks));
   found.numbers.push_back(attempt.number);
+  if (!attempt.second_stage) ++found.first_stage;
   found.broken = found.broken || found.skipped;
 }
 

@@ -80,6 +80,7 @@ struct StepEvidence {
   std::vector<Record> records;              ///< rank 0's, of attempts that completed, in order
   std::vector<std::vector<Record>> others;  ///< the other ranks' records of the same attempts
   std::vector<int> numbers;                 ///< of those attempts
+  std::size_t first_stage = 0;              ///< how many of them the first stage made; they come first
   SharedList<std::string> paths;            ///< evidence of every attempt
   int attempts = 0;                         ///< that measured or should have; interrupted ones do not count
   int more_attempts = 0;                    ///< those of them that the second stage made

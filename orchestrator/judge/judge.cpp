@@ -103,6 +103,7 @@ class Judge {
         machines_(journal),
         references_(plan, [this](const plan::Step& step) { return evidence_of(step); }) {
     for (const auto& requirement : plan.profile.requirements) requirements_[requirement.id] = &requirement;
+    recurrence_ = recurrence_probability(figures_of(plan));
     for (const auto& attempt : journal.attempts) {
       if (up_to == plan::Stage::second || !attempt.second_stage) attempts_[attempt.step].push_back(&attempt);
     }
@@ -320,7 +321,9 @@ class Judge {
       return leave(Outcome::inconclusive, "The reference of the limit is 0, so a share of it cannot be judged.");
     cell.estimate = *estimate;
     cell.reference = *reference;
-    cell.seen = steadiness_of(pool.measured);
+    const auto second = std::ranges::lower_bound(pool.attempts, found.first_stage);
+    cell.seen = steadiness_of(
+        pool.measured, {.begin = static_cast<std::size_t>(second - pool.attempts.begin()), .probability = recurrence_});
     cell.doubt = doubt_of(requirement, step, found, subject, pool, estimate->value);
     cell.unmet = first_unmet(requirement, cell.result.conditions.list(), probe);
     cell.settled = false;
@@ -335,6 +338,7 @@ class Judge {
   std::map<std::string_view, const plan::Requirement*> requirements_;
   std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
   References references_;
+  double recurrence_ = 1;  ///< Recurrence's probability
   Identities identities_;
   std::unordered_map<std::string_view, SharedList<ConditionSeen>> conditions_;  ///< of each requirement's last cell
   std::map<std::string, double> outside_s_;  ///< as StepEvidence has it, of all steps

@@ -149,27 +149,48 @@ double widening(const Residuals& left, double samples) {
   return std::sqrt((1 + r) / (1 - r));
 }
 
-void look_for_trend(std::span<const Measurement* const> attempts, Steadiness& seen) {
-  Kendall all;
+/// S over some attempts, and what is needed to tell how improbable it is.
+struct Trend {
+  Kendall kendall;
   Residuals left;
-  double change = 0, samples = 0;
-  for (const Measurement* attempt : attempts) {
-    if (attempt->samples.size() < kFewestForTrend) return;
-    const Kendall one = kendall_of(attempt->samples);
-    all.s += one.s;
-    all.variance += one.variance;
-    const Residuals mine = residuals_of(attempt->samples);
+  double change = 0, samples = 0, attempts = 0;
+
+  void add(std::span<const double> taken) {
+    const Kendall one = kendall_of({taken.begin(), taken.end()});
+    kendall.s += one.s;
+    kendall.variance += one.variance;
+    const Residuals mine = residuals_of(taken);
     left.squares += mine.squares;
     left.products += mine.products;
-    change += change_over(attempt->samples);
-    samples += static_cast<double>(attempt->samples.size());
+    change += change_over(taken);
+    samples += static_cast<double>(taken.size());
+    ++attempts;
   }
-  if (!(all.variance > 0)) return;
-  const auto number = static_cast<double>(attempts.size());
-  seen.length = samples / number;
-  const double z = (std::abs(all.s) - 1) / std::sqrt(all.variance);
-  if (2 * normal_cdf(-z) < kTrendProbability) seen.change = change / number;
-  if (2 * normal_cdf(-z / widening(left, seen.length)) < kDriftProbability) seen.drift = change / number;
+
+  /// S in standard deviations, towards 0 by its step of one.
+  [[nodiscard]] double z() const {
+    if (!(kendall.variance > 0)) return 0;
+    return std::copysign(std::max(std::abs(kendall.s) - 1, 0.0), kendall.s) / std::sqrt(kendall.variance);
+  }
+
+  [[nodiscard]] double widened_z() const { return attempts > 0 ? z() / widening(left, samples / attempts) : 0; }
+};
+
+void look_for_trend(std::span<const Measurement* const> attempts, const Recurrence& second, Steadiness& seen) {
+  Trend all, later;
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    const auto& samples = attempts[i]->samples;
+    if (samples.size() < kFewestForTrend) return;
+    all.add(samples);
+    if (i >= second.begin) later.add(samples);
+  }
+  if (!(all.kendall.variance > 0)) return;
+  seen.length = all.samples / all.attempts;
+  if (2 * normal_cdf(-std::abs(all.z())) < kTrendProbability) seen.change = all.change / all.attempts;
+  if (2 * normal_cdf(-std::abs(all.widened_z())) < kDriftProbability) seen.drift = all.change / all.attempts;
+  if (later.attempts == 0) return;
+  const double same_way = std::copysign(1.0, all.kendall.s) * later.widened_z();
+  seen.recurs = normal_cdf(-same_way) < second.probability;
 }
 
 /// Findings of one decided result.
@@ -195,9 +216,10 @@ class Findings {
     const bool later = seen_.drift && reaches(far * *seen_.drift);
     if (!seen_.change && !later) return;
     const double change = seen_.change ? *seen_.change : *seen_.drift;
-    add(FindingKind::trend, soon || later,
-        fmt::format("the samples have a trend, {} by {} within an attempt", change > 0 ? "up" : "down",
-                    for_people(std::abs(change), result_.unit)));
+    add(FindingKind::trend, (soon || later) && seen_.recurs,
+        fmt::format("the samples have a trend, {} by {} within an attempt{}", change > 0 ? "up" : "down",
+                    for_people(std::abs(change), result_.unit),
+                    seen_.recurs ? "" : ", which those of the second stage alone do not show"));
   }
 
   void widths() {
@@ -288,9 +310,14 @@ class Findings {
 
 }  // namespace
 
-Steadiness steadiness_of(std::span<const Measurement* const> attempts) {
+double recurrence_probability(double cells) {
+  constexpr double kOfRun = 0.05;
+  return std::min(kOfRun, kOfRun / (kDriftProbability * cells));
+}
+
+Steadiness steadiness_of(std::span<const Measurement* const> attempts, const Recurrence& second) {
   Steadiness seen{.states = two_states(attempts)};
-  look_for_trend(attempts, seen);
+  look_for_trend(attempts, second, seen);
   std::vector<double> all;
   for (const Measurement* attempt : attempts) {
     seen.sample_cap = seen.sample_cap || attempt->stopped == "sample_cap";

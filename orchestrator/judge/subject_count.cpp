@@ -2,7 +2,11 @@
 #include "orchestrator/judge/subject_count.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <string_view>
+
+#include "orchestrator/plan/repeat.h"
 
 namespace assay::judge {
 
@@ -21,6 +25,26 @@ std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Req
     most += static_cast<std::size_t>(*designed);
   }
   return most;
+}
+
+double figures_of(const plan::Plan& plan) {
+  std::map<std::string_view, const plan::Requirement*> requirements;
+  for (const auto& requirement : plan.profile.requirements) requirements[requirement.id] = &requirement;
+  std::map<std::string_view, const plan::Step*> steps;
+  for (const auto& step : plan.steps) steps[step.id] = &step;
+  const auto parts = plan.profile.per_node.find("gpu");
+  const double gpus = parts == plan.profile.per_node.end() ? 1 : static_cast<double>(parts->second);
+  double figures = 0;
+  for (const auto& cell : plan.coverage) {
+    const auto step = steps.find(cell.step);
+    const plan::Requirement& requirement = *requirements.at(cell.requirement);
+    if (step == steps.end() || !plan::varies_between_runs(requirement.statistic)) continue;
+    const bool of_gpus = requirement.scope == plan::JudgedScope::pair && step->second->nodes.size() == 1;
+    const bool of_nodes = plan::is_together(requirement.scope) && !of_gpus;
+    const auto most = of_gpus || of_nodes ? std::nullopt : most_subjects(plan, requirement, *step->second);
+    figures += of_gpus ? std::max(gpus * (gpus - 1), 1.0) : static_cast<double>(most.value_or(1));
+  }
+  return figures;
 }
 
 std::vector<double> fleet_of(const std::vector<std::vector<double>>& of_steps) {

@@ -14,6 +14,9 @@ namespace assay::judge {
 std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Requirement& requirement,
                                          const plan::Step& step);
 
+/// How many figures the plan wants that vary between runs, one of each subject, by the design of its nodes.
+double figures_of(const plan::Plan& plan);
+
 /// The medians of all steps in one row. Where the profile does not say how many subjects a node has, a step with more
 /// than twice as many as the middle one is left out: it would outvote the others.
 std::vector<double> fleet_of(const std::vector<std::vector<double>>& of_steps);

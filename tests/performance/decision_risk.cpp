@@ -93,6 +93,7 @@ struct Method {
   int fleet = 1;  ///< units that are judged together
   int attempts = kAttempts, more = kMore;
   std::optional<double> reproducibility = {};
+  double figures = 1;  ///< that the run judges beside these
 };
 
 struct Tally {
@@ -162,7 +163,8 @@ class Trial {
       cell.risk = judge::risk_of(kGuardFactor, method_.more > 0);
       cell.instrument = unit_.instrument;
       cell.estimate = judge::estimate_attempts(attempts, method_.statistic, {0.95, cell.risk}).value();
-      cell.seen = judge::steadiness_of(attempts);
+      cell.seen = judge::steadiness_of(attempts, {.begin = static_cast<std::size_t>(method_.attempts),
+                                                  .probability = judge::recurrence_probability(method_.figures)});
       between.add(cell.result.step, cell.estimate);
       cells.push_back(std::move(cell));
     }
@@ -301,11 +303,15 @@ void healthy() {
 
 void unsteady() {
   fmt::print("\n## A decaying excess: the steady state at the limit, stopping rule\n");
-  for (const double excess : {0.02, 0.05, 0.1}) {
-    std::vector<Tally> tallies;
-    for (const double decay : {10.0, 30.0, 100.0, 1000.0})
-      tallies.push_back(measure({.within = 0.002, .between = 0.002, .excess = excess, .decay = decay}, {}));
-    row(fmt::format("{} %", excess * 100), tallies);
+  for (const double figures : {1.0, 1e5}) {
+    for (const double excess : {0.02, 0.05, 0.1}) {
+      std::vector<Tally> tallies;
+      for (const double decay : {10.0, 30.0, 100.0, 1000.0}) {
+        tallies.push_back(
+            measure({.within = 0.002, .between = 0.002, .excess = excess, .decay = decay}, {.figures = figures}));
+      }
+      row(fmt::format("{} %, in a run of {:g} figures", excess * 100, figures), tallies);
+    }
   }
 }
 

@@ -132,6 +132,53 @@ TEST(steadiness, samples_that_follow_each_other_seldom_have_a_drift_though_they_
   EXPECT_GE(trends, 20);  // 13 %
 }
 
+TEST(steadiness, a_trend_of_the_first_stage_counts_where_the_second_shows_it_too) {
+  Measurement rising{.metric = "m", .unit = "B/s", .stopped = "stable"}, flat = rising, falling = rising;
+  flat.samples = around(110, 20, 0.3);
+  for (std::size_t i = 0; i < 20; ++i) rising.samples.push_back(flat.samples[i] + static_cast<double>(i) * 0.1);
+  falling.samples.assign(rising.samples.rbegin(), rising.samples.rend());
+  const auto seen = [](std::vector<const Measurement*> attempts, double probability) {
+    return steadiness_of(attempts, {.begin = 3, .probability = probability});
+  };
+  const std::vector<const Measurement*> first = {&rising, &rising, &rising};
+  EXPECT_TRUE(seen(first, 1e-9).recurs) << "without a second stage the first decides";
+  const auto with = [&](const Measurement& later, double probability) {
+    auto attempts = first;
+    attempts.insert(attempts.end(), 3, &later);
+    return seen(attempts, probability);
+  };
+  EXPECT_TRUE(with(rising, 1e-4).recurs);
+  EXPECT_FALSE(with(rising, 1e-30).recurs) << "of so many figures one shows as much by chance";
+  EXPECT_TRUE(with(flat, 0.05).change) << "over all attempts the trend is still there";
+  EXPECT_FALSE(with(flat, 0.05).recurs);
+  EXPECT_FALSE(with(falling, 0.05).recurs);
+}
+
+TEST(steadiness, a_trend_that_does_not_recur_is_named_and_opens_nothing) {
+  std::vector<double> samples = around(110, 20, 0.3);
+  const Measurement flat{.metric = "m", .unit = "B/s", .samples = samples, .stopped = "stable"};
+  Measurement falling = flat;
+  for (std::size_t i = 0; i < 20; ++i) falling.samples[i] -= static_cast<double>(i) * 0.25;
+  const std::vector<const Measurement*> attempts = {&falling, &falling, &falling, &flat, &flat, &flat, &flat};
+  const auto estimate = estimate_attempts(attempts, plan::Statistic::median, {.confidence = 0.95, .risk = 0.025});
+  for (const bool two_stages : {false, true}) {
+    Result result{.unit = "B/s"};
+    decide(at_least(100), *estimate, own_scatter(*estimate, std::nullopt), 0, {}, 0.025, result);
+    ASSERT_EQ(result.outcome, Outcome::pass);
+    const Recurrence second = two_stages ? Recurrence{.begin = 3} : Recurrence{};
+    note_findings(steadiness_of(attempts, second), *estimate, false, plan::Statistic::median, result);
+    EXPECT_EQ(result.outcome, two_stages ? Outcome::pass : Outcome::inconclusive);
+    ASSERT_EQ(kinds(result), std::vector<FindingKind>{FindingKind::trend});
+    EXPECT_EQ(result.findings[0].words.ends_with(", which those of the second stage alone do not show"), two_stages);
+  }
+}
+
+TEST(steadiness, a_larger_run_wants_a_trend_to_recur_more_clearly) {
+  EXPECT_EQ(recurrence_probability(30), 0.05);
+  EXPECT_EQ(recurrence_probability(1000), 0.05);
+  EXPECT_DOUBLE_EQ(recurrence_probability(100'000), 5e-4);
+}
+
 TEST(steadiness, sampling_that_was_cut_off_decides_far_from_the_limit_only) {
   // 100 to 120, evenly, in an order without a trend.
   std::vector<double> wide;
