@@ -160,8 +160,8 @@ inline constexpr std::size_t kMostMeters = 2000;
 
 /// Reads the list `meters` of a site. `here` names it in errors ("meters"), `nodes` are the nodes of the site; an empty
 /// list of nodes checks no node. Refused: unknown fields, two meters of one name, a field that another kind of meter
-/// has, nodes that the site does not have, one device under two names (its power would count twice), an accuracy without
-/// its source, a meter without the credentials or the pin that its kind needs.
+/// has, nodes that the site does not have, one device under two names (its power would count twice), an accuracy
+/// without its source, a meter without the credentials or the pin that its kind needs.
 std::expected<std::vector<Meter>, InputError> meters_from(const nlohmann::json& list, const std::string& here,
                                                           const std::vector<std::string>& nodes);
 
