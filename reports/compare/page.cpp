@@ -105,17 +105,9 @@ std::string changed_table(const Comparison& all) {
 }
 
 figures::PlotRow plot_row(const char* name, const Side& side, const judge::Result& result) {
-  return {.label = fmt::format("{} {}", name, figures::subject_words(result)),
-          .samples = side.content.samples(result),
-          .value = result.value,
-          .interval = result.interval,
-          .limit_low = result.limit_low,
-          .limit_high = result.limit_high,
-          .acceptance_low = result.acceptance_low,
-          .acceptance_high = result.acceptance_high,
-          .outcome = figures::outcome_words(result.outcome),
-          .passes = result.outcome == judge::Outcome::pass,
-          .fails = result.outcome == judge::Outcome::fail || result.outcome == judge::Outcome::error};
+  figures::PlotRow row = figures::plot_row(result, side.content.samples(result));
+  row.label = fmt::format("{} {}", name, row.label);
+  return row;
 }
 
 /// The limit that all results of one run share.

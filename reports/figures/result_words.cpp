@@ -123,4 +123,18 @@ std::string subject_words(const judge::Result& result) {
   return fmt::format("{} · {} {}", result.node, result.subject.kind, result.subject.id);
 }
 
+PlotRow plot_row(const judge::Result& result, std::vector<double> samples) {
+  return {.label = subject_words(result),
+          .samples = std::move(samples),
+          .value = result.value,
+          .interval = result.interval,
+          .limit_low = result.limit_low,
+          .limit_high = result.limit_high,
+          .acceptance_low = result.acceptance_low,
+          .acceptance_high = result.acceptance_high,
+          .outcome = outcome_words(result.outcome),
+          .passes = result.outcome == judge::Outcome::pass,
+          .fails = result.outcome == judge::Outcome::fail || result.outcome == judge::Outcome::error};
+}
+
 }  // namespace assay::figures

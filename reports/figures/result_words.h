@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/profile.h"
+#include "reports/figures/plot.h"
 #include "reports/figures/scale.h"
 
 namespace assay::figures {
@@ -26,5 +28,8 @@ std::string placement_words(const plan::Requirement& requirement);
 Scale result_scale(const judge::Result& result);
 /// "n01", or "n01 · gpu GPU-8f2…" for finer subjects.
 std::string subject_words(const judge::Result& result);
+
+/// The row of a strip plot or a distribution for `result`; `samples` are those it was judged by.
+PlotRow plot_row(const judge::Result& result, std::vector<double> samples);
 
 }  // namespace assay::figures

@@ -6,6 +6,7 @@
 
 #include "reports/figures/html.h"
 #include "reports/figures/plot.h"
+#include "reports/figures/result_words.h"
 #include "reports/figures/words.h"
 #include "reports/page/sections.h"
 
@@ -14,20 +15,6 @@ namespace {
 
 constexpr std::size_t kWorstListed = 10;          // of a distribution that is too large to be listed
 constexpr std::size_t kMostConditionRows = 1000;  // of met conditions; unmet ones are always printed
-
-figures::PlotRow plot_row(const ReportContent& content, const judge::Result& result) {
-  return {.label = figures::subject_words(result),
-          .samples = content.samples(result),
-          .value = result.value,
-          .interval = result.interval,
-          .limit_low = result.limit_low,
-          .limit_high = result.limit_high,
-          .acceptance_low = result.acceptance_low,
-          .acceptance_high = result.acceptance_high,
-          .outcome = figures::outcome_words(result.outcome),
-          .passes = result.outcome == judge::Outcome::pass,
-          .fails = result.outcome == judge::Outcome::fail || result.outcome == judge::Outcome::error};
-}
 
 std::string worst_table(const std::vector<const judge::Result*>& results) {
   std::vector<std::string> rows;
@@ -46,7 +33,7 @@ std::string figure(const ReportContent& content, const plan::Requirement& requir
                      .unit = requirement.limit.unit,
                      .rows = {}};
   for (const judge::Result* result : results) {
-    if (result->value) plot.rows.push_back(plot_row(content, *result));
+    if (result->value) plot.rows.push_back(figures::plot_row(*result, content.samples(*result)));
   }
   if (plot.rows.empty()) return "<p class=\"small\">No figure: nothing was measured.</p>\n";
   if (plot.rows.size() > figures::kMostStripRows) {
