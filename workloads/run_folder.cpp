@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <sstream>
 #include <system_error>
 #include <thread>
@@ -192,7 +193,17 @@ OwnFolder::OwnFolder(const std::string& directory, std::uint64_t nonce)
 
 OwnFolder::~OwnFolder() { remove_folder(path_); }
 
-RunFolder::~RunFolder() { remove_folder(path_); }
+RunFolder::~RunFolder() {
+  if (std::uncaught_exceptions() == uncaught_) {
+    remove_folder(path_);
+    return;
+  }
+  try {
+    group_.after_failure([path = path_] { remove_folder(path); });
+  } catch (const std::bad_alloc&) {
+    remove_folder(path_);
+  }
+}
 
 Seconds RunFolder::clear() {
   group_.barrier();

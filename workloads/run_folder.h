@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -37,7 +38,8 @@ bool is_abandoned(const std::optional<FolderOwner>& owner, const FolderOwner& se
 /// Symbolic links are left alone. What cannot be removed stays.
 int remove_abandoned(const std::string& directory);
 
-/// The folder of this run. It is removed with all it holds when any of its ranks ends early, and by rank 0 at the end.
+/// The folder of this run. It is removed with all it holds by rank 0 at the end, and where any of its ranks fails after
+/// the others have learned why: what they would miss then is no reason of theirs.
 class RunFolder {
  public:
   /// Rank 0 removes abandoned folders and makes this run's, named by `nonce`; every rank then finds it, and a mark of
@@ -61,6 +63,7 @@ class RunFolder {
   Rendezvous& group_;
   std::string path_;
   int abandoned_ = 0;
+  int uncaught_ = std::uncaught_exceptions();
 };
 
 /// A folder of this process alone, on storage of its own node; removed at its end, or by the next when it was killed.

@@ -94,6 +94,28 @@ void Group::part(const std::string& reason) noexcept {
   }
 }
 
+std::optional<std::string> Group::ended_by_another() {
+  rendezvous::move_now(open());
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (!links[i]) continue;
+    while (const auto frame = links[i]->next()) {
+      if (frame->kind == Kind::failed)
+        return rank == 0 ? fmt::format("rank {}: {}", i + 1, frame->payload) : frame->payload;
+    }
+  }
+  return std::nullopt;
+}
+
+void Group::wait_for_root() {
+  constexpr Seconds kPatience = {5};  // rank 0 may be busy, and looks at its next exchange
+  const auto until = after(kPatience);
+  while (rank != 0 && !links.front()->closed()) {
+    while (links.front()->next()) {
+    }
+    if (!rendezvous::wait_for(open(), -1, until)) return;
+  }
+}
+
 void Group::abandon(const std::string& reason) {
   part(reason);
   throw RendezvousError(reason);
@@ -232,9 +254,27 @@ void Rendezvous::check() {
   }
 }
 
-void Rendezvous::fail(std::string_view reason) noexcept {
-  if (!group_) return;
-  group_->part(group_->rank == 0 ? "rank 0: " + std::string(reason) : std::string(reason));
+std::optional<std::string> Rendezvous::fail(std::string_view reason) noexcept {
+  if (!group_ || !group_->broken.empty()) return std::nullopt;
+  std::optional<std::string> earlier;
+  try {
+    earlier = group_->ended_by_another();
+  } catch (const std::exception&) {  // then this rank's reason is all there is
+  }
+  const bool is_root = group_->rank == 0;
+  group_->part(earlier ? *earlier : is_root ? "rank 0: " + std::string(reason) : std::string(reason));
+  return earlier;
+}
+
+void Rendezvous::after_failure(std::function<void()> removal) { group_->removals.push_back(std::move(removal)); }
+
+void Rendezvous::remove_now() noexcept {
+  if (group_->removals.empty()) return;
+  try {
+    group_->wait_for_root();
+    for (const auto& removal : group_->removals) removal();
+  } catch (const std::exception&) {  // what is left is removed by the next run
+  }
 }
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -74,11 +75,19 @@ class Rendezvous {
   /// Throws RendezvousError when a rank has failed or vanished since the last exchange, as the next one would. For
   /// those who wait for something else between two exchanges; returns at once.
   void check();
-  /// Tells all other ranks why this one gives up; their exchange throws "rank N: reason". Later exchanges throw.
-  void fail(std::string_view reason) noexcept;
+  /// Tells all other ranks why this one gives up; their exchange throws "rank N: reason". Later exchanges throw. Where
+  /// another rank gave up before, its reason is returned, and is the one that all learn: what fails later follows from
+  /// it.
+  std::optional<std::string> fail(std::string_view reason) noexcept;
+  /// What is removed when `work` of work_together() throws: not before all ranks have been told why, since they would
+  /// fail for want of it. Not called when `work` returns, and called where the group has ended before.
+  void after_failure(std::function<void()> removal);
 
  private:
   friend class RendezvousListener;
+  friend void work_together(const Placement& placement, const RendezvousLimits& limits,
+                            const std::function<void(Rendezvous&)>& work);
+  void remove_now() noexcept;  ///< what after_failure() was given
   explicit Rendezvous(std::unique_ptr<rendezvous::Group> group);
   std::unique_ptr<rendezvous::Group> group_;
 };

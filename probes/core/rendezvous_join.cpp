@@ -247,8 +247,13 @@ void work_together(const Placement& placement, const RendezvousLimits& limits,
   Rendezvous group = meet(placement, limits);
   try {
     work(group);
+  } catch (const RendezvousError&) {
+    group.remove_now();
+    throw;
   } catch (const std::exception& error) {
-    group.fail(error.what());
+    const auto earlier = group.fail(error.what());
+    group.remove_now();
+    if (earlier) throw RendezvousError(*earlier);
     throw;
   }
 }

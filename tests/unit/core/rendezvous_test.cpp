@@ -1,4 +1,6 @@
 // rendezvous: ranks that find each other on the loopback, and every way in which a caller or a peer can misbehave.
+#include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <future>
@@ -101,6 +103,34 @@ TEST(rendezvous_peers, that_give_up_leave_their_reason) {
   });
   EXPECT_EQ(failures[0], "rank 1: no GPU here");
   EXPECT_EQ(failures[2], "rank 1: no GPU here");
+}
+
+TEST(rendezvous_peers, that_fail_later_report_the_first_failure_and_what_they_shared_goes_after_all_know) {
+  const int port = RendezvousListener(local()).port();  // free a moment ago
+  std::atomic<int> removed = 0;
+  std::vector<std::string> failures(3);
+  {
+    std::vector<std::jthread> ranks;
+    for (int rank = 0; rank < 3; ++rank) {
+      ranks.emplace_back([&, rank] {
+        const Placement placement{
+            .rank = rank, .world = 3, .rendezvous = fmt::format("127.0.0.1:{}", port), .token = kToken};
+        failures[static_cast<std::size_t>(rank)] = failure([&] {
+          work_together(placement, kPatient, [&](Rendezvous& group) {
+            group.after_failure([&] { ++removed; });
+            group.barrier();
+            if (rank == 1) throw std::runtime_error("no disk");
+            if (rank == 2) group.barrier();
+            std::this_thread::sleep_for(std::chrono::milliseconds(300));
+            EXPECT_EQ(removed, 0) << "rank 0 is still at work with it";
+            throw std::runtime_error("what was shared is gone");
+          });
+        });
+      });
+    }
+  }
+  EXPECT_EQ(failures, (std::vector<std::string>{"rank 1: no disk", "no disk", "rank 1: no disk"}));
+  EXPECT_EQ(removed, 3);
 }
 
 TEST(rendezvous_peers, learn_why_rank_0_gives_up) {
