@@ -253,7 +253,10 @@ void work_together(const Placement& placement, const RendezvousLimits& limits,
   } catch (const std::exception& error) {
     const auto earlier = group.fail(error.what());
     group.remove_now();
-    if (earlier) throw RendezvousError(*earlier);
+    // What a rank lacks or was asked for does not follow from another's failure.
+    const bool is_own =
+        dynamic_cast<const Skip*>(&error) != nullptr || dynamic_cast<const BadParameter*>(&error) != nullptr;
+    if (earlier && !is_own) throw RendezvousError(*earlier);
     throw;
   }
 }
