@@ -98,6 +98,8 @@ const std::map<std::string, std::pair<double, double>> kOthers = {
     {"shared.read.superpod", {5e7, 5e9}},
     {"checkpoint.visible", {1, 300}},
     {"checkpoint.write", {5e10, 1e12}},
+    {"superpod.write.alone", {1e9, 1e12}},
+    {"superpod.read.alone", {1e9, 1e12}},
     {"memory.latency.most", {5e-8, 5e-6}},
     {"tcp.latency.most", {1e-5, 1e-2}},
     {"roce.latency.in_leaf.most", {1e-6, 1e-3}},
