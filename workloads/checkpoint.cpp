@@ -10,6 +10,7 @@
 
 #include "probes/core/filesystem_facts.h"
 #include "probes/core/host_facts.h"
+#include "probes/core/own_folder.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "workloads/shard.h"
@@ -261,7 +262,7 @@ void measure(const Parameters& given, Recorder& record) {
   if (memory > total_memory().count / 2) {  // the other half is the operating system's and other probes'
     throw Skip(fmt::format("{} B of memory are needed, more than half of the memory of this machine", memory));
   }
-  const ScratchDirectory scratch(given.text("directory"));
+  const OwnFolder scratch(given.text("directory"));
   const std::uint64_t nonce = fresh_payload_nonce();
   Job job(scratch.path(), ranks, shard, plan, nonce);
   const auto before = device_traffic();

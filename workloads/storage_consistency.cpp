@@ -4,11 +4,11 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
+#include "workloads/case_tallies.h"
 #include "workloads/consistency_cases.h"
 #include "workloads/run_folder.h"
 #include "workloads/storage_ranks.h"
@@ -18,8 +18,6 @@ namespace assay {
 namespace {
 
 using namespace storage_words;
-
-using nlohmann::json;
 
 constexpr std::int64_t kMostRounds = 1000;
 constexpr std::uint64_t kSmallest = 4096, kLargest = 16 << 20, kMultiple = 32;
@@ -53,36 +51,7 @@ constexpr Parameter kParameters[] = {
     kState,
 };
 constexpr Metric kMetrics[] = {
-    {.name = "stale_reads",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "checks in which another node at first found what was there before, or a beginning of what was written",
-     .kind = MetricKind::fault},
-    {.name = "wrong_reads",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "checks in which another node found content that never was: zeros, damage, parts of two files",
-     .kind = MetricKind::fault},
-    {.name = "false_successes",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "calls that reported success while what they promise had not come after `wait`, or was given to several",
-     .kind = MetricKind::fault},
-    {.name = "failures",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "calls that the storage refused",
-     .kind = MetricKind::fault},
-    {.name = "visible_after",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "longest time from a reader's first look until it found the right content, of those that did; 0 where "
-                "all did at once"},
-    {.name = "checks",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning = "looks of readers, and attempts to make a name alone, that were judged"},
+    kStaleReads, kWrongReads, kFalseSuccesses, kFailures, kVisibleAfter, kChecks,
 };
 constexpr ConditionSpec kConditions[] = {
     kFilesystem,
@@ -135,52 +104,6 @@ void check(const Parameters& given) {
     throw BadParameter(fmt::format("wait: {:g} s is not above 0 and at most 2 min", wait_s));
 }
 
-json words_of_tally(const CaseTally& tally) {
-  return {{"checks", tally.checks}, {"stale", tally.stale},       {"wrong", tally.wrong},
-          {"lies", tally.lies},     {"failures", tally.failures}, {"visible", tally.visible_after_s},
-          {"bad", tally.first_bad}};
-}
-
-CaseTally tally_in(const json& words) {
-  const auto count = [&](const char* name) { return words.at(name).get<std::uint64_t>(); };
-  return {.checks = count("checks"),
-          .stale = count("stale"),
-          .wrong = count("wrong"),
-          .lies = count("lies"),
-          .failures = count("failures"),
-          .visible_after_s = words.at("visible").get<double>(),
-          .first_bad = words.at("bad").get<std::string>()};
-}
-
-/// The tallies of all ranks, by the names of the cases. What each rank found first is noted by rank 0.
-std::map<std::string, CaseTally> gathered(Rendezvous& group, const ConsistencyCases& cases, Recorder& record) {
-  json mine = json::object();
-  for (const auto& [which, tally] : cases.tallies()) mine[std::string(word_of(which))] = words_of_tally(tally);
-  std::map<std::string, CaseTally> all;
-  for (const auto& words : gather_words(group, mine)) {
-    for (const auto& [name, one] : words.items()) {
-      const CaseTally tally = tally_in(one);
-      all[name].add(tally);
-      if (group.rank() == 0 && !tally.first_bad.empty()) record.note(name + ": " + tally.first_bad);
-    }
-  }
-  return all;
-}
-
-void record_tallies(const std::map<std::string, CaseTally>& tallies, Recorder& record) {
-  for (const auto& [name, tally] : tallies) {
-    const auto add = [&](const char* metric, double value) {
-      record.measurement(metric, value, all_clients(), {{"case", name}});
-    };
-    add("stale_reads", static_cast<double>(tally.stale));
-    add("wrong_reads", static_cast<double>(tally.wrong));
-    add("false_successes", static_cast<double>(tally.lies));
-    add("failures", static_cast<double>(tally.failures));
-    add("visible_after", tally.visible_after_s);
-    add("checks", static_cast<double>(tally.checks));
-  }
-}
-
 void run(const Parameters& given, Rendezvous& group, Recorder& record) {
   const auto world = static_cast<std::uint64_t>(group.world());
   const auto rounds = static_cast<std::uint64_t>(given.count("rounds"));
@@ -195,7 +118,9 @@ void run(const Parameters& given, Rendezvous& group, Recorder& record) {
                                  .nonce = ranks.nonce,
                                  .names = ranks.names});
   for (std::uint64_t round = 0; round < rounds; ++round) cases.round(round, static_cast<int>(round % (world - 1)) + 1);
-  const auto tallies = gathered(group, cases, record);
+  std::map<std::string, CaseTally> mine;
+  for (const auto& [which, tally] : cases.tallies()) mine[std::string(word_of(which))] = tally;
+  const auto tallies = gather_tallies(group, mine, record);
   record_ranks(ranks, record);
   record.condition("pairs", static_cast<std::int64_t>(world * std::min(rounds, world - 1)));
   if (group.rank() == 0) {

@@ -39,8 +39,12 @@ void write_on_storage(const Descriptor& file, std::span<const std::byte> bytes, 
   }
 }
 
-void sync_and_close(Descriptor file, const std::string& path) {
+void sync_on_storage(const Descriptor& file, const std::string& path) {
   if (::syscall(SYS_fsync, file.number()) != 0) refused("fsync", path);
+}
+
+void sync_and_close(Descriptor file, const std::string& path) {
+  sync_on_storage(file, path);
   if (::close(file.release()) != 0) refused("close", path);
 }
 

@@ -20,7 +20,10 @@ Descriptor open_on_storage(const std::string& path, int flags);
 void write_on_storage(const Descriptor& file, std::span<const std::byte> bytes, std::uint64_t offset,
                       const std::string& path);
 
-/// fsync, by a raw system call that no preloaded library makes idle, and close, whose refusal counts: storages that
+/// fsync, by a raw system call that no preloaded library makes idle.
+void sync_on_storage(const Descriptor& file, const std::string& path);
+
+/// The same and close, whose refusal counts: storages that
 /// write late refuse there.
 void sync_and_close(Descriptor file, const std::string& path);
 

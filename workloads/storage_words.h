@@ -42,6 +42,41 @@ inline constexpr Parameter kClients{
 inline constexpr Metric kRemoveTime{
     .name = "remove_time", .unit = "s", .better = Better::lower, .meaning = "of rank 0 to remove all files"};
 
+inline constexpr Metric kStaleReads{
+    .name = "stale_reads",
+    .unit = "1",
+    .better = Better::lower,
+    .meaning = "checks in which another node at first found what was there before, or a beginning of what was written",
+    .kind = MetricKind::fault};
+inline constexpr Metric kWrongReads{
+    .name = "wrong_reads",
+    .unit = "1",
+    .better = Better::lower,
+    .meaning = "checks in which another node found content that never was: zeros, damage, parts of two files",
+    .kind = MetricKind::fault};
+inline constexpr Metric kFalseSuccesses{
+    .name = "false_successes",
+    .unit = "1",
+    .better = Better::lower,
+    .meaning = "calls that reported success while what they promise had not come after `wait`, or was given to several",
+    .kind = MetricKind::fault};
+inline constexpr Metric kFailures{.name = "failures",
+                                  .unit = "1",
+                                  .better = Better::lower,
+                                  .meaning = "calls that the storage refused",
+                                  .kind = MetricKind::fault};
+inline constexpr Metric kVisibleAfter{
+    .name = "visible_after",
+    .unit = "s",
+    .better = Better::lower,
+    .meaning =
+        "longest time from a reader's first look until it found the right content, of those that did; 0 where "
+        "all did at once"};
+inline constexpr Metric kChecks{.name = "checks",
+                                .unit = "1",
+                                .better = Better::neither,
+                                .meaning = "looks of readers, and attempts to make a name alone, that were judged"};
+
 inline constexpr ConditionSpec kFilesystem{.name = "filesystem", .meaning = "Type of the file system."};
 inline constexpr ConditionSpec kMountSource{.name = "mount_source",
                                             .meaning = "What is mounted there, where the kernel tells."};

@@ -54,6 +54,8 @@ constexpr ConditionWords kWords[] = {
     {"served_by", "", "files were restored from {}",
      "name the tiers that are to serve (tiers, lost); where a nearer copy was not valid the notes of the record name "
      "it"},
+    {"interrupted", "", "no fault came while the nodes wrote, so nothing was put to the test",
+     "kill a server of the storage, take a drive away or cut its power while the probe runs, and say so in state"},
     {"preloaded", "", "the loader was told to load {} first, which can replace calls of the probe",
      "unset LD_PRELOAD and empty /etc/ld.so.preload on the node"},
     {"nvml", "", "NVML did not answer", "install the NVIDIA driver with libnvidia-ml on the node"},

@@ -32,7 +32,7 @@ struct FioFailed : std::runtime_error {
 
 /// What `fio --version` says; its output passes through a file in `directory`.
 std::string ask_version(const std::string& program, const std::string& directory, Seconds grace) {
-  const ScratchDirectory scratch(directory);
+  const OwnFolder scratch(directory);
   const std::string log = scratch.path() + "/version";
   const auto outcome =
       run_child(program, {"--version"}, grace, {.directory = scratch.path(), .log = log, .stop = stop_requested});

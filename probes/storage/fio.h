@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "probes/core/filesystem_facts.h"
+#include "probes/core/own_folder.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/storage/fio_output.h"
@@ -115,7 +116,7 @@ class Fio {
   std::string program_;
   std::string version_;
   FilesystemFacts facts_;
-  std::optional<ScratchDirectory> scratch_;
+  std::optional<OwnFolder> scratch_;
   bool direct_reported_ = true;
   double rate_ratio_ = 0;
   std::optional<std::int64_t> completions_min_;

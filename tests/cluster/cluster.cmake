@@ -1,7 +1,7 @@
 # Tests on a cluster of namespaces. They need root; where that or anything else is missing they skip and say what it is.
 # An installation of its own, with made-up probes and real ones that are cheap or speak over the network.
 set(cluster_probes fake_probe fake_fabric health_ports host_collective host_tcp_bandwidth host_tcp_latency host_tcp_traffic host_memory_latency
-  health_inventory storage_cluster storage_consistency storage_ingest storage_metadata train_step fault_resume)
+  health_inventory checkpoint_cluster storage_cluster storage_consistency storage_durability storage_ingest storage_metadata train_step fault_resume)
 set(cluster_installation ${CMAKE_BINARY_DIR}/cluster)
 set(copy_stripped "")  # as an installed package is: with symbols, every node would be sent 100 MB and hold them in memory
 foreach(program assay assay-node assay-report)
@@ -21,10 +21,10 @@ add_custom_target(cluster_installation ALL DEPENDS ${cluster_installation}/stamp
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # One cluster at a time. Those whose outcome depends on speeds have the machine for themselves.
 # Those of storage and of training steps take minutes: -C storage, -C train.
-foreach(area cluster collective fabric faults fleet links resume silence storage storage_probes gluster train)
+foreach(area cluster collective fabric faults fleet links resume silence storage storage_probes checkpoint durability gluster train)
   set(only_in "")
   set(labels cluster)
-  if(area MATCHES "^storage|^gluster|^train")
+  if(area MATCHES "^storage|^checkpoint|^durability|^gluster|^train")
     set(label storage)
     if(area STREQUAL "train")
       set(label train)

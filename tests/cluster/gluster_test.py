@@ -4,12 +4,13 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from harness import main
+from harness import main, wait_for
 from node import Unavailable
 
 PROBES = pathlib.Path(os.environ["ASSAY_E2E"], "libexec/assay/probes")
@@ -17,14 +18,27 @@ HERE = pathlib.Path(__file__).resolve()
 CLIENTS = 3
 PATIENCE_S = 300
 WORDS = {"storage_cluster": ["--size=16MiB"], "storage_metadata": ["--layout=shared_directory"], "storage_ingest": [], "storage_consistency": ["--wait=5s"]}
+KILLED = "storage_durability"  # its run has the brick's server killed
+WORDS_KILLED = ["--duration=60s", "--streams=2", "--stall=30s", "--recovery=2min"]
 
 
 def ranks(base, probe):
     """Runs the ranks of `probe`, each on a client of its own; the records, by rank. This runs beside the servers."""
     running = [subprocess.Popen([PROBES / probe, "--quick", f"--directory={base}/client-{rank}", f"--rank={rank}", f"--world={CLIENTS}",
-                                 "--rendezvous=127.0.0.1:24900", "--token=" + 8 * "90ab", "--clients=processes", *WORDS[probe]],
+                                 "--rendezvous=127.0.0.1:24900", "--token=" + 8 * "90ab", "--clients=processes", *WORDS.get(probe, WORDS_KILLED)],
                                 stdout=subprocess.PIPE, text=True) for rank in range(CLIENTS)]
+    if probe == KILLED:
+        kill_brick(pathlib.Path(base, "brick"))
     return [one.communicate(timeout=PATIENCE_S)[0] for one in running]
+
+
+def kill_brick(brick):
+    """SIGKILL for the server of the brick while every rank writes; then it is started again."""
+    wait_for(lambda: all(list(brick.glob(f"assay-storage-*/durable-{rank}-1-name-9")) for rank in range(CLIENTS)), "every rank writes", PATIENCE_S)
+    servers = [path.parent.name for path in pathlib.Path("/proc").glob("[0-9]*/comm") if path.read_text().strip() == "glusterfsd"]
+    for server in servers:  # of this namespace of processes alone
+        os.kill(int(server), signal.SIGKILL)
+    subprocess.run(["gluster", "--mode=script", "volume", "start", "shared", "force"], check=True, stdout=subprocess.DEVNULL, timeout=60)
 
 
 class Gluster(unittest.TestCase):
@@ -69,6 +83,12 @@ class Gluster(unittest.TestCase):
         self.assertIn(("stale_reads", "overwrite"), stale)
         self.assertIn(("stale_reads", "unlink"), stale)
         self.assertGreater(self.counts(lines, "visible_after")[("visible_after", "overwrite")], 0.5)
+
+    def test_what_it_acknowledged_before_its_server_was_killed_is_there(self):
+        lines = self.records("strict", KILLED)[KILLED]
+        self.assertEqual(self.counts(lines, "lost_writes", "rolled_back_writes", "torn_writes"), {}, lines)
+        self.assertEqual(len([one for one in self.counts(lines, "acknowledged")]), 3)
+        self.assertIn({"name": "interrupted", "value": True}, [{word: line["condition"][word] for word in ("name", "value")} for line in lines if "condition" in line])
 
 
 if __name__ == "__main__":

@@ -23,20 +23,24 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "tests/fakes/volatile_store.h"
+
 namespace {
 
 using std::chrono::milliseconds;
-constexpr auto kStale = milliseconds(300);  // "late" and "listing": so long others see what was there before
-constexpr auto kGap = milliseconds(30);     // "rename_gap": so long there is no file at either name
-constexpr auto kSlow = milliseconds(3);     // "slow": added to every call on a name
+constexpr auto kStale =
+    milliseconds(300);                   // "late", "listing": so long others see what was before; "volatile": flushed
+constexpr auto kGap = milliseconds(30);  // "rename_gap": so long there is no file at either name
+constexpr auto kSlow = milliseconds(3);  // "slow": added to every call on a name
 constexpr const char* kLies[] = {"honest",        "fsync_dropped", "late",       "flipped",      "zeros",
                                  "full_at_close", "append",        "rename_gap", "rename_keeps", "unlink",
-                                 "size",          "exclusive",     "listing",    "slow"};
+                                 "size",          "exclusive",     "listing",    "slow",         "volatile"};
 
 std::string backing, lie;
 std::mutex mutex;
 std::set<std::string> unlinked;  ///< paths whose first removal was dropped
 std::set<std::string> made;      ///< paths that this mount made
+VolatileStore in_memory;         ///< "volatile": what is acknowledged and goes to the backing files later
 
 /// A write that is not yet in the backing file.
 struct Pending {
@@ -59,6 +63,8 @@ bool is_data(const std::string& path) {
   return path.starts_with("/assay-storage-") && path.find("/mark-") == std::string::npos && !path.ends_with("/owner");
 }
 
+bool is_volatile(const char* path) { return lies("volatile") && is_data(path); }
+
 bool hidden_from_others(const char* path) {
   struct stat status = {};
   if (!lies("exclusive") || lstat(real(path).c_str(), &status) != 0) return false;
@@ -69,7 +75,10 @@ bool hidden_from_others(const char* path) {
 int getattr(const char* path, struct stat* status, fuse_file_info*) {
   slow_down();
   if (hidden_from_others(path)) return -ENOENT;
-  return result(lstat(real(path).c_str(), status));
+  const int done = result(lstat(real(path).c_str(), status));
+  if (const auto size = is_volatile(path) ? in_memory.size(real(path)) : std::nullopt; done == 0 && size)
+    status->st_size = static_cast<off_t>(*size);
+  return done;
 }
 
 int make_folder(const char* path, mode_t mode) { return result(mkdir(real(path).c_str(), mode)); }
@@ -81,6 +90,7 @@ int remove_file(const char* path) {
     const std::scoped_lock lock(mutex);
     if (unlinked.insert(path).second) return 0;
   }
+  if (is_volatile(path)) in_memory.remove(real(path));
   return result(unlink(real(path).c_str()));
 }
 
@@ -94,12 +104,17 @@ int rename_file(const char* from, const char* to, unsigned flags) {
   const std::string kept = real(from) + ".kept";
   if (lies("rename_keeps")) (void)!link(real(from).c_str(), kept.c_str());
   const int done = result(rename(real(from).c_str(), real(to).c_str()));
+  if (is_volatile(from)) in_memory.rename(real(from), real(to));
   if (lies("rename_keeps")) (void)rename(kept.c_str(), real(from).c_str());
   return done;
 }
 
 int resize(const char* path, off_t size, fuse_file_info* file) {
   if (lies("size")) return 0;
+  if (is_volatile(path)) {
+    in_memory.resize(real(path), static_cast<std::size_t>(size));
+    return 0;
+  }
   return result(file != nullptr ? ftruncate(handle(file), size) : truncate(real(path).c_str(), size));
 }
 
@@ -115,6 +130,7 @@ int open_file(const char* path, fuse_file_info* file) {
   if (hidden_from_others(path)) return -ENOENT;
   int flags = file->flags & ~(O_CREAT | O_EXCL | O_DIRECT);
   if (lies("append")) flags &= ~O_APPEND;
+  if (is_volatile(path) && (flags & O_TRUNC) != 0) in_memory.resize(real(path), 0);
   return opened(open(real(path).c_str(), flags), file);
 }
 
@@ -128,7 +144,13 @@ int create_file(const char* path, mode_t mode, fuse_file_info* file) {
   return done;
 }
 
-int read_file(const char*, char* into, std::size_t size, off_t offset, fuse_file_info* file) {
+int read_file(const char* path, char* into, std::size_t size, off_t offset, fuse_file_info* file) {
+  if (is_volatile(path)) {
+    if (const auto held = in_memory.read(real(path), static_cast<std::size_t>(offset), size)) {
+      std::ranges::copy(*held, into);
+      return static_cast<int>(held->size());
+    }
+  }
   const ssize_t got = pread(handle(file), into, size, offset);
   return got < 0 ? -errno : static_cast<int>(got);
 }
@@ -142,7 +164,12 @@ int write_file(const char* path, const char* from, std::size_t size, off_t offse
     pending[file->fh].push_back({offset, bytes});
     return static_cast<int>(size);
   }
-  if (lies("append") && (file->flags & O_APPEND) != 0) offset = 0;
+  const bool appends = (file->flags & O_APPEND) != 0;
+  if (is_volatile(path)) {
+    in_memory.write(real(path), appends ? std::nullopt : std::optional(static_cast<std::size_t>(offset)), bytes);
+    return static_cast<int>(size);
+  }
+  if (lies("append") && appends) offset = 0;
   const ssize_t wrote = pwrite(handle(file), bytes.data(), size, offset);
   return wrote < 0 ? -errno : static_cast<int>(wrote);
 }
@@ -171,7 +198,7 @@ int release_file(const char*, fuse_file_info* file) {
 }
 
 int sync_file(const char*, int, fuse_file_info* file) {
-  return lies("fsync_dropped") || lies("late") ? 0 : result(fsync(handle(file)));
+  return lies("fsync_dropped") || lies("late") || lies("volatile") ? 0 : result(fsync(handle(file)));
 }
 int sync_folder(const char*, int, fuse_file_info*) { return 0; }
 
@@ -201,6 +228,14 @@ int times(const char* path, const timespec at[2], fuse_file_info*) {
 void* begin(fuse_conn_info*, fuse_config* config) {
   config->entry_timeout = config->attr_timeout = config->negative_timeout = 0;  // several mounts are one storage
   config->hard_remove = 1;
+  if (lies("volatile")) {
+    std::thread([] {
+      while (true) {
+        std::this_thread::sleep_for(kStale);
+        in_memory.flush();
+      }
+    }).detach();
+  }
   return nullptr;
 }
 

@@ -46,3 +46,12 @@ target_compile_definitions(unit_checkpoint_cluster PRIVATE ASSAY_CHECKPOINT_CLUS
 add_dependencies(unit_checkpoint_cluster checkpoint_cluster)
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_checkpoint_cluster)
 gtest_discover_tests(unit_checkpoint_cluster WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_checkpoint_cluster PROPERTIES LABELS unit)
+
+# What a storage acknowledged before its server was killed.
+add_executable(unit_storage_durability unit/workloads/durable_block_test.cpp unit/workloads/storage_durability_test.cpp)
+target_link_libraries(unit_storage_durability PRIVATE assay_durability GTest::gtest_main)
+target_compile_definitions(unit_storage_durability PRIVATE ASSAY_LYING_FS="$<TARGET_FILE:lying_fs>"
+  ASSAY_STORAGE_DURABILITY="$<TARGET_FILE:storage_durability>")
+add_dependencies(unit_storage_durability lying_fs storage_durability)
+file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_storage_durability)
+gtest_discover_tests(unit_storage_durability WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_storage_durability PROPERTIES LABELS unit)

@@ -87,6 +87,15 @@ constexpr Metric kMetrics[] = {
     {.name = "restore_bandwidth",
      .unit = "B/s",
      .meaning = "payload of all nodes over the longest node's time to read, verification not counted"},
+    {.name = "raw_read_bandwidth",
+     .unit = "B/s",
+     .meaning = "payload of all nodes over the longest node's time to read the same files and look at nothing; "
+                "recorded where files are the nearest copy that is left"},
+    {.name = "restore_share",
+     .unit = "1",
+     .meaning =
+         "restore_bandwidth over raw_read_bandwidth of the same repetition; recorded where files are the nearest "
+         "copy that is left and all were right"},
     {.name = "client_restore_bandwidth", .unit = "B/s", .meaning = "payload of one node over its own time to read"},
     kRemoveTime,
     {.name = "mismatches",
@@ -156,7 +165,11 @@ constexpr ProbeSpec kSpec{
         "the files' pages are dropped. Restore: from a common start each node takes all its files from the nearest "
         "tier, "
         "compares every byte with the payload made anew, and takes those that are not right from the next. Copies in a "
-        "peer outlive the loss, as if each node alone had failed. Saving and restoring alternate.",
+        "peer outlive the loss, as if each node alone had failed. Where the nearest tier keeps files, they are then "
+        "read "
+        "once more by the same threads in the same chunks, unverified: whatever keeps what was read last makes this "
+        "raw "
+        "read faster and never the restore, so restore_share errs on the low side. Saving and restoring alternate.",
     .source =
         "mlcommons/storage Rules.md at 0366ccf (checkpointing): 14 B a parameter, layouts and processes, fsync "
         "counted, longest rank, ten saves and ten restores. Parameters are those of the models' cards: its runs of "

@@ -41,6 +41,7 @@ json restore_words(const TierRestore& restore) {
                 {"active", restore.cold.active}, {"cold", restore.cold.bytes}};
   if (restore.cold.resident) words["resident"] = *restore.cold.resident;
   put(words, "wire", restore.cold.wire);
+  put(words, "raw", restore.raw_s);
   return words;
 }
 
@@ -166,7 +167,11 @@ class CheckpointRun {
 
   void take_restore(const std::vector<json>& ranks) {
     add("time_to_resume", longest(ranks, "resume"));
-    add("restore_bandwidth", rate(total(ranks, "bytes"), longest(ranks, "read")));
+    const double bytes = total(ranks, "bytes");
+    const auto raw_s = longest(ranks, "raw");
+    add("restore_bandwidth", rate(bytes, longest(ranks, "read")));
+    add("raw_read_bandwidth", rate(bytes, raw_s));
+    if (raw_s) add("restore_share", rate(*raw_s, longest(ranks, "read")));
     std::vector<ColdReader> readers;
     bool read = false;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {

@@ -62,6 +62,8 @@ struct TierRestore {
   std::uint64_t fallbacks = 0;                  ///< shards that a farther tier than the nearest served
   std::map<std::string, std::uint64_t> served;  ///< shards by tier; "none" where no copy was valid
   std::string first_wrong;
+  std::optional<double>
+      raw_s;        ///< to read the same files again and look at nothing; where a file was nearest and right
   ColdReader cold;  ///< of local and shared
 };
 
@@ -93,6 +95,9 @@ class CheckpointTiers {
   [[nodiscard]] bool shows_first_shard(std::uint64_t step) const;
   bool fetch(Tier tier, std::uint64_t step, const std::vector<char>& pending);
   void fetch_from_peer(bool wanted);
+  [[nodiscard]] bool is_left(Tier tier) const;
+  [[nodiscard]] std::optional<Tier> nearest_files() const;
+  [[nodiscard]] std::optional<double> read_raw(Tier tier, std::uint64_t step);
   void verify(std::uint64_t step, std::vector<char>& pending, Tier tier, TierRestore& taken);
   [[nodiscard]] std::vector<std::string> paths_to_read(std::uint64_t step) const;
 
@@ -100,6 +105,7 @@ class CheckpointTiers {
   TierSettings settings_;
   std::vector<CheckpointShard> own_, kept_, target_;  ///< of this rank; whose copies it keeps; which it restores
   DirectMemory state_, snapshot_, incoming_;
+  std::vector<DirectMemory> rings_;  ///< by thread, for raw reads
   std::optional<PeerStreams> to_peer_, from_peer_;
   std::vector<std::string> failed_;  ///< by shard of target_: why the copy that was read last is none
 };

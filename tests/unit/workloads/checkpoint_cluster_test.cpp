@@ -20,6 +20,13 @@ void remove_committed(const fs::path& path) {
   if (path.extension().empty()) fs::remove(path);
 }
 
+/// Folders of runs with a checkpoint in them; before that a folder may not yet say whose it is.
+long folders_at_work(const std::string& directory) {
+  return std::ranges::count_if(names_in(directory), [&](const std::string& name) {
+    return fs::exists(directory + "/" + name + "/owner") && fs::exists(directory + "/" + name + "/step-0000");
+  });
+}
+
 class checkpoint_cluster : public SharedDirectory {
  protected:
   void SetUp() override {
@@ -74,6 +81,7 @@ TEST_F(checkpoint_cluster, it_records_what_it_declares) {
   for (const char* of_files :
        {"cold_rung", "resident_pages", "wire_share", "set_over_client_memory", "set_over_server_memory"})
     declared.conditions.erase(of_files);
+  for (const char* of_files : {"raw_read_bandwidth", "restore_share"}) declared.metrics.erase(of_files);
   EXPECT_EQ(recorded_in({records[0]}), declared);
   const auto read = complete({"--tiers=shared", "--server-memory=1MiB"});
   EXPECT_TRUE(value_of(read[0], "cold_rung", node_of(read[0])).has_value());
@@ -86,6 +94,25 @@ TEST_F(checkpoint_cluster, ten_saves_and_ten_restores_are_all_recorded) {
     const std::size_t samples = one.metric == "mismatches" || one.metric == "fallbacks" ? 1 : 10;
     EXPECT_EQ(one.samples.size(), samples) << one.metric;
   }
+}
+
+TEST_F(checkpoint_cluster, what_was_restored_from_files_is_read_raw_as_well_and_what_was_not_is_not) {
+  for (const char* tiers : {"--tiers=memory,shared", "--tiers=memory,local,shared"}) {
+    const auto record = complete({tiers, "--lost=memory", "--repetitions=2"})[0];
+    const double share = figure_at(record, "restore_share", kQuick);
+    EXPECT_DOUBLE_EQ(share,
+                     figure_at(record, "restore_bandwidth", kQuick) / figure_at(record, "raw_read_bandwidth", kQuick));
+    EXPECT_GT(share, 0);
+  }
+  const auto record = complete({"--tiers=memory,peer,shared", "--lost=memory"})[0];
+  EXPECT_THROW((void)figure_at(record, "raw_read_bandwidth", kQuick), std::runtime_error);
+}
+
+TEST_F(checkpoint_cluster, a_restore_past_a_damaged_copy_has_no_share_of_a_raw_read) {
+  const Vandal vandal(drive(), "shard-0064", damage_committed);
+  const auto record = complete({"--tiers=local,shared", "--lost=memory"})[0];
+  EXPECT_GT(figure_at(record, "fallbacks", kQuick), 0);
+  EXPECT_THROW((void)figure_at(record, "restore_share", kQuick), std::runtime_error);
 }
 
 TEST_F(checkpoint_cluster, other_models_have_their_files_and_another_identity) {
@@ -126,10 +153,10 @@ TEST_F(checkpoint_cluster, what_ranks_leave_that_were_killed_is_removed_by_the_n
   StartedRanks ranks(kProbe, {shared(), shared(), shared()},
                      {"--tiers=local,shared", "--local-directory=" + drive(), "--repetitions=1000", "--divisor=200"});
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  const auto working = [&] { return names_in(drive()).size() == 3 && names_in(shared()).size() == 1; };
+  const auto working = [&] { return folders_at_work(drive()) == 3 && folders_at_work(shared()) == 1; };
   while (!working() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   ranks.kill_all();
-  ASSERT_TRUE(working());
+  ASSERT_TRUE(working()) << testing::PrintToString(names_in(drive())) << testing::PrintToString(names_in(shared()));
   const auto record = complete({"--tiers=local,shared"})[0];
   EXPECT_EQ(value_of(record, "abandoned_removed", node_of(record)), Value(std::int64_t{1}));
 }

@@ -74,8 +74,9 @@ class StartedRanks {
   ~StartedRanks() { kill_all(); }
   StartedRanks(const StartedRanks&) = delete;
   StartedRanks& operator=(const StartedRanks&) = delete;
-  /// SIGKILL, and waits until they are gone.
+  /// SIGKILL, and waits until they are gone. They are stopped before, so that none finds another gone and cleans up.
   void kill_all() {
+    for (const pid_t child : children_) kill(child, SIGSTOP);
     for (const pid_t child : children_) kill(child, SIGKILL);
     for (const pid_t child : children_) waitpid(child, nullptr, 0);
     children_.clear();

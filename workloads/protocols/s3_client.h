@@ -1,0 +1,67 @@
+// s3_client: objects of one bucket over HTTP, by libcurl, which signs the requests (Signature Version 4).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "probes/core/units.h"
+#include "workloads/consistency_look.h"
+
+namespace assay {
+
+/// Where a bucket is and who asks.
+struct S3Bucket {
+  std::string endpoint;  ///< "https://host:port" without a path
+  std::string region, bucket;
+  std::string access_key, secret_key;
+  Seconds timeout = {30};  ///< of one request
+};
+
+/// What is wrong with the parts that come into a request's path, which is signed as it is; empty when nothing is.
+std::string wrong_with(const S3Bucket& bucket);
+/// Whether a key needs no encoding but for '/'.
+bool is_plain_key(const std::string& key);
+
+/// A request was answered otherwise than it should be, or not at all. what() has method, key and cause.
+struct S3Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// An object and the ETag that came with it.
+struct S3Object {
+  Content body;
+  std::string etag;
+};
+
+/// Requests by one thread, on a connection that is kept. All throw S3Refused. Keys are plain.
+class S3Client {
+ public:
+  /// Throws Skip where libcurl is not there or cannot sign.
+  explicit S3Client(S3Bucket bucket);
+  ~S3Client();
+  S3Client(const S3Client&) = delete;
+  S3Client& operator=(const S3Client&) = delete;
+
+  /// Stores an object; its ETag.
+  std::string put(const std::string& key, std::span<const std::byte> body);
+  /// The object; nothing where there is none (404).
+  std::optional<S3Object> get(const std::string& key);
+  /// Its size as HEAD tells it.
+  std::optional<std::uint64_t> size(const std::string& key);
+  /// Removes it; one that is not there is no error.
+  void remove(const std::string& key);
+  /// Whether a listing of the keys that begin with `key` has it.
+  bool lists(const std::string& key);
+  /// Name and version of the library.
+  [[nodiscard]] std::string library() const;
+
+ private:
+  struct Session;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace assay
