@@ -15,7 +15,8 @@ namespace {
 constexpr int kTests = 3;             // at least, before a flag is confirmed or refuted
 constexpr int kMostUndecided = 28;    // tests that neither confirm nor refute: nothing to act on
 constexpr int kTestsOfFlapping = 14;  // of what shows at times only
-constexpr int kCleanVisits = 2;       // after a repair
+constexpr int kBadTestsOfFlapping = 2;
+constexpr int kCleanVisits = 2;  // after a repair
 constexpr double kCleanResidual = -3;
 constexpr int kRelapseNights = 28;
 constexpr int kLemonRelapses = 3;
@@ -31,18 +32,29 @@ bool with_another_partner(const Flag& flag) {
          });
 }
 
-/// Wald's sequential test of the residuals (Sequential Tests of Statistical Hypotheses, 1945): how much likelier they
-/// are for a unit that is as bad as the flag says, less a quarter for the luck by which it was flagged, than for a
-/// healthy one whose reference, a mean of so many visits, lies off by three of its own deviations. One outlier alone
-/// does not decide.
+/// Wald's sequential test (Sequential Tests of Statistical Hypotheses, 1945): how much likelier the tests are for a
+/// unit that is as bad as the flag says, less a quarter for the luck by which it was flagged, than for a healthy one.
+/// Each test is held against the mean of all visits and tests before it, of those that raised the flag too. Of a
+/// healthy unit that mean does not depend on differences between visits (Basu 1955), and nothing but differences raises
+/// a flag: of however many series it is the one with the unluckiest reference, its tests are not more likely to confirm
+/// it. One outlier alone does not decide.
 double evidence_of_fault(const OpenFlag& one) {
-  constexpr double kReferenceErrors = 3, kLeastDifference = 1.2, kShareOfEffect = 0.75, kOutlier = 1.5;
-  const double size = one.s > 0 ? std::abs(one.effect) / one.s : 0;
-  const double healthy = kReferenceErrors / std::sqrt(std::max(one.visits, 1.0));
-  const double sick = std::max(healthy + kLeastDifference, kShareOfEffect * size);
+  constexpr double kLeastSize = 1.2, kShareOfEffect = 0.75, kOutlier = 1.5;
+  const double sick = std::max(kLeastSize, kShareOfEffect * one.size / one.noise);
+  double visits = one.pooled;
+  double mean = one.pooled_mean / one.noise;
   double sum = 0;
-  for (const auto& test : one.flag.retests)
-    sum += (sick - healthy) * (std::min(-test.residual, sick + kOutlier) - (sick + healthy) / 2);
+  for (auto test = one.flag.retests.begin() + one.selected; test != one.flag.retests.end(); ++test) {
+    const double residual = test->residual / one.noise;
+    // A state has no mean that could be wrong. Of a faulty unit the mean holds the fault, too, in what is not
+    // reference.
+    const double wider = visits > 0 ? std::sqrt(1 + 1 / visits) : 1;
+    const double expected = sick * (visits > 0 ? std::min(one.visits / visits, 1.0) : 1) / wider;
+    sum += expected * (std::min((mean - residual) / wider, expected + kOutlier) - expected / 2);
+    if (visits == 0) continue;
+    visits += 1;
+    mean += (residual - mean) / visits;
+  }
   return sum;
 }
 
@@ -51,14 +63,17 @@ int decision(const OpenFlag& one, const Policy& policy) {
   const Flag& flag = one.flag;
   const auto count = std::ssize(flag.retests);
   const auto bad = [&](double limit) {
-    return std::ranges::any_of(flag.retests, [&](const RetestSeen& test) { return test.residual <= limit; });
+    return std::ranges::count_if(flag.retests, [&](const RetestSeen& test) { return test.residual <= limit; });
   };
   if (flag.rule == Rule::intermittent || flag.rule == Rule::count) {
-    if (bad(flag.rule == Rule::count ? -1 : -policy.intermittent.z) && of_another_night(flag)) return 1;
+    // Of 14 tests of a healthy unit one is as bad in 2 to 8 of 100 cases, two in one of 300 at most.
+    const bool again = flag.rule == Rule::count ? bad(-1) > 0 : bad(-policy.intermittent.z) >= kBadTestsOfFlapping;
+    if (again && of_another_night(flag)) return 1;
     return count >= (flag.rule == Rule::count ? kTests : kTestsOfFlapping) ? -1 : 0;
   }
   if (count < kTests || !of_another_night(flag) || !with_another_partner(flag)) return 0;
-  constexpr double kConfirmed = 6.8, kRefuted = -2.3;  // logarithms of (1 - 0.1) / 0.001 and of 0.1 / (1 - 0.001)
+  // Logarithms of 1 / 0.001 and of 0.1 / (1 - 0.001): of the budget of false flags a thousandth is confirmed.
+  constexpr double kConfirmed = 6.91, kRefuted = -2.3;
   const double evidence = evidence_of_fault(one);
   if (evidence >= kConfirmed) return 1;
   return evidence <= kRefuted || count >= kMostUndecided ? -1 : 0;
@@ -100,7 +115,7 @@ bool FlagBook::observe(OpenFlag& one, const Observation& seen, const Policy& pol
     flag.state = UnitState::flagged;
     flag.raised = date_of(seen.day);
     flag.retests.clear();
-    one.clean = 0;
+    one.clean = one.selected = 0;
     relapse(one, seen.day);
     return false;
   }

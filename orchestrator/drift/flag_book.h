@@ -21,8 +21,13 @@ struct OpenFlag {
   double s = 0;              ///< deviation at the raise
   double effect = 0;         ///< logarithm, now
   double visits = 0;         ///< of the reference that it is held against
+  double size = 0;           ///< of the effect at the raise, in deviations, without its sign
+  double pooled = 0;         ///< visits up to the raise, those that raised it too; 0: of no level
+  double pooled_mean = 0;    ///< their mean over the reference, in deviations
+  double noise = 1;          ///< of a test, in deviations: more than 1 where the unit scatters more than its peers
   double min_effect = 0.01;  ///< as a share
   int clean = 0;             ///< good visits since a repair
+  int selected = 0;          ///< of its tests the first ones, by which a cliff was flagged: they confirm nothing more
 };
 
 /// What is told of one test of a flagged series.

@@ -164,7 +164,7 @@ OpenFlag* Detector::Inside::open_flag(std::uint32_t metric, std::uint32_t slot) 
 void Detector::Inside::close(OpenFlag& one) {
   MetricTrack& track = metrics[one.metric];
   if (track.type == MetricClass::level)
-    track.level.release(slot_of[one.series]);
+    track.level.release(slot_of[one.series], one.flag.state == UnitState::repaired);
   else
     track.plain.states[slot_of[one.series]].held = 0;
   const FlagKey key{one.flag.unit, one.flag.metric};
@@ -190,6 +190,26 @@ void Detector::Inside::test_seen(std::uint32_t metric, std::uint32_t slot, Day d
   if (flags.observe(*one, seen, policy)) close(*one);
 }
 
+/// What the tests of a raised flag are held against: the reference, every visit so far, and the unit's own scatter.
+static void hold_against(OpenFlag& one, const SeriesState& state, const std::vector<LevelRetest>& retests,
+                         const Raised& raised) {
+  Reference all = state.all;
+  if (raised.rule == Rule::cliff) {
+    for (const LevelRetest& retest : retests) {
+      if (retest.slot != raised.slot) continue;
+      all.add(retest.y);
+      ++one.selected;
+    }
+  }
+  one.visits = state.now.n;
+  one.size = std::abs(raised.effect) / one.s;
+  one.pooled = all.n;
+  one.pooled_mean = (all.mean - state.now.mean) / one.s;
+  const double own = state.now.n > 1 ? state.now.squares / (state.now.n - 1) : 0;
+  const double rho = raised.numbers.rho;
+  one.noise = std::sqrt(std::max(1.0, own / (one.s * one.s)) * (1 + rho) / (1 - rho));
+}
+
 void Detector::Inside::conclude_level(std::uint32_t metric, const MetricNight& tonight, Day day, const Night& night) {
   MetricTrack& track = metrics[metric];
   for (const auto& [slot, reason] : tonight.out.refused) refuse(metric, slot, reason);
@@ -198,8 +218,8 @@ void Detector::Inside::conclude_level(std::uint32_t metric, const MetricNight& t
     OpenFlag one = flag_for(metric, raised.slot, raised.rule);
     one.s = std::max(raised.numbers.s, 1e-9);  // of a constant series: any change is many deviations
     one.effect = raised.effect;
-    one.visits = track.level.states[raised.slot].now.n;
     one.flag.arithmetic = raised.numbers;
+    hold_against(one, track.level.states[raised.slot], tonight.retests, raised);
     one.flag.onset = date_of(raised.onset);
     one.flag.last_visit = date_of(day);
     one.flag.ratio = portable_exp(raised.effect);

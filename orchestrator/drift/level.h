@@ -34,6 +34,7 @@ inline constexpr std::size_t kRecent = 32;
 /// What is kept of one series. All figures are logarithms without the cohort's shift; smaller is worse.
 struct SeriesState {
   Reference now, at_small, at_large;  ///< the reference; and as it was before each chart left 0
+  Reference all;                      ///< every visit since the unit began anew, those of held references too
   double least = std::numeric_limits<double>::infinity();
   double c_small = 0, c_large = 0;
   double last_residual = 0;  ///< cut to the winsor limit
@@ -127,8 +128,9 @@ class LevelMetric {
   [[nodiscard]] double correlation() const;
   /// The reference that a flag of `rule` on `slot` is held against from tonight on.
   void hold(std::uint32_t slot, Rule rule);
-  /// Goes on with the reference that was held; the charts begin at 0.
-  void release(std::uint32_t slot);
+  /// Goes on with the reference that was held; the charts begin at 0. After a repair (`repaired`) the visits of the
+  /// fault count no more.
+  void release(std::uint32_t slot, bool repaired = false);
   /// Forgets everything of the series.
   void reset(std::uint32_t slot) { states[slot] = {}; }
   /// The deviation that residuals of `slot` are in.
