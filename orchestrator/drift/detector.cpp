@@ -146,7 +146,7 @@ void Detector::Inside::apply(const Event& event, std::uint32_t unit, Day day) {
     UnitState& state = one->flag.state;
     if (event.kind == EventKind::repaired || event.kind == EventKind::released) {
       state = UnitState::repaired;
-      one->clean = one->selected = 0;
+      one->clean = 0;
       one->flag.retests.clear();
     } else if (event.kind == EventKind::drained && state == UnitState::confirmed) {
       state = UnitState::draining;

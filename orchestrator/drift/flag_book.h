@@ -26,8 +26,8 @@ struct OpenFlag {
   double pooled_mean = 0;    ///< their mean over the reference, in deviations
   double noise = 1;          ///< of a test, in deviations: more than 1 where the unit scatters more than its peers
   double min_effect = 0.01;  ///< as a share
+  bool pair = false;         ///< of a figure that two nodes measured together
   int clean = 0;             ///< good visits since a repair
-  int selected = 0;          ///< of its tests the first ones, by which a cliff was flagged: they confirm nothing more
 };
 
 /// What is told of one test of a flagged series.

@@ -86,8 +86,10 @@ std::vector<std::vector<LevelMetric::Seen>> LevelMetric::seen_by_cohort(std::spa
     }
     SeriesState& state = states[input.slot];
     if (state.cohort != kNone && state.cohort != input.cohort) state.inflated = kInflatedVisits;
-    all[at].push_back(
-        {.slot = input.slot, .cohort = input.cohort, .x = figure(input.value), .no_cliff = input.no_cliff});
+    all[at].push_back({.slot = input.slot,
+                       .cohort = input.cohort,
+                       .x = figure(input.value) - input.partner,
+                       .no_cliff = input.no_cliff});
     if (input.accepted > 0) out.accepted[input.cohort].push_back(all[at].back().x - figure(input.accepted));
   }
   return all;
@@ -257,7 +259,7 @@ LevelOutput LevelMetric::night(Day day, std::span<const LevelInput> inputs, std:
     const auto found = cohorts.find(retest.cohort);
     const auto own = cohorts.find(states[retest.slot].cohort);
     const double shift = found != cohorts.end() ? found->second.shift : own != cohorts.end() ? own->second.shift : 0;
-    retest.y = figure(retest.value) - shift;
+    retest.y = figure(retest.value) - retest.partner - shift;
   }
   // Sums over series are taken in the order of slots, whatever the cohorts are called.
   std::vector<Seen*> order;

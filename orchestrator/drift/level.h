@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,6 +62,7 @@ struct CohortState {
 struct LevelInput {
   std::uint32_t slot = 0, cohort = 0;
   double value = 0;       ///< base unit
+  double partner = 0;     ///< of a figure of two units: what the other one adds to its logarithm (excess())
   bool no_cliff = false;  ///< the unit was moved tonight
   double accepted = 0;    ///< the figure of the signed acceptance; 0: none
 };
@@ -69,7 +71,8 @@ struct LevelInput {
 struct LevelRetest {
   std::uint32_t slot = 0, cohort = 0;
   double value = 0;
-  double y = 0;  ///< out: its logarithm without the cohort's shift; NaN where the value has none
+  double partner = 0;  ///< as in LevelInput
+  double y = 0;        ///< out: its logarithm without the cohort's shift; NaN where the value has none
 };
 
 /// A flag that a rule raises tonight.
@@ -133,13 +136,19 @@ class LevelMetric {
   void release(std::uint32_t slot, bool repaired = false);
   /// Forgets everything of the series.
   void reset(std::uint32_t slot) { states[slot] = {}; }
+  /// The logarithm of a figure, smaller is worse; NaN where it has none.
+  [[nodiscard]] double figure(double value) const;
+  /// The median of all references; nothing where there are too few to tell a unit from the others.
+  [[nodiscard]] std::optional<double> typical() const;
+  /// How far `slot` lies over `typical`, as of last night: its usual level, and its fault where it has a flag. A figure
+  /// of two units is one's own without what the other one adds.
+  [[nodiscard]] double excess(std::uint32_t slot, std::optional<double> typical) const;
   /// The deviation that residuals of `slot` are in.
   [[nodiscard]] double deviation(std::uint32_t slot) const;
 
  private:
   struct Seen;
   struct Tonight;
-  [[nodiscard]] double figure(double value) const;
   [[nodiscard]] std::vector<std::vector<Seen>> seen_by_cohort(std::span<const LevelInput> inputs, LevelOutput& out);
   void find_shift(std::span<Seen> seen, std::uint32_t cohort);
   void find_variance(std::span<Seen> seen, std::uint32_t cohort);

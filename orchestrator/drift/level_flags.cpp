@@ -12,6 +12,8 @@ namespace {
 
 constexpr double kMedianFactor = 1.2533;  // standard error of a median over that of a mean
 constexpr double kTwoSided95 = 1.96;
+constexpr double kVisitsForLevel = 3;      // before it is said what a unit adds to a figure of two
+constexpr std::size_t kUnitsForLevel = 4;  // below, a unit cannot be told from its partner
 
 /// The last `visits` figures of `state`, oldest first.
 std::vector<double> recent_of(const SeriesState& state, std::size_t visits) {
@@ -110,6 +112,25 @@ bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& ou
   }
   if (all) out.cliffs.push_back({.slot = one.slot, .T = one.T, .effect = one.e});
   return false;
+}
+
+std::optional<double> LevelMetric::typical() const {
+  std::vector<double> means;
+  for (const SeriesState& state : states) {
+    if (state.now.n >= kVisitsForLevel) means.push_back(state.now.mean);
+  }
+  if (means.size() < kUnitsForLevel) return std::nullopt;
+  return median_of(means);
+}
+
+double LevelMetric::excess(std::uint32_t slot, std::optional<double> typical) const {
+  const SeriesState& state = states[slot];
+  double excess = typical && state.now.n >= kVisitsForLevel ? state.now.mean - *typical : 0;
+  if (state.held > 0) {
+    auto values = recent_of(state, state.held);
+    excess += std::min(0.0, median_of(values) - state.now.mean);
+  }
+  return excess;
 }
 
 void LevelMetric::hold(std::uint32_t slot, Rule rule) {

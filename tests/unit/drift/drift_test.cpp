@@ -185,18 +185,6 @@ TEST(Drift, a_unit_that_is_never_measured_is_a_hole_in_coverage) {
   EXPECT_EQ(exit_code(seen.last), 3);
 }
 
-TEST(Drift, a_pair_of_nodes_that_has_not_met_for_long_is_no_hole) {
-  Nights source({.nodes = 20, .metrics = 1},
-                only({.kind = NightFaultKind::foreign_load, .unit = "n00004", .from_night = 10, .p = 1}));
-  Fleet fleet = source.fleet();
-  fleet.units[4].kind = "pair";
-  fleet.units[4].id = "pair:n00004+n00005";
-  Detector detector(fleet, {});
-  for (int i = 0; i < 30; ++i) detector.add(source.next());
-  EXPECT_TRUE(detector.report().coverage.overdue.empty());
-  EXPECT_EQ(detector.report().coverage.units, 19U);
-}
-
 // Row e of the acceptance tests, its second half: a reference learned anew would be that of the fallen level.
 TEST(Drift, a_part_that_falls_when_it_moves_to_another_slot_is_held_against_its_old_reference) {
   constexpr int kMoved = 60;
