@@ -41,6 +41,12 @@ std::optional<InputError> unfit_sweep(const Sweep& sweep, bool simulated) {
   return std::nullopt;
 }
 
+/// SHA-256 of the file, empty when it is not there: raw records are pruned.
+std::string digest_of_file(const std::string& path) {
+  const auto bytes = read_file(path);
+  return bytes ? files::sha256(*bytes) : "";
+}
+
 /// Adds the parts of a sweep, and counts what was new.
 class Adder {
  public:
@@ -212,7 +218,9 @@ Result<Added> History::add(const Sweep& sweep) {
     in.loaded = false;  // another process may have added in between
     in.load();
     std::string raw_sha256;
-    if (!sweep.raw.empty()) {
+    if (in.replaying) {
+      raw_sha256 = digest_of_file(in.raw_path(sweep.run_sha256));
+    } else if (!sweep.raw.empty()) {
       const std::string packed = compressed(sweep.raw, in.raw_path(sweep.run_sha256));
       raw_sha256 = files::sha256(packed);
       try {
@@ -222,6 +230,7 @@ Result<Added> History::add(const Sweep& sweep) {
                              files::kExitBadInput});
       }
     }
+    if (in.keeps_entries()) in.keep_entry(kSweep, entry_text(sweep));
     Statement(in.database,
               "INSERT INTO sweep(run_sha256,night,started,utc_offset_s,origin,verdict,label,raw_sha256) "
               "VALUES(?,?,?,?,?,?,?,?)")
@@ -245,6 +254,7 @@ Result<Added> History::add(const Sweep& sweep) {
 Result<void> History::add_event(const drift::Event& event) {
   return guarded([&] {
     Transaction all(inside_->database);
+    if (inside_->keeps_entries()) inside_->keep_entry(kEvent, entry_text(event));
     Statement(inside_->database, "INSERT INTO event(night,time,scope,kind,text,who) VALUES(?,?,?,?,?,?)")
         .with(number_of(event.night), event.time, event.scope, std::string(word_of(event.kind)), event.text, event.who)
         .run();
@@ -256,6 +266,7 @@ Result<void> History::add_event(const drift::Event& event) {
 Result<std::size_t> History::set_baseline(const Sweep& acceptance, const std::string& who) {
   return guarded([&] {
     Transaction all(inside_->database);
+    if (inside_->keeps_entries()) inside_->keep_entry(kBaseline, entry_text(acceptance, who));
     std::size_t count = 0;
     Statement accept(inside_->database,
                      "UPDATE series SET accepted=? WHERE unit=(SELECT id FROM unit WHERE name=?) AND "
