@@ -2,6 +2,7 @@
 import os
 import re
 import subprocess
+import tempfile
 import unittest
 
 NIGHTLY = os.environ["NIGHTLY"]
@@ -36,6 +37,11 @@ class Months(unittest.TestCase):
         self.assertLess(self.number(r": ([\d.]+) s to judge", said), 60)
         self.assertLess(self.number(r", ([\d.]+) s the last night", said), 2)
         self.assertLess(self.number(r" (\d+) MB", said), 2000)
+
+    def test_a_night_is_added_within_two_seconds(self):
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            said = self.said("add", NODES, METRICS, f"{folder}/history.db").splitlines()[-1]
+        self.assertLess(self.number(r": ([\d.]+) s", said), 2)
 
 
 if __name__ == "__main__":
