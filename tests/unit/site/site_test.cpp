@@ -64,6 +64,7 @@ TEST(Site, options_of_slurm_are_kept_where_nodes_are_reached_by_ssh) {
   EXPECT_EQ(again->slurm.partition, "night");
   EXPECT_EQ(again->slurm.account, "ops");
   EXPECT_FALSE(to_json(*read_site(text(""), "s.json")).contains("slurm"));
+  EXPECT_FALSE(to_json(Site{.name = "made without a file"}).contains("slurm"));
 }
 
 TEST(Site, a_field_of_another_launcher_is_refused) {
