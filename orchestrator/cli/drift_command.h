@@ -22,7 +22,7 @@ struct HistoryArguments {
   std::string database, run, unit, kind, scope, at, text, who, out, policy;
   std::vector<std::string> keys;
   int keep_days = 90;
-  bool retest = false, json = false, unsigned_too = false;
+  bool retest = false, json = false, unsigned_too = false, from_records = false;
 };
 
 /// Of `assay simulate --nights`.

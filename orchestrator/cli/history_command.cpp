@@ -145,6 +145,12 @@ int event(const HistoryArguments& given) {
 int rebuild(const HistoryArguments& given) {
   const auto policy = policy_in(given.policy);
   if (!policy) return report_error(policy.error());
+  if (given.from_records) {
+    const auto made = history::remake(given.database);
+    if (!made) return report_failure(made.error());
+    std::cout << harmless_page(fmt::format("made again: {} sweeps, {} events, {} baselines; before: {}\n", made->sweeps,
+                                           made->events, made->baselines, made->old));
+  }
   auto database = History::open(given.database, Access::write);
   if (!database) return report_failure(database.error());
   if (const auto done = database->forget_saved(); !done) return report_failure(done.error());
@@ -239,6 +245,8 @@ void add_history(CLI::App& app, HistoryArguments& given, Action& action) {
   auto* anew = sets(command_of(*parent, given, "rebuild", "forget what was computed, and compute it from the figures",
                                "assay history rebuild --db history.db"),
                     rebuild);
+  anew->add_flag("--from-records", given.from_records,
+                 "make a damaged database again from what was added to it; it is kept as FILE.old");
   anew->add_option("--policy", given.policy, "policy to judge by [the default one]")->type_name("FILE");
   sets(command_of(*parent, given, "export", "print every figure as CSV",
                   "assay history export --db history.db > all.csv"),

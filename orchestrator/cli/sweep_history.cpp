@@ -19,29 +19,20 @@ bool is_of_others(const std::string& metric) {
   return metric.starts_with("health_load.") || metric.find(".other_processes") != std::string::npos;
 }
 
-/// The unit that `pair` is in the history, as sweep_of_run names it.
-drift::Unit unit_of(const sweep::NightPair& pair) {
-  return {.id = "pair:" + sweep::name_of(pair), .kind = "pair", .node = pair.first, .slot = pair.second};
-}
-
-/// The run of a pair as history takes it: figures of the pair alone, or that it was not measured. Its nodes have visits
-/// of their own.
+/// The run of a pair as history takes it: what the two measured together, as figures of each, or that they did not. The
+/// nodes have visits of their own.
 void shape_pair(history::Sweep& sweep, const sweep::SweepFile& file, const sweep::PairVisit& visit) {
   sweep.night = file.plan.night;
-  drift::Unit unit = unit_of(visit.pair);
-  for (const auto& one : sweep.visits) {
-    if (one.unit.node != unit.node) continue;
-    unit.leaf = one.unit.leaf;
-    unit.rack = one.unit.rack;
-  }
-  std::erase_if(sweep.visits, [&](const history::UnitVisit& one) { return one.unit.id != unit.id; });
+  std::erase_if(sweep.visits, [](const history::UnitVisit& one) { return one.partner.empty(); });
   if (visit.state == drift::VisitState::measured) return;
-  if (sweep.visits.empty()) sweep.visits.push_back({.unit = unit, .cohort = "pair", .partner = visit.pair.second});
-  for (auto& one : sweep.visits) {
-    one.figures.clear();
-    one.state = visit.state;
-    one.reason = visit.reason;
-  }
+  sweep.visits.clear();
+  for (const auto& [node, partner] :
+       {std::pair(visit.pair.first, visit.pair.second), std::pair(visit.pair.second, visit.pair.first)})
+    sweep.visits.push_back({.unit = {.id = "node:" + node, .kind = "node", .node = node},
+                            .cohort = "pair of nodes",
+                            .state = visit.state,
+                            .partner = partner,
+                            .reason = visit.reason});
 }
 
 /// What became of the node; nothing for a node that is not in the sweep.

@@ -103,7 +103,7 @@ DriftReport Detector::report() const {
                                        .probe = fleet.metrics[one.metric].probe,
                                        .times = times,
                                        .tonight = false,
-                                       .other_partner = flag.kind == "pair",
+                                       .other_partner = one.pair,
                                        .flag = flag.id});
   }
   for (const WantedCliff& cliff : in.cliffs)
@@ -113,7 +113,7 @@ DriftReport Detector::report() const {
                                      .probe = fleet.metrics[cliff.metric].probe,
                                      .times = in.policy.retests.k,
                                      .tonight = true,
-                                     .other_partner = fleet.units[cliff.unit].kind == "pair",
+                                     .other_partner = cliff.pair,
                                      .flag = {}});
   std::ranges::sort(report.retests_wanted, {}, [](const RetestWanted& one) { return std::tie(one.unit, one.metric); });
   for (const auto& word : words_of(UnitState{})) report.units[std::string(word.text)] = 0;

@@ -9,7 +9,7 @@
 namespace assay::drift {
 namespace {
 
-constexpr const char* kVersion = "assay.drift-state/2";
+constexpr const char* kVersion = "assay.drift-state/3";
 
 /// Writes, or reads back, one value after the other; bytes of this machine.
 struct Archive {
@@ -85,8 +85,10 @@ struct Archive {
     (*this)(flag.last_visit), (*this)(flag.relapses), (*this)(flag.evidence), (*this)(flag.retests);
     (*this)(flag.arithmetic), (*this)(one.unit), (*this)(one.metric), (*this)(one.series), (*this)(one.s);
     (*this)(one.effect), (*this)(one.visits), (*this)(one.min_effect), (*this)(one.clean);
+    (*this)(one.size), (*this)(one.pooled), (*this)(one.pooled_mean), (*this)(one.noise);
+    (*this)(one.pair), (*this)(flag.partners);
   }
-  void operator()(WantedCliff& one) { (*this)(one.unit), (*this)(one.metric), (*this)(one.T); }
+  void operator()(WantedCliff& one) { (*this)(one.unit), (*this)(one.metric), (*this)(one.T), (*this)(one.pair); }
   void operator()(NotJudged& one) { (*this)(one.unit), (*this)(one.metric), (*this)(one.reason); }
 };
 

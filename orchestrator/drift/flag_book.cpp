@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -15,8 +16,10 @@ namespace {
 constexpr int kTests = 3;             // at least, before a flag is confirmed or refuted
 constexpr int kMostUndecided = 28;    // tests that neither confirm nor refute: nothing to act on
 constexpr int kTestsOfFlapping = 14;  // of what shows at times only
-constexpr int kCleanVisits = 2;       // after a repair
+constexpr int kBadTestsOfFlapping = 2;
+constexpr int kCleanVisits = 2;  // after a repair
 constexpr double kCleanResidual = -3;
+constexpr double kBadWithPartner = 1.5;  // deviations, at least; or half of what the flag says
 constexpr int kRelapseNights = 28;
 constexpr int kLemonRelapses = 3;
 constexpr std::size_t kMostTests = 40;  // that are kept
@@ -25,25 +28,71 @@ bool of_another_night(const Flag& flag) {
   return std::ranges::any_of(flag.retests, [&](const RetestSeen& test) { return test.night != flag.raised; });
 }
 
-bool with_another_partner(const Flag& flag) {
-  return flag.kind != "pair" || std::ranges::any_of(flag.retests, [&](const RetestSeen& test) {
-           return !test.partner.empty() && test.partner != flag.slot;
-         });
+void add_partner(Flag& flag, const std::string& partner) {
+  const auto at = std::ranges::lower_bound(flag.partners, partner);
+  if (!partner.empty() && (at == flag.partners.end() || *at != partner)) flag.partners.insert(at, partner);
 }
 
-/// Wald's sequential test of the residuals (Sequential Tests of Statistical Hypotheses, 1945): how much likelier they
-/// are for a unit that is as bad as the flag says, less a quarter for the luck by which it was flagged, than for a
-/// healthy one whose reference, a mean of so many visits, lies off by three of its own deviations. One outlier alone
-/// does not decide.
-double evidence_of_fault(const OpenFlag& one) {
-  constexpr double kReferenceErrors = 3, kLeastDifference = 1.2, kShareOfEffect = 0.75, kOutlier = 1.5;
-  const double size = one.s > 0 ? std::abs(one.effect) / one.s : 0;
-  const double healthy = kReferenceErrors / std::sqrt(std::max(one.visits, 1.0));
-  const double sick = std::max(healthy + kLeastDifference, kShareOfEffect * size);
-  double sum = 0;
-  for (const auto& test : one.flag.retests)
-    sum += (sick - healthy) * (std::min(-test.residual, sick + kOutlier) - (sick + healthy) / 2);
-  return sum;
+/// How much of a test's variance all tests of its night share: the error of the cohort's shift, a median of so many
+/// peers (pi/2 of their variance over their number). Where no shift is taken out, what the night itself does.
+double shared_in_a_night(std::size_t peers) {
+  constexpr double kMedian = 1.5707963267948966, kUnknown = 0.5;
+  constexpr std::size_t kPeersForShift = 4;
+  return peers < kPeersForShift ? kUnknown : kMedian / (kMedian + static_cast<double>(peers));
+}
+
+/// Wald's sequential test (Sequential Tests of Statistical Hypotheses, 1945): how much likelier the tests are for a
+/// unit that is as bad as the flag says, less a quarter for the luck by which it was flagged, than for a healthy one.
+/// The tests of a night are held against the mean of all visits and tests before it, of those that raised the flag too.
+/// Of a healthy unit that mean does not depend on differences between visits (Basu 1955), and nothing but differences
+/// raises a flag: of however many series it is the one with the unluckiest reference, its tests are not more likely to
+/// confirm it. Tests of the night of the raise shared in what raised it. One outlier alone does not decide.
+double evidence_of_fault(const OpenFlag& one, const std::string& without = {}) {
+  constexpr double kLeastSize = 1.2, kShareOfEffect = 0.75, kOutlier = 1.5;
+  const auto& tests = one.flag.retests;
+  const double sick = std::max(kLeastSize, kShareOfEffect * one.size / one.noise);
+  const double shared = shared_in_a_night(one.flag.arithmetic.peers);
+  double visits = one.pooled;
+  double mean = one.pooled_mean / one.noise;
+  double evidence = 0;
+  for (std::size_t begin = 0, end = 0; begin < tests.size(); begin = end) {
+    double sum = 0;
+    double count = 0;
+    for (; end < tests.size() && tests[end].night == tests[begin].night; ++end) {
+      if (!without.empty() && tests[end].partner == without) continue;
+      sum += tests[end].residual / one.noise;
+      count += 1;
+    }
+    if (tests[begin].night == one.flag.raised || count == 0) continue;
+    const double variance = shared + (1 - shared) / count;
+    // A state has no mean that could be wrong. Of a faulty unit the mean holds the fault, too, in what is not
+    // reference.
+    const double wide = std::sqrt(variance + (visits > 0 ? 1 / visits : 0));
+    const double expected = sick * (visits > 0 ? std::min(one.visits / visits, 1.0) : 1) / wide;
+    evidence += expected * (std::min((mean - sum / count) / wide, expected + kOutlier) - expected / 2);
+    if (visits == 0) continue;
+    visits += 1 / variance;
+    mean += (sum / count - mean) / (visits * variance);
+  }
+  return evidence;
+}
+
+/// A node is short with whomever it is measured: without the tests with any one partner the others must still say so.
+/// With one partner only, it may be the path, or the other node.
+bool with_any_partner(const OpenFlag& one) {
+  constexpr double kStill = 2.3;  // ten times as likely
+  return !one.pair || std::ranges::all_of(one.flag.partners, [&](const std::string& partner) {
+    return evidence_of_fault(one, partner) >= kStill;
+  });
+}
+
+/// The same of what shows at times: bad tests with two partners.
+bool bad_with_two(const OpenFlag& one, double limit) {
+  std::set<std::string> partners;
+  for (const RetestSeen& test : one.flag.retests) {
+    if (test.residual <= limit) partners.insert(test.partner);
+  }
+  return !one.pair || partners.size() > 1;
 }
 
 /// Whether the tests so far decide: 1 confirmed, -1 refuted, 0 open.
@@ -51,16 +100,19 @@ int decision(const OpenFlag& one, const Policy& policy) {
   const Flag& flag = one.flag;
   const auto count = std::ssize(flag.retests);
   const auto bad = [&](double limit) {
-    return std::ranges::any_of(flag.retests, [&](const RetestSeen& test) { return test.residual <= limit; });
+    return std::ranges::count_if(flag.retests, [&](const RetestSeen& test) { return test.residual <= limit; });
   };
   if (flag.rule == Rule::intermittent || flag.rule == Rule::count) {
-    if (bad(flag.rule == Rule::count ? -1 : -policy.intermittent.z) && of_another_night(flag)) return 1;
+    // Of 14 tests of a healthy unit one is as bad in 2 to 8 of 100 cases, two in one of 300 at most.
+    const bool again = flag.rule == Rule::count ? bad(-1) > 0 : bad(-policy.intermittent.z) >= kBadTestsOfFlapping;
+    if (again && of_another_night(flag) && bad_with_two(one, -policy.intermittent.z)) return 1;
     return count >= (flag.rule == Rule::count ? kTests : kTestsOfFlapping) ? -1 : 0;
   }
-  if (count < kTests || !of_another_night(flag) || !with_another_partner(flag)) return 0;
-  constexpr double kConfirmed = 6.8, kRefuted = -2.3;  // logarithms of (1 - 0.1) / 0.001 and of 0.1 / (1 - 0.001)
+  if (count < kTests || !of_another_night(flag)) return 0;
+  // Logarithms of 1 / 0.001 and of 0.1 / (1 - 0.001): of the budget of false flags a thousandth is confirmed.
+  constexpr double kConfirmed = 6.91, kRefuted = -2.3;
   const double evidence = evidence_of_fault(one);
-  if (evidence >= kConfirmed) return 1;
+  if (evidence >= kConfirmed) return with_any_partner(one) ? 1 : 0;
   return evidence <= kRefuted || count >= kMostUndecided ? -1 : 0;
 }
 
@@ -95,6 +147,7 @@ bool FlagBook::observe(OpenFlag& one, const Observation& seen, const Policy& pol
                             .partner = seen.partner,
                             .run_sha256 = seen.run_sha256});
   flag.last_visit = std::max(flag.last_visit, date_of(seen.day));
+  if (one.pair && seen.residual < -std::max(kBadWithPartner, one.size / 2)) add_partner(flag, seen.partner);
   if (flag.state == UnitState::repaired) {
     if (seen.residual > kCleanResidual) return ++one.clean >= kCleanVisits;
     flag.state = UnitState::flagged;

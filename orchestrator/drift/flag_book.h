@@ -21,7 +21,12 @@ struct OpenFlag {
   double s = 0;              ///< deviation at the raise
   double effect = 0;         ///< logarithm, now
   double visits = 0;         ///< of the reference that it is held against
+  double size = 0;           ///< of the effect at the raise, in deviations, without its sign
+  double pooled = 0;         ///< visits up to the raise, those that raised it too; 0: of no level
+  double pooled_mean = 0;    ///< their mean over the reference, in deviations
+  double noise = 1;          ///< of a test, in deviations: more than 1 where the unit scatters more than its peers
   double min_effect = 0.01;  ///< as a share
+  bool pair = false;         ///< of a figure that two nodes measured together
   int clean = 0;             ///< good visits since a repair
 };
 

@@ -29,17 +29,10 @@ struct Unit {
   std::string id;       ///< "gpu:1324523049871"; where no serial is known "node:" and the node's machine id or name
   std::string kind;     ///< a kind of subject of a record (record.h): "node", "gpu", "nic", "drive", "pair", …
   bool serial = false;  ///< whether `id` comes from a serial number
-  std::string node;     ///< name of the node it was last seen in; of a pair the first one
+  std::string node;     ///< name of the node it was last seen in
   std::string slot;     ///< on the node: "0000:1b:00.0", "nvme0n1"; empty: none
   std::string leaf = {}, rack = {};  ///< of the node; empty: not known
 };
-
-/// Whether the unit `id` is two nodes, "pair:n01+n02", and not two parts of one. Partners change from night to night,
-/// so that no single pair is owed a visit: its nodes are.
-constexpr bool is_pair_of_nodes(std::string_view id) {
-  return id.starts_with("pair:") && id.find('+') != std::string_view::npos && id.find('/') == std::string_view::npos;
-}
-static_assert(is_pair_of_nodes("pair:n01+n02") && !is_pair_of_nodes("pair:n01/GPU-1>GPU-2"));
 
 /// What is measured.
 struct Metric {

@@ -30,29 +30,14 @@ std::size_t shared(const std::vector<Flag>& flags, const Flag& flag, Place place
 std::string node_of(const Flag& flag) { return flag.node; }
 std::string unit_of(const Flag& flag) { return flag.unit; }
 
-/// The node of a pair that most other pairs with a flag have as well; empty: none does.
-std::string shared_end(const std::vector<Flag>& flags, const Flag& flag) {
-  std::size_t most = 1;
-  std::string best;
-  for (const std::string& end : {flag.node, flag.slot}) {
-    std::size_t count = 0;
-    for (const Flag& other : flags)
-      count +=
-          active(other) && other.kind == "pair" && together(flag, other) && (other.node == end || other.slot == end);
-    if (count > most) {
-      most = count;
-      best = end;
-    }
-  }
-  return best;
+/// Two nodes whose common figure was never bad with another partner.
+std::string pair_of(const Flag& flag) {
+  return fmt::format("pair {}+{}", std::min(flag.node, flag.partners[0]), std::max(flag.node, flag.partners[0]));
 }
 
 std::string element_of(const std::vector<Flag>& flags, const Flag& flag) {
   if (!active(flag)) return "unit " + flag.unit;
-  if (flag.kind == "pair") {
-    const std::string end = shared_end(flags, flag);
-    return end.empty() ? "unit " + flag.unit : "node " + end;
-  }
+  if (flag.partners.size() == 1) return pair_of(flag);
   constexpr std::size_t kSeveral = 2;
   if (!flag.leaf.empty() && shared(
                                 flags, flag, [](const Flag& f) { return f.leaf; }, node_of) >= kSeveral)

@@ -44,13 +44,17 @@ struct SortedReadings {
   std::vector<std::uint32_t> regular;                 ///< by series: index into Night::readings, or kNone
   std::vector<std::vector<std::uint32_t>> irregular;  ///< by metric: those of fresh tests, in the order of slots
   std::vector<std::uint32_t> cohorts;                 ///< by visit
-  double levels = 0;                                  ///< regular readings of levels
+  /// By series: further regular readings of a night, each with another partner.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> with_others;
+  std::map<std::string, std::uint32_t> nodes;  ///< by name of the node: its unit of kind "node"
+  double levels = 0;                           ///< regular readings of levels
 };
 
 /// A cliff that fresh tests of this night are to confirm.
 struct WantedCliff {
   std::uint32_t unit = 0, metric = 0;
   double T = 0;
+  bool pair = false;  ///< of a figure of two nodes
 };
 
 struct Detector::Inside {
@@ -81,6 +85,11 @@ struct Detector::Inside {
   SortedReadings sorted(const Night& night, Day day, std::vector<std::uint32_t> cohorts);
   void judge_level(std::uint32_t metric, MetricNight& tonight, const Night& night, const SortedReadings& given,
                    Day day);
+  /// Its unit's figure without what the partner adds: the median over the night's partners (pair_readings.cpp).
+  void take_partners(LevelInput& input, std::uint32_t metric, const Night& night, const SortedReadings& given,
+                     std::optional<double> typical) const;
+  double excess_of(const Visit& visit, std::uint32_t metric, const SortedReadings& given,
+                   std::optional<double> typical) const;
   void judge_plain(std::uint32_t metric, MetricNight& tonight, const Night& night, const SortedReadings& given,
                    Day day);
   void judge_all(std::vector<MetricNight>& tonight, const Night& night, const SortedReadings& given, Day day);

@@ -30,6 +30,18 @@ std::vector<std::string> runs_of(const Night& night, std::uint32_t unit) {
   return {runs.begin(), runs.end()};
 }
 
+/// Whether the reading `i`, which is not the first of its series tonight, was made with another partner than those.
+static bool is_with_another(const Night& night, const SortedReadings& all, std::uint32_t series, std::uint32_t i) {
+  if (i == kNone || all.regular[series] == kNone) return false;
+  const Visit& visit = night.visits[night.readings[i].visit];
+  if (visit.retest || visit.partner.empty()) return false;
+  const auto same = [&](std::uint32_t other) {
+    return night.visits[night.readings[other].visit].partner == visit.partner;
+  };
+  const auto found = all.with_others.find(series);
+  return !same(all.regular[series]) && (found == all.with_others.end() || std::ranges::none_of(found->second, same));
+}
+
 SortedReadings Detector::Inside::sorted(const Night& night, Day day, std::vector<std::uint32_t> cohorts) {
   SortedReadings all{.regular = std::vector<std::uint32_t>(fleet->series.size(), kNone),
                      .irregular = std::vector<std::vector<std::uint32_t>>(metrics.size()),
@@ -50,7 +62,16 @@ SortedReadings Detector::Inside::sorted(const Night& night, Day day, std::vector
     std::uint32_t& regular = all.regular[reading.series];
     std::uint32_t other = i;
     if (!visit.retest && (regular == kNone || before(i, regular))) std::swap(regular, other);
+    if (is_with_another(night, all, reading.series, other)) {
+      all.with_others[reading.series].push_back(other);
+      other = kNone;
+    }
     if (other != kNone) all.irregular[metric].push_back(other);
+  }
+  for (const Visit& visit : night.visits) {
+    if (fleet->units[visit.unit].kind != "node") continue;
+    std::uint32_t& unit = all.nodes.emplace(visit.node, visit.unit).first->second;
+    if (fleet->units[visit.unit].id < fleet->units[unit].id) unit = visit.unit;
   }
   for (auto& list : all.irregular) {
     std::ranges::sort(list, [&](std::uint32_t a, std::uint32_t b) {
@@ -68,6 +89,11 @@ void Detector::Inside::judge_level(std::uint32_t metric, MetricNight& tonight, c
                                    const SortedReadings& given, Day day) {
   MetricTrack& track = metrics[metric];
   std::string bytes;
+  std::optional<std::optional<double>> known;  // found where the metric is one of pairs
+  const auto typical = [&] {
+    if (!known) known = track.level.typical();
+    return *known;
+  };
   for (std::uint32_t slot = 0; slot < track.series.size(); ++slot) {
     const std::uint32_t i = given.regular[track.series[slot]];
     if (i == kNone) continue;
@@ -79,15 +105,22 @@ void Detector::Inside::judge_level(std::uint32_t metric, MetricNight& tonight, c
                               .value = reading.value,
                               .no_cliff = units.tracks[visit.unit].moved == day,
                               .accepted = accepted.value_or(0)});
+    if (!visit.partner.empty()) take_partners(tonight.levels.back(), metric, night, given, typical());
     tonight.level_visits.push_back(reading.visit);
     append(bytes, track.keys[slot]);
     append(bytes, std::bit_cast<std::uint64_t>(reading.value));
+    if (const auto found = given.with_others.find(track.series[slot]); found != given.with_others.end()) {
+      for (const std::uint32_t other : found->second)
+        append(bytes, std::bit_cast<std::uint64_t>(night.readings[other].value));
+    }
     if (accepted) append(bytes, std::bit_cast<std::uint64_t>(*accepted));
   }
   for (const std::uint32_t i : given.irregular[metric]) {
     const Reading& reading = night.readings[i];
     const std::uint32_t slot = slot_of[reading.series];
     tonight.retests.push_back({.slot = slot, .cohort = given.cohorts[reading.visit], .value = reading.value});
+    if (const Visit& visit = night.visits[reading.visit]; !visit.partner.empty())
+      tonight.retests.back().partner = excess_of(visit, metric, given, typical());
     tonight.retest_visits.push_back(reading.visit);
     append(bytes, ~track.keys[slot]);
     append(bytes, std::bit_cast<std::uint64_t>(reading.value));
@@ -164,7 +197,7 @@ OpenFlag* Detector::Inside::open_flag(std::uint32_t metric, std::uint32_t slot) 
 void Detector::Inside::close(OpenFlag& one) {
   MetricTrack& track = metrics[one.metric];
   if (track.type == MetricClass::level)
-    track.level.release(slot_of[one.series]);
+    track.level.release(slot_of[one.series], one.flag.state == UnitState::repaired);
   else
     track.plain.states[slot_of[one.series]].held = 0;
   const FlagKey key{one.flag.unit, one.flag.metric};
@@ -190,6 +223,30 @@ void Detector::Inside::test_seen(std::uint32_t metric, std::uint32_t slot, Day d
   if (flags.observe(*one, seen, policy)) close(*one);
 }
 
+/// The regular visit of `slot` tonight.
+static const Visit& visit_of(const MetricNight& tonight, std::uint32_t slot, const Night& night) {
+  const auto at = std::ranges::lower_bound(tonight.levels, slot, {}, &LevelInput::slot) - tonight.levels.begin();
+  return night.visits[tonight.level_visits[static_cast<std::size_t>(at)]];
+}
+
+/// What the tests of a raised flag are held against: the reference, every visit so far, and the unit's own scatter.
+static void hold_against(OpenFlag& one, const SeriesState& state, const std::vector<LevelRetest>& retests,
+                         const Raised& raised) {
+  Reference all = state.all;
+  if (raised.rule == Rule::cliff) {
+    for (const LevelRetest& retest : retests) {
+      if (retest.slot == raised.slot) all.add(retest.y);
+    }
+  }
+  one.visits = state.now.n;
+  one.size = std::abs(raised.effect) / one.s;
+  one.pooled = all.n;
+  one.pooled_mean = (all.mean - state.now.mean) / one.s;
+  const double own = state.now.n > 1 ? state.now.squares / (state.now.n - 1) : 0;
+  const double rho = raised.numbers.rho;
+  one.noise = std::sqrt(std::max(1.0, own / (one.s * one.s)) * (1 + rho) / (1 - rho));
+}
+
 void Detector::Inside::conclude_level(std::uint32_t metric, const MetricNight& tonight, Day day, const Night& night) {
   MetricTrack& track = metrics[metric];
   for (const auto& [slot, reason] : tonight.out.refused) refuse(metric, slot, reason);
@@ -198,14 +255,17 @@ void Detector::Inside::conclude_level(std::uint32_t metric, const MetricNight& t
     OpenFlag one = flag_for(metric, raised.slot, raised.rule);
     one.s = std::max(raised.numbers.s, 1e-9);  // of a constant series: any change is many deviations
     one.effect = raised.effect;
-    one.visits = track.level.states[raised.slot].now.n;
     one.flag.arithmetic = raised.numbers;
+    hold_against(one, track.level.states[raised.slot], tonight.retests, raised);
     one.flag.onset = date_of(raised.onset);
     one.flag.last_visit = date_of(day);
     one.flag.ratio = portable_exp(raised.effect);
     one.flag.ratio_low = portable_exp(raised.low);
     one.flag.ratio_high = portable_exp(raised.high);
     one.flag.evidence = runs_of(night, one.unit);
+    const Visit& visit = visit_of(tonight, raised.slot, night);
+    one.pair = !visit.partner.empty();
+    if (one.pair) one.flag.partners = {visit.partner};
     if (1 - one.flag.ratio < one.min_effect) one.flag.state = UnitState::watch;
     flags.raise(std::move(one), day);
   }
@@ -218,14 +278,16 @@ void Detector::Inside::conclude_level(std::uint32_t metric, const MetricNight& t
   for (std::size_t i = 0; i < tonight.retests.size(); ++i)
     look(tonight.retests[i].slot, tonight.retests[i].y, false, night.visits[tonight.retest_visits[i]]);
   for (const Followed& seen : tonight.out.followed) {
-    const auto at = std::ranges::lower_bound(tonight.levels, seen.slot, {}, &LevelInput::slot) - tonight.levels.begin();
-    look(seen.slot, seen.y, true, night.visits[tonight.level_visits[static_cast<std::size_t>(at)]]);
+    look(seen.slot, seen.y, true, visit_of(tonight, seen.slot, night));
     OpenFlag* one = open_flag(metric, seen.slot);
     if (one != nullptr && flags.settle(*one, seen.effect, seen.charts_clear)) close(*one);
   }
   for (const CliffCandidate& cliff : tonight.out.cliffs) {
     if (1 - portable_exp(cliff.effect) >= track.min_effect)
-      cliffs.push_back({.unit = fleet->series[track.series[cliff.slot]].unit, .metric = metric, .T = cliff.T});
+      cliffs.push_back({.unit = fleet->series[track.series[cliff.slot]].unit,
+                        .metric = metric,
+                        .T = cliff.T,
+                        .pair = !visit_of(tonight, cliff.slot, night).partner.empty()});
   }
   conclude_fleet(metric, tonight, day);
 }

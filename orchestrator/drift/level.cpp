@@ -1,10 +1,8 @@
 // level: self-starting residuals without the cohort's shift, scores among peers, two charts, and a cliff.
-#include "orchestrator/drift/level.h"
+#include "orchestrator/drift/level_inside.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <optional>
 
 #include "orchestrator/drift/charts.h"
 #include "probes/core/portable_math.h"
@@ -21,22 +19,19 @@ constexpr double kPairsForCorrelation = 200;
 constexpr std::uint32_t kInflatedVisits = 5;
 constexpr double kInflation = 2;  // of the variance, after a change of cohort
 constexpr std::size_t kKeptRanks = 8;
-constexpr double kMedianFactor = 1.2533;  // standard error of a median over that of a mean
-constexpr double kTwoSided95 = 1.96;
-
-/// The last `visits` figures of `state`, oldest first.
-std::vector<double> recent_of(const SeriesState& state, std::size_t visits) {
-  const std::size_t count = std::min<std::size_t>({visits, kRecent, state.visits});
-  std::vector<double> values;
-  for (std::size_t i = count; i > 0; --i)
-    values.push_back(state.anchor + static_cast<double>(state.recent[(state.visits - i) % kRecent]));
-  return values;
-}
 
 void remember(SeriesState& state, double y) {
   if (state.visits == 0) state.anchor = y;
   state.recent[state.visits % kRecent] = static_cast<float>(y - state.anchor);
   ++state.visits;
+}
+
+constexpr double kVisitsForWinsor = 3;
+
+/// Adds a visit to all of them; what lies further than `most` from the reference counts as if it lay there.
+void pool(SeriesState& state, double y, double most) {
+  const double mean = state.now.mean;
+  state.all.add(most > 0 && state.now.n >= kVisitsForWinsor ? std::clamp(y, mean - most, mean + most) : y);
 }
 
 }  // namespace
@@ -47,20 +42,6 @@ void Reference::add(double y) {
   mean += step / n;
   squares += step * (y - mean);
 }
-
-struct LevelMetric::Seen {
-  std::uint32_t slot = 0, cohort = 0;
-  double x = 0, y = 0, e = 0, v = 0, T = 0, z = 0;
-  std::size_t peers = 0;
-  bool judged = false, constant = false, no_cliff = false, bad = false;
-};
-
-struct LevelMetric::Tonight {
-  Day day = 0;
-  LevelLimits limits;
-  double rho = 0;
-  std::span<const LevelRetest> retests = {};  ///< by slot
-};
 
 LevelMetric::LevelMetric(const Policy& policy, bool lower_is_better, double min_effect)
     : policy_(policy), sign_(lower_is_better ? -1 : 1), min_effect_(-portable_log(1 - min_effect)) {}
@@ -105,8 +86,10 @@ std::vector<std::vector<LevelMetric::Seen>> LevelMetric::seen_by_cohort(std::spa
     }
     SeriesState& state = states[input.slot];
     if (state.cohort != kNone && state.cohort != input.cohort) state.inflated = kInflatedVisits;
-    all[at].push_back(
-        {.slot = input.slot, .cohort = input.cohort, .x = figure(input.value), .no_cliff = input.no_cliff});
+    all[at].push_back({.slot = input.slot,
+                       .cohort = input.cohort,
+                       .x = figure(input.value) - input.partner,
+                       .no_cliff = input.no_cliff});
     if (input.accepted > 0) out.accepted[input.cohort].push_back(all[at].back().x - figure(input.accepted));
   }
   return all;
@@ -220,98 +203,9 @@ void LevelMetric::move_charts(SeriesState& state, double z, Day day) {
   move(state.c_large, kLargeSlack, state.onset_large, state.since_large, state.at_large);
 }
 
-void LevelMetric::follow(Seen& one, Day day, LevelOutput& out) {
-  SeriesState& state = states[one.slot];
-  move_charts(state, one.z, day);
-  ++state.held;
-  auto values = recent_of(state, state.held);
-  out.followed.push_back({.slot = one.slot,
-                          .y = one.y,
-                          .effect = median_of(values) - state.now.mean,
-                          .charts_clear = state.c_small == 0 && state.c_large == 0});
-  state.last_day = day;
-  state.last_residual = 0;
-}
-
-Raised LevelMetric::flag_of(const Seen& one, const Tonight& tonight, Rule rule) const {
-  const SeriesState& state = states[one.slot];
-  Raised flag{.slot = one.slot, .rule = rule, .onset = tonight.day};
-  const Reference* reference = &state.now;
-  std::vector<double> values = {one.y};
-  if (rule == Rule::small_shift || rule == Rule::large_shift) {
-    const bool small = rule == Rule::small_shift;
-    reference = small ? &state.at_small : &state.at_large;
-    flag.onset = small ? state.onset_small : state.onset_large;
-    values = recent_of(state, small ? state.since_small : state.since_large);
-    flag.numbers.C = small ? state.c_small : state.c_large;
-    flag.numbers.h = small ? tonight.limits.h_small : tonight.limits.h_large;
-  } else if (rule == Rule::intermittent) {
-    constexpr double kLow = 2;
-    values = recent_of(state, static_cast<std::size_t>(policy_.intermittent.of));
-    std::erase_if(values, [&](double y) { return y - reference->mean > -kLow * std::sqrt(one.v); });
-    if (values.empty()) values = {one.y};
-    flag.numbers.C = static_cast<double>(values.size());
-  }
-  const auto count = static_cast<double>(values.size());
-  const double s = std::sqrt(std::max(one.v, 0.0));
-  flag.effect = median_of(values) - reference->mean;
-  const double half = kTwoSided95 * s * std::sqrt(kMedianFactor * kMedianFactor / count + 1 / reference->n);
-  flag.low = flag.effect - half;
-  flag.high = flag.effect + half;
-  flag.numbers = {.x = one.y,
-                  .shift = cohorts.at(one.cohort).shift,
-                  .m = state.now.mean,
-                  .s = s,
-                  .n = state.now.n,
-                  .T = one.T,
-                  .z = one.z,
-                  .C = flag.numbers.C,
-                  .h = flag.numbers.h,
-                  .rho = tonight.rho,
-                  .peers = one.peers};
-  return flag;
-}
-
-bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& out) {
-  const SeriesState& state = states[one.slot];
-  std::optional<Rule> rule;
-  const std::uint32_t window = policy_.intermittent.of >= 32 ? ~0U : (1U << policy_.intermittent.of) - 1;
-  const int bad = std::popcount(state.bad & window);
-  if (one.constant) {
-    if (one.e < -std::max(min_effect_, 1e-9)) rule = Rule::state;
-  } else if (state.c_large > tonight.limits.h_large) {
-    rule = Rule::large_shift;
-  } else if (state.c_small > tonight.limits.h_small) {
-    rule = Rule::small_shift;
-  } else if (one.bad && bad >= policy_.intermittent.m) {
-    rule = Rule::intermittent;
-  }
-  if (rule) {
-    Raised flag = flag_of(one, tonight, *rule);
-    // Charts see what falls at times only as a shift too small to matter: it waits for the intermittent rule.
-    constexpr int kSeveral = 2;
-    const bool shift = *rule == Rule::small_shift || *rule == Rule::large_shift;
-    if (!shift || bad < kSeveral || flag.effect <= -min_effect_) {
-      out.raised.push_back(std::move(flag));
-      return true;
-    }
-  }
-  const bool cliff = one.y < state.least && one.T < 0 && state.now.n >= tonight.limits.cliff_history;
-  if (!cliff || one.no_cliff || one.constant) return false;
-  const auto below = std::ranges::equal_range(tonight.retests, one.slot, {}, &LevelRetest::slot);
-  const bool all = std::ranges::all_of(below, [&](const LevelRetest& retest) { return retest.y < state.least; });
-  if (all && std::ssize(below) >= policy_.retests.k) {
-    out.raised.push_back(flag_of(one, tonight, Rule::cliff));
-    return true;
-  }
-  if (all) out.cliffs.push_back({.slot = one.slot, .T = one.T, .effect = one.e});
-  return false;
-}
-
 void LevelMetric::learn(const Seen& one, Day day) {
   SeriesState& state = states[one.slot];
   double e = one.e;
-  constexpr double kVisitsForWinsor = 3;
   if (!one.constant && state.now.n >= kVisitsForWinsor) {
     const double most = policy_.winsor * std::sqrt(one.v);
     e = std::clamp(e, -most, most);
@@ -331,6 +225,7 @@ void LevelMetric::learn(const Seen& one, Day day) {
 void LevelMetric::take(Seen& one, const Tonight& tonight, LevelOutput& out) {
   SeriesState& state = states[one.slot];
   remember(state, one.y);
+  pool(state, one.y, policy_.winsor * std::sqrt(one.v));
   if (state.held > 0) {
     follow(one, tonight.day, out);
     return;
@@ -364,7 +259,7 @@ LevelOutput LevelMetric::night(Day day, std::span<const LevelInput> inputs, std:
     const auto found = cohorts.find(retest.cohort);
     const auto own = cohorts.find(states[retest.slot].cohort);
     const double shift = found != cohorts.end() ? found->second.shift : own != cohorts.end() ? own->second.shift : 0;
-    retest.y = figure(retest.value) - shift;
+    retest.y = figure(retest.value) - retest.partner - shift;
   }
   // Sums over series are taken in the order of slots, whatever the cohorts are called.
   std::vector<Seen*> order;
@@ -374,24 +269,6 @@ LevelOutput LevelMetric::night(Day day, std::span<const LevelInput> inputs, std:
   if (all.size() > 1) std::ranges::sort(order, {}, &Seen::slot);
   for (Seen* one : order) take(*one, tonight, out);
   return out;
-}
-
-void LevelMetric::hold(std::uint32_t slot, Rule rule) {
-  SeriesState& state = states[slot];
-  if (rule == Rule::small_shift) state.now = state.at_small;
-  if (rule == Rule::large_shift) state.now = state.at_large;
-  const std::uint32_t since = rule == Rule::small_shift   ? state.since_small
-                              : rule == Rule::large_shift ? state.since_large
-                                                          : 1;
-  state.held = std::max(since, 1U);
-}
-
-void LevelMetric::release(std::uint32_t slot) {
-  SeriesState& state = states[slot];
-  state.held = 0;
-  state.c_small = state.c_large = 0;
-  state.bad = 0;
-  state.last_residual = 0;
 }
 
 }  // namespace assay::drift

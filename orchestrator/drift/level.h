@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ inline constexpr std::size_t kRecent = 32;
 /// What is kept of one series. All figures are logarithms without the cohort's shift; smaller is worse.
 struct SeriesState {
   Reference now, at_small, at_large;  ///< the reference; and as it was before each chart left 0
+  Reference all;                      ///< every visit since the unit began anew, those of held references too
   double least = std::numeric_limits<double>::infinity();
   double c_small = 0, c_large = 0;
   double last_residual = 0;  ///< cut to the winsor limit
@@ -60,6 +62,7 @@ struct CohortState {
 struct LevelInput {
   std::uint32_t slot = 0, cohort = 0;
   double value = 0;       ///< base unit
+  double partner = 0;     ///< of a figure of two units: what the other one adds to its logarithm (excess())
   bool no_cliff = false;  ///< the unit was moved tonight
   double accepted = 0;    ///< the figure of the signed acceptance; 0: none
 };
@@ -68,7 +71,8 @@ struct LevelInput {
 struct LevelRetest {
   std::uint32_t slot = 0, cohort = 0;
   double value = 0;
-  double y = 0;  ///< out: its logarithm without the cohort's shift; NaN where the value has none
+  double partner = 0;  ///< as in LevelInput
+  double y = 0;        ///< out: its logarithm without the cohort's shift; NaN where the value has none
 };
 
 /// A flag that a rule raises tonight.
@@ -127,17 +131,24 @@ class LevelMetric {
   [[nodiscard]] double correlation() const;
   /// The reference that a flag of `rule` on `slot` is held against from tonight on.
   void hold(std::uint32_t slot, Rule rule);
-  /// Goes on with the reference that was held; the charts begin at 0.
-  void release(std::uint32_t slot);
+  /// Goes on with the reference that was held; the charts begin at 0. After a repair (`repaired`) the visits of the
+  /// fault count no more.
+  void release(std::uint32_t slot, bool repaired = false);
   /// Forgets everything of the series.
   void reset(std::uint32_t slot) { states[slot] = {}; }
+  /// The logarithm of a figure, smaller is worse; NaN where it has none.
+  [[nodiscard]] double figure(double value) const;
+  /// The median of all references; nothing where there are too few to tell a unit from the others.
+  [[nodiscard]] std::optional<double> typical() const;
+  /// How far `slot` lies over `typical`, as of last night: its usual level, and its fault where it has a flag. A figure
+  /// of two units is one's own without what the other one adds.
+  [[nodiscard]] double excess(std::uint32_t slot, std::optional<double> typical) const;
   /// The deviation that residuals of `slot` are in.
   [[nodiscard]] double deviation(std::uint32_t slot) const;
 
  private:
   struct Seen;
   struct Tonight;
-  [[nodiscard]] double figure(double value) const;
   [[nodiscard]] std::vector<std::vector<Seen>> seen_by_cohort(std::span<const LevelInput> inputs, LevelOutput& out);
   void find_shift(std::span<Seen> seen, std::uint32_t cohort);
   void find_variance(std::span<Seen> seen, std::uint32_t cohort);

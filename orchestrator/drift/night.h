@@ -42,7 +42,7 @@ struct Visit {
   std::string started = {};     ///< UTC (utc_time.h)
   std::string node = {}, slot = {};
   std::string boot = {};     ///< id of the node's boot, for counters
-  std::string partner = {};  ///< of a pair: the other node
+  std::string partner = {};  ///< of figures that two nodes measured together: the other node
   std::string reason = {};   ///< why it was not measured
 };
 

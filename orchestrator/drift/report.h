@@ -105,7 +105,9 @@ struct Flag {
   std::vector<std::string> evidence;  ///< SHA-256 of runs
   std::vector<RetestSeen> retests;
   std::vector<std::string> suspects;  ///< smallest elements that the flags have in common: "node n01", "leaf l3"
-  std::string words;                  ///< one sentence
+  /// Of a figure of two nodes: with whom it was bad, in alphabetical order. Not in the document, which has the tests.
+  std::vector<std::string> partners = {};
+  std::string words;  ///< one sentence
   Arithmetic arithmetic;
 };
 
@@ -132,7 +134,7 @@ struct RetestWanted {
   std::string unit, node, metric, probe;
   int times = 0;
   bool tonight = false;        ///< of a cliff: before the night is over; otherwise at another hour or night
-  bool other_partner = false;  ///< of a pair
+  bool other_partner = false;  ///< of a figure of two nodes
   std::string flag;            ///< empty: of no flag yet
 };
 

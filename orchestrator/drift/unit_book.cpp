@@ -116,7 +116,7 @@ Coverage UnitBook::coverage(const Fleet& fleet, Day day, const Policy& policy) c
   Coverage all;
   for (std::size_t i = 0; i < tracks.size(); ++i) {
     const UnitTrack& track = tracks[i];
-    if (track.gone || track.first_known == kNever || is_pair_of_nodes(fleet.units[i].id)) continue;
+    if (track.gone || track.first_known == kNever) continue;
     ++all.units;
     if (track.last_seen != day) {
       ++all.unseen;

@@ -1,8 +1,11 @@
 // archive: raw records as zstd, and every figure as CSV.
+#include <memory>
+
 #include <zstd.h>
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/exit_codes.h"
 #include "orchestrator/history/inside.h"
 
 namespace assay::history {
@@ -20,12 +23,34 @@ std::string field(const std::string& text) {
 
 std::string compressed(const std::string& text, const std::string& path) {
   constexpr int kLevel = 3;
+  const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(), &ZSTD_freeCCtx);
   std::string packed(ZSTD_compressBound(text.size()), '\0');
-  const std::size_t size = ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), kLevel);
+  std::size_t size = ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kLevel);
+  if (ZSTD_isError(size) == 0) size = ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
+  if (ZSTD_isError(size) == 0)
+    size = ZSTD_compress2(context.get(), packed.data(), packed.size(), text.data(), text.size());
   if (ZSTD_isError(size) != 0)
     throw Broken(Failure{{path, fmt::format("cannot be compressed: {}", ZSTD_getErrorName(size)), ""}, 2});
   packed.resize(size);
   return packed;
+}
+
+std::string expanded(const std::string& path) {
+  constexpr unsigned long long kLargest = 4ULL << 30;  // a night of 10,000 units has 20 MB
+  const auto packed = read_file(path, kLargest);
+  if (!packed) throw Broken(Failure{packed.error(), files::kExitBadInput});
+  const auto refuse = [&](const std::string& what) {
+    throw Broken(Failure{{path, what, "take the file from a backup, or move it away to do without what it added"},
+                         files::kExitRefused});
+  };
+  const auto length = ZSTD_getFrameContentSize(packed->data(), packed->size());
+  if (length == ZSTD_CONTENTSIZE_ERROR || length == ZSTD_CONTENTSIZE_UNKNOWN || length > kLargest)
+    refuse("is not what assay compressed");
+  std::string text(length, '\0');
+  const std::size_t size = ZSTD_decompress(text.data(), text.size(), packed->data(), packed->size());
+  if (ZSTD_isError(size) != 0) refuse(fmt::format("cannot be expanded: {}", ZSTD_getErrorName(size)));
+  if (size != text.size()) refuse("is shorter than it says");
+  return text;
 }
 
 Result<void> History::export_csv(const std::function<void(std::string_view)>& write) const {

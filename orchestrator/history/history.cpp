@@ -98,13 +98,18 @@ void History::Inside::check_schema(bool create, bool simulation) {
 }
 
 std::string History::Inside::raw_path(const std::string& run_sha256) const {
-  return path + ".raw/" + run_sha256 + ".jsonl.zst";
+  return beside + ".raw/" + run_sha256 + ".jsonl.zst";
 }
 
 History::History(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
 History::History(History&&) noexcept = default;
 History& History::operator=(History&&) noexcept = default;
 History::~History() = default;
+
+void History::replay_into(const std::string& database) {
+  inside_->replaying = true;
+  inside_->beside = database;
+}
 
 bool History::simulated() const { return inside_->simulated; }
 

@@ -104,6 +104,16 @@ std::optional<std::string> unfit_file_system(std::uint64_t magic);
 /// The local date at `started` minus 12 hours, by `utc_offset_s`.
 drift::Date night_of(std::chrono::system_clock::time_point started, int utc_offset_s);
 
+/// What remaking a database found beside it.
+struct Remade {
+  std::size_t sweeps = 0, events = 0, baselines = 0;
+  std::string old;  ///< where the database from before lies, if there was one
+};
+
+/// Makes the database `path` again from the sweeps, events and baselines beside it, in their order. The one that is
+/// there, damaged or not, becomes "PATH.old"; after an error it stays what it was.
+Result<Remade> remake(const std::string& path);
+
 class History {
  public:
   static Result<History> open(const std::string& path, Access access);
@@ -139,6 +149,8 @@ class History {
   Result<std::optional<Saved>> saved(const std::string& policy_sha256) const;
   Result<void> save(const std::string& policy_sha256, const Saved& state);
   Result<void> forget_saved();
+  /// What is added from now on comes from the files beside `database`, which are not written again.
+  void replay_into(const std::string& database);
 
   struct Inside;
 

@@ -1,6 +1,7 @@
 // history_write: everything that changes the database, each in one transaction.
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <system_error>
 
@@ -10,6 +11,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/exit_codes.h"
 #include "orchestrator/history/inside.h"
+#include "probes/core/statistics.h"
 
 namespace assay::history {
 namespace {
@@ -39,6 +41,12 @@ std::optional<InputError> unfit_sweep(const Sweep& sweep, bool simulated) {
   return std::nullopt;
 }
 
+/// SHA-256 of the file, empty when it is not there: raw records are pruned.
+std::string digest_of_file(const std::string& path) {
+  const auto bytes = read_file(path);
+  return bytes ? files::sha256(*bytes) : "";
+}
+
 /// Adds the parts of a sweep, and counts what was new.
 class Adder {
  public:
@@ -47,6 +55,7 @@ class Adder {
   /// A node that was not measured tells no serial numbers: its known units are all not measured.
   std::vector<UnitVisit> units_of(const UnitVisit& given) {
     std::vector<UnitVisit> all;
+    if (!given.partner.empty()) return {at_its_node(given)};
     if (given.state == drift::VisitState::measured || given.unit.kind != "node" || given.unit.serial) return {given};
     for (known_.with(given.unit.node); known_.step();) {
       all.push_back(given);
@@ -59,6 +68,26 @@ class Adder {
                          .rack = known_.text(5)};
     }
     return all.empty() ? std::vector<UnitVisit>{given} : all;
+  }
+
+  /// A run of two nodes alone need not tell their serial numbers: the visit is of the unit that is known as the node.
+  UnitVisit at_its_node(const UnitVisit& given) {
+    if (given.unit.serial) return given;
+    if (nodes_.empty()) {
+      Statement row(in_.database, "SELECT name,serial,slot,leaf,rack,node FROM unit WHERE kind='node' ORDER BY id");
+      while (row.step())
+        nodes_[row.text(5)] = {.id = row.text(0),
+                               .kind = "node",
+                               .serial = row.whole(1) != 0,
+                               .node = row.text(5),
+                               .slot = row.text(2),
+                               .leaf = row.text(3),
+                               .rack = row.text(4)};
+    }
+    const auto found = nodes_.find(given.unit.node);
+    UnitVisit visit = given;
+    if (found != nodes_.end()) visit.unit = found->second;
+    return visit;
   }
 
   void add(const UnitVisit& given, std::int64_t sweep_id) {
@@ -142,6 +171,7 @@ class Adder {
   const Sweep& sweep_;
   Added& added_;
   std::set<std::string> revised_;
+  std::map<std::string, drift::Unit> nodes_;  ///< by name, filled when it is asked for
   Statement known_{in_.database, "SELECT name,kind,serial,slot,leaf,rack FROM unit WHERE node=? ORDER BY id"};
   Statement visit_{in_.database,
                    "INSERT INTO visit(night,unit,cohort,sweep,state,retest,node,slot,boot,partner,reason) "
@@ -188,7 +218,9 @@ Result<Added> History::add(const Sweep& sweep) {
     in.loaded = false;  // another process may have added in between
     in.load();
     std::string raw_sha256;
-    if (!sweep.raw.empty()) {
+    if (in.replaying) {
+      raw_sha256 = digest_of_file(in.raw_path(sweep.run_sha256));
+    } else if (!sweep.raw.empty()) {
       const std::string packed = compressed(sweep.raw, in.raw_path(sweep.run_sha256));
       raw_sha256 = files::sha256(packed);
       try {
@@ -198,6 +230,7 @@ Result<Added> History::add(const Sweep& sweep) {
                              files::kExitBadInput});
       }
     }
+    if (in.keeps_entries()) in.keep_entry(kSweep, entry_text(sweep));
     Statement(in.database,
               "INSERT INTO sweep(run_sha256,night,started,utc_offset_s,origin,verdict,label,raw_sha256) "
               "VALUES(?,?,?,?,?,?,?,?)")
@@ -221,6 +254,7 @@ Result<Added> History::add(const Sweep& sweep) {
 Result<void> History::add_event(const drift::Event& event) {
   return guarded([&] {
     Transaction all(inside_->database);
+    if (inside_->keeps_entries()) inside_->keep_entry(kEvent, entry_text(event));
     Statement(inside_->database, "INSERT INTO event(night,time,scope,kind,text,who) VALUES(?,?,?,?,?,?)")
         .with(number_of(event.night), event.time, event.scope, std::string(word_of(event.kind)), event.text, event.who)
         .run();
@@ -232,16 +266,20 @@ Result<void> History::add_event(const drift::Event& event) {
 Result<std::size_t> History::set_baseline(const Sweep& acceptance, const std::string& who) {
   return guarded([&] {
     Transaction all(inside_->database);
+    if (inside_->keeps_entries()) inside_->keep_entry(kBaseline, entry_text(acceptance, who));
     std::size_t count = 0;
     Statement accept(inside_->database,
                      "UPDATE series SET accepted=? WHERE unit=(SELECT id FROM unit WHERE name=?) AND "
                      "metric=(SELECT id FROM metric WHERE name=?) RETURNING id");
+    std::map<std::pair<std::string, std::string>, std::vector<double>> accepted;  // of a node with many partners many
     for (const UnitVisit& visit : acceptance.visits) {
       for (const Figure& figure : visit.figures) {
-        if (visit.state != drift::VisitState::measured || !std::isfinite(figure.value)) continue;
-        for (accept.with(figure.value, visit.unit.id, figure.metric.name); accept.step();) ++count;
+        if (visit.state == drift::VisitState::measured && std::isfinite(figure.value))
+          accepted[{visit.unit.id, figure.metric.name}].push_back(figure.value);
       }
     }
+    for (const auto& [series, values] : accepted)
+      for (accept.with(median(values), series.first, series.second); accept.step();) ++count;
     Statement(inside_->database, "INSERT INTO event(night,time,scope,kind,text,who) VALUES(?,?,?,?,?,?)")
         .with(number_of(acceptance.night), acceptance.started, std::string("fleet"),
               std::string(word_of(drift::EventKind::note)),

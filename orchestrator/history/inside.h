@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "orchestrator/history/entries.h"
 #include "orchestrator/history/history.h"
 #include "orchestrator/history/sqlite.h"
 
@@ -17,6 +18,8 @@ struct History::Inside {
   std::string path;
   Database database;
   bool writable = false, simulated = false;
+  bool replaying = false;     ///< what is added is read from the files beside the database
+  std::string beside = path;  ///< the database that those files lie beside
   /// Numbers by name, filled when the first sweep is added.
   std::unordered_map<std::string, std::int64_t> units, metrics, cohorts;
   std::unordered_map<std::uint64_t, std::pair<std::int64_t, int>> series;  ///< by unit and metric: number, revision
@@ -24,6 +27,10 @@ struct History::Inside {
 
   void check_schema(bool create, bool simulation);
   void load();
+  /// Writes what is added beside the database, within the transaction that adds it.
+  /// A simulation is made again from its seed.
+  [[nodiscard]] bool keeps_entries() const { return !simulated && !replaying; }
+  void keep_entry(const char* kind, const std::string& text) const;
   /// Path of the raw records of a sweep.
   [[nodiscard]] std::string raw_path(const std::string& run_sha256) const;
 };
@@ -47,7 +54,9 @@ auto guarded(Work work) -> Result<decltype(work())> {
 inline std::int64_t number_of(drift::Date date) { return date.time_since_epoch().count(); }
 inline drift::Date date_of(std::int64_t number) { return drift::Date{std::chrono::days{number}}; }
 
-/// JSON Lines as zstd, and back; `path` names the file in errors.
+/// JSON Lines as zstd with a checksum; `path` names the file in errors.
 std::string compressed(const std::string& text, const std::string& path);
+/// The text of the file `path`. Throws Broken, with exit code 4 where it is damaged.
+std::string expanded(const std::string& path);
 
 }  // namespace assay::history

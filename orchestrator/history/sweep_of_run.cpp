@@ -33,7 +33,7 @@ struct Gathered {
     std::vector<double> medians;  ///< of the attempts
   };
   std::map<std::pair<std::string, Subject>, std::map<std::string, Samples>> figures;
-  std::map<std::pair<std::string, Subject>, std::string> partners;  ///< of a pair of nodes: the second one
+  std::map<std::pair<std::string, Subject>, std::string> partners;  ///< of one of two nodes: the other
   std::string raw;
 };
 
@@ -87,31 +87,41 @@ drift::Metric metric_of(const Record& record, const Measurement& measured, const
 }
 
 /// `nodes`: of the step, in the order of its ranks; the record is of the node `rank` of them. What two nodes measured
-/// together is a figure of their pair.
+/// together is a figure of each of them, with the other one as its partner: pairs change from night to night, nodes
+/// stay.
 void gather(const Record& record, const std::vector<std::string>& nodes, std::size_t rank, const Description& probe,
             const Values& given, Gathered& all) {
   const std::string& node = nodes[rank];
-  const auto of = [&](const Subject& subject) {
-    if (nodes.size() == 2 && plan::is_together(subject.kind)) {
-      const std::pair pair(nodes[0], Subject{"pair", nodes[0] + "+" + nodes[1]});
-      all.partners[pair] = nodes[1];
-      return pair;
+  const auto ends_of = [&](const Subject& subject) {
+    std::vector<std::pair<std::string, Subject>> ends;
+    if (nodes.size() != 2 || !plan::is_together(subject.kind)) return ends;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      ends.emplace_back(nodes[i], Subject{"pair", nodes[0] + "+" + nodes[1]});
+      all.partners[ends.back()] = nodes[1 - i];
     }
+    return ends;
+  };
+  const auto of = [&](const Subject& subject) {
     return std::pair(node, subject.kind == "node" || subject.kind == "rank" ? Subject{"node", node} : subject);
   };
   for (const Condition& condition : record.conditions) {
     static constexpr std::string_view kNames[] = {"serial",         "model",          "firmware",
                                                   "driver_version", "product_serial", "product",
                                                   "bios_version",   "pci_address",    "microcode"};
-    if (std::ranges::find(kNames, condition.name) != std::end(kNames))
+    const bool together = nodes.size() == 2 && plan::is_together(condition.subject.kind);
+    if (!together && std::ranges::find(kNames, condition.name) != std::end(kNames))
       all.facts[of(condition.subject)][condition.name] = words(condition.value);
   }
   for (const Measurement& measured : record.measurements) {
     if (measured.samples.empty()) continue;
-    auto& samples = all.figures[of(measured.subject)][metric_name(record, measured, given)];
-    samples.figure.metric = metric_of(record, measured, probe, given);
-    samples.figure.samples += static_cast<std::uint32_t>(measured.samples.size());
-    samples.medians.push_back(median(measured.samples));
+    auto places = ends_of(measured.subject);
+    if (places.empty()) places.push_back(of(measured.subject));
+    for (const auto& place : places) {
+      auto& samples = all.figures[place][metric_name(record, measured, given)];
+      samples.figure.metric = metric_of(record, measured, probe, given);
+      samples.figure.samples += static_cast<std::uint32_t>(measured.samples.size());
+      samples.medians.push_back(median(measured.samples));
+    }
   }
 }
 
@@ -127,18 +137,11 @@ bool is_serial(const std::string& text) {
   return std::ranges::find(kNone, text) == std::end(kNone);
 }
 
-/// `partner`: of a pair of nodes the second one; empty for every other subject.
-drift::Unit unit_of(const std::string& node, const Subject& subject, const Facts& facts, const site::Node* place,
-                    const std::string& partner = {}) {
+drift::Unit unit_of(const std::string& node, const Subject& subject, const Facts& facts, const site::Node* place) {
   drift::Unit unit{.kind = subject.kind, .node = node};
   if (place != nullptr) {
     unit.rack = place->rack;
     unit.leaf = place->leaf;
-  }
-  if (!partner.empty()) {
-    unit.id = "pair:" + subject.id;
-    unit.slot = partner;
-    return unit;
   }
   const std::string serial = fact(facts, subject.kind == "node" ? "product_serial" : "serial");
   const bool whole = subject.kind == "node";
@@ -220,14 +223,16 @@ void add_visits(const judge::Run& run, const judge::Verdict& verdict, Gathered& 
       return left_out.contains({name_of_node, one.first.substr(0, one.first.find('{'))});
     });
     const auto known = std::ranges::find(run.plan.site.nodes, node, &site::Node::name);
-    const Facts& own = all.facts[place];
     const Facts& of_node = all.facts[{node, Subject{"node", node}}];
     const auto partner = all.partners.find(place);
-    UnitVisit visit{.unit = unit_of(node, subject, own, known == run.plan.site.nodes.end() ? nullptr : &*known,
-                                    partner == all.partners.end() ? "" : partner->second),
-                    .cohort = cohort_of(subject, own, of_node) + (run.plan.quick ? " | quick parameters" : ""),
-                    .retest = retest};
-    if (partner != all.partners.end()) visit.partner = partner->second;
+    const bool pair = partner != all.partners.end();
+    const Facts& own = pair ? of_node : all.facts[place];
+    UnitVisit visit{.unit = unit_of(node, pair ? Subject{"node", node} : subject, own,
+                                    known == run.plan.site.nodes.end() ? nullptr : &*known),
+                    .cohort = (pair ? "pair of nodes" : cohort_of(subject, own, of_node)) +
+                              (run.plan.quick ? " | quick parameters" : ""),
+                    .retest = retest,
+                    .partner = pair ? partner->second : ""};
     const auto said = run.journal.node_facts.find(node);
     if (said != run.journal.node_facts.end() && said->second.is_object())
       visit.boot = said->second.value("boot_id", "");

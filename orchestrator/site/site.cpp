@@ -261,7 +261,10 @@ json to_json(const Site& site) {
   }
   json document = {
       {"schema", kSchema}, {"name", site.name}, {"known_hosts", site.known_hosts}, {"nodes", std::move(nodes)}};
-  if (by_slurm) document["slurm"] = to_json(site.slurm);
+  // Of nodes that are reached otherwise they are the options of worker jobs: `assay sweep --slurm`.
+  const json slurm = to_json(site.slurm);
+  const bool given = slurm != to_json(slurm_from(json::object())) && slurm != to_json(SlurmOptions{});
+  if (by_slurm || given) document["slurm"] = slurm;
   if (!site.spines.empty()) document["spines"] = site.spines;
   if (site.power_cap_w) document["power_cap_w"] = *site.power_cap_w;
   if (!site.meters.empty()) document["meters"] = assay::to_json(site.meters);

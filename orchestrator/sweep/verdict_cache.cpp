@@ -48,7 +48,7 @@ std::string ignorance(const std::string& node, const drift::DriftReport& report,
   if (report.simulated) return "the history is simulated";
   std::size_t known = 0;
   for (const auto& one : units) {
-    if (one.node != node || drift::is_pair_of_nodes(one.unit)) continue;
+    if (one.node != node) continue;
     ++known;
     if (!one.measured) return one.unit + " was never measured";
     const auto state = report.states.find(one.unit);

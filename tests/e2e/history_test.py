@@ -107,6 +107,20 @@ class Histories(NightBench):
         self.said(self.history("rebuild"))
         self.assertEqual(self.said(self.drift("judge", "--json")), before)
 
+    def test_a_damaged_database_is_made_again_from_the_records_and_gives_the_same_report(self):
+        self.said(self.history("event", "--kind", "moved", "--on", self.unit(), "--at", "2026-01-07", "--who", "Kim"))
+        self.said(self.history("prune", "--keep-days", "0"))
+        before = self.said(self.drift("judge", "--json")), self.said(self.history("list")), self.exported()
+        self.database.write_bytes(self.database.read_bytes()[:4096] + b"\xff" * 8192)
+        self.assertEqual(self.drift("judge", "--json").returncode, DAMAGED)
+        made = self.said(self.history("rebuild", "--from-records"))
+        self.assertIn("made again: 8 sweeps, 1 events, 0 baselines", made)
+        self.assertEqual((self.said(self.drift("judge", "--json")), self.said(self.history("list")), self.exported()), before)
+        self.assertTrue((self.scratch / "history.db.old").exists())
+        again = self.history("rebuild", "--from-records")
+        self.assertEqual(again.returncode, 2, again.stderr)
+        self.assertIn("history.db.old", again.stderr)
+
     def test_raw_records_go_after_their_time_and_figures_stay(self):
         rows = self.exported()
         self.assertEqual(self.said(self.history("prune", "--keep-days", "36500")), "raw records of 0 sweeps removed; their figures stay\n")

@@ -99,6 +99,17 @@ class Exports(NightBench):
         self.assertEqual(samples, len(written))
         self.assertGreater(samples, 0)
 
+    def test_prometheus_reads_every_query_of_the_dashboard(self):
+        promtool = tool("promtool")
+        folder = self.scratch / "grafana"
+        self.said("export", "grafana", "-o", folder)
+        queries = [target["expr"] for panel in json.loads((folder / "assay-nightly.json").read_text())["panels"] for target in panel["targets"]]
+        self.assertGreaterEqual(len(queries), 7)
+        rules = self.write("rules.json", {"groups": [{"name": "dashboard", "rules": [{"record": f"panel:{i}", "expr": query} for i, query in enumerate(queries)]}]})
+        done = subprocess.run([promtool, "check", "rules", rules], capture_output=True, text=True)  # JSON is YAML
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(f"{len(queries)} rules found", done.stdout)
+
     def test_alertmanager_takes_the_alerts_and_shows_each_once(self):
         manager = tool("prometheus-alertmanager")
         document = self.export("alertmanager", "alerts.json").read_bytes()

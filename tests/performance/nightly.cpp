@@ -1,11 +1,14 @@
 // nightly: false flags, nights to a flag, time and memory of the detector on made-up fleets.
-//   nightly null NODES METRICS NIGHTS SEEDS [gauss|t5]      flags of a fleet without fault
+//   nightly null NODES METRICS NIGHTS SEEDS [gauss|t5] [ROUNDS]   flags of a fleet without fault, with so many rounds
+//                                                           of fresh tests a night
 //   nightly delay NODES METRICS SIGMA [gauss|t5]            nights until a step is flagged, on one node in 400
 //   nightly year NODES METRICS NIGHTS                       seconds of judging, and the largest memory
+//   nightly add NODES METRICS FILE                        seconds to add a night to a database, and its bytes
 //   nightly series FALSE_FLAGS fall|rise FILE...            first flag of a series of numbers, one a night, from 0
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -16,7 +19,9 @@
 #include <fmt/format.h>
 
 #include "orchestrator/drift/detector.h"
+#include "orchestrator/history/history.h"
 #include "orchestrator/simulate/nights.h"
+#include "orchestrator/simulate/rehearsal.h"
 
 namespace assay {
 namespace {
@@ -29,16 +34,16 @@ NightFaults faults_of(const std::string& noise) {
   return {.noise = noise == "t5" ? simulate::NoiseKind::t5 : simulate::NoiseKind::gauss};
 }
 
-int null(std::size_t nodes, std::size_t metrics, int nights, int seeds, const std::string& noise) {
+int null(std::size_t nodes, std::size_t metrics, int nights, int seeds, const std::string& noise, int rounds) {
   std::size_t flags = 0;
   std::size_t confirmed = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
     Nights source({.nodes = nodes, .metrics = metrics, .seed = static_cast<std::uint64_t>(seed)}, faults_of(noise));
-    Detector detector(source.fleet(), {}, 2);
+    simulate::Rehearsal months(source, {}, rounds, 2);
     std::map<std::string, bool> seen;
     for (int i = 0; i < nights; ++i) {
-      detector.add(source.next());
-      for (const auto& flag : detector.report().flags) {
+      months.next();
+      for (const auto& flag : months.report().flags) {
         const bool now = flag.state == drift::UnitState::confirmed;
         if (now && !seen[flag.id])
           fmt::print("seed {}, night {}: confirmed {} by {}, {} tests: {}\n", seed, i, flag.unit, flag.rule,
@@ -50,8 +55,8 @@ int null(std::size_t nodes, std::size_t metrics, int nights, int seeds, const st
     for (const auto& [id, yes] : seen) confirmed += yes ? 1 : 0;
   }
   const double periods = seeds * (nights - 12) / 30.0;
-  fmt::print("{} series, {} seeds of {} nights, {}: {} flags, {:.2f} in 30 nights, {} confirmed\n", nodes * metrics,
-             seeds, nights, noise, flags, static_cast<double>(flags) / periods, confirmed);
+  fmt::print("{} series, {} seeds of {} nights, {}, {} rounds of tests: {} flags, {:.2f} in 30 nights, {} confirmed\n",
+             nodes * metrics, seeds, nights, noise, rounds, flags, static_cast<double>(flags) / periods, confirmed);
   return 0;
 }
 
@@ -114,6 +119,36 @@ int year(std::size_t nodes, std::size_t metrics, int nights) {
   return 0;
 }
 
+/// A night of measured figures, with the file from which the database can be made again, added twice to a new database.
+int add(std::size_t nodes, std::size_t metrics, const std::string& file) {
+  Nights source({.nodes = nodes, .metrics = metrics}, {});
+  auto database = history::History::open(file, history::Access::create);
+  if (!database) return 1;
+  for (int i = 0; i < 2; ++i) {
+    const drift::Night night = source.next();
+    const drift::Fleet& fleet = source.fleet();
+    history::Sweep sweep{.run_sha256 = fmt::format("{:064x}", i + 1),
+                         .started = night.visits.front().started,
+                         .night = night.date,
+                         .verdict = "incomplete",
+                         .label = "made up",
+                         .raw = {}};
+    for (const auto& visit : night.visits)
+      sweep.visits.push_back({.unit = fleet.units[visit.unit], .cohort = fleet.cohorts[visit.cohort]});
+    for (const auto& reading : night.readings)
+      sweep.visits[reading.visit].figures.push_back(
+          {.metric = fleet.metrics[fleet.series[reading.series].metric], .value = reading.value, .samples = 1});
+    const auto begin = std::chrono::steady_clock::now();
+    if (!database->add(sweep)) return 1;
+    const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    std::uintmax_t beside = 0;
+    for (const auto& one : std::filesystem::directory_iterator(file + ".raw")) beside += one.file_size();
+    fmt::print("{} figures: {:.2f} s, {:.1f} MB in the file, {:.1f} MB beside it\n", night.readings.size(), wall_s,
+               static_cast<double>(std::filesystem::file_size(file)) / 1e6, static_cast<double>(beside) / 1e6);
+  }
+  return 0;
+}
+
 /// The first flag of one unit whose figures are in `file`, with a budget of `false_flags` in 30 nights.
 void one_series(const std::string& file, double false_flags, bool rise) {
   const drift::Fleet fleet{.units = {{.id = file, .kind = "node", .node = "n"}},
@@ -146,8 +181,11 @@ int run(const std::vector<std::string>& words) {
     for (std::size_t i = 3; i < words.size(); ++i) one_series(words[i], std::stod(words.at(1)), words.at(2) == "rise");
     return 0;
   }
-  if (words.at(0) == "null") return null(size(1), size(2), std::stoi(words.at(3)), std::stoi(words.at(4)), noise(5));
+  if (words.at(0) == "null")
+    return null(size(1), size(2), std::stoi(words.at(3)), std::stoi(words.at(4)), noise(5),
+                words.size() > 6 ? std::stoi(words[6]) : 0);
   if (words.at(0) == "delay") return delay(size(1), size(2), std::stod(words.at(3)), noise(4));
+  if (words.at(0) == "add") return add(size(1), size(2), words.at(3));
   if (words.at(0) == "year") return year(size(1), size(2), std::stoi(words.at(3)));
   return 2;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "orchestrator/drift/charts.h"
@@ -99,6 +100,27 @@ TEST(Drift, flags_without_a_fault_are_about_as_many_as_the_budget_says) {
   }
 }
 
+TEST(Drift, of_the_flags_of_a_fleet_without_fault_a_thousandth_is_confirmed) {
+  Policy policy;
+  policy.false_flags.count = 20;
+  policy.warmup = 4;  // short references err much: what is flagged is the unluckiest of many
+  std::map<std::string, bool> confirmed;
+  for (const auto noise : {simulate::NoiseKind::gauss, simulate::NoiseKind::t5}) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      Nights source({.nodes = 1000, .metrics = 5, .seed = seed}, {.noise = noise});
+      Detector detector(source.fleet(), policy);
+      for (int i = 0; i < 60; ++i) {
+        detector.add(source.next());
+        for (const auto& flag : detector.report().flags)
+          confirmed[fmt::format("{} {} {}", noise, seed, flag.id)] |= flag.state == UnitState::confirmed;
+      }
+    }
+  }
+  const auto count = std::ranges::count_if(confirmed, [](const auto& one) { return one.second; });
+  EXPECT_GT(confirmed.size(), 200U);
+  EXPECT_LE(count, 1) << "of " << confirmed.size();
+}
+
 TEST(Drift, a_fleet_with_heavy_tails_does_not_either) {
   const Seen seen = watch(8, 30, 120, {.noise = simulate::NoiseKind::t5, .sigma_spread = 0});
   EXPECT_LE(seen.flags, 2 * 108 / 30);
@@ -161,18 +183,6 @@ TEST(Drift, a_unit_that_is_never_measured_is_a_hole_in_coverage) {
   EXPECT_EQ(seen.last.coverage.overdue.front().unit, "node:n00004");
   EXPECT_EQ(seen.last.coverage.overdue.front().last_state, "busy");
   EXPECT_EQ(exit_code(seen.last), 3);
-}
-
-TEST(Drift, a_pair_of_nodes_that_has_not_met_for_long_is_no_hole) {
-  Nights source({.nodes = 20, .metrics = 1},
-                only({.kind = NightFaultKind::foreign_load, .unit = "n00004", .from_night = 10, .p = 1}));
-  Fleet fleet = source.fleet();
-  fleet.units[4].kind = "pair";
-  fleet.units[4].id = "pair:n00004+n00005";
-  Detector detector(fleet, {});
-  for (int i = 0; i < 30; ++i) detector.add(source.next());
-  EXPECT_TRUE(detector.report().coverage.overdue.empty());
-  EXPECT_EQ(detector.report().coverage.units, 19U);
 }
 
 // Row e of the acceptance tests, its second half: a reference learned anew would be that of the fallen level.

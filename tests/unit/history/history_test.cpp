@@ -9,7 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include "orchestrator/drift/detector.h"
 #include "orchestrator/files/digest.h"
+#include "orchestrator/history/sqlite.h"
 #include "probes/core/utc_time.h"
 
 namespace assay::history {
@@ -173,6 +175,102 @@ TEST_F(HistoryTest, old_raw_records_go_and_figures_stay) {
   EXPECT_EQ(*history->prune(sweep(2).night), 1U);
   EXPECT_FALSE(fs::exists(path_ + ".raw/" + sweep(1).run_sha256 + ".jsonl.zst"));
   EXPECT_EQ(readings(*history), 3U);
+}
+
+// Row g of the acceptance tests, its second half.
+TEST_F(HistoryTest, a_damaged_database_is_made_again_from_what_was_added_to_it) {
+  std::string before, csv;
+  const auto look = [&] {
+    const auto history = History::open(path_, Access::read);
+    EXPECT_TRUE(history.has_value());
+    const auto fleet = history->fleet();
+    drift::Detector detector(*fleet, {});
+    (void)history->nights(drift::Date{}, drift::Date{std::chrono::days{90'000}},
+                          [&](const drift::Night& night) { detector.add(night); });
+    std::string figures;
+    (void)history->export_csv([&](std::string_view piece) { figures += piece; });
+    const auto sweeps = history->sweeps();
+    const auto events = history->events();
+    for (const auto& one : *sweeps) figures += one.run_sha256 + one.raw_sha256 + one.started + one.label;
+    for (const auto& one : *events) figures += one.scope + one.text + one.who + one.time;
+    return std::pair(drift::report_text(detector.report()), figures);
+  };
+  {
+    auto history = History::open(path_, Access::create);
+    for (int night = 0; night < 20; ++night) {
+      Sweep one = sweep(night, night < 15 ? 3 : 2, 100 + 0.1 * (night % 3) + 1e-13 * night);
+      if (night == 16) one.visits[0].figures[0].metric.revision = 2;
+      if (night == 17)
+        one.visits.push_back(
+            {.unit = {.id = "node:n01", .kind = "node", .node = "n01"}, .state = drift::VisitState::busy});
+      ASSERT_TRUE(history->add(one).has_value());
+    }
+    ASSERT_TRUE(
+        history->add_event({.night = sweep(18).night, .scope = "gpu:1", .kind = drift::EventKind::moved, .who = "Kim"})
+            .has_value());
+    ASSERT_TRUE(history->set_baseline(sweep(2), "Kim").has_value());
+    ASSERT_TRUE(history->prune(sweep(5).night).has_value());
+  }
+  std::tie(before, csv) = look();
+  std::ofstream(path_, std::ios::trunc) << std::string(20'000, 'x');
+  EXPECT_EQ(History::open(path_, Access::read).error().exit_code, kDamaged);
+
+  const auto made = remake(path_);
+  ASSERT_TRUE(made.has_value()) << made.error().error.text();
+  EXPECT_EQ(made->sweeps, 20U);
+  EXPECT_EQ(made->events, 1U);
+  EXPECT_EQ(made->baselines, 1U);
+  EXPECT_EQ(look(), std::pair(before, csv));
+  EXPECT_TRUE(fs::exists(path_ + ".old"));
+  EXPECT_FALSE(remake(path_).has_value()) << "the database from before is never overwritten";
+}
+
+TEST_F(HistoryTest, a_damaged_file_beside_the_database_is_named_and_nothing_is_changed) {
+  { ASSERT_TRUE(History::open(path_, Access::create)->add(sweep(1)).has_value()); }
+  const auto whole = *read_file(path_);
+  std::string entry;
+  for (const auto& file : fs::directory_iterator(path_ + ".raw"))
+    if (file.path().string().find("-sweep.zst") != std::string::npos) entry = file.path().string();
+  auto bytes = *read_file(entry);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  std::ofstream(entry, std::ios::trunc) << bytes;
+  const auto made = remake(path_);
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().exit_code, kDamaged);
+  EXPECT_EQ(made.error().error.where, entry);
+  EXPECT_EQ(*read_file(path_), whole);
+  fs::remove_all(path_ + ".raw");
+  EXPECT_EQ(remake(path_).error().exit_code, kBadInput);
+}
+
+TEST_F(HistoryTest, a_database_that_another_process_writes_to_is_not_made_again) {
+  auto history = History::open(path_, Access::create);
+  ASSERT_TRUE(history->add(sweep(1)).has_value());
+  const Database other(path_, true, false);
+  const Transaction writing(other);
+  const auto made = remake(path_);
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().exit_code, kBadInput);
+}
+
+TEST_F(HistoryTest, what_two_nodes_measured_in_a_run_of_their_own_is_of_the_unit_that_is_known_as_the_node) {
+  auto history = History::open(path_, Access::create);
+  Sweep own = sweep(1, 0);
+  own.visits.push_back({.unit = {.id = "node:S1", .kind = "node", .serial = true, .node = "n01"}, .cohort = "node"});
+  ASSERT_TRUE(history->add(own).has_value());
+  Sweep pair = sweep(2, 0);
+  pair.night = own.night;
+  for (const auto& [node, partner] : {std::pair("n01", "n02"), std::pair("n02", "n01")})
+    pair.visits.push_back({.unit = {.id = std::string("node:") + node, .kind = "node", .node = node},
+                           .cohort = "pair of nodes",
+                           .partner = partner,
+                           .figures = {{.metric = {.name = "net.rate", .probe = "net", .unit = "B/s"}, .value = 5}}});
+  ASSERT_TRUE(history->add(pair).has_value());
+  const auto fleet = history->fleet();
+  ASSERT_EQ(fleet->units.size(), 2U);
+  EXPECT_EQ(fleet->units[0].id, "node:S1");
+  EXPECT_EQ(fleet->series.size(), 2U);
+  EXPECT_EQ(fleet->series[0].unit, 0U);
 }
 
 TEST_F(HistoryTest, a_sweep_makes_later_saved_states_void) {

@@ -1,5 +1,7 @@
 // Exports for monitoring, and the folder for a part that is sent back.
 #include <fstream>
+#include <regex>
+#include <set>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -77,6 +79,57 @@ TEST(exports, the_dashboard_is_json_with_a_variable_for_its_source_and_no_id) {
   EXPECT_EQ(dashboard["uid"], "assay-nightly");
   EXPECT_EQ(dashboard["templating"]["list"][0]["name"], "datasource");
   EXPECT_NE(grafana_provider("/a \"b\"").find("path: \"/a \\\"b\\\"\""), std::string::npos);
+}
+
+/// Every name of a metric of ours in `text`.
+std::set<std::string> metrics_in(const std::string& text) {
+  std::set<std::string> names;
+  const std::regex metric("assay_[a-z_]+");
+  for (std::sregex_iterator at(text.begin(), text.end(), metric), end; at != end; ++at) names.insert(at->str());
+  return names;
+}
+
+TEST(exports, every_query_of_the_dashboard_names_a_metric_and_a_label_that_the_textfile_has) {
+  const auto text = textfile(report_of({}), "2026-03-10T23:00:00.000Z");
+  const auto exported = metrics_in(text);
+  const auto dashboard = json::parse(grafana_dashboard());
+  std::size_t queries = 0;
+  for (const auto& panel : dashboard["panels"]) {
+    for (const auto& target : panel["targets"]) {
+      const auto query = target["expr"].get<std::string>();
+      const auto named = metrics_in(query);
+      EXPECT_FALSE(named.empty()) << query;
+      for (const auto& name : named) EXPECT_TRUE(exported.contains(name)) << name << " in " << query;
+      const std::regex label("([a-z_]+)(?:=~|!=|=)|\\{\\{([a-z_]+)\\}\\}");
+      for (const auto& place : {query, target["legendFormat"].get<std::string>()}) {
+        for (std::sregex_iterator at(place.begin(), place.end(), label), end; at != end; ++at) {
+          const std::string name = (*at)[1].matched ? (*at)[1].str() : (*at)[2].str();
+          EXPECT_NE(text.find(name + "=\""), std::string::npos) << name << " in " << place;
+        }
+      }
+      ++queries;
+    }
+  }
+  EXPECT_GE(queries, 7U);
+}
+
+TEST(exports, the_panels_of_the_dashboard_lie_within_its_columns_and_beside_each_other) {
+  constexpr int kColumns = 24;  // of Grafana's grid
+  const auto dashboard = json::parse(grafana_dashboard());
+  EXPECT_TRUE(dashboard["schemaVersion"].is_number_integer());
+  std::set<int> ids;
+  std::set<std::pair<int, int>> taken;
+  for (const auto& panel : dashboard["panels"]) {
+    EXPECT_TRUE(ids.insert(panel["id"].get<int>()).second);
+    EXPECT_FALSE(panel["title"].get<std::string>().empty());
+    EXPECT_EQ(panel["datasource"]["uid"], "${datasource}");
+    const auto& at = panel["gridPos"];
+    EXPECT_LE(at["x"].get<int>() + at["w"].get<int>(), kColumns);
+    for (int x = 0; x < at["w"].get<int>(); ++x) {
+      for (int y = 0; y < at["h"].get<int>(); ++y)
+        EXPECT_TRUE(taken.emplace(at["x"].get<int>() + x, at["y"].get<int>() + y).second) << panel["title"];
+    }
+  }
 }
 
 /// A folder for the slow unit, signed.

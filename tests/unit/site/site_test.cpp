@@ -51,6 +51,22 @@ TEST(Site, every_launcher_comes_back_from_its_own_document) {
   EXPECT_EQ(to_json(*again), to_json(*site));
 }
 
+// Worker jobs of a sweep go to nodes that are measured by ssh, too; the site is written once and read back by each job.
+TEST(Site, options_of_slurm_are_kept_where_nodes_are_reached_by_ssh) {
+  const auto text = [](const char* slurm) {
+    return std::string(R"({"schema": "assay.site/1", "name": "s", "known_hosts": "/k", )") + slurm +
+           R"("nodes": [{"name": "n1", "launcher": "ssh", "directory": "/d"}]})";
+  };
+  const auto site = read_site(text(R"("slurm": {"partition": "night", "account": "ops"}, )"), "s.json");
+  ASSERT_TRUE(site.has_value()) << site.error().text();
+  const auto again = read_site(to_json(*site).dump(), "again");
+  ASSERT_TRUE(again.has_value()) << again.error().text();
+  EXPECT_EQ(again->slurm.partition, "night");
+  EXPECT_EQ(again->slurm.account, "ops");
+  EXPECT_FALSE(to_json(*read_site(text(""), "s.json")).contains("slurm"));
+  EXPECT_FALSE(to_json(Site{.name = "made without a file"}).contains("slurm"));
+}
+
 TEST(Site, a_field_of_another_launcher_is_refused) {
   EXPECT_EQ(error_of(R"([{"name": "n1", "launcher": "ssh", "pod": "x"}])"),
             "s.json: nodes[0].pod: is not a field of launcher ssh\nhint: it belongs to nodes of launcher kubernetes");

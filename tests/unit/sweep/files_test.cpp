@@ -158,14 +158,6 @@ TEST_F(SweepFiles, a_node_that_was_not_measured_or_not_for_long_is_unknown) {
   EXPECT_EQ(verdict_for("n01", report, {}, kUnits).health, NodeHealth::unknown);
 }
 
-TEST_F(SweepFiles, a_pair_that_has_not_met_often_says_nothing_of_its_node) {
-  auto units = kUnits;
-  units.push_back({.unit = "pair:n01+n02", .node = "n01", .measured = false});
-  auto report = report_of(UnitState::steady);
-  report.states["pair:n01+n02"] = UnitState::learning;
-  EXPECT_EQ(verdict_for("n01", report, {}, units).health, NodeHealth::healthy);
-}
-
 // Row m of the acceptance tests.
 TEST_F(SweepFiles, a_stale_missing_damaged_or_foreign_verdict_is_unknown_and_never_healthy) {
   const auto verdict = verdict_for("n01", report_of(UnitState::steady), {}, kUnits);

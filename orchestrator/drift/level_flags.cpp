@@ -1,0 +1,155 @@
+// level_flags: which series are flagged tonight, and what a flagged one is held against.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+
+#include "orchestrator/drift/charts.h"
+#include "orchestrator/drift/level_inside.h"
+
+namespace assay::drift {
+namespace {
+
+constexpr double kMedianFactor = 1.2533;  // standard error of a median over that of a mean
+constexpr double kTwoSided95 = 1.96;
+constexpr double kVisitsForLevel = 3;      // before it is said what a unit adds to a figure of two
+constexpr std::size_t kUnitsForLevel = 4;  // below, a unit cannot be told from its partner
+
+/// The last `visits` figures of `state`, oldest first.
+std::vector<double> recent_of(const SeriesState& state, std::size_t visits) {
+  const std::size_t count = std::min<std::size_t>({visits, kRecent, state.visits});
+  std::vector<double> values;
+  for (std::size_t i = count; i > 0; --i)
+    values.push_back(state.anchor + static_cast<double>(state.recent[(state.visits - i) % kRecent]));
+  return values;
+}
+
+}  // namespace
+
+void LevelMetric::follow(Seen& one, Day day, LevelOutput& out) {
+  SeriesState& state = states[one.slot];
+  move_charts(state, one.z, day);
+  ++state.held;
+  auto values = recent_of(state, state.held);
+  out.followed.push_back({.slot = one.slot,
+                          .y = one.y,
+                          .effect = median_of(values) - state.now.mean,
+                          .charts_clear = state.c_small == 0 && state.c_large == 0});
+  state.last_day = day;
+  state.last_residual = 0;
+}
+
+Raised LevelMetric::flag_of(const Seen& one, const Tonight& tonight, Rule rule) const {
+  const SeriesState& state = states[one.slot];
+  Raised flag{.slot = one.slot, .rule = rule, .onset = tonight.day};
+  const Reference* reference = &state.now;
+  std::vector<double> values = {one.y};
+  if (rule == Rule::small_shift || rule == Rule::large_shift) {
+    const bool small = rule == Rule::small_shift;
+    reference = small ? &state.at_small : &state.at_large;
+    flag.onset = small ? state.onset_small : state.onset_large;
+    values = recent_of(state, small ? state.since_small : state.since_large);
+    flag.numbers.C = small ? state.c_small : state.c_large;
+    flag.numbers.h = small ? tonight.limits.h_small : tonight.limits.h_large;
+  } else if (rule == Rule::intermittent) {
+    constexpr double kLow = 2;
+    values = recent_of(state, static_cast<std::size_t>(policy_.intermittent.of));
+    std::erase_if(values, [&](double y) { return y - reference->mean > -kLow * std::sqrt(one.v); });
+    if (values.empty()) values = {one.y};
+    flag.numbers.C = static_cast<double>(values.size());
+  }
+  const auto count = static_cast<double>(values.size());
+  const double s = std::sqrt(std::max(one.v, 0.0));
+  flag.effect = median_of(values) - reference->mean;
+  const double half = kTwoSided95 * s * std::sqrt(kMedianFactor * kMedianFactor / count + 1 / reference->n);
+  flag.low = flag.effect - half;
+  flag.high = flag.effect + half;
+  flag.numbers = {.x = one.y,
+                  .shift = cohorts.at(one.cohort).shift,
+                  .m = state.now.mean,
+                  .s = s,
+                  .n = state.now.n,
+                  .T = one.T,
+                  .z = one.z,
+                  .C = flag.numbers.C,
+                  .h = flag.numbers.h,
+                  .rho = tonight.rho,
+                  .peers = one.peers};
+  return flag;
+}
+
+bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& out) {
+  const SeriesState& state = states[one.slot];
+  std::optional<Rule> rule;
+  const std::uint32_t window = policy_.intermittent.of >= 32 ? ~0U : (1U << policy_.intermittent.of) - 1;
+  const int bad = std::popcount(state.bad & window);
+  if (one.constant) {
+    if (one.e < -std::max(min_effect_, 1e-9)) rule = Rule::state;
+  } else if (state.c_large > tonight.limits.h_large) {
+    rule = Rule::large_shift;
+  } else if (state.c_small > tonight.limits.h_small) {
+    rule = Rule::small_shift;
+  } else if (one.bad && bad >= policy_.intermittent.m) {
+    rule = Rule::intermittent;
+  }
+  if (rule) {
+    Raised flag = flag_of(one, tonight, *rule);
+    // Charts see what falls at times only as a shift too small to matter: it waits for the intermittent rule.
+    constexpr int kSeveral = 2;
+    const bool shift = *rule == Rule::small_shift || *rule == Rule::large_shift;
+    if (!shift || bad < kSeveral || flag.effect <= -min_effect_) {
+      out.raised.push_back(std::move(flag));
+      return true;
+    }
+  }
+  const bool cliff = one.y < state.least && one.T < 0 && state.now.n >= tonight.limits.cliff_history;
+  if (!cliff || one.no_cliff || one.constant) return false;
+  const auto below = std::ranges::equal_range(tonight.retests, one.slot, {}, &LevelRetest::slot);
+  const bool all = std::ranges::all_of(below, [&](const LevelRetest& retest) { return retest.y < state.least; });
+  if (all && std::ssize(below) >= policy_.retests.k) {
+    out.raised.push_back(flag_of(one, tonight, Rule::cliff));
+    return true;
+  }
+  if (all) out.cliffs.push_back({.slot = one.slot, .T = one.T, .effect = one.e});
+  return false;
+}
+
+std::optional<double> LevelMetric::typical() const {
+  std::vector<double> means;
+  for (const SeriesState& state : states) {
+    if (state.now.n >= kVisitsForLevel) means.push_back(state.now.mean);
+  }
+  if (means.size() < kUnitsForLevel) return std::nullopt;
+  return median_of(means);
+}
+
+double LevelMetric::excess(std::uint32_t slot, std::optional<double> typical) const {
+  const SeriesState& state = states[slot];
+  double excess = typical && state.now.n >= kVisitsForLevel ? state.now.mean - *typical : 0;
+  if (state.held > 0) {
+    auto values = recent_of(state, state.held);
+    excess += std::min(0.0, median_of(values) - state.now.mean);
+  }
+  return excess;
+}
+
+void LevelMetric::hold(std::uint32_t slot, Rule rule) {
+  SeriesState& state = states[slot];
+  if (rule == Rule::small_shift) state.now = state.at_small;
+  if (rule == Rule::large_shift) state.now = state.at_large;
+  const std::uint32_t since = rule == Rule::small_shift   ? state.since_small
+                              : rule == Rule::large_shift ? state.since_large
+                                                          : 1;
+  state.held = std::max(since, 1U);
+}
+
+void LevelMetric::release(std::uint32_t slot, bool repaired) {
+  SeriesState& state = states[slot];
+  if (repaired) state.all = state.now;
+  state.held = 0;
+  state.c_small = state.c_large = 0;
+  state.bad = 0;
+  state.last_residual = 0;
+}
+
+}  // namespace assay::drift
