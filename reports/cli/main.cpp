@@ -12,6 +12,7 @@
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
 #include "reports/cli/compare_command.h"
+#include "reports/cli/join_command.h"
 #include "reports/cli/nightly_commands.h"
 #include "reports/cli/proof_commands.h"
 
@@ -253,6 +254,7 @@ int run(int argc, char** argv) {
   NightlyArguments nightly;
   CompareArguments compare;
   ProofArguments proofs;
+  JoinCommands joins;
   Action action;
   add_report(app, report, action);
   add_sign(app, sign, action);
@@ -263,6 +265,7 @@ int run(int argc, char** argv) {
   add_nightly_commands(app, nightly, action);
   add_compare_command(app, compare, action);
   add_proof_commands(app, proofs, action);
+  add_join_commands(app, joins, action);
   // Unknown words are collected, so that the error can name the nearest match.
   app.allow_extras();
   for (auto* command : app.get_subcommands(nullptr)) command->allow_extras();
