@@ -146,7 +146,9 @@ int run_join(const JoinArguments& given, joint::Kind kind) {
 
 void add(CLI::App& command, JoinArguments& given) {
   command.add_option("dossiers", given.dossiers, "folders of dossiers, two at least")->type_name("DIR")->required();
-  command.add_option("--key", given.key, "private key of who joins them, PKCS#8 PEM")->type_name("FILE")->required();
+  command.add_option("--key", given.key, "private key of who joins them, PKCS#8 PEM or of OpenSSH")
+      ->type_name("FILE")
+      ->required();
   command.add_option("--passphrase-file", given.passphrase_file, "file whose first line decrypts the key")
       ->type_name("FILE");
   command.add_option("--with-key", given.others, "public key of who signed a dossier; may be repeated")

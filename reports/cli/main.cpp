@@ -96,7 +96,7 @@ void add_sign(CLI::App& app, SignArguments& given, Action& action) {
   command->add_option("directory", given.directory, "folder of the run; with --add of the dossier")
       ->type_name("DIR")
       ->required();
-  command->add_option("--key", given.key, "private key, PKCS#8 PEM")->type_name("FILE")->required();
+  command->add_option("--key", given.key, "private key, PKCS#8 PEM or of OpenSSH")->type_name("FILE")->required();
   command->add_option("--passphrase-file", given.passphrase_file, "file whose first line decrypts the key")
       ->type_name("FILE");
   command->add_option("--out", given.out, "folder to make [DIR/dossier]")->type_name("DIR");
@@ -153,7 +153,7 @@ void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
 void add_waive(CLI::App& app, WaiveArguments& given, Action& action) {
   auto* command = app.add_subcommand("waive", "verify a dossier, and sign a waiver of cells of it that do not pass");
   command->add_option("dossier", given.directory, "folder of the dossier")->type_name("DIR")->required();
-  command->add_option("--key", given.key, "private key of a buyer or commissioner, PKCS#8 PEM")
+  command->add_option("--key", given.key, "private key of a buyer or commissioner, PKCS#8 PEM or of OpenSSH")
       ->type_name("FILE")
       ->required();
   command->add_option("--passphrase-file", given.passphrase_file, "file whose first line decrypts the key")
