@@ -93,11 +93,13 @@ int explain(const DriftArguments& given) {
   const auto report = judged(given, history::Access::read);
   if (!report) return report.error();
   bool found = false;
-  for (const auto& flag : report->flags) {
-    if (flag.id != given.flag && flag.unit != given.flag) continue;
-    std::cout << harmless_page(explained(*report, flag));
+  drift::DriftReport chosen = *report;
+  std::erase_if(chosen.flags, [&](const auto& flag) { return flag.id != given.flag && flag.unit != given.flag; });
+  for (const auto& flag : chosen.flags) {
+    if (!given.json) std::cout << harmless_page(explained(*report, flag));
     found = true;
   }
+  if (found && given.json) std::cout << ascii_json(drift::report_text(chosen));
   if (found) return files::kExitSuccess;
   return report_error({given.flag, "is neither a flag nor a unit with a flag",
                        fmt::format("`assay drift judge --db {}` lists them", printable(given.database))});
@@ -202,6 +204,7 @@ void add_drift(CLI::App& app, DriftArguments& given, Action& action) {
   explaining->add_option("flag", given.flag, "id of a flag, or a unit")->type_name("FLAG|UNIT")->required();
   add_common(*explaining, given);
   explaining->add_option("--as-of", given.as_of, "use no night after this one [all]")->type_name("DATE");
+  explaining->add_flag("--json", given.json, "print the report of `drift judge --json` with these flags alone");
   explaining->footer("Example: assay drift explain 3f9a0c117b2e --db history.db");
   explaining->callback([&] { action = [&] { return explain(given); }; });
   auto* replaying = command->add_subcommand("replay", "judge every night anew, as it would have been then");

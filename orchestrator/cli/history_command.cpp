@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "orchestrator/cli/drift_command.h"
 #include "orchestrator/cli/stages.h"
@@ -70,18 +71,68 @@ int add(const HistoryArguments& given) {
   return files::kExitSuccess;
 }
 
+nlohmann::ordered_json document_of(const std::vector<history::SweepRow>& sweeps,
+                                   const std::vector<drift::Event>& events) {
+  nlohmann::ordered_json document = {{"sweeps", nlohmann::ordered_json::array()},
+                                     {"events", nlohmann::ordered_json::array()}};
+  for (const auto& one : sweeps) {
+    document["sweeps"].push_back({{"night", date_text(one.night)},
+                                  {"started", one.started},
+                                  {"origin", word_of(one.origin)},
+                                  {"visits", one.visits},
+                                  {"values", one.values},
+                                  {"verdict", one.verdict},
+                                  {"label", one.label},
+                                  {"run_sha256", one.run_sha256},
+                                  {"raw_records", !one.raw_sha256.empty()}});
+  }
+  for (const auto& one : events) {
+    document["events"].push_back({{"night", date_text(one.night)},
+                                  {"time", one.time},
+                                  {"kind", word_of(one.kind)},
+                                  {"scope", one.scope},
+                                  {"text", one.text},
+                                  {"who", one.who}});
+  }
+  return document;
+}
+
+int print_json(const nlohmann::ordered_json& document) {
+  std::cout << document.dump(1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+  return files::kExitSuccess;
+}
+
+/// A visit with what was measured in it.
+nlohmann::ordered_json document_of(const drift::Fleet& fleet, const drift::Night& night, std::uint32_t place) {
+  const auto& visit = night.visits[place];
+  nlohmann::ordered_json figures = nlohmann::ordered_json::array();
+  for (const auto& reading : night.readings) {
+    if (reading.visit != place) continue;
+    const auto& metric = fleet.metrics.at(fleet.series.at(reading.series).metric);
+    figures.push_back({{"metric", metric.name}, {"value", reading.value}, {"unit", metric.unit}});
+  }
+  return {{"night", date_text(night.date)},
+          {"unit", fleet.units.at(visit.unit).id},
+          {"node", visit.node},
+          {"slot", visit.slot},
+          {"state", word_of(visit.state)},
+          {"retest", visit.retest},
+          {"figures", std::move(figures)}};
+}
+
 int list(const HistoryArguments& given) {
   const auto database = History::open(given.database, Access::read);
   if (!database) return report_failure(database.error());
   const auto sweeps = database->sweeps();
   if (!sweeps) return report_failure(sweeps.error());
+  const auto events = database->events();
+  if (!events) return report_failure(events.error());
+  if (given.json) return print_json(document_of(*sweeps, *events));
   for (const auto& one : *sweeps)
     std::cout << harmless(fmt::format("{} {} {:<10} {:>6} visits  {:<10} {}{}", date_text(one.night), one.started,
                                       one.origin, one.visits, one.verdict, one.label,
                                       one.raw_sha256.empty() ? "" : "  raw records"))
               << "\n";
-  const auto events = database->events();
-  if (!events) return report_failure(events.error());
   for (const auto& one : *events)
     std::cout << harmless(fmt::format("{} event {} on {}: {} ({})", date_text(one.night), one.kind, one.scope, one.text,
                                       one.who))
@@ -95,12 +146,17 @@ int show(const HistoryArguments& given) {
   const auto fleet = database->fleet();
   if (!fleet) return report_failure(fleet.error());
   std::size_t shown = 0;
+  nlohmann::ordered_json visits = nlohmann::ordered_json::array();
   const auto done = database->nights(kFirstNight, kLastNight, [&](const drift::Night& night) {
     for (std::uint32_t i = 0; i < night.visits.size(); ++i) {
       const auto& visit = night.visits[i];
       const auto& unit = fleet->units.at(visit.unit);
       if (unit.id != given.unit && visit.node != given.unit) continue;
       ++shown;
+      if (given.json) {
+        visits.push_back(document_of(*fleet, night, i));
+        continue;
+      }
       std::cout << harmless(fmt::format("{} {} on {} {} {}{}", date_text(night.date), unit.id, visit.node, visit.slot,
                                         visit.state, visit.retest ? ", test again" : ""))
                 << "\n";
@@ -112,7 +168,7 @@ int show(const HistoryArguments& given) {
     }
   });
   if (!done) return report_failure(done.error());
-  if (shown > 0) return files::kExitSuccess;
+  if (shown > 0) return given.json ? print_json({{"visits", std::move(visits)}}) : files::kExitSuccess;
   return report_error(
       {given.unit, "is neither a unit nor a node of this history", "`assay history export` has every unit"});
 }
@@ -229,10 +285,13 @@ void add_history(CLI::App& app, HistoryArguments& given, Action& action) {
            add);
   adding->add_option("run", given.run, "run directory")->type_name("DIR")->required();
   adding->add_flag("--retest", given.retest, "the run is a fresh test of flagged units");
-  sets(command_of(*parent, given, "list", "list sweeps and events", "assay history list --db history.db"), list);
+  auto* listing =
+      sets(command_of(*parent, given, "list", "list sweeps and events", "assay history list --db history.db"), list);
+  listing->add_flag("--json", given.json, "print JSON");
   auto* showing = sets(command_of(*parent, given, "show", "print every visit of a unit or node",
                                   "assay history show gpu:1324523049871 --db history.db"),
                        show);
+  showing->add_flag("--json", given.json, "print JSON");
   showing->add_option("unit", given.unit, "id of a unit, or name of a node")->type_name("UNIT|NODE")->required();
   auto* telling = sets(command_of(*parent, given, "event", "tell what was changed on units",
                                   "assay history event --kind driver --on n01 --text 580.95 --db history.db"),

@@ -95,6 +95,13 @@ void Identities::look(const plan::Step& step, const StepEvidence& found) {
   }
 }
 
+std::optional<Identities::Twins> Identities::twins() const {
+  const auto found = std::ranges::find_if(nodes_of_, [](const auto& part) { return part.second.size() > 1; });
+  if (found == nodes_of_.end()) return std::nullopt;
+  return Twins{
+      .kind = found->first.first, .identity = found->first.second, .a = found->second[0], .b = found->second[1]};
+}
+
 void Identities::refuse_twins(Results& results) const {
   std::map<std::string, std::string> words;  // by node
   for (const auto& [part, nodes] : nodes_of_) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,13 @@ class Identities {
  public:
   /// Looks at the records of one step.
   void look(const plan::Step& step, const StepEvidence& found);
+
+  /// A part that two nodes show.
+  struct Twins {
+    std::string kind, identity, a, b;
+  };
+  /// The first of them in the order of kinds and identities; nothing when every part is on one node.
+  [[nodiscard]] std::optional<Twins> twins() const;
 
   /// Every result of a node that shows the same part as another one becomes an error that names both and the part: one
   /// of the two was not measured.

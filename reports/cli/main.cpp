@@ -12,6 +12,7 @@
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
 #include "reports/cli/compare_command.h"
+#include "reports/cli/join_command.h"
 #include "reports/cli/nightly_commands.h"
 #include "reports/cli/proof_commands.h"
 
@@ -95,7 +96,7 @@ void add_sign(CLI::App& app, SignArguments& given, Action& action) {
   command->add_option("directory", given.directory, "folder of the run; with --add of the dossier")
       ->type_name("DIR")
       ->required();
-  command->add_option("--key", given.key, "private key, PKCS#8 PEM")->type_name("FILE")->required();
+  command->add_option("--key", given.key, "private key, PKCS#8 PEM or of OpenSSH")->type_name("FILE")->required();
   command->add_option("--passphrase-file", given.passphrase_file, "file whose first line decrypts the key")
       ->type_name("FILE");
   command->add_option("--out", given.out, "folder to make [DIR/dossier]")->type_name("DIR");
@@ -152,7 +153,7 @@ void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
 void add_waive(CLI::App& app, WaiveArguments& given, Action& action) {
   auto* command = app.add_subcommand("waive", "verify a dossier, and sign a waiver of cells of it that do not pass");
   command->add_option("dossier", given.directory, "folder of the dossier")->type_name("DIR")->required();
-  command->add_option("--key", given.key, "private key of a buyer or commissioner, PKCS#8 PEM")
+  command->add_option("--key", given.key, "private key of a buyer or commissioner, PKCS#8 PEM or of OpenSSH")
       ->type_name("FILE")
       ->required();
   command->add_option("--passphrase-file", given.passphrase_file, "file whose first line decrypts the key")
@@ -193,7 +194,8 @@ void add_simulate(CLI::App& app, SimulateArguments& given, Action& action) {
 }
 
 void add_key_commands(CLI::App& app, KeygenArguments& keygen, FingerprintArguments& key, Action& action) {
-  auto* generate = app.add_subcommand("keygen", "make a signing key, FILE and FILE.pub, and print its fingerprint");
+  auto* generate =
+      app.add_subcommand("keygen", "make a signing key, FILE and FILE.pub; `fingerprint`: print that of a key");
   generate->add_option("file", keygen.file, "private key to write (mode 0600)")->type_name("FILE")->required();
   generate
       ->add_option("--passphrase-file", keygen.passphrase_file,
@@ -202,7 +204,8 @@ void add_key_commands(CLI::App& app, KeygenArguments& keygen, FingerprintArgumen
   generate->footer("Example: assay keygen lab.key");
   generate->callback([&] { action = [&] { return run_keygen(keygen); }; });
   auto* fingerprint = app.add_subcommand("fingerprint", "print the fingerprint of a key");
-  fingerprint->add_option("file", key.file, "public key, PEM")->type_name("FILE")->required();
+  fingerprint->group("");  // the line of keygen names it: the help fits one screen
+  fingerprint->add_option("file", key.file, "public key, PEM or of OpenSSH")->type_name("FILE")->required();
   fingerprint->add_flag("--private", key.is_private,
                         "the file is a private key: print the fingerprint of its public half");
   fingerprint->add_option("--passphrase-file", key.passphrase_file, "file whose first line decrypts a private key")
@@ -253,6 +256,7 @@ int run(int argc, char** argv) {
   NightlyArguments nightly;
   CompareArguments compare;
   ProofArguments proofs;
+  JoinCommands joins;
   Action action;
   add_report(app, report, action);
   add_sign(app, sign, action);
@@ -263,6 +267,7 @@ int run(int argc, char** argv) {
   add_nightly_commands(app, nightly, action);
   add_compare_command(app, compare, action);
   add_proof_commands(app, proofs, action);
+  add_join_commands(app, joins, action);
   // Unknown words are collected, so that the error can name the nearest match.
   app.allow_extras();
   for (auto* command : app.get_subcommands(nullptr)) command->allow_extras();

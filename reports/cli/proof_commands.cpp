@@ -101,7 +101,7 @@ void add_proof_commands(CLI::App& app, ProofArguments& given, std::function<int(
   witness->add_option("journal", given.witness.journal, "folder of the run, or a copy of its journal")
       ->type_name("DIR|FILE")
       ->required();
-  witness->add_option("--key", given.witness.key, "private key of the witness, PKCS#8 PEM")
+  witness->add_option("--key", given.witness.key, "private key of the witness, PKCS#8 PEM or of OpenSSH")
       ->type_name("FILE")
       ->required();
   witness->add_option("--passphrase-file", given.witness.passphrase_file, "file whose first line decrypts the key")

@@ -9,7 +9,9 @@
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
+#include "reports/cli/join_command.h"
 #include "reports/cli/run_checks.h"
+#include "reports/joint/joint.h"
 
 namespace assay::report_cli {
 namespace {
@@ -313,6 +315,7 @@ int run_verify(const VerifyArguments& given) {
     return bad_input({"--key", "is missing: the public key of a required signer",
                       "obtain it from the signer, not from the dossier; or name a --policy"});
   }
+  if (joint::is_joint(without_slash(given.directory))) return run_verify_joint(given);
   const auto keys = public_keys(given.keys);
   if (!keys) return bad_input(keys.error());
   auto expected = expectations_of(given.expected);

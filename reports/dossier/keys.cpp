@@ -22,6 +22,7 @@
 #include "orchestrator/files/digest.h"
 #include "probes/core/text.h"
 #include "reports/dossier/base64.h"
+#include "reports/dossier/ssh_key.h"
 
 namespace assay::dossier {
 namespace {
@@ -138,6 +139,15 @@ std::expected<PrivateKey, InputError> PrivateKey::from_seed(std::string_view see
 std::expected<PrivateKey, InputError> PrivateKey::from_pem(std::string_view pem, const std::string& passphrase,
                                                            const std::string& where) {
   if (auto problem = check_one_block(pem, where)) return std::unexpected(*problem);
+  if (is_ssh_private(pem)) {
+    auto seed = ssh_private_seed(pem, where);
+    if (!seed) return std::unexpected(seed.error());
+    auto made = from_seed(seed->seed);
+    OPENSSL_cleanse(seed->seed.data(), seed->seed.size());
+    if (made && made->public_key().raw != seed->public_raw)
+      return std::unexpected(InputError{where, "has a private half that is not of its public half", "it is damaged"});
+    return made;
+  }
   const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
   std::string copy = passphrase;
   PrivateKey key(bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, give_passphrase, &copy) : nullptr);
@@ -203,6 +213,11 @@ std::expected<PublicKey, InputError> public_key_from_raw(std::string_view raw, c
 }
 
 std::expected<PublicKey, InputError> public_key_from_pem(std::string_view pem, const std::string& where) {
+  if (is_ssh_public(pem)) {
+    const auto raw = ssh_public_raw(pem, where);
+    if (!raw) return std::unexpected(raw.error());
+    return public_key_from_raw(*raw, where);
+  }
   if (auto problem = check_one_block(pem, where)) return std::unexpected(*problem);
   const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
   std::string none;

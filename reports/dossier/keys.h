@@ -35,7 +35,8 @@ class PrivateKey {
  public:
   /// The key of a 32-byte seed (RFC 8032, 5.1.5). An error for any other length.
   static std::expected<PrivateKey, InputError> from_seed(std::string_view seed);
-  /// The key in a PKCS#8 PEM file; `passphrase` decrypts an encrypted one; there is no prompt.
+  /// The key in a PKCS#8 PEM file, or in one of OpenSSH without a passphrase; `passphrase` decrypts an encrypted one;
+  /// there is no prompt.
   static std::expected<PrivateKey, InputError> from_pem(std::string_view pem, const std::string& passphrase,
                                                         const std::string& where);
 
@@ -59,7 +60,7 @@ class PrivateKey {
 /// small order, with which one signature fits every message.
 std::expected<PublicKey, InputError> public_key_from_raw(std::string_view raw, const std::string& where);
 
-/// The public key in `pem` (SubjectPublicKeyInfo), checked as above; only Ed25519 is taken.
+/// The public key in `pem` (SubjectPublicKeyInfo) or in a line of OpenSSH, checked as above; only Ed25519 is taken.
 std::expected<PublicKey, InputError> public_key_from_pem(std::string_view pem, const std::string& where);
 
 /// Writes a new private key to `path` (mode 0600) and its public half to `path`.pub (0644); overwrites neither.

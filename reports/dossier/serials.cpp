@@ -25,8 +25,10 @@ bool records_serials(const plan::Plan& plan, const plan::Step& step) {
                              [](const auto& condition) { return condition.name == kSerialCondition; });
 }
 
-/// Every serial number that a record gives its node.
-std::map<std::string, std::set<std::string>> recorded(const judge::Run& run, const judge::EvidenceReader& evidence) {
+}  // namespace
+
+std::map<std::string, std::set<std::string>> recorded_serials(const judge::Run& run,
+                                                              const judge::EvidenceReader& evidence) {
   std::map<std::string, std::set<std::string>> all;
   for (const auto& attempt : run.journal.attempts) {
     const plan::Step* const step = run.plan.step(attempt.step);
@@ -41,8 +43,6 @@ std::map<std::string, std::set<std::string>> recorded(const judge::Run& run, con
   }
   return all;
 }
-
-}  // namespace
 
 std::expected<Serials, InputError> read_serials(std::string_view text, const std::string& where) {
   Serials serials;
@@ -69,7 +69,7 @@ std::expected<Serials, InputError> read_serials(std::string_view text, const std
 
 std::optional<InputError> check_serials(const judge::Run& run, const judge::EvidenceReader& evidence,
                                         const Serials& expected) {
-  const auto found = recorded(run, evidence);
+  const auto found = recorded_serials(run, evidence);
   for (const auto& node : run.plan.site.nodes) {
     const auto wanted = expected.find(node.name);
     if (wanted == expected.end())

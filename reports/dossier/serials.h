@@ -4,6 +4,7 @@
 #include <expected>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,10 @@ using Serials = std::map<std::string, std::string>;
 /// "node serial-number" a line. Refused: a line of another form, a node or a serial number that is there twice, no
 /// line.
 std::expected<Serials, InputError> read_serials(std::string_view text, const std::string& where);
+
+/// Every serial number that a record of `run` gives its node, by node.
+std::map<std::string, std::set<std::string>> recorded_serials(const judge::Run& run,
+                                                              const judge::EvidenceReader& evidence);
 
 /// What is wrong with the machines of `run` against `expected`; nothing when the site has these nodes and no others,
 /// and every attempt that recorded a serial number of a node, at least one of each, recorded the expected one.

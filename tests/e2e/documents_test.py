@@ -121,9 +121,12 @@ PREPARE = {
     "assay site --from lldp": "cp uncabled.json site.json",
     "assay site --from ibnetdiscover": "cp uncabled.json site.json",
 }
-# Commands about a cell or unit that only a fleet with a fault has, and what they say without one.
+# Commands about a cell or unit that only a fleet with a fault has, or about several runs (transcript_test.py has those), and what they
+# say without.
 REFUSED = {
     "assay-report waive run/dossier": "no cell that does not pass is chosen",
+    "assay merge north": "north/dossier: is not a folder",
+    "assay expand first": "first/dossier: is not a folder",
     "assay rma gpu:": "is neither the id of a unit nor the name of a node in this history",
     "assay rma --check": "rma-103: is not a folder",
 }

@@ -73,12 +73,19 @@ class Histories(NightBench):
         self.assertEqual(shown.count("value=100"), 8)
         self.assertIn("2026-01-06", shown)
         self.assertEqual(self.history("show", "elsewhere").returncode, 2)
+        sweeps = json.loads(self.said(self.history("list", "--json")))["sweeps"]
+        self.assertEqual([one["night"] for one in sweeps], [f"2026-01-0{night}" for night in range(1, 9)])
+        visits = json.loads(self.said(self.history("show", self.unit(), "--json")))["visits"]
+        figures = [figure["value"] for visit in visits for figure in visit["figures"] if "value=100" in figure["metric"]]
+        self.assertEqual(figures, [100] * 5 + [60] * 3)
 
     def test_an_event_is_listed_and_another_part_begins_the_series_anew(self):
         flags = json.loads(self.said(self.drift("judge", "--json"), 0))["flags"]
         self.assertEqual([flag["state"] for flag in flags], ["flagged"])
         self.said(self.history("event", "--kind", "part_swap", "--on", self.unit(), "--at", "2026-01-06", "--text", "board", "--who", "Kim"))
         self.assertIn("(Kim)", self.said(self.history("list")))
+        (event,) = json.loads(self.said(self.history("list", "--json")))["events"]
+        self.assertEqual((event["kind"], event["who"], event["text"]), ("part_swap", "Kim", "board"))
         states = [flag["state"] for flag in json.loads(self.said(self.drift("judge", "--json")))["flags"]]
         self.assertNotIn("flagged", states)
         for words in (["--kind", "wish", "--on", "n01"], ["--kind", "driver", "--on", "n01", "--at", "soon"]):
@@ -89,7 +96,8 @@ class Histories(NightBench):
         explained = self.said(self.drift("explain", flag["id"]))
         for word in ("rule", "onset about 2026-01-06", "x = ", "m = ", "s = ", "n = ", "T = ", "z = ", "limits", "evidence"):
             self.assertIn(word, explained)
-        self.assertEqual(self.drift("explain", "0" * 12).returncode, 2)
+        self.assertEqual(json.loads(self.said(self.drift("explain", flag["id"], "--json")))["flags"], [flag])
+        self.assertEqual(self.drift("explain", "0" * 12, "--json").returncode, 2)
         replayed = self.said(self.drift("replay", "--from", "2026-01-05", "--to", "2026-01-06"))
         self.assertIn("2026-01-05", replayed)
         self.assertIn("2026-01-06", replayed)

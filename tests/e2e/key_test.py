@@ -124,5 +124,101 @@ class Private(Bench):
         return run(REPORT, "sign", self.run_directory, "--out", self.scratch / "signed", "--key", self.base / "lab.key", env=environment)
 
 
+class Ssh(Bench):
+    """Keys that ssh-keygen made."""
+
+    def made(self, *arguments, kind="ed25519", passphrase=""):
+        path = self.scratch / "id"
+        subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "ada@example", "-f", path, *arguments], timeout=DEADLINE_S,
+                       check=True, stdin=subprocess.DEVNULL)
+        return path
+
+    def sign(self, key):
+        return self.command("sign", self.run_directory, "--out", self.scratch / "signed", "--key", key)
+
+    def bent(self, change):
+        """The private key after `change` of its bytes."""
+        path = self.made()
+        lines = path.read_text().splitlines()
+        data = bytearray(base64.b64decode("".join(lines[1:-1])))
+        path.write_text("\n".join([lines[0], base64.b64encode(bytes(change(data))).decode(), lines[-1]]) + "\n")
+        return self.sign(path)
+
+    @row("K", "K15", "signed with an Ed25519 key of OpenSSH, and verified with its .pub", 0, "verified: accepted")
+    def test_signed(self):
+        self.assertEqual(self.sign(self.made()).returncode, 0)
+        return self.verify("--key", self.scratch / "id.pub", dossier=self.scratch / "signed")
+
+    @row("K", "K15-openssl", "the same, its signature checked by openssl alone", 0, "Signature Verified Successfully")
+    def test_by_hand(self):
+        self.sign(self.made())
+        self.statement = self.scratch / "signed/statement.dsse.json"
+        payload, kind = self.payload(), self.envelope()["payloadType"]
+        (self.scratch / "message").write_bytes(b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload))
+        (self.scratch / "sig").write_bytes(base64.b64decode(self.envelope()["signatures"][0]["sig"]))
+        return run("openssl", "pkeyutl", "-verify", "-pubin", "-inkey", self.scratch / "signed/signer.pub", "-rawin", "-in", self.scratch / "message",
+                   "-sigfile", self.scratch / "sig")
+
+    @row("K", "K15-other", "a key of OpenSSH that has not signed", 4, "has no valid signature of the key")
+    def test_other(self):
+        self.made()
+        return self.verify("--key", self.scratch / "id.pub")
+
+    @row("K", "K15-encrypted", "a private key of OpenSSH with a passphrase", 2, "is encrypted as OpenSSH does it, which is not supported")
+    def test_encrypted(self):
+        return self.sign(self.made(passphrase="correct horse"))
+
+    @row("K", "K15-ecdsa", "an ECDSA key of OpenSSH", 2, "id: is not an Ed25519 key of OpenSSH")
+    def test_ecdsa(self):
+        return self.sign(self.made(kind="ecdsa"))
+
+    @row("K", "K15-ecdsa-pub", "its public half", 2, "is an SSH key of the kind ecdsa-sha2-nistp256")
+    def test_ecdsa_public(self):
+        self.made(kind="ecdsa")
+        return self.verify("--key", self.scratch / "id.pub")
+
+    @row("K", "K15-two", "two public keys of OpenSSH in one file", 2, "has several lines, and it is not clear which key is meant")
+    def test_two(self):
+        text = self.made().with_suffix(".pub").read_text()
+        (self.scratch / "two.pub").write_text(text * 2)
+        return self.verify("--key", "{scratch}/two.pub")
+
+    def public(self, raw, kind=b"ssh-ed25519", behind=b""):
+        blob = len(kind).to_bytes(4, "big") + kind + len(raw).to_bytes(4, "big") + raw + behind
+        (self.scratch / "own.pub").write_text("ssh-ed25519 " + base64.b64encode(blob).decode() + " ada@example\n")
+        return self.verify("--key", "{scratch}/own.pub")
+
+    @row("K", "K15-small", "public keys of OpenSSH of small order or not reduced", 2, "own.pub: is ")
+    def test_small_order(self):
+        for raw in SMALL_ORDER:
+            done = self.public(bytes.fromhex(raw))
+            self.assertEqual(done.returncode, 2, raw)
+            self.assertIn("own.pub: is ", done.stderr)
+        return done
+
+    @row("K", "K15-blob", "a public key of OpenSSH with bytes behind it, or of another kind inside", 2, "is not a public key of OpenSSH")
+    def test_blob(self):
+        for words in ({"behind": b"x"}, {"kind": b"ssh-rsa"}):
+            self.assertIn("is not a public key of OpenSSH", self.public(b"a" * 32, **words).stderr)
+        return self.public(b"a" * 31)
+
+    @row("K", "K15-halves", "a private key of OpenSSH whose seed is of another key", 2, "has a private half that is not of its public half")
+    def test_halves(self):
+        def change(data):
+            at = data.rindex(b"\0\0\0\x40") + 4
+            data[at] ^= 1
+            return data
+        return self.bent(change)
+
+    @row("K", "K15-cut", "a private key of OpenSSH that is cut off", 2, "is not an Ed25519 key of OpenSSH")
+    def test_cut(self):
+        return self.bent(lambda data: data[:80])
+
+    @row("K", "K15-open", "a private key of OpenSSH that others can read", 2, "others can use this private key")
+    def test_open(self):
+        self.made().chmod(0o644)
+        return self.sign(self.scratch / "id")
+
+
 if __name__ == "__main__":
     main()

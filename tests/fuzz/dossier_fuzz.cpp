@@ -5,6 +5,7 @@
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/keys.h"
+#include "reports/dossier/ssh_key.h"
 #include "reports/dossier/statement.h"
 #include "reports/dossier/trust.h"
 #include "reports/evidence/manifest.h"
@@ -28,6 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     }
   }
   if (const auto key = dossier::public_key_from_pem(text, "fuzz"); key && key->raw.size() != 32) std::abort();
+  if (const auto secret = dossier::ssh_private_seed(text, "fuzz");
+      secret && (secret->seed.size() != 32 || secret->public_raw.size() != 32))
+    std::abort();
   const auto no_key = [](const std::string&) { return dossier::public_key_from_raw("", "fuzz"); };
   if (const auto policy = dossier::read_trust_policy(text, "fuzz", no_key)) {
     if (policy->require.empty() || policy->parties.empty() || policy->from >= policy->until) std::abort();

@@ -111,6 +111,20 @@ constexpr const char* kInventoryProfile = R"json({
    "repeat": {"n": 1}, "limit": {"at_least": 64, "unit": "1"}, "source": {"document": "Purchase contract 2025-117, annex B", "status": "sourced"}}
  ]})json";
 
+/// Limits of which one refers to the fleet.
+constexpr const char* kFleetProfile = R"json({
+ "schema": "assay.profile/1", "name": "fleet", "title": "Example node", "revision": @REVISION@,
+ "requirements": [
+  {"id": "cpus", "title": "Its cores", "probe": "health_inventory", "metric": "cpus_online", "scope": "node", "statistic": "min",
+   "repeat": {"n": 1}, "limit": {"at_least": 64, "unit": "1"}, "source": {"document": "Purchase contract 2025-117, annex B", "status": "sourced"}},
+  {"id": "memory.copy", "title": "Main memory bandwidth", "probe": "example_memory", "metric": "copy_bandwidth", "scope": "node", "repeat": {"attempts": 1, "more_attempts": 0},
+   "reproducibility": {"u": 0.002, "source": {"document": "Measured on the pilot system", "status": "inferred"}},
+   "limit": {"at_least": 3.0e11, "unit": "B/s"}, "source": {"document": "Purchase contract 2025-117, annex B", "status": "sourced"}},
+  {"id": "memory.alike", "title": "Main memory bandwidth beside the others", "probe": "example_memory", "metric": "copy_bandwidth", "scope": "node", "repeat": {"attempts": 1, "more_attempts": 0},
+   "reproducibility": {"u": 0.002, "source": {"document": "Measured on the pilot system", "status": "inferred"}},
+   "limit": {"at_least": 0.95, "unit": "B/s", "of": "fleet_median"}, "source": {"document": "Purchase contract 2025-117, annex B", "status": "sourced"}}
+ ]})json";
+
 constexpr const char* kExtraRequirement = R"json(,
   {"id": "drive.read", "title": "Drive read bandwidth", "probe": "example_drive", "metric": "read_bandwidth", "scope": "drive", "repeat": {"attempts": 1, "more_attempts": 0},
    "reproducibility": {"u": 0.002, "source": {"document": "Measured on the pilot system", "status": "inferred"}},
@@ -157,6 +171,7 @@ struct Maker {
   std::string directory;
   Kind kind;
   plan::Plan plan;
+  FleetPart part = {};  ///< of the profile `fleet`
   int tick = 0;
 
   [[nodiscard]] bool mixed() const { return kind == Kind::mixed; }
@@ -166,7 +181,10 @@ struct Maker {
     Recorder record(
         out, kMemory,
         {.probe = "example_memory", .revision = 3, .parameters = step.parameters, .host = {{"name", node}}});
-    const double copy = !mixed() || node == "n01" ? 4.62e11 : node == "n02" ? 4.503e11 : 4.31e11;
+    const double copy = plan.profile.name == "fleet" ? part.level
+                        : !mixed() || node == "n01"  ? 4.62e11
+                        : node == "n02"              ? 4.503e11
+                                                     : 4.31e11;
     record.measurement("copy_bandwidth", samples(copy));
     record.measurement("load_latency", samples(mixed() && node == "n03" ? 1.1003e-7 : 0.987e-7));
     record.condition("numa_bound", true);
@@ -210,7 +228,7 @@ struct Maker {
                      .parameters = step.parameters,
                      .host = {{"name", node}}});
     record.measurement("cpus_online", Sampling{.samples = {64}, .warmup = {}, .stopped = "fixed"});
-    record.condition("product_serial", "SN-" + node);
+    record.condition("product_serial", plan.profile.name == "fleet" ? part.serials + node.substr(1) : "SN-" + node);
     record.end({.status = Status::complete, .reason = ""});
     return with_moments(out.str(), tick);
   }
@@ -250,7 +268,8 @@ struct Maker {
     const std::string path = directory + "/journal.jsonl";
     {
       judge::JournalWriter journal(path);
-      journal.run_begin("5f0c3c1e-8a51-4f0e-9b64-0b1d5a7e2c11", files::sha256(text));
+      journal.run_begin(plan.profile.name == "fleet" ? part.run_id : "5f0c3c1e-8a51-4f0e-9b64-0b1d5a7e2c11",
+                        files::sha256(text));
       for (const auto& node : plan.site.nodes) {
         journal.node_up(node.name, {{"name", node.name},
                                     {"kernel", "Linux 6.8.0"},
@@ -326,6 +345,22 @@ void make_run(const std::string& directory, Kind kind) {
         .plan = need(plan::make_plan(need(plan::read_profile(profile_of(kind), "profile", library)),
                                      need(site::read_site(kSite, "site")), programs(),
                                      {.challenge = kind == Kind::inventory ? files::sha256("challenge") : ""}))}
+      .run();
+}
+
+void make_fleet(const std::string& directory, const FleetPart& part) {
+  const auto library = [](const std::string&) -> std::optional<std::string> { return std::nullopt; };
+  fs::create_directories(directory);
+  nlohmann::json site = {{"schema", "assay.site/1"}, {"name", part.site}, {"nodes", nlohmann::json::array()}};
+  for (int i = 0; i < part.count; ++i)
+    site["nodes"].push_back({{"name", fmt::format("r{:02}", part.first + i)}, {"launcher", "ssh"}});
+  std::string profile = kFleetProfile;
+  profile.replace(profile.find("@REVISION@"), 10, std::to_string(part.revision));
+  Maker{.directory = directory,
+        .kind = Kind::accepted,
+        .plan = need(plan::make_plan(need(plan::read_profile(profile, "profile", library)),
+                                     need(site::read_site(site.dump(), "site")), programs(), {})),
+        .part = part}
       .run();
 }
 

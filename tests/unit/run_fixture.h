@@ -29,6 +29,19 @@ class TemporaryFolder {
   std::string path_;
 };
 
+/// A run of a part of a fleet: nodes r01 on of one site, that show serial numbers.
+struct FleetPart {
+  std::string site = "hall-3";
+  std::string run_id = "5f0c3c1e-8a51-4f0e-9b64-0b1d5a7e2c21";
+  int first = 1, count = 8;           ///< r01 to r08
+  std::string serials = "SN-hall3-";  ///< before the number of the node
+  double level = 4.62e11;             ///< copy bandwidth in B/s
+  int revision = 1;                   ///< of the profile
+};
+
+/// Writes the run of such a part: its cores, its memory's bandwidth, and the same held against the fleet.
+void make_fleet(const std::string& directory, const FleetPart& part);
+
 /// Text that a node could send to break out of HTML, attributes and reading order.
 inline constexpr const char* kHostile = "<script>alert(1)</script>\"'&\u202Eevil";
 

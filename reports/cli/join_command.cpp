@@ -1,0 +1,231 @@
+// join_command: joining dossiers, and what a joint dossier looks like to its reader.
+#include "reports/cli/join_command.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "probes/core/text.h"
+#include "probes/core/utc_time.h"
+#include "reports/cli/run_checks.h"
+#include "reports/joint/joint.h"
+
+namespace assay::report_cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostOpen = 5;  // shown to people; --json has all of them
+
+bool is_open(const judge::Result& result) { return result.required && result.outcome != judge::Outcome::pass; }
+
+std::size_t nodes_of(const joint::Joined& joined) {
+  std::size_t nodes = 0;
+  for (const auto& part : joined.parts) nodes += part.verified.contents.nodes.size();
+  return nodes;
+}
+
+/// How many nodes show no serial number, so that two of them may be one machine for all that is known.
+std::size_t unnamed(const joint::Joined& joined) {
+  std::size_t shown = 0;
+  for (const auto& part : joined.parts) shown += part.serials.size();
+  return nodes_of(joined) - std::min(shown, nodes_of(joined));
+}
+
+ordered_json document_of(const joint::Joined& joined) {
+  ordered_json parts = ordered_json::array();
+  for (const auto& part : joined.parts) {
+    const auto& contents = part.verified.contents;
+    ordered_json signers = ordered_json::array();
+    for (const auto& one : part.verified.parties)
+      signers.push_back({{"role", one.role}, {"party", one.party}, {"signer", one.signer}, {"key", one.fingerprint}});
+    if (signers.empty()) signers = part.verified.signers;
+    parts.push_back({{"name", part.name},
+                     {"site", contents.verdict.site},
+                     {"overall", to_string(contents.verdict.overall)},
+                     {"nodes", contents.nodes},
+                     {"run_id", contents.verdict.run_id},
+                     {"ended", contents.ended},
+                     {"signers", std::move(signers)}});
+  }
+  ordered_json fleet = ordered_json::array();
+  for (const auto& result : joined.fleet) {
+    fleet.push_back({{"requirement", result.requirement},
+                     {"subject", {{"kind", result.subject.kind}, {"id", result.subject.id}}},
+                     {"node", result.node},
+                     {"required", result.required},
+                     {"outcome", to_string(result.outcome)},
+                     {"reason", result.reason}});
+  }
+  const auto& first = joined.parts.front().verified.contents;
+  return {{"verified", true},
+          {"kind", word_of(joined.kind)},
+          {"overall", to_string(joined.overall)},
+          {"reason", joined.reason},
+          {"profile", first.verdict.profile},
+          {"profile_revision", first.profile_revision},
+          {"targets_sha256", first.targets_sha256},
+          {"targets_built_in", first.targets_built_in},
+          {"parts", std::move(parts)},
+          {"nodes_without_serial", unnamed(joined)},
+          {"fleet", std::move(fleet)},
+          {"issued_at", joined.claims.issued_at},
+          {"signer",
+           {{"key", joined.claims.key_fingerprint},
+            {"role", joined.claims.role},
+            {"name", joined.claims.name},
+            {"organisation", joined.claims.organisation},
+            {"verified_as", joined.signer}}}};
+}
+
+void print(const joint::Joined& joined) {
+  std::cout << fmt::format("{}: {}\n", to_string(joined.overall), harmless(joined.reason));
+  for (const auto& part : joined.parts) {
+    const auto& contents = part.verified.contents;
+    std::cout << fmt::format("  part {}: {}, {} nodes of site {}, run {}, ended {}\n", part.name,
+                             to_string(contents.verdict.overall), contents.nodes.size(),
+                             harmless(contents.verdict.site), harmless(contents.verdict.run_id),
+                             harmless(contents.ended));
+    for (const auto& one : part.verified.parties)
+      std::cout << fmt::format("    signed as {}: {} of {}\n", one.role, harmless(one.signer), harmless(one.party));
+    if (part.verified.parties.empty()) {
+      for (const auto& key : part.verified.signers)
+        std::cout << fmt::format("    signed by the key {}\n", harmless(key));
+    }
+  }
+  std::size_t open = 0;
+  for (const auto& result : joined.fleet) {
+    if (is_open(result) && ++open <= kMostOpen)
+      std::cout << fmt::format("  {} of {} {}: {}: {}\n", harmless(result.requirement), harmless(result.subject.kind),
+                               harmless(result.subject.id), to_string(result.outcome), harmless(result.reason));
+  }
+  if (open > kMostOpen) std::cout << harmless_page(fmt::format("  and {} more: --json\n", open - kMostOpen));
+  const auto& first = joined.parts.front().verified.contents;
+  std::cout << fmt::format("  profile {} revision {}, targets {} ({})\n", harmless(first.verdict.profile),
+                           first.profile_revision, first.targets_sha256,
+                           first.targets_built_in ? "as built into this version" : "NOT those of a built-in profile");
+  if (const auto nodes = unnamed(joined); nodes > 0)
+    std::cout << harmless_page(fmt::format("  note: {} of {} nodes show no serial number\n", nodes, nodes_of(joined)));
+  std::cout << fmt::format("  joined {} by the key {}{}\n", harmless(joined.claims.issued_at),
+                           joined.claims.key_fingerprint,
+                           joined.signer.empty() || joined.signer == joined.claims.key_fingerprint
+                               ? ""
+                               : ", signed as " + harmless(joined.signer));
+}
+
+int run_join(const JoinArguments& given, joint::Kind kind) {
+  joint::JoinRequest request{.kind = kind, .dossiers = {}, .out = without_slash(given.out), .claims = {}};
+  for (const auto& path : given.dossiers) {
+    if (!is_folder(path)) return bad_input(not_a_folder(path));
+    request.dossiers.push_back(without_slash(path));
+    if (const auto problem = check_is_dossier(request.dossiers.back())) return bad_input(*problem);
+  }
+  if (given.others.empty() && given.policy.empty())
+    return bad_input({"--with-key", "is missing: the public keys of those who signed the dossiers",
+                      "obtain them from the signers, not from the dossiers; or name a --policy"});
+  const auto key = dossier::load_private_key(given.key, given.passphrase_file);
+  if (!key) return bad_input(key.error());
+  auto others = public_keys(given.others);
+  if (!others) return bad_input(others.error());
+  auto expected = expectations_of({.policy = given.policy});
+  if (!expected) return bad_input(expected.error());
+  request.claims = {.issued_at = utc_text(std::chrono::system_clock::now()),
+                    .role = given.role,
+                    .name = given.name,
+                    .organisation = given.organisation,
+                    .key_fingerprint = ""};
+  const auto joined = joint::make_joint(request, *key, {.keys = std::move(*others), .expected = std::move(*expected)});
+  if (!joined) return refused(joined.error());
+  print(*joined);
+  std::cout << harmless_page(request.out) << '\n';
+  return files::kExitSuccess;
+}
+
+void add(CLI::App& command, JoinArguments& given) {
+  command.add_option("dossiers", given.dossiers, "folders of dossiers, two at least")->type_name("DIR")->required();
+  command.add_option("--key", given.key, "private key of who joins them, PKCS#8 PEM or of OpenSSH")
+      ->type_name("FILE")
+      ->required();
+  command.add_option("--passphrase-file", given.passphrase_file, "file whose first line decrypts the key")
+      ->type_name("FILE");
+  command.add_option("--with-key", given.others, "public key of who signed a dossier; may be repeated")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+  command.add_option("--policy", given.policy, "refuse signatures that this trust policy does not count")
+      ->type_name("FILE");
+  command.add_option("--out", given.out, "folder to make")->type_name("DIR")->required();
+  command.add_option("--role", given.role, "role of who joins them")
+      ->type_name("ROLE")
+      ->capture_default_str()
+      ->check(CLI::IsMember(std::vector<std::string>(dossier::kRoles.begin(), dossier::kRoles.end())));
+  command.add_option("--name", given.name, "name of the signer")->type_name("NAME");
+  command.add_option("--organisation", given.organisation, "organisation of the signer")->type_name("NAME");
+}
+
+/// An option of `verify` that is of one dossier, and was given; nothing when there is none.
+const char* of_one_dossier(const VerifyArguments& given) {
+  const auto& expected = given.expected;
+  for (const auto& [option, value] :
+       {std::pair("--site", &expected.site), std::pair("--nodes", &expected.nodes), std::pair("--plan", &expected.plan),
+        std::pair("--challenge", &expected.challenge), std::pair("--run-id", &expected.run_id),
+        std::pair("--supersedes", &expected.supersedes), std::pair("--serials", &expected.serials)}) {
+    if (!value->empty()) return option;
+  }
+  if (!given.waivers.empty()) return "--waiver";
+  return given.heads.empty() && given.witness_keys.empty() ? nullptr : "--head";
+}
+
+}  // namespace
+
+void add_join_commands(CLI::App& app, JoinCommands& given, std::function<int()>& action) {
+  auto* merge = app.add_subcommand(
+      "merge", "sign one statement of dossiers of several sites; `expand`: of a site that has grown");
+  add(*merge, given.merge);
+  merge->footer(
+      "Example: assay-report merge north/dossier south/dossier --policy trust.json --key buyer.key --role buyer --out "
+      "fleet");
+  merge->callback([&] { action = [&] { return run_join(given.merge, joint::Kind::merge); }; });
+  auto* expand = app.add_subcommand("expand",
+                                    "verify dossiers of one site that has grown, and sign one statement of them: "
+                                    "limits of the fleet are judged over all its nodes");
+  add(*expand, given.expand);
+  expand->footer(
+      "Example: assay-report expand first/dossier later/dossier --with-key lab.key.pub --key lab.key --out hall");
+  expand->group("");  // the line of merge names it: the help fits one screen
+  expand->callback([&] { action = [&] { return run_join(given.expand, joint::Kind::expand); }; });
+}
+
+int run_verify_joint(const VerifyArguments& given) {
+  if (const char* option = of_one_dossier(given)) {
+    return bad_input(
+        {option, "is of one dossier, and this is a joint one",
+         fmt::format("verify the part by itself: {}/{}/01", without_slash(given.directory), joint::kPartsFolder)});
+  }
+  auto keys = public_keys(given.keys);
+  if (!keys) return bad_input(keys.error());
+  auto expected = expectations_of(given.expected);
+  if (!expected) return bad_input(expected.error());
+  const auto joined =
+      joint::verify_joint(without_slash(given.directory), {.keys = std::move(*keys), .expected = std::move(*expected)});
+  if (!joined) {
+    if (given.json) {
+      std::cout << ordered_json{{"verified", false}, {"where", joined.error().where}, {"what", joined.error().what}}
+                       .dump(1, ' ', true, ordered_json::error_handler_t::replace)
+                << '\n';
+    }
+    return refused(joined.error());
+  }
+  if (given.json) {
+    std::cout << document_of(*joined).dump(1, ' ', true) << '\n';
+  } else {
+    std::cout << "verified: ";
+    print(*joined);
+  }
+  return given.accepted ? judge::exit_code(joined->overall) : files::kExitSuccess;
+}
+
+}  // namespace assay::report_cli

@@ -1,0 +1,34 @@
+// join_command: `assay-report merge`, `expand`, and `verify` of what they make.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "reports/cli/commands.h"
+
+namespace CLI {
+class App;
+}
+
+namespace assay::report_cli {
+
+/// Of merge and expand.
+struct JoinArguments {
+  std::vector<std::string> dossiers;
+  std::string key, passphrase_file, out, role = "signer", name, organisation;
+  std::vector<std::string> others;  ///< public keys of those who signed the parts
+  std::string policy;
+};
+
+struct JoinCommands {
+  JoinArguments merge, expand;
+};
+
+/// Adds both commands to `app`; a parsed one sets `action`.
+void add_join_commands(CLI::App& app, JoinCommands& given, std::function<int()>& action);
+
+/// Verifies a joint dossier and prints what its parts are together.
+int run_verify_joint(const VerifyArguments& given);
+
+}  // namespace assay::report_cli

@@ -1,0 +1,236 @@
+// joint: dossiers are copied as they are, and one statement names the statements that they hold.
+#include "reports/joint/joint.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/difference.h"
+#include "orchestrator/files/staging.h"
+#include "probes/core/utc_time.h"
+#include "reports/dossier/canonical_json.h"
+#include "reports/evidence/tree.h"
+#include "reports/joint/fleet.h"
+#include "reports/joint/statement.h"
+
+namespace assay::joint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFolder = "joint";  // in the staging folder
+
+std::string name_of(std::size_t place) { return fmt::format("{:02}", place + 1); }
+
+/// The rule of the whole: accepted when every part is, its cells with limits of the fleet replaced by those over all.
+void conclude(Joined& joined) {
+  std::size_t nodes = 0;
+  for (const auto& part : joined.parts) nodes += part.verified.contents.nodes.size();
+  const std::string all = fmt::format("{} parts with {} nodes", joined.parts.size(), nodes);
+  std::size_t required = 0;
+  const judge::Result* open = nullptr;
+  std::size_t failed = 0;
+  for (const auto& result : joined.fleet) {
+    if (!result.required) continue;
+    ++required;
+    if (result.outcome == judge::Outcome::fail) ++failed;
+    if (result.outcome == judge::Outcome::pass) continue;
+    const bool first_fail = result.outcome == judge::Outcome::fail && failed == 1;
+    if (open == nullptr || first_fail) open = &result;
+  }
+  if (open != nullptr) {
+    joined.overall = failed > 0 ? judge::Overall::rejected : judge::Overall::incomplete;
+    joined.reason = fmt::format("{}; over all nodes {} on {} is {}: {}", all, open->requirement, open->node,
+                                to_string(open->outcome), open->reason);
+    return;
+  }
+  joined.overall = judge::Overall::accepted;
+  joined.reason = required == 0 ? fmt::format("{}, each accepted by itself.", all)
+                                : fmt::format(
+                                      "{}; {} cells with a limit of the fleet pass over all nodes, all others in their "
+                                      "parts.",
+                                      all, required);
+}
+
+/// Opens the parts under `directory` and judges them together.
+std::expected<Joined, InputError> join(const std::string& directory, std::size_t parts, Kind kind, JointClaims claims,
+                                       const Trust& trust) {
+  Joined joined{.kind = kind, .claims = std::move(claims), .parts = {}, .fleet = {}, .reason = "", .signer = ""};
+  for (std::size_t i = 0; i < parts; ++i) {
+    auto part = open_part(fmt::format("{}/{}/{}", directory, kPartsFolder, name_of(i)), name_of(i), trust);
+    if (!part) return std::unexpected(part.error());
+    joined.parts.push_back(std::move(*part));
+  }
+  if (auto problem = check_together(joined.parts, kind)) return std::unexpected(*problem);
+  if (kind == Kind::expand) {
+    auto fleet = judge_fleet(joined.parts);
+    if (!fleet) return std::unexpected(fleet.error());
+    joined.fleet = std::move(*fleet);
+  }
+  conclude(joined);
+  return joined;
+}
+
+std::optional<InputError> copy_dossier(const std::string& from, const std::string& to,
+                                       const files::StagingDirectory& staging) {
+  auto problem = evidence::walk_tree(
+      from, {},
+      [&](const std::string& path, const std::string& bytes) { return staging.write(to + "/" + path, bytes); },
+      {.empty_folders = false, .executables = false});
+  if (problem) problem->where = from + "/" + problem->where;
+  return problem;
+}
+
+/// What is wrong with the parts that lie in `directory`; nothing when they are 01 to `parts` and nothing else.
+std::optional<InputError> check_folder(const std::string& directory, std::size_t parts) {
+  const auto stranger = [](const fs::path& path) {
+    return InputError{path.string(), "is no part of a joint dossier", "nothing else may lie in its folder"};
+  };
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(directory, unreadable)) {
+    const auto name = entry.path().filename();
+    const bool folder = fs::is_directory(entry.symlink_status());
+    if (name != kJointFile && !(name == kPartsFolder && folder)) return stranger(entry.path());
+  }
+  std::size_t seen = 0;
+  const std::string folder = fmt::format("{}/{}", directory, kPartsFolder);
+  for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
+    bool known = false;
+    for (std::size_t i = 0; i < parts; ++i) known = known || entry.path().filename() == name_of(i);
+    if (!known || !fs::is_directory(entry.symlink_status())) return stranger(entry.path());
+    ++seen;
+  }
+  if (unreadable)
+    return InputError{folder, fmt::format("cannot be read: {}", unreadable.message()), "check its permissions"};
+  if (seen == parts) return std::nullopt;
+  return InputError{folder, fmt::format("has {} parts, the statement {}", seen, parts), "a part was taken out"};
+}
+
+/// Who signed `envelope`, for people; the statement may state no other role than the policy gives.
+std::expected<std::string, InputError> signer_of(const dossier::Envelope& envelope, const JointClaims& claims,
+                                                 const Trust& trust) {
+  const auto refused = [](const std::string& what, const std::string& hint) {
+    return std::unexpected(InputError{kJointFile, what, hint});
+  };
+  if (const auto& policy = trust.expected.trust) {
+    std::map<std::string, dossier::PublicKey> known;
+    for (const auto& key : trust.keys) known.emplace(key.fingerprint(), key);
+    const auto by = dossier::only_signer(*policy, envelope, known, *trust.expected.now);
+    if (!by)
+      return std::unexpected(
+          InputError{std::string(kJointFile) + ": " + by.error().where, by.error().what, by.error().hint});
+    const auto& party = *by->party;
+    const bool stated = std::ranges::find(dossier::kPartyRoles, claims.role) != dossier::kPartyRoles.end();
+    if (by->key->fingerprint != claims.key_fingerprint || (stated && claims.role != party.role))
+      return refused("names another key or role than the policy has for who signed", "");
+    const auto issued = utc_time(claims.issued_at);
+    if (!issued || *issued < by->key->from || *issued >= by->key->until)
+      return refused(fmt::format("was issued {}, outside the time of its key", claims.issued_at), "");
+    return fmt::format("{}: {} of {}", party.role, by->signer->name, party.name);
+  }
+  if (envelope.signatures.size() != 1)
+    return refused(fmt::format("has {} signatures", envelope.signatures.size()), "who joins signs alone");
+  const auto key = std::ranges::find_if(trust.keys, [&](const auto& one) { return is_signed_by(envelope, one); });
+  if (key == trust.keys.end())
+    return refused("has no valid signature of any key that was given",
+                   "give the public key of who joined the parts, too");
+  if (key->fingerprint() != claims.key_fingerprint) return refused("names another key than the one that signed", "");
+  return key->fingerprint();
+}
+
+/// That it was issued after the runs and not in the future.
+std::optional<InputError> check_times(const Joined& joined, const Trust& trust) {
+  const std::chrono::duration<double> skew(judge::kMostClockDifference_s);
+  const auto issued = utc_time(joined.claims.issued_at);
+  if (!issued) return InputError{kJointFile, fmt::format("'{}' is not a time", joined.claims.issued_at), ""};
+  for (const auto& part : joined.parts) {
+    const auto ended = utc_time(part.verified.contents.ended);
+    if (ended && *ended - *issued > skew)
+      return InputError{kJointFile,
+                        fmt::format("was issued {}, before part {} ended ({})", joined.claims.issued_at, part.name,
+                                    part.verified.contents.ended),
+                        "one of the clocks is wrong"};
+  }
+  if (trust.expected.now && *issued - *trust.expected.now > skew)
+    return InputError{
+        kJointFile,
+        fmt::format("was issued {}, and it is {} here", joined.claims.issued_at, utc_text(*trust.expected.now)),
+        "one of the clocks is wrong"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool is_joint(const std::string& directory) {
+  std::error_code unknown;  // what cannot be looked at is reported when it is read
+  return fs::exists(fs::symlink_status(fmt::format("{}/{}", directory, kJointFile), unknown));
+}
+
+std::expected<Joined, InputError> make_joint(const JoinRequest& request, const dossier::PrivateKey& key,
+                                             const Trust& trust) {
+  if (request.dossiers.size() > kMostParts)
+    return std::unexpected(InputError{"parts", fmt::format("are more than {}", kMostParts), ""});
+  std::error_code unknown;  // an unreadable path is refused when the folder is published
+  if (fs::exists(fs::symlink_status(request.out, unknown)))
+    return std::unexpected(InputError{request.out, "exists already", "nothing is overwritten; name another folder"});
+  const auto staging = files::StagingDirectory::beside(request.out);
+  if (!staging) return std::unexpected(staging.error());
+  for (std::size_t i = 0; i < request.dossiers.size(); ++i) {
+    const std::string to = fmt::format("{}/{}/{}", kFolder, kPartsFolder, name_of(i));
+    if (auto problem = copy_dossier(request.dossiers[i], to, *staging)) return std::unexpected(*problem);
+  }
+  JointClaims claims = request.claims;
+  claims.key_fingerprint = key.public_key().fingerprint();
+  const std::string folder = (staging->path() / kFolder).string();
+  auto joined = join(folder, request.dossiers.size(), request.kind, std::move(claims), trust);
+  if (!joined) return joined;
+  if (auto problem = check_times(*joined, trust)) return std::unexpected(*problem);
+  auto payload = dossier::canonical_json(statement_of(*joined));
+  if (!payload) return std::unexpected(payload.error());
+  // What the reader would refuse is not signed.
+  if (const auto read = read_joint_statement(*payload, "joint statement"); !read) return std::unexpected(read.error());
+  dossier::Envelope envelope{
+      .payload_type = std::string(dossier::kPayloadType), .payload = std::move(*payload), .signatures = {}};
+  dossier::sign(envelope, key);
+  if (auto problem = staging->write(fmt::format("{}/{}", kFolder, kJointFile), dossier::envelope_text(envelope)))
+    return std::unexpected(*problem);
+  // Who joins by a policy that does not count him would only find out at the receiver's.
+  Trust own = trust;
+  own.keys.push_back(key.public_key());
+  if (const auto signer = signer_of(envelope, joined->claims, own); !signer) return std::unexpected(signer.error());
+  if (auto problem = staging->publish(kFolder)) return std::unexpected(*problem);
+  return joined;
+}
+
+std::expected<Joined, InputError> verify_joint(const std::string& directory, const Trust& trust) {
+  const auto text = evidence::read_plain_file(directory, kJointFile, kLargestJoint);
+  if (!text) return std::unexpected(text.error());
+  const auto envelope = dossier::read_envelope(*text, kJointFile);
+  if (!envelope) return std::unexpected(envelope.error());
+  const std::string payload = fmt::format("{}: payload", kJointFile);
+  if (envelope->payload_type != dossier::kPayloadType)
+    return std::unexpected(
+        InputError{fmt::format("{}Type", payload), fmt::format("is not '{}'", dossier::kPayloadType), ""});
+  const auto read = read_joint_statement(envelope->payload, payload);
+  if (!read) return std::unexpected(read.error());
+  auto signer = signer_of(*envelope, read->claims, trust);
+  if (!signer) return std::unexpected(signer.error());
+  const std::size_t parts = read->document.at("predicate").at("parts").size();
+  if (auto problem = check_folder(directory, parts)) return std::unexpected(*problem);
+  auto joined = join(directory, parts, read->kind, read->claims, trust);
+  if (!joined) return joined;
+  const auto again = statement_of(*joined);
+  if (again != read->document) {
+    return std::unexpected(
+        InputError{payload, "does not follow from the parts: " + files::first_difference(read->document, again),
+                   "the signed statement contradicts them"});
+  }
+  if (auto problem = check_times(*joined, trust)) return std::unexpected(*problem);
+  joined->signer = std::move(*signer);
+  return joined;
+}
+
+}  // namespace assay::joint

@@ -1,0 +1,54 @@
+// part: a dossier as part of a joint one, verified by itself.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "orchestrator/judge/evidence.h"
+#include "reports/dossier/expectations.h"
+#include "reports/dossier/verify.h"
+
+namespace assay::joint {
+
+/// How dossiers are joined: those of several sites side by side, or those of one site that has grown.
+enum class Kind { merge, expand };
+
+constexpr auto words_of(Kind) {
+  using enum Kind;
+  return std::to_array<Word<Kind>>({{merge, "merge"}, {expand, "expand"}});
+}
+
+/// By whom dossiers are signed, and what is expected of each.
+struct Trust {
+  std::vector<dossier::PublicKey>
+      keys;  ///< of each dossier one at least must have signed, and all that have are checked
+  dossier::Expectations expected;
+};
+
+/// A verified dossier, and its run as values.
+struct Part {
+  std::string name;  ///< "01"
+  dossier::Verified verified;
+  std::string statement_sha256;  ///< of the payload that is signed
+  judge::Run run;
+  judge::EvidenceReader evidence;
+  std::map<std::string, std::set<std::string>> serials;  ///< serial numbers that its nodes show, by node
+};
+
+/// Verifies the dossier in `directory` as `verify` does, and reads its run. An error has the name of the part.
+std::expected<Part, InputError> open_part(const std::string& directory, const std::string& name, const Trust& trust);
+
+/// What is wrong with these parts together; nothing when there are two at least, each may be a part (may_join), all are
+/// of the same targets and of different runs, and no machine, GPU or drive is in two of them, by serial number, UUID,
+/// or host name and boot. Nodes of a site that has grown have names of their own.
+std::optional<InputError> check_together(const std::vector<Part>& parts, Kind kind);
+
+/// Whether every required cell of `part` that does not pass has a limit of the fleet, which its nodes alone may be too
+/// few for, and nothing else keeps it from being accepted.
+bool waits_for_fleet(const Part& part);
+
+}  // namespace assay::joint
