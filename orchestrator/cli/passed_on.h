@@ -12,7 +12,7 @@ namespace assay::cli {
 
 /// A command that is passed on to assay-report.
 struct PassedOn {
-  std::string_view name, does;  ///< without the latter the command stands in the line above
+  std::string_view name, does;
 };
 
 inline constexpr std::array<PassedOn, 14> kPassedOn = {{
@@ -21,8 +21,8 @@ inline constexpr std::array<PassedOn, 14> kPassedOn = {{
     {"verify", "check a dossier and judge its evidence again"},
     {"waive", "sign a waiver of cells of a dossier that do not pass"},
     {"compare", "show what differs between two runs or dossiers"},
-    {"merge", "join dossiers of several sites; `expand`: of one site that has grown"},
-    {"expand", ""},
+    {"merge", "join dossiers of several sites under one statement"},
+    {"expand", "the same of one site that has grown"},
     {"timestamp", "have an authority state when a signature was made"},
     {"witness", "sign what a journal holds while the run goes on"},
     {"keygen", "make a signing key"},
@@ -40,9 +40,7 @@ inline std::vector<std::string> names_passed_on() {
 
 inline std::string footer() {
   std::string text = "Commands of assay-report that assay passes on:\n";
-  for (const auto& [name, does] : kPassedOn) {
-    if (!does.empty()) text += fmt::format("  {:<11}{}\n", name, does);
-  }
+  for (const auto& [name, does] : kPassedOn) text += fmt::format("  {:<11}{}\n", name, does);
   return text +
          "Exit codes: 0 accepted or done, 1 rejected, 2 bad usage or input, 3 incomplete (also after Ctrl-C), 4 "
          "verification refused.\n"

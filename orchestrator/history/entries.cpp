@@ -10,6 +10,7 @@
 
 #include "orchestrator/files/exit_codes.h"
 #include "orchestrator/history/inside.h"
+#include "probes/core/json_io.h"
 
 namespace assay::history {
 namespace {
@@ -22,6 +23,12 @@ constexpr const char* kEnding = ".zst";
 [[noreturn]] void refuse_entry(const std::string& path, const std::string& what) {
   throw Broken(
       {{path, what, "take the file from a backup, or move it away to do without what it added"}, files::kExitRefused});
+}
+
+json line_from(std::string_view text, const std::string& path) {
+  auto line = parse_json(text, path);
+  if (!line) refuse_entry(path, line.error().what);
+  return std::move(*line);
 }
 
 template <class Enum>
@@ -108,7 +115,7 @@ Sweep sweep_from(const json& head, std::string_view lines, const std::string& pa
   for (const json& one : head.at("metrics")) metrics.push_back(metric_from(one, path));
   while (!lines.empty()) {
     const auto end = lines.find('\n');
-    const json line = json::parse(lines.substr(0, end));
+    const json line = line_from(lines.substr(0, end), path);
     lines = end == std::string_view::npos ? std::string_view{} : lines.substr(end + 1);
     const json& unit = line.at("unit");
     UnitVisit visit{.unit = {.id = unit.at(0),
@@ -137,7 +144,7 @@ Sweep sweep_from(const json& head, std::string_view lines, const std::string& pa
 
 Entry read(std::string_view text, const std::string& path) {
   const auto end = text.find('\n');
-  const json head = json::parse(text.substr(0, end));
+  const json head = line_from(text.substr(0, end), path);
   if (head.at("schema") != kEntrySchema) refuse_entry(path, "is not " + std::string(kEntrySchema));
   const std::string kind = head.at("kind");
   const std::string_view rest = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);

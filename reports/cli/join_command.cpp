@@ -182,20 +182,17 @@ const char* of_one_dossier(const VerifyArguments& given) {
 }  // namespace
 
 void add_join_commands(CLI::App& app, JoinCommands& given, std::function<int()>& action) {
-  auto* merge = app.add_subcommand(
-      "merge", "sign one statement of dossiers of several sites; `expand`: of a site that has grown");
+  auto* merge = app.add_subcommand("merge", "verify dossiers of several sites, and sign one statement of them");
   add(*merge, given.merge);
   merge->footer(
       "Example: assay-report merge north/dossier south/dossier --policy trust.json --key buyer.key --role buyer --out "
       "fleet");
   merge->callback([&] { action = [&] { return run_join(given.merge, joint::Kind::merge); }; });
-  auto* expand = app.add_subcommand("expand",
-                                    "verify dossiers of one site that has grown, and sign one statement of them: "
-                                    "limits of the fleet are judged over all its nodes");
+  auto* expand =
+      app.add_subcommand("expand", "the same of one site that has grown, with limits of the fleet over all nodes");
   add(*expand, given.expand);
   expand->footer(
       "Example: assay-report expand first/dossier later/dossier --with-key lab.key.pub --key lab.key --out hall");
-  expand->group("");  // the line of merge names it: the help fits one screen
   expand->callback([&] { action = [&] { return run_join(given.expand, joint::Kind::expand); }; });
 }
 

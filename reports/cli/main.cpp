@@ -194,8 +194,7 @@ void add_simulate(CLI::App& app, SimulateArguments& given, Action& action) {
 }
 
 void add_key_commands(CLI::App& app, KeygenArguments& keygen, FingerprintArguments& key, Action& action) {
-  auto* generate =
-      app.add_subcommand("keygen", "make a signing key, FILE and FILE.pub; `fingerprint`: print that of a key");
+  auto* generate = app.add_subcommand("keygen", "make a signing key, FILE and FILE.pub, and print its fingerprint");
   generate->add_option("file", keygen.file, "private key to write (mode 0600)")->type_name("FILE")->required();
   generate
       ->add_option("--passphrase-file", keygen.passphrase_file,
@@ -204,7 +203,6 @@ void add_key_commands(CLI::App& app, KeygenArguments& keygen, FingerprintArgumen
   generate->footer("Example: assay keygen lab.key");
   generate->callback([&] { action = [&] { return run_keygen(keygen); }; });
   auto* fingerprint = app.add_subcommand("fingerprint", "print the fingerprint of a key");
-  fingerprint->group("");  // the line of keygen names it: the help fits one screen
   fingerprint->add_option("file", key.file, "public key, PEM or of OpenSSH")->type_name("FILE")->required();
   fingerprint->add_flag("--private", key.is_private,
                         "the file is a private key: print the fingerprint of its public half");
