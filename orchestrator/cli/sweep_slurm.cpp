@@ -29,6 +29,18 @@ constexpr std::chrono::milliseconds kPoll{1000}, kPollAtEnd{100};
 constexpr std::chrono::seconds kEndOfWorkers{20};  // they stop within 5 s, and write their outcome
 constexpr int kMostRefusals = 5;                   // of sbatch in a row
 constexpr int kMostJobsOfPair = 3;                 // that end without having begun
+constexpr std::size_t kMostFruitless = 10;         // jobs in a row: so many are hardly preempted within a second each
+
+/// The last line of a job's log, which a node wrote.
+std::string last_line_of(const std::string& path) {
+  constexpr std::size_t kMost = 300;
+  const auto text = read_file(path);
+  if (!text) return "nothing; " + text.error().text();
+  std::string_view line = *text;
+  while (line.ends_with('\n')) line.remove_suffix(1);
+  if (const auto at = line.rfind('\n'); at != std::string_view::npos) line.remove_prefix(at + 1);
+  return line.empty() ? "nothing" : std::string(line.substr(0, kMost));
+}
 
 /// The jobs of one sweep.
 class Jobs {
@@ -46,6 +58,15 @@ class Jobs {
       if (auto problem = look_at_pairs()) return problem;
       if (open_.empty() && alive_.empty() && std::ranges::none_of(pairs_, &Pair::ready)) return std::nullopt;
       if (over()) break;
+      if (fruitless_ >= kMostFruitless && !open_.empty()) {
+        // NOLINTNEXTLINE(bugprone-unused-return-value): this is the problem that is reported
+        (void)end();
+        return InputError{out_ + "/workers",
+                          fmt::format("{} jobs in a row ended without a visit; the last wrote: {}", fruitless_,
+                                      last_line_of(fmt::format("{}/workers/{}.log", out_, last_ended_))),
+                          "this installation and --out must lie on a file system that all nodes share; `assay sweep "
+                          "--collect` enters what was measured"};
+      }
       if (auto problem = submit()) return problem;
       std::this_thread::sleep_for(kPoll);
     }
@@ -89,10 +110,16 @@ class Jobs {
     if (given_up_) open_.clear();
     for (const auto& one : pairs_) begun += fs::exists(folder_of(out_, one.pair), unknown) ? 1 : 0;
     if (begun != begun_) progress_ = Clock::now();
-    begun_ = begun;
     const auto printed = files::run_child(squeue_, sweep::squeue_arguments(), kAnswer);
     if (!printed || printed->exit_code != 0) return std::nullopt;  // slurmctld restarts: what was alive still is
     const auto jobs = sweep::jobs_in(printed->output);
+    if (begun != begun_) fruitless_ = 0;
+    begun_ = begun;
+    for (const auto& id : alive_) {
+      if (jobs.contains(id) || pair_jobs_.contains(id)) continue;
+      ++fruitless_;
+      last_ended_ = id;
+    }
     std::erase_if(alive_, [&](const std::string& id) { return !jobs.contains(id); });
     std::erase_if(pair_jobs_, [&](const std::string& id) { return !alive_.contains(id); });
     for (const auto& [id, state] : jobs) {
@@ -260,6 +287,8 @@ class Jobs {
   bool rest_paired_ = false, given_up_ = false;
   std::size_t begun_ = 0;
   int refusals_ = 0;
+  std::size_t fruitless_ = 0;  ///< jobs for nodes that ended since the last one that visited one
+  std::string last_ended_;     ///< of them
   Clock::time_point progress_;
 };
 

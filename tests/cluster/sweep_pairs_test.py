@@ -1,7 +1,10 @@
 """Pairs of nodes in jobs of a real Slurm: measured with another partner every night, left alone where a node is busy, and stopped when a job
 of another user takes a node of theirs."""
 import json
+import pathlib
+import shutil
 import sqlite3
+import tempfile
 import time
 
 from bench import pair
@@ -89,6 +92,15 @@ class Pairs(SlurmBench):
         rest = next(one for one in third if set(one) == set(left))  # those whose partner was busy
         self.assertEqual(third, {**dict.fromkeys(list(first)[:2], "busy"), list(first)[2]: "measured", rest: "measured"})
         self.assertTrue(all(self.is_running(job) for job in jobs))
+
+    def test_an_installation_that_no_node_sees_ends_the_sweep_with_what_a_job_wrote(self):
+        with tempfile.TemporaryDirectory(dir="/tmp") as unseen:  # the nodes have a /tmp of their own
+            self.program = shutil.copytree(self.installation, pathlib.Path(unseen) / "installation") / "bin/assay"
+            done = self.assay(*self.words("blind", "2026-01-05"))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"1\d jobs in a row ended without a visit; the last wrote: .*not found")
+        self.assertIn("a file system that all nodes share", done.stderr)
+        self.assertEqual(self.slurm.at_head("squeue", "--noheader", "--states=PENDING,RUNNING"), "")
 
     def test_a_pair_that_loses_a_node_stops_and_the_others_are_measured(self):
         process = self.start(*self.words("night", "2026-01-05", pause="6s"))
