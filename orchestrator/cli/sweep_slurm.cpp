@@ -31,15 +31,15 @@ constexpr int kMostRefusals = 5;                   // of sbatch in a row
 constexpr int kMostJobsOfPair = 3;                 // that end without having begun
 constexpr std::size_t kMostFruitless = 10;         // jobs in a row: so many are hardly preempted within a second each
 
-/// The last line of a job's log, which a node wrote.
+/// The last line of a file; empty where there is none yet.
 std::string last_line_of(const std::string& path) {
   constexpr std::size_t kMost = 300;
   const auto text = read_file(path);
-  if (!text) return "nothing; " + text.error().text();
+  if (!text) return "";
   std::string_view line = *text;
   while (line.ends_with('\n')) line.remove_suffix(1);
   if (const auto at = line.rfind('\n'); at != std::string_view::npos) line.remove_prefix(at + 1);
-  return line.empty() ? "nothing" : std::string(line.substr(0, kMost));
+  return std::string(line.substr(0, kMost));
 }
 
 /// The jobs of one sweep.
@@ -58,12 +58,12 @@ class Jobs {
       if (auto problem = look_at_pairs()) return problem;
       if (open_.empty() && alive_.empty() && std::ranges::none_of(pairs_, &Pair::ready)) return std::nullopt;
       if (over()) break;
-      if (fruitless_ >= kMostFruitless && !open_.empty()) {
+      if (fruitless_.size() >= kMostFruitless && !open_.empty()) {
         // NOLINTNEXTLINE(bugprone-unused-return-value): this is the problem that is reported
         (void)end();
         return InputError{out_ + "/workers",
-                          fmt::format("{} jobs in a row ended without a visit; the last wrote: {}", fruitless_,
-                                      last_line_of(fmt::format("{}/workers/{}.log", out_, last_ended_))),
+                          fmt::format("{} jobs in a row ended without a visit; the last wrote: {}", fruitless_.size(),
+                                      what_they_wrote()),
                           "this installation and --out must lie on a file system that all nodes share; `assay sweep "
                           "--collect` enters what was measured"};
       }
@@ -113,12 +113,10 @@ class Jobs {
     const auto printed = files::run_child(squeue_, sweep::squeue_arguments(), kAnswer);
     if (!printed || printed->exit_code != 0) return std::nullopt;  // slurmctld restarts: what was alive still is
     const auto jobs = sweep::jobs_in(printed->output);
-    if (begun != begun_) fruitless_ = 0;
+    if (begun != begun_) fruitless_.clear();
     begun_ = begun;
     for (const auto& id : alive_) {
-      if (jobs.contains(id) || pair_jobs_.contains(id)) continue;
-      ++fruitless_;
-      last_ended_ = id;
+      if (!jobs.contains(id) && !pair_jobs_.contains(id)) fruitless_.push_back(id);
     }
     std::erase_if(alive_, [&](const std::string& id) { return !jobs.contains(id); });
     std::erase_if(pair_jobs_, [&](const std::string& id) { return !alive_.contains(id); });
@@ -260,6 +258,15 @@ class Jobs {
     return std::nullopt;
   }
 
+  /// The last line in the newest log of fruitless_ that has one: that of the last job may not be there yet.
+  [[nodiscard]] std::string what_they_wrote() const {
+    for (auto id = fruitless_.rbegin(); id != fruitless_.rend(); ++id) {
+      std::string line = last_line_of(fmt::format("{}/workers/{}.log", out_, *id));
+      if (!line.empty()) return line;
+    }
+    return "nothing";
+  }
+
   /// Our jobs are cancelled; workers that run get the time to write down that they were stopped.
   std::optional<InputError> end() {
     if (alive_.empty()) return std::nullopt;
@@ -287,8 +294,7 @@ class Jobs {
   bool rest_paired_ = false, given_up_ = false;
   std::size_t begun_ = 0;
   int refusals_ = 0;
-  std::size_t fruitless_ = 0;  ///< jobs for nodes that ended since the last one that visited one
-  std::string last_ended_;     ///< of them
+  Words fruitless_;  ///< jobs for nodes that ended since the last one that visited one
   Clock::time_point progress_;
 };
 
