@@ -29,7 +29,7 @@ constexpr std::chrono::milliseconds kPoll{1000}, kPollAtEnd{100};
 constexpr std::chrono::seconds kEndOfWorkers{20};  // they stop within 5 s, and write their outcome
 constexpr int kMostRefusals = 5;                   // of sbatch in a row
 constexpr int kMostJobsOfPair = 3;                 // that end without having begun
-constexpr std::size_t kMostFruitless = 10;         // jobs in a row: so many are hardly preempted within a second each
+constexpr std::size_t kMostFruitless = 10;         // jobs: so many are hardly preempted within a second each
 
 /// The last line of a file; empty where there is none yet.
 std::string last_line_of(const std::string& path) {
@@ -58,11 +58,12 @@ class Jobs {
       if (auto problem = look_at_pairs()) return problem;
       if (open_.empty() && alive_.empty() && std::ranges::none_of(pairs_, &Pair::ready)) return std::nullopt;
       if (over()) break;
-      if (fruitless_.size() >= kMostFruitless && !open_.empty()) {
+      // Once a node was visited, a job may find that another has visited its node before it.
+      if (begun_ == 0 && ended_jobs_.size() >= kMostFruitless) {
         // NOLINTNEXTLINE(bugprone-unused-return-value): this is the problem that is reported
         (void)end();
         return InputError{out_ + "/workers",
-                          fmt::format("{} jobs in a row ended without a visit; the last wrote: {}", fruitless_.size(),
+                          fmt::format("{} jobs ended and none visited a node; the last wrote: {}", ended_jobs_.size(),
                                       what_they_wrote()),
                           "this installation and --out must lie on a file system that all nodes share; `assay sweep "
                           "--collect` enters what was measured"};
@@ -113,10 +114,9 @@ class Jobs {
     const auto printed = files::run_child(squeue_, sweep::squeue_arguments(), kAnswer);
     if (!printed || printed->exit_code != 0) return std::nullopt;  // slurmctld restarts: what was alive still is
     const auto jobs = sweep::jobs_in(printed->output);
-    if (begun != begun_) fruitless_.clear();
     begun_ = begun;
     for (const auto& id : alive_) {
-      if (!jobs.contains(id) && !pair_jobs_.contains(id)) fruitless_.push_back(id);
+      if (!jobs.contains(id)) ended_jobs_.push_back(id);
     }
     std::erase_if(alive_, [&](const std::string& id) { return !jobs.contains(id); });
     std::erase_if(pair_jobs_, [&](const std::string& id) { return !alive_.contains(id); });
@@ -258,9 +258,9 @@ class Jobs {
     return std::nullopt;
   }
 
-  /// The last line in the newest log of fruitless_ that has one: that of the last job may not be there yet.
+  /// The last line in the newest log of ended_jobs_ that has one: that of the last job may not be there yet.
   [[nodiscard]] std::string what_they_wrote() const {
-    for (auto id = fruitless_.rbegin(); id != fruitless_.rend(); ++id) {
+    for (auto id = ended_jobs_.rbegin(); id != ended_jobs_.rend(); ++id) {
       std::string line = last_line_of(fmt::format("{}/workers/{}.log", out_, *id));
       if (!line.empty()) return line;
     }
@@ -294,7 +294,7 @@ class Jobs {
   bool rest_paired_ = false, given_up_ = false;
   std::size_t begun_ = 0;
   int refusals_ = 0;
-  Words fruitless_;  ///< jobs for nodes that ended since the last one that visited one
+  Words ended_jobs_;  ///< jobs that are gone, the last one last
   Clock::time_point progress_;
 };
 

@@ -98,7 +98,7 @@ class Pairs(SlurmBench):
             self.program = shutil.copytree(self.installation, pathlib.Path(unseen) / "installation") / "bin/assay"
             done = self.assay(*self.words("blind", "2026-01-05"))
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertRegex(done.stderr, r"1\d jobs in a row ended without a visit; the last wrote: .*not found")
+        self.assertRegex(done.stderr, r"1\d jobs ended and none visited a node; the last wrote: .*not found")
         self.assertIn("a file system that all nodes share", done.stderr)
         self.assertEqual(self.slurm.at_head("squeue", "--noheader", "--states=PENDING,RUNNING"), "")
 
