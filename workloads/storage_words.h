@@ -39,6 +39,14 @@ inline constexpr Parameter kClients{
     .meaning = "nodes: ranks that share a machine are an error; processes: a rehearsal that may, whose caches are one",
     .choices = "nodes processes"};
 
+inline constexpr Parameter kRounds{
+    .name = "rounds",
+    .unit = "1",
+    .fallback = "10",
+    .quick = "2",
+    .meaning =
+        "times that all cases are made, at most 1000; the pairs of writer and reader change from round to round"};
+
 inline constexpr Metric kRemoveTime{
     .name = "remove_time", .unit = "s", .better = Better::lower, .meaning = "of rank 0 to remove all files"};
 
@@ -77,6 +85,11 @@ inline constexpr Metric kChecks{.name = "checks",
                                 .better = Better::neither,
                                 .meaning = "looks of readers, and attempts to make a name alone, that were judged"};
 
+/// Of probes that look at what others did, case by case.
+inline constexpr Metric kCaseMetrics[] = {
+    kStaleReads, kWrongReads, kFalseSuccesses, kFailures, kVisibleAfter, kChecks,
+};
+
 inline constexpr ConditionSpec kFilesystem{.name = "filesystem", .meaning = "Type of the file system."};
 inline constexpr ConditionSpec kMountSource{.name = "mount_source",
                                             .meaning = "What is mounted there, where the kernel tells."};
@@ -85,6 +98,10 @@ inline constexpr ConditionSpec kMountOptions{
 inline constexpr ConditionSpec kClientsTotal{.name = "clients_total", .meaning = "Ranks at work at the same time."};
 inline constexpr ConditionSpec kReadByOtherNode{
     .name = "read_by_other_node", .meaning = "Whether all data were read by another machine than wrote them."};
+inline constexpr ConditionSpec kEveryReaderElsewhere{
+    .name = "read_by_other_node", .meaning = "Whether every reader is another machine than its writer."};
+inline constexpr ConditionSpec kNonceOfFiles{
+    .name = "nonce", .meaning = "What the payload of this run is keyed by, besides rank and file; drawn by rank 0."};
 inline constexpr ConditionSpec kSetOverServerMemory{
     .name = "set_over_server_memory",
     .meaning = "Payload of all ranks over server_memory, recorded where that is told."};

@@ -44,12 +44,7 @@ constexpr Parameter kParameters[] = {
      .fallback = "256KiB",
      .quick = "16KiB",
      .meaning = "bytes of each file, a multiple of 16 B from 4 KiB to 16 MiB; what overwrites it has half of that"},
-    {.name = "rounds",
-     .unit = "1",
-     .fallback = "10",
-     .quick = "2",
-     .meaning =
-         "times that all cases are made, at most 1000; the pairs of writer and reader change from round to round"},
+    kRounds,
     {.name = "wait",
      .unit = "s",
      .fallback = "15s",
@@ -58,18 +53,11 @@ constexpr Parameter kParameters[] = {
     kClients,
     kState,
 };
-constexpr Metric kMetrics[] = {
-    kStaleReads, kWrongReads, kFalseSuccesses, kFailures, kVisibleAfter, kChecks,
-};
 constexpr ConditionSpec kConditions[] = {
-    kFilesystem,
-    kMountSource,
-    kMountOptions,
-    {.name = "nonce", .meaning = "What the payload of this run is keyed by, besides rank and file; drawn by rank 0."},
-    kClientsTotal,
-    {.name = "read_by_other_node", .meaning = "Whether every reader is another machine than its writer."},
-    kPreloaded,
-    {.name = "s3_library", .meaning = "Library that made and signed the requests."},
+    kFilesystem,       kMountSource,
+    kMountOptions,     kNonceOfFiles,
+    kClientsTotal,     kEveryReaderElsewhere,
+    kPreloaded,        {.name = "s3_library", .meaning = "Library that made and signed the requests."},
     kAbandonedRemoved,
 };
 constexpr ProbeSpec kSpec{
@@ -97,7 +85,7 @@ constexpr ProbeSpec kSpec{
     .typical = {60},
     .deadline = {3600},
     .parameters = kParameters,
-    .metrics = kMetrics,
+    .metrics = kCaseMetrics,
     .conditions = kConditions,
 };
 
