@@ -25,7 +25,7 @@ class ThreeNights(SlurmBench):
         self.history = self.scratch / "history.db"
 
     def command(self, *words):
-        return subprocess.run([*self.cluster.head, self.program, *map(str, words)], env=self.environment, capture_output=True, text=True,
+        return subprocess.run([*self.cluster.head, self.installed, *map(str, words)], env=self.environment, capture_output=True, text=True,
                               timeout=self.deadline_s, stdin=subprocess.DEVNULL)
 
     def sweep(self, name, night, *more, site=None):

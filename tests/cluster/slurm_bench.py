@@ -20,7 +20,7 @@ class SlurmBench(ClusterBench):
         # may lie below any of them.
         self.installation = self.cluster.path / "installation"
         shutil.copytree(BIN.parent, self.installation)
-        self.program = self.installation / "bin/assay"  # jobs run the one that made them
+        self.installed = self.installation / "bin/assay"  # jobs run the one that made them
         self.environment = dict(self.environment, **self.slurm.environment, PATH=f"{self.installation / 'bin'}:{os.environ['PATH']}:/usr/sbin")
         for name in [name for name in self.environment if name.startswith("SLURM_") and name != "SLURM_CONF"]:
             del self.environment[name]  # of a job that this test itself may run in

@@ -95,7 +95,7 @@ class Pairs(SlurmBench):
 
     def test_an_installation_that_no_node_sees_ends_the_sweep_with_what_a_job_wrote(self):
         with tempfile.TemporaryDirectory(dir="/tmp") as unseen:  # the nodes have a /tmp of their own
-            self.program = shutil.copytree(self.installation, pathlib.Path(unseen) / "installation") / "bin/assay"
+            self.installed = shutil.copytree(self.installation, pathlib.Path(unseen) / "installation") / "bin/assay"
             done = self.assay(*self.words("blind", "2026-01-05"))
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertRegex(done.stderr, r"1\d jobs ended and none visited a node; the last wrote: .*not found")

@@ -90,7 +90,7 @@ class Bench(unittest.TestCase):
         self.run_directory = self.scratch / "run"
         self.environment = dict(os.environ, XDG_STATE_HOME=str(self.scratch / "state"))
         self.prefix = []  # words before every command, such as those that run it elsewhere
-        self.program = BIN / "assay"
+        self.installed = BIN / "assay"
 
     def write(self, name, document):
         path = self.scratch / name
@@ -98,12 +98,12 @@ class Bench(unittest.TestCase):
         return str(path)
 
     def assay(self, *arguments):
-        return subprocess.run([*self.prefix, self.program, *map(str, arguments)], env=self.environment, capture_output=True, text=True,
+        return subprocess.run([*self.prefix, self.installed, *map(str, arguments)], env=self.environment, capture_output=True, text=True,
                               timeout=self.deadline_s, stdin=subprocess.DEVNULL)
 
     def start(self, *arguments):
         """The same in the background, in a process group of its own."""
-        process = subprocess.Popen([*self.prefix, self.program, *map(str, arguments)], env=self.environment, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen([*self.prefix, self.installed, *map(str, arguments)], env=self.environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         self.addCleanup(process.wait, DEADLINE_S)
         self.addCleanup(process.kill)
