@@ -165,33 +165,6 @@ TEST_F(fake_fio, and_its_data_are_removed_by_the_next_probe_where_the_first_was_
   EXPECT_EQ(names(), 1);
 }
 
-TEST_F(fake_fio, what_a_probe_leaves_that_was_killed_is_removed_by_the_next) {
-  misbehave("hang");
-  const ScratchDirectory scratch(".");
-  const std::string ready = scratch.path() + "/ready";
-  ASSERT_EQ(mkfifo(ready.c_str(), 0600), 0);
-  setenv("FAKE_FIO_READY", ready.c_str(), 1);
-  const pid_t probe = fork();
-  if (probe == 0) {
-    (void)dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
-    execl(ASSAY_STORAGE_BANDWIDTH, ASSAY_STORAGE_BANDWIDTH, "--quick", "--directory", scratch.path().c_str(), nullptr);
-    _exit(127);
-  }
-  close(open(ready.c_str(), O_RDONLY));  // returns when the fake runs
-  unsetenv("FAKE_FIO_READY");
-  kill(probe, SIGKILL);
-  ASSERT_EQ(waitpid(probe, nullptr, 0), probe);
-  const auto names = [&] {
-    const auto left = std::filesystem::directory_iterator(scratch.path());
-    return std::distance(begin(left), end(left));
-  };
-  ASSERT_EQ(names(), 2);  // the pipe, which is the test's, and the folder of the probe
-  { const OwnFolder next(scratch.path()); }
-  EXPECT_EQ(names(), 1);
-  while (killing_signal() >= 0) {  // its fio ends with it
-  }
-}
-
 TEST_F(fake_fio, that_fails_is_an_error_with_its_own_words) {
   misbehave("nonzero");
   const std::string why = reason<std::runtime_error>([] { Fio fio(kPlan); });
