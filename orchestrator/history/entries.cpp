@@ -138,7 +138,7 @@ Sweep sweep_from(const json& head, std::string_view lines, const std::string& pa
                                .samples = figure.at(3)});
     sweep.visits.push_back(std::move(visit));
   }
-  if (sweep.visits.size() != head.at("visits").get<std::size_t>()) refuse_entry(path, "has lost visits");
+  if (sweep.visits.size() != std::size_t{Whole(head.at("visits"))}) refuse_entry(path, "has lost visits");
   return sweep;
 }
 

@@ -125,7 +125,7 @@ class Account {
 
   void begin(const json& line, const std::string& time) {
     const std::string step = line.at("step");
-    const int number = line.at("attempt");
+    const int number = Whole(line.at("attempt"));
     if (open_.contains(step)) refuse("an attempt of " + step + " begins while another runs");
     if (number != ++attempts_[step])
       refuse(fmt::format("attempt {} of {} begins where {} is due", number, step, attempts_[step]));
@@ -165,7 +165,8 @@ class Account {
     attempt.reason = line.at("reason");
     attempt.end = time;
     for (const auto& file : line.at("evidence")) {
-      attempt.evidence.push_back({.path = file.at("path"), .sha256 = file.at("sha256"), .bytes = file.at("bytes")});
+      attempt.evidence.push_back(
+          {.path = file.at("path"), .sha256 = file.at("sha256"), .bytes = Whole(file.at("bytes"))});
       if (!paths_.insert(attempt.evidence.back().path).second)
         refuse(attempt.evidence.back().path + " is journalled twice");
     }

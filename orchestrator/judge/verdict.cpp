@@ -89,15 +89,15 @@ Result result_from(const json& object) {
                 .reason = object.at("reason"),
                 .unit = object.at("unit"),
                 .value = take(object, "value"),
-                .samples = object.at("samples"),
-                .attempts = object.at("attempts"),
+                .samples = Whole(object.at("samples")),
+                .attempts = Whole(object.at("attempts")),
                 .each = object.at("each"),
                 .interval = std::nullopt,
                 .bound_low = take(object, "bound_low"),
                 .bound_high = take(object, "bound_high"),
                 .uncertainty = take(object, "uncertainty"),
                 .between = take(object, "between"),
-                .between_steps = object.at("between_steps"),
+                .between_steps = Whole(object.at("between_steps")),
                 .degrees_of_freedom = take(object, "degrees_of_freedom"),
                 .guard_factor = take(object, "guard_factor"),
                 .reference = take(object, "reference"),
@@ -120,7 +120,7 @@ Result result_from(const json& object) {
                                     .reference = terms->at("reference")};
   }
   for (const auto& one : object.at("set_aside"))
-    result.set_aside.push_back({.attempt = one.at("attempt"), .reason = one.at("reason")});
+    result.set_aside.push_back({.attempt = Whole(one.at("attempt")), .reason = one.at("reason")});
   for (const auto& one : object.at("findings"))
     result.findings.push_back({.kind = one.at("finding"), .opens = one.at("opens"), .words = one.at("words")});
   std::vector<ConditionSeen> conditions;
@@ -168,7 +168,7 @@ Localised localised_from(const json& object) {
                 .rail = object.at("rail"),
                 .state = object.at("state"),
                 .reason = object.at("reason"),
-                .budget = object.at("budget"),
+                .budget = Whole(object.at("budget")),
                 .excluded = object.at("excluded"),
                 .undecided = object.at("undecided"),
                 .culprits = {},
@@ -203,8 +203,8 @@ json to_json(const NodeVerdict& node) {
 NodeVerdict node_from(const json& object) {
   return {.node = object.at("node"),
           .outcome = object.at("outcome"),
-          .required = object.at("required"),
-          .passed = object.at("passed"),
+          .required = Whole(object.at("required")),
+          .passed = Whole(object.at("passed")),
           .reason = object.at("reason")};
 }
 

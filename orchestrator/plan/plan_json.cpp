@@ -44,8 +44,8 @@ Step step_from(const json& object) {
           .companions = object.at("companions"),
           .deadline_s = object.at("deadline_s"),
           .typical_s = object.at("typical_s"),
-          .attempts = object.at("attempts"),
-          .more_attempts = object.at("more_attempts"),
+          .attempts = Whole(object.at("attempts")),
+          .more_attempts = Whole(object.at("more_attempts")),
           .power_w = object.at("power_w"),
           .plane = object.at("plane"),
           .rail = object.at("rail"),
@@ -79,7 +79,9 @@ PlannedSearch search_from(const json& object) {
   const json& budget = object.at("budget");
   return {.step = object.at("step"),
           .requirements = object.at("requirements"),
-          .budget = {.base = budget.at("base"), .per_culprit = budget.at("per_culprit"), .most = budget.at("most")},
+          .budget = {.base = Whole(budget.at("base")),
+                     .per_culprit = Whole(budget.at("per_culprit")),
+                     .most = Whole(budget.at("most"))},
           .reason = object.at("reason")};
 }
 

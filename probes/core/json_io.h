@@ -1,11 +1,14 @@
 // json_io: strict reading of JSON that may be hostile, and the JSON form of values and records.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -35,6 +38,23 @@ std::expected<nlohmann::json, InputError> parse_json(std::string_view text, cons
 
 /// parse_json for what another process of ours wrote; throws std::runtime_error with the error's text.
 nlohmann::json parse_json_or_throw(std::string_view text, const std::string& where);
+
+/// A number of a document that becomes whatever whole type is asked for. The library's own conversion makes anything of
+/// 1e20, 0.5 or -1; this one throws json::out_of_range where the type does not hold the number.
+class Whole {
+ public:
+  explicit Whole(const nlohmann::json& value) : value_(value) {}
+
+  template <std::integral Type>
+  operator Type() const {
+    if (value_.is_number_unsigned() && std::in_range<Type>(value_.get<std::uint64_t>())) return value_.get<Type>();
+    if (value_.is_number_integer() && std::in_range<Type>(value_.get<std::int64_t>())) return value_.get<Type>();
+    throw nlohmann::json::out_of_range::create(406, value_.dump() + " is no whole number that fits", &value_);
+  }
+
+ private:
+  const nlohmann::json& value_;
+};
 
 /// The JSON form of `value`.
 nlohmann::json to_json(const Value& value);

@@ -1,9 +1,12 @@
 // Every reader of JSON refuses a NUL byte and a byte order mark, and no file of the product reads JSON but through the
 // strict reader.
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -131,6 +134,30 @@ TEST(JsonReaders, fio_output_refuses_what_follows_a_nul) {
   const auto read = read_fio_output(std::string("fio: said something\n{}\0garbage", 30), Direction::read, "given");
   ASSERT_FALSE(read);
   EXPECT_NE(read.error().text().find("has a NUL byte"), std::string::npos) << read.error().text();
+}
+
+TEST(Whole, numbers_that_the_type_does_not_hold_are_no_numbers_of_it) {
+  using nlohmann::json;
+  EXPECT_EQ((std::uint64_t{Whole(json::parse("18446744073709551615"))}), UINT64_MAX);
+  EXPECT_EQ((int{Whole(json::parse("-3"))}), -3);
+  for (const char* text : {"18446744073709551616", "1e20", "2.0", "2147483648", "-2147483649", "\"2\"", "null", "true"})
+    EXPECT_THROW((void)int{Whole(json::parse(text))}, json::out_of_range) << text;
+  EXPECT_THROW((void)std::size_t{Whole(json::parse("-1"))}, json::out_of_range);
+}
+
+TEST(JsonReaders, counts_beyond_every_type_are_errors_of_the_run) {
+  for (const auto& [name, field] :
+       {std::pair{"plan", "\"attempts\": "}, {"verdict", "\"samples\": "}, {"journal", "\"bytes\":"}}) {
+    const auto& reader = *std::ranges::find(kReaders, std::string_view(name), &Reader::name);
+    for (const char* number : {"184467440737095516160", "-1", "0.5"}) {
+      std::string text = reader.good();
+      const auto at = text.find(field);
+      ASSERT_NE(at, std::string::npos) << name;
+      const auto begin = at + std::strlen(field);
+      text.replace(begin, text.find_first_not_of("0123456789", begin) - begin, number);
+      EXPECT_NE(reader.error(text), "") << name << " " << number;
+    }
+  }
 }
 
 /// The places in `file` where nlohmann's own parser is called.
