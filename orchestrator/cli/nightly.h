@@ -22,7 +22,7 @@ struct SweepArguments {
   std::string night, now;  ///< in place of the clock's
   std::string worker, collect, node, pair;
   int rotate = 1, max_age = 5, fan_out = kFanOut;
-  bool slurm = false, prepare = false, retests = false, dry_run = false;
+  bool slurm = false, prepare = false, retests = false, dry_run = false, quiet = false;
 };
 int command_sweep(const SweepArguments& given);
 

@@ -22,7 +22,9 @@ void add_sweep_place(CLI::App& command, SweepArguments& given) {
       ->type_name("DIR");
   command.add_option("--drift", given.drift, "drift.json: flagged and watched nodes come first")->type_name("FILE");
   command.add_option("--history", given.history, "database that the sweep is added to")->type_name("FILE");
-  command.add_flag("--retests", given.retests, "only the nodes that --drift wants tested again");
+  command.add_flag("--retests", given.retests,
+                   "only the nodes that --drift wants tested again, with a partner where a figure needs one");
+  command.add_flag("--quiet", given.quiet, "no line for each step");
 }
 
 void add_sweep_time(CLI::App& command, SweepArguments& given) {

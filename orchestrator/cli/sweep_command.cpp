@@ -13,7 +13,7 @@
 #include "orchestrator/cli/documents.h"
 #include "orchestrator/cli/stages.h"
 #include "orchestrator/cli/sweep_parts.h"
-#include "orchestrator/drift/report.h"
+#include "orchestrator/cli/sweep_watched.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/line_log.h"
 #include "orchestrator/files/own_folder.h"
@@ -83,28 +83,6 @@ std::expected<Times, InputError> times_for(const SweepArguments& given) {
   return times;
 }
 
-/// Nodes of a drift report: watched for any reason, flagged, and wanted for a test again.
-struct Watched {
-  std::vector<std::string> watched, flagged, wanted;
-};
-
-std::expected<Watched, InputError> watched_in(const std::string& path) {
-  Watched found;
-  if (path.empty()) return found;
-  const auto text = read_file(path);
-  if (!text) return std::unexpected(text.error());
-  const auto report = drift::read_report(*text, path);
-  if (!report) return std::unexpected(report.error());
-  for (const auto& flag : report->flags) {
-    found.watched.push_back(flag.node);
-    if (flag.state != drift::UnitState::watch) found.flagged.push_back(flag.node);
-  }
-  for (const auto& one : report->retests_wanted) {
-    if (std::ranges::find(found.wanted, one.node) == found.wanted.end()) found.wanted.push_back(one.node);
-  }
-  return found;
-}
-
 std::optional<InputError> check_profile(const plan::Profile& profile) {
   for (const bool after : {false, true}) {
     if (!sweep::idle_checks(profile, after).empty()) continue;
@@ -138,6 +116,10 @@ std::size_t most_nodes(const SweepArguments& given) {
 }
 
 std::string plan_words(const SweepPlan& plan) {
+  if (plan.file.retest)
+    return fmt::format("night {}: {} of {} nodes for tests again, partners among them; {} requirements, {} left out\n",
+                       drift::date_text(plan.file.night), plan.file.due.size(), plan.site.nodes.size(),
+                       plan.file.only.size(), plan.file.left_out.size());
   std::size_t overdue = 0;
   for (const auto& entry : plan.file.due) overdue += entry.overdue ? 1 : 0;
   return fmt::format("night {}: {} of {} nodes due, {} of them overdue; {} requirements in {:g} s each, {} left out\n",
@@ -155,10 +137,9 @@ void print_due(const SweepPlan& plan) {
 std::expected<std::vector<sweep::NodeVisit>, InputError> sweep_at_once(const SweepPlan& plan, const std::string& out) {
   std::vector<std::string> names;
   for (const auto& entry : plan.file.due) names.push_back(entry.node);
-  std::ranges::sort(names);
   SweepStop stop;
-  return visit_nodes(out, plan.tools, site_of(plan.site, sweep::rotated(names, plan.file.night)), plan.file.only,
-                     left_of(plan), stop);
+  const site::Site site = site_of(plan.site, with_partners_of_tonight(plan.file, std::move(names)));
+  return visit_nodes(out, plan.tools, site, plan.file.only, left_of(plan), stop);
 }
 
 int run_sweep(const SweepArguments& given) {
@@ -232,7 +213,8 @@ std::expected<SweepPlan, InputError> plan_sweep(const SweepArguments& given) {
                  .site = std::move(*site),
                  .tools = {.profile = sweep::as_sweep(std::move(*profile)),
                            .programs = std::move(*programs),
-                           .fan_out = given.fan_out},
+                           .fan_out = given.fan_out,
+                           .quiet = given.quiet},
                  .until = times->until};
   const std::string folder =
       given.state.empty() ? fs::path(files::machine_key_path()).replace_filename("sweep").string() : given.state;
@@ -242,14 +224,19 @@ std::expected<SweepPlan, InputError> plan_sweep(const SweepArguments& given) {
   const auto ledger = sweep::read_ledger(*lines, plan.ledger);
   if (!ledger) return std::unexpected(ledger.error());
   auto nodes = sweep::due_nodes(plan.site, *ledger, plan.file.night, watched->watched, watched->flagged);
-  if (given.retests) {  // those nodes and no others, visited tonight or not
-    std::erase_if(nodes, [&](const sweep::DueNode& one) {
-      return std::ranges::find(watched->wanted, one.name) == watched->wanted.end();
-    });
-    for (auto& node : nodes) node.last_visit.reset();
+  if (given.retests) {
+    auto chosen = nodes_of_retest(*watched, plan, given.prepare);
+    if (!chosen) return std::unexpected(chosen.error());
+    nodes = std::move(*chosen);
   }
   plan.file.due =
       sweep::due_list(nodes, {.tonight = plan.file.night, .rotate = given.rotate, .max_age_nights = given.max_age});
+  if (given.retests) {
+    plan.file.retest = true;
+    std::ranges::sort(plan.file.due, {}, [&](const sweep::DueEntry& entry) {
+      return std::ranges::find(nodes, entry.node, &sweep::DueNode::name);
+    });
+  }
   if (plan.file.due.empty()) return plan;
   auto choice = choice_for(plan, *ledger, most_nodes(given));
   if (!choice) return std::unexpected(choice.error());

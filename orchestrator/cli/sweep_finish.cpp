@@ -82,9 +82,11 @@ int finish_sweep(const SweepPlan& plan, const std::string& out, const SweepArgum
   if (auto problem = files::replace_file(out + "/sweep.json", sweep::sweep_text(file))) return report_error(*problem);
   const sweep::SweepEntry entry{
       .night = plan.file.night, .sweep = plan.file.id, .requirements = std::move(*measured), .visits = file.visits};
-  if (auto problem = sweep::enter(plan.ledger, entry)) return report_error(*problem);
+  if (!plan.file.retest) {  // whose visits are nobody's turn
+    if (auto problem = sweep::enter(plan.ledger, entry)) return report_error(*problem);
+  }
   if (!given.history.empty()) {
-    if (auto problem = add_to_history(given.history, out, file, given.retests)) return report_error(*problem);
+    if (auto problem = add_to_history(given.history, out, file, plan.file.retest)) return report_error(*problem);
   }
   print_summary(plan, file);
   return sweep::exit_code(file.visits, file.pairs, file.findings);

@@ -50,7 +50,7 @@ std::expected<Measured, InputError> measure(const std::string& folder, const Swe
   if (auto problem = begin_folder(folder, text)) return std::unexpected(*problem);
   bool interrupted = false;
   {
-    run::Progress progress(*plan, run::Progress::mode_for(false));
+    run::Progress progress(*plan, tools.quiet ? run::Progress::Mode::quiet : run::Progress::mode_for(false));
     const run::RunOptions options{.directory = folder,
                                   .agent = plan::installation().binaries + "/assay-node",
                                   .starts_at_once = tools.fan_out,

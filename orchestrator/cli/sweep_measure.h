@@ -37,6 +37,7 @@ struct SweepTools {
   plan::Profile profile;  ///< of sweep::as_sweep
   std::vector<plan::Program> programs;
   int fan_out = 32;
+  bool quiet = false;  ///< no line for each step
 };
 
 /// Plans the requirements `only` on `site` into the new folder `folder`, runs and judges them. No step starts that

@@ -86,12 +86,23 @@ std::string folder_of(const std::string& out, const sweep::NightPair& pair) {
   return out + "/pairs/" + sweep::name_of(pair);
 }
 
+std::vector<std::string> with_partners_of_tonight(const sweep::DueFile& file, std::vector<std::string> names) {
+  if (file.retest) {
+    const auto place = [&](const std::string& name) {
+      return std::ranges::find(file.due, name, &sweep::DueEntry::node);
+    };
+    std::ranges::sort(names, {}, place);
+    return names;
+  }
+  std::ranges::sort(names);
+  return sweep::rotated(std::move(names), file.night);
+}
+
 std::expected<std::vector<sweep::NightPair>, InputError> pairs_among(const SweepPlan& plan,
                                                                      std::vector<std::string> names) {
   if (names.size() < 2 || plan.file.only.empty()) return std::vector<sweep::NightPair>{};
-  std::ranges::sort(names);
   const auto made =
-      plan::make_plan(plan.tools.profile, site_of(plan.site, sweep::rotated(std::move(names), plan.file.night)),
+      plan::make_plan(plan.tools.profile, site_of(plan.site, with_partners_of_tonight(plan.file, std::move(names))),
                       plan.tools.programs, {.only = plan.file.only, .localise = false});
   if (!made) return std::unexpected(made.error());
   return sweep::pairs_of(*made);

@@ -52,6 +52,10 @@ std::expected<std::vector<sweep::NodeVisit>, InputError> visits_in(const SweepPl
 /// The folder of a pair below that of its sweep; making it is the claim.
 std::string folder_of(const std::string& out, const sweep::NightPair& pair);
 
+/// `names` in such an order that the first round of a tournament has tonight's pairs: other ones every night; of a
+/// retest the flagged nodes with the partners that were chosen for them.
+std::vector<std::string> with_partners_of_tonight(const sweep::DueFile& file, std::vector<std::string> names);
+
 /// The pairs that tonight's requirements join among `names`, as where all of these nodes are visited at once.
 std::expected<std::vector<sweep::NightPair>, InputError> pairs_among(const SweepPlan& plan,
                                                                      std::vector<std::string> names);

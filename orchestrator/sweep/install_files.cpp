@@ -48,7 +48,7 @@ std::optional<InputError> check(const InstallRequest& request) {
 /// The sweep's command, with a folder for each night; `more` goes behind it.
 std::string sweep_words(const InstallRequest& request, const std::string& out, const std::string& more) {
   return fmt::format(
-      "{0} sweep --site {1} --profile {2} --budget {3} --until {4} --state {5}/state --history {5}/history.db "
+      "{0} sweep --quiet --site {1} --profile {2} --budget {3} --until {4} --state {5}/state --history {5}/history.db "
       "--out {6}{7}",
       request.assay, request.site, request.profile, request.budget, request.until, request.folder, out, more);
 }

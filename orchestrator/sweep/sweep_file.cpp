@@ -87,6 +87,7 @@ json to_json(const DueFile& file) {
           {"id", file.id},
           {"night", drift::date_text(file.night)},
           {"night_given", file.night_given},
+          {"retest", file.retest},
           {"started", file.started},
           {"until", file.until},
           {"profile", file.profile},
@@ -108,6 +109,7 @@ DueFile due_from(const json& document, const std::string& path) {
   if (!night) object.refuse("night", "is no date");
   file.night = *night;
   file.night_given = object.flag("night_given");
+  file.retest = object.optional("retest") != nullptr && object.flag("retest");  // older ones have none
   file.started = object.text("started", is_utc_text);
   file.until = object.text("until", is_time_or_empty);
   file.profile = object.text("profile");

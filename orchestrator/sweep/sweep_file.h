@@ -20,6 +20,7 @@ struct DueFile {
   std::string id;  ///< of the sweep, a UUID
   Night night = {};
   bool night_given = false;           ///< the night was named by an option, not read off the clock
+  bool retest = false;                ///< its visits are fresh tests of flagged nodes, and count for no rotation
   std::string started;                ///< UTC
   std::string until;                  ///< UTC at which it is over; empty: no such time
   std::string profile;                ///< its name
@@ -27,8 +28,8 @@ struct DueFile {
   double stagger_s = 0;               ///< starts are spread over so long
   std::vector<std::string> only;      ///< requirement ids of tonight
   std::vector<std::string> left_out;  ///< requirement ids that did not fit
-  std::vector<DueEntry> due;
-  std::vector<NightPair> pairs;  ///< that jobs of two nodes are for; empty: pairs are measured with the nodes
+  std::vector<DueEntry> due;          ///< of a retest in the order of retest_order()
+  std::vector<NightPair> pairs;       ///< that jobs of two nodes are for; empty: pairs are measured with the nodes
 };
 
 /// sweep.json: what became of it.

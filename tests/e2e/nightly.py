@@ -23,14 +23,14 @@ def flag(node, ratio=0.9, state="confirmed", raised="2026-01-05", metric="fake_p
             "words": f"{metric} fell", "arithmetic": dict.fromkeys(("x", "shift", "m", "s", "n", "T", "z", "C", "h", "rho"), 0.0) | {"peers": 0}, **more}
 
 
-def report(*flags, as_of="2026-01-05", retests=(), **more):
+def report(*flags, as_of="2026-01-05", retests=(), with_partner=False, **more):
     """drift.json with these flags, as `assay drift judge` writes it."""
     return {"schema": "assay.drift/1", "as_of": as_of, "simulated": False, "policy_sha256": "0" * 64, "history_sha256": "0" * 64, "nights": 20, "series": 8,
             "thresholds": {"visits": 1.0, "arl0": 1.0, "h_small": 1.0, "h_large": 1.0, "cliff_history": 1, "count_p": 0.1},
             "coverage": {"units": 8, "measured": 8, "not_due": 0, "busy": 0, "preempted": 0, "not_measured": 0, "unseen": 0, "max_age_nights": 0, "overdue": []},
             "units": {}, "fleet": [], "flags": list(flags), "groups": [], "not_judged": [], "states": {},
             "retests_wanted": [{"unit": f"node:{node}", "node": node, "metric": "fake_probe.number", "probe": "fake_probe", "times": 3, "tonight": True,
-                                "other_partner": False, "flag": ""} for node in retests], **more}
+                                "other_partner": with_partner, "flag": ""} for node in retests], **more}
 
 
 class NightBench(Bench):

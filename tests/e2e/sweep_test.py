@@ -206,8 +206,11 @@ class Pods(NightBench):
         tools.mkdir()
         (tools / "kubectl").symlink_to(pathlib.Path(__file__).parent.parent / "fakes/fake_kubectl")
         self.environment = dict(self.environment, PATH=f"{tools}:{os.environ['PATH']}")
-        pods = [{"name": name, "launcher": "kubernetes", "pod": f"assay-{name}", "directory": str(self.work / name)} for name in ("n01", "n02")]
-        self.site = self.write("site.json", {"schema": "assay.site/1", "name": "pods", "nodes": pods})
+        self.site = self.site_of("n01", "n02")
+
+    def site_of(self, *names):
+        pods = [{"name": name, "launcher": "kubernetes", "pod": f"assay-{name}", "directory": str(self.work / name)} for name in names]
+        return self.write("site.json", {"schema": "assay.site/1", "name": "pods", "nodes": pods})
 
     def test_a_pod_that_is_not_there_is_not_measured_and_the_other_is(self):
         self.environment["FAKE_KUBECTL_ABSENT"] = "assay-n02"
@@ -233,6 +236,30 @@ class Pods(NightBench):
         with sqlite3.connect(history) as database:
             rows = database.execute("select u.kind, v.node, v.partner, x.x from unit u join visit v on v.unit = u.id join value x on x.visit = v.id where v.partner <> ''").fetchall()
         self.assertEqual(sorted(rows), [("node", "n01", "n02", 100), ("node", "n02", "n01", 100)])
+
+    def test_a_figure_of_two_nodes_is_tested_again_with_a_partner_and_counts_for_no_rotation(self):
+        self.site = self.site_of("n01", "n02", "n03", "n04")
+        night = self.pair_profile()
+        drift = self.write("drift.json", report(flag("n04"), retests=["n03"], with_partner=True))
+        words = ["--retests", "--drift", drift]
+        for number in range(2):
+            done = self.sweep(night, *words, "--history", self.scratch / "history.db", "--quiet", site=self.site)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn(" begins", done.stderr)
+            first, partner = self.visits()
+            self.assertIn("n03", (first, partner))
+            self.assertNotIn("n04", (first, partner))  # flagged itself
+            plan = json.loads((self.sweep_folder / "run/plan.json").read_text())
+            self.assertEqual([set(step["nodes"]) for step in plan["steps"] if step["probe"] == "fake_fabric"], [{first, partner}])
+        self.assertEqual(self.ledger(), [])
+        with sqlite3.connect(self.scratch / "history.db") as database:
+            rows = set(database.execute("SELECT node, retest FROM visit WHERE partner <> ''"))
+        self.assertEqual({node for node, _ in rows} & {"n03", "n04"}, {"n03"})
+        self.assertEqual({retest for _, retest in rows}, {1})
+        for more, words_said in ((["--nodes", "n03"], "n03: is wanted with a partner, and there is none"), (["--prepare"], "a worker is alone on its node")):
+            done = self.sweep(night, *words, *more, site=self.site)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words_said, done.stderr)
 
     def test_workers_are_not_asked_for_what_joins_two_nodes(self):
         made = self.sweep(self.pair_profile(), "--prepare", site=self.site)

@@ -10,6 +10,7 @@
 
 #include "orchestrator/plan/pairing.h"
 #include "orchestrator/sweep/night.h"
+#include "orchestrator/sweep/retests.h"
 
 namespace assay::sweep {
 namespace {
@@ -170,6 +171,54 @@ TEST(Night, the_end_of_a_sweep_is_the_next_moment_at_which_the_clock_shows_it) {
   EXPECT_EQ(next_time("01:00", now, hours(1)), sys_days(2026y / 1 / 6) + hours(0));
   EXPECT_EQ(next_time("24:00", now, hours(0)), std::nullopt);
   EXPECT_EQ(next_time("6:00", now, hours(0)), std::nullopt);
+}
+
+namespace {
+
+/// The pairs of the first round among `order`.
+std::set<std::set<std::string>> first_pairs(const std::vector<std::string>& order) {
+  std::set<std::set<std::string>> pairs;
+  for (const auto& round : plan::tournament(order.size(), 1)) {
+    for (const auto& [low, high] : round) pairs.insert({order[low], order[high]});
+  }
+  return pairs;
+}
+
+}  // namespace
+
+TEST(RetestOrder, gives_each_node_a_partner_that_it_has_not_had) {
+  const std::vector<RetestNode> wanted = {{.name = "a", .with_partner = true, .partners = {"x", "y"}},
+                                          {.name = "b", .with_partner = true, .partners = {"z", "y"}}};
+  for (const char* key : {"1", "2", "3", "4", "5", "6", "7", "8"}) {
+    const auto order = retest_order(wanted, {"x", "y", "z"}, key);
+    EXPECT_EQ(order.size(), 4U);
+    EXPECT_EQ(first_pairs(order), (std::set<std::set<std::string>>{{"a", "z"}, {"b", "x"}}));
+  }
+}
+
+TEST(RetestOrder, chooses_other_partners_with_another_key) {
+  std::vector<std::string> others;
+  for (int i = 0; i < 64; ++i) others.push_back("n" + std::to_string(i));
+  std::set<std::string> partners;
+  for (int i = 0; i < 20; ++i) {
+    const auto order = retest_order(std::vector{RetestNode{.name = "a", .with_partner = true, .partners = {}}}, others,
+                                    std::to_string(i));
+    ASSERT_EQ(order.size(), 2U);
+    partners.insert(order.back());
+  }
+  EXPECT_GT(partners.size(), 12U);
+}
+
+TEST(RetestOrder, leaves_alone_what_needs_no_partner_and_joins_the_wanted_where_no_other_is_left) {
+  const RetestNode a{.name = "a", .with_partner = true, .partners = {}};
+  const RetestNode b{.name = "b", .with_partner = true, .partners = {}};
+  const RetestNode c{.name = "c", .with_partner = false, .partners = {}};
+  EXPECT_EQ(retest_order(std::vector{c}, {"x"}, "k"), std::vector<std::string>{"c"});
+  EXPECT_EQ(first_pairs(retest_order(std::vector{a, c}, {"x"}, "k")), (std::set<std::set<std::string>>{{"a", "x"}}));
+  EXPECT_EQ(first_pairs(retest_order(std::vector{a, b}, {}, "k")), (std::set<std::set<std::string>>{{"a", "b"}}));
+  const auto with_one = first_pairs(retest_order(std::vector{a, b, c}, {"x"}, "k"));
+  EXPECT_TRUE(with_one.contains({"a", "x"}));
+  EXPECT_EQ(with_one.size(), 2U);
 }
 
 }  // namespace assay::sweep
