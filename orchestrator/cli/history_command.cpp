@@ -18,6 +18,7 @@
 #include "orchestrator/files/child.h"
 #include "orchestrator/history/sweep_of_run.h"
 #include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/programs.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -28,8 +29,6 @@ namespace {
 using drift::date_text;
 using history::Access;
 using history::History;
-
-constexpr drift::Date kFirstNight{std::chrono::days{0}}, kLastNight{std::chrono::days{2932896}};  // 9999-12-31
 
 /// Seconds by which local time is ahead of UTC at `moment`.
 int offset_at(std::chrono::system_clock::time_point moment) {
@@ -128,11 +127,14 @@ int list(const HistoryArguments& given) {
   const auto events = database->events();
   if (!events) return report_failure(events.error());
   if (given.json) return print_json(document_of(*sweeps, *events));
-  for (const auto& one : *sweeps)
-    std::cout << harmless(fmt::format("{} {} {:<10} {:>6} visits  {:<10} {}{}", date_text(one.night), one.started,
-                                      one.origin, one.visits, one.verdict, one.label,
-                                      one.raw_sha256.empty() ? "" : "  raw records"))
+  for (const auto& one : *sweeps) {
+    // A sweep and a simulation accept and reject nothing; a run of acceptance that was added did.
+    const bool judged = one.verdict != word_of(judge::Overall::incomplete);
+    std::cout << harmless(fmt::format("{} {} {:<10} {:>6} visits {:>8} figures  {}{}{}", date_text(one.night),
+                                      one.started, one.origin, one.visits, one.values, judged ? one.verdict + "  " : "",
+                                      one.label, one.raw_sha256.empty() ? "" : "  raw records"))
               << "\n";
+  }
   for (const auto& one : *events)
     std::cout << harmless(fmt::format("{} event {} on {}: {} ({})", date_text(one.night), one.kind, one.scope, one.text,
                                       one.who))
@@ -147,7 +149,7 @@ int show(const HistoryArguments& given) {
   if (!fleet) return report_failure(fleet.error());
   std::size_t shown = 0;
   nlohmann::ordered_json visits = nlohmann::ordered_json::array();
-  const auto done = database->nights(kFirstNight, kLastNight, [&](const drift::Night& night) {
+  const auto done = database->nights(history::kFirstNight, history::kLastNight, [&](const drift::Night& night) {
     for (std::uint32_t i = 0; i < night.visits.size(); ++i) {
       const auto& visit = night.visits[i];
       const auto& unit = fleet->units.at(visit.unit);
@@ -210,7 +212,7 @@ int rebuild(const HistoryArguments& given) {
   auto database = History::open(given.database, Access::write);
   if (!database) return report_failure(database.error());
   if (const auto done = database->forget_saved(); !done) return report_failure(done.error());
-  const auto report = judge_history(*database, *policy, kLastNight, {});
+  const auto report = judge_history(*database, *policy, history::kLastNight, {});
   if (!report) return report_failure(report.error());
   std::cout << harmless_page(fmt::format("judged anew: {} nights, {} series, history {}\n", report->nights,
                                          report->series, report->history_sha256));

@@ -185,6 +185,25 @@ int collect(const SweepArguments& given) {
   return finish_sweep(*plan, given.collect, given, std::move(*visits));
 }
 
+/// Writes into the plan who is visited, and in which order.
+std::optional<InputError> list_due(SweepPlan& plan, const sweep::Ledger& ledger, const Watched& watched,
+                                   const SweepArguments& given) {
+  auto nodes = sweep::due_nodes(plan.site, ledger, plan.file.night, watched.watched, watched.flagged);
+  if (given.retests) {
+    auto chosen = nodes_of_retest(watched, plan, given.prepare);
+    if (!chosen) return chosen.error();
+    nodes = std::move(*chosen);
+  }
+  plan.file.due =
+      sweep::due_list(nodes, {.tonight = plan.file.night, .rotate = given.rotate, .max_age_nights = given.max_age});
+  plan.file.retest = given.retests;
+  if (given.retests)
+    std::ranges::sort(plan.file.due, {}, [&](const sweep::DueEntry& entry) {
+      return std::ranges::find(nodes, entry.node, &sweep::DueNode::name);
+    });
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::expected<SweepPlan, InputError> plan_sweep(const SweepArguments& given) {
@@ -223,20 +242,7 @@ std::expected<SweepPlan, InputError> plan_sweep(const SweepArguments& given) {
   if (!lines) return std::unexpected(lines.error());
   const auto ledger = sweep::read_ledger(*lines, plan.ledger);
   if (!ledger) return std::unexpected(ledger.error());
-  auto nodes = sweep::due_nodes(plan.site, *ledger, plan.file.night, watched->watched, watched->flagged);
-  if (given.retests) {
-    auto chosen = nodes_of_retest(*watched, plan, given.prepare);
-    if (!chosen) return std::unexpected(chosen.error());
-    nodes = std::move(*chosen);
-  }
-  plan.file.due =
-      sweep::due_list(nodes, {.tonight = plan.file.night, .rotate = given.rotate, .max_age_nights = given.max_age});
-  if (given.retests) {
-    plan.file.retest = true;
-    std::ranges::sort(plan.file.due, {}, [&](const sweep::DueEntry& entry) {
-      return std::ranges::find(nodes, entry.node, &sweep::DueNode::name);
-    });
-  }
+  if (auto problem = list_due(plan, *ledger, *watched, given)) return std::unexpected(*problem);
   if (plan.file.due.empty()) return plan;
   auto choice = choice_for(plan, *ledger, most_nodes(given));
   if (!choice) return std::unexpected(choice.error());

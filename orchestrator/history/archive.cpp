@@ -1,5 +1,8 @@
 // archive: raw records as zstd, and every figure as CSV.
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <tuple>
 
 #include <zstd.h>
 
@@ -55,16 +58,26 @@ std::string expanded(const std::string& path) {
 
 Result<void> History::export_csv(const std::function<void(std::string_view)>& write) const {
   return guarded([&] {
-    write("night,unit,node,metric,value,samples,state,retest,origin,run_sha256\n");
-    Statement row(
-        inside_->database,
-        "SELECT a.night,u.name,v.node,m.name,a.x,a.n,v.state,v.retest,w.origin,w.run_sha256 FROM value a JOIN "
-        "series s ON s.id=a.series JOIN unit u ON u.id=s.unit JOIN metric m ON m.id=s.metric JOIN visit v ON "
-        "v.id=a.visit JOIN sweep w ON w.id=v.sweep ORDER BY a.night,u.name,m.name,a.visit");
-    while (row.step())
-      write(fmt::format("{},{},{},{},{},{},{},{},{},{}\n", drift::date_text(date_of(row.whole(0))), field(row.text(1)),
-                        field(row.text(2)), field(row.text(3)), row.number(4), row.whole(5), row.text(6), row.whole(7),
-                        row.text(8), row.text(9)));
+    write("night,unit,node,partner,metric,value,samples,state,retest,origin,run_sha256\n");
+    const drift::Fleet all = taken(fleet());
+    std::map<std::string, Origin> origins;
+    for (const SweepRow& sweep : taken(sweeps())) origins[sweep.run_sha256] = sweep.origin;
+    const auto rows = [&](const drift::Night& night) {
+      const auto names = [&](const drift::Reading& one) {
+        const drift::Series& series = all.series[one.series];
+        return std::tie(all.units[series.unit].id, all.metrics[series.metric].name, one.visit);
+      };
+      std::vector<drift::Reading> sorted = night.readings;
+      std::ranges::sort(sorted, {}, names);
+      for (const drift::Reading& one : sorted) {
+        const auto& visit = night.visits[one.visit];
+        const auto& [unit, metric, place] = names(one);
+        write(fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", drift::date_text(night.date), field(unit),
+                          field(visit.node), field(visit.partner), field(metric), one.value, one.samples, visit.state,
+                          int{visit.retest}, origins.at(visit.run_sha256), visit.run_sha256));
+      }
+    };
+    if (const auto done = nights(kFirstNight, kLastNight, rows); !done) throw Broken(done.error());
   });
 }
 

@@ -10,11 +10,12 @@
 #include <fmt/format.h>
 
 #include "orchestrator/history/inside.h"
+#include "orchestrator/history/packed_figures.h"
 
 namespace assay::history {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr std::int64_t kApplication = 0x41534159;  // "ASAY"
 
 constexpr const char* kSchema = R"(
@@ -29,11 +30,9 @@ CREATE TABLE series(id INTEGER PRIMARY KEY, unit INTEGER NOT NULL, metric INTEGE
 CREATE TABLE sweep(id INTEGER PRIMARY KEY, run_sha256 TEXT UNIQUE NOT NULL, night INTEGER, started TEXT,
   utc_offset_s INTEGER, origin TEXT, verdict TEXT, label TEXT, raw_sha256 TEXT);
 CREATE TABLE visit(id INTEGER PRIMARY KEY, night INTEGER, unit INTEGER, cohort INTEGER, sweep INTEGER, state TEXT,
-  retest INTEGER, node TEXT, slot TEXT, boot TEXT, partner TEXT, reason TEXT);
+  retest INTEGER, node TEXT, slot TEXT, boot TEXT, partner TEXT, reason TEXT, figures INTEGER, packed BLOB);
 CREATE INDEX visit_night ON visit(night);
 CREATE INDEX visit_unit ON visit(unit, night);
-CREATE TABLE value(night INTEGER, series INTEGER, visit INTEGER, x REAL, u REAL, n INTEGER,
-  PRIMARY KEY(night, series, visit)) WITHOUT ROWID;
 CREATE TABLE event(id INTEGER PRIMARY KEY, night INTEGER, time TEXT, scope TEXT, kind TEXT, text TEXT, who TEXT);
 CREATE TABLE saved(policy_sha256 TEXT PRIMARY KEY, night INTEGER, bytes BLOB) WITHOUT ROWID;
 )";
@@ -90,7 +89,12 @@ void History::Inside::check_schema(bool create, bool simulation) {
   } else if (application.whole(0) != kApplication) {
     damaged(path, "is a database of another program");
   } else if (version.whole(0) != kVersion) {
-    damaged(path, fmt::format("has schema version {}, and this version of assay knows {}", version.whole(0), kVersion));
+    throw Broken(
+        {{path, fmt::format("has schema version {}, and this version of assay knows {}", version.whole(0), kVersion),
+          version.whole(0) < kVersion ? "`assay history rebuild --from-records` makes it anew from what lies "
+                                        "beside it; a simulation is made again from its seed"
+                                      : "it was written by a newer version of assay"},
+         files::kExitRefused});
   }
   Statement origin(database, "SELECT value FROM meta WHERE key='origin'");
   if (!origin.step()) damaged(path, "does not say whether it is a simulation");
@@ -181,20 +185,22 @@ Result<void> History::nights(drift::Date from, drift::Date to, const std::functi
   return guarded([&] {
     const Inside& in = *inside_;
     std::vector<std::int64_t> days;
+    std::vector<PackedFigure> figures;
+    Statement counted(in.database, "SELECT count(*) FROM series");
+    counted.step();
+    const std::int64_t series = counted.whole(0);
     Statement listed(in.database,
                      "SELECT night FROM sweep WHERE night BETWEEN ?1 AND ?2 UNION SELECT night FROM event WHERE night "
                      "BETWEEN ?1 AND ?2 ORDER BY 1");
     for (listed.with(number_of(from), number_of(to)); listed.step();) days.push_back(listed.whole(0));
-    Statement visits(in.database,
-                     "SELECT v.id,v.unit,v.cohort,v.state,v.retest,s.run_sha256,s.started,v.node,v.slot,v.boot,"
-                     "v.partner,v.reason FROM visit v JOIN sweep s ON s.id=v.sweep WHERE v.night=? ORDER BY v.id");
-    Statement values(in.database, "SELECT series,visit,x,n FROM value WHERE night=?");
+    Statement visits(
+        in.database,
+        "SELECT v.id,v.unit,v.cohort,v.state,v.retest,s.run_sha256,s.started,v.node,v.slot,v.boot,"
+        "v.partner,v.reason,v.packed FROM visit v JOIN sweep s ON s.id=v.sweep WHERE v.night=? ORDER BY v.id");
     Statement events(in.database, "SELECT time,scope,kind,text,who FROM event WHERE night=? ORDER BY id");
     for (const std::int64_t day : days) {
       drift::Night night{.date = date_of(day)};
-      std::unordered_map<std::int64_t, std::uint32_t> place;
       for (visits.with(day); visits.step();) {
-        place[visits.whole(0)] = static_cast<std::uint32_t>(night.visits.size());
         night.visits.push_back({.unit = static_cast<std::uint32_t>(visits.whole(1) - 1),
                                 .cohort = static_cast<std::uint32_t>(visits.whole(2) - 1),
                                 .state = word_in<drift::VisitState>(visits.text(3), in.path),
@@ -206,15 +212,18 @@ Result<void> History::nights(drift::Date from, drift::Date to, const std::functi
                                 .boot = visits.text(9),
                                 .partner = visits.text(10),
                                 .reason = visits.text(11)});
+        if (!unpack(visits.bytes(12), figures)) damaged(in.path, "has figures of a visit that cannot be read");
+        for (const PackedFigure& figure : figures) {
+          if (figure.series < 1 || figure.series > series)
+            damaged(in.path, "has a figure of a series that there is not");
+          night.readings.push_back({.series = static_cast<std::uint32_t>(figure.series - 1),
+                                    .visit = static_cast<std::uint32_t>(night.visits.size() - 1),
+                                    .value = figure.value,
+                                    .samples = figure.samples});
+        }
       }
-      for (values.with(day); values.step();) {
-        const auto found = place.find(values.whole(1));
-        if (found == place.end()) damaged(in.path, "has a figure of a visit that there is not");
-        night.readings.push_back({.series = static_cast<std::uint32_t>(values.whole(0) - 1),
-                                  .visit = found->second,
-                                  .value = values.number(2),
-                                  .samples = static_cast<std::uint32_t>(values.whole(3))});
-      }
+      // By series and not by visit: sums over a night are the same in whatever order sweeps were added.
+      std::ranges::sort(night.readings, {}, [](const drift::Reading& one) { return std::pair(one.series, one.visit); });
       for (events.with(day); events.step();)
         night.events.push_back({.night = night.date,
                                 .time = events.text(0),
@@ -231,8 +240,9 @@ Result<std::vector<SweepRow>> History::sweeps() const {
   return guarded([&] {
     std::vector<SweepRow> all;
     Statement row(inside_->database,
-                  "SELECT run_sha256,started,verdict,label,raw_sha256,night,origin,(SELECT count(*) FROM visit v WHERE "
-                  "v.sweep=s.id) FROM sweep s ORDER BY night, started, run_sha256");
+                  "SELECT run_sha256,started,verdict,label,raw_sha256,s.night,origin,count(v.id),"
+                  "coalesce(sum(v.figures),0) FROM sweep s LEFT JOIN visit v ON v.sweep=s.id GROUP BY s.id "
+                  "ORDER BY s.night, started, run_sha256");
     while (row.step())
       all.push_back({.run_sha256 = row.text(0),
                      .started = row.text(1),
@@ -241,7 +251,8 @@ Result<std::vector<SweepRow>> History::sweeps() const {
                      .raw_sha256 = row.text(4),
                      .night = date_of(row.whole(5)),
                      .origin = word_in<Origin>(row.text(6), inside_->path),
-                     .visits = static_cast<std::size_t>(row.whole(7))});
+                     .visits = static_cast<std::size_t>(row.whole(7)),
+                     .values = static_cast<std::size_t>(row.whole(8))});
     return all;
   });
 }

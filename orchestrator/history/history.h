@@ -40,6 +40,9 @@ constexpr auto words_of(Origin) {
   return std::to_array<Word<Origin>>({{measured, "measured"}, {simulated, "simulated"}, {imported, "imported"}});
 }
 
+/// All nights that there can be, to 9999-12-31.
+constexpr drift::Date kFirstNight{std::chrono::days{0}}, kLastNight{std::chrono::days{2932896}};
+
 /// A figure of a unit in a sweep.
 struct Figure {
   drift::Metric metric;

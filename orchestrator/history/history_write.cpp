@@ -1,8 +1,10 @@
 // history_write: everything that changes the database, each in one transaction.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
+#include <span>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -11,6 +13,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/exit_codes.h"
 #include "orchestrator/history/inside.h"
+#include "orchestrator/history/packed_figures.h"
 #include "probes/core/statistics.h"
 
 namespace assay::history {
@@ -93,19 +96,22 @@ class Adder {
   void add(const UnitVisit& given, std::int64_t sweep_id) {
     const std::int64_t unit = unit_number(given.unit);
     std::string state = label_of(given.state);
+    std::vector<PackedFigure> figures;
+    std::set<std::int64_t> known;
+    for (const Figure& figure : given.figures) {
+      const std::int64_t series = series_number(unit, figure.metric, given.unit.id);
+      if (known.insert(series).second)
+        figures.push_back({.series = series, .value = figure.value, .samples = figure.samples});
+    }
+    std::ranges::sort(figures, {}, &PackedFigure::series);
+    const std::string bytes = packed(figures);
     visit_
         .with(number_of(sweep_.night), unit, cohort_number(given.cohort), sweep_id, state, given.retest,
-              given.unit.node, given.unit.slot, given.boot, given.partner, given.reason)
+              given.unit.node, given.unit.slot, given.boot, given.partner, given.reason,
+              static_cast<std::int64_t>(figures.size()), std::as_bytes(std::span(bytes)))
         .run();
-    const std::int64_t visit = in_.database.last_id();
     ++added_.visits;
-    for (const Figure& figure : given.figures) {
-      value_
-          .with(number_of(sweep_.night), series_number(unit, figure.metric, given.unit.id), visit, figure.value,
-                figure.uncertainty, figure.samples)
-          .run();
-      ++added_.values;
-    }
+    added_.values += figures.size();
   }
 
  private:
@@ -174,9 +180,8 @@ class Adder {
   std::map<std::string, drift::Unit> nodes_;  ///< by name, filled when it is asked for
   Statement known_{in_.database, "SELECT name,kind,serial,slot,leaf,rack FROM unit WHERE node=? ORDER BY id"};
   Statement visit_{in_.database,
-                   "INSERT INTO visit(night,unit,cohort,sweep,state,retest,node,slot,boot,partner,reason) "
-                   "VALUES(?,?,?,?,?,?,?,?,?,?,?)"};
-  Statement value_{in_.database, "INSERT OR IGNORE INTO value VALUES(?,?,?,?,?,?)"};
+                   "INSERT INTO visit(night,unit,cohort,sweep,state,retest,node,slot,boot,partner,reason,figures,"
+                   "packed) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"};
   Statement unit_{in_.database, "INSERT INTO unit VALUES(?,?,?,?,?,?,?,?)"};
   Statement place_{in_.database, "UPDATE unit SET node=?,slot=?,leaf=?,rack=? WHERE id=?"};
   Statement cohort_{in_.database, "INSERT INTO cohort VALUES(?,?)"};

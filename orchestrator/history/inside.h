@@ -50,6 +50,13 @@ auto guarded(Work work) -> Result<decltype(work())> {
   }
 }
 
+/// The value of a result; throws Broken where it is a failure.
+template <class T>
+T taken(Result<T> result) {
+  if (!result) throw Broken(result.error());
+  return std::move(*result);
+}
+
 /// Days since 1970-01-01 of a night.
 inline std::int64_t number_of(drift::Date date) { return date.time_since_epoch().count(); }
 inline drift::Date date_of(std::int64_t number) { return drift::Date{std::chrono::days{number}}; }

@@ -47,12 +47,6 @@ void move(const std::string& from, const std::string& to) {
   if (auto problem = files::move_to_new(from, to)) throw Broken({*problem, files::kExitBadInput});
 }
 
-template <class T>
-T taken(Result<T> result) {
-  if (!result) throw Broken(result.error());
-  return std::move(*result);
-}
-
 }  // namespace
 
 void History::Inside::keep_entry(const char* kind, const std::string& text) const {

@@ -9,6 +9,11 @@
 namespace assay::history {
 namespace {
 
+/// Tells the library to copy what is bound at once; a nullptr would promise that it stays.
+sqlite3_destructor_type copied() {
+  return reinterpret_cast<sqlite3_destructor_type>(-1);  // NOLINT(performance-no-int-to-ptr): SQLITE_TRANSIENT
+}
+
 constexpr int kPatience_ms = 5000;  // for another writer to end its transaction
 
 Failure failure_of(const std::string& path, int code, const std::string& said) {
@@ -86,10 +91,10 @@ void Statement::bind(int at, const std::optional<double>& value) {
   if (value) sqlite3_bind_double(handle_, at, *value);
 }
 void Statement::bind(int at, const std::string& value) {
-  // The library copies the text at once; a nullptr for the destructor would promise that it stays.
-  const auto copy =
-      reinterpret_cast<sqlite3_destructor_type>(-1);  // NOLINT(performance-no-int-to-ptr): SQLITE_TRANSIENT
-  sqlite3_bind_text64(handle_, at, value.data(), value.size(), copy, SQLITE_UTF8);
+  sqlite3_bind_text64(handle_, at, value.data(), value.size(), copied(), SQLITE_UTF8);
+}
+void Statement::bind(int at, std::span<const std::byte> value) {
+  sqlite3_bind_blob64(handle_, at, value.data(), value.size(), copied());
 }
 
 std::int64_t Statement::whole(int column) const { return sqlite3_column_int64(handle_, column); }

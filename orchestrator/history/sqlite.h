@@ -1,8 +1,10 @@
 // sqlite: statements of the SQLite library as values, its errors as exceptions of this room.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -75,6 +77,7 @@ class Statement {
   void bind(int at, double value);
   void bind(int at, const std::optional<double>& value);
   void bind(int at, const std::string& value);
+  void bind(int at, std::span<const std::byte> value);
   void bind(int at, std::string_view value) { bind(at, std::string(value)); }
   const Database& database_;
   sqlite3_stmt* handle_ = nullptr;

@@ -91,6 +91,10 @@ constexpr Metric kMetrics[] = {
      .better = Better::lower,
      .meaning = "time since the driver was loaded that an outside signal lowered clocks, where the driver counts it "
                 "(from 575)"},
+    bad("power_limit_lowered",
+        "1 when the power limit in force is below the one that the board boots with, else 0, where the driver reports "
+        "both",
+        Course::fixed),
     bad("other_processes",
         "processes that use the GPU, where that can be told: the driver lists those of the probe's own process "
         "namespace, and in a container memory in use that none of them has counts as one more"),

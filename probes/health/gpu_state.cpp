@@ -94,8 +94,10 @@ void ask_conditions(const NvmlGpu& gpu, Facts& facts) {
   facts.condition("temperature_c", gpu.temperature_c());
   facts.condition("memory_temperature_c", gpu.memory_temperature_c());
   facts.condition("power_w", gpu.power_w());
-  facts.condition("power_limit_w", gpu.power_limit_w());
-  facts.condition("power_limit_default_w", gpu.power_field_w(api::kFieldPowerDefaultLimit, api::kScopeGpu));
+  const auto limit = gpu.power_limit_w(), at_boot = gpu.power_field_w(api::kFieldPowerDefaultLimit, api::kScopeGpu);
+  facts.condition("power_limit_w", limit);
+  facts.condition("power_limit_default_w", at_boot);
+  if (limit.value && at_boot.value) facts.put("power_limit_lowered", *limit.value < *at_boot.value ? 1 : 0);
   if (const auto action = facts.told("recovery_action", gpu.field(api::kFieldRecoveryAction))) {
     constexpr std::array kActions = {"none",      "reset_gpu",       "reboot_node",
                                      "drain_p2p", "drain_and_reset", "recover_imex_domain"};

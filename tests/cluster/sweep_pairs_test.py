@@ -50,11 +50,11 @@ class Pairs(SlurmBench):
         return {visit["node"]: visit["state"] for visit in self.sweep_file()["visits"]}
 
     def rows(self, night):
-        """What pairs left in the history: node, partner and state, with the figure where there is one."""
+        """What pairs left in the history: node, partner, state and how many figures."""
         with sqlite3.connect(self.history) as database:
             day = "SELECT DISTINCT night FROM sweep ORDER BY night"
             number = [row[0] for row in database.execute(day)][night]
-            return set(database.execute("SELECT v.node, v.partner, v.state, x.x FROM visit v LEFT JOIN value x ON x.visit = v.id WHERE v.partner <> '' AND v.night = ?", (number,)))
+            return set(database.execute("SELECT node, partner, state, figures FROM visit WHERE partner <> '' AND night = ?", (number,)))
 
     def hosts(self, one):
         """How many hosts the ranks of the pair ran on, by its record."""
@@ -78,7 +78,7 @@ class Pairs(SlurmBench):
         self.assertEqual(self.visits(), dict.fromkeys(self.every, "measured"))
         self.assertEqual((sorted(node for one in first for node in one), set(first.values())), (sorted(self.every), {"measured"}))
         self.assertEqual({self.hosts(one) for one in first}, {2})
-        self.assertEqual(self.rows(0), {(*ends, "measured", 100) for one in first for ends in (one, one[::-1])})
+        self.assertEqual(self.rows(0), {(*ends, "measured", 1) for one in first for ends in (one, one[::-1])})
         second = self.sweep("second", "2026-01-06")
         self.assertEqual(set(second.values()), {"measured"})
         self.assertEqual({frozenset(one) for one in first} & {frozenset(one) for one in second}, set())
@@ -118,7 +118,7 @@ class Pairs(SlurmBench):
         self.assertEqual(pairs, {**dict.fromkeys(pairs, "measured"), lost: "preempted"})
         self.assertEqual(len(pairs), 3)
         self.assertEqual(self.visits(), dict.fromkeys(self.every, "measured"))
-        self.assertEqual(self.rows(0), {(*ends, "preempted" if one == lost else "measured", None if one == lost else 100) for one in pairs for ends in (one, one[::-1])})
+        self.assertEqual(self.rows(0), {(*ends, "preempted" if one == lost else "measured", 0 if one == lost else 1) for one in pairs for ends in (one, one[::-1])})
         self.assertTrue(self.is_running(job))
         self.assertEqual(len(self.slurm.jobs()), 1)
 

@@ -59,6 +59,38 @@ class HistoryTest : public testing::Test {
   std::string path_;
 };
 
+TEST_F(HistoryTest, a_list_of_sweeps_counts_visits_and_figures) {
+  auto history = History::open(path_, Access::create);
+  ASSERT_TRUE(history.has_value());
+  ASSERT_TRUE(history->add(sweep(1, 3)).has_value());
+  Sweep twice = sweep(2, 2);
+  twice.visits[0].figures.push_back(twice.visits[0].figures[0]);  // the same figure again is the figure
+  twice.visits[0].figures[1].value = 7;
+  ASSERT_EQ(history->add(twice)->values, 2U);
+  const auto listed = history->sweeps();
+  ASSERT_EQ(listed->size(), 2U);
+  EXPECT_EQ((std::pair{listed->at(0).visits, listed->at(0).values}), (std::pair<std::size_t, std::size_t>{3, 3}));
+  EXPECT_EQ((std::pair{listed->at(1).visits, listed->at(1).values}), (std::pair<std::size_t, std::size_t>{2, 2}));
+  EXPECT_EQ(readings(*history), 5U);
+}
+
+TEST_F(HistoryTest, figures_that_are_damaged_or_of_no_series_are_named_and_an_older_database_can_be_made_again) {
+  ASSERT_TRUE(History::open(path_, Access::create)->add(sweep(1)).has_value());
+  const auto refused = [&](const char* words) {
+    Database(path_, true, false).run(words);
+    const auto opened = History::open(path_, Access::read);
+    if (!opened) return opened.error().error.what + ": " + opened.error().error.hint;
+    const auto done = opened->nights(kFirstNight, kLastNight, [](const drift::Night&) {});
+    return done ? std::string("accepted") : done.error().error.what;
+  };
+  EXPECT_EQ(refused("UPDATE visit SET packed=x'02' WHERE id=1"), "has figures of a visit that cannot be read");
+  EXPECT_EQ(refused("UPDATE visit SET packed=x'10000000000000000000' WHERE id=1"),
+            "has a figure of a series that there is not");
+  EXPECT_NE(refused("PRAGMA user_version=1").find("rebuild --from-records"), std::string::npos);
+  ASSERT_TRUE(remake(path_).has_value());
+  EXPECT_EQ(readings(*History::open(path_, Access::read)), 3U);
+}
+
 TEST_F(HistoryTest, figures_come_back_as_they_were_given) {
   auto history = History::open(path_, Access::create);
   ASSERT_TRUE(history.has_value()) << history.error().error.text();

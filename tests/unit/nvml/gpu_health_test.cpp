@@ -159,6 +159,13 @@ TEST(health_gpu, a_gpu_that_tells_less_than_its_neighbours_says_what) {
   EXPECT_EQ(samples_of(record, "facts_missing", gpu(3)), Samples{0});
 }
 
+TEST(health_gpu, a_power_limit_below_the_one_at_boot_is_counted_on_its_gpu) {
+  const Record record = health_of("power_limited_gpu");
+  EXPECT_EQ(samples_of(record, "power_limit_lowered", gpu(3)), Samples{1});
+  EXPECT_EQ(value_of(record, "power_limit_w", gpu(3)), Value{500.0});
+  EXPECT_EQ(samples_of(record, "power_limit_lowered", gpu(2)), Samples{0});
+}
+
 TEST(health_inventory, gpus_are_named_by_their_uuid_on_the_bus_too) {
   const FakeNvml fake("healthy");
   const FakeTree tree;
