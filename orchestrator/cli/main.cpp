@@ -120,14 +120,16 @@ void add_accept(CLI::App& app, AcceptArguments& given, Action& action) {
 struct PlanArguments {
   PlanRequest request;
   std::string out;
+  bool json = false;
 };
 
 void add_plan(CLI::App& app, PlanArguments& given, Action& action) {
   auto* command = app.add_subcommand("plan", "write the plan: every step of a run");
   add_plan_options(*command, given.request);
   command->add_option("--out", given.out, "file [stdout]")->type_name("FILE");
+  command->add_flag("--json", given.json, "with --out or --dry-run: print the steps as JSON");
   command->footer("Example: assay plan --profile host --site site.json --out plan.json");
-  command->callback([&] { action = [&] { return command_plan(given.request, given.out); }; });
+  command->callback([&] { action = [&] { return command_plan(given.request, given.out, given.json); }; });
 }
 
 struct RunArguments {
@@ -225,7 +227,7 @@ void add_describe(CLI::App& app, ReadArguments& given, Action& action) {
 struct BundleArguments {
   BundleRequest contents;
   std::string out;
-  bool dry_run = false;
+  bool dry_run = false, json = false;
 };
 
 void add_bundle(CLI::App& app, BundleArguments& given, Action& action) {
@@ -239,8 +241,10 @@ void add_bundle(CLI::App& app, BundleArguments& given, Action& action) {
                    "folder of those libraries; may be repeated [the usual places]")
       ->type_name("DIR");
   command->add_flag("--dry-run", given.dry_run, "list what would be packed, without writing it");
+  command->add_flag("--json", given.json, "print the list as JSON");
   command->footer("Example: assay bundle --out assay.tar --with-libraries");
-  command->callback([&] { action = [&] { return command_bundle(given.contents, given.out, given.dry_run); }; });
+  command->callback(
+      [&] { action = [&] { return command_bundle(given.contents, given.out, given.dry_run, given.json); }; });
 }
 
 void add_import(CLI::App& app, ImportArguments& given, Action& action) {
@@ -257,6 +261,7 @@ void add_import(CLI::App& app, ImportArguments& given, Action& action) {
       ->type_name("TEXT");
   command->add_option("--beside", given.beside, "a judged run: print a table of both instead of JSON Lines")
       ->type_name("DIR");
+  command->add_flag("--json", given.json, "with --beside: print the table as JSON");
   command->footer("Example: assay import perftest bw.json --command 'ib_write_bw --report_gbits' --out vendor.jsonl");
   command->callback([&] { action = [&] { return command_import(given); }; });
 }
