@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "orchestrator/cli/bundle.h"
@@ -22,8 +23,10 @@
 #include "orchestrator/cli/passed_on.h"
 #include "orchestrator/cli/signing.h"
 #include "orchestrator/cli/stages.h"
+#include "orchestrator/import/import.h"
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/site/site_file.h"
+#include "probes/core/manual.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 
@@ -250,7 +253,7 @@ void add_bundle(CLI::App& app, BundleArguments& given, Action& action) {
 void add_import(CLI::App& app, ImportArguments& given, Action& action) {
   auto* command = app.add_subcommand(
       "import", "read another tool's output to compare it with a run; imported figures are never judged");
-  command->add_option("tool", given.tool, "nccl-tests, perftest, nvbandwidth, fio or osu")
+  command->add_option("tool", given.tool, fmt::format("{}", fmt::join(imports::kImportTools, ", ")))
       ->type_name("NAME")
       ->required();
   command->add_option("files", given.files, "output files of the tool, one run per file")
@@ -267,12 +270,15 @@ void add_import(CLI::App& app, ImportArguments& given, Action& action) {
 }
 
 /// Prints what the command line itself is made of.
-void add_texts(CLI::App& app, Action& action) {
-  auto* completion = app.add_subcommand("completion", "print a completion script for bash");
+void add_texts(CLI::App& app, std::string& shell, Action& action) {
+  auto* completion = app.add_subcommand("completion", "print a completion script for bash, zsh or fish");
+  completion->add_option("shell", shell, "bash, zsh or fish [bash]")
+      ->type_name("")
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   completion->footer("Example: assay completion > ~/.local/share/bash-completion/completions/assay");
   completion->callback([&] {
     action = [&] {
-      std::cout << harmless_page(bash_completion(app, names_passed_on()));
+      std::cout << harmless_page(completion_script(shell, app, names_passed_on()));
       return files::kExitSuccess;
     };
   });
@@ -331,6 +337,7 @@ int run(int argc, char** argv) {
   DriftArguments drift;
   HistoryArguments history;
   NightsArguments nights;
+  std::string shell = "bash";
   Action action;
   add_accept(app, accept, action);
   add_plan(app, plan, action);
@@ -347,7 +354,7 @@ int run(int argc, char** argv) {
   add_history(app, history, action);
   add_drift(app, drift, action);
   if (of_nights(argc, argv)) add_nights(app, nights, action);
-  add_texts(app, action);
+  add_texts(app, shell, action);
   try {
     app.parse(argc, argv);
     if (!action) {
