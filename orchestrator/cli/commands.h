@@ -38,6 +38,7 @@ struct RunSettings {
   bool stop_on_fail = false;  ///< start no step after the first required failure
   int fan_out = kFanOut;      ///< agents that are started at the same time
   bool all = false;           ///< a line for each cell of the verdict, instead of one for each requirement
+  std::string board;          ///< page that follows the run; empty: none
   std::string patience;       ///< how long to try to reconnect to a lost node; empty: RunOptions' default
 };
 

@@ -89,6 +89,9 @@ void add_run_options(CLI::App& command, RunSettings& settings) {
   command.add_option("--patience", settings.patience, "how long to try to reconnect to a lost node [30s]")
       ->type_name("TIME");
   command.add_flag("--stop-on-fail", settings.stop_on_fail, "start no step after the first required failure");
+  command
+      .add_option("--board", settings.board, "page to keep open in a browser: who runs what, what failed, time left")
+      ->type_name("FILE");
   command.add_flag("--all", settings.all, "print a line for each cell of the verdict, not for each requirement");
   command.add_flag("--json", settings.json, "print events as JSON Lines on stdout");
 }

@@ -191,6 +191,9 @@ std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
   const auto plan = plan::read_plan(*bytes, directory + "/plan.json");
   if (!plan) return std::unexpected(plan.error());
   run::Progress progress(*plan, run::Progress::mode_for(settings.json));
+  if (!settings.board.empty()) {
+    if (auto problem = progress.show_on(settings.board)) return std::unexpected(std::move(*problem));
+  }
   run::RunOptions options{.directory = directory,
                           .agent = plan::installation().binaries + "/assay-node",
                           .resume = resume,
