@@ -6,6 +6,7 @@
 #include "orchestrator/cli/bundle.h"
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/table_json.h"
 #include "probes/core/scale.h"
 #include "probes/core/text.h"
 
@@ -24,7 +25,7 @@ bool is_compressed_name(const std::string& out) {
 
 }  // namespace
 
-int command_bundle(const BundleRequest& request, std::string out, bool dry_run) {
+int command_bundle(const BundleRequest& request, std::string out, bool dry_run, bool json) {
   if (out.empty() && !dry_run)
     return report_error({"--out", "is missing", "assay bundle --out assay.tar; --dry-run lists what would be packed"});
   while (out.size() > 1 && out.ends_with('/')) out.pop_back();
@@ -35,13 +36,19 @@ int command_bundle(const BundleRequest& request, std::string out, bool dry_run) 
   const auto files = bundle_files(plan::installation(), request);
   if (!files) return report_error(files.error());
   std::uintmax_t bytes = 0;
+  nlohmann::ordered_json rows;
   for (const auto& one : *files) {
     bytes += size_of(one);
-    std::cout << harmless_page(one.name) << '\n';
+    if (json) {
+      rows.push_back({{"name", one.name}, {"bytes", size_of(one)}});
+    } else {
+      std::cout << harmless_page(one.name) << '\n';
+    }
   }
   if (!dry_run) {
     if (const auto written = write_bundle(*files, out); !written) return report_error(written.error());
   }
+  if (json) print_table("bundle", {{"bytes", bytes}, {"out", out}, {"written", !dry_run}}, std::move(rows));
   std::cerr << fmt::format("{} files, {}, {}\n", files->size(), for_people(static_cast<double>(bytes), "B"),
                            !dry_run      ? "written to " + out
                            : out.empty() ? "would be packed"

@@ -38,11 +38,13 @@ struct RunSettings {
   bool stop_on_fail = false;  ///< start no step after the first required failure
   int fan_out = kFanOut;      ///< agents that are started at the same time
   bool all = false;           ///< a line for each cell of the verdict, instead of one for each requirement
+  std::string board;          ///< page that follows the run; empty: none
   std::string patience;       ///< how long to try to reconnect to a lost node; empty: RunOptions' default
 };
 
-/// Writes the plan to `out`, or to stdout when it is empty.
-int command_plan(const PlanRequest& request, const std::string& out);
+/// Writes the plan to `out`, or to stdout when it is empty. With `json`, which needs `out` or a dry run, the steps are
+/// printed as a table in JSON.
+int command_plan(const PlanRequest& request, const std::string& out, bool json);
 
 /// Plan, run, judge, report and sign into `out`, with `key` or this machine's own key, which is opened before the first
 /// step. An interrupted run is judged and not signed.
@@ -79,7 +81,7 @@ int command_list_profiles(bool json);
 int command_describe(const std::string& name, bool json);
 
 /// Packs this installation into `out`, a folder or a .tar; prints the name of every file in it. With `dry_run` nothing
-/// is written.
-int command_bundle(const BundleRequest& request, std::string out, bool dry_run);
+/// is written; with `json` the list is a table in JSON.
+int command_bundle(const BundleRequest& request, std::string out, bool dry_run, bool json);
 
 }  // namespace assay::cli

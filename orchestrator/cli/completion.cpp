@@ -18,34 +18,6 @@ std::string words_of(const CLI::App& command) {
   return words;
 }
 
-/// `text` for roff: backslashes and hyphens escaped, no line begins with a request.
-std::string roff(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\\' || c == '-') out += '\\';
-    out += c;
-    if (c == '\n') out += "\\&";
-  }
-  return out;
-}
-
-std::string options_of(const CLI::App& command) {
-  std::string text;
-  for (const auto* option : command.get_options()) {
-    std::string name = option->get_name(!option->nonpositional());
-    if (const std::string type = option->get_type_name(); !type.empty()) name += " " + type;
-    text += fmt::format(".TP\n.B {}\n{}\n", roff(name), roff(option->get_description()));
-  }
-  return text;
-}
-
-/// The command as a section, then its own commands.
-void describe(const CLI::App& command, const std::string& path, std::string& page) {
-  page += fmt::format(".SS {}\n{}\n{}", roff(path), roff(command.get_description()), options_of(command));
-  if (const std::string footer = command.get_footer(); !footer.empty()) page += fmt::format(".PP\n{}\n", roff(footer));
-  for (const auto* inner : command.get_subcommands(nullptr)) describe(*inner, path + " " + inner->get_name(), page);
-}
-
 /// What the completions of both programs use: the options that `--help` lists, and the words and files that fit.
 constexpr const char* kShared = R"sh(_assay_options() {
   "$@" --help 2>/dev/null | sed -nE 's/^  (-h,)?(--[a-z-]+).*/\2/p'
@@ -66,7 +38,66 @@ _assay_report() {
 }
 )sh";
 
-}  // namespace
+/// `text` within single quotes of zsh, or of fish, where a backslash counts in them too.
+std::string quoted(std::string_view text, bool fish) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      out += fish ? "\\'" : "'\\''";
+    } else {
+      if (fish && c == '\\') out += c;
+      out += c == '\n' ? ' ' : c;
+    }
+  }
+  return out + "'";
+}
+
+/// A word that can be completed and what it is for.
+struct Choice {
+  std::string word, meaning;
+};
+
+std::vector<Choice> choices_of(const CLI::App& command) {
+  std::vector<Choice> all;
+  for (const auto* inner : command.get_subcommands(nullptr))
+    all.push_back({inner->get_name(), inner->get_description()});
+  for (const auto* option : command.get_options()) {
+    for (const auto& name : option->get_lnames()) all.push_back({"--" + name, option->get_description()});
+  }
+  return all;
+}
+
+/// The words of `app` itself, those of the other program among them.
+std::vector<Choice> first_choices(const CLI::App& app, const std::vector<std::string>& passed_on) {
+  auto all = choices_of(app);
+  for (const auto& name : passed_on) all.push_back({name, app.get_name() + "-report " + name});
+  return all;
+}
+
+/// ('name:meaning' …), for zsh's _describe.
+std::string zsh_array(const std::vector<Choice>& choices) {
+  std::string text = "(";
+  for (const auto& one : choices) text += " " + quoted(one.word + ":" + one.meaning, false);
+  return text + " )";
+}
+
+/// Before the words of `assay`: how the options and commands of a program are read from its help.
+constexpr const char* kZshHead = R"zsh(#compdef assay assay-report
+# zsh completion of assay and assay-report, written by `assay completion zsh`.
+_assay_asked() {
+  reply=(${(f)"$("$@" --help 2>/dev/null | sed -nE 's/^  (-h,)?(--[a-z-]+).*/\2/p')"})
+  [[ $# -gt 1 ]] || reply+=(${(f)"$("$@" --help 2>/dev/null | sed -nE 's/^  ([a-z]+) .*/\1/p')"})
+}
+_assay() {
+  local -a choices reply
+  local program=${words[1]} command=
+  (( CURRENT > 2 )) && command=${words[2]}
+  if [[ ${program:t} == assay-report ]]; then
+    _assay_asked $program $command
+    choices=($reply)
+  else
+    case $command in
+)zsh";
 
 std::string bash_completion(const CLI::App& app, const std::vector<std::string>& passed_on) {
   std::string commands = words_of(app);
@@ -84,12 +115,63 @@ std::string bash_completion(const CLI::App& app, const std::vector<std::string>&
                       app.get_name(), commands.substr(1), fmt::join(passed_on, "|"));
 }
 
-std::string manual_page(const CLI::App& app) {
-  std::string page = fmt::format(".TH {} 1 \"\" \"assay {}\"\n.SH NAME\n{} \\- {}\n.SH COMMANDS\n", app.get_name(),
-                                 ASSAY_VERSION, app.get_name(), roff(app.get_description()));
+std::string zsh_completion(const CLI::App& app, const std::vector<std::string>& passed_on) {
+  std::string script = kZshHead;
+  script += fmt::format("      '') choices={} ;;\n", zsh_array(first_choices(app, passed_on)));
   for (const auto* command : app.get_subcommands(nullptr))
-    describe(*command, app.get_name() + " " + command->get_name(), page);
-  return page + fmt::format(".SH NOTES\n{}\n", roff(app.get_footer()));
+    script += fmt::format("      {}) choices={} ;;\n", command->get_name(), zsh_array(choices_of(*command)));
+  return script +
+         fmt::format(
+             "      {}) _assay_asked $program $command; choices=($reply) ;;\n    esac\n  fi\n"
+             "  _describe -V word choices\n  if (( CURRENT > 2 )); then _files; fi\n}}\n"
+             "if [[ ${{funcstack[1]}} == _assay ]]; then _assay \"$@\"; else compdef _assay assay assay-report; fi\n",
+             fmt::join(passed_on, "|"));
+}
+
+/// The help of a program as words for fish.
+constexpr const char* kFishHead =
+    R"fish(# fish completion of assay and assay-report, written by `assay completion fish`.
+function __assay_options
+    $argv --help 2>/dev/null | string replace -rf '^  (?:-h,)?(--[a-z-]+).*' '$1'
+end
+function __assay_commands
+    $argv --help 2>/dev/null | string replace -rf '^  ([a-z]+) .*' '$1'
+end
+function __assay_is
+    set -l words (commandline -opc)
+    test (count $words) -gt 1; and contains -- $words[2] $argv
+end
+function __assay_first
+    test (count (commandline -opc)) -eq 1
+end
+complete -c assay -n __assay_first -f
+complete -c assay-report -n __assay_first -f -a '(__assay_commands assay-report)'
+complete -c assay-report -n __assay_first -f -a '(__assay_options assay-report)'
+complete -c assay-report -n 'not __assay_first' -a '(__assay_options assay-report (commandline -opc)[2])'
+)fish";
+
+std::string fish_completion(const CLI::App& app, const std::vector<std::string>& passed_on) {
+  std::string script = kFishHead;
+  const auto add = [&](const std::string& condition, const std::vector<Choice>& choices) {
+    for (const auto& one : choices) {
+      const std::string what = one.word.starts_with("--") ? "-l " + one.word.substr(2) : "-a " + one.word;
+      script +=
+          fmt::format("complete -c {} -n '{}' {} -d {}\n", app.get_name(), condition, what, quoted(one.meaning, true));
+    }
+  };
+  add("__assay_first", first_choices(app, passed_on));
+  for (const auto* command : app.get_subcommands(nullptr))
+    add("__assay_is " + command->get_name(), choices_of(*command));
+  return script + fmt::format("complete -c {0} -n '__assay_is {1}' -a '(__assay_options {0} (commandline -opc)[2])'\n",
+                              app.get_name(), fmt::join(passed_on, " "));
+}
+
+}  // namespace
+
+std::string completion_script(const std::string& shell, const CLI::App& app,
+                              const std::vector<std::string>& passed_on) {
+  if (shell == "zsh") return zsh_completion(app, passed_on);
+  return shell == "fish" ? fish_completion(app, passed_on) : bash_completion(app, passed_on);
 }
 
 }  // namespace assay::cli

@@ -1,4 +1,4 @@
-// completion: what CLI11 knows of the command line, as a completion script and as a manual page.
+// completion: what CLI11 knows of the command line, as completion scripts.
 #pragma once
 
 #include <string>
@@ -10,11 +10,9 @@ class App;
 
 namespace assay::cli {
 
-/// A script for bash that completes the commands and options of `app`, and file names after those that take one.
-/// `passed_on` are further commands.
-std::string bash_completion(const CLI::App& app, const std::vector<std::string>& passed_on);
-
-/// A manual page in roff: every command of `app` with its options, as `--help` explains them.
-std::string manual_page(const CLI::App& app);
+/// A script for `shell` (bash, zsh or fish) that completes the commands and options of `app` and of `app`-report, and
+/// file names after those that take one. `passed_on` are further commands, which are asked for their options when they
+/// are completed.
+std::string completion_script(const std::string& shell, const CLI::App& app, const std::vector<std::string>& passed_on);
 
 }  // namespace assay::cli

@@ -12,6 +12,7 @@
 
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/terminal.h"
 #include "orchestrator/plan/programs.h"
 #include "probes/core/child.h"
@@ -128,10 +129,11 @@ int command_doctor(const std::string& directory, bool json) {
   std::vector<Finding> all = examine_head();
   for (const auto& program : *programs) all.push_back(examine(program, scratch.path()));
   if (json) {
-    nlohmann::ordered_json findings = nlohmann::ordered_json::array();
-    for (const auto& one : all) findings.push_back({{"name", one.name}, {"state", one.state}, {"reason", one.reason}});
-    const nlohmann::ordered_json document = {{"schema", "assay.doctor/1"}, {"findings", std::move(findings)}};
-    std::cout << document.dump(1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+    nlohmann::ordered_json rows, counts;
+    for (const char* state : {"ready", "several_nodes", "missing", "error"})
+      counts[state] = std::ranges::count(all, std::string(state), &Finding::state);
+    for (const auto& one : all) rows.push_back({{"name", one.name}, {"state", one.state}, {"reason", one.reason}});
+    print_table("doctor", std::move(counts), std::move(rows));
   } else {
     std::cout << harmless_page(table(all, files::terminal_of(STDOUT_FILENO).width));
   }

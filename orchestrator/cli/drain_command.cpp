@@ -9,6 +9,7 @@
 #include "orchestrator/cli/documents.h"
 #include "orchestrator/cli/nightly.h"
 #include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/table_json.h"
 #include "orchestrator/drain/apply.h"
 #include "orchestrator/files/state.h"
 #include "orchestrator/history/history.h"
@@ -130,14 +131,42 @@ void tell_history(const std::string& path, const drain::Done& done, const Inputs
   }
 }
 
-int carry_out(const drain::Decisions& decisions, const Inputs& inputs, drain::Actor& actor, drain::Books& books,
-              const std::string& history) {
+/// The decisions as a table in JSON; `done` where they were carried out.
+void print_decisions(const DrainArguments& given, const drain::Decisions& decisions, drift::Mode mode,
+                     const drain::Done* done) {
+  nlohmann::ordered_json rows;
+  for (const auto& one : decisions.nodes) {
+    nlohmann::ordered_json row = {{"node", one.node},     {"flag", one.flag}, {"ruling", one.ruling},
+                                  {"reason", one.reason}, {"why", one.why},   {"done", nullptr}};
+    const auto is_it = [&](const drain::Decision& other) { return other.node == one.node; };
+    if (done != nullptr && std::ranges::any_of(done->done, is_it)) row["done"] = true;
+    if (done != nullptr) {
+      const auto failed = std::ranges::find_if(done->failed, is_it);
+      if (failed != done->failed.end()) row.update({{"done", false}, {"why", failed->why}});
+    }
+    rows.push_back(std::move(row));
+  }
+  print_table("drain",
+              {{"action", given.action},
+               {"mode", mode},
+               {"alarm", decisions.alarm.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(decisions.alarm)},
+               {"applied", done != nullptr}},
+              std::move(rows));
+}
+
+int carry_out(const DrainArguments& given, const drain::Decisions& decisions, const Inputs& inputs, drain::Actor& actor,
+              drain::Books& books) {
   const auto done = drain::apply(decisions, inputs.report.as_of, actor, books, inputs.now);
   if (!done) return report_error(done.error());
+  if (given.json) {
+    print_decisions(given, decisions, inputs.policy.mode, &*done);
+    tell_history(given.history, *done, inputs);
+    return done->failed.empty() && decisions.alarm.empty() ? files::kExitSuccess : files::kExitIncomplete;
+  }
   for (const auto& one : done->done) std::cout << fmt::format("done: {} {}\n", one.ruling, harmless(one.node));
   for (const auto& one : done->failed)
     std::cout << fmt::format("not done: {} {}: {}\n", one.ruling, harmless(one.node), harmless(one.why));
-  tell_history(history, *done, inputs);
+  tell_history(given.history, *done, inputs);
   return done->failed.empty() && decisions.alarm.empty() ? files::kExitSuccess : files::kExitIncomplete;
 }
 
@@ -176,9 +205,13 @@ int command_drain(const DrainArguments& given) {
                                         .now = *now,
                                         .account = books->account()});
   if (!decisions) return report_error(decisions.error());
-  std::cout << harmless_page(drain::text_of(*decisions, inputs->policy.mode));
-  if (acts && inputs->policy.mode == drift::Mode::drain)
-    return carry_out(*decisions, *inputs, **actor, *books, given.history);
+  const bool carries_out = acts && inputs->policy.mode == drift::Mode::drain;
+  if (!given.json) std::cout << harmless_page(drain::text_of(*decisions, inputs->policy.mode));
+  if (carries_out) return carry_out(given, *decisions, *inputs, **actor, *books);
+  if (given.json) {
+    print_decisions(given, *decisions, inputs->policy.mode, nullptr);
+    return decisions->alarm.empty() ? files::kExitSuccess : files::kExitIncomplete;
+  }
   if (acts) std::cout << "the policy's mode does not drain: nothing was changed\n";
   if (!acts) std::cout << "dry run: nothing was changed\n";
   return decisions->alarm.empty() ? files::kExitSuccess : files::kExitIncomplete;

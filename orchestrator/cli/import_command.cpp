@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/import/compare.h"
 #include "orchestrator/import/import.h"
@@ -54,9 +56,37 @@ std::expected<Judged, InputError> judged_run(const std::string& directory) {
   return Judged{.plan = std::move(*plan), .verdict = std::move(*verdict)};
 }
 
+/// A row for each figure beside a requirement of the run, and one for each figure without a counterpart.
+void add_rows(nlohmann::ordered_json& rows, const judge::Import& import, const Judged& run) {
+  using Json = nlohmann::ordered_json;
+  const auto theirs = [&](const judge::Figure& figure) {
+    return Json{{"imported", true},         {"tool", import.source.tool}, {"file", import.source.file},
+                {"from", figure.from},      {"metric", figure.metric},    {"statistic", figure.statistic},
+                {"at", to_json(figure.at)}, {"value", figure.value},      {"unit", figure.unit},
+                {"requirement", nullptr}};
+  };
+  std::set<std::string> met;
+  for (const auto& pair : imports::compare(import, run.plan, run.verdict)) {
+    met.insert(pair.theirs.from + pair.theirs.metric + pair.theirs.statistic);
+    Json row = theirs(pair.theirs);
+    row["requirement"] = pair.requirement;
+    if (pair.differs.empty()) {
+      row["run"] = {{"cells", pair.cells}, {"lowest", pair.lowest}, {"median", pair.median}, {"highest", pair.highest}};
+    } else {
+      row["not_comparable"] = pair.differs;
+    }
+    rows.push_back(std::move(row));
+  }
+  for (const auto& figure : import.figures) {
+    if (!met.contains(figure.from + figure.metric + figure.statistic)) rows.push_back(theirs(figure));
+  }
+}
+
 }  // namespace
 
 int command_import(const ImportArguments& given) {
+  if (given.json && given.beside.empty())
+    return report_error({"--json", "needs --beside", "without it the import itself is printed, as JSON Lines"});
   if (!given.out.empty()) {
     if (const auto run = run_around(given.out)) {
       return report_error({"--out", fmt::format("{} is inside the run {}", given.out, *run),
@@ -70,6 +100,7 @@ int command_import(const ImportArguments& given) {
     run = std::move(*judged);
   }
   std::string text, table;
+  nlohmann::ordered_json rows;
   std::size_t figures = 0;
   std::size_t left_out = 0;
   for (const auto& file : given.files) {
@@ -79,7 +110,8 @@ int command_import(const ImportArguments& given) {
         imports::import_output({.tool = given.tool, .bytes = *bytes, .path = file, .command = given.command});
     if (!import) return report_error(import.error());
     text += judge::import_text(*import);
-    if (run) table += imports::comparison_text(*import, run->plan, run->verdict);
+    if (run && given.json) add_rows(rows, *import, *run);
+    if (run && !given.json) table += imports::comparison_text(*import, run->plan, run->verdict);
     figures += import->figures.size();
     left_out += import->left_out.size();
   }
@@ -91,6 +123,10 @@ int command_import(const ImportArguments& given) {
       return report_error({"--out", fmt::format("cannot be written: {}", error.what()),
                            "--out must not exist yet; check free space and permissions"});
     }
+  }
+  if (given.json) {
+    print_table("import", {{"run_id", run->verdict.run_id}, {"judged", false}, {"left_out", left_out}},
+                std::move(rows));
   }
   std::cout << harmless_page(table) << std::flush;
   std::cerr << fmt::format("{} figures of {} imported, {} items skipped; imported figures are never judged\n", figures,

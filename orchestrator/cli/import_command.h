@@ -12,6 +12,7 @@ struct ImportArguments {
   std::string out;      ///< file; empty: stdout
   std::string command;  ///< the command that was run, where the output does not state it
   std::string beside;   ///< directory of a judged run; empty: none
+  bool json = false;    ///< with `beside`: the table as JSON
 };
 
 /// Writes the figures of another tool's outputs as JSON Lines, or beside a run as a table on stdout, with the JSON

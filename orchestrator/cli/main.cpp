@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "orchestrator/cli/bundle.h"
@@ -22,8 +23,10 @@
 #include "orchestrator/cli/passed_on.h"
 #include "orchestrator/cli/signing.h"
 #include "orchestrator/cli/stages.h"
+#include "orchestrator/import/import.h"
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/site/site_file.h"
+#include "probes/core/manual.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 
@@ -86,6 +89,9 @@ void add_run_options(CLI::App& command, RunSettings& settings) {
   command.add_option("--patience", settings.patience, "how long to try to reconnect to a lost node [30s]")
       ->type_name("TIME");
   command.add_flag("--stop-on-fail", settings.stop_on_fail, "start no step after the first required failure");
+  command
+      .add_option("--board", settings.board, "page to keep open in a browser: who runs what, what failed, time left")
+      ->type_name("FILE");
   command.add_flag("--all", settings.all, "print a line for each cell of the verdict, not for each requirement");
   command.add_flag("--json", settings.json, "print events as JSON Lines on stdout");
 }
@@ -120,14 +126,16 @@ void add_accept(CLI::App& app, AcceptArguments& given, Action& action) {
 struct PlanArguments {
   PlanRequest request;
   std::string out;
+  bool json = false;
 };
 
 void add_plan(CLI::App& app, PlanArguments& given, Action& action) {
   auto* command = app.add_subcommand("plan", "write the plan: every step of a run");
   add_plan_options(*command, given.request);
   command->add_option("--out", given.out, "file [stdout]")->type_name("FILE");
+  command->add_flag("--json", given.json, "with --out or --dry-run: print the steps as JSON");
   command->footer("Example: assay plan --profile host --site site.json --out plan.json");
-  command->callback([&] { action = [&] { return command_plan(given.request, given.out); }; });
+  command->callback([&] { action = [&] { return command_plan(given.request, given.out, given.json); }; });
 }
 
 struct RunArguments {
@@ -225,7 +233,7 @@ void add_describe(CLI::App& app, ReadArguments& given, Action& action) {
 struct BundleArguments {
   BundleRequest contents;
   std::string out;
-  bool dry_run = false;
+  bool dry_run = false, json = false;
 };
 
 void add_bundle(CLI::App& app, BundleArguments& given, Action& action) {
@@ -239,14 +247,16 @@ void add_bundle(CLI::App& app, BundleArguments& given, Action& action) {
                    "folder of those libraries; may be repeated [the usual places]")
       ->type_name("DIR");
   command->add_flag("--dry-run", given.dry_run, "list what would be packed, without writing it");
+  command->add_flag("--json", given.json, "print the list as JSON");
   command->footer("Example: assay bundle --out assay.tar --with-libraries");
-  command->callback([&] { action = [&] { return command_bundle(given.contents, given.out, given.dry_run); }; });
+  command->callback(
+      [&] { action = [&] { return command_bundle(given.contents, given.out, given.dry_run, given.json); }; });
 }
 
 void add_import(CLI::App& app, ImportArguments& given, Action& action) {
   auto* command = app.add_subcommand(
       "import", "read another tool's output to compare it with a run; imported figures are never judged");
-  command->add_option("tool", given.tool, "nccl-tests, perftest, nvbandwidth, fio or osu")
+  command->add_option("tool", given.tool, fmt::format("{}", fmt::join(imports::kImportTools, ", ")))
       ->type_name("NAME")
       ->required();
   command->add_option("files", given.files, "output files of the tool, one run per file")
@@ -257,17 +267,21 @@ void add_import(CLI::App& app, ImportArguments& given, Action& action) {
       ->type_name("TEXT");
   command->add_option("--beside", given.beside, "a judged run: print a table of both instead of JSON Lines")
       ->type_name("DIR");
+  command->add_flag("--json", given.json, "with --beside: print the table as JSON");
   command->footer("Example: assay import perftest bw.json --command 'ib_write_bw --report_gbits' --out vendor.jsonl");
   command->callback([&] { action = [&] { return command_import(given); }; });
 }
 
 /// Prints what the command line itself is made of.
-void add_texts(CLI::App& app, Action& action) {
-  auto* completion = app.add_subcommand("completion", "print a completion script for bash");
+void add_texts(CLI::App& app, std::string& shell, Action& action) {
+  auto* completion = app.add_subcommand("completion", "print a completion script for bash, zsh or fish");
+  completion->add_option("shell", shell, "bash, zsh or fish [bash]")
+      ->type_name("")
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   completion->footer("Example: assay completion > ~/.local/share/bash-completion/completions/assay");
   completion->callback([&] {
     action = [&] {
-      std::cout << harmless_page(bash_completion(app, names_passed_on()));
+      std::cout << harmless_page(completion_script(shell, app, names_passed_on()));
       return files::kExitSuccess;
     };
   });
@@ -326,6 +340,7 @@ int run(int argc, char** argv) {
   DriftArguments drift;
   HistoryArguments history;
   NightsArguments nights;
+  std::string shell = "bash";
   Action action;
   add_accept(app, accept, action);
   add_plan(app, plan, action);
@@ -342,7 +357,7 @@ int run(int argc, char** argv) {
   add_history(app, history, action);
   add_drift(app, drift, action);
   if (of_nights(argc, argv)) add_nights(app, nights, action);
-  add_texts(app, action);
+  add_texts(app, shell, action);
   try {
     app.parse(argc, argv);
     if (!action) {

@@ -22,7 +22,7 @@ struct SweepArguments {
   std::string night, now;  ///< in place of the clock's
   std::string worker, collect, node, pair;
   int rotate = 1, max_age = 5, fan_out = kFanOut;
-  bool slurm = false, prepare = false, retests = false, dry_run = false, quiet = false;
+  bool slurm = false, prepare = false, retests = false, dry_run = false, quiet = false, json = false;
 };
 int command_sweep(const SweepArguments& given);
 
@@ -31,7 +31,7 @@ struct VerdictArguments {
   std::string file;  ///< to read; empty: sweep::kVerdictPath
   std::string node;  ///< empty: any
   std::string drift, history, policy, out;
-  bool publish = false;
+  bool publish = false, json = false;
 };
 int command_verdict(const VerdictArguments& given);
 
@@ -40,7 +40,7 @@ struct DrainArguments {
   std::string action;  ///< plan, apply or release
   std::string drift, policy, site, journal, actor = "slurm", program, history, now;
   std::vector<std::string> sweeps;
-  bool apply = false;
+  bool apply = false, json = false;
 };
 int command_drain(const DrainArguments& given);
 

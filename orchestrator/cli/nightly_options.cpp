@@ -61,6 +61,7 @@ void add_sweep(CLI::App& app, SweepArguments& given, Action& action) {
       ->type_name("n1,n2");
   command->add_option("--collect", given.collect, "enter what workers left in this folder")->type_name("DIR");
   command->add_flag("--dry-run", given.dry_run, "print who is due, without doing anything");
+  command->add_flag("--json", given.json, "print the table as JSON");
   command->footer(
       "Example: assay sweep --site site.json --profile nightly-5m --budget 5min --rotate 5 --until 06:00 --out sweep");
   command->callback([&] { action = [&] { return command_sweep(given); }; });
@@ -76,6 +77,7 @@ void add_verdict(CLI::App& app, VerdictArguments& given, Action& action) {
   command->add_option("--history", given.history, "database of nights")->type_name("FILE");
   command->add_option("--policy", given.policy, "how old a verdict may be [the defaults]")->type_name("FILE");
   command->add_option("--out", given.out, "folder for NODE.json; with --node the file itself")->type_name("DIR");
+  command->add_flag("--json", given.json, "print a table as JSON");
   command->footer(
       "Example: assay verdict; assay verdict --publish --drift drift.json --history history.db --out verdicts");
   command->callback([&] { action = [&] { return command_verdict(given); }; });
@@ -105,6 +107,7 @@ void add_drain(CLI::App& app, DrainArguments& given, Action& action) {
   command->add_option("--now", given.now, "the time in place of the clock's, in UTC: for rehearsals")
       ->type_name("TIME");
   command->add_flag("--apply", given.apply, "do it; the policy's mode must be drain");
+  command->add_flag("--json", given.json, "print the table as JSON");
   command->footer("Example: assay drain plan --drift drift.json --policy policy.json --site site.json");
   command->callback([&] { action = [&] { return command_drain(given); }; });
 }

@@ -88,12 +88,18 @@ std::string table_row(const Description& probe) {
 
 }  // namespace
 
-int command_plan(const PlanRequest& request, const std::string& out) {
+int command_plan(const PlanRequest& request, const std::string& out, bool json) {
+  if (json && out.empty() && !request.dry_run)
+    return report_error({"--json", "needs --out or --dry-run", "without them the plan itself is printed, as JSON"});
   const auto prepared = prepare(request);
   if (!prepared) return report_error(prepared.error());
   std::cerr << harmless_page(plan_summary(*prepared));
   if (request.dry_run) {
-    print_steps(prepared->plan);
+    if (json) {
+      print_steps_json("plan", *prepared, "");
+    } else {
+      print_steps(prepared->plan);
+    }
     std::cerr << "dry run: nothing was written\n";
     return files::kExitSuccess;
   }
@@ -104,6 +110,7 @@ int command_plan(const PlanRequest& request, const std::string& out) {
     return files::kExitSuccess;
   }
   files::write_durably(out, text);
+  if (json) print_steps_json("plan", *prepared, out);
   std::cerr << fmt::format("written to {}\n", harmless(out));
   return files::kExitSuccess;
 }

@@ -155,7 +155,11 @@ int command_accept(const PlanRequest& request, const RunSettings& settings, std:
   const auto opened = key_for(key);  // before anything is measured
   if (!opened) return report_error(opened.error());
   if (request.dry_run) {
-    print_steps(prepared->plan);
+    if (settings.json) {
+      print_steps_json("accept", *prepared, "");
+    } else {
+      print_steps(prepared->plan);
+    }
     std::cerr << fmt::format("dry run: would write to {}\n", out.empty() ? fresh_directory_name() : harmless(out));
     return files::kExitSuccess;
   }

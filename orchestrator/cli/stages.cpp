@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "orchestrator/cli/continuation.h"
+#include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/import_guard.h"
@@ -146,6 +147,40 @@ void print_steps(const plan::Plan& plan) {
   for (const auto& step : plan.steps) std::cout << harmless(step.id) << '\n';
 }
 
+void print_steps_json(const char* command, const Prepared& prepared, const std::string& written) {
+  using Json = nlohmann::ordered_json;
+  const plan::Plan& plan = prepared.plan;
+  const plan::Durations durations = plan::durations_of(plan);
+  Json rows = Json::array(), not_planned = Json::array();
+  int attempts = 0;
+  for (const auto& step : plan.steps) {
+    attempts += step.attempts;
+    rows.push_back({{"step", step.id},
+                    {"probe", step.probe},
+                    {"nodes", step.nodes},
+                    {"requirements", step.requirements},
+                    {"attempts", step.attempts},
+                    {"typical_s", step.typical_s}});
+  }
+  for (const auto& cell : plan.coverage) {
+    if (cell.step.empty())
+      not_planned.push_back(
+          {{"requirement", cell.requirement}, {"subject", to_json(cell.subject)}, {"reason", cell.reason}});
+  }
+  print_table(command,
+              {{"profile", plan.profile.name},
+               {"site", plan.site.name},
+               {"nodes", plan.site.nodes.size()},
+               {"attempts", attempts},
+               {"cells", plan.coverage.size()},
+               {"first_s", durations.first_s},
+               {"most_s", durations.most_s},
+               {"quick", plan.quick},
+               {"not_planned", std::move(not_planned)},
+               {"written", written.empty() ? Json() : Json(written)}},
+              std::move(rows));
+}
+
 std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
                                                  const std::vector<plan::Program>& programs, bool resume,
                                                  const RunSettings& settings) {
@@ -156,6 +191,9 @@ std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
   const auto plan = plan::read_plan(*bytes, directory + "/plan.json");
   if (!plan) return std::unexpected(plan.error());
   run::Progress progress(*plan, run::Progress::mode_for(settings.json));
+  if (!settings.board.empty()) {
+    if (auto problem = progress.show_on(settings.board)) return std::unexpected(std::move(*problem));
+  }
   run::RunOptions options{.directory = directory,
                           .agent = plan::installation().binaries + "/assay-node",
                           .resume = resume,

@@ -31,6 +31,9 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
 /// The id of each step on stdout, one a line: what a dry run prints.
 void print_steps(const plan::Plan& plan);
 
+/// The same as a table of `command` in JSON, with what plan_summary says. `written`: the file of the plan; empty: none.
+void print_steps_json(const char* command, const Prepared& prepared, const std::string& written);
+
 /// Runs the plan of `directory`, or resumes its run.
 std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
                                                  const std::vector<plan::Program>& programs, bool resume,

@@ -14,6 +14,7 @@
 #include "orchestrator/cli/stages.h"
 #include "orchestrator/cli/sweep_parts.h"
 #include "orchestrator/cli/sweep_watched.h"
+#include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/line_log.h"
 #include "orchestrator/files/own_folder.h"
@@ -115,6 +116,18 @@ std::size_t most_nodes(const SweepArguments& given) {
   return given.slurm ? 2 : std::numeric_limits<std::size_t>::max();
 }
 
+std::string ledger_path(const SweepArguments& given) {
+  const std::string folder =
+      given.state.empty() ? fs::path(files::machine_key_path()).replace_filename("sweep").string() : given.state;
+  return folder + "/visits.jsonl";
+}
+
+std::expected<sweep::Ledger, InputError> ledger_in(const std::string& path) {
+  const auto lines = files::read_lines(path);
+  if (!lines) return std::unexpected(lines.error());
+  return sweep::read_ledger(*lines, path);
+}
+
 std::string plan_words(const SweepPlan& plan) {
   if (plan.file.retest)
     return fmt::format("night {}: {} of {} nodes for tests again, partners among them; {} requirements, {} left out\n",
@@ -125,6 +138,26 @@ std::string plan_words(const SweepPlan& plan) {
   return fmt::format("night {}: {} of {} nodes due, {} of them overdue; {} requirements in {:g} s each, {} left out\n",
                      drift::date_text(plan.file.night), plan.file.due.size(), plan.site.nodes.size(), overdue,
                      plan.file.only.size(), plan.file.budget_s, plan.file.left_out.size());
+}
+
+/// Who is due as a table in JSON; `out`: the folder that was prepared, empty in a dry run.
+void print_due_json(const SweepPlan& plan, const std::string& out) {
+  nlohmann::ordered_json rows;
+  for (const auto& entry : plan.file.due)
+    rows.push_back({{"node", entry.node},
+                    {"age", entry.age},
+                    {"weight", entry.weight},
+                    {"overdue", entry.overdue},
+                    {"missed_before", entry.targeted}});
+  print_table("sweep",
+              {{"night", drift::date_text(plan.file.night)},
+               {"of", "due"},
+               {"nodes", plan.site.nodes.size()},
+               {"budget_s", plan.file.budget_s},
+               {"requirements", plan.file.only},
+               {"left_out", plan.file.left_out},
+               {"out", out.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(out)}},
+              std::move(rows));
 }
 
 void print_due(const SweepPlan& plan) {
@@ -146,6 +179,10 @@ int run_sweep(const SweepArguments& given) {
   auto plan = plan_sweep(given);
   if (!plan) return report_error(plan.error());
   std::cerr << harmless_page(plan_words(*plan));
+  if (given.json && (given.dry_run || plan->file.due.empty())) {
+    print_due_json(*plan, "");
+    return files::kExitSuccess;
+  }
   if (given.dry_run) {
     print_due(*plan);
     return files::kExitSuccess;
@@ -161,7 +198,11 @@ int run_sweep(const SweepArguments& given) {
   if (auto problem = write_sweep(*plan, out)) return report_error(*problem);
   if (auto problem = lock->append(plan->file.id + " " + fs::absolute(out).string())) return report_error(*problem);
   if (given.prepare) {
-    std::cout << harmless(out) << '\n';
+    if (given.json) {
+      print_due_json(*plan, out);
+    } else {
+      std::cout << harmless(out) << '\n';
+    }
     return files::kExitSuccess;
   }
   auto visits = given.slurm ? sweep_by_slurm(*plan, fs::absolute(out), given) : sweep_at_once(*plan, out);
@@ -235,12 +276,8 @@ std::expected<SweepPlan, InputError> plan_sweep(const SweepArguments& given) {
                            .fan_out = given.fan_out,
                            .quiet = given.quiet},
                  .until = times->until};
-  const std::string folder =
-      given.state.empty() ? fs::path(files::machine_key_path()).replace_filename("sweep").string() : given.state;
-  plan.ledger = folder + "/visits.jsonl";
-  const auto lines = files::read_lines(plan.ledger);
-  if (!lines) return std::unexpected(lines.error());
-  const auto ledger = sweep::read_ledger(*lines, plan.ledger);
+  plan.ledger = ledger_path(given);
+  const auto ledger = ledger_in(plan.ledger);
   if (!ledger) return std::unexpected(ledger.error());
   if (auto problem = list_due(plan, *ledger, *watched, given)) return std::unexpected(*problem);
   if (plan.file.due.empty()) return plan;

@@ -8,6 +8,7 @@
 
 #include "orchestrator/cli/stages.h"
 #include "orchestrator/cli/sweep_parts.h"
+#include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/sweep/outcome.h"
 #include "probes/core/text.h"
@@ -70,6 +71,22 @@ void print_summary(const SweepPlan& plan, const sweep::SweepFile& file) {
                              harmless(fmt::format("{}", fmt::join(file.findings, ", "))));
 }
 
+/// What became of each node and pair as a table in JSON.
+void print_visits_json(const SweepPlan& plan, const std::string& out, const sweep::SweepFile& file) {
+  nlohmann::ordered_json rows;
+  for (const auto& visit : file.visits)
+    rows.push_back({{"node", visit.node}, {"state", visit.state}, {"reason", visit.reason}});
+  for (const auto& visit : file.pairs)
+    rows.push_back({{"pair", {visit.pair.first, visit.pair.second}}, {"state", visit.state}, {"reason", visit.reason}});
+  print_table("sweep",
+              {{"night", drift::date_text(plan.file.night)},
+               {"of", "visited"},
+               {"accepts_nothing", true},
+               {"missed_too_often", file.findings},
+               {"out", out}},
+              std::move(rows));
+}
+
 }  // namespace
 
 int finish_sweep(const SweepPlan& plan, const std::string& out, const SweepArguments& given,
@@ -88,7 +105,11 @@ int finish_sweep(const SweepPlan& plan, const std::string& out, const SweepArgum
   if (!given.history.empty()) {
     if (auto problem = add_to_history(given.history, out, file, plan.file.retest)) return report_error(*problem);
   }
-  print_summary(plan, file);
+  if (given.json) {
+    print_visits_json(plan, out, file);
+  } else {
+    print_summary(plan, file);
+  }
   return sweep::exit_code(file.visits, file.pairs, file.findings);
 }
 

@@ -6,6 +6,7 @@
 #include "orchestrator/cli/documents.h"
 #include "orchestrator/cli/nightly.h"
 #include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/history/history.h"
 #include "orchestrator/site/site_file.h"
@@ -43,15 +44,19 @@ int publish(const VerdictArguments& given) {
   for (const auto& flag : report->flags) nodes.push_back(flag.node);
   std::ranges::sort(nodes);
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-  std::size_t written = 0;
+  nlohmann::ordered_json rows;
   for (const auto& node : nodes) {
     if (!is_node_name(node) || (!given.node.empty() && node != given.node)) continue;
-    const std::string text = sweep::verdict_text(sweep::verdict_for(node, *report, policy, *units));
+    const sweep::CachedVerdict verdict = sweep::verdict_for(node, *report, policy, *units);
     const std::string path = given.node.empty() ? given.out + "/" + node + ".json" : given.out;
-    if (auto problem = files::replace_file(path, text)) return report_error(*problem);
-    ++written;
+    if (auto problem = files::replace_file(path, sweep::verdict_text(verdict))) return report_error(*problem);
+    rows.push_back({{"node", node}, {"health", verdict.health}, {"text", verdict.text}, {"file", path}});
   }
-  std::cout << fmt::format("{} verdicts written\n", written);
+  if (given.json) {
+    print_table("verdict", {{"as_of", drift::date_text(report->as_of)}, {"published", true}}, std::move(rows));
+  } else {
+    std::cout << fmt::format("{} verdicts written\n", rows.size());
+  }
   return files::kExitSuccess;
 }
 
@@ -65,7 +70,13 @@ int command_verdict(const VerdictArguments& given) {
   }
   const sweep::Answer answer = sweep::answer_from(given.file.empty() ? sweep::kVerdictPath : given.file, given.node,
                                                   std::chrono::system_clock::now());
-  std::cout << harmless(answer.line) << '\n';
+  if (given.json) {
+    const auto health = static_cast<sweep::NodeHealth>(answer.code);
+    print_table("verdict", {{"published", false}},
+                {{{"node", given.node}, {"health", health}, {"text", answer.line}, {"exit_code", answer.code}}});
+  } else {
+    std::cout << harmless(answer.line) << '\n';
+  }
   return answer.code;
 }
 

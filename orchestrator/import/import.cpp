@@ -29,6 +29,10 @@ constexpr Readers kReaders[] = {
     {"nvbandwidth", nullptr, read_nvbandwidth, "run it with --json: `nvbandwidth -j > FILE`"},
     {"fio", nullptr, read_fio, "run it with --output-format=json+"},
     {"osu", read_osu, nullptr, "import the text that it prints"},
+    {"dcgm", nullptr, read_dcgm, "run `dcgmi diag -r LEVEL -j`"},
+    {"mlperf-storage", nullptr, read_mlperf_storage, "import summary.json of one invocation"},
+    {"elbencho", read_elbencho, nullptr, "import the file of --csvfile"},
+    {"ior", nullptr, read_ior, "run it with -O summaryFormat=JSON"},
 };
 
 }  // namespace

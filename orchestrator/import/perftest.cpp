@@ -14,8 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kMebibyte = 1048576;  // perftest divides by 0x100000, whatever its head says
-constexpr double kGigabit = 1e9 / 8;   // and by 125000000 with --report_gbits
+// MB and MiB are kMebibyte: perftest divides by 0x100000, whatever its head says.
+constexpr double kGigabit = 1e9 / 8;  // and by 125000000 with --report_gbits
 constexpr const char* kCycles = "with -C perftest prints processor cycles under a heading of microseconds";
 
 /// What the title says: "RDMA_Write Bidirectional BW Test".

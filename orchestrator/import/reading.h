@@ -22,6 +22,9 @@ namespace assay::imports {
 /// alone catches it, so that each check is one line.
 using ImportRefusal = InputError;
 
+/// What tools that name MiB, or MB and mean MiB, count in.
+inline constexpr double kMebibyte = 1 << 20, kGibibyte = 1 << 30;
+
 /// A line of an output: its number from 1, its text without end of line, without mpirun's "[1,0]<stdout>:" and without
 /// white space around it.
 struct TextLine {

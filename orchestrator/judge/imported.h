@@ -17,7 +17,7 @@ inline constexpr const char* kImportedSchema = "assay.imported/1";
 
 /// Where the figures come from.
 struct ImportSource {
-  std::string tool;     ///< "nccl-tests", "perftest", "nvbandwidth", "fio" or "osu"
+  std::string tool;     ///< one of imports::kImportTools: "nccl-tests", "fio", …
   std::string form;     ///< "text" or "json"
   std::string version;  ///< as the output says; empty where it does not
   std::string command;  ///< as the output says, or as the person who imports says; empty where neither does

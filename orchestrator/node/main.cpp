@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include <sys/stat.h>
@@ -15,6 +16,8 @@
 
 #include "orchestrator/node/scratch.h"
 #include "orchestrator/node/session.h"
+#include "probes/core/manual.h"
+#include "probes/core/text.h"
 
 namespace {
 
@@ -80,6 +83,10 @@ int main(int argc, char** argv) {
   app.add_flag("--remove-self", remove_self, "remove the file of this program, which was copied here for one run");
   app.set_version_flag("--version", "assay-node " ASSAY_VERSION);
   app.footer("Example: assay-node --directory /var/tmp/assay");
+  if (argc == 2 && std::string_view(argv[1]) == "--manual") {  // for packages; no option of the help
+    std::cout << assay::harmless_page(assay::manual_page(app));
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -22,11 +22,6 @@ constexpr int kShownNodes = 16;  // more lines than that do not fit beside a she
 constexpr double kForecastAge_s = 1;
 constexpr std::size_t kWidth = 100;  // longer lines would wrap and spoil the redrawing
 
-std::string clock_text(double seconds) {
-  const auto whole = static_cast<int>(std::lround(std::max(0.0, seconds)));
-  return fmt::format("{}:{:02}", whole / 60, whole % 60);
-}
-
 }  // namespace
 
 Progress::Mode Progress::mode_for(bool json) {
@@ -37,7 +32,9 @@ Progress::Mode Progress::mode_for(bool json) {
 }
 
 Progress::Progress(const plan::Plan& plan, Mode mode) : mode_(mode), forecast_(plan) {
-  for (const auto& node : plan.site.nodes) nodes_[node.name].state = "waiting";
+  site_ = plan.site.name;
+  profile_ = plan.profile.title;
+  for (const auto& node : plan.site.nodes) nodes_[node.name].state = kWaiting;
   for (const auto& step : plan.steps) {
     planned_.insert(step.id);
     add(step, step.attempts);
@@ -53,7 +50,11 @@ Progress::Progress(const plan::Plan& plan, Mode mode) : mode_(mode), forecast_(p
   usual_share_ = most > 0 ? usual / most : 0;
 }
 
-Progress::~Progress() { erase(); }
+Progress::~Progress() {
+  erase();
+  over_ = true;
+  renew_board(true);
+}
 
 /// The step has `attempts` more to make.
 void Progress::add(const plan::Step& step, int attempts) {
@@ -89,7 +90,14 @@ void Progress::line(const std::string& text) {
 }
 
 void Progress::node(const std::string& name, const std::string& state) {
-  nodes_[name].state = state;
+  // What concerns all nodes is no state of one.
+  if (const auto found = nodes_.find(name); found != nodes_.end()) {
+    found->second.state = state;
+    found->second.activity = state == kReady ? Activity::idle : state == kStarting ? Activity::waiting : Activity::lost;
+    if (found->second.activity == Activity::lost) note(failures_, fmt::format("{}: {}", name, state));
+  } else {
+    note(failures_, fmt::format("{}: {}", name, state));
+  }
   event("node", {{"node", name}, {"state", state}});
   if (mode_ == Mode::plain) line(fmt::format("[{:>3}/{}] {}: {}", done_, total_, name, state));
   tick();
@@ -99,6 +107,7 @@ void Progress::step_begin(const plan::Step& step, int attempt) {
   for (const auto& node : step.nodes) {
     NodeProgress& node_progress = nodes_[node];
     node_progress.state = step.probe;
+    node_progress.activity = Activity::running;
     node_progress.begin = Clock::now();
     node_progress.running_s = forecast_.typical_s(step);
   }
@@ -113,10 +122,15 @@ void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outc
                         const std::string& results) {
   const double took = std::chrono::duration<double>(Clock::now() - nodes_[step.nodes.front()].begin).count();
   const bool planned = is_planned(step);
+  const bool broken = outcome != AttemptOutcome::exited;
+  const bool missed = results.ends_with(" fail");  // the outcome word that ends the words of a step
   for (const auto& node : step.nodes) {
     NodeProgress& node_progress = nodes_[node];
     node_progress.running_s = 0;
     node_progress.state = "between steps";
+    node_progress.activity = Activity::idle;
+    node_progress.broken += broken ? 1 : 0;
+    node_progress.missed += missed ? 1 : 0;
     if (planned) ++node_progress.done;
   }
   forecast_.end(step.id);
@@ -125,6 +139,9 @@ void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outc
         {{"step", step.id}, {"attempt", attempt}, {"outcome", outcome}, {"reason", reason}, {"took_s", took}});
   const std::string_view ended = outcome == AttemptOutcome::exited ? "done" : word_of(outcome);
   const std::string& said = reason.empty() ? results : reason;
+  const std::string words = fmt::format("{} {}{}{}", step.id, ended, said.empty() ? "" : ": ", said);
+  note(recent_, words);
+  if (broken || missed) note(failures_, words);
   line(fmt::format("[{:>3}/{}] {}{} {} after {:.1f} s{}{}", done_, total_, step.id,
                    attempt > 1 ? fmt::format(" (attempt {})", attempt) : "", ended, took, said.empty() ? "" : ": ",
                    said));
@@ -161,6 +178,7 @@ void Progress::tests_left(std::size_t tests) {
 }
 
 void Progress::tick() {
+  renew_board(false);
   if (mode_ != Mode::terminal) return;
   erase();
   draw();
@@ -204,11 +222,16 @@ void Progress::draw() {
     const double ran = node.running_s > 0 ? std::chrono::duration<double>(Clock::now() - node.begin).count() : 0;
     std::string text = fmt::format("  {:<20} {:>3}/{:<3} {}", name, node.done, node.total, node.state);
     if (node.running_s > 0) text += fmt::format("  {} of about {}", clock_text(ran), clock_text(node.running_s));
+    if (node.broken + node.missed > 0) text += fmt::format("  {} failed", node.broken + node.missed);
     block += harmless(without_controls(text, width)) + "\n";
     ++drawn_;
   }
   if (static_cast<int>(nodes_.size()) > drawn_) {
     block += fmt::format("  … and {} more nodes\n", nodes_.size() - static_cast<std::size_t>(drawn_));
+    ++drawn_;
+  }
+  for (const auto& line : fleet_lines(width)) {
+    block += line + "\n";
     ++drawn_;
   }
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "orchestrator/plan/forecast.h"
 #include "orchestrator/plan/plan.h"
+#include "orchestrator/run/board.h"
 #include "probes/core/attempt_outcome.h"
 
 namespace assay::run {
@@ -39,8 +41,12 @@ class Progress {
   /// to, in a few words.
   void step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason,
                 const std::string& results = "");
+  /// From now on also writes the page `path`, every few seconds. An error when it cannot be written.
+  std::optional<InputError> show_on(const std::string& path);
   /// Whether people read it, so that words for results are worth their time.
-  [[nodiscard]] bool is_for_people() const { return mode_ == Mode::terminal || mode_ == Mode::plain; }
+  [[nodiscard]] bool is_for_people() const {
+    return mode_ == Mode::terminal || mode_ == Mode::plain || !board_.empty();
+  }
   /// `made` attempts of a step were found in the journal of a resumed run, and so many are left.
   void step_kept(const plan::Step& step, int made, int left);
   /// The step's attempts that are left will not start: one broke, a node was given up, or the deadline is too near.
@@ -63,6 +69,13 @@ class Progress {
   void event(const char* kind, const nlohmann::ordered_json& body);
   void erase();
   void draw();
+  /// How many nodes do what, and where something failed; the second in red where colours are wanted.
+  [[nodiscard]] std::vector<std::string> fleet_lines(std::size_t width) const;
+  [[nodiscard]] BoardView view();
+  void renew_board(bool at_once);
+  static void note(std::vector<std::string>& lines, std::string line);
+
+  static constexpr const char *kWaiting = "waiting", *kStarting = "starting the agent", *kReady = "ready";
 
   using Clock = std::chrono::steady_clock;
   struct NodeProgress {
@@ -70,6 +83,8 @@ class Progress {
     Clock::time_point begin;  ///< of the step that runs
     double running_s = 0;     ///< typical time of the step that runs, 0 when none
     std::size_t done = 0, total = 0;
+    std::size_t broken = 0, missed = 0;  ///< attempts that broke; steps with a failed figure
+    Activity activity = Activity::waiting;
   };
   Mode mode_;
   std::map<std::string, NodeProgress> nodes_;
@@ -83,6 +98,11 @@ class Progress {
   Clock::time_point forecast_at_;  ///< when remaining_s_ was calculated
   double remaining_s_ = 0;
   int drawn_ = 0;
+  std::string site_, profile_;
+  std::string board_;                           ///< path of the page; empty: none
+  Clock::time_point board_at_;                  ///< when it was written
+  std::vector<std::string> failures_, recent_;  ///< the latest first
+  bool over_ = false;
   Clock::time_point begin_ = Clock::now();
 };
 

@@ -12,6 +12,7 @@
 #include "reports/cli/run_checks.h"
 #include "reports/dossier/opened_run.h"
 #include "reports/exports/exports.h"
+#include "reports/page/pdf.h"
 
 namespace assay::report_cli {
 namespace {
@@ -25,6 +26,16 @@ std::expected<dossier::Signers, InputError> signers_of(const ExportRunArguments&
   if (!policy) return std::unexpected(policy.error());
   signers.policy = std::move(*policy);
   return signers;
+}
+
+/// Prints the report with a browser of this machine.
+int write_pdf(const dossier::OpenedRun& run, const std::string& out) {
+  constexpr Seconds kDeadline{600};  // chromium takes a second for twenty pages, a large fleet has thousands
+  if (out == "-") return bad_input({"--out", "is missing: a PDF is no text", "name the file: -o report.pdf"});
+  if (const auto problem = page::write_pdf(run.content, {run.standing, run.signers}, out, kDeadline))
+    return bad_input(*problem);
+  std::cerr << fmt::format("wrote {}\n", harmless(out));
+  return files::kExitSuccess;
 }
 
 std::string text_of(const std::string& kind, const dossier::OpenedRun& run) {
@@ -62,6 +73,7 @@ int export_run(const std::string& kind, const ExportRunArguments& given, const s
   const auto run = dossier::open_run(directory, *signers);
   if (!run) return refused(run.error());
   if (kind == "ocp") return write_folder(exports::ocp(*run), out);
+  if (kind == "pdf") return write_pdf(*run, out);
   const std::string text = text_of(kind, *run);
   if (out == "-") {
     std::cout << harmless_page(text);

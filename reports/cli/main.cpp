@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "probes/core/manual.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
@@ -266,6 +267,10 @@ int run(int argc, char** argv) {
   add_compare_command(app, compare, action);
   add_proof_commands(app, proofs, action);
   add_join_commands(app, joins, action);
+  if (argc == 2 && std::string_view(argv[1]) == "--manual") {  // for packages; no option of the help
+    std::cout << harmless_page(manual_page(app));
+    return files::kExitSuccess;
+  }
   // Unknown words are collected, so that the error can name the nearest match.
   app.allow_extras();
   for (auto* command : app.get_subcommands(nullptr)) command->allow_extras();

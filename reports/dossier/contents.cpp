@@ -11,14 +11,11 @@
 #include "reports/page/render.h"
 
 namespace assay::dossier {
-namespace {
 
 std::string self_signed_fingerprint(const Claims& claims) {
   const auto found = std::ranges::find_if(claims.signatories, &Signatory::is_self_signed);
   return found == claims.signatories.end() ? "" : found->key_fingerprint;
 }
-
-}  // namespace
 
 InputError differs(const std::string& where, const std::string& what) {
   return {where, what, "the dossier was changed after signing, or is not the signed one"};

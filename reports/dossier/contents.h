@@ -40,6 +40,9 @@ std::optional<InputError> check_signatory(const Claims& claims, const std::strin
 std::expected<bool, InputError> check_renderings(const Claims& claims, const evidence::Examined& examined,
                                                  const evidence::EvidenceFiles& files, bool without_report);
 
+/// The fingerprint of a signatory who tests and signs himself; empty where there is none.
+std::string self_signed_fingerprint(const Claims& claims);
+
 /// The error of a file that is not what was signed.
 InputError differs(const std::string& where, const std::string& what);
 

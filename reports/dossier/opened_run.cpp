@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/dossier/contents.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/verify.h"
 #include "reports/evidence/tree.h"
@@ -81,6 +82,7 @@ std::expected<OpenedRun, InputError> load_dossier(const std::string& directory, 
     return std::unexpected(
         InputError{directory, "changed while it was read", "no other process may write to a dossier"});
   }
+  content->self_signed = self_signed_fingerprint(checked->contents.claims);
   return OpenedRun{.path = directory,
                    .standing = std::move(checked->standing),
                    .signers = std::move(checked->signers),

@@ -1,6 +1,8 @@
 """`assay accept` on this machine: from a profile to a verdict, with probes that behave and probes that do not."""
 import os
+import shutil
 import subprocess
+import unittest
 
 from harness import BIN, DAEMON_S, Bench, main, processes, profile, requirement, wait_for
 
@@ -153,9 +155,35 @@ class CommandLine(Bench):
             words = line.split()
             done = subprocess.run(["bash", "-c", complete, "bash", script, *words], env=environment, capture_output=True, text=True, check=True)
             self.assertEqual(done.stdout.split(), [expected], words)
+        for program, words in (("assay-report", r".B \-\-waiver FILE"), ("assay-node", r".B \-\-silence")):
+            self.assertIn(words, subprocess.run([BIN / program, "--manual"], capture_output=True, text=True, check=True).stdout)
         manual = self.assay("manual").stdout
         self.assertIn(".SS assay accept", manual)
         self.assertIn(r".B \-\-deadline TIME", manual)
+
+    # What zsh's own functions would show, as lines.
+    ZSH = """autoload -Uz compinit 2>/dev/null; compdef() { :; }; _files() { :; }
+_describe() { print -rl -- ${(P)3%%:*}; }
+source "$1"; words=("${@:2}"); CURRENT=$#words; _assay"""
+
+    @unittest.skipUnless(shutil.which("zsh"), "no zsh on this machine")
+    def test_zsh_completes_the_same_words(self):
+        script = self.write("_assay", self.assay("completion", "zsh").stdout)
+        environment = dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}")
+        for words, expected in ((["assay", ""], {"accept", "verify", "--version"}), (["assay", "accept", ""], {"--profile", "--deadline"}),
+                                (["assay", "verify", ""], {"--accepted"}), (["assay-report", ""], {"sign", "--version"}),
+                                (["assay-report", "sign", ""], {"--with-key"}), (["assay", "site", ""], {"check", "--from"})):
+            done = subprocess.run(["zsh", "-fc", self.ZSH, "zsh", script, *words], env=environment, capture_output=True, text=True, check=True)
+            self.assertLessEqual(expected, set(done.stdout.split()), f"{words}: {done.stderr}")
+
+    @unittest.skipUnless(shutil.which("fish"), "no fish on this machine")
+    def test_fish_completes_the_same_words(self):
+        script = self.write("assay.fish", self.assay("completion", "fish").stdout)
+        environment = dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}", HOME=str(self.scratch))
+        for line, expected in (("assay acc", "accept"), ("assay accept --pass", "--passphrase-file"), ("assay verify --acc", "--accepted"),
+                               ("assay-report fing", "fingerprint"), ("assay-report sign --with-k", "--with-key"), ("assay site che", "check")):
+            done = subprocess.run(["fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", script, line], env=environment, capture_output=True, text=True, check=True)
+            self.assertEqual([one.split("\t")[0] for one in done.stdout.splitlines()], [expected], f"{line}: {done.stderr}")
 
     def test_a_probe_that_does_not_exist_is_refused_when_planning(self):
         wrong = self.write("wrong.json", profile(dict(requirement("r"), probe="fake_prob")))

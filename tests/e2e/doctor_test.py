@@ -9,7 +9,7 @@ class Doctor(Bench):
     def findings(self, *more):
         done = self.assay("doctor", "--directory", self.scratch, "--json", *more)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)  # fake_fabric fails without other ranks
-        return {one["name"]: one for one in json.loads(done.stdout)["findings"]}
+        return {one["name"]: one for one in json.loads(done.stdout)["rows"]}
 
     def test_a_probe_that_measures_is_ready_and_leaves_nothing(self):
         found = self.findings()

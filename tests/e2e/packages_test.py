@@ -42,8 +42,9 @@ class Packages(unittest.TestCase):
 
     def test_what_is_in_which(self):
         head, node = self.files("assay"), self.files("assay-node")
-        self.assertEqual(node, {"/usr/bin/assay-node", "/usr/share/doc/assay-node/copyright"})
-        for path in ("/usr/bin/assay", "/usr/bin/assay-report", "/usr/share/man/man1/assay.1", "/usr/share/bash-completion/completions/assay",
+        self.assertEqual(node, {"/usr/bin/assay-node", "/usr/share/doc/assay-node/copyright", "/usr/share/man/man1/assay-node.1"})
+        for path in ("/usr/bin/assay", "/usr/bin/assay-report", "/usr/share/man/man1/assay.1", "/usr/share/man/man1/assay-report.1",
+                     "/usr/share/zsh/vendor-completions/_assay", "/usr/share/fish/vendor_completions.d/assay.fish", "/usr/share/bash-completion/completions/assay",
                      "/usr/libexec/assay/probes/host_gemm", "/usr/share/assay/profiles/host.json", "/usr/share/doc/assay/copyright"):
             self.assertIn(path, head)
         self.assertFalse([path for path in head if "/cuda_" in path or "/nccl_" in path])

@@ -13,7 +13,7 @@ SAFE = re.compile(
     r"harmless\(|harmless_page\(|ascii_json\(|\.text\(\)|verdict_table\(|fingerprint\(\)|\.dump\((?:-1|1), ' ', true|std::(?:flush|endl)")
 # file: words of a statement that prints nothing but our own text, digests, counts or names of our own probes.
 OWN = {
-    "orchestrator/cli/main.cpp": ["bash_completion(app", "manual_page(app)", "app.help()"],
+    "orchestrator/cli/main.cpp": ["completion_script(shell, app", "manual_page(app)", "app.help()"],
     "orchestrator/cli/run_command.cpp": ["extra tests to locate faults", "outcome, count", "shown(directory)", "pass {} of {}{}",
                                          "measured again"],
     "orchestrator/cli/signing.cpp": ["report   {}"],

@@ -2,7 +2,7 @@
 add_executable(unit_compare unit/compare/rank_test_test.cpp unit/compare/comparison_test.cpp)
 target_link_libraries(unit_compare PRIVATE assay_compare run_fixture GTest::gtest_main)
 gtest_discover_tests(unit_compare PROPERTIES LABELS unit)
-foreach(area compare exports)
+foreach(area compare exports printed)
   add_test(NAME e2e.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/${area}_test.py)
   set_tests_properties(e2e.${area} PROPERTIES LABELS e2e TIMEOUT 900 ENVIRONMENT
     "ASSAY=$<TARGET_FILE:assay>;ASSAY_REPORT=$<TARGET_FILE:assay-report>;MAKE_RUN=$<TARGET_FILE:make_run>;PYTHONDONTWRITEBYTECODE=1")

@@ -1,4 +1,7 @@
 // What a run tells while it goes on, in plain lines.
+#include <algorithm>
+#include <cstdio>
+
 #include <gtest/gtest.h>
 
 #include "orchestrator/run/progress.h"
@@ -14,10 +17,10 @@ plan::Plan plan_of(int nodes) {
 
 /// What `tell` prints on stderr.
 template <typename Tell>
-std::string said(const plan::Plan& plan, Tell tell) {
+std::string said(const plan::Plan& plan, Tell tell, Progress::Mode mode = Progress::Mode::plain) {
   testing::internal::CaptureStderr();
   {
-    Progress progress(plan, Progress::Mode::plain);
+    Progress progress(plan, mode);
     tell(progress);
   }
   return testing::internal::GetCapturedStderr();
@@ -42,6 +45,88 @@ TEST(Progress, a_step_that_ends_tells_what_it_measured_and_one_that_breaks_why) 
   EXPECT_NE(text.find("0001-disk-n1 done after"), std::string::npos) << text;
   EXPECT_NE(text.find(": r0 110 B/s pass\n"), std::string::npos) << text;
   EXPECT_NE(text.find("0002-disk-n2 crashed after"), std::string::npos) << text;
+}
+
+/// What stands on the terminal before the display is taken away: the text after the last erasure but one.
+std::string last_block(const std::string& text) {
+  const std::string erasure = "\x1b[J";
+  const auto end = text.rfind(erasure), begin = text.rfind(erasure, end - 1);
+  return text.substr(begin + erasure.size(), text.rfind("\x1b[", end) - begin - erasure.size());
+}
+
+/// A step begins on every node; it breaks on the second and misses its limit on the third.
+void tell_of_a_fleet(const plan::Plan& plan, Progress& progress) {
+  for (const auto& step : plan.steps) progress.step_begin(step, 1);
+  progress.step_end(plan.steps[1], 1, AttemptOutcome::crashed, "killed by signal 11");
+  progress.step_end(plan.steps[2], 1, AttemptOutcome::exited, "", "r0 90 B/s fail");
+  progress.node("n4", "connection lost");
+  progress.tick();
+}
+
+TEST(LiveDisplay, of_eight_nodes_has_a_line_for_each_with_its_step_and_its_failures) {
+  const plan::Plan plan = plan_of(8);
+  const std::string block = last_block(said(
+      plan, [&](Progress& progress) { tell_of_a_fleet(plan, progress); }, Progress::Mode::terminal));
+  EXPECT_EQ(std::ranges::count(block, '\n'), 8 + 3) << block;
+  EXPECT_NE(block.find("  8 nodes: 5 at work, 2 between steps, 0 not started, 1 lost\n"), std::string::npos) << block;
+  EXPECT_NE(block.find("  failed on 3: n2, n3, n4\n"), std::string::npos) << block;
+  EXPECT_NE(block.find("between steps  1 failed\n"), std::string::npos) << block;
+  EXPECT_NE(block.find("  2 of 8 attempts, "), std::string::npos) << block;
+  EXPECT_NE(block.find(" left\n"), std::string::npos) << block;
+}
+
+TEST(LiveDisplay, of_512_nodes_fits_a_screen_and_counts_them_all) {
+  const plan::Plan plan = plan_of(512);
+  const std::string block = last_block(said(
+      plan, [&](Progress& progress) { tell_of_a_fleet(plan, progress); }, Progress::Mode::terminal));
+  EXPECT_LE(std::ranges::count(block, '\n'), 22) << block;
+  EXPECT_NE(block.find("  … and 496 more nodes\n"), std::string::npos) << block;
+  EXPECT_NE(block.find("  512 nodes: 509 at work, 2 between steps, 0 not started, 1 lost\n"), std::string::npos);
+}
+
+TEST(LiveDisplay, without_a_terminal_there_is_one_line_an_event_and_no_control_character) {
+  const plan::Plan plan = plan_of(8);
+  const std::string text = said(plan, [&](Progress& progress) { tell_of_a_fleet(plan, progress); });
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 8 + 3) << text;
+}
+
+TEST(Board, shows_every_node_what_failed_and_escapes_what_nodes_say) {
+  const plan::Plan plan = plan_of(512);
+  const std::string path = testing::TempDir() + "/board.html";
+  said(plan, [&](Progress& progress) {
+    ASSERT_FALSE(progress.show_on(path));
+    EXPECT_NE(read_file(path)->find("http-equiv=\"refresh\""), std::string::npos);
+    tell_of_a_fleet(plan, progress);
+    progress.node("n5", "<script>alert(1)</script>");
+  });
+  const std::string page = *read_file(path);
+  EXPECT_EQ(page.find("http-equiv=\"refresh\""), std::string::npos) << "over: nothing to come back for";
+  EXPECT_EQ(page.find("<script>"), std::string::npos);
+  EXPECT_NE(page.find("&lt;script&gt;alert(1)"), std::string::npos);
+  EXPECT_NE(page.find("0002-disk-n2 crashed: killed by signal 11"), std::string::npos);
+  EXPECT_NE(page.find("0003-disk-n3 done: r0 90 B/s fail"), std::string::npos);
+  std::size_t squares = 0;
+  for (auto at = page.find("<i class="); at != std::string::npos; at = page.find("<i class=", at + 1)) ++squares;
+  EXPECT_EQ(squares, 512U);
+  EXPECT_NE(page.find("… and 448 more nodes"), std::string::npos);
+  std::remove(path.c_str());
+}
+
+TEST(Board, a_page_that_cannot_be_written_is_refused_before_the_run) {
+  const plan::Plan plan = plan_of(2);
+  said(plan, [&](Progress& progress) {
+    const auto problem = progress.show_on("/nowhere/board.html");
+    ASSERT_TRUE(problem);
+    EXPECT_NE(problem->text().find("cannot be written: No such file or directory"), std::string::npos);
+    EXPECT_NE(problem->text().find("--board board.html"), std::string::npos);
+  });
+}
+
+TEST(ClockText, has_hours_where_there_are_any) {
+  EXPECT_EQ(clock_text(65), "1:05");
+  EXPECT_EQ(clock_text(3723), "1:02:03");
+  EXPECT_EQ(clock_text(-3), "0:00");
 }
 
 }  // namespace

@@ -1,0 +1,108 @@
+// dcgm: what `dcgmi diag -j` of DCGM 4 prints. It has verdicts of DCGM and no measurements: they become counts of
+// failures, one for each entity of each test.
+#include <fmt/format.h>
+
+#include "orchestrator/import/import.h"
+#include "orchestrator/import/reading.h"
+
+namespace assay::imports {
+namespace {
+
+using nlohmann::json;
+
+/// The text at `name`; empty where there is none.
+std::string text_at(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// The array at `name`; an empty one where there is none.
+const json& list_at(const json& object, const char* name, const std::string& path) {
+  static const json kNone = json::array();
+  const auto found = object.find(name);
+  if (found == object.end()) return kNone;
+  if (!found->is_array()) throw ImportRefusal{path + "." + name, "must be an array", ""};
+  return *found;
+}
+
+void need_object(const json& value, const std::string& path) {
+  if (!value.is_object()) throw ImportRefusal{path, "must be an object", "import the whole output"};
+}
+
+class DcgmReader {
+ public:
+  DcgmReader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
+
+  void document(const json& whole) {
+    if (whole.contains("DCGM GPU Diagnostic"))
+      throw ImportRefusal{"DCGM GPU Diagnostic", "is the form of DCGM 3 and older", "run dcgmi of DCGM 4"};
+    const auto diagnostic = whole.find("DCGM Diagnostic");
+    if (diagnostic == whole.end())
+      throw ImportRefusal{"DCGM Diagnostic", "is missing", "import what `dcgmi diag -r LEVEL -j` prints"};
+    need_object(*diagnostic, "DCGM Diagnostic");
+    if (const std::string failed = text_at(*diagnostic, "runtime_error"); !failed.empty()) {
+      throw ImportRefusal{"DCGM Diagnostic.runtime_error", fmt::format("the tool failed: {}", failed),
+                          "correct the cause and run it again; a diagnosis that broke is not imported"};
+    }
+    if (const auto metadata = whole.find("metadata"); metadata != whole.end() && metadata->is_object()) {
+      source_.version = text_at(*metadata, "version");
+      if (const auto driver = text_at(*metadata, "Driver Version Detected"); !driver.empty())
+        source_.facts["driver"] = driver;
+    }
+    const json& categories = list_at(*diagnostic, "test_categories", "DCGM Diagnostic");
+    for (std::size_t i = 0; i < categories.size(); ++i) {
+      const std::string path = fmt::format("test_categories[{}]", i);
+      need_object(categories[i], path);
+      const json& tests = list_at(categories[i], "tests", path);
+      for (std::size_t j = 0; j < tests.size(); ++j)
+        test(tests[j], fmt::format("{}.tests[{}]", path, j), text_at(categories[i], "category"));
+    }
+  }
+
+ private:
+  void test(const json& document, const std::string& path, const std::string& category) {
+    need_object(document, path);
+    const Values at{{"category", category}, {"test", text_at(document, "name")}};
+    const json& results = list_at(document, "results", path);
+    for (std::size_t i = 0; i < results.size(); ++i) result(results[i], fmt::format("{}.results[{}]", path, i), at);
+    if (!results.empty()) return;
+    const auto summary = document.find("test_summary");
+    if (summary == document.end()) return figures_.leave_out(path, text_at(document, "name"), "it has no result");
+    result(*summary, path + ".test_summary", at);
+  }
+
+  void result(const json& document, const std::string& path, Values at) {
+    need_object(document, path);
+    if (const auto group = text_at(document, "entity_group"); !group.empty()) at["entity_group"] = group;
+    if (const auto id = document.find("entity_id"); id != document.end() && id->is_number_integer())
+      at["entity_id"] = id->get<std::int64_t>();
+    const json& warnings = list_at(document, "warnings", path);
+    for (std::size_t i = 0; i < warnings.size(); ++i) {
+      const std::string place = fmt::format("{}.warnings[{}]", path, i);
+      need_object(warnings[i], place);
+      const auto id = warnings[i].find("error_id");
+      figures_.leave_out(place, id != warnings[i].end() ? fmt::format("error {}", id->dump()) : "a warning",
+                         text_at(warnings[i], "warning"));
+    }
+    const std::string status = text_at(document, "status");
+    if (status == "Pass" || status == "Fail") {
+      return figures_.count({.metric = "failures", .unit = "1", .statistic = "count"}, at, status == "Fail" ? 1 : 0,
+                            path);
+    }
+    // Skipped, not run, or a word of another version: neither a pass nor a failure.
+    figures_.leave_out(path, "the verdict of DCGM", fmt::format("the tool says '{}'", status));
+  }
+
+  judge::ImportSource& source_;
+  Figures& figures_;
+};
+
+}  // namespace
+
+void read_dcgm(std::string_view text, judge::ImportSource& source, Figures& figures) {
+  const json whole = document_of(text, figures, "run `dcgmi diag -r LEVEL -j` and import the whole output");
+  need_object(whole, "document");
+  DcgmReader(source, figures).document(whole);
+}
+
+}  // namespace assay::imports

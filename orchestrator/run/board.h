@@ -1,0 +1,48 @@
+// board: a page on which a browser follows a run: who runs what, what failed, time left.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/core/error.h"
+
+namespace assay::run {
+
+/// Seconds between two writes of the page, and between two looks of the browser at it.
+inline constexpr int kBoardPeriod_s = 3;
+
+/// What a node does.
+enum class Activity { waiting, running, idle, lost };
+
+/// One node of the page.
+struct BoardNode {
+  std::string name, state;
+  Activity activity = Activity::waiting;
+  std::size_t done = 0, total = 0;     ///< attempts
+  std::size_t broken = 0, missed = 0;  ///< attempts that broke; figures that failed
+  double ran_s = 0, usual_s = 0;       ///< of the step that runs
+};
+
+/// Everything that the page shows.
+struct BoardView {
+  std::string site, profile;
+  std::string time;  ///< UTC, of this view
+  double elapsed_s = 0, remaining_s = 0;
+  std::size_t done = 0, total = 0, tests = 0;
+  bool over = false;  ///< nothing follows any more
+  std::vector<BoardNode> nodes;
+  std::vector<std::string> failures, recent;  ///< the latest first
+};
+
+/// The page: it loads nothing, has no script, and asks the browser to read it again until the run is over.
+std::string board_html(const BoardView& view);
+
+/// Replaces the file in one step, without waiting for the disk: the storage may be what is measured.
+std::optional<InputError> write_board(const std::string& path, const std::string& html);
+
+/// "1:02:03" or "4:05".
+std::string clock_text(double seconds);
+
+}  // namespace assay::run

@@ -1,0 +1,143 @@
+// pdf: a page in a folder of its own, a program that prints it, and the file that comes of it.
+#include "reports/page/pdf.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/atomic_file.h"
+#include "orchestrator/files/staging.h"
+#include "probes/core/child.h"
+#include "probes/core/text.h"
+
+namespace assay::page {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSignature = "%PDF-";
+constexpr std::size_t kLargestPdf = std::size_t{1} << 30;
+constexpr std::size_t kEndOfFile = 64;  // bytes behind which "%%EOF" does not stand
+
+struct Printer {
+  std::string path;
+  bool is_browser = true;
+};
+
+std::optional<Printer> find_printer() {
+  for (const std::string_view name : kPrinters) {
+    if (auto path = find_program(name)) return Printer{.path = std::move(*path), .is_browser = name != "weasyprint"};
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> arguments_for(const Printer& printer, const fs::path& folder) {
+  const std::string page = (folder / "page.html").string(), pdf = (folder / "page.pdf").string();
+  if (!printer.is_browser) return {"--quiet", page, pdf};
+  std::vector<std::string> arguments = {"--headless",
+                                        "--disable-gpu",
+                                        "--disable-extensions",
+                                        "--disable-background-networking",
+                                        "--disable-component-update",
+                                        "--disable-breakpad",
+                                        "--no-first-run",
+                                        "--no-pdf-header-footer",
+                                        "--user-data-dir=" + (folder / "profile").string(),
+                                        "--print-to-pdf=" + pdf};
+  // Chromium refuses to run as root with its sandbox. The page is ours, and its policy lets no script run.
+  if (::geteuid() == 0) arguments.emplace_back("--no-sandbox");
+  arguments.push_back(file_address(page));
+  return arguments;
+}
+
+/// The last line that a program wrote, for a hint.
+std::string last_line(const std::string& log) {
+  const auto text = read_file(log);
+  if (!text) return "";
+  std::string line;
+  for (std::size_t at = 0; at < text->size();) {
+    const std::size_t end = std::min(text->find('\n', at), text->size());
+    if (end > at) line = text->substr(at, end - at);
+    at = end + 1;
+  }
+  return line;
+}
+
+/// The PDF that `printer` makes of page.html in `folder`.
+std::expected<std::string, InputError> print(const Printer& printer, const fs::path& folder, Seconds deadline) {
+  const std::string log = (folder / "log").string();
+  try {
+    const auto outcome =
+        run_child(printer.path, arguments_for(printer, folder), deadline, {.directory = folder.string(), .log = log});
+    if (outcome.end == ChildEnd::overdue) {
+      return std::unexpected(InputError{printer.path,
+                                        fmt::format("did not print within {:g} s and was killed", deadline.count),
+                                        "try again on an idle machine, or open report.html in a browser and print it"});
+    }
+    auto bytes = read_file((folder / "page.pdf").string(), kLargestPdf);
+    const bool whole = bytes && bytes->starts_with(kSignature) &&
+                       bytes->find("%%EOF", bytes->size() - std::min(bytes->size(), kEndOfFile)) != std::string::npos;
+    if (outcome.code == 0 && whole) return bytes;
+    return std::unexpected(
+        InputError{printer.path, fmt::format("ended with exit code {} and {} PDF", outcome.code, whole ? "a" : "no"),
+                   fmt::format("its last line: {}", harmless(last_line(log)))});
+  } catch (const std::system_error& error) {
+    return std::unexpected(InputError{printer.path, fmt::format("cannot be started: {}", error.code().message()),
+                                      "check that it is installed and executable"});
+  }
+}
+
+}  // namespace
+
+std::string file_address(const std::string& path) {
+  std::string address = "file://";
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain =
+        byte < 0x80 && (std::isalnum(byte) != 0 || std::string_view("/._-").find(c) != std::string_view::npos);
+    address += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return address;
+}
+
+std::string with_dates(std::string pdf, const std::string& utc) {
+  constexpr std::size_t kDigits = 14;  // of D:20260105063741
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  std::string digits;
+  for (const char c : utc.substr(0, utc.find('.'))) {
+    if (is_digit(static_cast<unsigned char>(c))) digits += c;
+  }
+  if (digits.size() != kDigits) return pdf;
+  for (const std::string_view key : {"/CreationDate (D:", "/ModDate (D:"}) {
+    for (std::size_t at = pdf.find(key); at != std::string::npos; at = pdf.find(key, at + 1)) {
+      const std::size_t begin = at + key.size();
+      if (begin + kDigits <= pdf.size() && std::ranges::all_of(std::string_view(pdf).substr(begin, kDigits), is_digit))
+        pdf.replace(begin, kDigits, digits);
+    }
+  }
+  return pdf;
+}
+
+std::optional<InputError> write_pdf(const ReportContent& content, const Standing& standing, const std::string& path,
+                                    Seconds deadline) {
+  const auto printer = find_printer();
+  if (!printer) {
+    return InputError{path, "cannot be printed: neither chromium nor weasyprint is installed here",
+                      "`apt-get install chromium`, or open report.html in any browser and print it to PDF"};
+  }
+  const fs::path target = fs::absolute(path);
+  const auto folder = files::StagingDirectory::beside(target);
+  if (!folder) return folder.error();
+  if (auto problem = folder->write("page.html", render_printed(content, standing))) return problem;
+  auto pdf = print(*printer, folder->path(), deadline);
+  if (!pdf) return pdf.error();
+  return files::replace_file(target.string(), with_dates(std::move(*pdf), content.run.journal.end));
+}
+
+}  // namespace assay::page

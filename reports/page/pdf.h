@@ -1,0 +1,32 @@
+// pdf: the printed report as a file, drawn by a browser or WeasyPrint of this machine.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/core/error.h"
+#include "probes/core/units.h"
+#include "reports/page/printed.h"
+
+namespace assay::page {
+
+/// Programs that print a page, in the order in which they are looked for in PATH.
+inline constexpr const char* kPrinters[] = {"chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+                                            "weasyprint"};
+
+/// Prints the report into `path`, which is replaced whole. The times in the PDF are the end of the run, so the same
+/// program draws the same bytes. Errors: none of kPrinters is installed, it failed, drew nothing, or did not end by
+/// `deadline`.
+std::optional<InputError> write_pdf(const ReportContent& content, const Standing& standing, const std::string& path,
+                                    Seconds deadline);
+
+/// The bytes of a PDF with every CreationDate and ModDate set to `utc` ("2026-01-05T06:37:41.211Z"), in place; a date
+/// of another form stays.
+std::string with_dates(std::string pdf, const std::string& utc);
+
+/// "file:///run%20a/page.html" for an absolute path.
+std::string file_address(const std::string& path);
+
+}  // namespace assay::page

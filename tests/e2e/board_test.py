@@ -1,0 +1,108 @@
+"""A run of eight agents followed on a terminal and on the page of --board, which headless Chromium reads."""
+import os
+import pathlib
+import pty
+import re
+import shutil
+import subprocess
+import threading
+import unittest
+
+from harness import DEADLINE_S, Bench, main, profile, requirement, wait_for
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+NAMES = [f"n{i}" for i in range(1, 9)]
+
+
+class Followed(Bench):
+    def setUp(self):
+        super().setUp()
+        self.board = self.scratch / "board.html"
+        if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
+            raise unittest.SkipTest("no host names of their own for the nodes here")
+        tools = self.scratch / "tools"  # eight pods, as a fake kubectl starts them on this machine
+        tools.mkdir()
+        (tools / "kubectl").symlink_to(pathlib.Path(__file__).parent.parent / "fakes/fake_kubectl")
+        self.environment = dict(self.environment, PATH=f"{tools}:{os.environ['PATH']}")
+        self.site = self.write("site.json", {"schema": "assay.site/1", "name": "hall", "nodes": [
+            {"name": name, "launcher": "kubernetes", "pod": f"assay-{name}", "directory": str(self.work / name)} for name in NAMES]})
+
+    def words(self, *requirements, more=()):
+        return ["accept", "--profile", self.write("profile.json", profile(*requirements)), "--site", self.site, "--out", self.run_directory, *more]
+
+    def on_terminal(self, *words, **environment):
+        """What assay writes to a terminal of 100 columns."""
+        ours, theirs = pty.openpty()
+        written = []
+
+        def take():
+            try:
+                while part := os.read(ours, 65536):
+                    written.append(part)
+            except OSError:  # the other side is closed
+                pass
+
+        reader = threading.Thread(target=take)
+        reader.start()
+        process = subprocess.Popen([self.installed, *map(str, words)], env={**self.environment, "TERM": "xterm", **environment},
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
+        os.close(theirs)
+        code = process.wait(DEADLINE_S)
+        reader.join(DEADLINE_S)
+        os.close(ours)
+        return code, b"".join(written).decode()
+
+    def dom(self, path):
+        """The page as Chromium has it, with what its console says."""
+        done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--user-data-dir={self.scratch / 'browser'}",
+                               "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("CONSOLE", done.stderr)
+        return done.stdout
+
+    def test_a_terminal_shows_each_node_what_failed_and_honours_no_color(self):
+        words = self.words(requirement("r", behaviour="slow"), requirement("low", value=7))
+        code, text = self.on_terminal(*words)
+        self.assertEqual(code, 1, text)
+        self.assertRegex(text, r"  8 nodes: \d at work, ")
+        for name in NAMES:
+            self.assertRegex(text, rf"  {name} +\d/\d +fake_probe  0:0\d of about ")
+        self.assertIn("\x1b[31m  failed on ", text)
+        shutil.rmtree(self.run_directory)
+        code, text = self.on_terminal(*self.words(requirement("low", value=7)), NO_COLOR="1")
+        self.assertEqual(code, 1, text)
+        self.assertIn("  failed on ", text)
+        self.assertNotIn("\x1b[31m", text)
+
+    def test_what_is_no_terminal_gets_one_line_an_event(self):
+        done = self.assay(*self.words(requirement("r")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("\x1b", done.stderr + done.stdout)
+        self.assertEqual(len(re.findall(r"^\[ *\d+/8\] .* done after", done.stderr, re.M)), 8)
+
+    @unittest.skipUnless(BROWSER, "no chromium on this machine")
+    def test_a_browser_reads_the_page_while_the_run_goes_on_and_after_it(self):
+        process = self.start(*self.words(requirement("low", value=7), requirement("h", behaviour="hang"),
+                                         more=["--board", self.board, "--deadline", "10min"]))
+        wait_for(lambda: self.board.exists() and "at work" in self.board.read_text() and "fake_probe" in self.board.read_text(), "the page shows a step")
+        page = self.dom(self.board)
+        self.assertIn('http-equiv="refresh"', page)
+        self.assertEqual(page.count("<i class="), 8)
+        self.assertRegex(page, r"\d of 16 attempts, 0:\d\d elapsed, about ")
+        wait_for(lambda: "fake_probe-n1 done: low 7 fail" in re.sub(r"\d{4}-", "", self.board.read_text()), "the page shows what failed")
+        self.assertIn('class="bad"', self.dom(self.board))
+        process.terminate()
+        process.wait(DEADLINE_S)
+        over = self.dom(self.board)
+        self.assertNotIn('http-equiv="refresh"', over)
+        self.assertIn("assay has ended", over)
+        self.assertFalse((self.scratch / "board.html.partial").exists())
+
+    def test_a_page_in_a_folder_that_is_not_there_is_refused(self):
+        done = self.assay(*self.words(requirement("r"), more=["--board", self.scratch / "nowhere/board.html"]))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--board board.html", done.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""`assay export pdf`: by chromium, where it is installed, the text read back with pdftotext; and without any program that prints."""
+import shutil
+import unittest
+
+from attacks import ASSAY, Bench, main, run
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
+
+
+class Printed(Bench):
+    kind = "mixed"
+
+    def export(self, *more, source=None, **environment):
+        self.pdf = self.scratch / "a report.pdf"
+        return run(ASSAY, "export", "pdf", "--run", source or self.dossier, "-o", self.pdf, *more, env={**self.environment, **environment})
+
+    def pages(self):
+        text = run("pdftotext", "-layout", self.pdf, "-").stdout
+        return text.split("\f")[:-1]
+
+    def test_a_machine_without_a_browser_is_told_what_to_install(self):
+        done = self.export(PATH=str(self.scratch))
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("neither chromium nor weasyprint is installed here", done.stderr)
+        self.assertIn("apt-get install chromium", done.stderr)
+        self.assertFalse(self.pdf.exists())
+
+    def test_an_altered_dossier_is_not_printed(self):
+        self.flip(self.first("records"))
+        self.assertEqual(self.export("--key", f"{self.key}.pub").returncode, 4)
+        self.assertFalse(self.pdf.exists())
+
+    def test_a_pdf_is_no_text_for_a_terminal(self):
+        done = run(ASSAY, "export", "pdf", "--run", self.dossier, env=self.environment)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("name the file: -o report.pdf", done.stderr)
+
+    @unittest.skipUnless(BROWSER, "no chromium on this machine")
+    @unittest.skipUnless(shutil.which("pdftotext"), "no pdftotext on this machine (apt-get install poppler-utils)")
+    def test_each_page_has_verdict_run_fingerprints_and_its_number_and_all_rows_are_there(self):
+        done = self.export("--key", f"{self.key}.pub")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first = self.pdf.read_bytes()
+        fingerprint = self.command("fingerprint", f"{self.key}.pub").stdout.strip()
+        pages = self.pages()
+        self.assertGreater(len(pages), 3)
+        for number, page in enumerate(pages, 1):
+            with self.subTest(page=number):
+                self.assertRegex(page, r"REJECTED\s+run 5f0c3c1e-8a51-4f0e-9b64-")
+                self.assertRegex(page, r"SHA-256 of the verdict [0-9a-f]{64}")
+                self.assertIn(f"verified, signed by {fingerprint}", page)
+                self.assertIn(f"Page {number} of {len(pages)}", page)
+        for words in ("What to do", "Signed by", "End of test"):  # what was decided, what follows, and who signs
+            self.assertIn(words, pages[0])
+        self.assertIn("end of report", pages[-1])
+        text = "\n".join(pages)
+        for row in ("n01", "n02", "n03", "memory.copy"):
+            self.assertIn(row, text)
+        self.assertEqual(sorted(path.name for path in self.scratch.iterdir()), ["a report.pdf", "dossier"])
+        self.assertEqual(self.export("--key", f"{self.key}.pub").returncode, 0)
+        self.assertEqual(self.pdf.read_bytes(), first, "the same program draws the same bytes")
+
+
+if __name__ == "__main__":
+    main()
