@@ -80,6 +80,9 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "checksum", .meaning = "checksum of each shard"},
     {.name = "nonce", .meaning = "what the payload of this run is keyed by, besides rank and step"},
 };
+constexpr SpaceRule kSpace[] = {
+    {.held = "size", .times = "repetitions+1"},
+};
 constexpr ProbeSpec kSpec{
     .name = "checkpoint",
     .revision = 2,
@@ -104,7 +107,8 @@ constexpr ProbeSpec kSpec{
     .deadline = {900},
     .parameters = kParameters,
     .metrics = kMetrics,
-    .conditions = kConditions};
+    .conditions = kConditions,
+    .space = kSpace};
 
 constexpr std::int64_t kMebi = 1 << 20;
 constexpr std::int64_t kChunkMin = 4 * kMebi, kChunkMax = 64 * kMebi;

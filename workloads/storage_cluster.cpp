@@ -154,6 +154,10 @@ constexpr ConditionSpec kConditions[] = {
          "Rate in B/s at which this rank's threads make and compare payload without storage: no client shows more."},
     kAbandonedRemoved,
 };
+constexpr SpaceRule kSpace[] = {
+    {.shared = true, .when = "operation=write_read", .held = "ranks size", .times = "repetitions"},
+    {.shared = true, .held = "2 ranks size", .times = "repetitions"},
+};
 constexpr ProbeSpec kSpec{
     .name = "storage_cluster",
     .scope = Scope::group,
@@ -191,6 +195,7 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions,
+    .space = kSpace,
 };
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {

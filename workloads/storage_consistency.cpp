@@ -56,6 +56,9 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "pairs", .meaning = "Pairs of writer and reader that were checked; all are ranks times ranks less one."},
     kAbandonedRemoved,
 };
+constexpr SpaceRule kSpace[] = {
+    {.shared = true, .held = "20 ranks rounds size", .times = "1"},  // kSizesOfRank
+};
 constexpr ProbeSpec kSpec{
     .name = "storage_consistency",
     .scope = Scope::group,
@@ -84,6 +87,7 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kCaseMetrics,
     .conditions = kConditions,
+    .space = kSpace,
 };
 
 void check(const Parameters& given) {

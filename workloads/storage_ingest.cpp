@@ -121,6 +121,13 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "accelerators_total", .meaning = "Accelerators of all ranks."},
     kAbandonedRemoved,
 };
+constexpr SpaceRule kSpace[] = {
+    {.shared = true,
+     .when = "model=unet3d",
+     .held = "ranks accelerators steps batch|7 record|146600628",
+     .times = "repetitions"},
+    {.shared = true, .held = "ranks accelerators steps batch|24 record|322957", .times = "repetitions"},
+};
 constexpr ProbeSpec kSpec{
     .name = "storage_ingest",
     .scope = Scope::group,
@@ -151,6 +158,7 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions,
+    .space = kSpace,
 };
 
 /// The parameter, or the model's figure where it is 0.

@@ -82,6 +82,9 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "files_total", .meaning = "Files that all ranks make in one repetition."},
     kAbandonedRemoved,
 };
+constexpr SpaceRule kSpace[] = {
+    {.shared = true, .held = "ranks threads files size+4096", .times = "repetitions"},
+};
 constexpr ProbeSpec kSpec{
     .name = "storage_metadata",
     .scope = Scope::group,
@@ -107,6 +110,7 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions,
+    .space = kSpace,
 };
 
 void check(const Parameters& given, int world) {

@@ -13,6 +13,7 @@
 #include "probes/core/host_facts.h"
 #include "probes/core/json_io.h"
 #include "probes/core/rank_names.h"
+#include "probes/core/space.h"
 #include "workloads/cold.h"
 #include "workloads/payload.h"
 
@@ -35,7 +36,7 @@ json introduction(const FilesystemFacts& facts, const std::string& directory) {
 }
 
 void check_room(const json& rank, const std::string& directory, const StorageNeeds& needs) {
-  const std::uint64_t bytes = needs.bytes + needs.bytes / 10;  // metadata and a neighbour's writes
+  const auto bytes = static_cast<std::uint64_t>(kSpaceSlack * static_cast<double>(needs.bytes));
   const auto free = rank.at("free").get<std::uint64_t>();
   if (free < bytes)
     throw Skip(fmt::format("{}: {} B are free, {} B are needed; give a smaller size", directory, free, bytes));

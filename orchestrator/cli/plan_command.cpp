@@ -59,6 +59,9 @@ std::string limit_words(const nlohmann::json& limit) {
       words += fmt::format("{}{} {:.15g}", words.empty() ? "" : " and ", name, limit.at(field).get<double>());
   }
   const auto unit = limit.at("unit").get<std::string>();
+  if (limit.contains("capped_by"))
+    return fmt::format("{} of {}, capped by {}", words, limit.at("of").get<std::string>(),
+                       limit.at("capped_by").get<std::string>());
   if (limit.contains("of")) return fmt::format("{} of {}", words, limit.at("of").get<std::string>());
   return unit == "1" ? words : words + " " + unit;
 }

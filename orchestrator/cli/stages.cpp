@@ -18,6 +18,7 @@
 #include "orchestrator/plan/catalogue.h"
 #include "orchestrator/plan/probe_names.h"
 #include "orchestrator/plan/programs.h"
+#include "orchestrator/plan/storage_use.h"
 #include "orchestrator/simulate/simulate.h"
 #include "orchestrator/site/site_file.h"
 #include "probes/core/text.h"
@@ -118,6 +119,7 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
     text += fmt::format("what is open or failed then is measured again: about {} if that is everything\n",
                         clock_text(durations.most_s));
   }
+  text += plan::storage_text(plan::storage_uses(plan));
   if (!plan.quick && plan.only.empty()) text += chance_text(plan, prepared.healthy);
   if (deadline) {
     text += durations.first_s <= deadline->count

@@ -287,6 +287,10 @@ std::expected<ReferenceValue, NoReference> References::smallest_of(const plan::R
     const double times = static_cast<double>(step.nodes.size()) / static_cast<double>(known->second.nodes);
     reference.value *= times;
     reference.uncertainty *= times;
+    if (const std::string& cap = requirement.limit.capped_by; !cap.empty()) {
+      const double ceiling = plan_.profile.peaks.at(cap).value;
+      if (reference.value > ceiling) reference = {.value = ceiling};
+    }
   }
   return reference;
 }

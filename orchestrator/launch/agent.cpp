@@ -127,6 +127,7 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
   if (node.launcher == site::Launcher::slurm) co_return co_await start_by_slurm(node, options);
   auto plan = plan_launch(node, site, options);
   if (!plan) co_return std::unexpected(plan.error());
+  plan->options.directories = options.directories;
   auto child = ChildProcess::start(co_await asio::this_coro::executor, plan->argv);
   if (!child) co_return refused(child.error());
   const Seconds patience{options.connect_timeout.count + kHelloPatience.count};
@@ -146,7 +147,7 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
     std::expected<std::unique_ptr<Agent>, LaunchError> agent;
     auto stream = co_await options.slurm->start(node);
     if (stream) {
-      ConnectionOptions connection{.agent_sha256 = *agent_sha256};
+      ConnectionOptions connection{.agent_sha256 = *agent_sha256, .directories = options.directories};
       connection.explain = [](std::string_view, std::optional<int>) {
         return LaunchError{.kind = LaunchFailure::unreachable,
                            .reason = "the agent connected back and ended the connection without a hello"};

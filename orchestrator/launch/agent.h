@@ -2,7 +2,9 @@
 // it.
 #pragma once
 
+#include <cstdint>
 #include <expected>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,11 +39,12 @@ struct LaunchError {
 
 /// How agents are started.
 struct LaunchOptions {
-  std::string agent;                ///< path of our own assay-node
-  std::string ssh = "ssh";          ///< OpenSSH client; looked up in PATH unless it is a path
-  Seconds connect_timeout{10};      ///< until ssh is connected; storing the agent and its hello take longer
-  std::string kubectl = "kubectl";  ///< as ssh
-  SlurmLauncher* slurm = nullptr;   ///< for nodes of launcher slurm, which are started together; not owned
+  std::string agent;                          ///< path of our own assay-node
+  std::string ssh = "ssh";                    ///< OpenSSH client; looked up in PATH unless it is a path
+  Seconds connect_timeout{10};                ///< until ssh is connected; storing the agent and its hello take longer
+  std::string kubectl = "kubectl";            ///< as ssh
+  std::vector<std::string> directories = {};  ///< the agent is asked how much is free in each; few (wire/protocol.h)
+  SlurmLauncher* slurm = nullptr;             ///< for nodes of launcher slurm, which are started together; not owned
 };
 
 /// Limits of a run, which is killed when it passes one; its outcome says which. Every figure is positive.
@@ -89,6 +92,8 @@ class Agent {
 
   /// host_facts of the node as the agent reported them: an object of scalars.
   [[nodiscard]] const nlohmann::json& facts() const { return facts_; }
+  /// B free in each of LaunchOptions::directories that could be asked, when the agent started.
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& free() const { return free_; }
   /// Whether the ssh or kubernetes launcher had to store the agent on the node first; false for others.
   [[nodiscard]] bool was_stored() const { return stored_; }
 
@@ -118,6 +123,7 @@ class Agent {
   LaunchError gone_{.kind = LaunchFailure::lost,
                     .reason = "the agent was closed"};  // why connection_ is null, once it is
   nlohmann::json facts_;
+  std::map<std::string, std::uint64_t> free_;
   bool stored_ = false;
 };
 

@@ -135,7 +135,7 @@ void Connection::shut_streams() {
 asio::awaitable<void> Connection::read_all() {
   std::array<char, wire::kMaxChunk> buffer;
   if (co_await bootstrap()) {
-    queue_.push(wire::encode(wire::Hello{}));
+    queue_.push(wire::encode(wire::Hello{.directories = options_.directories}));
     reader_.feed(early_);
     if (const auto problem = take_frames()) abandon(protocol_error(*problem));
     while (!over_) {

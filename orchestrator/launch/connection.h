@@ -50,6 +50,7 @@ struct PendingRun {
 /// What a connection needs to know beside its stream.
 struct ConnectionOptions {
   std::string agent_sha256;                ///< of the agent that must be at the other end
+  std::vector<std::string> directories;    ///< of which it is asked how much is free
   std::optional<std::string> agent_image;  ///< ssh, kubernetes: the agent's bytes, in case the node lacks them
   Descriptor known_hosts;  ///< ssh: a memory file that ssh reads by its number; empty when the site has a file
   /// Why the stream ended before the hello, from the child's stderr and its exit code; no exit code when it was killed.

@@ -52,7 +52,10 @@ std::optional<std::string> Connection::take(wire::Welcome& welcome) {
     return std::nullopt;
   }
   welcome_ = true;
-  if (agent_ != nullptr) agent_->facts_ = std::move(welcome.facts);
+  if (agent_ != nullptr) {
+    agent_->facts_ = std::move(welcome.facts);
+    agent_->free_ = std::move(welcome.free);
+  }
   greeted_.wake();
   return std::nullopt;
 }

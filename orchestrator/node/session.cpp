@@ -28,6 +28,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/node/process_tree.h"
 #include "orchestrator/node/supervisor.h"
+#include "orchestrator/node/welcome.h"
 #include "orchestrator/wire/as_tuple.h"
 #include "orchestrator/wire/frame_queue.h"
 #include "orchestrator/wire/protocol.h"
@@ -114,14 +115,8 @@ class Session {
 
   void take(const wire::Hello& hello) {
     greeted_ = true;
-    Values facts = host_facts();
-    if (auto boot = read_fact("/proc/sys/kernel/random/boot_id")) facts["boot_id"] = std::move(*boot);
     // Answered whatever the version is: the orchestrator can then name both in its error.
-    queue_.push(wire::encode(
-        wire::Welcome{.protocol = wire::kProtocol,
-                      .assay_version = ASSAY_VERSION,
-                      .agent_sha256 = files::sha256_of_file("/proc/self/exe").value_or(std::string(64, '0')),
-                      .facts = to_json(facts)}));
+    queue_.push(wire::encode(welcome_to(hello, options_.directory)));
     if (hello.protocol != wire::kProtocol)
       end(fmt::format("the orchestrator has protocol version {}, this agent {}", hello.protocol, wire::kProtocol),
           false);

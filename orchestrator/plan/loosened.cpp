@@ -69,13 +69,14 @@ int rank_of(Statistic statistic) {
 std::string words_of(const Limit& limit) {
   const std::string of = reference_text(limit.reference, limit.name);
   return fmt::format("{} {}{}", limit.at_least ? "at least" : "at most",
-                     text_of(limit.at_least ? limit.at_least : limit.at_most), of.empty() ? "" : " of " + of);
+                     text_of(limit.at_least ? limit.at_least : limit.at_most), of.empty() ? "" : " of " + of) +
+         (limit.capped_by.empty() ? "" : ", capped by peak:" + limit.capped_by);
 }
 
 void compare_limits(const Requirement& before, const Requirement& changed, Comparison& found) {
   const Limit& old = before.limit;
   const Limit& now = changed.limit;
-  if (old.reference == now.reference && old.name == now.name) {
+  if (old.reference == now.reference && old.name == now.name && old.capped_by == now.capped_by) {
     found.floor("limit.at_least", old.at_least, now.at_least);
     found.cap("limit.at_most", old.at_most, now.at_most);
   } else {  // shares of different things cannot be compared

@@ -77,6 +77,7 @@ Limit limit_from(const json& object) {
               .reference = Reference::none,
               .name = ""};
   std::tie(limit.reference, limit.name) = reference_from(object.value("of", ""));
+  limit.capped_by = reference_from(object.value("capped_by", "")).second;
   return limit;
 }
 
@@ -85,6 +86,7 @@ json to_json(const Limit& limit) {
   if (limit.at_least) object["at_least"] = *limit.at_least;
   if (limit.at_most) object["at_most"] = *limit.at_most;
   if (const std::string of = reference_text(limit.reference, limit.name); !of.empty()) object["of"] = of;
+  if (!limit.capped_by.empty()) object["capped_by"] = reference_text(Reference::peak, limit.capped_by);
   return object;
 }
 

@@ -117,7 +117,8 @@ struct Limit {
   std::optional<double> at_most;   ///< both given: the value must lie between
   std::string unit;                ///< of the metric judged, also when relative
   Reference reference = Reference::none;
-  std::string name;  ///< of the peak, metric or derived figure referred to
+  std::string name;            ///< of the peak, metric or derived figure referred to
+  std::string capped_by = {};  ///< a peak of the profile that the reference is never above; empty: none
 };
 
 /// Whether a limit's reference is what other steps measured, so that one step alone cannot be judged by it.

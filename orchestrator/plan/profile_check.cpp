@@ -29,6 +29,10 @@ std::optional<InputError> check_placement(const Requirement& requirement, const 
     return InputError{here + ".limit.of", "refers to the smallest of growing groups, and there are none",
                       "give scope group and \"by\": \"growing\""};
   }
+  if (!requirement.limit.capped_by.empty() && requirement.limit.reference != Reference::smallest_group_by_nodes) {
+    return InputError{here + ".limit.capped_by", "caps what does not grow with the nodes",
+                      "it goes with \"of\": \"smallest_group_by_nodes\""};
+  }
   for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
     if (requirement.conditions[i].site.empty() || !requirement.plane.empty()) continue;
     return InputError{fmt::format("{}.conditions[{}].site", here, i),
@@ -144,6 +148,12 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
                       "name the source, or set severity to advisory: an unsourced limit can warn, never accept"};
   }
   if (auto problem = check_figure(limit.reference, limit.name, limit.unit, profile, here + ".limit")) return problem;
+  if (!limit.capped_by.empty()) {
+    if (auto problem = check_figure(Reference::peak, limit.capped_by, limit.unit, profile, here)) {
+      problem->where = here + ".limit.capped_by";
+      return problem;
+    }
+  }
   if (requirement.ceiling) {
     const auto& ceiling = *requirement.ceiling;
     if (ceiling.value.has_value() == (ceiling.reference != Reference::none))

@@ -9,6 +9,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "orchestrator/wire/protocol.h"
+
 namespace assay::run {
 
 namespace asio = boost::asio;
@@ -43,7 +45,11 @@ asio::awaitable<std::expected<std::unique_ptr<launch::Agent>, launch::LaunchErro
   co_await tokens_.async_send({}, asio::redirect_error(asio::use_awaitable, closed));
   progress_.node(node.name, "starting the agent");
   // g++ 12 destroys a braced temporary in a co_await twice; delete the name with g++ 13.
-  const launch::LaunchOptions launch{.agent = options_.agent, .slurm = slurm_.get()};
+  launch::LaunchOptions launch{.agent = options_.agent, .slurm = slurm_.get()};
+  if (const auto asked = directories_.find(node.name); asked != directories_.end()) {
+    launch.directories = asked->second;
+    launch.directories.resize(std::min(launch.directories.size(), wire::kMostDirectories));
+  }
   std::expected<std::unique_ptr<launch::Agent>, launch::LaunchError> agent;
   try {
     agent = co_await launch::Agent::start(node, site_, launch);

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <expected>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/awaitable.hpp>
@@ -25,6 +27,8 @@ class AgentStarter {
   /// `site`, `options` and `progress` must outlive it.
   AgentStarter(boost::asio::io_context& io, const site::Site& site, const RunOptions& options, Progress& progress);
 
+  /// Of which directories the agent of each node is asked how much is free, before the first is started.
+  void ask_free(std::map<std::string, std::vector<std::string>> directories) { directories_ = std::move(directories); }
   /// Names the nodes of launcher slurm that this run needs, before the first of them is started.
   void use_slurm(std::vector<std::string> nodes);
   /// Starts the agent of `node` once.
@@ -44,6 +48,7 @@ class AgentStarter {
   const RunOptions& options_;
   Progress& progress_;
   boost::asio::experimental::channel<void(boost::system::error_code)> tokens_;  ///< holds one per agent being started
+  std::map<std::string, std::vector<std::string>> directories_;                 ///< by node
   std::unique_ptr<launch::SlurmLauncher> slurm_;                                ///< null when no node needs it
 };
 

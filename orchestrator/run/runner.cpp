@@ -36,16 +36,18 @@ Runner::Runner(const plan::Plan& plan, const std::vector<plan::Program>& program
   }
 }
 
-RunEnd Runner::go() {
+std::expected<RunEnd, InputError> Runner::go() {
   show_kept();
   keep_agents();
   queue_turns();
+  demand_space();
   prepare_slurm();
   wait_for_signal();
   asio::co_spawn(io_, tick(), asio::detached);
   spawn(run_all());
   io_.run();
   if (failure_) std::rethrow_exception(failure_);
+  if (no_space_) return std::unexpected(*no_space_);
   if (interrupted_) return RunEnd::interrupted;
   if (!failed_.empty() || !too_late_.empty()) return RunEnd::stopped;
   journal_.end_run();
@@ -140,11 +142,12 @@ asio::awaitable<void> Runner::start_agent(Lane& lane) {
   } else {
     give_up(lane);
   }
+  if (waits_for_agents_ && --starting_ == 0) begin_steps();
 }
 
 /// Starts the lane's next step when it can run; lets the lane rest when there is none.
 void Runner::advance(Lane& lane) {
-  if (lane.resting || lane.busy) return;
+  if (lane.resting || lane.busy || (waits_for_agents_ && !stopping_)) return;
   const auto next_of = [this](Lane& one) -> const plan::Step* {
     while (!one.queue.empty() && dropped_.contains(one.queue.front())) one.queue.pop_front();
     return one.queue.empty() ? nullptr : one.queue.front();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <deque>
 #include <exception>
+#include <expected>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +19,7 @@
 
 #include "orchestrator/judge/searches.h"
 #include "orchestrator/plan/passes.h"
+#include "orchestrator/plan/storage_use.h"
 #include "orchestrator/run/admission.h"
 #include "orchestrator/run/attempt.h"
 #include "orchestrator/run/node_agent.h"
@@ -39,7 +41,8 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
 
   /// Runs until every step and search has ended. Throws what a step threw.
-  RunEnd go();
+  /// An error where a storage has less free than a step needs, before any has run.
+  std::expected<RunEnd, InputError> go();
 
  private:
   /// What one node has to do: its turns of the stage, in order; a step stands in it as often as it has attempts.
@@ -60,6 +63,8 @@ class Runner {
   void wait_for_signal();
   boost::asio::awaitable<void> tick();
   boost::asio::awaitable<void> run_all();
+  void demand_space();
+  void begin_steps();
   boost::asio::awaitable<void> run_stage();
   void queue_turns();
   [[nodiscard]] bool follows() const;
@@ -109,6 +114,10 @@ class Runner {
   bool interrupted_ = false;       ///< by a signal
   std::string failed_;             ///< the required cell at which the run stopped, and why
   std::optional<judge::Searches> searches_;
+  std::vector<plan::StorageUse> uses_;  ///< what open steps write to storages
+  std::size_t starting_ = 0;            ///< agents that are waited for before the first step
+  bool waits_for_agents_ = false;       ///< no step begins before all of them have said what is free
+  std::optional<InputError> no_space_;  ///< why none does
   std::exception_ptr failure_;
 };
 

@@ -43,6 +43,29 @@ void Runner::keep_agents() {
   }
 }
 
+/// Where open steps write to storages, no step begins before every agent has said how much is free there.
+void Runner::demand_space() {
+  std::set<const plan::Step*> open;
+  for (const auto& lane : lanes_) open.insert(lane.queue.begin(), lane.queue.end());
+  for (auto& use : plan::storage_uses(plan_)) {
+    if (open.contains(use.step)) uses_.push_back(std::move(use));
+  }
+  waits_for_agents_ = !uses_.empty();
+  starter_.ask_free(plan::storage_directories(uses_));
+}
+
+/// All agents that can be had are there.
+void Runner::begin_steps() {
+  waits_for_agents_ = false;
+  plan::FreeSpace free;
+  for (const auto& lane : lanes_) {
+    if (lane.agent.get() != nullptr) free[lane.agent.node().name] = lane.agent.get()->free();
+  }
+  no_space_ = plan::short_of_space(uses_, free);
+  stopping_ = stopping_ || no_space_.has_value();
+  advance_all();
+}
+
 /// Every turn of the stage that is left, in the order of its passes.
 void Runner::queue_turns() {
   const plan::Stage stage = journal_.stage();
@@ -69,6 +92,7 @@ asio::awaitable<void> Runner::run_stage() {
   for (auto& lane : lanes_) {
     if (lane.queue.empty()) rest(lane);
   }
+  starting_ = absent.size();
   for (Lane* lane : absent) {  // before any step begins, which makes nodes busy that have their agent
     if (stopping_) {
       rest(*lane);

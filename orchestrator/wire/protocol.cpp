@@ -20,6 +20,7 @@ using nlohmann::json;
 
 constexpr std::size_t kLengthBytes = 4;
 constexpr std::size_t kDataHeader = 2;          // channel and length of the id
+constexpr std::size_t kMaxPath = 4095;          // PATH_MAX of Linux without its end
 constexpr std::size_t kMaxArguments = 256;      // the most flags of a probe is below 30
 constexpr std::size_t kMaxArgument = 16 << 10;  // a rendezvous with a long list of peers
 
@@ -149,6 +150,34 @@ std::expected<Any, InputError> decode(const Frame& frame, Any (*read)(FrameType,
   });
 }
 
+bool is_path(const std::string& text) {
+  return !text.empty() && text.size() <= kMaxPath && text.find('\0') == std::string::npos;
+}
+
+/// Fields that an agent or orchestrator of another version has not: it must be able to say so.
+wire::Hello hello_from(StrictObject& fields) {
+  wire::Hello hello{static_cast<int>(fields.whole("protocol", 1, kMaxProtocol))};
+  if (fields.optional("directories") == nullptr) return hello;
+  for (const auto& entry : fields.list("directories")) {
+    if (!entry.is_string() || !is_path(entry.get<std::string>()) || hello.directories.size() == kMostDirectories)
+      fields.refuse("directories", fmt::format("is not a list of at most {} paths", kMostDirectories));
+    hello.directories.push_back(entry.get<std::string>());
+  }
+  return hello;
+}
+
+std::map<std::string, std::uint64_t> free_of(StrictObject& fields) {
+  std::map<std::string, std::uint64_t> free;
+  const json* const given = fields.optional("free");
+  if (given == nullptr) return free;
+  if (!given->is_object() || given->size() > kMostDirectories) fields.refuse("free", "is not an object of few counts");
+  for (const auto& [directory, bytes] : given->items()) {
+    if (!is_path(directory) || !bytes.is_number_unsigned()) fields.refuse("free", "has a value that is no count");
+    free.emplace(directory, bytes.get<std::uint64_t>());
+  }
+  return free;
+}
+
 wire::Run run_from(StrictObject& fields) {
   return {.id = fields.text("id", is_run_id),
           .sha256 = fields.text("sha256", files::is_sha256),
@@ -172,7 +201,7 @@ wire::Ended ended_from(StrictObject& fields) {
 wire::ToAgent to_agent_from(FrameType type, StrictObject& fields) {
   switch (type) {
     case FrameType::hello:
-      return wire::Hello{static_cast<int>(fields.whole("protocol", 1, kMaxProtocol))};
+      return hello_from(fields);
     case FrameType::program:
       return wire::Program{.sha256 = fields.text("sha256", files::is_sha256),
                            .size = fields.count("size", 1, kMaxProgram)};
@@ -195,7 +224,8 @@ wire::FromAgent from_agent_from(FrameType type, StrictObject& fields) {
       return wire::Welcome{.protocol = static_cast<int>(fields.whole("protocol", 1, kMaxProtocol)),
                            .assay_version = fields.text("assay_version", is_run_id),
                            .agent_sha256 = fields.text("agent_sha256", files::is_sha256),
-                           .facts = facts_of(fields)};
+                           .facts = facts_of(fields),
+                           .free = free_of(fields)};
     case FrameType::stored:
       return wire::Stored{fields.text("sha256", files::is_sha256)};
     case FrameType::refused:
@@ -258,7 +288,7 @@ std::string encode(const wire::Data& data) {
 std::string encode(const wire::ToAgent& message) {
   struct Visitor {
     std::string operator()(const wire::Hello& m) const {
-      return framed_json(FrameType::hello, json{{"protocol", m.protocol}});
+      return framed_json(FrameType::hello, json{{"protocol", m.protocol}, {"directories", m.directories}});
     }
     std::string operator()(const wire::Program& m) const {
       return framed_json(FrameType::program, json{{"sha256", m.sha256}, {"size", m.size}});
@@ -288,7 +318,8 @@ std::string encode(const wire::FromAgent& message) {
       return framed_json(FrameType::welcome, json{{"protocol", m.protocol},
                                                   {"assay_version", m.assay_version},
                                                   {"agent_sha256", m.agent_sha256},
-                                                  {"facts", m.facts}});
+                                                  {"facts", m.facts},
+                                                  {"free", m.free}});
     }
     std::string operator()(const wire::Stored& m) const {
       return framed_json(FrameType::stored, json{{"sha256", m.sha256}});

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,13 +22,15 @@
 namespace assay::wire {
 
 /// Rises with every change of a frame; both sides refuse another number.
-inline constexpr int kProtocol = 2;
+inline constexpr int kProtocol = 3;
 /// The largest payload of a frame; the largest control message, host facts with reasons, stays below 64 KiB.
 inline constexpr std::size_t kMaxPayload = 1 << 20;
 /// The most bytes in one data frame: large enough to be cheap, small enough that no stream starves another.
 inline constexpr std::size_t kMaxChunk = 64 << 10;
 /// The largest program: statically linked CUDA libraries reach some 600 MB.
 inline constexpr std::uint64_t kMaxProgram = 1ULL << 30;
+/// The most directories of a hello: storages of one node that a plan writes to.
+inline constexpr std::size_t kMostDirectories = 32;
 /// The longest deadline of a run: a soak of two weeks.
 inline constexpr double kMaxDeadline_s = 14.0 * 86400;
 
@@ -75,9 +78,10 @@ enum class Channel : std::uint8_t { out = 1, err = 2, program = 3 };
 
 // The messages.
 
-/// The orchestrator's first word.
+/// The orchestrator's first word. The agent says how much is free in `directories`, of which the plan writes to.
 struct Hello {
   int protocol = kProtocol;
+  std::vector<std::string> directories = {};  ///< at most kMostDirectories; relative: to the agent's directory
 };
 /// A program of `size` bytes follows in data frames whose id is `sha256`.
 struct Program {
@@ -125,6 +129,7 @@ struct Welcome {
   std::string assay_version;
   std::string agent_sha256;
   nlohmann::json facts;
+  std::map<std::string, std::uint64_t> free = {};  ///< B in each directory of the hello that could be asked
 };
 /// A program arrived whole and has the SHA-256 that was announced.
 struct Stored {

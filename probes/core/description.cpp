@@ -94,6 +94,17 @@ Description::OwnCondition condition_from(const json& entry, const std::string& p
   return own;
 }
 
+OwnSpaceRule space_from(const json& entry, const std::string& path) {
+  StrictObject fields(entry, path, kHint);
+  OwnSpaceRule own{.into = fields.text("into"),
+                   .when = fields.text("when"),
+                   .held = fields.text("held"),
+                   .times = fields.text("times"),
+                   .shared = fields.flag("shared")};
+  fields.done();
+  return own;
+}
+
 /// Every entry of the list `name`, read by `read`.
 template <class Own>
 std::vector<Own> list_from(StrictObject& fields, const char* name, Own (*read)(const json&, const std::string&)) {
@@ -119,8 +130,16 @@ Description description_from(const json& document) {
                      .parameters = list_from(fields, "parameters", parameter_from),
                      .metrics = list_from(fields, "metrics", metric_from),
                      .conditions = list_from(fields, "conditions", condition_from),
+                     .space = {},
                      .document = document};
+  if (fields.optional("space") != nullptr) result.space = list_from(fields, "space", space_from);
   fields.done();
+  std::vector<std::string> names;
+  for (const auto& parameter : result.parameters) names.push_back(parameter.name);
+  for (const auto& rule : result.space) {
+    if (const auto problem = space_rule_problem(rule, names); !problem.empty())
+      throw InputError{"space", problem, kHint};
+  }
   return result;
 }
 
@@ -201,20 +220,28 @@ ordered_json describe(const ProbeSpec& spec) {
   for (const auto& list : {spec.conditions, common_conditions()}) {
     for (const auto& condition : list) conditions.push_back({{"name", condition.name}, {"meaning", condition.meaning}});
   }
-  return {{"schema", kSchema},
-          {"name", spec.name},
-          {"revision", spec.revision},
-          {"scope", kScopes[static_cast<int>(spec.scope)]},
-          {"companion", spec.companion},
-          {"measures", spec.measures},
-          {"method", spec.method},
-          {"source", spec.source},
-          {"needs", spec.needs},
-          {"typical_s", spec.typical.count},
-          {"deadline_s", spec.deadline.count},
-          {"parameters", std::move(parameters)},
-          {"metrics", std::move(metrics)},
-          {"conditions", std::move(conditions)}};
+  ordered_json document = {{"schema", kSchema},
+                           {"name", spec.name},
+                           {"revision", spec.revision},
+                           {"scope", kScopes[static_cast<int>(spec.scope)]},
+                           {"companion", spec.companion},
+                           {"measures", spec.measures},
+                           {"method", spec.method},
+                           {"source", spec.source},
+                           {"needs", spec.needs},
+                           {"typical_s", spec.typical.count},
+                           {"deadline_s", spec.deadline.count},
+                           {"parameters", std::move(parameters)},
+                           {"metrics", std::move(metrics)},
+                           {"conditions", std::move(conditions)}};
+  for (const auto& rule : spec.space) {
+    document["space"].push_back({{"into", rule.into},
+                                 {"shared", rule.shared},
+                                 {"when", rule.when},
+                                 {"held", rule.held},
+                                 {"times", rule.times}});
+  }
+  return document;
 }
 
 std::expected<Description, InputError> read_description(std::string_view text, const std::string& where) {

@@ -9,6 +9,7 @@
 
 #include "probes/core/parameters.h"
 #include "probes/core/record.h"
+#include "probes/core/space.h"
 #include "probes/core/words.h"
 
 namespace assay {
@@ -85,6 +86,7 @@ struct ProbeSpec {
   std::span<const Parameter> parameters = {};
   std::span<const Metric> metrics = {};
   std::span<const ConditionSpec> conditions = {};
+  std::span<const SpaceRule> space = {};  ///< what it writes to a storage; none: nothing worth a plan's attention
 };
 
 /// Thrown by a probe whose hardware, library or permission is not there: the record ends with `skip` and the reason.

@@ -81,6 +81,9 @@ inline constexpr ConditionSpec kFioConditions[] = {
     {.name = "completions_min", .meaning = "fewest I/Os of one sample"},
 };
 
+/// The test file; how much is written into it depends on the rate.
+inline constexpr SpaceRule kFioSpace[] = {{.held = "file_size"}};
+
 /// The plan that `given` asks for. Throws BadParameter when samples, runtime or file_size is 0.
 FioPlan fio_plan(const Parameters& given);
 

@@ -32,7 +32,8 @@ constexpr ProbeSpec kSpec{
     .deadline = {600},
     .parameters = kParameters,
     .metrics = kMetrics,
-    .conditions = kFioConditions};
+    .conditions = kFioConditions,
+    .space = kFioSpace};
 
 void measure(const Parameters& given, Recorder& record) {
   demand_positive(given, {"block_size", "queue_depth", "jobs"});

@@ -142,6 +142,19 @@ std::optional<CurveLine> wire_line(const CurveSources& sources, const plan::Requ
   return CurveLine{.value = *slowest, .words = "wire " + for_people(*slowest, "B/s"), .css_class = "wire"};
 }
 
+/// The peak that caps a limit of `results`, as a line; nothing where none is capped.
+std::optional<CurveLine> promised_ceiling(const plan::Profile& profile,
+                                          const std::vector<const judge::Result*>& results) {
+  for (const auto& requirement : profile.requirements) {
+    const auto is_its = [&](const judge::Result* one) { return one->requirement == requirement.id; };
+    if (requirement.limit.capped_by.empty() || std::ranges::none_of(results, is_its)) continue;
+    const plan::Peak& peak = profile.peaks.at(requirement.limit.capped_by);
+    return CurveLine{
+        .value = peak.value, .words = "promised " + for_people(peak.value, peak.unit), .css_class = "reference"};
+  }
+  return std::nullopt;
+}
+
 /// The worst named with their sizes.
 std::string worst_at(const Sizes& sizes, const std::vector<CurvePoint>& points) {
   std::map<const judge::Result*, const std::string*> label_of;
@@ -206,6 +219,10 @@ NetworkCurve scaling_curve(const CurveSources& sources, const Family& family) {
                            .css_class = "reference"});
     drawn.caption += fmt::format("Dotted: the worst value of {} nodes, the reference for larger groups. ",
                                  curve.points.front().label);
+  }
+  if (const auto ceiling = promised_ceiling(sources.plan.profile, all)) {
+    curve.lines.push_back(*ceiling);
+    drawn.caption += "Dotted, promised: the ceiling, beyond which larger groups owe no more. ";
   }
   drawn.caption += fmt::format("Results: {}. {}", outcome_counts(all), worst_at(family.sizes, curve.points));
   return drawn;

@@ -99,6 +99,12 @@ std::string target_words(const plan::Profile& profile, const plan::Requirement& 
       case plan::Reference::smallest_group:
         return share + "value of the smallest group";
       case plan::Reference::smallest_group_by_nodes:
+        if (!limit.capped_by.empty()) {
+          const plan::Peak& peak = profile.peaks.at(limit.capped_by);
+          return fmt::format(
+              "{}the lesser of the value of the smallest group, scaled to the number of nodes, and {} ({})", share,
+              limit.capped_by, with_exact(peak.value, peak.unit));
+        }
         return share + "value of the smallest group, scaled to the number of nodes";
     }
     return share;

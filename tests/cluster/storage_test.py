@@ -19,7 +19,9 @@ OF_OTHERS = [{"name": "read_by_other_node", "equals": True}, {"name": "direct_io
 PHASES = ("write", "read")
 
 
-class SharedStorage(ClusterBench):
+class StorageBench(ClusterBench):
+    """A folder that all nodes share, with what it takes to measure it."""
+
     def setUp(self):
         super().setUp()
         self.shared = self.cluster.path / "shared"
@@ -47,6 +49,21 @@ class SharedStorage(ClusterBench):
         self.assertEqual([path.name for path in self.shared.iterdir()], [])
         self.check_aftermath()
 
+
+class EightClients(StorageBench):
+    nodes = 8
+
+    @measures
+    def test_one_slow_client_of_eight_is_named_and_no_other(self):
+        self.cluster["n06"].slow_disk(self.shared, SLOW)
+        done = self.accept_on_cluster(*self.clients(), more=["--no-localise"])
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual({(cell[0], cell[2]): outcome for cell, outcome in self.cells().items()},
+                         {(f"client.{phase}", "n06"): "fail" for phase in PHASES}, self.reasons())
+        self.assert_nothing_left()
+
+
+class SharedStorage(StorageBench):
     @measures
     def test_a_healthy_storage_passes_client_by_client_and_as_a_whole(self):
         whole = [self.on_storage(f"whole.{phase}", "bandwidth", {"at_least": 0.6 * RATE * self.nodes, "at_most": 1.3 * RATE * self.nodes, "unit": "B/s"}, phase)

@@ -24,10 +24,13 @@ constexpr Parameter kParameters[] = {
      .choices = "measure slow hang stubborn crash flood garbage truncate skip error daemon exit3 import"},
     {.name = "value", .unit = "1", .fallback = "100", .meaning = "the number it says"},
     {.name = "script", .fallback = "", .meaning = "file whose first line it takes away: the number it says, or crash"},
+    {.name = "directory", .fallback = ".", .meaning = "where it would write"},
+    {.name = "writes", .unit = "B", .fallback = "0B", .meaning = "what a plan believes that it writes there"},
 };
 constexpr Metric kMetrics[] = {
     {.name = "number", .unit = "1", .better = Better::higher, .meaning = "the parameter value, ten times"}};
 constexpr ConditionSpec kConditions[] = {{.name = "behaved", .meaning = "Whether it came to its end."}};
+constexpr SpaceRule kSpace[] = {{.held = "writes", .times = "2"}};
 constexpr ProbeSpec kSpec{.name = "fake_probe",
                           .measures = "Nothing; it behaves as it is told, for tests of what watches it.",
                           .method = "It repeats the parameter value ten times.",
@@ -36,7 +39,8 @@ constexpr ProbeSpec kSpec{.name = "fake_probe",
                           .deadline = {5},
                           .parameters = kParameters,
                           .metrics = kMetrics,
-                          .conditions = kConditions};
+                          .conditions = kConditions,
+                          .space = kSpace};
 
 /// Takes the first line away from the file, so that the next run finds the one after it; "" when there is none.
 std::string next_line(const std::string& path) {

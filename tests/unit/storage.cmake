@@ -42,7 +42,8 @@ add_dependencies(unit_storage_consistency lying_fs storage_metadata)
 # A checkpoint of several nodes, as processes on this machine.
 add_executable(unit_checkpoint_cluster unit/workloads/checkpoint_layout_test.cpp unit/workloads/checkpoint_cluster_test.cpp)
 target_link_libraries(unit_checkpoint_cluster PRIVATE assay_cluster_checkpoint GTest::gtest_main)
-target_compile_definitions(unit_checkpoint_cluster PRIVATE ASSAY_CHECKPOINT_CLUSTER="$<TARGET_FILE:checkpoint_cluster>")
+target_compile_definitions(unit_checkpoint_cluster PRIVATE ASSAY_CHECKPOINT_CLUSTER="$<TARGET_FILE:checkpoint_cluster>"
+  ASSAY_PROBES_JSON="${CMAKE_SOURCE_DIR}/profiles/probes.json")
 add_dependencies(unit_checkpoint_cluster checkpoint_cluster)
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_checkpoint_cluster)
 gtest_discover_tests(unit_checkpoint_cluster WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_checkpoint_cluster PROPERTIES LABELS unit)

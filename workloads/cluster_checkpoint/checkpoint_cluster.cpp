@@ -139,6 +139,37 @@ constexpr ConditionSpec kConditions[] = {
                 "valid."},
     kAbandonedRemoved,
 };
+constexpr SpaceRule kSpace[] = {
+    {.shared = true, .when = "tiers~shared model=llama3-8b", .held = "14 8030261248 /divisor", .times = "repetitions"},
+    {.shared = true,
+     .when = "tiers~shared model=llama3-70b",
+     .held = "14 70553706496 /divisor",
+     .times = "repetitions"},
+    {.shared = true,
+     .when = "tiers~shared model=llama3-405b",
+     .held = "14 405853388800 /divisor",
+     .times = "repetitions"},
+    {.shared = true,
+     .when = "tiers~shared model=llama3-1t",
+     .held = "14 1183194060048 /divisor",
+     .times = "repetitions"},
+    {.into = "local_directory",
+     .when = "tiers~local model=llama3-8b",
+     .held = "1.15 14 8030261248 /divisor /ranks",  // the first replica has more
+     .times = "repetitions"},
+    {.into = "local_directory",
+     .when = "tiers~local model=llama3-70b",
+     .held = "1.15 14 70553706496 /divisor /ranks",  // the first replica has more
+     .times = "repetitions"},
+    {.into = "local_directory",
+     .when = "tiers~local model=llama3-405b",
+     .held = "1.15 14 405853388800 /divisor /ranks",  // the first replica has more
+     .times = "repetitions"},
+    {.into = "local_directory",
+     .when = "tiers~local model=llama3-1t",
+     .held = "1.15 14 1183194060048 /divisor /ranks",  // the first replica has more
+     .times = "repetitions"},
+};
 constexpr ProbeSpec kSpec{
     .name = "checkpoint_cluster",
     .scope = Scope::group,
@@ -182,6 +213,7 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions,
+    .space = kSpace,
 };
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {

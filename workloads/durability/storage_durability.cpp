@@ -90,6 +90,9 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "interrupted_clients", .meaning = "Ranks with such a write."},
     kAbandonedRemoved,
 };
+constexpr SpaceRule kSpace[] = {
+    {.shared = true, .held = "4096 ranks streams slots+16416"},  // kDurableBlock, kMostRecords and names
+};
 constexpr ProbeSpec kSpec{
     .name = "storage_durability",
     .scope = Scope::group,
@@ -116,6 +119,7 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions,
+    .space = kSpace,
 };
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {

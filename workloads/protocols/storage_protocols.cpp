@@ -60,6 +60,9 @@ constexpr ConditionSpec kConditions[] = {
     kPreloaded,        {.name = "s3_library", .meaning = "Library that made and signed the requests."},
     kAbandonedRemoved,
 };
+constexpr SpaceRule kSpace[] = {
+    {.shared = true, .held = "2 ranks size", .times = "rounds"},
+};
 constexpr ProbeSpec kSpec{
     .name = "storage_protocols",
     .scope = Scope::group,
@@ -87,6 +90,7 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kCaseMetrics,
     .conditions = kConditions,
+    .space = kSpace,
 };
 
 void check(const Parameters& given) {

@@ -125,6 +125,34 @@ TEST(ScalingCurve, takes_the_smallest_groups_as_reference_and_leaves_single_node
   EXPECT_TRUE(contains(curve_svg(curves[0].curve), "nodes in the group"));
 }
 
+TEST(ScalingCurve, shows_the_promised_ceiling_that_caps_the_limit) {
+  plan::Plan plan;
+  plan.site = site_of(8, 0);
+  plan.profile.peaks["all"] = {.value = 380, .unit = "B/s", .source = {}};
+  judge::Results results;
+  ResultsOf by_requirement;
+  for (const std::size_t nodes : {2, 4, 8}) {
+    plan::Step step;
+    step.id = fmt::format("first-{}", nodes);
+    for (std::size_t i = 0; i < nodes; ++i) step.nodes.push_back(name(i));
+    plan.steps.push_back(step);
+    plan.profile.requirements.push_back(demanded(step.id, "bandwidth"));
+    plan.profile.requirements.back().limit.reference = plan::Reference::smallest_group_by_nodes;
+    plan.profile.requirements.back().limit.capped_by = "all";
+    results.push_back(judged(step.id, judge::Outcome::pass, 380, step.id));
+    results.back().requirement = step.id;
+  }
+  for (const auto& one : results) by_requirement[one.step].push_back(&one);
+  const StepIndex steps = index_of_steps(plan);
+  const auto curves = scaling_curves({.plan = plan, .steps = steps, .results = by_requirement, .wire_limits = {}});
+  ASSERT_EQ(curves.size(), 1U);
+  ASSERT_EQ(curves[0].curve.lines.size(), 2U);
+  EXPECT_EQ(curves[0].curve.lines[1].value, 380);
+  EXPECT_EQ(curves[0].curve.lines[1].words, "promised 380 B/s");
+  EXPECT_TRUE(contains(curves[0].caption, "Dotted, promised: the ceiling"));
+  EXPECT_TRUE(contains(curve_svg(curves[0].curve), "promised 380 B/s"));
+}
+
 TEST(Words, sizes_are_exact) {
   EXPECT_EQ(size_words(8), "8 B");
   EXPECT_EQ(size_words(65536), "64 KiB");

@@ -255,6 +255,40 @@ TEST(fabric_plan, what_grows_with_the_nodes_is_held_against_as_many_times_the_sm
   EXPECT_EQ(results.at(0).outcome, judge::Outcome::fail);
 }
 
+constexpr const char* kCapped =
+    R"({"probe": "lane", "scope": "group", "by": "growing", "limit": {"at_least": 0.9, "unit": "B/s", "of": "smallest_group_by_nodes", "capped_by": "peak:all"}})";
+
+std::expected<Profile, InputError> capped(const std::string& peaks, const std::string& requirement = kCapped) {
+  std::string text = fixture::profile_text({requirement}, {});
+  text.insert(text.find('{') + 1, R"("peaks": {)" + peaks + "},");
+  return read_profile(text, "p.json", [](const std::string&) { return std::nullopt; });
+}
+
+TEST(fabric_plan, a_cap_is_a_peak_of_the_same_unit_and_of_what_grows_with_the_nodes) {
+  EXPECT_EQ(capped("").error().where, "p.json: requirements[0].limit.capped_by");
+  EXPECT_EQ(
+      capped(R"("all": {"value": 250, "unit": "s", "source": {"document": "d", "status": "sourced"}})").error().what,
+      "'B/s', but peak 'all' is in 's'");
+  std::string other = kCapped;
+  other.replace(other.find("smallest_group_by_nodes"), 23, "smallest_group");
+  EXPECT_EQ(capped("", other).error().what, "caps what does not grow with the nodes");
+}
+
+TEST(fabric_plan, what_grows_with_the_nodes_owes_no_more_than_the_promised_ceiling) {
+  const Profile profile =
+      capped(R"("all": {"value": 250, "unit": "B/s", "source": {"document": "d", "status": "sourced"}})").value();
+  Ran run(*make_plan(profile, fixture::site(8), fabric_programs(), {}));
+  run.step(0, 100);
+  run.step(1, 170);
+  run.step(2, 230);
+  const auto results = run.results();
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(*results[0].reference, 200) << "4 nodes: twice what 2 reach";
+  EXPECT_EQ(results[0].outcome, judge::Outcome::fail);
+  EXPECT_EQ(*results[1].reference, 250) << "8 nodes: the ceiling, not 400";
+  EXPECT_EQ(results[1].outcome, judge::Outcome::pass) << results[1].reason;
+}
+
 TEST(fabric_plan, a_rank_with_another_address_than_the_site_says_is_named_and_nothing_passes) {
   const std::string wanted =
       requirement(R"(, "plane": "parameter", "conditions": [{"name": "address", "site": "address"}])");

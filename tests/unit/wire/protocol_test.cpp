@@ -44,6 +44,9 @@ wire::Run example_run() {
 
 TEST(Protocol, every_message_to_the_agent_comes_back_as_it_was) {
   EXPECT_EQ(std::get<wire::Hello>(*decode_to_agent(frame_of(encode(wire::ToAgent(wire::Hello{7}))))).protocol, 7);
+  const wire::Hello asking{.directories = {".", "/store"}};
+  EXPECT_EQ(std::get<wire::Hello>(*decode_to_agent(frame_of(encode(wire::ToAgent(asking))))).directories,
+            asking.directories);
   const auto program =
       std::get<wire::Program>(*decode_to_agent(frame_of(encode(wire::ToAgent(wire::Program{kHash, 123456789})))));
   EXPECT_EQ(program.sha256, kHash);
@@ -66,10 +69,14 @@ TEST(Protocol, every_message_to_the_agent_comes_back_as_it_was) {
 }
 
 TEST(Protocol, every_message_from_the_agent_comes_back_as_it_was) {
-  const wire::Welcome said{
-      .protocol = 1, .assay_version = "0.1.0", .agent_sha256 = kHash, .facts = {{"name", "n01"}, {"cpus", 2}}};
+  const wire::Welcome said{.protocol = 1,
+                           .assay_version = "0.1.0",
+                           .agent_sha256 = kHash,
+                           .facts = {{"name", "n01"}, {"cpus", 2}},
+                           .free = {{"/store", 12345}}};
   const auto welcome = std::get<wire::Welcome>(*decode_from_agent(frame_of(encode(said))));
   EXPECT_EQ(welcome.facts, said.facts);
+  EXPECT_EQ(welcome.free, said.free);
   EXPECT_EQ(welcome.assay_version, "0.1.0");
   EXPECT_EQ(std::get<wire::Stored>(*decode_from_agent(frame_of(encode(wire::Stored{kHash})))).sha256, kHash);
   const auto refused = std::get<wire::Refused>(*decode_from_agent(frame_of(encode(wire::Refused{"r", "no \"room\""}))));
@@ -82,6 +89,15 @@ TEST(Protocol, every_message_from_the_agent_comes_back_as_it_was) {
   EXPECT_EQ(ended.elapsed_s, 0.25);
   EXPECT_EQ(ended.left_behind, 3);
   EXPECT_TRUE(std::holds_alternative<wire::Pong>(*decode_from_agent(frame_of(encode(wire::Pong{})))));
+}
+
+TEST(Protocol, directories_and_counts_out_of_bounds_are_refused) {
+  EXPECT_EQ(error_to_agent(FrameType::hello, R"({"protocol": 3, "directories": [1]})"),
+            "hello.directories: is not a list of at most 32 paths");
+  EXPECT_EQ(error_from_agent(FrameType::welcome, R"({"protocol": 3, "assay_version": "1", "agent_sha256": ")" +
+                                                     std::string(kHash) +
+                                                     R"(", "facts": {"name": "n"}, "free": {"/a": -1}})"),
+            "welcome.free: has a value that is no count");
 }
 
 TEST(Protocol, frames_do_not_depend_on_how_the_bytes_arrive) {

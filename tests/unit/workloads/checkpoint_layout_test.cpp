@@ -2,7 +2,10 @@
 #include <set>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "probes/core/description.h"
+#include "probes/core/error.h"
 #include "probes/core/parameters.h"
 #include "workloads/cluster_checkpoint/checkpoint_layout.h"
 #include "workloads/cluster_checkpoint/checkpoint_tiers.h"
@@ -35,6 +38,28 @@ TEST(CheckpointLayout, a_whole_checkpoint_is_14_B_for_each_parameter_in_any_divi
       EXPECT_GE(static_cast<double>(whole.bytes), exact);
       EXPECT_LE(static_cast<double>(whole.bytes), exact + 4096.0 * static_cast<double>(whole.files));
       EXPECT_EQ(whole.numbers.size(), whole.files);
+    }
+  }
+}
+
+TEST(CheckpointLayout, what_a_plan_says_of_the_space_is_that_of_the_layout) {
+  const auto catalogue = nlohmann::json::parse(*read_file(ASSAY_PROBES_JSON));
+  for (const auto& probe : catalogue.at("probes")) {
+    if (probe.at("name") != "checkpoint_cluster") continue;
+    const auto description = read_description(probe.dump(), "checkpoint_cluster");
+    ASSERT_TRUE(description);
+    for (const auto& model : checkpoint_models()) {
+      const Values given = *description->resolve(
+          {{"model", std::string(model.name)}, {"tiers", "local,shared"}, {"repetitions", std::int64_t{3}}}, false);
+      const auto needs = space_needs(description->space, given, 8);
+      ASSERT_EQ(needs.size(), 2U) << model.name;
+      const auto whole = static_cast<double>(whole_of(std::string(model.name), 8).bytes);
+      EXPECT_NEAR(needs[0].held / whole, 1, 1e-4) << model.name;
+      EXPECT_EQ(needs[0].written, 3 * needs[0].held);
+      for (std::uint64_t rank = 0; rank < 8; ++rank) {
+        const auto own = static_cast<double>(payload_of(checkpoint_shards(model, 1, rank, 8)));
+        EXPECT_GE(needs[1].held, own) << model.name << " rank " << rank;
+      }
     }
   }
 }

@@ -1,0 +1,40 @@
+// storage_use: what the steps of a plan write to storages, known before any of them runs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/plan/plan.h"
+#include "probes/core/space.h"
+
+namespace assay::plan {
+
+/// What one step needs of one directory.
+struct StorageUse {
+  const Step* step = nullptr;
+  SpaceNeed need;
+
+  /// B that must be free for it on each node of the step.
+  [[nodiscard]] double demanded() const { return need.held * kSpaceSlack; }
+};
+
+/// Every use of every step, in the order of the plan; what a step writes is gone when it ends.
+std::vector<StorageUse> storage_uses(const Plan& plan);
+
+/// By node: the directories that steps write to there, sorted.
+std::map<std::string, std::vector<std::string>> storage_directories(const std::vector<StorageUse>& uses);
+
+/// A line for each kind of use, by probe and directory: what lies there at one time, and what is written in all
+/// planned attempts of the first stage; empty when nothing is written.
+std::string storage_text(const std::vector<StorageUse>& uses);
+
+/// B free by node and directory.
+using FreeSpace = std::map<std::string, std::map<std::string, std::uint64_t>>;
+
+/// The first use that does not fit in what is free, if any. What is not in `free` is not known and refuses nothing.
+std::optional<InputError> short_of_space(const std::vector<StorageUse>& uses, const FreeSpace& free);
+
+}  // namespace assay::plan

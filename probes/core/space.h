@@ -1,0 +1,56 @@
+// space: the space of a storage that a probe takes, computed from its parameters before it runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "probes/core/record.h"
+#include "probes/core/units.h"
+
+namespace assay {
+
+/// What a probe writes into one directory. Of the rules into the same directory the first whose `when` holds counts.
+struct SpaceRule {
+  std::string_view into = "directory";  ///< the parameter that names the directory
+  bool shared = false;         ///< `held` is of all ranks together, in a directory that all share; else of each
+  std::string_view when = "";  ///< "operation=mixed tiers~shared": all of them, = for the value itself, ~ for one of a
+                               ///< list with commas between; empty: always
+  std::string_view held = "";  ///< B that lie there at one time, at most. Factors with spaces between: a number, a
+                               ///< parameter, "ranks" for their number, "record|322957" for a parameter or, where it is
+                               ///< 0, the number, "slots+32" for a sum of such; a factor that begins with / divides
+  std::string_view times = "";  ///< how often as much is written in one run; the same form. Empty: as often as the
+                                ///< storage is fast, so that nothing can be said before
+};
+
+/// A rule as read from a description.
+struct OwnSpaceRule {
+  std::string into, when, held, times;
+  bool shared = false;
+};
+
+/// What one run of a probe needs of one directory.
+struct SpaceNeed {
+  std::string directory;          ///< as its parameter says; relative: to the directory of the agent
+  bool shared = false;            ///< the figures are of all ranks together
+  double held = 0;                ///< B
+  std::optional<double> written;  ///< B; nothing where it depends on how fast the storage is
+};
+
+/// A tenth more must be free than is held: metadata, and what a neighbour writes.
+inline constexpr double kSpaceSlack = 1.1;
+
+/// What `rules` make of `parameters`, which must be resolved, on `ranks` ranks: one for each directory in which
+/// something lies, in the order of the rules.
+std::vector<SpaceNeed> space_needs(const std::vector<OwnSpaceRule>& rules, const Values& parameters, std::size_t ranks);
+
+/// Why `rule` cannot be computed with a probe that has these parameters; empty where it can.
+std::string space_rule_problem(const OwnSpaceRule& rule, const std::vector<std::string>& parameters);
+
+/// Bytes free in `directory` for a user without privileges, or nothing where it cannot be asked within `patience`: a
+/// server that is gone keeps a process waiting. A process of its own asks.
+std::optional<std::uint64_t> free_space(const std::string& directory, Seconds patience);
+
+}  // namespace assay
