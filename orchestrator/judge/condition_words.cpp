@@ -40,6 +40,8 @@ constexpr ConditionWords kWords[] = {
      "this CPU has no kernels without them; leave the figure out"},
     {"meter_doubts", "", "what the BMC or the energy counters told is doubtful ({})",
      "compare the BMC with another meter, update its firmware, or leave the figure out"},
+    {"weather_metered", "", "dry and wet bulb outside were not read",
+     "give the site a meter with outdoor_dry_bulb and outdoor_wet_bulb"},
     {"levels_reached", "", "idle and the two loads lie less than a tenth of the highest power apart",
      "stop what else runs on the node, then run again"},
     {"window_s", "s", "each window lasted {}", "leave the window at a minute: --quick accepts nothing"},

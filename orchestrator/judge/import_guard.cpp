@@ -29,9 +29,7 @@ bool begins_imported(const fs::path& path) {
 
 std::set<std::string> vouched_for(const Journal& journal) {
   std::set<std::string> paths;
-  for (const auto& attempt : journal.attempts) {
-    for (const auto& file : attempt.evidence) paths.insert(file.path);
-  }
+  for (const EvidenceFile* file : journal.files()) paths.insert(file->path);
   return paths;
 }
 

@@ -1,36 +1,23 @@
 // journal: one fsynced line for each thing that happened.
 #include "orchestrator/judge/journal.h"
 
-#include <cmath>
 #include <map>
 #include <set>
-#include <system_error>
 #include <utility>
-
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "orchestrator/judge/journal_guard.h"
 #include "orchestrator/plan/simulation.h"
 #include "probes/core/host_facts.h"
-#include "probes/core/utc_time.h"
 
 namespace assay::judge {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 // steps_left_out may name every step of a plan.
 constexpr std::size_t kMostValuesOfLine = 2'000'000;
-
-constexpr const char* kJournalSchema = "assay.journal/1";
-
-[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
 [[noreturn]] void refuse(const std::string& what) { throw json::other_error::create(501, what, nullptr); }
 
@@ -61,6 +48,7 @@ class Account {
       journal_.by = line.value("by", "");
       journal_.left_out.clear();
       journal_.interrupted = false;
+      watched_ = false;
       open_.clear();
     } else if (kind == "node_up") {
       node_up(line, time);
@@ -70,6 +58,10 @@ class Account {
       begin(line, time);
     } else if (kind == "attempt_end") {
       end(line, time);
+    } else if (kind == "watch_begin") {
+      watch_begin(line, time);
+    } else if (kind == "watch_end") {
+      watch_end(line, time);
     } else if (kind == "second_stage_begin") {
       second_stage(line);
     } else if (kind == "localise_begin") {
@@ -85,7 +77,7 @@ class Account {
     } else if (kind == "clock_jump") {
       journal_.clock_jumps.push_back({.time = time, .by_s = line.at("by_s")});
     } else if (kind == "run_end") {
-      if (!open_.empty()) refuse("the run ends while an attempt runs");
+      if (!open_.empty() || watched_) refuse("the run ends while an attempt runs or the meters are read");
       journal_.finished = true;
       journal_.end = time;
     } else {
@@ -164,19 +156,51 @@ class Account {
       refuse("an attempt ends as interrupted, which is never written");
     attempt.reason = line.at("reason");
     attempt.end = time;
-    for (const auto& file : line.at("evidence")) {
-      attempt.evidence.push_back(
-          {.path = file.at("path"), .sha256 = file.at("sha256"), .bytes = Whole(file.at("bytes"))});
-      if (!paths_.insert(attempt.evidence.back().path).second)
-        refuse(attempt.evidence.back().path + " is journalled twice");
-    }
+    attempt.evidence = files_of(line);
     open_.erase(running);
+  }
+
+  void watch_begin(const json& line, const std::string& time) {
+    const int number = Whole(line.at("watch"));
+    if (watched_) refuse("the meters begin to be read while they are");
+    if (number != static_cast<int>(journal_.watches.size()) + 1)
+      refuse(fmt::format("watch {} begins where {} is due", number, journal_.watches.size() + 1));
+    watched_ = true;
+    journal_.watches.push_back({.number = number,
+                                .probe = line.at("probe"),
+                                .outcome = AttemptOutcome::interrupted,
+                                .reason = "assay was killed while the meters were read",
+                                .begin = time,
+                                .end = "",
+                                .evidence = {}});
+  }
+
+  void watch_end(const json& line, const std::string& time) {
+    if (!watched_ || journal_.watches.back().number != line.at("watch")) refuse("a watch ends that never began");
+    Watch& watch = journal_.watches.back();
+    watch.outcome = line.at("outcome");
+    if (watch.outcome == AttemptOutcome::interrupted) refuse("a watch ends as interrupted, which is never written");
+    watch.reason = line.at("reason");
+    watch.end = time;
+    watch.evidence = files_of(line);
+    watched_ = false;
+  }
+
+  /// The files of `line`, none of which was journalled before.
+  std::vector<EvidenceFile> files_of(const json& line) {
+    std::vector<EvidenceFile> files;
+    for (const auto& file : line.at("evidence")) {
+      files.push_back({.path = file.at("path"), .sha256 = file.at("sha256"), .bytes = Whole(file.at("bytes"))});
+      if (!paths_.insert(files.back().path).second) refuse(files.back().path + " is journalled twice");
+    }
+    return files;
   }
 
   Journal& journal_;
   std::map<std::string, std::size_t> open_;  ///< step to the index of its running attempt
   std::map<std::string, int> attempts_;      ///< step to how many began
   std::set<std::string> paths_;
+  bool watched_ = false;  ///< the last watch has not ended
 };
 
 }  // namespace
@@ -187,6 +211,17 @@ std::vector<const Attempt*> Journal::of(std::string_view step) const {
     if (attempt.step == step) found.push_back(&attempt);
   }
   return found;
+}
+
+std::vector<const EvidenceFile*> Journal::files() const {
+  std::vector<const EvidenceFile*> all;
+  for (const auto& attempt : attempts) {
+    for (const auto& file : attempt.evidence) all.push_back(&file);
+  }
+  for (const auto& watch : watches) {
+    for (const auto& file : watch.evidence) all.push_back(&file);
+  }
+  return all;
 }
 
 std::expected<Journal, InputError> read_journal(std::string_view text, const std::string& where) {
@@ -217,133 +252,5 @@ std::expected<Journal, InputError> read_journal(std::string_view text, const std
   if (journal.run_id.empty()) return std::unexpected(InputError{where, "has no whole line", kHint});
   return journal;
 }
-
-JournalWriter::JournalWriter(const std::string& path, Clocks clocks)
-    : clocks_(clocks), wall_(clocks.wall()), steady_(clocks.steady()) {
-  file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!file_) fail(path);
-  const auto text = read_file(path);
-  if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
-    const int problem = errno;
-    if (problem != EWOULDBLOCK) throw std::system_error(problem, std::generic_category(), path);
-    const auto journal = text ? read_journal(*text, path) : std::unexpected(InputError{});
-    throw JournalInUse(journal && !journal->by.empty() ? journal->by : "another process");
-  }
-  if (!text) throw std::system_error(EIO, std::generic_category(), text.error().text());
-  // A line without its end was never fsynced, so nothing was done because of it: it goes.
-  const auto last = text->rfind('\n');
-  const auto whole = last == std::string::npos ? 0 : last + 1;
-  lines_ = JournalLines(whole == 0);
-  if (whole != text->size() && ::ftruncate(file_.number(), static_cast<off_t>(whole)) != 0) fail(path);
-}
-
-void JournalWriter::append(const std::string& line) {
-  for (std::size_t done = 0; done < line.size();) {
-    const ssize_t written = ::write(file_.number(), line.data() + done, line.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("journal");
-    done += static_cast<std::size_t>(written);
-  }
-  if (::fsync(file_.number()) != 0) fail("journal");
-}
-
-std::string JournalWriter::now() {
-  const auto wall = clocks_.wall();
-  const auto steady = clocks_.steady();
-  const double by_s = std::chrono::duration<double>(wall - std::exchange(wall_, wall)).count() -
-                      std::chrono::duration<double>(steady - std::exchange(steady_, steady)).count();
-  // A journal's first line is its beginning; there is nothing to compare it with.
-  if (std::abs(by_s) > kMostDrift_s && !lines_.is_fresh()) append(lines_.clock_jump(utc_text(wall), by_s));
-  return utc_text(wall);
-}
-
-void JournalWriter::run_begin(const std::string& run_id, const std::string& plan_sha256, const std::string& by) {
-  append(lines_.run_begin(now(), run_id, plan_sha256, false, by));
-}
-void JournalWriter::run_resume(const std::string& by) { append(lines_.run_resume(now(), by)); }
-void JournalWriter::node_up(const std::string& node, const json& facts) { append(lines_.node_up(now(), node, facts)); }
-void JournalWriter::node_down(const std::string& node, const std::string& reason) {
-  append(lines_.node_down(now(), node, reason));
-}
-void JournalWriter::attempt_begin(const std::string& step, int number, const std::string& node) {
-  append(lines_.attempt_begin(now(), step, number, node));
-}
-void JournalWriter::test_begin(const Attempt& test) { append(lines_.test_begin(now(), test)); }
-void JournalWriter::second_stage_begin(const std::map<std::string, std::string>& steps) {
-  append(lines_.second_stage_begin(now(), steps));
-}
-void JournalWriter::localise_begin() { append(lines_.localise_begin(now())); }
-void JournalWriter::steps_left_out(const std::string& reason, const std::vector<std::string>& steps) {
-  append(lines_.steps_left_out(now(), reason, steps));
-}
-void JournalWriter::attempt_end(const Attempt& attempt) { append(lines_.attempt_end(now(), attempt)); }
-void JournalWriter::run_interrupt() { append(lines_.run_interrupt(now())); }
-void JournalWriter::run_end() { append(lines_.run_end(now())); }
-
-std::string JournalLines::line(const std::string& time, const char* kind, const ordered_json& body) {
-  ordered_json line;
-  if (std::exchange(fresh_, false)) line["schema"] = kJournalSchema;
-  line["time"] = time;
-  line["kind"] = kind;
-  line.update(body);
-  return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-}
-
-std::string JournalLines::run_begin(const std::string& time, const std::string& run_id, const std::string& plan_sha256,
-                                    bool simulated, const std::string& by) {
-  ordered_json body = {{"run_id", run_id}, {"plan_sha256", plan_sha256}};
-  if (!by.empty()) body["by"] = by;
-  if (simulated) body["kind_of_run"] = plan::kSimulated;
-  return line(time, "run_begin", body);
-}
-std::string JournalLines::run_resume(const std::string& time, const std::string& by) {
-  return line(time, "run_resume", by.empty() ? ordered_json::object() : ordered_json{{"by", by}});
-}
-std::string JournalLines::node_up(const std::string& time, const std::string& node, const json& facts) {
-  return line(time, "node_up", {{"node", node}, {"facts", facts}});
-}
-std::string JournalLines::node_down(const std::string& time, const std::string& node, const std::string& reason) {
-  return line(time, "node_down", {{"node", node}, {"reason", reason}});
-}
-std::string JournalLines::attempt_begin(const std::string& time, const std::string& step, int number,
-                                        const std::string& node) {
-  return line(time, "attempt_begin", {{"step", step}, {"attempt", number}, {"node", node}});
-}
-std::string JournalLines::test_begin(const std::string& time, const Attempt& test) {
-  return line(time, "attempt_begin",
-              {{"step", test.step},
-               {"attempt", test.number},
-               {"node", test.node},
-               {"nodes", test.nodes},
-               {"purpose", test.purpose}});
-}
-std::string JournalLines::second_stage_begin(const std::string& time, const std::map<std::string, std::string>& steps) {
-  return line(time, "second_stage_begin", {{"steps", steps}});
-}
-std::string JournalLines::localise_begin(const std::string& time) {
-  return line(time, "localise_begin", ordered_json::object());
-}
-std::string JournalLines::steps_left_out(const std::string& time, const std::string& reason,
-                                         const std::vector<std::string>& steps) {
-  return line(time, "steps_left_out", {{"reason", reason}, {"steps", steps}});
-}
-std::string JournalLines::clock_jump(const std::string& time, double by_s) {
-  return line(time, "clock_jump", {{"by_s", by_s}});
-}
-std::string JournalLines::attempt_end(const std::string& time, const Attempt& attempt) {
-  ordered_json files = ordered_json::array();
-  for (const auto& file : attempt.evidence)
-    files.push_back({{"path", file.path}, {"sha256", file.sha256}, {"bytes", file.bytes}});
-  return line(time, "attempt_end",
-              {{"step", attempt.step},
-               {"attempt", attempt.number},
-               {"outcome", attempt.outcome},
-               {"reason", attempt.reason},
-               {"evidence", std::move(files)}});
-}
-std::string JournalLines::run_interrupt(const std::string& time) {
-  return line(time, "run_interrupt", ordered_json::object());
-}
-std::string JournalLines::run_end(const std::string& time) { return line(time, "run_end", ordered_json::object()); }
 
 }  // namespace assay::judge

@@ -16,6 +16,9 @@
 
 namespace assay::judge {
 
+/// The schema name in the first line of every journal.
+inline constexpr const char* kJournalSchema = "assay.journal/1";
+
 /// A file that an attempt left, as journalled once its bytes were on disk.
 struct EvidenceFile {
   std::string path;  ///< relative to the run directory
@@ -39,6 +42,16 @@ struct Attempt {
 
   /// Whether a search asked for it, so that no step of the plan has it.
   [[nodiscard]] bool is_extra() const { return !purpose.empty(); }
+};
+
+/// The site's meters were read by the companion of the head: from when to when, and what it left.
+struct Watch {
+  int number = 1;     ///< from 1
+  std::string probe;  ///< power_feed
+  AttemptOutcome outcome = AttemptOutcome::interrupted;
+  std::string reason;      ///< for people; empty when it ended as it should
+  std::string begin, end;  ///< UTC by the head's clock; end is empty when interrupted
+  std::vector<EvidenceFile> evidence;
 };
 
 /// A node that could not be reached or was lost, as often as it happened.
@@ -71,11 +84,14 @@ struct Journal {
   std::map<std::string, std::string> left_out;  ///< steps that were not to start any more, and why, by id
   std::vector<ClockJump> clock_jumps;
   std::vector<Attempt> attempts;
+  std::vector<Watch> watches;          ///< of the site's meters, one after another
   std::vector<NodeEvent> node_events;  ///< a node that was rebooted between two starts of its agent is among them
   std::map<std::string, nlohmann::json> node_facts;  ///< what each agent said of its node, by node name
 
   /// All attempts of one step, in order.
   [[nodiscard]] std::vector<const Attempt*> of(std::string_view step) const;
+  /// Every file that attempts and watches left, in the order of the journal within each.
+  [[nodiscard]] std::vector<const EvidenceFile*> files() const;
 };
 
 /// Reads a journal. A cut-off last line is passed over and flagged (it was never acted upon); any other damage is an
@@ -117,6 +133,10 @@ class JournalLines {
   std::string clock_jump(const std::string& time, double by_s);
   /// An attempt ended.
   std::string attempt_end(const std::string& time, const Attempt& attempt);
+  /// The site's meters are about to be read.
+  std::string watch_begin(const std::string& time, int number, const std::string& probe);
+  /// They are read no longer.
+  std::string watch_end(const std::string& time, const Watch& watch);
   /// A signal asked the run to stop.
   std::string run_interrupt(const std::string& time);
   /// Every step was tried.
@@ -155,18 +175,22 @@ class JournalWriter {
   void node_up(const std::string& node, const nlohmann::json& facts);
   /// A node could not be reached, or was lost.
   void node_down(const std::string& node, const std::string& reason);
-  /// An attempt is about to start.
-  void attempt_begin(const std::string& step, int number, const std::string& node);
-  /// An extra test of a search is about to start.
-  void test_begin(const Attempt& test);
+  /// An attempt is about to start. Returns the time of the line.
+  std::string attempt_begin(const std::string& step, int number, const std::string& node);
+  /// An extra test of a search is about to start. Returns the time of the line.
+  std::string test_begin(const Attempt& test);
   /// The planned attempts are over; these steps get those of the second stage, each for the reason beside it.
   void second_stage_begin(const std::map<std::string, std::string>& steps);
   /// The plan's steps are over; what follows are extra tests of searches.
   void localise_begin();
   /// These steps do not start any more, for `reason`.
   void steps_left_out(const std::string& reason, const std::vector<std::string>& steps);
-  /// An attempt ended and its evidence is on disk.
-  void attempt_end(const Attempt& attempt);
+  /// An attempt ended and its evidence is on disk. Returns the time of the line.
+  std::string attempt_end(const Attempt& attempt);
+  /// The site's meters are about to be read. Returns the time of the line.
+  std::string watch_begin(int number, const std::string& probe);
+  /// They are read no longer, and the evidence is on disk. Returns the time of the line.
+  std::string watch_end(const Watch& watch);
   /// A signal asked the run to stop: running steps finish unless it comes again.
   void run_interrupt();
   /// Every step was tried.

@@ -27,6 +27,8 @@ const std::map<std::string, Members, std::less<>>& members_by_kind() {
       {"node_down", {"node", "reason"}},
       {"attempt_begin", {"step", "attempt", "node", "nodes", "purpose"}},
       {"attempt_end", {"step", "attempt", "outcome", "reason", "evidence"}},
+      {"watch_begin", {"watch", "probe"}},
+      {"watch_end", {"watch", "outcome", "reason", "evidence"}},
       {"second_stage_begin", {"steps"}},
       {"localise_begin", {}},
       {"steps_left_out", {"reason", "steps"}},

@@ -15,10 +15,12 @@
 #include "orchestrator/judge/chance.h"
 #include "orchestrator/judge/conclude.h"
 #include "orchestrator/judge/conditions.h"
+#include "orchestrator/judge/gathered.h"
 #include "orchestrator/judge/identities.h"
 #include "orchestrator/judge/open_cell.h"
 #include "orchestrator/judge/pool.h"
 #include "orchestrator/judge/references.h"
+#include "orchestrator/judge/site_evidence.h"
 #include "orchestrator/judge/subject_count.h"
 #include "orchestrator/judge/unjudged.h"
 #include "orchestrator/plan/passes.h"
@@ -29,67 +31,6 @@ namespace {
 
 /// A figure above what is physically possible by more than the instruments can be wrong.
 constexpr double kAboveCeiling = 1.02;
-
-/// The cells as they are looked at, step by step, and their results in the order of the plan. A cell is decided as soon
-/// as it can be: an open one takes twice the memory of its result, and a fleet has millions.
-class Gathered {
- public:
-  /// Cell `place` of the plan; several subjects of one place come in their order.
-  void take(std::size_t place, OpenCell cell) {
-    if (!cell.settled && tells_of_runs(cell.estimate)) {
-      waiting_.emplace_back(place, std::move(cell));
-      order_.push_back({place, kWaits});
-      return;
-    }
-    if (!cell.settled) settle(cell, own_scatter(cell.estimate, cell.requirement->reproducibility));
-    order_.push_back({place, results_.size()});
-    results_.push_back(std::move(cell.result));
-  }
-
-  /// The results, decided with what the attempts of all these cells say of how runs scatter.
-  Results decided() && {
-    std::map<std::string_view, BetweenRuns> between;  // by requirement
-    for (const auto& [place, cell] : waiting_) between[cell.requirement->id].add(cell.result.step, cell.estimate);
-    for (auto& entry : order_) {
-      if (entry.at != kWaits) continue;
-      OpenCell& cell = waiting_.front().second;
-      settle(cell, between.at(cell.requirement->id).of(cell.estimate, *cell.requirement));
-      entry.at = results_.size();
-      results_.push_back(std::move(cell.result));
-      waiting_.pop_front();
-    }
-    put_in_order();
-    return std::move(results_);
-  }
-
- private:
-  struct Entry {
-    std::size_t place, at;  ///< of the plan, and in results_
-  };
-  static constexpr std::size_t kWaits = static_cast<std::size_t>(-1);
-
-  /// Moves every result to its place without a second list of them.
-  void put_in_order() {
-    std::ranges::stable_sort(order_, {}, &Entry::place);
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      if (order_[i].at == i) continue;
-      Result first = std::move(results_[i]);
-      std::size_t to = i;
-      while (order_[to].at != i) {
-        const std::size_t from = order_[to].at;
-        results_[to] = std::move(results_[from]);
-        order_[to].at = to;
-        to = from;
-      }
-      results_[to] = std::move(first);
-      order_[to].at = to;
-    }
-  }
-
-  Results results_;
-  std::vector<Entry> order_;
-  std::deque<std::pair<std::size_t, OpenCell>> waiting_;
-};
 
 class Judge {
  public:
@@ -197,6 +138,7 @@ class Judge {
       whole.reason = step.reason;
       return {settled(std::move(whole))};
     }
+    if (!requirement.during.empty()) return {metered_cell(cell, requirement, planned, step, std::move(whole))};
     const auto pools = pooled(step, requirement, plan_.probes.at(requirement.probe).description);
     if (pools.empty() && requirement.when_told)
       return {unchecked(std::move(whole), fmt::format("the machine does not tell {}.", requirement.metric))};
@@ -228,6 +170,36 @@ class Judge {
     if (auto wrong = wrong_number(whole, requirement, different_parts(pools)))
       all.push_back(settled(std::move(*wrong)));
     return all;
+  }
+
+  /// A cell of the site's meters: what they gave while the attempts of `planned` held their load. A meter that gave
+  /// nothing leaves its own cells open, and no others.
+  OpenCell metered_cell(const plan::Cell& cell, const plan::Requirement& requirement, const plan::Step& planned,
+                        const StepEvidence& step, Result whole) {
+    if (metered_of_ != planned.id) {
+      metered_ = site_evidence(plan_, planned, step, journal_, evidence_);
+      metered_of_ = planned.id;
+    }
+    whole.evidence = metered_.step.paths;
+    whole.outcome = Outcome::inconclusive;
+    const auto pools = pooled(metered_.step, requirement, plan_.probes.at(requirement.probe).description);
+    const auto pool = pools.find(cell.subject);
+    if (pool == pools.end()) {
+      const auto why = metered_.missing.find(cell.subject);
+      whole.reason = fmt::format("No {} of the {} {} during the load. {}", requirement.metric, cell.subject.kind,
+                                 cell.subject.id, why == metered_.missing.end() ? metered_.step.reason : why->second);
+      return settled(std::move(whole));
+    }
+    if (pool->second.records.size() != metered_.step.records.size()) {
+      whole.reason =
+          fmt::format("Measured in {} of {} attempts.", pool->second.records.size(), metered_.step.records.size());
+      return settled(std::move(whole));
+    }
+    if (const int due = due_attempts(requirement, planned, step); step.attempts < due) {
+      whole.reason = fmt::format("{} of {} planned attempts were made.", step.attempts, due);
+      return settled(std::move(whole));
+    }
+    return open_cell(requirement, planned, metered_.step, cell.subject, pool->second, std::move(whole));
   }
 
   /// The attempts that the plan wants for this requirement, as far as the run has come. What a lost node did not make
@@ -338,6 +310,8 @@ class Judge {
   std::map<std::string_view, const plan::Requirement*> requirements_;
   std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
   References references_;
+  std::string metered_of_;  ///< the step of metered_
+  SiteEvidence metered_;
   double recurrence_ = 1;  ///< Recurrence's probability
   Identities identities_;
   std::unordered_map<std::string_view, SharedList<ConditionSeen>> conditions_;  ///< of each requirement's last cell

@@ -120,6 +120,7 @@ std::vector<Loosened> loosened_in(const Requirement& before, const Requirement& 
     found.add("reproducibility", kNothing, text_of(changed.reproducibility->u));
   if (before.after && !changed.after) found.add("after", "true", "false");
   found.same("parameters", assay::to_json(before.parameters), assay::to_json(changed.parameters));
+  found.same("during", json(before.during), json(changed.during));
   found.same("scope", json(word_of(before.scope)), json(word_of(changed.scope)));
   if (before.at_every && !changed.at_every) {
     found.add("at", "\"every\"", assay::to_json(changed.at).dump());

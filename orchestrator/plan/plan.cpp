@@ -11,6 +11,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/plan/derived.h"
 #include "orchestrator/plan/lint.h"
+#include "orchestrator/plan/metered.h"
 #include "orchestrator/plan/placement.h"
 #include "orchestrator/plan/probe_check.h"
 #include "probes/core/suggest.h"
@@ -65,7 +66,7 @@ class Planner {
     if (auto problem = choose()) return std::unexpected(*problem);
     for (const auto& name : plan_.profile.companions) {
       if (const auto* program = find(programs_, name)) {
-        companions_.push_back(name);
+        if (name != kSiteCompanion) companions_.push_back(name);  // that one runs on the head alone
         add_probe(*program);
       }
     }
@@ -115,12 +116,18 @@ class Planner {
     if (!plan_.only.empty() && std::ranges::find(plan_.only, requirement.id) == plan_.only.end()) {
       return leave_out(requirement, "left out by --only");
     }
-    const Program* program = find(programs_, requirement.probe);
-    if (program == nullptr)
-      return leave_out(requirement, fmt::format("the probe {} is not part of this build", requirement.probe));
-    if (auto problem = check_against(requirement, program->description, here)) return problem;
-    if (auto problem = count(least_spots(requirement, program->description, plan_.site), here)) return problem;
-    auto spots = spots_of(requirement, program->description, plan_.site);
+    const Program* measuring = find(programs_, requirement.probe);
+    const bool metered = !requirement.during.empty();
+    const Program* program = metered ? find(programs_, requirement.during) : measuring;
+    if (program == nullptr || measuring == nullptr)
+      return leave_out(requirement, fmt::format("the probe {} is not part of this build",
+                                                measuring == nullptr ? requirement.probe : requirement.during));
+    if (auto problem = check_against(requirement, measuring->description, here)) return problem;
+    if (metered && metered_subjects(plan_.site, requirement.scope).empty())
+      return leave_out(requirement, fmt::format("the site has no meter of a {}", requirement.scope));
+    const Requirement placed = metered ? placed_on_all(requirement, plan_.site) : requirement;
+    if (auto problem = count(least_spots(placed, program->description, plan_.site), here)) return problem;
+    auto spots = spots_of(placed, program->description, plan_.site);
     if (!spots) {
       spots.error().where = here + "." + spots.error().where;
       return spots.error();
@@ -133,10 +140,14 @@ class Planner {
       error.where = here + ".parameters." + error.where;
       return error;
     }
-    if (!options_.quick) {
+    if (!options_.quick && !metered) {
       if (auto problem = check_samples(requirement, *parameters, plan_.profile.confidence, here)) return problem;
     }
+    if (program->name == kLoadProbe) {
+      if (auto problem = check_load_test(plan_.site, plan_.profile)) return problem;
+    }
     add_probe(*program);
+    add_probe(*measuring);
     const auto same = std::ranges::find_if(tasks_, [&](const Task& task) {
       return task.program == program && task.parameters == *parameters && task.plane == requirement.plane &&
              task.alone == requirement.alone && task.after == requirement.after &&
@@ -181,6 +192,10 @@ class Planner {
   }
 
   std::optional<InputError> leave_out(const Requirement& requirement, const std::string& reason) {
+    if (!requirement.during.empty()) {
+      add_metered_cells(requirement, "", reason);
+      return std::nullopt;
+    }
     for (const auto& spot : spots_without_steps(requirement, plan_.site, reason)) add_cell(requirement, spot, "");
     return std::nullopt;
   }
@@ -188,6 +203,15 @@ class Planner {
   void add_cell(const Requirement& requirement, const Spot& spot, const std::string& step) {
     plan_.coverage.push_back(
         {.requirement = requirement.id, .subject = spot.subject, .step = step, .reason = spot.reason});
+  }
+
+  /// A cell for every subject that meters of the site have; one for the site where there is none.
+  void add_metered_cells(const Requirement& requirement, const std::string& step, const std::string& reason) {
+    auto subjects = metered_subjects(plan_.site, requirement.scope);
+    if (subjects.empty()) subjects.push_back({.kind = "cluster", .id = plan_.site.name});
+    for (auto& subject : subjects)
+      plan_.coverage.push_back(
+          {.requirement = requirement.id, .subject = std::move(subject), .step = step, .reason = reason});
   }
 
   /// What the inventory of a node tells is needed beside limits that refer to it.
@@ -254,7 +278,10 @@ class Planner {
           // The smallest of growing groups is what the others are held against: held against itself it would always
           // pass.
           if (spot.smallest && is_of_smallest(requirement->limit.reference)) continue;
-          add_cell(*requirement, spot, spot.nodes.empty() ? "" : step.id);
+          if (requirement->during.empty())
+            add_cell(*requirement, spot, spot.nodes.empty() ? "" : step.id);
+          else
+            add_metered_cells(*requirement, spot.nodes.empty() ? "" : step.id, spot.reason);
         }
         if (spot.nodes.empty()) continue;
         ++number;

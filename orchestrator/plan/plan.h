@@ -68,7 +68,7 @@ struct PlannedProbe {
 
 /// Rises when the planner would write another plan for the same inputs. A plan is derived again whenever it is
 /// read, so one of another revision is for another version of assay.
-inline constexpr int kPlannerRevision = 5;
+inline constexpr int kPlannerRevision = 6;
 
 /// The whole plan.
 struct Plan {

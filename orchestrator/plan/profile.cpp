@@ -100,6 +100,7 @@ Requirement requirement_from(const json& entry) {
                      .at = values_from(every ? json::object() : entry.value("at", json::object())).value_or(Values{}),
                      .at_every = every,
                      .scope = entry.at("scope"),
+                     .during = entry.value("during", ""),
                      .by = choice<Grouping>(entry, "by"),
                      .plane = entry.value("plane", ""),
                      .pairs = choice<PairChoice>(entry, "pairs"),
@@ -150,6 +151,7 @@ json to_json(const Requirement& requirement) {
                  {"conditions", std::move(conditions)},
                  {"severity", requirement.required ? "required" : "advisory"},
                  {"source", to_json(requirement.source)}};
+  if (!requirement.during.empty()) object["during"] = requirement.during;
   if (requirement.by) object["by"] = *requirement.by;
   if (requirement.rounds > 0) object["rounds"] = requirement.rounds;
   if (!requirement.plane.empty()) object["plane"] = requirement.plane;

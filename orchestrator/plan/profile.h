@@ -18,8 +18,9 @@
 
 namespace assay::plan {
 
-/// The kind of subject that a requirement judges. The last three are of several nodes together.
-enum class JudgedScope { node, cpu, gpu, nic, drive, rank, pair, group, cluster };
+/// The kind of subject that a requirement judges. pair, group and cluster are of several nodes together; what follows
+/// them is of the site's meters.
+enum class JudgedScope { node, cpu, gpu, nic, drive, rank, pair, group, cluster, rack, feed, shelf, cdu, meter };
 
 constexpr auto words_of(JudgedScope) {
   using enum JudgedScope;
@@ -31,13 +32,24 @@ constexpr auto words_of(JudgedScope) {
                                            {rank, "rank"},
                                            {pair, "pair"},
                                            {group, "group"},
-                                           {cluster, "cluster"}});
+                                           {cluster, "cluster"},
+                                           {rack, "rack"},
+                                           {feed, "feed"},
+                                           {shelf, "shelf"},
+                                           {cdu, "cdu"},
+                                           {meter, "meter"}});
 }
 
 /// Whether subjects of this scope, where a probe runs on several nodes, are nodes that work together.
 constexpr bool is_together(JudgedScope scope) {
   return scope == JudgedScope::pair || scope == JudgedScope::group || scope == JudgedScope::cluster;
 }
+/// The companion that the head runs once a site, which reads its meters.
+inline constexpr const char* kSiteCompanion = "power_feed";
+/// The probe that loads all nodes together.
+inline constexpr const char* kLoadProbe = "load_bank";
+/// Whether a meter of the site has such subjects, and a node never.
+constexpr bool is_of_meters(JudgedScope scope) { return scope >= JudgedScope::rack; }
 /// The same of a subject's kind as recorded.
 constexpr bool is_together(std::string_view kind) {
   const auto scope = from_word<JudgedScope>(kind);
@@ -169,7 +181,9 @@ struct Requirement {
   bool at_every = false;  ///< all of the metric's measurements, whatever their coordinates; the worst decides
   JudgedScope scope = JudgedScope::node;  ///< every subject of that kind in the record. With a probe for several nodes,
                                           ///< also where it runs: node (each alone), pair, group, cluster
-  std::optional<Grouping> by;             ///< scope group: rack when not given
+  std::string during;  ///< of the site's meters, which the head reads: the probe with whose load `parameters` are; its
+                       ///< steps on all nodes are when the figure is judged. Empty: `probe` runs on nodes
+  std::optional<Grouping> by;  ///< scope group: rack when not given
   std::string
       plane;  ///< of the site: whose ports it is measured through, each rail by itself; empty: whichever the node uses
   std::optional<PairChoice> pairs;  ///< scope pair over nodes: all when not given

@@ -41,6 +41,27 @@ std::optional<InputError> check_placement(const Requirement& requirement, const 
   return std::nullopt;
 }
 
+/// What goes with figures of the site's meters alone.
+std::optional<InputError> check_during(const Requirement& requirement, const Profile& profile,
+                                       const std::string& here) {
+  const bool of_meters = is_of_meters(requirement.scope);
+  if (requirement.during.empty() != !of_meters)
+    return InputError{here + ".during",
+                      of_meters ? fmt::format("is missing, and the scope is {}", requirement.scope)
+                                : fmt::format("is given, and the scope is {}", requirement.scope),
+                      "a figure of the site's meters has scope rack, feed, shelf, cdu or meter, and names the probe "
+                      "during whose load it is judged"};
+  if (!of_meters) return std::nullopt;
+  if (requirement.probe != kSiteCompanion ||
+      std::ranges::find(profile.companions, kSiteCompanion) == profile.companions.end())
+    return InputError{here + ".probe", fmt::format("is judged of the site's meters, which {} reads", kSiteCompanion),
+                      "name it here and among the profile's companions"};
+  if (requirement.limit.reference != Reference::none || !requirement.plane.empty() || requirement.after)
+    return InputError{here, "is of the site's meters, and has a relative limit, a plane or `after`",
+                      "give an absolute limit; the load decides when it is measured"};
+  return std::nullopt;
+}
+
 /// A statistic that one good sample, or a few, lift over a limit on this side.
 bool is_lucky(Statistic statistic, const Limit& limit) {
   using enum Statistic;
@@ -122,7 +143,8 @@ std::optional<InputError> check_chain(const Requirement& requirement, const Prof
 std::optional<InputError> check_counts(const Profile& profile, const std::string& where) {
   for (const auto& requirement : profile.requirements) {
     const std::string scope(word_of(requirement.scope));
-    const bool part_of_node = requirement.scope != JudgedScope::node && !is_together(requirement.scope);
+    const bool part_of_node =
+        requirement.scope != JudgedScope::node && !is_together(requirement.scope) && !is_of_meters(requirement.scope);
     if (!requirement.required || requirement.when_told || !requirement.plane.empty() || !part_of_node ||
         profile.per_node.contains(scope))
       continue;
@@ -142,6 +164,7 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   const auto& limit = requirement.limit;
   if (auto problem = check_limit(requirement, here)) return problem;
   if (auto problem = check_placement(requirement, here)) return problem;
+  if (auto problem = check_during(requirement, profile, here)) return problem;
   if (auto problem = check_repeat(requirement, here)) return problem;
   if (requirement.required && requirement.source.status == "unsourced") {
     return InputError{here + ".source.status", "a required limit is unsourced",

@@ -244,9 +244,35 @@ std::vector<std::string> arguments_of(const Values& parameters) {
   return arguments;
 }
 
+namespace {
+
+/// Asks `inputs.stop` until the attempt is `over`; when it has a reason, every rank is told to end, and it is returned.
+asio::awaitable<void> stop_in_time(const AttemptInputs& inputs, const std::vector<Rank>& ranks, std::string run_id,
+                                   const bool& over, std::string& reason) {
+  boost::system::error_code woken;
+  while (!over && reason.empty()) {
+    if (const auto why = inputs.stop()) {
+      reason = *why;
+      for (const auto& rank : ranks) rank.agent->stop(run_id);
+      co_return;
+    }
+    asio::steady_timer slice(co_await asio::this_coro::executor, std::chrono::milliseconds(50));
+    co_await slice.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+  }
+}
+
+/// `work`, after which one less is `left`; the attempt is over with the last.
+asio::awaitable<void> counted(asio::awaitable<void> work, std::size_t& left, bool& over) {
+  co_await std::move(work);
+  over = --left == 0;
+}
+
+}  // namespace
+
 asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, const AttemptInputs& inputs,
                                         const plan::Step& step, int number) {
   const bool alone = agents.size() == 1;
+  std::string stopped;  // why all ranks were told to end
   const AttemptContext context{.plan = inputs.plan,
                                .step = step,
                                .number = number,
@@ -260,8 +286,13 @@ asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, cons
   co_await side_by_side(ranks.size(), prepare_one);
   // A rank that cannot start would leave the others waiting for it.
   if (std::ranges::all_of(ranks, [](const Rank& rank) { return !rank.result; })) {
-    const auto run_one = [&](std::size_t i) { return guarded(run_rank(context, ranks[i], i, ranks.size()), ranks[i]); };
-    co_await side_by_side(ranks.size(), run_one);
+    bool over = false;
+    std::size_t left = ranks.size();
+    const auto run_one = [&](std::size_t i) -> asio::awaitable<void> {
+      if (i == ranks.size()) return stop_in_time(inputs, ranks, fmt::format("{}.{}", step.id, number), over, stopped);
+      return counted(guarded(run_rank(context, ranks[i], i, ranks.size()), ranks[i]), left, over);
+    };
+    co_await side_by_side(ranks.size() + (inputs.stop ? 1 : 0), run_one);
   }
   for (const auto& rank : ranks) {
     for (const auto& companion : rank.companions) co_await stop_companion(*rank.agent, *companion);
@@ -271,6 +302,10 @@ asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, cons
     if (rank.result && rank.result->outcome == AttemptOutcome::lost) end.lost.push_back(rank.node);
   }
   take_outcomes(end.attempt, ranks, context.program().description);
+  if (!stopped.empty() && end.attempt.outcome != AttemptOutcome::lost) {
+    end.attempt.outcome = AttemptOutcome::stopped;
+    end.attempt.reason = stopped;
+  }
   end.measured = std::ranges::all_of(ranks, [](const Rank& rank) {
     return rank.result && rank.result->outcome == AttemptOutcome::exited && rank.result->exit_code == kExitComplete;
   });

@@ -1,6 +1,8 @@
 // attempt: one attempt of one step on live agents, with its companions and its evidence on disk.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,13 +28,14 @@ struct AttemptEnd {
 struct AttemptInputs {
   const plan::Plan& plan;
   const std::vector<plan::Program>& programs;
-  const std::string& directory;  ///< the run directory
+  const std::string& directory;                           ///< the run directory
+  std::function<std::optional<std::string>()> stop = {};  ///< why all ranks are to be told to end; empty: never
 };
 
 /// Runs `step` once as attempt `number`, rank r on `agents[r]`: delivers the probe and its companions, starts the
 /// companions on every node, runs all ranks at once under the step's deadline, stops the companions, writes every
 /// record and log in the run directory durably. The outcome is the most severe of all ranks: lost, refused, crashed,
-/// killed by a limit or deadline, exited. Throws std::system_error when evidence cannot be written.
+/// killed by a limit or deadline, told to end, exited. Throws std::system_error when evidence cannot be written.
 boost::asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, const AttemptInputs& inputs,
                                                const plan::Step& step, int number);
 

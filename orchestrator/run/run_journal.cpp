@@ -65,7 +65,7 @@ int RunJournal::begin_attempt(const plan::Step& step, const std::string& purpose
   const auto earlier = attempts_.find(step.id);
   const int number = earlier == attempts_.end() ? 1 : static_cast<int>(earlier->second.size()) + 1;
   if (purpose.empty()) {
-    writer_.attempt_begin(step.id, number, step.nodes.front());
+    begun_[step.id] = writer_.attempt_begin(step.id, number, step.nodes.front());
   } else {
     judge::Attempt test;
     test.step = step.id;
@@ -73,7 +73,7 @@ int RunJournal::begin_attempt(const plan::Step& step, const std::string& purpose
     test.node = step.nodes.front();
     test.nodes = step.nodes;
     test.purpose = purpose;
-    writer_.test_begin(test);
+    begun_[step.id] = writer_.test_begin(test);
   }
   progress_.step_begin(step, number);
   return number;
@@ -82,7 +82,8 @@ int RunJournal::begin_attempt(const plan::Step& step, const std::string& purpose
 void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, bool measured) {
   attempt.second_stage = journal_.second_stage && !attempt.is_extra();
   if (!measured) unmeasured_.insert(step.id);
-  writer_.attempt_end(attempt);
+  attempt.begin = begun_[step.id];
+  attempt.end = writer_.attempt_end(attempt);
   const int number = attempt.number;
   const AttemptOutcome outcome = attempt.outcome;
   const std::string reason = attempt.reason;
@@ -91,6 +92,20 @@ void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, boo
   const bool told = progress_.is_for_people() && outcome == AttemptOutcome::exited && cells_.contains(step.id);
   progress_.step_end(step, number, outcome, reason,
                      told ? results_words(plan_, results_of(step), wanted(step) > 0) : "");
+}
+
+int RunJournal::begin_watch(const std::string& probe) {
+  const int number = static_cast<int>(journal_.watches.size()) + 1;
+  std::string time = writer_.watch_begin(number, probe);
+  journal_.watches.push_back(
+      {.number = number, .probe = probe, .reason = {}, .begin = std::move(time), .end = {}, .evidence = {}});
+  return number;
+}
+
+void RunJournal::end_watch(judge::Watch watch) {
+  watch.begin = journal_.watches.back().begin;
+  watch.end = writer_.watch_end(watch);
+  journal_.watches.back() = std::move(watch);
 }
 
 void RunJournal::begin_second_stage(const judge::SecondStage& steps) {
@@ -122,6 +137,9 @@ judge::Journal RunJournal::part_of(const plan::Step& step) const {
   if (const auto mine = attempts_.find(step.id); mine != attempts_.end()) {
     for (const std::size_t index : mine->second) part.attempts.push_back(journal_.attempts[index]);
   }
+  const bool metered = std::ranges::any_of(
+      step.requirements, [&](const std::string& id) { return !plan_.requirement(id)->during.empty(); });
+  if (metered) part.watches = journal_.watches;
   for (const auto& node : step.nodes) {
     if (const auto facts = journal_.node_facts.find(node); facts != journal_.node_facts.end())
       part.node_facts.insert(*facts);

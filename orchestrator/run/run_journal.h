@@ -37,6 +37,10 @@ class RunJournal {
   int begin_attempt(const plan::Step& step, const std::string& purpose);
   /// An attempt of `step` ended and its evidence is on disk. `measured`: every rank says that its record is complete.
   void end_attempt(const plan::Step& step, judge::Attempt attempt, bool measured);
+  /// The site's meters are about to be read by `probe`. Returns the watch's number.
+  int begin_watch(const std::string& probe);
+  /// They are read no longer, and the evidence of `watch` is on disk.
+  void end_watch(judge::Watch watch);
   /// The planned attempts are over; these steps are measured again.
   void begin_second_stage(const judge::SecondStage& steps);
   /// The plan's steps are over; extra tests of searches follow.
@@ -70,7 +74,8 @@ class RunJournal {
   judge::EvidenceReader evidence_;
   std::unordered_map<std::string, std::vector<std::size_t>> attempts_;   ///< of each step, by index in journal_
   std::unordered_map<std::string_view, std::vector<plan::Cell>> cells_;  ///< of each step
-  std::set<std::string> unmeasured_;  ///< steps whose attempt of this stage measured nothing
+  std::unordered_map<std::string, std::string> begun_;  ///< when the running attempt of each step began, UTC
+  std::set<std::string> unmeasured_;                    ///< steps whose attempt of this stage measured nothing
 };
 
 }  // namespace assay::run

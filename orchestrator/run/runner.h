@@ -25,6 +25,7 @@
 #include "orchestrator/run/node_agent.h"
 #include "orchestrator/run/run.h"
 #include "orchestrator/run/run_journal.h"
+#include "orchestrator/run/site_watch.h"
 
 namespace assay::run {
 
@@ -102,6 +103,7 @@ class Runner {
   Admission admission_;
   boost::asio::io_context io_{1};
   AgentStarter starter_;
+  SiteWatch watch_;
   std::vector<Lane> lanes_;
   std::map<std::string, std::size_t> index_;  ///< of each node's lane
   std::set<const plan::Step*> dropped_;       ///< steps that get no further attempt in this stage

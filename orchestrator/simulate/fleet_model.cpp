@@ -93,7 +93,10 @@ const plan::Step* FleetModel::step(std::string_view id) const {
 FleetModel::Recipe FleetModel::recipe_of(const plan::Step& step) const {
   Recipe recipe;
   std::vector<const plan::Requirement*> requirements;
-  for (const auto& id : step.requirements) requirements.push_back(plan_.requirement(id));
+  for (const auto& id : step.requirements) {
+    // Meters of the head are not made up: their cells stay open.
+    if (const auto* one = plan_.requirement(id); one->during.empty()) requirements.push_back(one);
+  }
   // Those that refer to another metric come last, when that one is known.
   std::ranges::stable_partition(
       requirements, [](const plan::Requirement* one) { return one->limit.reference != plan::Reference::metric; });

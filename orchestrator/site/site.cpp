@@ -193,6 +193,8 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
             .nodes = {},
             .slurm = slurm_from(document->value("slurm", json::object()))};
   if (const auto spines = document->find("spines"); spines != document->end()) site.spines = *spines;
+  if (const auto load = document->find("load_test"); load != document->end())
+    site.load_test = LoadTest{.consent = load->at("consent"), .limit_w = load->at("limit_w")};
   if (document->contains("power_cap_w")) site.power_cap_w = document->at("power_cap_w").get<double>();
   std::set<std::string> names;
   std::set<std::string> machines;
@@ -266,6 +268,8 @@ json to_json(const Site& site) {
   const bool given = slurm != to_json(slurm_from(json::object())) && slurm != to_json(SlurmOptions{});
   if (by_slurm || given) document["slurm"] = slurm;
   if (!site.spines.empty()) document["spines"] = site.spines;
+  if (site.load_test)
+    document["load_test"] = {{"consent", site.load_test->consent}, {"limit_w", site.load_test->limit_w}};
   if (site.power_cap_w) document["power_cap_w"] = *site.power_cap_w;
   if (!site.meters.empty()) document["meters"] = assay::to_json(site.meters);
   return document;

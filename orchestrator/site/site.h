@@ -69,6 +69,12 @@ struct Node {
   std::map<std::string, int> parts = {};  ///< how many it has of gpu, nic, drive; a kind that is not there: unknown
 };
 
+/// The owner's word that nodes may be loaded together, and how far.
+struct LoadTest {
+  std::string consent;  ///< who allowed it, when and for how long: "A. Muster, facility, 2026-11-23, racks r01-r04"
+  double limit_w = 0;   ///< of the power of all racks together, by the site's meters
+};
+
 /// All nodes, in the order of the file.
 struct Site {
   std::string name;
@@ -79,7 +85,8 @@ struct Site {
       {};  ///< of a leaf: the spine switches that it is connected to; empty: unknown
   std::optional<double>
       power_cap_w;  ///< limit on the summed design power of all steps that run at the same time; nothing: no limit
-  std::vector<Meter> meters = {};  ///< instruments that are read from the head, in the order of the file
+  std::optional<LoadTest> load_test = {};  ///< nothing: no load of all nodes together
+  std::vector<Meter> meters = {};          ///< instruments that are read from the head, in the order of the file
 
   /// The node of this name, or nullptr.
   [[nodiscard]] const Node* node(std::string_view node_name) const;

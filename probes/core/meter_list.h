@@ -38,6 +38,8 @@ enum class Quantity {
   apparent_power,
   energy,
   current,
+  current_l2,
+  current_l3,
   voltage,
   power_factor,
   frequency,
@@ -57,6 +59,8 @@ constexpr auto words_of(Quantity) {
                                         {apparent_power, "apparent_power"},
                                         {energy, "energy"},
                                         {current, "current"},
+                                        {current_l2, "current_l2"},
+                                        {current_l3, "current_l3"},
                                         {voltage, "voltage"},
                                         {power_factor, "power_factor"},
                                         {frequency, "frequency"},
@@ -81,6 +85,8 @@ constexpr std::string_view quantity_unit(Quantity quantity) {
     case Quantity::energy:
       return "J";
     case Quantity::current:
+    case Quantity::current_l2:
+    case Quantity::current_l3:
       return "A";
     case Quantity::voltage:
       return "V";

@@ -48,6 +48,18 @@ void SlotSeries::join_pairs() {
   interval_s_ *= 2;
 }
 
+std::map<std::int64_t, double> SlotSeries::values() const {
+  std::map<std::int64_t, double> all;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (!std::isnan(slots_[i])) all.emplace(first_ + static_cast<std::int64_t>(i), slots_[i]);
+  }
+  return all;
+}
+
+void SlotSeries::widen_to(double interval_s) {
+  while (interval_s_ < interval_s && !slots_.empty()) join_pairs();
+}
+
 std::vector<Stretch> SlotSeries::stretches() const {
   std::vector<Stretch> all;
   bool open = false;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace assay {
@@ -28,6 +29,10 @@ class SlotSeries {
   void add(double taken_s, double value);
   /// The stretches in order.
   [[nodiscard]] std::vector<Stretch> stretches() const;
+  /// The readings by number of slot, which begins at that number times the interval.
+  [[nodiscard]] std::map<std::int64_t, double> values() const;
+  /// Joins neighbours until slots are at least `interval_s` long, so that series of several meters have one grid.
+  void widen_to(double interval_s);
   /// Readings left out because the clock went back.
   [[nodiscard]] int left_out() const { return left_out_; }
   [[nodiscard]] double interval_s() const { return interval_s_; }

@@ -29,6 +29,9 @@ void add_apc(const Meter& meter, std::vector<StripObject>& all) {
   add("4.3.1.17", Quantity::power_factor, 0.01);
   add("4.3.1.9", Quantity::energy, kTenthKilowattHour_j);
   add("6.3.1.5", Quantity::current, 0.1);
+  // A strip of one phase answers that it has no such instance.
+  for (const auto& [phase, quantity] : {std::pair(2, Quantity::current_l2), std::pair(3, Quantity::current_l3)})
+    all.push_back({.oid = fmt::format("{}.6.3.1.5.{}", kApc, phase), .quantity = quantity, .outlet = 0, .scale = 0.1});
   add("6.3.1.6", Quantity::voltage, 1);
   for (const auto& [outlet, node] : meter.outlets) add("9.4.3.1.7", Quantity::power, 1, outlet);
 }

@@ -107,6 +107,13 @@ MeterHistory WatchedMeter::history() const {
   return history_;
 }
 
+std::optional<MeterReading> WatchedMeter::newest_power() const {
+  const std::lock_guard guard(mutex_);
+  for (auto one = history_.latest.rbegin(); one != history_.latest.rend(); ++one)
+    if (!one->absent) return *one;
+  return std::nullopt;
+}
+
 bool WatchedMeter::ended() const {
   const std::lock_guard guard(mutex_);
   return ended_;

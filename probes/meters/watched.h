@@ -40,6 +40,8 @@ class WatchedMeter {
   [[nodiscard]] const Meter& meter() const { return meter_; }
   /// A copy of what there is now.
   [[nodiscard]] MeterHistory history() const;
+  /// The newest reading of its whole power that it gave.
+  [[nodiscard]] std::optional<MeterReading> newest_power() const;
   /// True once watch() has returned.
   [[nodiscard]] bool ended() const;
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <thread>
 
@@ -12,6 +13,8 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
+#include "probes/meters/derived.h"
+#include "probes/meters/guard.h"
 #include "probes/meters/watched.h"
 
 namespace assay {
@@ -21,6 +24,7 @@ constexpr double kLongestSoak_s = 7 * 24 * 3600;
 constexpr double kShortestInterval_s = 0.5, kLongestInterval_s = 60;
 // A stop gives ten seconds: six of them for answers under way, the rest for the record.
 constexpr double kGrace_s = 6;
+constexpr double kPatience = 10;             // intervals without an answer, after which a guard is blind
 constexpr std::size_t kMostStretches = 200;  // of one quantity: a meter that fails every other time has no series
 
 constexpr Parameter kParameters[] = {
@@ -28,6 +32,14 @@ constexpr Parameter kParameters[] = {
      .fallback = "",
      .meaning = "a site file, or a plan, with the list meters; nothing: there are none"},
     {.name = "interval", .unit = "s", .fallback = "1s", .meaning = "time between readings of a meter, 0.5s to 60s"},
+    {.name = "guard",
+     .fallback = "no",
+     .meaning = "end when a meter is over its rating (rating_w), or has not answered for ten seconds or intervals",
+     .choices = "no yes"},
+    {.name = "limit",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "with guard: end when all racks together are over so many W; 0: no limit"},
     {.name = "duration", .unit = "s", .fallback = "0s", .meaning = "end after this time; 0 means on SIGTERM"},
 };
 
@@ -39,6 +51,8 @@ constexpr Metric kMetrics[] = {
     reading("apparent_power", "VA", "apparent power, where the meter tells it"),
     reading("energy", "J", "the meter's own energy counter at each reading, where it has one"),
     reading("current", "A", "current of the first phase or of the inlet, where the meter tells it"),
+    reading("current_l2", "A", "current of the second phase, where the meter tells it"),
+    reading("current_l3", "A", "current of the third phase, where the meter tells it"),
     reading("voltage", "V", "voltage of the first phase or of the inlet, where the meter tells it"),
     reading("power_factor", "1", "active over apparent power, where the meter tells it"),
     reading("frequency", "Hz", "frequency of the mains, where the meter tells it"),
@@ -51,6 +65,15 @@ constexpr Metric kMetrics[] = {
     reading("heat", "W", "heat that the cooling unit says that it removes, where it does"),
     reading("outdoor_dry_bulb", "degC", "temperature of the air outside, where a meter has it"),
     reading("outdoor_wet_bulb", "degC", "wet-bulb temperature of the air outside, where a meter has it"),
+    reading("total_power", "W", "power of a rack: of its own meter, else the sum of its feeds, else of its shelves"),
+    reading("rating_share", "1", "power over the rating of the meter in the site (rating_w)"),
+    reading("phase_imbalance", "1", "(max - mean) / mean of the currents of three phases"),
+    reading("heat_share", "1",
+            "flow x rise of a cooling unit, as water, over the power of the rack that it serves, of all racks where it "
+            "names none"),
+    reading("power_ratio", "1",
+            "power of the site's intake over that of all racks, at this load and weather; not PUE, which is of energy "
+            "over twelve months"),
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "interval_s", .meaning = "time between readings that was asked for, in s, where any meter answers"},
@@ -69,10 +92,13 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "implementation", .meaning = "measured, synthesised or unknown, where it is read"},
     {.name = "clock_offset_s",
      .meaning = "this machine's time less the meter's own of the newest reading, in s, where the meter tells a time"},
+    {.name = "over_limit", .meaning = "why a guard ended, where it did"},
+    {.name = "weather_metered", .meaning = "whether dry and wet bulb outside were read, where any meter answers"},
     {.name = "meters_unread", .meaning = "why meters were not read, where some were not"},
 };
 constexpr ProbeSpec kSpec{
     .name = "power_feed",
+    .revision = 2,
     .companion = true,
     .measures =
         "Power, energy and coolant of racks, feeds, shelves and cooling units by their own meters, while "
@@ -88,7 +114,9 @@ constexpr ProbeSpec kSpec{
         "factor of the same strip (3 % on one phase; with three phases only a scale wrong by ten shows), heat with "
         "flow x "
         "rise of the coolant as water (10 %). What is stuck, absent, stale, mis-scaled, at the end of 16 bits, coarse, "
-        "computed by the instrument, slower than a minute or full of gaps is named in meter_doubts.",
+        "computed by the instrument, slower than a minute or full of gaps is named in meter_doubts. What follows from "
+        "several meters is computed slot by slot, and at.meters names them; a slot in which one of them gave nothing "
+        "has no figure.",
     .source =
         "DCMI specification 1.5; DMTF Redfish schemas (DSP8010); APC PowerNet-MIB and Raritan PDU2-MIB as public "
         "exporters and Network UPS Tools read them; Modbus application protocol 1.1b3; MLCommons training "
@@ -158,6 +186,31 @@ void record_meter(const Meter& meter, const MeterHistory& history, double interv
   if (!history.last_fault.empty()) record.note(history.last_fault);
 }
 
+/// Whether a meter of the site gave this quantity.
+bool is_read(const std::vector<MeteredHistory>& all, Quantity quantity) {
+  return std::ranges::any_of(all, [&](const auto& one) { return one.history->series.contains({quantity, 0}); });
+}
+
+/// What follows from several meters.
+void record_derived(const std::vector<MeteredHistory>& all, Recorder& record) {
+  for (const auto& one : derived_series(all)) {
+    std::string meters;
+    for (const auto& name : one.meters) meters += (meters.empty() ? "" : ",") + name;
+    for (std::size_t i = 0; i < std::min(one.stretches.size(), kMostStretches); ++i) {
+      const Stretch& stretch = one.stretches[i];
+      record.measurement(one.metric, {.samples = stretch.samples, .warmup = {}, .stopped = "time_cap"}, one.subject,
+                         {{"begin_s", stretch.begin_s},
+                          {"interval_s", stretch.interval_s},
+                          {"meters", meters.substr(0, kLongestValue)}});
+    }
+    if (one.stretches.size() > kMostStretches)
+      record.note(fmt::format("{} of {}: {} of {} stretches are left out", one.metric, one.subject.id,
+                              one.stretches.size() - kMostStretches, one.stretches.size()));
+  }
+  record.condition("weather_metered",
+                   is_read(all, Quantity::outdoor_dry_bulb) && is_read(all, Quantity::outdoor_wet_bulb));
+}
+
 std::vector<Meter> meters_of(const Parameters& given) {
   const std::string path = given.text("meters");
   if (path.empty()) throw Skip("no meters: the site has no list meters, or the parameter meters names no file");
@@ -168,31 +221,54 @@ std::vector<Meter> meters_of(const Parameters& given) {
   return *meters;
 }
 
+/// Waits for SIGTERM or the duration; with guard also for a limit, whose words it returns.
+std::string wait_for_end(const Parameters& given, const Watched& watched, double interval_s) {
+  const double asked_s = given.seconds("duration").count;
+  const double duration_s = asked_s > 0 ? asked_s : kLongestSoak_s;
+  if (given.text("guard") == "no") {
+    sleep_until_stopped(std::chrono::duration<double>(duration_s));
+    return "";
+  }
+  const auto limit_w = static_cast<double>(given.count("limit"));
+  const double patience_s = kPatience * std::max(interval_s, 1.0);
+  const double begin_s = utc_now_s();
+  while (!stop_requested() && utc_now_s() - begin_s < duration_s) {
+    sleep_until_stopped(std::chrono::milliseconds(100));
+    const double now_s = utc_now_s();
+    if (auto words = over_limit(watched, limit_w, now_s - patience_s); !words.empty()) {
+      // A meter has this long for its first answer, too; what answered is judged from the first reading on.
+      const bool blind = words.ends_with("unseen");
+      if (!blind || now_s - begin_s > patience_s) return words;
+    }
+  }
+  return "";
+}
+
 void measure(const Parameters& given, Recorder& record) {
   const double interval_s = given.seconds("interval").count;
   if (interval_s < kShortestInterval_s || interval_s > kLongestInterval_s)
     throw std::runtime_error(fmt::format("interval: {} s is not between {} s and {} s", interval_s, kShortestInterval_s,
                                          kLongestInterval_s));
-  std::vector<std::shared_ptr<WatchedMeter>> watched;
+  Watched watched;
   for (auto& meter : meters_of(given)) watched.push_back(std::make_shared<WatchedMeter>(std::move(meter)));
   static bool over = false;  // also when the duration has passed
   const auto stop = +[] { return stop_requested() || std::atomic_ref(over).load(); };
   // Detached: one that waits inside a library must not hold the record back. main leaves without destructors.
   for (const auto& one : watched) std::thread([one, interval_s, stop] { one->watch(interval_s, stop); }).detach();
-  const double duration_s = given.seconds("duration").count;
-  sleep_until_stopped(std::chrono::duration<double>(duration_s > 0 ? duration_s : kLongestSoak_s));
+  const std::string over_limit = wait_for_end(given, watched, interval_s);
   std::atomic_ref(over).store(true);
   const auto limit = std::chrono::steady_clock::now() + std::chrono::duration<double>(kGrace_s);
   const auto all_ended = [&] { return std::ranges::all_of(watched, [](const auto& one) { return one->ended(); }); };
   while (!all_ended() && std::chrono::steady_clock::now() < limit)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   std::vector<std::string> unread;
-  bool any = false;
+  std::deque<MeterHistory> histories;
+  std::vector<MeteredHistory> answered;
   for (const auto& one : watched) {
-    const MeterHistory history = one->history();
+    const MeterHistory& history = histories.emplace_back(one->history());
     if (history.answers > 0) {
       record_meter(one->meter(), history, interval_s, record);
-      any = true;
+      answered.push_back({.meter = &one->meter(), .history = &history});
     } else {
       unread.push_back(!history.not_there.empty()    ? history.not_there
                        : !history.last_fault.empty() ? history.last_fault
@@ -201,8 +277,10 @@ void measure(const Parameters& given, Recorder& record) {
   }
   std::string reasons;
   for (const auto& reason : unread) reasons += (reasons.empty() ? "" : "; ") + reason;
-  if (!any) throw Skip(reasons.substr(0, kLongestReason));
+  if (answered.empty()) throw Skip(reasons.substr(0, kLongestReason));
+  record_derived(answered, record);
   record.condition("interval_s", interval_s);
+  if (!over_limit.empty()) record.condition("over_limit", over_limit);
   if (!unread.empty()) record.condition("meters_unread", reasons.substr(0, kLongestValue));
 }
 

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "orchestrator/judge/site_evidence.h"
 #include "orchestrator/simulate/simulate.h"
 #include "reports/figures/plot.h"
 
@@ -57,13 +58,14 @@ const plan::Requirement& ReportContent::requirement(const std::string& id) const
 
 std::vector<double> ReportContent::samples(const judge::Result& result) const {
   std::vector<double> all;
-  const auto step = records.find(result.step);
-  if (step == records.end()) {
+  const plan::Requirement& judged = requirement(result.requirement);
+  const auto& kept = judged.during.empty() ? records : metered;
+  const auto step = kept.find(result.step);
+  if (step == kept.end()) {
     if (const auto range = ranges.find(&result); range != ranges.end())
       all.assign(range->second.begin(), range->second.end());
     return all;
   }
-  const plan::Requirement& judged = requirement(result.requirement);
   for (const auto& record : step->second) {
     for (const auto& measured : record.measurements) {
       if (!judge::is_judged(measured, judged)) continue;
@@ -89,7 +91,9 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
                         .journal_sha256 = std::move(examined.journal_sha256),
                         .self_signed = self_signed,
                         .records = {},
-                        .companions = {}};
+                        .companions = {},
+                        .metered = {},
+                        .watches = {}};
   const plan::Plan& plan = content.run.plan;
   const judge::EvidenceReader evidence =
       plan.simulation ? simulate::simulated_evidence(plan, content.run.journal) : given;
@@ -100,9 +104,15 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
   std::size_t printed = 0;
   std::map<std::string_view, std::vector<const judge::Result*>> results_of;
   for (const auto& result : content.verdict.results) results_of[result.step].push_back(&result);
+  content.watches = judge::watch_records(plan, content.run.journal.watches, evidence).records;
   for (const auto& step : plan.steps) {
     const auto& attempts = attempts_of[step.id];
     auto collected = judge::collect(plan, step, attempts, content.run.journal, machines, evidence);
+    const bool metered = std::ranges::any_of(
+        step.requirements, [&](const std::string& id) { return !content.requirement(id).during.empty(); });
+    if (metered)
+      content.metered[step.id] =
+          judge::site_evidence(plan, step, collected, content.run.journal, evidence).step.records;
     if (step.nodes.size() > 1) {
       if (const auto wire = wire_limit(collected)) content.wire_limits[step.id] = *wire;
     }

@@ -29,6 +29,8 @@ struct ReportContent {
   std::map<std::string, std::vector<Record>> records;  ///< by step, of attempts that completed and can be read; only of
                                                        ///< steps that the page shows more of than their verdict
   std::map<std::string, std::vector<Record>> companions;  ///< by step, likewise
+  std::map<std::string, std::vector<Record>> metered;  ///< by step with figures of meters: as site_evidence() cuts them
+  std::map<int, Record> watches;                       ///< what the head read of the site's meters, by watch
 
   /// Of results of this verdict whose records are not kept: the smallest and the largest sample.
   std::unordered_map<const judge::Result*, std::array<double, 2>> ranges;

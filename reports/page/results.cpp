@@ -192,7 +192,7 @@ std::string results_section(const ReportContent& content) {
     html += figure(content, requirement, own) + requirement_charts(content, steps, requirement, results) +
             uncertainty_table(content, requirement, own) + "</section>\n";
   }
-  return html + network_section(content, steps, results);
+  return html + network_section(content, steps, results) + power_section(content);
 }
 
 std::string conditions_section(const ReportContent& content) {

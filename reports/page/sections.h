@@ -55,6 +55,8 @@ std::string decision_section(const ReportContent& content);
 std::string coverage_section(const ReportContent& content);
 /// For each requirement: target and its source, figure, uncertainty.
 std::string results_section(const ReportContent& content);
+/// Power over time and heat of cooling units, by the site's meters; empty where none were read.
+std::string power_section(const ReportContent& content);
 /// Matrices of one requirement: its pairs, its rails by leaves, its faults by place; empty where it has none.
 std::string requirement_charts(const ReportContent& content, const figures::StepIndex& steps,
                                const plan::Requirement& requirement, const figures::ResultsOf& results);

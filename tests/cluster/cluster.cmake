@@ -37,3 +37,7 @@ foreach(area cluster collective fabric faults fleet links resume silence storage
     ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 endforeach()
 set_tests_properties(cluster.collective cluster.fabric cluster.fleet cluster.links cluster.storage cluster.train PROPERTIES RUN_SERIAL ON)
+# A load of several nodes, with the build's own programs; a minute.
+add_test(NAME cluster.load COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/load_test.py CONFIGURATIONS meters)
+set_tests_properties(cluster.load PROPERTIES LABELS "cluster;meters" SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK cluster
+  ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")

@@ -22,3 +22,8 @@ add_test(NAME e2e.power_in_band COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOU
 set_tests_properties(e2e.power_in_band PROPERTIES LABELS meters TIMEOUT 300 ENVIRONMENT "${meter_environment}")
 add_test(NAME e2e.meters COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/meters_test.py CONFIGURATIONS meters)
 set_tests_properties(e2e.meters PROPERTIES LABELS meters TIMEOUT 300 ENVIRONMENT "${meter_environment}")
+
+# The meters of a site during a run; the plant behind them is simulated by the test. It runs the build's own programs.
+add_test(NAME e2e.site_meters COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/site_meters_test.py)
+set_tests_properties(e2e.site_meters PROPERTIES LABELS "e2e;measures" SKIP_RETURN_CODE 77 TIMEOUT 300
+  ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")

@@ -102,6 +102,23 @@ TEST(journal, what_no_run_can_have_written_is_refused) {
   const std::string resume = R"("kind":"run_resume")";
   EXPECT_EQ(journal_error({begin(1), end(1, "a"), begin(2), resume, begin(3), end(3, "b"), run_end}), "accepted");
   EXPECT_NE(journal_error({begin(1), begin(2)}).find("while another runs"), std::string::npos);
+  const auto watch = [](int number) {
+    return fmt::format(R"("kind":"watch_begin","watch":{},"probe":"power_feed")", number);
+  };
+  const auto watched = [](int number, const std::string& path) {
+    return fmt::format(
+        R"("kind":"watch_end","watch":{},"outcome":"stopped","reason":"","evidence":[{{"path":"{}","sha256":"x","bytes":1}}])",
+        number, path);
+  };
+  EXPECT_EQ(journal_error({watch(1), begin(1), watched(1, "w"), end(1, "a"), watch(2), resume, watch(3),
+                           watched(3, "v"), run_end}),
+            "accepted");
+  EXPECT_NE(journal_error({watch(1), watch(2)}).find("begin to be read while they are"), std::string::npos);
+  EXPECT_NE(journal_error({watch(2)}).find("watch 2 begins where 1 is due"), std::string::npos);
+  EXPECT_NE(journal_error({watched(1, "w")}).find("a watch ends that never began"), std::string::npos);
+  EXPECT_NE(journal_error({watch(1), begin(1), end(1, "w"), watched(1, "w")}).find("w is journalled twice"),
+            std::string::npos);
+  EXPECT_NE(journal_error({watch(1), run_end}).find("while an attempt runs or the meters are read"), std::string::npos);
   EXPECT_NE(journal_error({begin(2)}).find("attempt 2 of s begins where 1 is due"), std::string::npos);
   EXPECT_NE(journal_error({begin(1), end(1, "a"), begin(1)}).find("attempt 1 of s begins where 2 is due"),
             std::string::npos);

@@ -108,6 +108,8 @@ const std::map<std::string, std::pair<double, double>> kOthers = {
     {"health.power_brake_time", {0, 0}},
     {"after.power_brake_time", {0, 0}},
     {"power.bmc.offset", {0.5, 500}},
+    {"rack.budget.kept", {1e4, 2e5}},
+    {"rack.budget.reached", {1e4, 2e5}},
 };
 
 /// What is wrong with a limit; empty when nothing is.

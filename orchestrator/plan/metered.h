@@ -1,0 +1,27 @@
+// metered: which subjects the meters of a site have, and on which nodes the load runs under which they are judged.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/plan/profile.h"
+#include "orchestrator/site/site.h"
+
+namespace assay::plan {
+
+/// The subjects of kind `scope` that the meters of `site` have, in the order of the list: a rack with any meter of its
+/// power, and each feed, shelf, cooling unit or other meter by its name.
+std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope);
+
+/// The names of the meters from whose readings a figure of `subject` may come: those of a rack, or the one of its name.
+std::vector<std::string> meters_of(const site::Site& site, const Subject& subject);
+
+/// Why `site` does not allow a load of all its nodes together, or could not stop it; nothing when it may be planned. It
+/// needs a written consent with a limit, the companion that reads the meters, and a meter of power with a rating.
+std::optional<InputError> check_load_test(const site::Site& site, const Profile& profile);
+
+/// `requirement` with the scope under which its load is placed: on all nodes together, or on the only one.
+Requirement placed_on_all(Requirement requirement, const site::Site& site);
+
+}  // namespace assay::plan

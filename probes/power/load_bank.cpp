@@ -1,0 +1,300 @@
+// load_bank: all nodes work at one level, from one start, in a shape that meters of racks and feeds can follow.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
+#include "probes/core/sampling.h"
+#include "probes/host/blas_kernels.h"
+#include "probes/power/load_engine.h"
+#include "probes/power/load_shape.h"
+
+namespace assay {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLongest_s = 26 * 3600;  // a day's soak and its growth
+constexpr double kTick_s = 0.01;          // between two looks at the level; a square of 10 Hz has ten of them
+constexpr double kCheck_s = 0.2;          // between two looks at the other ranks and at the samples
+constexpr double kSample_s = 1;           // of the rate
+constexpr double kLongestStop_s = 4;      // the ramp of a stop: an agent kills ten seconds after it
+constexpr auto kArm = std::chrono::milliseconds(50);  // for the others to wait in the barrier before the start
+constexpr std::size_t kOrder = 256;  // three matrices of 512 KiB: work for the cores, not for the memory
+
+constexpr Parameter kParameters[] = {
+    {.name = "shape",
+     .fallback = "soak",
+     .meaning = "ramp up, hold, ramp down; 0 to 100 % in quarters and back; full and none in turn; the same at a "
+                "frequency; one ramp",
+     .choices = "soak stairs step square ramp"},
+    {.name = "hold",
+     .unit = "s",
+     .fallback = "120s",
+     .quick = "3s",
+     .meaning = "the full load, each stair, each half of a step, the whole square"},
+    {.name = "ramp",
+     .unit = "s",
+     .fallback = "5s",
+     .quick = "1s",
+     .meaning = "from nothing to the full load, and back"},
+    {.name = "steps", .unit = "1", .fallback = "5", .quick = "2", .meaning = "of shape step: how many"},
+    {.name = "frequency_mhz",
+     .unit = "1",
+     .fallback = "1000",
+     .meaning = "of shape square, in thousandths of a Hz: 100 to 10000"},
+    {.name = "first_ranks",
+     .unit = "1",
+     .fallback = "1",
+     .meaning = "ranks that work first, in the site's order: those of one rack; then twice as many, until all do"},
+    {.name = "grow_hold",
+     .unit = "s",
+     .fallback = "10s",
+     .quick = "1s",
+     .meaning = "how long each of these groups works before the next"},
+    {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads of a node; 0: one for each CPU"},
+};
+
+constexpr Metric kMetrics[] = {
+    {.name = "start_spread",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning =
+         "the longest that the first and the last rank can have begun apart: from rank 0's release of the barrier "
+         "until it had word of every rank that a thread of it works, so a round trip is in it"},
+    {.name = "rate",
+     .unit = "FLOP/s",
+     .better = Better::higher,
+     .meaning = "of one rank, second by second, while all hold their load"},
+    {.name = "total_rate",
+     .unit = "FLOP/s",
+     .better = Better::higher,
+     .meaning = "the sum of rate over all ranks, second by second"},
+    {.name = "level_error",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning =
+         "the greatest difference between the level that was due and the one that the rank was at, over all ranks, "
+         "when it was looked at late"},
+};
+
+constexpr ConditionSpec kConditions[] = {
+    {.name = "shape", .meaning = "the shape of the load"},
+    {.name = "hold_begin_s", .meaning = "when all ranks held the shape's load, in s since 1970 by rank 0's clock"},
+    {.name = "hold_end_s", .meaning = "when they no longer did, likewise"},
+    {.name = "threads", .meaning = "threads that multiply on this node"},
+    {.name = "engine", .meaning = "what multiplies: cpu_gemm, with operands of normal numbers"},
+    {.name = "groups_before", .meaning = "how many smaller groups of ranks worked before all did"},
+};
+
+constexpr ProbeSpec kSpec{
+    .name = "load_bank",
+    .scope = Scope::group,
+    .measures =
+        "A load of all nodes from one start, in a shape that meters can follow, and how near together it began.",
+    .method =
+        "Every rank multiplies matrices of normal numbers on all its CPUs, at a level that follows from the shape and "
+        "the time since the start: so many threads work, and one for a part of its time. The ranks of one rack work "
+        "first, then twice as many, until all do; then all follow the shape. Rank 0 lets all begin from one barrier, "
+        "50 ms after the others wait in it, and takes the time until the last has said that its threads work. SIGTERM "
+        "ramps the load down within four seconds and is an error of the attempt; so is the loss of a rank. A rank ends "
+        "with its agent, and that with the head. GPUs are not loaded by this probe.",
+    .source =
+        "arXiv 2508.14318 (power oscillation of synchronous training: ramps and 0.1 to 20 Hz matter to utilities); "
+        "MLCommons training policies, power_measurement.adoc (load levels).",
+    .needs = "OpenBLAS kernels for the processor, which are part of the program",
+    .typical = {140},
+    .deadline = {kLongest_s},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
+
+LoadShape shape_of(const Parameters& given, const Placement& placement) {
+  LoadShape load{.shape = given.text("shape"),
+                 .ramp_s = given.seconds("ramp").count,
+                 .hold_s = given.seconds("hold").count,
+                 .steps = static_cast<int>(given.count("steps")),
+                 .frequency_hz = static_cast<double>(given.count("frequency_mhz")) / 1000,
+                 .grow_hold_s = given.seconds("grow_hold").count,
+                 .first_ranks = static_cast<int>(given.count("first_ranks")),
+                 .world = placement.world};
+  if (load.hold_s < 1 || load.hold_s > 24 * 3600) throw std::runtime_error("hold: is not between 1 s and 24 h");
+  if (load.ramp_s < 0.5 || load.ramp_s > 600)
+    throw std::runtime_error(
+        "ramp: is not between 0.5 s and 600 s; what the shape itself does not switch is never an edge");
+  if (load.grow_hold_s < 1 || load.grow_hold_s > 3600)
+    throw std::runtime_error("grow_hold: is not between 1 s and 1 h");
+  if (load.frequency_hz < 0.1 || load.frequency_hz > 10)
+    throw std::runtime_error("frequency_mhz: is not between 100 and 10000");
+  if (load.steps < 1 || load.steps > 100) throw std::runtime_error("steps: is not between 1 and 100");
+  if (load.first_ranks < 1) throw std::runtime_error("first_ranks: 0 loads nothing; give the ranks of one rack");
+  if (length_s(load) > kLongest_s - 3600) throw std::runtime_error("hold: the whole load would take over a day");
+  return load;
+}
+
+/// What a rank did while all held their load, and how late it was.
+struct Worked {
+  std::vector<double> rates;
+  double level_error = 0;
+};
+
+/// Follows the shape from `begin` on. `check` throws when another rank is gone. Whatever ends it ramps down first.
+Worked follow(const LoadShape& load, int rank, Clock::time_point begin, LoadEngine& engine,
+              const std::function<void()>& check) {
+  Worked worked;
+  const HeldTime time = held(load);
+  const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  double level = 0, flop = 0, sampled_s = 0, checked_s = 0;
+  std::string problem;
+  for (double now_s = passed(); now_s < length_s(load); now_s = passed()) {
+    const double due = level_at(load, rank, now_s);
+    level = due;
+    engine.work_at(level);
+    if (now_s >= time.begin_s && now_s <= time.end_s && now_s - sampled_s >= kSample_s) {
+      const double so_far = engine.flop();
+      if (sampled_s >= time.begin_s) worked.rates.push_back((so_far - flop) / (now_s - sampled_s));
+      flop = so_far;
+      sampled_s = now_s;
+    }
+    if (now_s - checked_s >= kCheck_s) {
+      checked_s = now_s;
+      try {
+        check();
+      } catch (const std::exception& error) {
+        problem = error.what();
+      }
+    }
+    if (stop_requested()) problem = "stopped: the load was ramped down";
+    if (!problem.empty()) break;
+    std::this_thread::sleep_for(std::chrono::duration<double>(kTick_s));
+    if (load.shape != "step" && load.shape != "square" && load.shape != "stairs")
+      worked.level_error = std::max(worked.level_error, std::abs(level_at(load, rank, passed()) - level));
+  }
+  if (!problem.empty()) {
+    const double ramp_s = std::min(load.ramp_s, kLongestStop_s) * level;
+    const auto from = Clock::now();
+    for (double gone_s = 0; gone_s < ramp_s; gone_s = std::chrono::duration<double>(Clock::now() - from).count()) {
+      engine.work_at(level * (1 - gone_s / ramp_s));
+      std::this_thread::sleep_for(std::chrono::duration<double>(kTick_s));
+    }
+    engine.work_at(0);
+    throw std::runtime_error(problem);
+  }
+  engine.work_at(0);
+  return worked;
+}
+
+std::vector<double> numbers_in(const std::string& text) {
+  std::vector<double> all;
+  for (const char* at = text.c_str(); *at != '\0';) {
+    char* end = nullptr;
+    all.push_back(std::strtod(at, &end));
+    if (end == at) throw std::runtime_error("a rank said no number where one was due");
+    at = *end == ' ' ? end + 1 : end;
+  }
+  return all;
+}
+
+std::string text_of_numbers(const std::vector<double>& numbers) {
+  std::string text;
+  for (const double one : numbers) text += fmt::format("{}{:.17g}", text.empty() ? "" : " ", one);
+  return text;
+}
+
+/// How many of a rank's samples go to rank 0: its message has a bound.
+constexpr std::size_t kMostTold = 20'000;
+
+/// Records what one rank and all of them did.
+void record_all(const LoadShape& load, const std::vector<std::string>& told, double spread_s, Recorder& record) {
+  std::vector<double> total;
+  double level_error = 0;
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    auto numbers = numbers_in(told[rank]);
+    level_error = std::max(level_error, numbers.at(0));
+    numbers.erase(numbers.begin());
+    if (numbers.empty()) throw std::runtime_error(fmt::format("rank {} took no sample: hold is too short", rank));
+    if (rank == 0) total.assign(numbers.size(), 0);
+    total.resize(std::min(total.size(), numbers.size()));
+    for (std::size_t i = 0; i < total.size(); ++i) total[i] += numbers[i];
+    record.measurement("rate", {.samples = numbers, .warmup = {}, .stopped = "fixed"},
+                       {.kind = "rank", .id = std::to_string(rank)});
+  }
+  const Subject whole = load.world > 1 ? Subject{.kind = "cluster", .id = "all"} : Subject{};
+  record.measurement("total_rate", {.samples = total, .warmup = {}, .stopped = "fixed"}, whole);
+  record.measurement("level_error", level_error, whole);
+  record.measurement("start_spread", spread_s, whole);
+}
+
+/// What the ranks do together; alone, each of them is nothing to wait for.
+struct Ranks {
+  std::function<void()> barrier = [] {};
+  std::function<void()> check = [] {};  ///< throws when another rank is gone
+  std::function<std::vector<std::string>(const std::string&)> gather = [](const std::string& mine) {
+    return std::vector{mine};
+  };
+};
+
+void work(const LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engine, Recorder& record) {
+  ranks.barrier();
+  if (rank == 0) std::this_thread::sleep_for(kArm);
+  const auto released = Clock::now();
+  ranks.barrier();
+  const auto begin = Clock::now();
+  const double begin_utc_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  // One thread of every rank, for as long as this exchange takes: it shows that all can begin together, and is no step
+  // of the whole.
+  engine.work_at(1.0 / static_cast<double>(engine.size()));
+  engine.wait_until_begun();
+  ranks.barrier();
+  const double spread_s = std::chrono::duration<double>(Clock::now() - released).count();
+  engine.work_at(0);
+  const Worked worked = follow(load, rank, begin, engine, ranks.check);
+  std::vector<double> mine = {worked.level_error};
+  const std::size_t told = std::min(worked.rates.size(), kMostTold);
+  mine.insert(mine.end(), worked.rates.begin(), worked.rates.begin() + static_cast<std::ptrdiff_t>(told));
+  const auto all = ranks.gather(text_of_numbers(mine));
+  if (rank == 0) record_all(load, all, spread_s, record);
+  const HeldTime time = held(load);
+  record.condition("hold_begin_s", begin_utc_s + time.begin_s);
+  record.condition("hold_end_s", begin_utc_s + time.end_s);
+}
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  const LoadShape load = shape_of(given, placement);
+  require_wide_kernels(openblas_get_corename());
+  const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
+  const auto asked = given.count("threads");
+  LoadEngine engine(asked > 0 ? static_cast<std::size_t>(asked) : cpus, kOrder);
+  if (placement.world == 1) {
+    work(load, 0, {}, engine, record);
+  } else {
+    work_together(placement, {}, [&](Rendezvous& group) {
+      const Ranks ranks{.barrier = [&] { group.barrier(); },
+                        .check = [&] { group.check(); },
+                        .gather = [&](const std::string& mine) { return group.all_gather(mine); }};
+      work(load, placement.rank, ranks, engine, record);
+    });
+  }
+  record.condition("shape", std::string(load.shape));
+  record.condition("threads", static_cast<std::int64_t>(engine.size()));
+  record.condition("engine", "cpu_gemm");
+  record.condition("groups_before", std::int64_t{groups_before(load)});
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  assay::restart_with_wide_kernels(openblas_get_corename(), argv);
+  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+}

@@ -1,0 +1,36 @@
+// power_chart: power of racks over time, one on another, against their budget, with what ran meanwhile.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay::figures {
+
+/// The power of one rack, W, at points of time in s since 1970; both lists are of one length, times rise.
+struct PowerBand {
+  std::string name;
+  std::vector<double> times_s, watts;
+};
+
+/// Something that happened from one time to another, in s since 1970.
+struct PowerEvent {
+  double begin_s = 0, end_s = 0;
+  std::string words;
+};
+
+/// A stacked figure of power.
+struct PowerChart {
+  std::string title;
+  std::vector<PowerBand> bands;    ///< from the bottom
+  std::vector<PowerEvent> events;  ///< shaded, with a number each
+  std::optional<double> budget_w;  ///< a line
+  std::string budget_words;
+};
+
+/// The chart as inline SVG; empty where no band has two points of time. Many points are drawn as the greatest sum of
+/// each of 360 parts of the time, so that no peak is lost. A band without a reading at a time leaves a gap of the
+/// whole.
+std::string power_svg(const PowerChart& chart);
+
+}  // namespace assay::figures

@@ -1,0 +1,125 @@
+"""The head's companion: meters read during a run, what is judged by them, and a load that stops. The plant behind the meters is simulated
+here: its numbers are made up, and go over real Modbus TCP."""
+import os
+import signal
+import time
+
+from harness import Bench, main, wait_for
+from plant_device import Device
+
+LOAD = {"hold": "4s", "ramp": "500ms", "grow_hold": "1s", "threads": 1}
+
+
+class SiteMeters(Bench):
+    def meter(self, name, subject, quantities, registers, way="honest", **more):
+        device = Device(registers, way)
+        self.addCleanup(device.close)
+        return {"name": name, "kind": "modbus", "address": "127.0.0.1", "port": device.port, "subject": subject, "timeout_s": 0.5,
+                "registers": [{"quantity": quantity, "address": 2 * i, "type": "float32", "scale": 1} for i, quantity in enumerate(quantities)],
+                **more}
+
+    def site(self, meters, **more):
+        return self.write("site.json", {"schema": "assay.site/1", "name": "hall", "meters": meters,
+                                        "nodes": [{"name": "n01", "launcher": "local", "directory": str(self.work)}], **more})
+
+    def metered(self, name, metric, scope, limit, unit="1", **more):
+        return {"id": name, "title": name, "probe": "power_feed", "during": "load_bank", "parameters": LOAD, "metric": metric, "scope": scope,
+                "limit": {**limit, "unit": unit}, "repeat": {"n": 2, "attempts": 1, "more_attempts": 0},
+                "reproducibility": {"u": 1e-9, "source": {"document": "the test", "status": "sourced"}},
+                "source": {"document": "the test", "status": "sourced"}, **more}
+
+    def begin(self, site, *requirements):
+        profile = {"schema": "assay.profile/1", "name": "test", "title": "Test", "revision": 1, "relative_only": "a test",
+                   "companions": ["power_feed"], "requirements": requirements}
+        return ["accept", "--profile", self.write("profile.json", profile), "--site", site, "--out", self.run_directory]
+
+    def feed(self, name, power, **more):
+        return self.meter(name, "feed", ["power", "current", "current_l2", "current_l3"], lambda: [power(), 10.0, 11.0, 9.0],
+                          rack="r1", rating_w=5000, **more)
+
+    def loads(self):
+        """Whether a load_bank of this test is at work."""
+        return any(self.is_load(pid) for pid in os.listdir("/proc") if pid.isdigit())
+
+    def is_load(self, pid):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as line, open(f"/proc/{pid}/environ", "rb") as environment:
+                return b"--grow-hold" in line.read() and str(self.scratch).encode() in environment.read() + os.readlink(f"/proc/{pid}/cwd").encode()
+        except OSError:
+            return False
+
+    def test_meters_are_judged_during_the_load_and_one_that_is_silent_leaves_its_own_cells_open(self):
+        swaying = lambda mean: mean + 10 * (time.monotonic() % 1)
+        heat = 2400 / (997 * 4180 * 8)  # m3/s of water that carry 2400 W at a rise of 8 K
+        site = self.site([
+            self.feed("pdu-a", lambda: swaying(1000)), self.feed("pdu-b", lambda: swaying(1500)),
+            self.meter("cdu-1", "cdu", ["flow", "supply_temperature", "return_temperature"], lambda: [heat, 30.0, 38.0], rack="r1"),
+            self.meter("hung", "feed", ["power"], lambda: [1.0], "silent", rack="r2"),
+            self.meter("flooding", "meter", ["power"], lambda: [1.0], "flood")], load_test={"consent": "the test itself, for n01", "limit_w": 9000})
+        result = self.assay(*self.begin(
+            site, self.metered("budget", "total_power", "rack", {"at_most": 3000}, "W", statistic="max"),
+            self.metered("rating", "rating_share", "feed", {"at_most": 0.8}, statistic="max"),
+            self.metered("phases", "phase_imbalance", "feed", {"at_most": 0.05}, statistic="max"),
+            self.metered("heat", "heat_share", "cdu", {"at_least": 0.9}, statistic="min"),
+            self.metered("intake", "power_ratio", "meter", {"at_most": 1.4})))
+        cells = {(one["requirement"], *one["subject"].values()): one for one in self.verdict()["results"]}
+        words = {cell: (one["outcome"], one["reason"]) for cell, one in cells.items()}
+        self.assertEqual({cell: one[0] for cell, one in words.items()}, {
+            ("budget", "r1"): "pass", ("budget", "r2"): "inconclusive", ("rating", "pdu-a"): "pass", ("rating", "pdu-b"): "pass",
+            ("rating", "hung"): "inconclusive", ("phases", "pdu-a"): "fail", ("phases", "pdu-b"): "fail", ("phases", "hung"): "inconclusive",
+            ("heat", "cdu-1"): "pass", ("intake", "flooding"): "inconclusive"}, (words, result.stderr))
+        self.assertIn("hung at 127.0.0.1", words[("budget", "r2")][1])
+        self.assertIn("flooding at 127.0.0.1", words[("intake", "flooding")][1])
+        self.assertTrue(2500 < cells[("budget", "r1")]["value"] < 2530, cells[("budget", "r1")])
+        self.check_journal(result)
+
+    def check_journal(self, result):
+        watches = [line for line in self.journal() if line["kind"] == "watch_end"]
+        self.assertEqual([line["watch"] for line in watches], [1, 2, 3])  # before the load, during it, and after
+        record = self.run_directory / "records/site/2/power_feed.jsonl"
+        self.assertEqual([file["path"] for file in watches[1]["evidence"] if file["path"].startswith("records")],
+                         ["records/site/2/power_feed.jsonl"])
+        self.assertEqual(self.verify().returncode, 0, self.verify().stderr + result.stdout + result.stderr)
+        inside = self.run_directory / "dossier/evidence/records/site/2/power_feed.jsonl"
+        self.assertEqual(inside.read_bytes(), record.read_bytes())
+        inside.write_bytes(record.read_bytes().replace(b'"power"', b'"heat"', 1))
+        self.assertEqual(self.verify().returncode, 4)
+
+    def test_a_load_without_consent_or_without_a_meter_that_could_stop_it_is_refused(self):
+        limit = self.metered("budget", "total_power", "rack", {"at_most": 3000}, "W", statistic="max")
+        rated = self.feed("pdu-a", lambda: 1000.0)
+        refused = self.assay(*self.begin(self.site([rated]), limit))
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("site hall: load_test: is missing, and profile test loads all nodes together", refused.stderr)
+        rated.pop("rating_w")
+        blind = self.assay(*self.begin(self.site([rated], load_test={"consent": "the test itself", "limit_w": 9000}), limit))
+        self.assertEqual(blind.returncode, 2)
+        self.assertIn("none has a rating_w", blind.stderr)
+
+    def test_a_meter_over_its_rating_stops_the_load(self):
+        site = self.site([self.feed("pdu-a", lambda: 9000.0 if self.loads() else 1000.0)],
+                         load_test={"consent": "the test itself, for n01", "limit_w": 90000})
+        limit = self.metered("budget", "total_power", "rack", {"at_most": 3000}, "W", statistic="max")
+        limit["parameters"] = {**LOAD, "hold": "60s"}
+        begin = time.monotonic()
+        self.assay(*self.begin(site, limit))
+        self.assertLess(time.monotonic() - begin, 40)
+        [cell] = self.verdict()["results"]
+        self.assertEqual(cell["outcome"], "error", cell)
+        self.assertIn("pdu-a is at 9000 W, its rating is 5000 W", cell["reason"])
+
+    def test_a_load_ends_within_five_seconds_of_the_head_killed(self):
+        site = self.site([self.feed("pdu-a", lambda: 1000.0)], load_test={"consent": "the test itself, for n01", "limit_w": 90000})
+        limit = self.metered("budget", "total_power", "rack", {"at_most": 3000}, "W", statistic="max")
+        limit["parameters"] = {**LOAD, "hold": "60s"}
+        head = self.start(*self.begin(site, limit))
+        wait_for(self.loads, "the load runs")
+        time.sleep(1)  # it works, beyond its start
+        head.send_signal(signal.SIGKILL)
+        killed = time.monotonic()
+        wait_for(lambda: not self.loads(), "the load has ended", 5)
+        self.assertLess(time.monotonic() - killed, 5)
+
+
+if __name__ == "__main__":
+    main()
