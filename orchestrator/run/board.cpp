@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
+#include <memory>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -107,6 +107,10 @@ std::string list(const char* title, const std::vector<std::string>& lines, const
   return html + "</ul>\n";
 }
 
+struct Closed {
+  void operator()(std::FILE* file) const { (void)std::fclose(file); }
+};
+
 }  // namespace
 
 std::string clock_text(double seconds) {
@@ -140,11 +144,12 @@ std::string board_html(const BoardView& view) {
 }
 
 std::optional<InputError> write_board(const std::string& path, const std::string& html) {
+  // Made anew and never opened where something lies already: in a folder of all users that may be a link of another.
   const std::string fresh = path + ".partial";
-  std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
-  file << html << std::flush;
-  const bool written = static_cast<bool>(file);
-  file.close();
+  (void)std::remove(fresh.c_str());  // what a killed run left
+  const std::unique_ptr<std::FILE, Closed> file(std::fopen(fresh.c_str(), "wbxe"));
+  const bool written = file != nullptr && std::fwrite(html.data(), 1, html.size(), file.get()) == html.size() &&
+                       std::fflush(file.get()) == 0;
   if (written && std::rename(fresh.c_str(), path.c_str()) == 0) return std::nullopt;
   const int reason = errno;
   (void)std::remove(fresh.c_str());  // it may not exist
