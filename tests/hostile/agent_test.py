@@ -1,25 +1,16 @@
 #!/usr/bin/env python3
 """The agent, fed by something that is no orchestrator: it ends with a reason, soon, and in little memory."""
 import hashlib
-import json
 import os
 import random
-import struct
 import time
 
 import measured
 from rows import Document, harness, row  # noqa: F401: Document is a test
+from wire import BYE, DATA, HELLO, PING, PROGRAM, PROTOCOL, RUN, STOP, frame
 
-HELLO, PROGRAM, DATA, RUN, STOP, KILL, PING, BYE = range(1, 9)
 MOST_KIB = 64 << 10  # of an agent that runs nothing; its file is mapped
-
-
-def frame(kind, payload):
-    payload = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    return struct.pack(">IB", len(payload) + 1, kind) + payload
-
-
-GREETING = frame(HELLO, {"protocol": 2})
+GREETING = frame(HELLO, {"protocol": PROTOCOL})
 RUNNING = {"id": "a1", "sha256": "0" * 64, "arguments": [], "token": "", "deadline_s": 5,
            "limits": {"memory_bytes": 1 << 30, "output_bytes": 1 << 20, "cpu_s": 5}}
 

@@ -14,8 +14,8 @@ import struct
 import sys
 import time
 
-HELLO, PROGRAM, DATA, RUN, STOP, KILL, PING, BYE = range(1, 9)
-WELCOME, STORED, REFUSED, ENDED, PONG = range(16, 21)
+from wire import BYE, DATA, ENDED, HELLO, PING, PONG, PROGRAM, PROTOCOL, RUN, STORED, WELCOME, frame
+
 CHUNK = 60_000
 NOW = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
@@ -43,9 +43,7 @@ def put(bytes_):
 
 
 def send(kind, payload):
-    if not isinstance(payload, bytes):
-        payload = json.dumps(payload).encode()
-    put(struct.pack(">IB", len(payload) + 1, kind) + payload)
+    put(frame(kind, payload))
 
 
 def output(run, text):
@@ -194,7 +192,7 @@ def main():
     while True:
         kind, payload = receive()
         if kind == HELLO:
-            send(WELCOME, {"protocol": 2, "assay_version": version, "agent_sha256": digest, "facts": facts})
+            send(WELCOME, {"protocol": PROTOCOL, "assay_version": version, "agent_sha256": digest, "facts": facts})
         elif kind == PROGRAM:
             said = json.loads(payload)
             left, hash_ = said["size"], hashlib.sha256()
