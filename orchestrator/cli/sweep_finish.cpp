@@ -99,7 +99,7 @@ int finish_sweep(const SweepPlan& plan, const std::string& out, const SweepArgum
   if (auto problem = files::replace_file(out + "/sweep.json", sweep::sweep_text(file))) return report_error(*problem);
   const sweep::SweepEntry entry{
       .night = plan.file.night, .sweep = plan.file.id, .requirements = std::move(*measured), .visits = file.visits};
-  if (!plan.file.retest) {  // whose visits are nobody's turn
+  if (!plan.file.retest) {  // whose visits count for no rotation
     if (auto problem = sweep::enter(plan.ledger, entry)) return report_error(*problem);
   }
   if (!given.history.empty()) {

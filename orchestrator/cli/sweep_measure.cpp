@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <iostream>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -25,6 +27,14 @@ void on_signal(int) { stop_flag = 1; }
 std::optional<InputError> begin_folder(const std::string& folder, const std::string& plan) {
   if (auto problem = files::take_own_folder(folder)) return problem;
   return files::create_file(folder + "/plan.json", plan, 0644);
+}
+
+/// Why steps were left out, on stderr: each reason once.
+void print_left_out(const judge::Journal& journal) {
+  std::map<std::string, std::size_t> steps;
+  for (const auto& [step, reason] : journal.left_out) ++steps[reason];
+  for (const auto& [reason, count] : steps)
+    std::cerr << fmt::format("{} {} left out: {}\n", count, count == 1 ? "step" : "steps", harmless(reason));
 }
 
 }  // namespace
@@ -55,6 +65,8 @@ std::expected<Measured, InputError> measure(const std::string& folder, const Swe
                                   .agent = plan::installation().binaries + "/assay-node",
                                   .starts_at_once = tools.fan_out,
                                   .deadline = deadline,
+                                  // One full disk is no reason to measure no other node tonight.
+                                  .leaves_out_what_does_not_fit = true,
                                   .kill_at_signal = true};
     const auto end = run::run(*plan, files::sha256(text), tools.programs, options, progress);
     if (!end) return std::unexpected(end.error());
@@ -66,6 +78,7 @@ std::expected<Measured, InputError> measure(const std::string& folder, const Swe
   if (!verdict) return std::unexpected(verdict.error());
   auto run = judge::read_run(folder);
   if (!run) return std::unexpected(run.error());
+  print_left_out(run->journal);
   return Measured{.run = std::move(*run), .verdict = std::move(*verdict), .interrupted = interrupted};
 }
 

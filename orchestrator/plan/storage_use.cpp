@@ -43,6 +43,23 @@ std::string kind_text(const Kind& kind, const Sum& sum) {
                              : std::string(" write what their time allows\n"));
 }
 
+std::optional<double> left_in(const FreeSpace& free, const std::string& node, const std::string& directory) {
+  const auto known = free.find(node);
+  if (known == free.end()) return std::nullopt;
+  const auto bytes = known->second.find(directory);
+  return bytes == known->second.end() ? std::nullopt : std::optional(static_cast<double>(bytes->second));
+}
+
+InputError lacking(const StorageUse& use, const std::string& node, double left) {
+  return {fmt::format("{} on {}", use.need.directory, node),
+          fmt::format("{} are free; step {} puts up to {} there{} and needs a tenth more, {}", bytes_text(left),
+                      use.step->id, bytes_text(use.need.held), use.need.shared ? " from all its nodes" : "",
+                      bytes_text(use.demanded())),
+          fmt::format("nothing was measured: free {} there and go on with `assay run --resume`, or give the probe less "
+                      "to write, or another directory",
+                      bytes_text(use.demanded() - left))};
+}
+
 }  // namespace
 
 std::vector<StorageUse> storage_uses(const Plan& plan) {
@@ -86,26 +103,16 @@ std::string storage_text(const std::vector<StorageUse>& uses) {
   return text;
 }
 
-std::optional<InputError> short_of_space(const std::vector<StorageUse>& uses, const FreeSpace& free) {
+std::vector<Shortage> short_of_space(const std::vector<StorageUse>& uses, const FreeSpace& free) {
+  std::vector<Shortage> all;
   for (const auto& use : uses) {
     for (const auto& node : use.step->nodes) {
-      const auto known = free.find(node);
-      if (known == free.end()) continue;
-      const auto bytes = known->second.find(use.need.directory);
-      if (bytes == known->second.end()) continue;
-      const auto left = static_cast<double>(bytes->second);
-      if (left >= use.demanded()) continue;
-      return InputError{
-          fmt::format("{} on {}", use.need.directory, node),
-          fmt::format("{} are free; step {} puts up to {} there{} and needs a tenth more, {}", bytes_text(left),
-                      use.step->id, bytes_text(use.need.held), use.need.shared ? " from all its nodes" : "",
-                      bytes_text(use.demanded())),
-          fmt::format("nothing was measured: free {} there and go on with `assay run --resume`, or give the probe less "
-                      "to write, or another directory",
-                      bytes_text(use.demanded() - left))};
+      if (!all.empty() && all.back().step == use.step) break;
+      const auto left = left_in(free, node, use.need.directory);
+      if (left && *left < use.demanded()) all.push_back({.step = use.step, .lacking = lacking(use, node, *left)});
     }
   }
-  return std::nullopt;
+  return all;
 }
 
 }  // namespace assay::plan

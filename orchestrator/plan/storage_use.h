@@ -34,7 +34,14 @@ std::string storage_text(const std::vector<StorageUse>& uses);
 /// B free by node and directory.
 using FreeSpace = std::map<std::string, std::map<std::string, std::uint64_t>>;
 
-/// The first use that does not fit in what is free, if any. What is not in `free` is not known and refuses nothing.
-std::optional<InputError> short_of_space(const std::vector<StorageUse>& uses, const FreeSpace& free);
+/// A step that does not fit, and what it lacks.
+struct Shortage {
+  const Step* step = nullptr;
+  InputError lacking;
+};
+
+/// Every step that does not fit in what is free, once, in the order of the plan. What is not in `free` is not known and
+/// refuses nothing.
+std::vector<Shortage> short_of_space(const std::vector<StorageUse>& uses, const FreeSpace& free);
 
 }  // namespace assay::plan

@@ -21,7 +21,8 @@ struct RunOptions {
   std::optional<Seconds> deadline;  ///< from now; no step starts that would typically end later
   bool stop_on_fail = false;        ///< once a required cell has failed, no more steps start
   Seconds patience{30};             ///< time for reconnecting to a lost node before it is given up
-  bool kill_at_signal = false;      ///< the first signal kills running steps, as otherwise the second does
+  bool leaves_out_what_does_not_fit = false;  ///< in the space that is free on a node; otherwise that is an error
+  bool kill_at_signal = false;                ///< the first signal kills running steps, as otherwise the second does
 };
 
 /// How a run ended. interrupted: by a signal; stopped: by its deadline or at the first failure. Both can be resumed.

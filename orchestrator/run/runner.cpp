@@ -50,7 +50,7 @@ std::expected<RunEnd, InputError> Runner::go() {
   if (failure_) std::rethrow_exception(failure_);
   if (no_space_) return std::unexpected(*no_space_);
   if (interrupted_) return RunEnd::interrupted;
-  if (!failed_.empty() || !too_late_.empty()) return RunEnd::stopped;
+  if (!failed_.empty() || !too_late_.empty() || !too_large_.empty()) return RunEnd::stopped;
   journal_.end_run();
   return RunEnd::finished;
 }
@@ -297,6 +297,7 @@ void Runner::stop_at_failure(const plan::Step& step) {
 /// Journals which steps did not start, and why.
 void Runner::journal_left_out() {
   if (!too_late_.empty()) journal_.leave_out("the run's deadline was too near for it", too_late_);
+  for (const auto& [reason, steps] : too_large_) journal_.leave_out(reason, steps);
   if (failed_.empty()) return;
   std::vector<std::string> steps;
   for (const auto& step : plan_.steps) {

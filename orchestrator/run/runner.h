@@ -120,6 +120,7 @@ class Runner {
   std::size_t starting_ = 0;            ///< agents that are waited for before the first step
   bool waits_for_agents_ = false;       ///< no step begins before all of them have said what is free
   std::optional<InputError> no_space_;  ///< why none does
+  std::map<std::string, std::vector<std::string>> too_large_;  ///< steps left out for want of space, by reason
   std::exception_ptr failure_;
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "orchestrator/judge/judge.h"
@@ -61,8 +62,16 @@ void Runner::begin_steps() {
   for (const auto& lane : lanes_) {
     if (lane.agent.get() != nullptr) free[lane.agent.node().name] = lane.agent.get()->free();
   }
-  no_space_ = plan::short_of_space(uses_, free);
-  stopping_ = stopping_ || no_space_.has_value();
+  for (auto& shortage : plan::short_of_space(uses_, free)) {
+    if (options_.leaves_out_what_does_not_fit) {
+      too_large_[fmt::format("{}: {}", shortage.lacking.where, shortage.lacking.what)].push_back(shortage.step->id);
+      drop(*shortage.step);
+      continue;
+    }
+    no_space_ = std::move(shortage.lacking);
+    stopping_ = true;
+    break;
+  }
   advance_all();
 }
 

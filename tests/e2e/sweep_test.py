@@ -66,6 +66,20 @@ class Sweep(NightBench):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertEqual(self.only_state(), "not_measured")
 
+    def test_a_full_disk_leaves_out_what_writes_to_it_and_nothing_else(self):
+        writer = requirement("writer")
+        writer["parameters"]["writes"] = "1000000GiB"
+        done = self.sweep(nightly(requirement("r"), writer))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.only_state(), "measured")
+        journal = [json.loads(line) for line in (self.sweep_folder / "run/journal.jsonl").read_text().splitlines()]
+        self.assertRegex(done.stderr, r"1 step left out: \. on \S+: .* are free; step \S+ puts up to 1.074 PB there")
+        (left_out,) = [line for line in journal if line["kind"] == "steps_left_out"]
+        self.assertRegex(left_out["reason"], r"are free; step \S+ puts up to 1.074 PB there")
+        measured = {line["step"] for line in journal if "attempt" in line["kind"]}
+        self.assertEqual((len(left_out["steps"]), len(measured)), (1, 2))  # the figure, and the check for others
+        self.assertFalse(measured & set(left_out["steps"]))
+
     def test_a_sweep_that_is_preempted_stops_at_once_and_leaves_nothing(self):
         process = self.start(*self.sweep_words(nightly(requirement("r", "hang"))))
         journal = self.sweep_folder / "run/journal.jsonl"

@@ -57,21 +57,31 @@ TEST(storage_use, a_storage_with_too_little_is_named_with_node_step_and_what_is_
   const auto uses = storage_uses(plan);
   const std::string first = plan.steps[0].nodes[0], second = plan.steps[0].nodes[1];
   const FreeSpace enough = {{first, {{"/store", 1'100'000'000}}}, {second, {{"/store", 1'100'000'001}}}};
-  EXPECT_FALSE(short_of_space(uses, enough));
+  EXPECT_TRUE(short_of_space(uses, enough).empty());
   const FreeSpace less = {{first, {{"/store", 1'100'000'000}}}, {second, {{"/store", 600'000'000}}}};
-  const auto problem = short_of_space(uses, less);
-  ASSERT_TRUE(problem);
-  EXPECT_EQ(problem->where, "/store on " + second);
-  EXPECT_EQ(problem->what,
+  const auto problems = short_of_space(uses, less);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].step, uses[0].step);
+  const InputError& problem = problems[0].lacking;
+  EXPECT_EQ(problem.where, "/store on " + second);
+  EXPECT_EQ(problem.what,
             "600 MB are free; step " + plan.steps[0].id + " puts up to 1 GB there and needs a tenth more, 1.1 GB");
-  EXPECT_EQ(problem->hint,
+  EXPECT_EQ(problem.hint,
             "nothing was measured: free 500 MB there and go on with `assay run --resume`, or give the probe less to "
             "write, or another directory");
 }
 
+TEST(storage_use, a_step_that_fits_on_none_of_its_nodes_is_named_once) {
+  const Plan plan = plan_of(2, "1000000000", false);
+  const FreeSpace none = {{plan.steps[0].nodes[0], {{"/store", 0}}}, {plan.steps[0].nodes[1], {{"/store", 0}}}};
+  const auto problems = short_of_space(storage_uses(plan), none);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].lacking.where, "/store on " + plan.steps[0].nodes[0]);
+}
+
 TEST(storage_use, a_directory_that_could_not_be_asked_refuses_nothing) {
   const Plan plan = plan_of(2, "1000000000", false);
-  EXPECT_FALSE(short_of_space(storage_uses(plan), {{plan.steps[0].nodes[0], {}}}));
+  EXPECT_TRUE(short_of_space(storage_uses(plan), {{plan.steps[0].nodes[0], {}}}).empty());
 }
 
 }  // namespace assay::plan
