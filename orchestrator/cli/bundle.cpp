@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "orchestrator/cli/bundle_sbom.h"
 #include "orchestrator/files/child.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/staging.h"
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr Seconds kTarDeadline{600};  // a gigabyte of libraries onto a slow shared drive
 constexpr const char* kRoot = "assay-" ASSAY_VERSION;
+constexpr const char* kSbom = "SBOM.cdx.json";
 constexpr const char* kArchive = "bundle.tar";  // name of the archive while it is staged
 
 /// What a reader of a bundle needs beside it, from share/doc/assay of the installation.
@@ -109,15 +111,23 @@ std::expected<std::vector<plan::Program>, InputError> chosen(const plan::Install
   return programs;
 }
 
-/// The line of SHA256SUMS for each file.
-std::expected<std::string, InputError> sums_of(const std::vector<BundleFile>& files) {
-  std::string sums;
+using Sums = std::vector<std::pair<std::string, std::string>>;  ///< path and SHA-256
+
+std::expected<Sums, InputError> sums_of(const std::vector<BundleFile>& files) {
+  Sums sums;
   for (const auto& one : files) {
     const auto digest = one.file.empty() ? files::sha256(one.text) : files::sha256_of_file(one.file);
     if (!digest) return std::unexpected(digest.error());
-    sums += fmt::format("{}  {}\n", *digest, one.name);
+    sums.emplace_back(one.name, *digest);
   }
   return sums;
+}
+
+/// As `sha256sum -c` reads it.
+std::string text_of(const Sums& sums) {
+  std::string text;
+  for (const auto& [name, digest] : sums) text += fmt::format("{}  {}\n", digest, name);
+  return text;
 }
 
 std::optional<InputError> stage(const std::vector<BundleFile>& files, const fs::path& root) {
@@ -213,7 +223,9 @@ std::expected<std::vector<BundleFile>, InputError> bundle_files(const plan::Inst
   std::ranges::sort(files, {}, &BundleFile::name);
   auto sums = sums_of(files);
   if (!sums) return std::unexpected(sums.error());
-  files.push_back({.name = "SHA256SUMS", .file = {}, .text = std::move(*sums), .executable = false});
+  files.push_back({.name = kSbom, .file = {}, .text = bundle_sbom(*sums), .executable = false});
+  sums->emplace_back(kSbom, files::sha256(files.back().text));
+  files.push_back({.name = "SHA256SUMS", .file = {}, .text = text_of(*sums), .executable = false});
   return files;
 }
 

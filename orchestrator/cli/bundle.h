@@ -25,10 +25,10 @@ struct BundleFile {
   bool executable = false;
 };
 
-/// Every file of the bundle of `installation`, sorted by name, the last one SHA256SUMS over the others, as `sha256sum
-/// -c` reads it. The layout is that of an installation: bin/, libexec/assay/probes/, share/assay/profiles/ and, with
-/// libraries, lib/assay/. Errors: a missing program, an unknown probe, a library that is in none of the searched
-/// folders.
+/// Every file of the bundle of `installation`, sorted by name; then SBOM.cdx.json, what these are made of, and the last
+/// one SHA256SUMS over the others, as `sha256sum -c` reads it. The layout is that of an installation: bin/,
+/// libexec/assay/probes/, share/assay/profiles/ and, with libraries, lib/assay/. Errors: a missing program, an unknown
+/// probe, a library that is in none of the searched folders.
 std::expected<std::vector<BundleFile>, InputError> bundle_files(const plan::Installation& installation,
                                                                 const BundleRequest& request);
 

@@ -1,5 +1,6 @@
 """`assay bundle`: what is packed is whole, works elsewhere, and is the same every time."""
 import hashlib
+import json
 import pathlib
 import subprocess
 import tarfile
@@ -60,6 +61,18 @@ class Bundle(Bench):
         self.assertEqual(files, {line.rsplit(": ", 1)[0] for line in checked.stdout.splitlines()} | {"SHA256SUMS"})
         self.assertLessEqual({"bin/assay", "bin/assay-node", "bin/assay-report", PROBE, "share/assay/profiles/host.json", "VERSION",
                               "share/doc/assay/LICENSE", "share/doc/assay/FORMATS.md"}, files)
+
+    def test_the_bill_of_materials_names_every_file_by_its_digest_and_what_is_compiled_in(self):
+        folder = self.unpacked(self.packed())
+        bill = json.loads((folder / "SBOM.cdx.json").read_text())
+        self.assertEqual((bill["bomFormat"], bill["specVersion"]), ("CycloneDX", "1.5"))
+        named = {one["name"]: one["hashes"] for one in bill["components"] if "hashes" in one}
+        lines = [line.split("  ") for line in (folder / "SHA256SUMS").read_text().splitlines()]
+        self.assertEqual(named, {name: [{"alg": "SHA-256", "content": digest}] for digest, name in lines if name != "SBOM.cdx.json"})
+        libraries = {one["name"]: one.get("version", "") for one in bill["components"] if one["type"] == "library"}
+        self.assertRegex(libraries["OpenSSL"], r"^3\.\d+\.\d+$")
+        self.assertRegex(libraries["nlohmann_json"], r"^3\.\d+\.\d+$")
+        self.assertEqual([bill["metadata"]["component"]["name"], *(one["ref"] for one in bill["dependencies"])], ["assay", "assay"])
 
     def test_packed_twice_it_has_the_same_bytes_and_nothing_of_this_machine(self):
         digests = [hashlib.sha256(self.packed(name).read_bytes()).hexdigest() for name in ("one.tar", "two.tar")]
