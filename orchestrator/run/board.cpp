@@ -28,28 +28,7 @@ ul { margin: 0; padding-left: 1.2rem; } li { overflow-wrap: anywhere; }
 )css";
 
 /// Text from nodes and probes, which may be hostile, as content of an element.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : harmless(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+std::string escaped(const std::string& text) { return as_markup(harmless(text)); }
 
 const char* word_of(Activity activity) {
   constexpr std::array kWords = {"waiting", "running", "idle", "lost"};

@@ -119,6 +119,30 @@ std::string harmless(std::string_view text, std::size_t limit) {
 
 std::string harmless_page(std::string_view text) { return escaped(text, "\n\t"); }
 
+std::string as_markup(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
 std::string ascii_json(std::string_view json) {
   constexpr char32_t kReplacement = 0xFFFD, kBeyond = 0x10000;
   std::string ascii;

@@ -39,6 +39,10 @@ std::string harmless(std::string_view text, std::size_t limit = kLongestShown);
 /// have been made harmless() before, or it could begin lines of its own.
 std::string harmless_page(std::string_view text);
 
+/// `text` with & < > " as entities: content of an element, or a quoted attribute, of HTML and XML. What comes from
+/// outside must have been made harmless() before: XML 1.0 has no form for control characters.
+std::string as_markup(std::string_view text);
+
 /// JSON that is valid in the same way and ASCII: everything else, and DEL, as \\u and four digits.
 std::string ascii_json(std::string_view json);
 

@@ -8,30 +8,8 @@
 namespace assay::exports {
 namespace {
 
-/// `text` for attributes and elements: XML 1.0 has no form for control characters, and what a terminal would obey is
-/// shown as text.
-std::string xml(std::string_view text) {
-  std::string out;
-  for (const char c : harmless(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+/// `text` from outside for attributes and elements.
+std::string xml(std::string_view text) { return as_markup(harmless(text)); }
 
 std::string number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : "-"; }
 
@@ -74,9 +52,8 @@ std::string test_case(const judge::Result& result, double seconds) {
       text += fmt::format("      <skipped message=\"advisory, {}: {}\"/>\n", outcome, xml(result.reason));
       break;
   }
-  std::string lines;
-  for (const char c : figures(result)) lines += c == '\n' ? std::string("\n") : xml(std::string_view(&c, 1));
-  return text + fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", lines);
+  return text +
+         fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", as_markup(harmless_page(figures(result))));
 }
 
 struct Suite {

@@ -88,6 +88,10 @@ TEST(host_facts, are_a_closed_grammar) {
   EXPECT_EQ(with("f\x1b", std::int64_t{1}), "'f?' is not a known fact");
 }
 
+TEST(as_markup, is_no_element_and_ends_no_attribute) {
+  EXPECT_EQ(as_markup("<b>\"R&D\" 5 µs</b>\n"), "&lt;b&gt;&quot;R&amp;D&quot; 5 µs&lt;/b&gt;\n");
+}
+
 TEST(host_facts, those_of_this_machine_are_fit) { EXPECT_EQ(problem_of_facts(host_facts()), std::nullopt); }
 
 }  // namespace assay
