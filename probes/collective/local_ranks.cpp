@@ -33,10 +33,10 @@ void LocalRanks::kill_all() noexcept {
   for (auto& rank : ranks_) rank.reap();
 }
 
-void LocalRanks::lose(const RankChild& rank, const std::string& how) {
+void LocalRanks::lose(const RankChild& rank, RankLoss loss, const std::string& how) {
   const std::string reason = fmt::format("{} {}", rank.title(), how);
   kill_all();
-  throw RankLost(reason);
+  throw RankLost(loss, reason);
 }
 
 std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit,
@@ -63,13 +63,14 @@ std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit
       waiting.push_back(&rank);
     }
     if (waiting.empty()) return answers;
-    if (Clock::now() >= until) lose(*waiting.front(), fmt::format("said nothing for {:g} s", limit.count));
+    if (Clock::now() >= until)
+      lose(*waiting.front(), RankLoss::silent, fmt::format("said nothing for {:g} s", limit.count));
     const int ready = poll(polled.data(), polled.size(), static_cast<int>(kSlice.count()));
     if (stop_requested()) throw std::runtime_error("stopped by a signal while ranks were at work");
     if (meanwhile) meanwhile();
     if (ready <= 0) continue;
     for (RankChild* rank : waiting) {
-      if (const auto wrong = rank->read()) lose(*rank, *wrong);
+      if (const auto wrong = rank->read()) lose(*rank, rank->ended() ? RankLoss::ended : RankLoss::garbled, *wrong);
     }
   }
 }

@@ -13,9 +13,13 @@
 
 namespace assay {
 
-/// A rank ended, fell silent or said too much. what() names it.
+/// How a rank was lost.
+enum class RankLoss { ended, silent, garbled };
+
+/// A rank ended, fell silent or said too much. what() names it; of those that are silent together, the first.
 struct RankLost : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  RankLost(RankLoss how_it_was, const std::string& what) : std::runtime_error(what), how(how_it_was) {}
+  RankLoss how;
 };
 
 /// The children of this node. None outlives this object: the destructor kills and reaps those that are left.
@@ -39,7 +43,7 @@ class LocalRanks {
 
  private:
   void kill_all() noexcept;
-  [[noreturn]] void lose(const RankChild& rank, const std::string& how);
+  [[noreturn]] void lose(const RankChild& rank, RankLoss loss, const std::string& how);
 
   std::vector<RankChild> ranks_;
 };

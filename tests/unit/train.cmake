@@ -1,5 +1,5 @@
 add_executable(unit_train unit/train/model_card_test.cpp unit/train/step_graph_test.cpp unit/train/step_evidence_test.cpp
-  unit/train/fault_plan_test.cpp)
+  unit/train/fault_plan_test.cpp unit/train/reliability_test.cpp)
 target_link_libraries(unit_train PRIVATE assay_train_plan GTest::gtest_main)
 gtest_discover_tests(unit_train PROPERTIES LABELS unit)
 
@@ -14,6 +14,12 @@ target_link_libraries(unit_train_step PRIVATE assay_core GTest::gtest_main)
 target_compile_definitions(unit_train_step PRIVATE TRAIN_STEP="$<TARGET_FILE:train_step>" TRAIN_STEP_RANK="$<TARGET_FILE:train_step_rank>")
 add_dependencies(unit_train_step train_step train_step_rank)
 gtest_discover_tests(unit_train_step PROPERTIES LABELS unit)
+
+add_executable(unit_train_soak unit/train/train_soak_process_test.cpp)
+target_link_libraries(unit_train_soak PRIVATE assay_core GTest::gtest_main)
+target_compile_definitions(unit_train_soak PRIVATE TRAIN_SOAK="$<TARGET_FILE:train_soak>")
+add_dependencies(unit_train_soak train_soak)
+gtest_discover_tests(unit_train_soak PROPERTIES LABELS unit)
 
 add_executable(unit_fault_resume unit/train/fault_resume_process_test.cpp)
 add_executable(fault_cases unit/train/fault_cases_test.cpp)

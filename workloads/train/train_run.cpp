@@ -2,20 +2,16 @@
 #include "workloads/train/train_run.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
-#include <stdexcept>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "probes/collective/limits.h"
 #include "probes/core/statistics.h"
-#include "probes/gloo/rank_start.h"
-#include "workloads/train/accounting.h"
 #include "workloads/train/plan_parameters.h"
 #include "workloads/train/rank_job.h"
 #include "workloads/train/step_evidence.h"
+#include "workloads/train/training.h"
 #include "workloads/train/virtual_time.h"
 
 namespace assay::train {
@@ -24,18 +20,7 @@ namespace {
 using nlohmann::json;
 using Answers = std::vector<json>;
 
-constexpr std::uint64_t kExactSteps = 2;  // the second begins from weights that the first has made
 constexpr std::int64_t kMostSteps = 1'000'000, kMostWarmup = 1000, kMostBlock = 1000;
-
-RankSteps steps_from(const json& answer) {
-  RankSteps steps{.wall = answer.at("wall"),
-                  .collective = answer.at("collective"),
-                  .optimizer = answer.at("optimizer"),
-                  .alone = {}};
-  for (const auto& one : answer.at("alone"))
-    steps.alone[{static_cast<Role>(one.at(0).get<int>()), static_cast<Pass>(one.at(1).get<int>())}] = one.at(2);
-  return steps;
-}
 
 void append(std::vector<double>& to, const std::vector<double>& more) { to.insert(to.end(), more.begin(), more.end()); }
 
@@ -44,11 +29,12 @@ Sampling fixed(std::vector<double> samples) {
 }
 
 /// One run.
-class Training {
+class TimedTraining {
  public:
-  Training(Fleet& fleet, const Parameters& given, const RankJob& job, const std::vector<std::string>& names,
-           Recorder& record)
+  TimedTraining(Fleet& fleet, const Parameters& given, const RankJob& job, const std::vector<std::string>& names,
+                Recorder& record)
       : fleet_(fleet),
+        training_(fleet, given, job),
         given_(given),
         job_(job),
         names_(names),
@@ -59,103 +45,26 @@ class Training {
   }
 
   Answers run(const std::function<void(const Answers&)>& entered) {
-    meet(entered);
-    check_exact("before");
-    (void)ask({{"do", "prepare"}}, kHelloLimit);  // an error has been thrown
+    training_.meet(entered);
+    training_.check_exact("before");
+    training_.prepare();
     time();
-    settle();
-    check_exact("after");
+    training_.settle();
+    training_.check_exact("after");
     return conclude();
   }
 
  private:
-  Answers ask(const json& request, Seconds limit) { return fleet_.ask(request, {limit.count + kGrace.count}); }
-
-  void meet(const std::function<void(const Answers&)>& entered) {
-    const Bytes memory =
-        admitted(ask({{"do", "hello"}}, kHelloLimit), static_cast<std::int64_t>(fleet_.ranks_per_node()));
-    check_memory(job_.model, plan_, {memory.count - std::min(memory.count, aside())});
-    if (with_reference()) {
-      ParallelPlan alone = plan_;
-      alone.micro_batches *= alone.dp;
-      alone.tp = alone.pp = alone.dp = 1;
-      if (memory_needed(job_.model, alone).count > memory.count)
-        throw BadParameter(fmt::format("reference: one rank alone needs {} B, {} B are available; give reference=none",
-                                       memory_needed(job_.model, alone).count, memory.count));
-    }
-    if (plan_.world() == 1) return;
-    json words = json::array();
-    for (auto& answer : ask({{"do", "introduce"}}, kHelloLimit)) words.push_back(std::move(answer.at("word")));
-    entered(ask({{"do", "enter"}, {"words", words}}, kEnterLimit));
-  }
-
-  /// What an engine of several ranks takes beside: weights and moments that compute-only steps update, in B.
-  [[nodiscard]] std::uint64_t aside() const {
-    std::int64_t most = 0;
-    for (std::int64_t place = 0; place < plan_.pp && plan_.world() > 1; ++place) {
-      std::int64_t elements = 0;
-      for (const Bucket& bucket : buckets_of(job_.model, plan_, place)) elements += bucket.elements;
-      most = std::max(most, elements);
-    }
-    return static_cast<std::uint64_t>(most) * 3 * sizeof(float);
-  }
-
-  [[nodiscard]] bool with_reference() const { return given_.text("reference") == "one_rank"; }
-
-  void accuse(const Blame& blame, const std::string& when) {
-    mismatches_ += blame.mismatches;
-    for (const auto& words : blame.words) record_.note(fmt::format("{}: {}", when, words));
-  }
-
-  void check_exact(const std::string& when) {
-    const Answers answers = ask({{"do", "exact"}, {"steps", kExactSteps}}, kBatchLimit);
-    Answers reference;
-    if (with_reference()) reference = ask({{"do", "reference"}, {"steps", kExactSteps}}, kBatchLimit);
-    for (std::size_t step = 0; step < kExactSteps; ++step) {
-      std::vector<std::int64_t> firsts;
-      std::vector<std::uint64_t> prints;
-      for (const auto& answer : answers) {
-        firsts.push_back(answer.at("firsts").at(step));
-        prints.push_back(answer.at("prints").at(step));
-      }
-      accuse(blame_of(job_.model, plan_, firsts), when);
-      if (with_reference())
-        accuse(against_one_rank(plan_, prints, reference.front().at("prints").at(step)), when);
-      else if (job_.plan.dp > 1)
-        accuse(votes_of(plan_, prints), when);
-    }
-  }
-
-  std::vector<RankSteps> steps(Variant variant, std::int64_t count) {
-    const Answers answers = ask(
-        {{"do", "steps"}, {"variant", static_cast<int>(variant)}, {"first", number_}, {"count", count}}, kBatchLimit);
-    number_ += static_cast<std::uint64_t>(count);
-    std::vector<RankSteps> all;
-    for (std::size_t rank = 0; rank < answers.size(); ++rank) {
-      all.push_back(steps_from(answers[rank]));
-      if (const auto share = answers[rank].find("off_cpu"); share != answers[rank].end())
-        off_cpu_ = std::max(off_cpu_, share->get<double>());
-    }
-    return all;
-  }
-
   void time() {
     const std::int64_t block = given_.count("block"), rounds = given_.count("steps") / block;
-    warmup_ = longest(steps(Variant::full, given_.count("warmup_steps")), &RankSteps::wall);
+    warmup_ = longest(training_.steps(Variant::full, given_.count("warmup_steps")), &RankSteps::wall);
     for (std::int64_t round = 0; round < rounds; ++round) {
-      if (job_.data == DataMode::replicated) vote();
+      if (job_.data == DataMode::replicated) training_.vote();
       const std::int64_t part = std::max<std::int64_t>(3, block / 2);
-      const auto compute = steps(Variant::compute_only, part);
-      const auto comm = plan_.world() > 1 ? steps(Variant::comm_only, part) : std::vector<RankSteps>(1);
-      take_round(compute, comm, steps(Variant::full, block));
+      const auto compute = training_.steps(Variant::compute_only, part);
+      const auto comm = plan_.world() > 1 ? training_.steps(Variant::comm_only, part) : std::vector<RankSteps>(1);
+      take_round(compute, comm, training_.steps(Variant::full, block));
     }
-  }
-
-  void vote() {
-    std::vector<std::uint64_t> prints;
-    for (const auto& answer : ask({{"do", "votes"}, {"number", number_++}}, kBatchLimit))
-      prints.push_back(answer.at("print"));
-    accuse(votes_of(plan_, prints), "during");
   }
 
   void take_round(const std::vector<RankSteps>& compute, const std::vector<RankSteps>& comm,
@@ -180,24 +89,15 @@ class Training {
     if (const auto overlap = overlap_efficiency(full_s, compute_s, comm_s)) overlap_.push_back(*overlap);
   }
 
-  /// Weights are finite, and the same on all replicas.
-  void settle() {
-    std::vector<std::uint64_t> prints;
-    for (const auto& answer : ask({{"do", "settle"}}, kBatchLimit)) {
-      prints.push_back(answer.at("print"));
-      mismatches_ += answer.at("not_finite").get<std::uint64_t>();
-    }
-    if (plan_.dp > 1) accuse(votes_of(plan_, prints), "weights at the end");
-  }
-
   Answers conclude() {
-    Answers facts = ask({{"do", "facts"}}, kHelloLimit);
+    Answers facts = training_.facts();
+    for (const auto& finding : training_.findings()) record_.note(finding);
     record_.measurement("step_time", {.samples = step_, .warmup = warmup_, .stopped = "fixed"}, subject_);
     record_.measurement("compute_time", fixed(compute_), subject_);
     record_.measurement("optimizer_time", fixed(optimizer_), subject_);
     record_.measurement("composition", fixed(composition_), subject_);
     record_.measurement("tail_share", tail_share(step_), subject_);
-    record_.measurement("mismatches", static_cast<double>(mismatches_), subject_);
+    record_.measurement("mismatches", static_cast<double>(training_.mismatches()), subject_);
     record_rates();
     if (plan_.world() > 1) record_communication();
     record_conditions(facts);
@@ -238,20 +138,19 @@ class Training {
   }
 
   void record_conditions(const Answers& facts) {
-    record_.condition("off_cpu_share", off_cpu_);
+    record_.condition("off_cpu_share", training_.off_cpu());
     record_.condition("blas_library", facts.front().at("blas").get<std::string>());
     record_.condition("blas_core", facts.front().at("core").get<std::string>());
   }
 
   Fleet& fleet_;
+  Training training_;
   const Parameters& given_;
   const RankJob& job_;
   const std::vector<std::string>& names_;  ///< of the nodes, unlike each other
   const ParallelPlan& plan_;
   Recorder& record_;
   Subject subject_;
-  std::uint64_t number_ = 0, mismatches_ = 0;
-  double off_cpu_ = 0;
   std::vector<double> warmup_, step_, optimizer_, compute_, comm_, exposed_, overlap_, composition_;
   /// What each rank was in every step, and in every round.
   struct RankFigures {
@@ -275,7 +174,7 @@ RankJob job_of(const Parameters& given, std::int64_t ranks) {
 std::vector<json> conduct_training(Fleet& fleet, const Parameters& given, const RankJob& job,
                                    const std::vector<std::string>& names,
                                    const std::function<void(const std::vector<json>&)>& entered, Recorder& record) {
-  return Training(fleet, given, job, names, record).run(entered);
+  return TimedTraining(fleet, given, job, names, record).run(entered);
 }
 
 }  // namespace assay::train

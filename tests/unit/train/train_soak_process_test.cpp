@@ -1,0 +1,112 @@
+// train_soak as processes of this machine: what is interrupted is counted by its class, and the soak goes on.
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/node_processes.h"
+
+namespace assay {
+namespace {
+
+const std::string kProbe = TRAIN_SOAK;
+const std::vector<std::string> kShort = {"--quick", "--window=100ms", "--seq=16", "--micro-batch=1"};
+
+Record read(const ProbeOutput& output) { return record_in(kProbe, output); }
+
+std::vector<double> samples(const Record& record, const std::string& metric, const std::string& of_class = "") {
+  for (const auto& one : record.measurements) {
+    if (one.metric == metric && (of_class.empty() || one.at.at("class") == Value(of_class))) return one.samples;
+  }
+  return {};
+}
+
+std::string notes(const Record& record) {
+  std::string all;
+  for (const auto& note : record.notes) all += note + "\n";
+  return all;
+}
+
+/// Processes of ranks whose leader is a child of this process.
+std::vector<pid_t> ranks() {
+  const auto parent_of = [](const std::string& pid) {
+    std::ifstream file("/proc/" + pid + "/stat");
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    std::istringstream after(text.substr(std::min(text.rfind(')') + 1, text.size())));
+    char state = 0;
+    int parent = 0;
+    after >> state >> parent;
+    return parent;
+  };
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string pid = entry.path().filename();
+    if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "cmdline");
+    std::string program;
+    std::getline(file, program, '\0');
+    if (program == "train_step_rank" && parent_of(std::to_string(parent_of(pid))) == getpid())
+      found.push_back(std::stoi(pid));
+  }
+  return found;
+}
+
+/// Runs a soak of 6 s; once windows are being measured, one rank gets `signal`.
+Record struck(int signal, const std::vector<std::string>& more) {
+  auto running = std::async(std::launch::async, run_probe,
+                            with(with({kProbe}, kShort), with({"--load-least=6s", "--segment=60s"}, more)), 0U);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  std::vector<pid_t> alive;
+  while ((alive = ranks()).size() < 2 && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  alive = ranks();
+  if (!alive.empty()) (void)kill(alive.back(), signal);  // gone already shows as no interruption
+  return read(running.get());
+}
+
+TEST(TrainSoak, undisturbed_has_no_interruption_and_a_bound_of_a_third_of_its_time) {
+  const Record record = read(run_probe(with({kProbe}, kShort)));
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  for (const char* how : {"ended", "silent", "error"})
+    EXPECT_EQ(samples(record, "interruptions", how), std::vector<double>{0});
+  EXPECT_EQ(samples(record, "mismatches"), std::vector<double>{0}) << notes(record);
+  EXPECT_NEAR(samples(record, "mtbf_bound").at(0) * 2.9957, samples(record, "load_time").at(0), 1e-3);
+  EXPECT_NEAR(samples(record, "load_share").at(0) * 4, samples(record, "load_time").at(0), 1e-3);
+  EXPECT_GE(samples(record, "step_time").size(), 10U);
+  EXPECT_GE(samples(record, "step_growth_bound").at(0), samples(record, "step_growth").at(0));
+}
+
+TEST(TrainSoak, goes_on_after_a_rank_was_killed_and_counts_it) {
+  const Record record = struck(SIGKILL, {});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_EQ(samples(record, "interruptions", "ended"), std::vector<double>{1}) << notes(record);
+  EXPECT_EQ(samples(record, "interruptions", "silent"), std::vector<double>{0});
+  EXPECT_NEAR(samples(record, "mtbf_bound").at(0) * 4.7439, samples(record, "load_time").at(0), 1e-3);
+  EXPECT_NE(notes(record).find("was killed by signal 9 before it answered"), std::string::npos) << notes(record);
+}
+
+TEST(TrainSoak, goes_on_after_a_rank_hung_and_counts_it) {
+  const Record record = struck(SIGSTOP, {"--silence=1s"});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_EQ(samples(record, "interruptions", "silent"), std::vector<double>{1}) << notes(record);
+  EXPECT_NE(notes(record).find("said nothing for 1.1 s"), std::string::npos) << notes(record);
+}
+
+TEST(TrainSoak, refuses_what_is_out_of_range_and_replicas_that_are_alone) {
+  const auto reason = [](const std::vector<std::string>& more) {
+    return read(run_probe(with(with({kProbe}, kShort), more))).end.reason;
+  };
+  EXPECT_NE(reason({"--load-least=0s"}).find("load_least: 0 s is not above 0"), std::string::npos);
+  EXPECT_NE(reason({"--ranks-per-node=2", "--tp=2"}).find("data: replicated needs two replicas"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay

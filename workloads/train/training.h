@@ -1,0 +1,63 @@
+// training: what every probe that trains asks of all its ranks: to meet, to prove that they compute exactly, to step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "probes/collective/fleet.h"
+#include "probes/collective/limits.h"
+#include "probes/core/parameters.h"
+#include "workloads/train/host_engine.h"
+#include "workloads/train/step_evidence.h"
+
+namespace assay::train {
+
+/// The ranks of one job, asked together by the leader of rank 0. Every function throws what Fleet::ask throws.
+class Training {
+ public:
+  /// `given` has kPlanParameters and reference: with one_rank, exact steps are compared with those of one rank. `grace`
+  /// is what a rank is waited for beyond the limit of each request.
+  Training(Fleet& fleet, const Parameters& given, const RankJob& job, Seconds grace = kGrace);
+
+  /// Admits the job to the memory of the ranks and connects them; `entered` is called with the answers of all ranks to
+  /// "enter", where there are several. Throws BadParameter when the plan, or that of one rank alone, does not fit.
+  void meet(const std::function<void(const std::vector<nlohmann::json>&)>& entered);
+  /// Two steps in exact arithmetic, each twice; what differs is counted and noted as found at `when`.
+  void check_exact(const std::string& when);
+  /// Every rank makes weights and memory for the steps that follow.
+  void prepare();
+  /// `count` steps of every rank, within `limit`.
+  std::vector<RankSteps> steps(Variant variant, std::int64_t count, Seconds limit = kBatchLimit);
+  /// Gradients of one step on the same tokens, compared between the replicas.
+  void vote();
+  /// The end of these steps: weights are finite, and the same on all replicas. prepare() may follow.
+  void settle();
+  /// Answers of all ranks to "facts".
+  std::vector<nlohmann::json> facts();
+
+  /// Findings of all checks so far, and a sentence for each.
+  [[nodiscard]] std::uint64_t mismatches() const { return mismatches_; }
+  [[nodiscard]] const std::vector<std::string>& findings() const { return findings_; }
+  /// Largest share, over ranks and compute-only steps, in which a rank did not run.
+  [[nodiscard]] double off_cpu() const { return off_cpu_; }
+
+ private:
+  std::vector<nlohmann::json> ask(const nlohmann::json& request, Seconds limit);
+  [[nodiscard]] bool with_reference() const { return given_.text("reference") == "one_rank"; }
+  [[nodiscard]] std::uint64_t aside() const;
+  void accuse(const Blame& blame, const std::string& when);
+
+  Fleet& fleet_;
+  const Parameters& given_;
+  const RankJob& job_;
+  Seconds grace_;
+  std::uint64_t number_ = 0, mismatches_ = 0;
+  double off_cpu_ = 0;
+  std::vector<std::string> findings_;
+};
+
+}  // namespace assay::train
