@@ -95,6 +95,7 @@ class Judge {
 
  private:
   StepEvidence evidence_of(const plan::Step& step, int first = 1) {
+    fault_of_ = {};  // other evidence may come to lie where the last one was
     const auto attempts = attempts_.find(step.id);
     static const std::vector<const Attempt*> kNone;
     StepEvidence found = collect(plan_, step, attempts == attempts_.end() ? kNone : attempts->second, journal_,
@@ -234,16 +235,23 @@ class Judge {
   /// Why a cell may not pass, whatever its figure; empty when it may.
   std::string doubt_of(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
                        const Subject& subject, const Pool& pool, double value) {
-    std::vector<const plan::Requirement*> judging;
-    for (const auto& id : step.requirements) judging.push_back(requirements_.at(id));
-    auto doubt = unjudged_fault(found, judging, plan_.probes.at(step.probe).description);
-    if (!doubt.empty()) return doubt;
+    if (const std::string& fault = fault_in(step, found); !fault.empty()) return fault;
     const auto ceiling = references_.ceiling_of(requirement, step, subject, pool);
     if (ceiling && value > kAboveCeiling * *ceiling) {
       return fmt::format("{} is above what is physically possible, {}.", for_people(value, requirement.limit.unit),
                          for_people(*ceiling, requirement.limit.unit));
     }
     return references_.common_cause(requirement);
+  }
+
+  /// What no requirement of `step` judges is wrong in its evidence; the same for all of its cells.
+  const std::string& fault_in(const plan::Step& step, const StepEvidence& found) {
+    if (fault_of_ == std::pair(&step, &found)) return fault_;
+    std::vector<const plan::Requirement*> judging;
+    for (const auto& id : step.requirements) judging.push_back(requirements_.at(id));
+    fault_ = unjudged_fault(found, judging, plan_.probes.at(step.probe).description);
+    fault_of_ = {&step, &found};
+    return fault_;
   }
 
   /// `seen`, shared with the requirement's last cell where it is the same: of a fleet, most are.
@@ -308,6 +316,8 @@ class Judge {
   plan::Stage up_to_;
   Machines machines_;
   std::map<std::string_view, const plan::Requirement*> requirements_;
+  std::pair<const plan::Step*, const StepEvidence*> fault_of_;  ///< whose fault_ is known
+  std::string fault_;
   std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
   References references_;
   std::string metered_of_;  ///< the step of metered_
