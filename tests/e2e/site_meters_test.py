@@ -11,9 +11,14 @@ LOAD = {"hold": "4s", "ramp": "500ms", "grow_hold": "1s", "threads": 1}
 
 
 class SiteMeters(Bench):
+    def setUp(self):
+        super().setUp()
+        self.devices = []
+
     def meter(self, name, subject, quantities, registers, way="honest", **more):
         device = Device(registers, way)
         self.addCleanup(device.close)
+        self.devices.append(device)
         return {"name": name, "kind": "modbus", "address": "127.0.0.1", "port": device.port, "subject": subject, "timeout_s": 0.5,
                 "registers": [{"quantity": quantity, "address": 2 * i, "type": "float32", "scale": 1} for i, quantity in enumerate(quantities)],
                 **more}
@@ -99,14 +104,30 @@ class SiteMeters(Bench):
     def test_a_meter_over_its_rating_stops_the_load(self):
         site = self.site([self.feed("pdu-a", lambda: 9000.0 if self.loads() else 1000.0)],
                          load_test={"consent": "the test itself, for n01", "limit_w": 90000})
-        limit = self.metered("budget", "total_power", "rack", {"at_most": 3000}, "W", statistic="max")
+        self.assertIn("pdu-a is at 9000 W, its rating is 5000 W", self.stopped(site, 40))
+
+    def test_racks_over_the_limit_of_the_consent_stop_the_load_although_each_is_below_its_rating(self):
+        site = self.site([self.feed(name, lambda: 4000.0 if self.loads() else 1000.0) for name in ("pdu-a", "pdu-b")],
+                         load_test={"consent": "the test itself, for n01", "limit_w": 7000})
+        self.assertIn("all racks together are at 8000 W, the limit is 7000 W", self.stopped(site, 30))
+
+    def test_a_meter_that_goes_blind_stops_the_load(self):
+        blind = self.feed("pdu-a", lambda: 1000.0)
+        self.devices[-1].way = lambda: "silent" if self.loads() else "honest"
+        site = self.site([blind], load_test={"consent": "the test itself, for n01", "limit_w": 7000})
+        self.assertIn("pdu-a has a rating and does not answer: a load must not go on unseen", self.stopped(site, 45))
+
+    def stopped(self, site, within_s):
+        """Runs a load of a minute, which must not last that long; why its only cell is an error."""
+        limit = self.metered("budget", "total_power", "rack", {"at_most": 30000}, "W", statistic="max")
         limit["parameters"] = {**LOAD, "hold": "60s"}
         begin = time.monotonic()
         self.assay(*self.begin(site, limit))
-        self.assertLess(time.monotonic() - begin, 40)
+        self.assertLess(time.monotonic() - begin, within_s)
+        self.assertFalse(self.loads())
         [cell] = self.verdict()["results"]
         self.assertEqual(cell["outcome"], "error", cell)
-        self.assertIn("pdu-a is at 9000 W, its rating is 5000 W", cell["reason"])
+        return cell["reason"]
 
     def test_a_load_ends_within_five_seconds_of_the_head_killed(self):
         site = self.site([self.feed("pdu-a", lambda: 1000.0)], load_test={"consent": "the test itself, for n01", "limit_w": 90000})
