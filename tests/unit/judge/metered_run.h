@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -22,9 +23,12 @@ inline constexpr double kHeldFrom_s = 20, kHeldTo_s = 40;
 
 inline constexpr Metric kFeedMetrics[] = {
     {.name = "power", .unit = "W", .better = Better::neither, .meaning = "of a meter"},
-    {.name = "total_power", .unit = "W", .better = Better::neither, .meaning = "of a rack"}};
+    {.name = "total_power", .unit = "W", .better = Better::neither, .meaning = "of a rack"},
+    {.name = "energy_efficiency", .unit = "FLOP/J", .better = Better::higher, .meaning = "of a rack"}};
 inline constexpr ConditionSpec kFeedConditions[] = {
     {.name = "meter_doubts", .meaning = "what is doubtful, where it is read"},
+    {.name = "accuracy_declared", .meaning = "accuracy, where it is stated"},
+    {.name = "averaging_s", .meaning = "averaging, where it is stated"},
     {.name = "meters_unread", .meaning = "why meters were not read, where some were not"}};
 inline constexpr ProbeSpec kFeedSpec{.name = plan::kSiteCompanion,
                                      .companion = true,
@@ -41,6 +45,8 @@ struct Read {
   std::vector<double> values = std::vector<double>(60, 1000);
   std::string doubts = "none", unread;
   bool simulated = false;
+  std::optional<double> accuracy = {}, averaging_s = {};
+  double interval_s = 1;
 };
 
 class MeteredRun {
@@ -66,6 +72,12 @@ class MeteredRun {
     hold(kHeldFrom_s, kHeldTo_s);
   }
 
+  /// The attempt ends so late, in UTC, and so do the watches that follow.
+  void end_at(const std::string& time) {
+    end_ = time;
+    journal.attempts[0].end = time;
+  }
+
   /// Rank 0's record of the load.
   Record& load() { return found_.records.at(0); }
 
@@ -80,10 +92,12 @@ class MeteredRun {
     Start start{.probe = plan::kSiteCompanion, .revision = 1, .parameters = {}, .host = {{"name", std::string("h")}}};
     if (read.simulated) start.host.emplace(plan::kSimulated, true);
     Recorder recorder(out, kFeedSpec, start);
-    recorder.measurement("total_power", {.samples = read.values, .warmup = {}, .stopped = "time_cap"},
-                         {.kind = "rack", .id = "odd"},
-                         {{"begin_s", begin_s() + read.from_s}, {"interval_s", 1.0}, {"meters", std::string("pdu")}});
+    recorder.measurement(
+        "total_power", {.samples = read.values, .warmup = {}, .stopped = "time_cap"}, {.kind = "rack", .id = "odd"},
+        {{"begin_s", begin_s() + read.from_s}, {"interval_s", read.interval_s}, {"meters", std::string("pdu")}});
     recorder.condition("meter_doubts", read.doubts, {.kind = "meter", .id = "pdu"});
+    if (read.accuracy) recorder.condition("accuracy_declared", *read.accuracy, {.kind = "meter", .id = "pdu"});
+    if (read.averaging_s) recorder.condition("averaging_s", *read.averaging_s, {.kind = "meter", .id = "pdu"});
     if (!read.unread.empty()) recorder.condition("meters_unread", read.unread);
     recorder.end({.status = Status::complete, .reason = ""});
     const std::string path = watch_record_path(number, plan::kSiteCompanion);
@@ -93,7 +107,7 @@ class MeteredRun {
                                .outcome = AttemptOutcome::exited,
                                .reason = "",
                                .begin = kBegin,
-                               .end = kEnd,
+                               .end = end_,
                                .evidence = {{.path = path, .sha256 = "", .bytes = out.str().size()}}});
   }
 
@@ -118,6 +132,7 @@ class MeteredRun {
   static double begin_s() { return std::chrono::duration<double>(utc_time(kBegin)->time_since_epoch()).count(); }
 
   StepEvidence found_;
+  std::string end_ = kEnd;
 };
 
 }  // namespace assay::judge::test

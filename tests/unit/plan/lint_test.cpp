@@ -116,6 +116,15 @@ TEST(lint, a_figure_of_meters_has_an_absolute_limit) {
             std::string::npos);
 }
 
+TEST(lint, an_energy_efficiency_is_of_a_rack_and_of_no_single_feed) {
+  const json efficiency = {{"metric", "energy_efficiency"}, {"limit", {{"at_least", 1}, {"unit", "FLOP/J"}}}};
+  EXPECT_EQ(metered_error(efficiency), "read");
+  json of_feed = efficiency;
+  of_feed["scope"] = "feed";
+  EXPECT_NE(metered_error(of_feed).find("requirements[0].scope: is feed, and energy_efficiency is of a rack"),
+            std::string::npos);
+}
+
 TEST(lint, every_is_judged_by_the_worst) {
   EXPECT_NE(read_error({R"({"at": "every", "limit": {"at_least": 1, "unit": "B/s"}})"}).find("worst sample"),
             std::string::npos);
