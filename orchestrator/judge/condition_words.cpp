@@ -42,6 +42,8 @@ constexpr ConditionWords kWords[] = {
      "compare the BMC with another meter, update its firmware, or leave the figure out"},
     {"weather_metered", "", "dry and wet bulb outside were not read",
      "give the site a meter with outdoor_dry_bulb and outdoor_wet_bulb"},
+    {"accuracy_bound", "%", "the worst of its meters is accurate to {}",
+     "meter the rack by an instrument of a better class, and name its data sheet in the site"},
     {"levels_reached", "", "idle and the two loads lie less than a tenth of the highest power apart",
      "stop what else runs on the node, then run again"},
     {"window_s", "s", "each window lasted {}", "leave the window at a minute: --quick accepts nothing"},

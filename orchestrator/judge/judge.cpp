@@ -20,6 +20,7 @@
 #include "orchestrator/judge/open_cell.h"
 #include "orchestrator/judge/pool.h"
 #include "orchestrator/judge/references.h"
+#include "orchestrator/judge/site_efficiency.h"
 #include "orchestrator/judge/site_evidence.h"
 #include "orchestrator/judge/subject_count.h"
 #include "orchestrator/judge/unjudged.h"
@@ -275,7 +276,9 @@ class Judge {
     cell.result.set_aside = fit.set_aside;
     const Pool& pool = fit.pool.measured.empty() ? all : fit.pool;
     cell.result.samples = pool.samples.size();
-    cell.instrument = probe.metric(requirement.metric)->instrument;
+    cell.instrument = requirement.metric == kEfficiency && !requirement.during.empty()
+                          ? efficiency_instrument(all)
+                          : probe.metric(requirement.metric)->instrument;
     cell.risk = risk_of(plan_.profile.guard_factor, step.more_attempts > 0);
     const auto estimate =
         estimate_attempts(pool.measured, requirement.statistic, {plan_.profile.confidence, cell.risk});

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/site_efficiency.h"
 #include "orchestrator/plan/metered.h"
 #include "probes/core/record_reader.h"
 #include "probes/core/utc_time.h"
@@ -85,6 +86,9 @@ class Cutting {
  public:
   Cutting(const WatchRecords& watches, const Window& window) : watches_(watches), window_(window) {}
 
+  /// The power of each rack that take() took.
+  [[nodiscard]] const std::vector<RackPower>& racks() const { return racks_; }
+
   Record take(SiteEvidence& site) {
     Record made;
     for (const auto& [number, record] : watches_.records) {
@@ -102,6 +106,12 @@ class Cutting {
         continue;
       }
       add_conditions(part.measured.subject, part.meters, made);
+      if (part.measured.metric == "total_power")
+        racks_.push_back({.rack = part.measured.subject.id,
+                          .power_w = part.measured.samples,
+                          .interval_s = part.interval_s,
+                          .held_s = held_s,
+                          .meters = part.meters});
       made.measurements.push_back(std::move(part.measured));
     }
     return made;
@@ -149,7 +159,36 @@ class Cutting {
   const WatchRecords& watches_;
   Window window_;
   std::map<std::tuple<std::string, Subject, Values>, Part> parts_;
+  std::vector<RackPower> racks_;
 };
+
+/// Adds the efficiency of each rack to `made`, or why there is none to `site`.
+void join_efficiency(const plan::Plan& plan, const plan::Step& step, const Record& load, const WatchRecords& watches,
+                     const std::vector<RackPower>& racks, Record& made, SiteEvidence& site) {
+  const bool wanted = std::ranges::any_of(step.requirements, [&](const std::string& id) {
+    const auto* requirement = plan.requirement(id);
+    return requirement != nullptr && requirement->metric == kEfficiency;
+  });
+  if (!wanted) return;
+  for (const auto& rack : racks) {
+    const Subject subject{.kind = "rack", .id = rack.rack};
+    const auto joined = efficiency_of(plan, step, load, watches.records, rack);
+    if (!joined) {
+      site.missing.insert_or_assign(subject, joined.error());
+      continue;
+    }
+    made.measurements.push_back({.metric = std::string(kEfficiency),
+                                 .unit = "FLOP/J",
+                                 .subject = subject,
+                                 .at = {},
+                                 .samples = {joined->flop_per_joule},
+                                 .warmup = {},
+                                 .stopped = "fixed"});
+    made.conditions.push_back({.name = "energy_boundary", .subject = subject, .value = joined->boundary});
+    made.conditions.push_back({.name = "method_level", .subject = subject, .value = joined->method_level});
+    made.conditions.push_back({.name = "accuracy_bound", .subject = subject, .value = joined->accuracy});
+  }
+}
 
 /// Why the watches have nothing of a subject: the words of the companion for its meters.
 void name_unread(const plan::Plan& plan, const WatchRecords& watches, SiteEvidence& site) {
@@ -229,7 +268,13 @@ SiteEvidence site_evidence(const plan::Plan& plan, const plan::Step& step, const
     if (!watches.refused.empty()) site.step.reason = fmt::format("The meters were not read: {}.", watches.refused);
     const auto window = window_of(*attempt, found.records[i]);
     if (!window) site.step.reason = window.error();
-    site.step.records.push_back(window ? Cutting(watches, *window).take(site) : Record{});
+    Record made;
+    if (window) {
+      Cutting cutting(watches, *window);
+      made = cutting.take(site);
+      join_efficiency(plan, step, found.records[i], watches, cutting.racks(), made, site);
+    }
+    site.step.records.push_back(std::move(made));
     name_unread(plan, watches, site);
   }
   site.step.paths = std::move(paths);

@@ -27,7 +27,9 @@ WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& wat
 /// hold_end_s of rank 0's record, seconds since 1970; the time of the attempt by the journal where it has none),
 /// without the coordinates of time and meter; and with the conditions of the meters that it comes from, as conditions
 /// of its subject. A measurement that covers less than nine tenths of that time is left out. `missing` has the reasons
-/// by subject, and `reason` what is true of all.
+/// by subject, and `reason` what is true of all. Where a
+/// requirement of the step asks for it, energy_efficiency of each rack is joined from its power and the record of the
+/// load (site_efficiency.h).
 struct SiteEvidence {
   StepEvidence step;
   std::map<Subject, std::string> missing;

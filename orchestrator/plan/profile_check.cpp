@@ -59,6 +59,11 @@ std::optional<InputError> check_during(const Requirement& requirement, const Pro
   if (requirement.limit.reference != Reference::none || !requirement.plane.empty() || requirement.after)
     return InputError{here, "is of the site's meters, and has a relative limit, a plane or `after`",
                       "give an absolute limit; the load decides when it is measured"};
+  if (requirement.metric == "energy_efficiency" && requirement.scope != JudgedScope::rack)
+    return InputError{
+        here + ".scope",
+        fmt::format("is {}, and energy_efficiency is of a rack: its nodes hang on all of its feeds", requirement.scope),
+        "write rack, and give each node of the site its rack"};
   return std::nullopt;
 }
 

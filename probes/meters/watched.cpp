@@ -83,13 +83,12 @@ void WatchedMeter::watch(double interval_s, bool (*stop)()) noexcept {
     {
       const std::lock_guard guard(mutex_);
       history_.longest_answer_s = std::max(history_.longest_answer_s, end_s - begin_s);
-      if (fault.empty()) {
-        take_answer(meter_, answer, interval_s, history_);
-      } else {
+      if (!fault.empty()) {
         ++history_.faults;
         history_.last_fault = fault;
       }
     }
+    if (fault.empty()) take(answer, interval_s);
     // A login that is refused again and again locks the account of many BMCs.
     faults_in_a_row = fault.empty() ? 0 : std::min(faults_in_a_row + 1, kMostDoublings);
     if (faults_in_a_row > 1) sleep_until_stopped(std::chrono::duration<double>((1 << faults_in_a_row) - 2));
@@ -102,6 +101,11 @@ void WatchedMeter::watch(double interval_s, bool (*stop)()) noexcept {
   ended_ = true;
 }
 
+void WatchedMeter::take(const std::vector<MeterReading>& answer, double interval_s) {
+  const std::lock_guard guard(mutex_);
+  take_answer(meter_, answer, interval_s, history_);
+}
+
 MeterHistory WatchedMeter::history() const {
   const std::lock_guard guard(mutex_);
   return history_;
@@ -110,7 +114,7 @@ MeterHistory WatchedMeter::history() const {
 std::optional<MeterReading> WatchedMeter::newest_power() const {
   const std::lock_guard guard(mutex_);
   for (auto one = history_.latest.rbegin(); one != history_.latest.rend(); ++one)
-    if (!one->absent) return *one;
+    if (!one->absent && std::isfinite(one->value)) return *one;
   return std::nullopt;
 }
 

@@ -37,10 +37,12 @@ class WatchedMeter {
 
   /// Reads on the grid of `interval_s` until `stop` is true. Throws nothing: every fault is counted and remembered.
   void watch(double interval_s, bool (*stop)()) noexcept;
+  /// Takes one answer in, as watch() does with each.
+  void take(const std::vector<MeterReading>& answer, double interval_s);
   [[nodiscard]] const Meter& meter() const { return meter_; }
   /// A copy of what there is now.
   [[nodiscard]] MeterHistory history() const;
-  /// The newest reading of its whole power that it gave.
+  /// The newest reading of its whole power that is a number; an instrument that says it has none gave nothing.
   [[nodiscard]] std::optional<MeterReading> newest_power() const;
   /// True once watch() has returned.
   [[nodiscard]] bool ended() const;

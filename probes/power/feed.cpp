@@ -74,6 +74,11 @@ constexpr Metric kMetrics[] = {
     reading("power_ratio", "1",
             "power of the site's intake over that of all racks, at this load and weather; not PUE, which is of energy "
             "over twelve months"),
+    {.name = "energy_efficiency",
+     .unit = "FLOP/J",
+     .better = Better::higher,
+     .meaning = "floating-point operations of the nodes of a rack over the energy that the rack drew in the same "
+                "interval, where the judge joins the readings with the record of a load"},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "interval_s", .meaning = "time between readings that was asked for, in s, where any meter answers"},
@@ -94,29 +99,31 @@ constexpr ConditionSpec kConditions[] = {
      .meaning = "this machine's time less the meter's own of the newest reading, in s, where the meter tells a time"},
     {.name = "over_limit", .meaning = "why a guard ended, where it did"},
     {.name = "weather_metered", .meaning = "whether dry and wet bulb outside were read, where any meter answers"},
+    {.name = "energy_boundary", .meaning = "rack, meters and nodes of an energy_efficiency, where the judge joins one"},
+    {.name = "method_level",
+     .meaning = "what an energy_efficiency covers of the levels of EE HPC WG, where the judge joins one"},
+    {.name = "accuracy_bound",
+     .meaning = "worst relative accuracy that the meters of an energy_efficiency state, where the judge joins one"},
     {.name = "meters_unread", .meaning = "why meters were not read, where some were not"},
 };
 constexpr ProbeSpec kSpec{
     .name = "power_feed",
-    .revision = 2,
+    .revision = 3,
     .companion = true,
     .measures =
         "Power, energy and coolant of racks, feeds, shelves and cooling units by their own meters, while "
         "something else runs.",
     .method =
         "Reads every meter of the site by a thread of its own, once an interval, with the meter's timeout as the "
-        "longest "
-        "wait: a meter that hangs delays itself alone. A reading belongs to the slot of UTC, a multiple of the "
-        "interval, "
-        "that holds the middle between question and answer; a stretch without a gap is one measurement, whose at has "
-        "begin_s (s since 1970, by this machine's clock), interval_s and the meter. After 20,000 slots neighbours are "
-        "joined in pairs. Scales are those of the model in the site; power is compared with voltage x current x power "
-        "factor of the same strip (3 % on one phase; with three phases only a scale wrong by ten shows), heat with "
-        "flow x "
-        "rise of the coolant as water (10 %). What is stuck, absent, stale, mis-scaled, at the end of 16 bits, coarse, "
-        "computed by the instrument, slower than a minute or full of gaps is named in meter_doubts. What follows from "
-        "several meters is computed slot by slot, and at.meters names them; a slot in which one of them gave nothing "
-        "has no figure.",
+        "longest wait: a meter that hangs delays itself alone. A reading belongs to the slot of UTC, a multiple of "
+        "the interval, that holds the middle between question and answer; a stretch without a gap is one measurement,"
+        " whose at has begin_s (s since 1970, by this machine's clock), interval_s and the meter. After 20,000 slots "
+        "neighbours are joined in pairs. Scales are those of the model in the site; power is compared with voltage x "
+        "current x power factor of the same strip (3 % on one phase; with three phases only a scale wrong by ten "
+        "shows), heat with flow x rise of the coolant as water (10 %). What is stuck, absent, stale, mis-scaled, at "
+        "the end of 16 bits, coarse, computed by the instrument, slower than a minute or full of gaps is named in "
+        "meter_doubts. What follows from several meters is computed slot by slot, and at.meters names them; a slot in"
+        " which one of them gave nothing has no figure.",
     .source =
         "DCMI specification 1.5; DMTF Redfish schemas (DSP8010); APC PowerNet-MIB and Raritan PDU2-MIB as public "
         "exporters and Network UPS Tools read them; Modbus application protocol 1.1b3; MLCommons training "

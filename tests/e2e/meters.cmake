@@ -27,3 +27,7 @@ set_tests_properties(e2e.meters PROPERTIES LABELS meters TIMEOUT 300 ENVIRONMENT
 add_test(NAME e2e.site_meters COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/site_meters_test.py)
 set_tests_properties(e2e.site_meters PROPERTIES LABELS "e2e;measures" SKIP_RETURN_CODE 77 TIMEOUT 300
   ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
+# A load of over a minute, as an energy needs one.
+add_test(NAME e2e.efficiency COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/efficiency_test.py CONFIGURATIONS meters)
+set_tests_properties(e2e.efficiency PROPERTIES LABELS meters SKIP_RETURN_CODE 77 TIMEOUT 300
+  ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")

@@ -101,7 +101,8 @@ class Meters(unittest.TestCase):
         self.assertEqual(len(found), 1, f"{name} of {meter} in {record}")
         return found[0]
 
-    def snmpd(self):
+    def snmpd(self, addresses=1):
+        """One service on so many ports: to power_feed each is a device of its own."""
         program = self.program("snmpd")
         (self.scratch / "apc").write_text(STRIP_APC)
         (self.scratch / "raritan").write_text(STRIP_RARITAN)
@@ -109,10 +110,11 @@ class Meters(unittest.TestCase):
             f'rocommunity hall-7 127.0.0.1\ncreateUser reader SHA "auth-pass-phrase" AES "priv-pass-phrase"\nrouser reader authpriv\n'
             f'pass_persist .1.3.6.1.4.1.318 {sys.executable} {FAKES}/fake_strip {self.scratch}/apc\n'
             f'pass_persist .1.3.6.1.4.1.13742 {sys.executable} {FAKES}/fake_strip {self.scratch}/raritan\n')
-        port = free_port(socket.SOCK_DGRAM)
-        self.start(program, "-f", "-C", "-c", self.scratch / "snmpd.conf", "-Lo", "-p", self.scratch / "pid", f"udp:127.0.0.1:{port}")
+        ports = [free_port(socket.SOCK_DGRAM) for _ in range(addresses)]
+        self.start(program, "-f", "-C", "-c", self.scratch / "snmpd.conf", "-Lo", "-p", self.scratch / "pid",
+                   *(f"udp:127.0.0.1:{port}" for port in ports))
         self.wait_for(self.scratch / "pid")
-        return port
+        return ports
 
     def redfish(self, name, tree, way=""):
         folder = self.scratch / name
@@ -129,13 +131,13 @@ class Meters(unittest.TestCase):
                 "credentials": self.secret(name + ".json", user="root", password="calvin-7")}
 
     def test_strips_of_two_makers_are_read_by_v2c_and_v3_in_their_own_scales(self):
-        port = self.snmpd()
-        strip = {"kind": "snmp", "address": "127.0.0.1", "port": port, "subject": "feed", "accuracy": 0.01, "accuracy_source": "data sheet"}
+        first, second, third = self.snmpd(3)
+        strip = {"kind": "snmp", "address": "127.0.0.1", "port": first, "subject": "feed", "accuracy": 0.01, "accuracy_source": "data sheet"}
         community = self.secret("v2c.json", community="hall-7")
         user = self.secret("v3.json", user="reader", password="auth-pass-phrase", privacy_password="priv-pass-phrase")
         record = self.feed({**strip, "name": "apc", "model": "apc-rpdu2", "outlets": {"3": "n01", "4": "n02"}, "credentials": community},
-                           {**strip, "name": "raritan", "model": "raritan-pdu2", "credentials": user},
-                           {**strip, "name": "refused", "model": "apc-rpdu2", "timeout_s": 0.5,
+                           {**strip, "name": "raritan", "port": second, "model": "raritan-pdu2", "credentials": user},
+                           {**strip, "name": "refused", "port": third, "model": "apc-rpdu2", "timeout_s": 0.5,
                             "credentials": self.secret("wrong.json", community="other")})
         self.assertEqual(set(self.values(record, "power", meter="apc") + [6130, 1720]), {6130, 1720})
         self.assertEqual(set(self.values(record, "power", meter="apc", outlet=3)), {1720})
@@ -153,7 +155,7 @@ class Meters(unittest.TestCase):
             self.assertNotIn(secret, self.printed)
 
     def test_a_strip_that_tells_tens_of_watts_as_watts_is_mis_scaled(self):
-        port = self.snmpd()
+        [port] = self.snmpd()
         (self.scratch / "apc").write_text(STRIP_APC.replace("integer 613", "integer 6130"))
         record = self.feed({"name": "apc", "kind": "snmp", "model": "apc-rpdu2", "address": "127.0.0.1", "port": port, "subject": "feed",
                             "credentials": self.secret("v2c.json", community="hall-7")})
@@ -185,12 +187,14 @@ loadlib "{os.environ["FAKE_DCMI"]}" "{self.scratch}/watts"
         self.start(program, "-c", self.scratch / "lan.conf", "-f", self.scratch / "n01.emu", "-s", self.scratch, "-n")
         bmc = {"name": "bmc", "kind": "ipmi", "address": "127.0.0.1", "port": port, "subject": "node", "nodes": ["n01"],
                "credentials": self.secret("bmc.json", user="admin", password="secret-7")}
-        record = self.feed(bmc, {**bmc, "name": "stranger", "credentials": self.secret("b.json", user="admin", password="wrong")}, seconds=6)
+        record = self.feed(bmc)
         self.assertEqual(set(self.values(record, "power", meter="bmc")), {813}, self.printed)
         self.assertEqual(self.condition(record, "meter_doubts", "bmc"), "none")
         self.assertLess(abs(self.condition(record, "clock_offset_s", "bmc")), 5)
-        self.assertIn("stranger at 127.0.0.1: no session", self.printed)
         self.assertNotIn("secret-7", self.printed)
+        self.feed({**bmc, "name": "stranger", "credentials": self.secret("b.json", user="admin", password="wrong-7")}, seconds=6)
+        self.assertIn("stranger at 127.0.0.1: no session", self.printed)
+        self.assertNotIn("wrong-7", self.printed)
         (self.scratch / "watts").write_text("65535\n")
         self.assertIn("wrapped", self.condition(self.feed(bmc), "meter_doubts", "bmc"))
 

@@ -1,53 +1,13 @@
 """The head's companion: meters read during a run, what is judged by them, and a load that stops. The plant behind the meters is simulated
 here: its numbers are made up, and go over real Modbus TCP."""
-import os
 import signal
 import time
 
-from harness import Bench, main, wait_for
-from plant_device import Device
-
-LOAD = {"hold": "4s", "ramp": "500ms", "grow_hold": "1s", "threads": 1}
+from harness import main, wait_for
+from site_bench import LOAD, SiteBench
 
 
-class SiteMeters(Bench):
-    def meter(self, name, subject, quantities, registers, way="honest", **more):
-        device = Device(registers, way)
-        self.addCleanup(device.close)
-        return {"name": name, "kind": "modbus", "address": "127.0.0.1", "port": device.port, "subject": subject, "timeout_s": 0.5,
-                "registers": [{"quantity": quantity, "address": 2 * i, "type": "float32", "scale": 1} for i, quantity in enumerate(quantities)],
-                **more}
-
-    def site(self, meters, **more):
-        return self.write("site.json", {"schema": "assay.site/1", "name": "hall", "meters": meters,
-                                        "nodes": [{"name": "n01", "launcher": "local", "directory": str(self.work)}], **more})
-
-    def metered(self, name, metric, scope, limit, unit="1", **more):
-        return {"id": name, "title": name, "probe": "power_feed", "during": "load_bank", "parameters": LOAD, "metric": metric, "scope": scope,
-                "limit": {**limit, "unit": unit}, "repeat": {"n": 2, "attempts": 1, "more_attempts": 0},
-                "reproducibility": {"u": 1e-9, "source": {"document": "the test", "status": "sourced"}},
-                "source": {"document": "the test", "status": "sourced"}, **more}
-
-    def begin(self, site, *requirements):
-        profile = {"schema": "assay.profile/1", "name": "test", "title": "Test", "revision": 1, "relative_only": "a test",
-                   "companions": ["power_feed"], "requirements": requirements}
-        return ["accept", "--profile", self.write("profile.json", profile), "--site", site, "--out", self.run_directory]
-
-    def feed(self, name, power, **more):
-        return self.meter(name, "feed", ["power", "current", "current_l2", "current_l3"], lambda: [power(), 10.0, 11.0, 9.0],
-                          rack="r1", rating_w=5000, **more)
-
-    def loads(self):
-        """Whether a load_bank of this test is at work."""
-        return any(self.is_load(pid) for pid in os.listdir("/proc") if pid.isdigit())
-
-    def is_load(self, pid):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as line, open(f"/proc/{pid}/environ", "rb") as environment:
-                return b"--grow-hold" in line.read() and str(self.scratch).encode() in environment.read() + os.readlink(f"/proc/{pid}/cwd").encode()
-        except OSError:
-            return False
-
+class SiteMeters(SiteBench):
     def test_meters_are_judged_during_the_load_and_one_that_is_silent_leaves_its_own_cells_open(self):
         swaying = lambda mean: mean + 10 * (time.monotonic() % 1)
         heat = 2400 / (997 * 4180 * 8)  # m3/s of water that carry 2400 W at a rise of 8 K
@@ -99,14 +59,30 @@ class SiteMeters(Bench):
     def test_a_meter_over_its_rating_stops_the_load(self):
         site = self.site([self.feed("pdu-a", lambda: 9000.0 if self.loads() else 1000.0)],
                          load_test={"consent": "the test itself, for n01", "limit_w": 90000})
-        limit = self.metered("budget", "total_power", "rack", {"at_most": 3000}, "W", statistic="max")
+        self.assertIn("pdu-a is at 9000 W, its rating is 5000 W", self.stopped(site, 40))
+
+    def test_racks_over_the_limit_of_the_consent_stop_the_load_although_each_is_below_its_rating(self):
+        site = self.site([self.feed(name, lambda: 4000.0 if self.loads() else 1000.0) for name in ("pdu-a", "pdu-b")],
+                         load_test={"consent": "the test itself, for n01", "limit_w": 7000})
+        self.assertIn("all racks together are at 8000 W, the limit is 7000 W", self.stopped(site, 30))
+
+    def test_a_meter_that_goes_blind_stops_the_load(self):
+        blind = self.feed("pdu-a", lambda: 1000.0)
+        self.devices[-1].way = lambda: "silent" if self.loads() else "honest"
+        site = self.site([blind], load_test={"consent": "the test itself, for n01", "limit_w": 7000})
+        self.assertIn("pdu-a has a rating and does not answer: a load must not go on unseen", self.stopped(site, 45))
+
+    def stopped(self, site, within_s):
+        """Runs a load of a minute, which must not last that long; why its only cell is an error."""
+        limit = self.metered("budget", "total_power", "rack", {"at_most": 30000}, "W", statistic="max")
         limit["parameters"] = {**LOAD, "hold": "60s"}
         begin = time.monotonic()
         self.assay(*self.begin(site, limit))
-        self.assertLess(time.monotonic() - begin, 40)
+        self.assertLess(time.monotonic() - begin, within_s)
+        self.assertFalse(self.loads())
         [cell] = self.verdict()["results"]
         self.assertEqual(cell["outcome"], "error", cell)
-        self.assertIn("pdu-a is at 9000 W, its rating is 5000 W", cell["reason"])
+        return cell["reason"]
 
     def test_a_load_ends_within_five_seconds_of_the_head_killed(self):
         site = self.site([self.feed("pdu-a", lambda: 1000.0)], load_test={"consent": "the test itself, for n01", "limit_w": 90000})

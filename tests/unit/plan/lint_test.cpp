@@ -84,6 +84,47 @@ TEST(lint, a_part_of_a_profile_may_leave_faults_out) {
   EXPECT_EQ(planning({kFast, faults_at(R"("every")")}, {.only = {"r0"}}), "planned");
 }
 
+constexpr const char* kOfMeters =
+    R"({"probe": "power_feed", "during": "load_bank", "metric": "total_power", "scope": "rack", "limit": {"at_most": 1, "unit": "W"}})";
+const json kFed = {{"companions", json::array({kSiteCompanion})}};
+
+std::string metered_error(const json& more, const json& profile = kFed) {
+  json requirement = json::parse(kOfMeters);
+  requirement.update(more);
+  return read_error({requirement.dump()}, profile);
+}
+
+TEST(lint, a_figure_of_meters_names_the_load_and_no_other_figure_does) {
+  EXPECT_EQ(metered_error(json::object()), "read");
+  json without = json::parse(kOfMeters);
+  without.erase("during");
+  EXPECT_NE(read_error({without.dump()}, kFed).find("requirements[0].during: is missing, and the scope is rack"),
+            std::string::npos);
+  EXPECT_NE(metered_error({{"scope", "node"}}).find("requirements[0].during: is given, and the scope is node"),
+            std::string::npos);
+}
+
+TEST(lint, a_figure_of_meters_is_read_by_the_companion_of_the_site) {
+  constexpr const char* kWords = "requirements[0].probe: is judged of the site's meters, which power_feed reads";
+  EXPECT_NE(metered_error({{"probe", "disk"}}).find(kWords), std::string::npos);
+  EXPECT_NE(metered_error(json::object(), json::object()).find(kWords), std::string::npos);
+}
+
+TEST(lint, a_figure_of_meters_has_an_absolute_limit) {
+  const json relative = {{"at_least", 0.9}, {"unit", "W"}, {"of", "fleet_median"}};
+  EXPECT_NE(metered_error({{"limit", relative}}).find("is of the site's meters, and has a relative limit"),
+            std::string::npos);
+}
+
+TEST(lint, an_energy_efficiency_is_of_a_rack_and_of_no_single_feed) {
+  const json efficiency = {{"metric", "energy_efficiency"}, {"limit", {{"at_least", 1}, {"unit", "FLOP/J"}}}};
+  EXPECT_EQ(metered_error(efficiency), "read");
+  json of_feed = efficiency;
+  of_feed["scope"] = "feed";
+  EXPECT_NE(metered_error(of_feed).find("requirements[0].scope: is feed, and energy_efficiency is of a rack"),
+            std::string::npos);
+}
+
 TEST(lint, every_is_judged_by_the_worst) {
   EXPECT_NE(read_error({R"({"at": "every", "limit": {"at_least": 1, "unit": "B/s"}})"}).find("worst sample"),
             std::string::npos);
