@@ -5,6 +5,7 @@
 #include "reports/figures/html.h"
 #include "reports/figures/pair_chart.h"
 #include "reports/figures/rail_chart.h"
+#include "reports/figures/training_chart.h"
 #include "reports/page/sections.h"
 
 namespace assay::page {
@@ -48,7 +49,10 @@ std::string requirement_charts(const ReportContent& content, const figures::Step
   if (own == results.end()) return html;
   const figures::Chart rails = figures::rail_chart(content.run.plan, steps, requirement, own->second);
   const figures::Chart faults = figures::fault_chart(content.run.plan, requirement, own->second, content.records);
-  return html + figure(rails.svg, rails.caption) + figure(faults.svg, faults.caption);
+  html += figure(rails.svg, rails.caption) + figure(faults.svg, faults.caption);
+  for (const auto& chart : figures::training_charts(content.run.plan, requirement, own->second, content.records))
+    html += figure(chart.svg, chart.caption);
+  return html;
 }
 
 std::string network_section(const ReportContent& content, const figures::StepIndex& steps,

@@ -80,6 +80,7 @@ svg .limit { stroke: var(--bad); stroke-width: 1.8; } svg .acceptance { stroke: 
 svg .heading { font-size: 12px; font-weight: 600; } svg .in-light, svg .in-dark { font-size: 10px; } svg .in-dark { fill: #fff; }
 svg .cell { stroke: #fff; stroke-width: 0.7; vector-effect: non-scaling-stroke; } svg .stroke { fill: none; stroke-width: 0.9; vector-effect: non-scaling-stroke; }
 svg .s-pass_wide { fill: #cfe3f3; } svg .s-pass_middle { fill: #a5cbe8; } svg .s-pass_narrow { fill: #78abd4; } svg .s-guard_band { fill: #d07a10; }
+svg .part-0 { fill: #1f4e79; } svg .part-1 { fill: #78abd4; } svg .part-2 { fill: #d9a441; } svg .part-3 { fill: #8a8f98; } svg .part-4 { fill: #cfe3f3; }
 svg .s-fail_near { fill: #a82a18; } svg .s-fail_far { fill: #4f0a0a; } svg .s-inconclusive, svg .s-not_measured { fill: #cfd3d8; } svg .s-error { fill: #101010; }
 svg .stroke.s-inconclusive, svg .stroke.s-not_measured { fill: none; stroke: #17202e; } svg .stroke.s-error { fill: none; stroke: #fff; }
 svg .frame { fill: none; stroke: var(--soft); stroke-width: 0.8; } svg .between { stroke: var(--soft); stroke-width: 0.7; }

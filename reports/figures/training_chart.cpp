@@ -1,0 +1,223 @@
+// training_chart: means of raw samples, because means of parts add up to the mean of the whole, which medians do not.
+#include "reports/figures/training_chart.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "probes/core/statistics.h"
+#include "reports/figures/parts_bars.h"
+
+namespace assay::figures {
+namespace {
+
+using Records = std::map<std::string, std::vector<Record>>;
+
+constexpr std::array kRepairMetrics = {"detect_time", "abort_time", "rebuild_time", "restore_time", "recompute_time"};
+
+const std::vector<double>* samples_of(const Record& record, std::string_view metric) {
+  const auto found = std::ranges::find(record.measurements, metric, &Measurement::metric);
+  return found == record.measurements.end() || found->samples.empty() ? nullptr : &found->samples;
+}
+
+/// Whether it is the first of the profile's requirements on its measurement.
+bool is_first(const plan::Plan& plan, const plan::Requirement& requirement) {
+  const auto first = std::ranges::find_if(plan.profile.requirements, [&](const auto& one) {
+    return one.probe == requirement.probe && one.scope == requirement.scope && one.parameters == requirement.parameters;
+  });
+  return first != plan.profile.requirements.end() && first->id == requirement.id;
+}
+
+/// Sums of the parts of what has one label, and how many there were.
+struct PartsSum {
+  std::vector<double> sums;
+  std::size_t count = 0;
+
+  void add(const std::vector<double>& parts) {
+    sums.resize(parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) sums[i] += parts[i];
+    ++count;
+  }
+  [[nodiscard]] std::vector<double> means() const {
+    std::vector<double> all = sums;
+    for (double& one : all) one /= static_cast<double>(count);
+    return all;
+  }
+};
+
+/// "kill in reduce" of "kill of rank 1 in reduce of step 5"; nothing for other words.
+std::optional<std::string> kind_of_fault(std::string_view words) {
+  const auto rank = words.find(" of rank "), phase = words.find(" in "), step = words.find(" of step ");
+  if (rank == std::string_view::npos || phase == std::string_view::npos || step == std::string_view::npos ||
+      rank > phase || phase > step)
+    return std::nullopt;
+  return std::string(words.substr(0, rank)) + std::string(words.substr(phase, step - phase));
+}
+
+/// The kinds of the faults that ended a rank, in order; none where the record does not say them of all `count`.
+std::vector<std::string> kinds_of_faults(const Record& record, std::size_t count) {
+  const auto found = std::ranges::find(record.conditions, "cases", &Condition::name);
+  const auto* text = found == record.conditions.end() ? nullptr : std::get_if<std::string>(&found->value);
+  std::vector<std::string> kinds;
+  for (std::string_view left = text == nullptr ? std::string_view() : std::string_view(*text); !left.empty();) {
+    const auto end = std::min(left.find("; "), left.size());
+    const auto kind = kind_of_fault(left.substr(0, end));
+    if (kind && !kind->starts_with("slow ")) kinds.push_back(*kind);
+    left.remove_prefix(std::min(end + 2, left.size()));
+  }
+  if (kinds.size() != count) return {};
+  return kinds;
+}
+
+/// Parts of every repair in `record`, by kind; of all under "".
+void add_repairs(const Record& record, std::map<std::string, PartsSum>& sums) {
+  std::vector<const std::vector<double>*> parts;
+  for (const char* metric : kRepairMetrics) {
+    parts.push_back(samples_of(record, metric));
+    if (parts.back() == nullptr || parts.back()->size() != parts.front()->size()) return;
+  }
+  const auto kinds = kinds_of_faults(record, parts.front()->size());
+  for (std::size_t fault = 0; fault < parts.front()->size(); ++fault) {
+    std::vector<double> one;
+    for (const auto* samples : parts) one.push_back((*samples)[fault]);
+    if (std::ranges::min(one) < 0) continue;  // no time of one clock
+    sums[""].add(one);
+    sums[kinds.empty() ? "fault of unknown kind" : kinds[fault]].add(one);
+  }
+}
+
+Chart repair_chart(const plan::Plan& plan, const std::set<std::string>& steps, const Records& records) {
+  std::map<std::string, PartsSum> sums;
+  for (const auto& step : steps) {
+    const auto found = records.find(step);
+    if (found == records.end()) continue;
+    for (const auto& record : found->second) add_repairs(record, sums);
+  }
+  if (sums.empty() || sums.size() > kMostPartsRows) return {};
+  PartsBars bars{.title = "Time to repair by kind of fault, part by part",
+                 .description = "",
+                 .axis = "since the fault",
+                 .names = {"detect", "abort", "rebuild", "restore", "recompute"},
+                 .rows = {}};
+  for (const auto& [kind, sum] : sums)
+    bars.rows.push_back({fmt::format("{} ({})", kind.empty() ? "all faults" : kind, sum.count), sum.means()});
+  bars.description = fmt::format("Bars of {} faults in {} kinds.", sums.at("").count, sums.size() - 1);
+  return {.svg = parts_svg(bars),
+          .caption = fmt::format("{}Means over {} faults that ended a rank, from the fault until the step that it "
+                                 "struck was done again; in brackets how many. Faults that ended no rank are left "
+                                 "out. ",
+                                 kind_words(plan), sums.at("").count)};
+}
+
+/// Compute without the optimizer, the optimizer, and what communication adds; together the mean of the rounds' median
+/// steps. Nothing where a part would be below 0: then other load, not communication, made the difference.
+std::optional<std::vector<double>> step_parts(const Record& record) {
+  const auto *compute = samples_of(record, "compute_time"), *optimizer = samples_of(record, "optimizer_time"),
+             *exposed = samples_of(record, "exposed_comm");
+  if (compute == nullptr || optimizer == nullptr) return std::nullopt;
+  const double optimizer_s = moments(*optimizer).mean;
+  std::vector<double> parts = {moments(*compute).mean - optimizer_s, optimizer_s,
+                               exposed == nullptr ? 0.0 : moments(*exposed).mean};
+  if (std::ranges::min(parts) < 0) return std::nullopt;
+  return parts;
+}
+
+/// The rows with the longest bars, in their order, at most as many as a figure has.
+std::size_t keep_longest(std::vector<PartsRow>& rows) {
+  const std::size_t all = rows.size();
+  std::ranges::stable_sort(rows, std::greater{}, [](const PartsRow& row) { return row.parts.front(); });
+  if (rows.size() > kMostPartsRows) rows.resize(kMostPartsRows);
+  return all;
+}
+
+/// The node of a step, or how many it has.
+std::string place_of(const plan::Plan& plan, const std::string& step) {
+  const auto found = std::ranges::find(plan.steps, step, &plan::Step::id);
+  if (found == plan.steps.end() || found->nodes.empty()) return step;
+  return found->nodes.size() == 1 ? found->nodes.front() : fmt::format("{} nodes", found->nodes.size());
+}
+
+std::string shown_words(std::size_t shown, std::size_t all, std::string_view what) {
+  return shown == all ? "" : fmt::format("Shown are the {} of {} {} that compute longest. ", shown, all, what);
+}
+
+Chart step_chart(const plan::Plan& plan, const std::set<std::string>& steps, const Records& records) {
+  std::map<std::string, PartsSum> sums;
+  for (const auto& step : steps) {
+    const auto found = records.find(step);
+    if (found == records.end()) continue;
+    for (const auto& record : found->second) {
+      if (const auto parts = step_parts(record)) sums[step].add(*parts);
+    }
+  }
+  PartsBars bars{.title = "What a training step is made of",
+                 .description = "",
+                 .axis = "of one step",
+                 .names = {"compute", "optimizer", "exposed communication"},
+                 .rows = {}};
+  for (const auto& [step, sum] : sums) bars.rows.push_back({place_of(plan, step), sum.means()});
+  const std::size_t all = keep_longest(bars.rows);
+  bars.description = fmt::format("Bars of {} measurements.", bars.rows.size());
+  return {
+      .svg = parts_svg(bars),
+      .caption = fmt::format(
+          "{}{}The step without collectives, of it the optimizer, and what communication adds to it: means over the "
+          "rounds, of the medians of each. Left out are attempts in which the step took less time with collectives "
+          "than without: their difference is other load. Input and checkpoints are not part of this step. ",
+          kind_words(plan), shown_words(bars.rows.size(), all, "measurements"))};
+}
+
+/// Of one measurement: each rank's mean time outside of collectives, and the rest of the mean step.
+Chart rank_chart(const plan::Plan& plan, const std::vector<Record>& records) {
+  std::map<std::pair<std::size_t, std::string>, PartsSum> sums;  // ids of one length are numbers in order
+  for (const auto& record : records) {
+    const auto* step = samples_of(record, "step_time");
+    if (step == nullptr) continue;
+    const double step_s = moments(*step).mean;
+    for (const auto& one : record.measurements) {
+      if (one.metric != "self_time" || one.samples.empty()) continue;
+      const double self_s = moments(one.samples).mean;
+      const std::string name = one.subject.kind == "rank" ? "rank " + one.subject.id : one.subject.id;
+      sums[{name.size(), name}].add({self_s, std::max(0.0, step_s - self_s)});
+    }
+  }
+  PartsBars bars{.title = "What each rank does in a training step",
+                 .description = "",
+                 .axis = "of one step",
+                 .names = {"outside of collectives", "in collectives, waiting included"},
+                 .rows = {}};
+  for (const auto& [name, sum] : sums) bars.rows.push_back({name.second, sum.means()});
+  const std::size_t all = keep_longest(bars.rows);
+  bars.description = fmt::format("Bars of {} ranks.", bars.rows.size());
+  return {.svg = parts_svg(bars),
+          .caption = fmt::format("{}{}Means of all full steps, the rank that computes longest first: the others wait "
+                                 "for it in their collectives. Ranks at different places of a pipeline have different "
+                                 "work. ",
+                                 kind_words(plan), shown_words(bars.rows.size(), all, "ranks"))};
+}
+
+}  // namespace
+
+std::vector<Chart> training_charts(const plan::Plan& plan, const plan::Requirement& requirement,
+                                   const std::vector<const judge::Result*>& results, const Records& records) {
+  const bool step = requirement.probe == "train_step";
+  if ((!step && requirement.probe != "fault_resume") || !is_first(plan, requirement)) return {};
+  std::set<std::string> steps;
+  for (const auto* result : results) steps.insert(result->step);
+  std::vector<Chart> charts;
+  if (step) {
+    charts.push_back(step_chart(plan, steps, records));
+    const auto only = steps.size() == 1 ? records.find(*steps.begin()) : records.end();
+    if (only != records.end()) charts.push_back(rank_chart(plan, only->second));
+  } else {
+    charts.push_back(repair_chart(plan, steps, records));
+  }
+  std::erase_if(charts, [](const Chart& chart) { return chart.svg.empty(); });
+  return charts;
+}
+
+}  // namespace assay::figures
