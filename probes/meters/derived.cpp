@@ -152,7 +152,7 @@ class Facility {
     const Slots rise = merged(slots_of(one, Quantity::return_temperature), slots_of(one, Quantity::supply_temperature),
                               std::minus<>());
     const Slots heat = merged(slots_of(one, Quantity::flow), rise,
-                              [](double flow, double kelvin) { return heat_of_water_w(flow, std::abs(kelvin)); });
+                              [](double flow, double kelvin) { return heat_of_water_w(flow, kelvin); });
     Known share = *power;
     share.meters.insert(share.meters.begin(), one.meter->name);
     share.slots.clear();

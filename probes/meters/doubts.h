@@ -60,7 +60,7 @@ std::vector<NamedDoubt> doubts_of(std::span<const MeterReading> readings, const 
 std::optional<NamedDoubt> scale_doubt(double power_w, double voltage_v, double current_a, double power_factor);
 
 /// A heat flow that an instrument states, against rho x c x flow x rise of the water: a doubt when they differ by more
-/// than 10 %, which covers a glycol mixture (6 % less) and a rise known to 4 %.
+/// than 10 %, which covers a glycol mixture (6 % less) and a rise known to 4 %, or the coolant comes back colder.
 std::optional<NamedDoubt> heat_doubt(double stated_w, double flow_m3_s, double rise_k);
 
 /// The heat that `flow_m3_s` of water carries away when it warms by `rise_k`, in W.

@@ -40,7 +40,7 @@ void check_scale(const std::vector<MeterReading>& answer, MeterHistory& history)
              supply = whole(answer, Quantity::supply_temperature), back = whole(answer, Quantity::return_temperature);
   if (heat && flow && supply && back) {
     history.scale_checked = true;
-    history.scale = heat_doubt(*heat, *flow, std::abs(*back - *supply));
+    history.scale = heat_doubt(*heat, *flow, *back - *supply);
   }
 }
 

@@ -107,6 +107,14 @@ TEST(derived, heat_that_falls_short_by_13_percent_shows_as_a_share) {
   EXPECT_NEAR(share.stretches[0].samples[0], 0.87, 1e-9);
 }
 
+TEST(derived, heat_of_a_coolant_that_comes_back_colder_is_negative) {
+  Hall hall;
+  hall.add("a", "rack", "r1", {{Quantity::power, 100'000}});
+  hall.add("cdu", "cdu", "r1",
+           {{Quantity::flow, 0.001}, {Quantity::supply_temperature, 40}, {Quantity::return_temperature, 30}});
+  EXPECT_LT(hall.only("heat_share").stretches[0].samples[0], 0);
+}
+
 TEST(derived, the_power_ratio_needs_one_intake_and_every_rack) {
   Hall hall;
   hall.add("a", "rack", "r1", {{Quantity::power, 80'000}});

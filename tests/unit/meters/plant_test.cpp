@@ -147,6 +147,14 @@ TEST(Plant, a_heat_that_is_13_percent_low_does_not_balance) {
   EXPECT_FALSE(heat_doubt(heat_of_water_w(kFlow, 10) * 0.94, kFlow, 10));
 }
 
+TEST(Plant, a_coolant_that_comes_back_colder_is_doubtful_and_sensors_of_an_idle_one_are_not) {
+  constexpr double kFlow = 42.0 / 60000;
+  const auto doubt = heat_doubt(29.2e3, kFlow, -10);
+  ASSERT_TRUE(doubt);
+  EXPECT_NE(doubt->figures.find("comes back 10 K colder than it goes"), std::string::npos) << doubt->figures;
+  EXPECT_FALSE(heat_doubt(29.2e3, kFlow, -0.1));
+}
+
 TEST(Plant, a_soak_that_ends_before_it_is_steady_is_not_called_steady) {
   Node node{.fans_w = 900, .heat_time_s = 900, .load = {{0, 1}}};
   const auto power = [&](double t) { return node.drawn_at(t); };
