@@ -26,22 +26,34 @@ std::string event_of(const judge::Journal& journal, const std::string& node) {
   return reason;
 }
 
-/// Attempts of a node's steps: how many came to their end, and why the last other one did not.
+/// Attempts of a node's steps: how many came to their end, how many of them with figures, and why the last other one
+/// did not.
 struct Attempts {
-  std::size_t planned = 0, ended = 0;
+  std::size_t planned = 0, ended = 0, measured = 0;
   std::string trouble;
 };
 
-std::map<std::string, Attempts> attempts_by_node(const judge::Run& run) {
+/// Whether `step` serves none but these requirements.
+bool serves_only(const plan::Step& step, const std::vector<std::string>& ids) {
+  return std::ranges::all_of(step.requirements,
+                             [&](const std::string& id) { return std::ranges::find(ids, id) != ids.end(); });
+}
+
+/// `checks`: the requirements that look for others on the node, and measure nothing.
+std::map<std::string, Attempts> attempts_by_node(const judge::Run& run, const std::vector<std::string>& checks) {
   std::map<std::string, Attempts> by_node;
   for (const auto& step : run.plan.steps) {
     const auto made = run.journal.of(step.id);
+    const auto left_out = run.journal.left_out.find(step.id);
+    const bool measures = !serves_only(step, checks);
     for (const auto& node : step.nodes) {
       Attempts& one = by_node[node];
       ++one.planned;
+      if (left_out != run.journal.left_out.end()) one.trouble = left_out->second;
       for (const auto* attempt : made) {
         if (attempt->outcome == AttemptOutcome::exited) {
           ++one.ended;
+          if (measures) ++one.measured;
         } else {
           one.trouble = fmt::format("{}: {}", step.probe, word_of(attempt->outcome));
         }
@@ -111,7 +123,7 @@ std::vector<NodeVisit> not_idle(const judge::Run& run, const judge::Verdict& ver
 
 std::vector<NodeVisit> visits_of(const judge::Run& run, const judge::Verdict& verdict,
                                  const std::vector<std::string>& ids, bool interrupted) {
-  const auto attempts = attempts_by_node(run);
+  const auto attempts = attempts_by_node(run, ids);
   std::vector<NodeVisit> visits;
   for (const auto& node : run.plan.site.nodes) {
     NodeVisit visit{.node = node.name, .state = VisitState::measured};
@@ -123,8 +135,8 @@ std::vector<NodeVisit> visits_of(const judge::Run& run, const judge::Verdict& ve
       visit = {.node = node.name, .state = VisitState::preempted, .reason = interrupted_reason(made)};
     } else if (after.busy) {
       visit = {.node = node.name, .state = VisitState::busy, .reason = "others used it meanwhile: " + after.reason};
-    } else if (made.ended == 0 || !after.idle) {
-      const std::string why = !event.empty() ? event : made.ended == 0 ? made.trouble : after.reason;
+    } else if (made.measured == 0 || !after.idle) {
+      const std::string why = !event.empty() ? event : made.measured == 0 ? made.trouble : after.reason;
       visit = {.node = node.name, .state = VisitState::not_measured, .reason = why.empty() ? "nothing ran on it" : why};
     }
     visits.push_back(std::move(visit));

@@ -26,8 +26,8 @@ Idleness idleness(const judge::Results& results, const std::vector<std::string>&
 std::vector<NodeVisit> not_idle(const judge::Run& run, const judge::Verdict& verdict,
                                 const std::vector<std::string>& ids, bool interrupted);
 
-/// What became of each node of `run`: measured when a probe came to its end, nothing was interrupted, and the checks
-/// `ids`, made last, show that no other program used the node meanwhile.
+/// What became of each node of `run`: measured when a probe other than those of the checks `ids` came to its end,
+/// nothing was interrupted, and the checks, made last, show that no other program used the node meanwhile.
 std::vector<NodeVisit> visits_of(const judge::Run& run, const judge::Verdict& verdict,
                                  const std::vector<std::string>& ids, bool interrupted);
 

@@ -80,6 +80,14 @@ class Sweep(NightBench):
         self.assertEqual((len(left_out["steps"]), len(measured)), (1, 2))  # the figure, and the check for others
         self.assertFalse(measured & set(left_out["steps"]))
 
+    def test_a_node_whose_every_figure_was_left_out_is_not_measured(self):
+        writer = requirement("writer")
+        writer["parameters"]["writes"] = "1000000GiB"
+        done = self.sweep(nightly(writer))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.only_state(), "not_measured")
+        self.assertRegex(done.stdout, r"not_measured: \. on \S+: .* are free; step \S+ puts up to 1.074 PB there")
+
     def test_a_sweep_that_is_preempted_stops_at_once_and_leaves_nothing(self):
         process = self.start(*self.sweep_words(nightly(requirement("r", "hang"))))
         journal = self.sweep_folder / "run/journal.jsonl"

@@ -23,8 +23,10 @@ judge::Run run_of(AttemptOutcome outcome = AttemptOutcome::exited, int nodes = 2
   for (int i = 1; i <= nodes; ++i) {
     const std::string node = fmt::format("n{:02}", i);
     run.plan.site.nodes.push_back({.name = node});
-    for (const std::string probe : {"figure", "health_load"}) {
-      run.plan.steps.push_back({.id = probe + "-" + node, .probe = probe, .nodes = {node}});
+    for (const auto& [probe, requirement] : {std::pair<std::string, std::string>{"figure", "memory.copy"},
+                                             std::pair<std::string, std::string>{"health_load", "idle.cpu"}}) {
+      run.plan.steps.push_back(
+          {.id = probe + "-" + node, .probe = probe, .nodes = {node}, .requirements = {requirement}});
       run.journal.attempts.push_back({.step = probe + "-" + node, .node = node, .outcome = outcome});
     }
   }
@@ -49,7 +51,8 @@ const NightPair kPair{"n01", "n02"};
 /// run_of, with a step of both nodes that ended as `outcome`.
 judge::Run pair_run_of(AttemptOutcome outcome) {
   auto run = run_of();
-  run.plan.steps.push_back({.id = "n01--n02", .probe = "fabric", .nodes = {"n01", "n02"}});
+  run.plan.steps.push_back(
+      {.id = "n01--n02", .probe = "fabric", .nodes = {"n01", "n02"}, .requirements = {"fabric.rate"}});
   run.journal.attempts.push_back({.step = "n01--n02", .node = "n01", .outcome = outcome});
   return run;
 }
@@ -75,6 +78,15 @@ TEST(Outcome, a_check_that_has_no_cell_at_all_does_not_make_a_node_idle) {
 TEST(Outcome, figures_count_only_where_no_other_program_used_the_node_meanwhile) {
   const auto visits = visits_of(run_of(), verdict_of(0.001, 0.5), kChecks, false);
   EXPECT_EQ(states(visits), (std::vector{VisitState::measured, VisitState::busy}));
+}
+
+TEST(Outcome, a_node_on_which_only_the_checks_ran_is_not_measured_and_says_why) {
+  auto run = run_of();
+  std::erase_if(run.journal.attempts, [](const judge::Attempt& one) { return one.step == "figure-n02"; });
+  run.journal.left_out["figure-n02"] = "/scratch on n02: 1 GB are free";
+  const auto visits = visits_of(run, verdict_of(0.001, 0.001), kChecks, false);
+  EXPECT_EQ(states(visits), (std::vector{VisitState::measured, VisitState::not_measured}));
+  EXPECT_EQ(visits[1].reason, "/scratch on n02: 1 GB are free");
 }
 
 // Row l: a tool that crashes is a fault of no node and no pass; unit_drift has that no flag follows.
