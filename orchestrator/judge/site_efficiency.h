@@ -42,8 +42,7 @@ std::expected<Efficiency, std::string> efficiency_of(const plan::Plan& plan, con
                                                      const std::map<int, Record>& watches, const RackPower& power);
 
 /// The relative standard uncertainty of a joined efficiency in `pool`, of the worst accuracy that its records state of
-/// its subject: a
-/// bound a of unknown distribution has a / sqrt(3) (JCGM 100:2008, 4.3.7).
+/// its subject: a bound a of unknown distribution has a / sqrt(3) (JCGM 100:2008, 4.3.7).
 double efficiency_instrument(const Pool& pool);
 
 }  // namespace assay::judge

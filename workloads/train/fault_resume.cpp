@@ -37,10 +37,7 @@ constexpr Parameter kOwnParameters[] = {
      .meaning = "ring: exact arithmetic modulo 7, whose state is weights; gaussian: normal weights and Adam's moments, "
                 "equal bits only where all processors compute alike",
      .choices = "ring gaussian"},
-    {.name = "overlap",
-     .fallback = "beside",
-     .meaning = "beside: gradients are reduced by a thread of their own during the backward pass; none: after it",
-     .choices = "beside none"},
+    train::kOverlapParameter,
     {.name = "faults", .fallback = "all", .meaning = "which kinds are injected", .choices = train::kFaultWords},
     {.name = "phases",
      .fallback = "all",

@@ -40,6 +40,21 @@ inline constexpr Parameter kPlaceParameters[] = {
      .meaning = "network port to use on every node, such as eth1; rendezvous: the one on which the ranks meet"},
 };
 
+/// Where gradients are reduced.
+inline constexpr Parameter kOverlapParameter = {
+    .name = "overlap",
+    .fallback = "beside",
+    .meaning = "beside: gradients are reduced by a thread of their own during the backward pass; none: after it",
+    .choices = "beside none"};
+/// What exact steps are compared with.
+inline constexpr Parameter kReferenceParameter = {
+    .name = "reference",
+    .fallback = "one_rank",
+    .meaning =
+        "one_rank: exact steps are compared with those of one rank that does all of it; none: only with "
+        "themselves and with the replicas",
+    .choices = "one_rank none"};
+
 /// The whole number `name`, from `least` to `most`. Throws BadParameter for another.
 std::int64_t count_in_range(const Parameters& given, const char* name, std::int64_t least, std::int64_t most);
 

@@ -22,6 +22,7 @@
 #include "workloads/train/reliability.h"
 #include "workloads/train/soak_run.h"
 #include "workloads/train/step_evidence.h"
+#include "workloads/train/training.h"
 
 namespace assay {
 namespace {
@@ -36,15 +37,8 @@ constexpr Parameter kOwnParameters[] = {
          "replicated: the same tokens on all replicas, whose gradients are compared after each window; gaussian: "
          "other tokens on each",
      .choices = "replicated gaussian"},
-    {.name = "overlap",
-     .fallback = "beside",
-     .meaning = "beside: gradients are reduced by a thread of their own during the backward pass; none: after it",
-     .choices = "beside none"},
-    {.name = "reference",
-     .fallback = "one_rank",
-     .meaning = "one_rank: exact steps are compared with those of one rank that does all of it; none: only with "
-                "themselves and with the replicas",
-     .choices = "one_rank none"},
+    train::kOverlapParameter,
+    train::kReferenceParameter,
     {.name = "load_least",
      .unit = "s",
      .fallback = "720min",
@@ -259,15 +253,7 @@ void measure(const Parameters& given, Recorder& record) {
   const RankFile file("train_step_rank");
   const Placement alone;
   const std::string address = own_address(given.text("interface"), alone);
-  std::vector<RankProgram> programs;
-  for (std::int64_t rank = 0; rank < here; ++rank) {
-    train::RankJob mine = job;
-    mine.rank = rank;
-    programs.push_back({.path = file.path(),
-                        .arguments = train::rank_arguments("train_step_rank", {.job = mine, .address = address}),
-                        .environment = rank_environment(library),
-                        .title = fmt::format("rank {}", rank)});
-  }
+  const auto programs = train::rank_programs(file.path(), job, 0, here, address, rank_environment(library));
   const std::string node = std::get<std::string>(host_facts().at("name"));
   train::record_plan(given, job, {node}, record);
   const MachineTree tree(given.text("root"));

@@ -20,6 +20,7 @@
 #include "workloads/train/plan_parameters.h"
 #include "workloads/train/rank_job.h"
 #include "workloads/train/train_run.h"
+#include "workloads/train/training.h"
 
 namespace assay {
 namespace {
@@ -34,15 +35,8 @@ constexpr Parameter kOwnParameters[] = {
      .meaning = "gaussian: normal weights, other tokens on each replica; replicated: the same tokens on all, whose "
                 "gradients must be equal; ring: exact arithmetic modulo 7, which yields no rate",
      .choices = "gaussian replicated ring"},
-    {.name = "overlap",
-     .fallback = "beside",
-     .meaning = "beside: gradients are reduced by a thread of their own during the backward pass; none: after it",
-     .choices = "beside none"},
-    {.name = "reference",
-     .fallback = "one_rank",
-     .meaning = "one_rank: exact steps are compared with those of one rank that does all of it; none: only with "
-                "themselves and with the replicas",
-     .choices = "one_rank none"},
+    train::kOverlapParameter,
+    train::kReferenceParameter,
     {.name = "steps",
      .unit = "1",
      .fallback = "200",
@@ -193,15 +187,8 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   const Library library = Library::open("libgloo.so.0", "Gloo");
   const RankFile file("train_step_rank");
   const std::string address = own_address(given.text("interface"), placement);
-  std::vector<RankProgram> programs;
-  for (std::int64_t local = 0; local < here; ++local) {
-    train::RankJob mine = job;
-    mine.rank = placement.rank * here + local;
-    programs.push_back({.path = file.path(),
-                        .arguments = train::rank_arguments("train_step_rank", {.job = mine, .address = address}),
-                        .environment = rank_environment(library),
-                        .title = fmt::format("rank {} ({})", mine.rank, address)});
-  }
+  const auto programs =
+      train::rank_programs(file.path(), job, placement.rank * here, here, address, rank_environment(library));
   LocalRanks ranks(programs);
   Fleet fleet(
       [&](std::string_view request, Seconds limit) {

@@ -7,6 +7,7 @@
 
 #include "probes/gloo/rank_start.h"
 #include "workloads/train/accounting.h"
+#include "workloads/train/rank_job.h"
 
 namespace assay::train {
 namespace {
@@ -27,6 +28,21 @@ RankSteps steps_from(const json& answer) {
 }
 
 }  // namespace
+
+std::vector<RankProgram> rank_programs(const std::string& path, const RankJob& job, std::int64_t first,
+                                       std::int64_t count, const std::string& address,
+                                       const std::vector<std::string>& environment) {
+  std::vector<RankProgram> programs;
+  for (std::int64_t rank = first; rank < first + count; ++rank) {
+    RankJob mine = job;
+    mine.rank = rank;
+    programs.push_back({.path = path,
+                        .arguments = rank_arguments("train_step_rank", {.job = mine, .address = address}),
+                        .environment = environment,
+                        .title = fmt::format("rank {} ({})", rank, address)});
+  }
+  return programs;
+}
 
 Training::Training(Fleet& fleet, const Parameters& given, const RankJob& job, Seconds grace)
     : fleet_(fleet), given_(given), job_(job), grace_(grace) {}

@@ -10,11 +10,17 @@
 
 #include "probes/collective/fleet.h"
 #include "probes/collective/limits.h"
+#include "probes/collective/rank_child.h"
 #include "probes/core/parameters.h"
 #include "workloads/train/host_engine.h"
 #include "workloads/train/step_evidence.h"
 
 namespace assay::train {
+
+/// The processes of `count` ranks from `first` on, of the program of train_step at `path`; `address` is this node's.
+std::vector<RankProgram> rank_programs(const std::string& path, const RankJob& job, std::int64_t first,
+                                       std::int64_t count, const std::string& address,
+                                       const std::vector<std::string>& environment);
 
 /// The ranks of one job, asked together by the leader of rank 0. Every function throws what Fleet::ask throws.
 class Training {
