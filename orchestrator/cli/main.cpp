@@ -97,8 +97,9 @@ void add_run_options(CLI::App& command, RunSettings& settings) {
 }
 
 void add_key_options(CLI::App& command, KeyRequest& key, const char* otherwise) {
-  auto* file = command.add_option("--key", key.key, fmt::format("private key to sign with [{}]", otherwise));
-  file->type_name("FILE");
+  auto* file = command.add_option(
+      "--key", key.key, fmt::format("key to sign with: its file, or as `assay sign` takes it [{}]", otherwise));
+  file->type_name("FILE|URI");
   command.add_option("--passphrase-file", key.passphrase_file, "file whose first line decrypts the key")
       ->type_name("FILE")
       ->needs(file);

@@ -49,6 +49,22 @@ void add_passphrase(std::vector<std::string>& arguments, const std::string& file
   if (!file.empty()) arguments.insert(arguments.end(), {"--passphrase-file", file});
 }
 
+/// `key`, once its agent, token or file shows that it is there.
+std::expected<SigningKey, InputError> with_fingerprint(SigningKey key) {
+  std::vector<std::string> arguments = {"fingerprint", "--private", key.file};
+  add_passphrase(arguments, key.passphrase_file);
+  const auto fingerprint = call_report(arguments);
+  if (!fingerprint) return std::unexpected(fingerprint.error());
+  key.fingerprint = *fingerprint;
+  return key;
+}
+
+/// What `verify --key` is given: the file beside a private key, the public key itself when an agent signs.
+std::string public_file(const SigningKey& key) {
+  if (key.file.starts_with(kTokenScheme)) return "PUBLIC_KEY_OF_THE_TOKEN";
+  return key.file.ends_with(".pub") ? key.file : key.file + ".pub";
+}
+
 }  // namespace
 
 std::expected<SigningKey, InputError> open_key(const KeyRequest& request) {
@@ -56,6 +72,10 @@ std::expected<SigningKey, InputError> open_key(const KeyRequest& request) {
                  .passphrase_file = request.is_named() ? request.passphrase_file : "",
                  .fingerprint = "",
                  .self_signed = true};
+  if (request.is_of_token()) {
+    key.self_signed = false;
+    return with_fingerprint(std::move(key));
+  }
   std::error_code unknown;  // a file that cannot be looked at is refused when it is opened
   key.self_signed = !request.is_named() || fs::equivalent(key.file, files::machine_key_path(), unknown);
   const bool exists = fs::exists(key.file, unknown);
@@ -65,12 +85,7 @@ std::expected<SigningKey, InputError> open_key(const KeyRequest& request) {
   if (!exists) {
     if (auto made = make_machine_key(key.file); !made) return std::unexpected(made.error());
   }
-  std::vector<std::string> arguments = {"fingerprint", "--private", key.file};
-  add_passphrase(arguments, key.passphrase_file);
-  const auto fingerprint = call_report(arguments);
-  if (!fingerprint) return std::unexpected(fingerprint.error());
-  key.fingerprint = *fingerprint;
-  return key;
+  return with_fingerprint(std::move(key));
 }
 
 std::expected<void, InputError> report_and_sign(const std::string& directory, const SigningKey& key) {
@@ -85,8 +100,8 @@ std::expected<void, InputError> report_and_sign(const std::string& directory, co
     if (auto done = call_report(arguments); !done) return std::unexpected(done.error());
   }
   std::cerr << fmt::format(
-      "report   {}/report.html\ndossier  {}/dossier\nverify   assay-report verify {}/dossier --key {}.pub{}\n",
-      harmless(directory), harmless(directory), harmless(directory), harmless(key.file),
+      "report   {}/report.html\ndossier  {}/dossier\nverify   assay-report verify {}/dossier --key {}{}\n",
+      harmless(directory), harmless(directory), harmless(directory), harmless(public_file(key)),
       key.self_signed
           ? "\n         SELF-SIGNED with this machine's own key: proves integrity, not the identity of the signer"
           : "");

@@ -3,18 +3,23 @@
 
 #include <expected>
 #include <string>
+#include <string_view>
 
 #include "probes/core/error.h"
 
 namespace assay::cli {
 
+/// How a key of a token is named (RFC 7512), in place of a file.
+inline constexpr std::string_view kTokenScheme = "pkcs11:";
+
 /// The key that the command line asks for.
 struct KeyRequest {
-  std::string key;              ///< file; empty: this machine's own, where one is wanted
-  std::string passphrase_file;  ///< its first line decrypts the key
+  std::string key;              ///< file, or of a token; empty: this machine's own, where one is wanted
+  std::string passphrase_file;  ///< its first line decrypts the key, or is the PIN of the token
   bool sign = false;            ///< sign, with this machine's own key where none is named
 
   [[nodiscard]] bool is_named() const { return !key.empty(); }
+  [[nodiscard]] bool is_of_token() const { return key.starts_with(kTokenScheme); }
   [[nodiscard]] bool is_wanted() const { return sign || is_named(); }
 };
 

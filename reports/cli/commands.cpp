@@ -14,6 +14,7 @@
 #include "orchestrator/files/state.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
+#include "reports/cli/join_command.h"
 #include "reports/cli/run_checks.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/verify.h"
@@ -29,15 +30,17 @@ std::optional<dossier::PublicKey> machine_key() {
 }
 
 /// Verifies, shows what is signed, and signs.
-int add_to(const std::string& directory, const SignArguments& given, const dossier::PrivateKey& key) {
+int add_to(const std::string& directory, const SignArguments& given, const dossier::Signer& key) {
   if (given.others.empty() && given.expected.policy.empty()) {
     return bad_input({"--with-key", "is missing: the public key of the first signer",
                       "obtain it from the signer, not from the dossier; or name a --policy"});
   }
-  const auto others = public_keys(given.others);
+  auto others = public_keys(given.others);
   if (!others) return bad_input(others.error());
-  const auto expected = expectations_of(given.expected);
+  auto expected = expectations_of(given.expected);
   if (!expected) return bad_input(expected.error());
+  if (joint::is_joint(directory))
+    return countersign_joint(directory, given, key, {.keys = std::move(*others), .expected = std::move(*expected)});
   const auto added = dossier::add_signature(directory, key, *others, *expected);
   if (!added) return refused(added.error());
   print_verified(*added);
@@ -137,12 +140,13 @@ int run_report(const ReportArguments& given) {
 
 int run_sign(const SignArguments& given) {
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
-  const auto key = dossier::load_private_key(given.key, given.passphrase_file);
-  if (!key) return bad_input(key.error());
+  const auto loaded = dossier::load_signer(given.signer);
+  if (!loaded) return bad_input(loaded.error());
+  const dossier::Signer& key = **loaded;
   const std::string directory = without_slash(given.directory);
-  if (given.add) return add_to(directory, given, *key);
-  if (!given.self_signed && machine_key() == key->public_key()) {
-    return bad_input({given.key, "is this machine's own key, for which no organisation vouches",
+  if (given.add) return add_to(directory, given, key);
+  if (!given.self_signed && machine_key() == key.public_key()) {
+    return bad_input({given.signer.key, "is this machine's own key, for which no organisation vouches",
                       "sign with a key of a person, or add --self-signed here and to `assay-report report`"});
   }
   if (const auto problem = check_run_is_over(directory)) return bad_input(*problem);
@@ -158,7 +162,7 @@ int run_sign(const SignArguments& given) {
                                            .self_signed = given.self_signed,
                                            .issued_at = utc_text(std::chrono::system_clock::now()),
                                            .supersedes = *older},
-                                          *key);
+                                          key);
   if (!made) return refused(made.error());
   for (const auto& path : *made)
     std::cerr << fmt::format("left out, because no line of the journal names it: {}\n", harmless(path));
@@ -181,9 +185,9 @@ int run_keygen(const KeygenArguments& given) {
 
 int run_fingerprint(const FingerprintArguments& given) {
   if (given.is_private) {
-    const auto key = dossier::load_private_key(given.file, given.passphrase_file);
+    const auto key = dossier::load_signer({.key = given.file, .passphrase_file = given.passphrase_file});
     if (!key) return bad_input(key.error());
-    std::cout << key->public_key().fingerprint() << '\n';
+    std::cout << (*key)->public_key().fingerprint() << '\n';
     return files::kExitSuccess;
   }
   const auto key = dossier::load_public_key(given.file);

@@ -10,6 +10,7 @@
 #include "orchestrator/files/exit_codes.h"
 #include "probes/core/error.h"
 #include "reports/dossier/head.h"
+#include "reports/dossier/signer.h"
 #include "reports/dossier/verify.h"
 #include "reports/dossier/waiver.h"
 
@@ -54,7 +55,8 @@ struct ExpectationArguments {
 };
 
 struct SignArguments {
-  std::string directory, key, passphrase_file, out, role = "signer", name, organisation;
+  std::string directory, out, role = "signer", name, organisation;
+  dossier::SignerName signer;
   bool self_signed = false, add = false;
   std::string supersedes, reason;   ///< folder of an older dossier, and why there is a newer one
   std::vector<std::string> others;  ///< with `add`: public keys of those who signed before
@@ -72,7 +74,8 @@ struct VerifyArguments {
 };
 
 struct WaiveArguments {
-  std::string directory, key, passphrase_file, out;
+  std::string directory, out;
+  dossier::SignerName signer;
   std::string requirement, node, subject;
   std::string reason, until;
   ExpectationArguments expected;  ///< with a policy
@@ -84,7 +87,7 @@ struct KeygenArguments {
 
 struct FingerprintArguments {
   std::string file, passphrase_file;
-  bool is_private = false;  ///< `file` is a private key, of whose public half it is
+  bool is_private = false;  ///< `file` is a private key or one on a token, of whose public half it is
 };
 
 struct SimulateArguments {

@@ -11,6 +11,7 @@
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/run_checks.h"
+#include "reports/cli/signer_options.h"
 #include "reports/joint/joint.h"
 
 namespace assay::report_cli {
@@ -33,6 +34,42 @@ std::size_t unnamed(const joint::Joined& joined) {
   std::size_t shown = 0;
   for (const auto& part : joined.parts) shown += part.serials.size();
   return nodes_of(joined) - std::min(shown, nodes_of(joined));
+}
+
+/// Every signature that was checked, with what a policy and an authority say of it.
+ordered_json signatures_of(const dossier::Signatures& signatures) {
+  ordered_json all = ordered_json::array();
+  for (const auto& key : signatures.signers) {
+    ordered_json one = {{"key", key}};
+    for (const auto& party : signatures.parties) {
+      if (party.fingerprint != key) continue;
+      one.update(ordered_json{{"role", party.role}, {"party", party.party}, {"signer", party.signer}});
+    }
+    if (const auto stamp = signatures.stamps.find(key); stamp != signatures.stamps.end())
+      one["stamped"] = {{"at", utc_text(stamp->second.at)}, {"authority", stamp->second.authority}};
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+void print_signatures(const joint::Joined& joined) {
+  const auto& signatures = joined.signatures;
+  for (const auto& one : signatures_of(signatures)) {
+    const std::string key = one.at("key");
+    const bool maker = key == joined.claims.key_fingerprint;
+    std::string words =
+        fmt::format("{} by the key {}", maker ? "joined " + joined.claims.issued_at : "countersigned", key);
+    if (one.contains("role"))
+      words += fmt::format(", signed as {}: {} of {}", one.at("role").get<std::string>(),
+                           one.at("signer").get<std::string>(), one.at("party").get<std::string>());
+    if (one.contains("stamped"))
+      words += fmt::format(", stamped {} by {}", one.at("stamped").at("at").get<std::string>(),
+                           one.at("stamped").at("authority").get<std::string>());
+    std::cout << harmless_page(fmt::format("  {}\n", words));
+  }
+  if (signatures.other_signatures > 0)
+    std::cout << harmless_page(
+        fmt::format("  note: {} more signatures, by other keys, were not checked\n", signatures.other_signatures));
 }
 
 ordered_json document_of(const joint::Joined& joined) {
@@ -77,8 +114,8 @@ ordered_json document_of(const joint::Joined& joined) {
            {{"key", joined.claims.key_fingerprint},
             {"role", joined.claims.role},
             {"name", joined.claims.name},
-            {"organisation", joined.claims.organisation},
-            {"verified_as", joined.signer}}}};
+            {"organisation", joined.claims.organisation}}},
+          {"signatures", signatures_of(joined.signatures)}};
 }
 
 void print(const joint::Joined& joined) {
@@ -109,11 +146,7 @@ void print(const joint::Joined& joined) {
                            first.targets_built_in ? "as built into this version" : "NOT those of a built-in profile");
   if (const auto nodes = unnamed(joined); nodes > 0)
     std::cout << harmless_page(fmt::format("  note: {} of {} nodes show no serial number\n", nodes, nodes_of(joined)));
-  std::cout << fmt::format("  joined {} by the key {}{}\n", harmless(joined.claims.issued_at),
-                           joined.claims.key_fingerprint,
-                           joined.signer.empty() || joined.signer == joined.claims.key_fingerprint
-                               ? ""
-                               : ", signed as " + harmless(joined.signer));
+  print_signatures(joined);
 }
 
 int run_join(const JoinArguments& given, joint::Kind kind) {
@@ -126,7 +159,7 @@ int run_join(const JoinArguments& given, joint::Kind kind) {
   if (given.others.empty() && given.policy.empty())
     return bad_input({"--with-key", "is missing: the public keys of those who signed the dossiers",
                       "obtain them from the signers, not from the dossiers; or name a --policy"});
-  const auto key = dossier::load_private_key(given.key, given.passphrase_file);
+  const auto key = dossier::load_signer(given.signer);
   if (!key) return bad_input(key.error());
   auto others = public_keys(given.others);
   if (!others) return bad_input(others.error());
@@ -137,7 +170,7 @@ int run_join(const JoinArguments& given, joint::Kind kind) {
                     .name = given.name,
                     .organisation = given.organisation,
                     .key_fingerprint = ""};
-  const auto joined = joint::make_joint(request, *key, {.keys = std::move(*others), .expected = std::move(*expected)});
+  const auto joined = joint::make_joint(request, **key, {.keys = std::move(*others), .expected = std::move(*expected)});
   if (!joined) return refused(joined.error());
   print(*joined);
   std::cout << harmless_page(request.out) << '\n';
@@ -146,11 +179,7 @@ int run_join(const JoinArguments& given, joint::Kind kind) {
 
 void add(CLI::App& command, JoinArguments& given) {
   command.add_option("dossiers", given.dossiers, "folders of dossiers, two at least")->type_name("DIR")->required();
-  command.add_option("--key", given.key, "private key of who joins them, PKCS#8 PEM or of OpenSSH")
-      ->type_name("FILE")
-      ->required();
-  command.add_option("--passphrase-file", given.passphrase_file, "file whose first line decrypts the key")
-      ->type_name("FILE");
+  add_signer_options(command, given.signer, " of who joins them")->required();
   command.add_option("--with-key", given.others, "public key of who signed a dossier; may be repeated")
       ->type_name("FILE")
       ->expected(1)
@@ -166,17 +195,21 @@ void add(CLI::App& command, JoinArguments& given) {
   command.add_option("--organisation", given.organisation, "organisation of the signer")->type_name("NAME");
 }
 
-/// An option of `verify` that is of one dossier, and was given; nothing when there is none.
-const char* of_one_dossier(const VerifyArguments& given) {
-  const auto& expected = given.expected;
+/// An option that is of one dossier, and was given; nothing when there is none.
+const char* of_one_dossier(const ExpectationArguments& expected) {
   for (const auto& [option, value] :
        {std::pair("--site", &expected.site), std::pair("--nodes", &expected.nodes), std::pair("--plan", &expected.plan),
         std::pair("--challenge", &expected.challenge), std::pair("--run-id", &expected.run_id),
         std::pair("--supersedes", &expected.supersedes), std::pair("--serials", &expected.serials)}) {
     if (!value->empty()) return option;
   }
-  if (!given.waivers.empty()) return "--waiver";
-  return given.heads.empty() && given.witness_keys.empty() ? nullptr : "--head";
+  return nullptr;
+}
+
+/// Why `option` is refused of the joint dossier in `directory`.
+InputError not_of_joint(const char* option, const std::string& directory) {
+  return {option, "is of one dossier, and this is a joint one",
+          fmt::format("verify the part by itself: {}/{}/01", directory, joint::kPartsFolder)};
 }
 
 }  // namespace
@@ -196,12 +229,21 @@ void add_join_commands(CLI::App& app, JoinCommands& given, std::function<int()>&
   expand->callback([&] { action = [&] { return run_join(given.expand, joint::Kind::expand); }; });
 }
 
+int countersign_joint(const std::string& directory, const SignArguments& given, const dossier::Signer& key,
+                      const joint::Trust& trust) {
+  if (const char* option = of_one_dossier(given.expected)) return bad_input(not_of_joint(option, directory));
+  const auto joined = joint::countersign(directory, key, trust);
+  if (!joined) return refused(joined.error());
+  print(*joined);
+  std::cout << fmt::format("signed {} with the key {}\n", harmless(directory), key.public_key().fingerprint());
+  return files::kExitSuccess;
+}
+
 int run_verify_joint(const VerifyArguments& given) {
-  if (const char* option = of_one_dossier(given)) {
-    return bad_input(
-        {option, "is of one dossier, and this is a joint one",
-         fmt::format("verify the part by itself: {}/{}/01", without_slash(given.directory), joint::kPartsFolder)});
-  }
+  const char* option = of_one_dossier(given.expected);
+  if (option == nullptr && !given.waivers.empty()) option = "--waiver";
+  if (option == nullptr && (!given.heads.empty() || !given.witness_keys.empty())) option = "--head";
+  if (option != nullptr) return bad_input(not_of_joint(option, without_slash(given.directory)));
   auto keys = public_keys(given.keys);
   if (!keys) return bad_input(keys.error());
   auto expected = expectations_of(given.expected);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reports/cli/commands.h"
+#include "reports/joint/joint.h"
 
 namespace CLI {
 class App;
@@ -16,7 +17,8 @@ namespace assay::report_cli {
 /// Of merge and expand.
 struct JoinArguments {
   std::vector<std::string> dossiers;
-  std::string key, passphrase_file, out, role = "signer", name, organisation;
+  dossier::SignerName signer;
+  std::string out, role = "signer", name, organisation;
   std::vector<std::string> others;  ///< public keys of those who signed the parts
   std::string policy;
 };
@@ -27,6 +29,10 @@ struct JoinCommands {
 
 /// Adds both commands to `app`; a parsed one sets `action`.
 void add_join_commands(CLI::App& app, JoinCommands& given, std::function<int()>& action);
+
+/// Adds the signature of `key` to the joint dossier in `directory` and prints what was signed.
+int countersign_joint(const std::string& directory, const SignArguments& given, const dossier::Signer& key,
+                      const joint::Trust& trust);
 
 /// Verifies a joint dossier and prints what its parts are together.
 int run_verify_joint(const VerifyArguments& given);

@@ -16,6 +16,7 @@
 #include "reports/cli/join_command.h"
 #include "reports/cli/nightly_commands.h"
 #include "reports/cli/proof_commands.h"
+#include "reports/cli/signer_options.h"
 
 namespace assay::report_cli {
 namespace {
@@ -97,9 +98,7 @@ void add_sign(CLI::App& app, SignArguments& given, Action& action) {
   command->add_option("directory", given.directory, "folder of the run; with --add of the dossier")
       ->type_name("DIR")
       ->required();
-  command->add_option("--key", given.key, "private key, PKCS#8 PEM or of OpenSSH")->type_name("FILE")->required();
-  command->add_option("--passphrase-file", given.passphrase_file, "file whose first line decrypts the key")
-      ->type_name("FILE");
+  add_signer_options(*command, given.signer)->required();
   command->add_option("--out", given.out, "folder to make [DIR/dossier]")->type_name("DIR");
   command->add_option("--role", given.role, "role of the signer in the test")
       ->type_name("ROLE")
@@ -154,11 +153,7 @@ void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
 void add_waive(CLI::App& app, WaiveArguments& given, Action& action) {
   auto* command = app.add_subcommand("waive", "verify a dossier, and sign a waiver of cells of it that do not pass");
   command->add_option("dossier", given.directory, "folder of the dossier")->type_name("DIR")->required();
-  command->add_option("--key", given.key, "private key of a buyer or commissioner, PKCS#8 PEM or of OpenSSH")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("--passphrase-file", given.passphrase_file, "file whose first line decrypts the key")
-      ->type_name("FILE");
+  add_signer_options(*command, given.signer, " of a buyer or commissioner")->required();
   command->add_option("--requirement", given.requirement, "id of the requirement")->type_name("ID")->required();
   command->add_option("--node", given.node, "only the cells of this node")->type_name("NAME");
   command->add_option("--subject", given.subject, "only the cell of this subject")->type_name("NAME");
@@ -206,8 +201,10 @@ void add_key_commands(CLI::App& app, KeygenArguments& keygen, FingerprintArgumen
   auto* fingerprint = app.add_subcommand("fingerprint", "print the fingerprint of a key");
   fingerprint->add_option("file", key.file, "public key, PEM or of OpenSSH")->type_name("FILE")->required();
   fingerprint->add_flag("--private", key.is_private,
-                        "the file is a private key: print the fingerprint of its public half");
-  fingerprint->add_option("--passphrase-file", key.passphrase_file, "file whose first line decrypts a private key")
+                        "a private key, or pkcs11:…: print the fingerprint of its public half");
+  fingerprint
+      ->add_option("--passphrase-file", key.passphrase_file,
+                   "file whose first line decrypts a private key, or is a PIN")
       ->type_name("FILE");
   fingerprint->footer("Example: assay-report fingerprint lab.key.pub");
   fingerprint->callback([&] { action = [&] { return run_fingerprint(key); }; });

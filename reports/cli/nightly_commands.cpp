@@ -13,6 +13,7 @@
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
+#include "reports/cli/signer_options.h"
 #include "reports/dossier/keys.h"
 #include "reports/nightly/alerts.h"
 #include "reports/nightly/fleet_page.h"
@@ -130,7 +131,7 @@ int run_export(const ExportArguments& given) {
 namespace {
 
 int check_rma_folder(const RmaArguments& given) {
-  const auto key = dossier::load_public_key(given.key);
+  const auto key = dossier::load_public_key(given.signer.key);
   if (!key) return bad_input(key.error());
   if (!is_folder(given.check)) return bad_input(not_a_folder(given.check));
   if (const auto error = nightly::check_rma(without_slash(given.check), *key)) return refused(*error);
@@ -161,9 +162,9 @@ int run_rma(const RmaArguments& given) {
         {"rma", "needs a unit, --db, --drift and --out", "or --check DIR --key FILE for a folder that you were given"});
   const auto attachments = attachments_of(given.attachments);
   if (!attachments) return bad_input(attachments.error());
-  std::optional<dossier::PrivateKey> key;
-  if (!given.key.empty()) {
-    auto loaded = dossier::load_private_key(given.key, given.passphrase_file);
+  std::unique_ptr<dossier::Signer> key;
+  if (!given.signer.key.empty()) {
+    auto loaded = dossier::load_signer(given.signer);
     if (!loaded) return bad_input(loaded.error());
     key = std::move(*loaded);
   }
@@ -177,8 +178,7 @@ int run_rma(const RmaArguments& given) {
   const nightly::RmaInput input{.trend = std::move(trends->front()),
                                 .attachments = *attachments,
                                 .made = utc_text(std::chrono::system_clock::now())};
-  if (const auto error =
-          nightly::write_rma(input, opened->report, key ? &*key : nullptr, without_slash(given.out), given.nights))
+  if (const auto error = nightly::write_rma(input, opened->report, key.get(), without_slash(given.out), given.nights))
     return bad_input(*error);
   std::cout << fmt::format("wrote {}{}\n", harmless(given.out), key ? "" : ", NOT SIGNED: give --key");
   return files::kExitSuccess;
@@ -238,10 +238,7 @@ void add_nightly_commands(CLI::App& app, NightlyArguments& given, std::function<
   rma->add_option("unit", given.rma.unit, "id of the unit, or name of a node with one unit")->type_name("UNIT");
   sources(*rma, given.rma.database, given.rma.drift, given.rma.nights);
   rma->add_option("--out,-o", given.rma.out, "new folder")->type_name("DIR");
-  rma->add_option("--key", given.rma.key, "private key that signs; with --check the sender's public key")
-      ->type_name("FILE");
-  rma->add_option("--passphrase-file", given.rma.passphrase_file, "file whose first line decrypts the key")
-      ->type_name("FILE");
+  add_signer_options(*rma, given.rma.signer, " of the sender, with --check the public one");
   rma->add_option("--attach", given.rma.attachments, "a log or proof to add; may be repeated")
       ->type_name("KIND=FILE")
       ->expected(1)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/cli/export_run.h"
+#include "reports/dossier/signer.h"
 
 namespace CLI {
 class App;
@@ -28,7 +29,8 @@ struct ExportArguments {
 };
 
 struct RmaArguments {
-  std::string unit, database, drift, out, key, passphrase_file, check;
+  std::string unit, database, drift, out, check;
+  dossier::SignerName signer;            ///< with `check`, its key is a public one
   std::vector<std::string> attachments;  ///< kind=file
   std::size_t nights = 90;
 };

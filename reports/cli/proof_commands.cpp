@@ -12,10 +12,12 @@
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
 #include "reports/cli/run_checks.h"
+#include "reports/cli/signer_options.h"
 #include "reports/dossier/head.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/timestamp.h"
 #include "reports/evidence/tree.h"
+#include "reports/joint/joint.h"
 
 namespace assay::report_cli {
 namespace {
@@ -24,7 +26,7 @@ constexpr const char* kExchange =
     "send it to an authority: curl -H 'Content-Type: application/timestamp-query' --data-binary @FILE URL > answer.tsr";
 
 /// Puts the token of an answer beside the signature that it is of.
-int add_stamp(const std::string& directory, dossier::Envelope envelope, const std::string& signature,
+int add_stamp(const std::string& path, dossier::Envelope envelope, const std::string& signature,
               const TimestampArguments& given) {
   if (given.authorities.empty())
     return bad_input({"--tsa", "is missing: certificates of the authority, PEM", "what was not checked is not kept"});
@@ -37,7 +39,6 @@ int add_stamp(const std::string& directory, dossier::Envelope envelope, const st
   const auto stamp = dossier::check_token(*token, signature, *authorities, given.response);
   if (!stamp) return refused(stamp.error());
   envelope.timestamps[signature] = *token;
-  const std::string path = directory + "/" + dossier::kStatementFile;
   if (const auto problem = files::replace_file(path, dossier::envelope_text(envelope))) return bad_input(*problem);
   std::cout << fmt::format("stamped {} by {}\n", utc_text(stamp->at), harmless(stamp->authority));
   return files::kExitSuccess;
@@ -51,15 +52,15 @@ int run_timestamp(const TimestampArguments& given) {
     return bad_input({"timestamp", "needs --request or --response", "first one to be sent, then the answer to it"});
   const auto key = dossier::load_public_key(given.key);
   if (!key) return bad_input(key.error());
-  const auto text = evidence::read_plain_file(directory, dossier::kStatementFile, dossier::kLargestEnvelope);
+  const char* const file = joint::is_joint(directory) ? joint::kJointFile : dossier::kStatementFile;
+  const auto text = evidence::read_plain_file(directory, file, dossier::kLargestEnvelope);
   if (!text) return refused(text.error());
-  const auto envelope = dossier::read_envelope(*text, dossier::kStatementFile);
+  const auto envelope = dossier::read_envelope(*text, file);
   if (!envelope) return refused(envelope.error());
   const std::string message = dossier::pre_authentication_encoding(envelope->payload_type, envelope->payload);
   const std::string* signature = dossier::signature_of(*envelope, message, *key);
-  if (signature == nullptr)
-    return refused({dossier::kStatementFile, "has no valid signature of the key " + key->fingerprint(), ""});
-  if (!given.response.empty()) return add_stamp(directory, *envelope, *signature, given);
+  if (signature == nullptr) return refused({file, "has no valid signature of the key " + key->fingerprint(), ""});
+  if (!given.response.empty()) return add_stamp(fmt::format("{}/{}", directory, file), *envelope, *signature, given);
   if (const auto problem = files::create_file(given.request, dossier::timestamp_request(*signature), 0644))
     return bad_input(*problem);
   std::cout << harmless_page(given.request) << '\n';
@@ -68,14 +69,14 @@ int run_timestamp(const TimestampArguments& given) {
 }
 
 int run_witness(const WitnessArguments& given) {
-  const auto key = dossier::load_private_key(given.key, given.passphrase_file);
+  const auto key = dossier::load_signer(given.signer);
   if (!key) return bad_input(key.error());
   const std::string path = is_folder(given.journal) ? without_slash(given.journal) + "/journal.jsonl" : given.journal;
   const auto journal = read_file(path);
   if (!journal) return bad_input(journal.error());
   const auto head = dossier::head_of(*journal, path, std::chrono::system_clock::now());
   if (!head) return refused(head.error());
-  const auto text = dossier::head_text(*head, *key);
+  const auto text = dossier::head_text(*head, **key);
   if (!text) return bad_input(text.error());
   if (const auto problem = files::create_file(given.out, *text, 0644)) return bad_input(*problem);
   std::cout << fmt::format("run {}: {} lines, {} bytes, SHA-256 {}\n", harmless(head->run_id), head->lines, head->bytes,
@@ -101,11 +102,7 @@ void add_proof_commands(CLI::App& app, ProofArguments& given, std::function<int(
   witness->add_option("journal", given.witness.journal, "folder of the run, or a copy of its journal")
       ->type_name("DIR|FILE")
       ->required();
-  witness->add_option("--key", given.witness.key, "private key of the witness, PKCS#8 PEM or of OpenSSH")
-      ->type_name("FILE")
-      ->required();
-  witness->add_option("--passphrase-file", given.witness.passphrase_file, "file whose first line decrypts the key")
-      ->type_name("FILE");
+  add_signer_options(*witness, given.witness.signer, " of the witness")->required();
   witness->add_option("--out", given.witness.out, "file to write")->type_name("FILE")->required();
   witness->footer("Example: assay witness run --key witness.key --out 0001.head");
   witness->callback([&] { action = [&] { return run_witness(given.witness); }; });

@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "reports/dossier/signer.h"
+
 namespace CLI {
 class App;
 }
@@ -18,7 +20,8 @@ struct TimestampArguments {
 
 struct WitnessArguments {
   std::string journal;  ///< folder of a run, or a journal
-  std::string key, passphrase_file, out;
+  std::string out;
+  dossier::SignerName signer;
 };
 
 struct ProofArguments {

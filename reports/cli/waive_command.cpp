@@ -62,25 +62,26 @@ int run_waive(const WaiveArguments& given) {
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
   const std::string directory = without_slash(given.directory);
   if (const auto problem = check_is_dossier(directory)) return bad_input(*problem);
-  const auto key = dossier::load_private_key(given.key, given.passphrase_file);
-  if (!key) return bad_input(key.error());
+  const auto loaded = dossier::load_signer(given.signer);
+  if (!loaded) return bad_input(loaded.error());
+  const dossier::Signer& key = **loaded;
   const auto expected = expectations_of(given.expected);
   if (!expected) return bad_input(expected.error());
   if (!expected->trust) return bad_input({"--policy", "is missing: it says who may waive", ""});
-  const auto before = dossier::before_signing(*expected, key->public_key());
+  const auto before = dossier::before_signing(*expected, key);
   if (!before) return refused(before.error());
-  if (const auto problem = dossier::check_may_waive(*expected->trust,
-                                                    dossier::listed(*expected->trust, key->public_key().fingerprint())))
+  if (const auto problem =
+          dossier::check_may_waive(*before->trust, dossier::listed(*before->trust, key.public_key().fingerprint())))
     return refused(*problem);
   const auto verified = dossier::verify_dossier(directory, {}, *before);
   if (!verified) return refused(verified.error());
-  const auto waiver = waiver_of(given, *verified, *expected->trust, key->public_key(), *expected->now);
+  const auto waiver = waiver_of(given, *verified, *before->trust, key.public_key(), *expected->now);
   if (!waiver) return bad_input(waiver.error());
-  const auto text = dossier::waiver_text(*waiver, *key);
+  const auto text = dossier::waiver_text(*waiver, key);
   if (!text) return bad_input(text.error());
   // What verify would refuse is not written.
   const auto again = dossier::check_waiver(
-      *text, given.out, *expected->trust, {{waiver->key_fingerprint, key->public_key()}},
+      *text, given.out, *expected->trust, {{waiver->key_fingerprint, key.public_key()}},
       {verified->contents.verdict, verified->contents.verdict_sha256, verified->contents.ended}, *expected->now);
   if (!again) return refused(again.error());
   if (const auto problem = files::create_file(given.out, *text, 0644)) return bad_input(*problem);

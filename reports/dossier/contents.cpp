@@ -31,7 +31,7 @@ std::optional<InputError> check_contents_closed(const evidence::Manifest& manife
   const std::string prefix = std::string(kEvidenceFolder) + "/";
   for (const auto& [path, digest] : manifest) {
     if (path == kVerifyFile) {
-      if (digest == files::sha256(verify_text())) continue;
+      if (is_verify_text(digest)) continue;
       return InputError{path, "is not the page that assay writes",
                         "do not run its commands; `assay-report sign` of this version writes the right ones"};
     }
@@ -50,7 +50,7 @@ std::optional<InputError> check_signatory(const Claims& claims, const std::strin
                                           const Envelope& envelope) {
   const auto key = public_key_from_pem(signer_pem, kSignerFile);
   if (!key) return key.error();
-  if (key->pem() != signer_pem)
+  if (key->text() != signer_pem)
     return InputError{kSignerFile, "is not spelt as assay writes a public key", "it may hold more than one key"};
   const auto& signatory = claims.signatories.front();
   if (signatory.key_fingerprint != key->fingerprint()) {

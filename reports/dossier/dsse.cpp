@@ -23,6 +23,8 @@ std::string envelope_text(const Envelope& envelope) {
     signatures.push_back({{"sig", base64(signature)}});
     const auto token = envelope.timestamps.find(signature);
     if (token != envelope.timestamps.end()) signatures.back()["timestamp"] = base64(token->second);
+    const auto chain = envelope.certificates.find(signature);
+    if (chain != envelope.certificates.end()) signatures.back()["cert"] = chain->second;
   }
   return json{{"payloadType", envelope.payload_type},
               {"payload", base64(envelope.payload)},
@@ -70,12 +72,20 @@ std::expected<Envelope, InputError> read_envelope(std::string_view text, const s
     if (stamped && (!token || token->empty() || token->size() > kLargestToken))
       return refused(fmt::format("signatures[{}].timestamp", i), "is no time stamp in strict base64");
     if (token) envelope.timestamps[envelope.signatures.back()] = std::move(*token);
+    const std::string* chain = text_of(entry, "cert");
+    if (entry.contains("cert") && (chain == nullptr || chain->empty() || chain->size() > kLargestCertificates))
+      return refused(fmt::format("signatures[{}].cert", i), "is no text of certificates");
+    if (chain != nullptr) envelope.certificates[envelope.signatures.back()] = *chain;
   }
   return envelope;
 }
 
-void sign(Envelope& envelope, const PrivateKey& key) {
-  envelope.signatures.push_back(key.sign(pre_authentication_encoding(envelope.payload_type, envelope.payload)));
+std::optional<InputError> sign(Envelope& envelope, const Signer& signer) {
+  auto signature = signer.sign(pre_authentication_encoding(envelope.payload_type, envelope.payload));
+  if (!signature) return signature.error();
+  if (!signer.certificate.empty()) envelope.certificates[*signature] = signer.certificate;
+  envelope.signatures.push_back(std::move(*signature));
+  return std::nullopt;
 }
 
 const std::string* signature_of(const Envelope& envelope, std::string_view message, const PublicKey& key) {

@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,30 +16,32 @@ namespace assay::dossier {
 inline constexpr std::string_view kPayloadType = "application/vnd.in-toto+json";
 
 /// Bounds on an envelope, enforced before anything is parsed.
-inline constexpr std::size_t kLargestEnvelope = 256 << 20;  ///< 300,000 results of 0.5 kB, in base64
-inline constexpr std::size_t kMostSignatures = 16;          ///< far more than a dossier has
+inline constexpr std::size_t kLargestEnvelope = 256 << 20;     ///< 300,000 results of 0.5 kB, in base64
+inline constexpr std::size_t kMostSignatures = 16;             ///< far more than a dossier has
+inline constexpr std::size_t kLargestCertificates = 64 << 10;  ///< of one signature; a chain has some KiB
 
 /// An envelope with base64 undone.
 struct Envelope {
   std::string payload_type;
   std::string payload;
   std::vector<std::string> signatures;  ///< raw; keyid is neither written nor read, because it decides nothing
-  std::map<std::string, std::string> timestamps = {};  ///< RFC 3161 tokens (DER) of signatures that have one
+  std::map<std::string, std::string> timestamps = {};    ///< RFC 3161 tokens (DER) of signatures that have one
+  std::map<std::string, std::string> certificates = {};  ///< PEM of signatures that have some, the signer's first
 };
 
 /// Pre-authentication encoding: the bytes that are signed (DSSE protocol.md).
 std::string pre_authentication_encoding(std::string_view payload_type, std::string_view payload);
 
 /// The envelope as JSON without white space, so that no byte of it can change unseen. A time stamp is the member
-/// "timestamp" of its signature, which other readers of DSSE pass over.
+/// "timestamp" of its signature, and certificates are "cert" (in-toto, ITE-7), which other readers of DSSE pass over.
 std::string envelope_text(const Envelope& envelope);
 
 /// Reads an envelope. Unknown members are ignored, as DSSE demands; a missing or mistyped one, base64 that is not
 /// strict, no signature or too many, and sizes over the bounds are refused.
 std::expected<Envelope, InputError> read_envelope(std::string_view text, const std::string& where);
 
-/// Adds the signature of `key` over the payload.
-void sign(Envelope& envelope, const PrivateKey& key);
+/// Adds the signature of `signer` over the payload, with its certificates; nothing is added when it does not sign.
+std::optional<InputError> sign(Envelope& envelope, const Signer& signer);
 
 /// The signature by `key` over `message`, the envelope's pre-authentication encoding; nullptr when there is none.
 const std::string* signature_of(const Envelope& envelope, std::string_view message, const PublicKey& key);

@@ -10,6 +10,7 @@
 #include "probes/core/utc_time.h"
 #include "profiles/schema.h"
 #include "reports/dossier/canonical_json.h"
+#include "reports/dossier/certificate.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/statement.h"
 #include "reports/dossier/trust_rules.h"
@@ -58,7 +59,8 @@ std::expected<Head, InputError> read_payload(const std::string& payload, const s
 /// Whose signature it is.
 std::expected<std::string, InputError> signer_of(const Envelope& envelope, const Witnesses& witnesses, Moment now) {
   if (witnesses.policy != nullptr) {
-    const auto by = only_signer(*witnesses.policy, envelope, {}, now);
+    const TrustPolicy policy = with_certificates(*witnesses.policy, certificates_of(envelope));
+    const auto by = only_signer(policy, envelope, {}, now);
     if (!by) return std::unexpected(by.error());
     if (by->party->role == "vendor") {
       return std::unexpected(InputError{witnesses.policy->path + ": rule head_role",
@@ -109,13 +111,13 @@ std::expected<Head, InputError> head_of(std::string_view text, const std::string
               .seen_at = utc_text(now)};
 }
 
-std::expected<std::string, InputError> head_text(const Head& head, const PrivateKey& key) {
+std::expected<std::string, InputError> head_text(const Head& head, const Signer& key) {
   auto payload = canonical_json(document_of(head));
   if (!payload) return std::unexpected(payload.error());
   // What the reader would refuse is not signed.
   if (const auto read = read_payload(*payload, "head"); !read) return std::unexpected(read.error());
   Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
-  sign(envelope, key);
+  if (auto problem = sign(envelope, key)) return std::unexpected(*problem);
   return envelope_text(envelope) + "\n";
 }
 

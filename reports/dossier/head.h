@@ -46,7 +46,7 @@ struct Witnesses {
 std::expected<Head, InputError> head_of(std::string_view journal, const std::string& where, Moment now);
 
 /// The envelope of `head`, signed by `key`, as the text of a file.
-std::expected<std::string, InputError> head_text(const Head& head, const PrivateKey& key);
+std::expected<std::string, InputError> head_text(const Head& head, const Signer& key);
 
 /// Checks the head in `text` against the journal of a run. Refused: no signature that counts (rules head_signed and
 /// head_role, and those of keys), another form or type, another run or plan, and a journal that does not begin with

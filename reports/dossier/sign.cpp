@@ -14,6 +14,7 @@
 #include "orchestrator/judge/import_guard.h"
 #include "probes/core/utc_time.h"
 #include "reports/dossier/canonical_json.h"
+#include "reports/dossier/certificate.h"
 #include "reports/dossier/contents.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/verify.h"
@@ -104,7 +105,7 @@ std::expected<std::pair<std::string, evidence::EvidenceSummary>, InputError> wri
     if (auto problem = staging.write(staged(name), *bytes)) return std::unexpected(*problem);
   }
   if (auto problem = copy_logs(request.run_directory, files, left_out, staging)) return std::unexpected(*problem);
-  const std::pair<const char*, std::string> texts[] = {{kVerifyFile, verify_text()}, {kSignerFile, key.pem()}};
+  const std::pair<const char*, std::string> texts[] = {{kVerifyFile, verify_text()}, {kSignerFile, key.text()}};
   for (const auto& [name, text] : texts) {
     manifest[name] = files::sha256(text);
     total += text.size();
@@ -115,7 +116,7 @@ std::expected<std::pair<std::string, evidence::EvidenceSummary>, InputError> wri
 
 }  // namespace
 
-std::expected<std::vector<std::string>, InputError> make_dossier(const SignRequest& request, const PrivateKey& key) {
+std::expected<std::vector<std::string>, InputError> make_dossier(const SignRequest& request, const Signer& key) {
   if (std::ranges::find(kRoles, request.role) == kRoles.end()) {
     return std::unexpected(InputError{"--role",
                                       fmt::format("'{}' is not one of {}", request.role, fmt::join(kRoles, ", ")),
@@ -162,14 +163,16 @@ std::expected<std::vector<std::string>, InputError> make_dossier(const SignReque
   auto payload = canonical_json(*statement);
   if (!payload) return std::unexpected(payload.error());
   Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
-  sign(envelope, key);
+  if (auto problem = sign(envelope, key)) return std::unexpected(*problem);
   if (auto problem = staging->write(staged(kStatementFile), envelope_text(envelope))) return std::unexpected(*problem);
   if (auto problem = staging->publish(kDossier)) return std::unexpected(*problem);
   return left_out;
 }
 
-std::expected<Expectations, InputError> before_signing(Expectations expected, const PublicKey& key) {
+std::expected<Expectations, InputError> before_signing(Expectations expected, const Signer& signer) {
   if (!expected.trust) return expected;
+  expected.trust = with_certificates(std::move(*expected.trust), {signer.certificate});
+  const PublicKey key = signer.public_key();
   const ListedKey own = listed(*expected.trust, key.fingerprint());
   if (own.key == nullptr) {
     return std::unexpected(InputError{fmt::format("{}: rule key_listed", expected.trust->path),
@@ -185,7 +188,7 @@ std::expected<Expectations, InputError> before_signing(Expectations expected, co
   return expected;
 }
 
-std::expected<Verified, InputError> add_signature(const std::string& dossier, const PrivateKey& key,
+std::expected<Verified, InputError> add_signature(const std::string& dossier, const Signer& key,
                                                   const std::vector<PublicKey>& others, const Expectations& expected) {
   const auto text = evidence::read_plain_file(dossier, kStatementFile, kLargestEnvelope);
   if (!text) return std::unexpected(text.error());
@@ -195,16 +198,12 @@ std::expected<Verified, InputError> add_signature(const std::string& dossier, co
     return std::unexpected(
         InputError{kStatementFile, "is signed by this key already", "a second signature must be by another key"});
   }
-  const auto before = before_signing(expected, key.public_key());
+  const auto before = before_signing(expected, key);
   if (!before) return std::unexpected(before.error());
   // Only a dossier that passes every check is signed, the signatures that it has included.
   auto verified = verify_envelope(dossier, *envelope, others, *before);
   if (!verified) return verified;
-  if (envelope->signatures.size() >= kMostSignatures)
-    return std::unexpected(InputError{kStatementFile, "has the maximum number of signatures", ""});
-  sign(*envelope, key);
-  if (auto problem = files::replace_file(dossier + "/" + kStatementFile, envelope_text(*envelope)))
-    return std::unexpected(*problem);
+  if (auto problem = append_signature(*envelope, key, dossier + "/" + kStatementFile)) return std::unexpected(*problem);
   return verified;
 }
 

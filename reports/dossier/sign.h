@@ -35,17 +35,17 @@ struct SignRequest {
 /// attempt left is no evidence. Refused: what examine() refuses, a run without report.html, a report.html that is not
 /// what the run renders to (with the key's fingerprint when self-signed), a role that is not one of kRoles, a run that
 /// ends after it is signed.
-std::expected<std::vector<std::string>, InputError> make_dossier(const SignRequest& request, const PrivateKey& key);
+std::expected<std::vector<std::string>, InputError> make_dossier(const SignRequest& request, const Signer& key);
 
-/// What is expected of a dossier that the owner of `key` has not signed yet: a policy then demands the other roles that
-/// it requires, not his. Refused: a key that the policy does not have or count.
-std::expected<Expectations, InputError> before_signing(Expectations expected, const PublicKey& key);
+/// What is expected of a dossier that `signer` has not signed yet: a policy then demands the other roles that it
+/// requires, not his, and has the key of his certificate. Refused: a key that the policy does not have or count.
+std::expected<Expectations, InputError> before_signing(Expectations expected, const Signer& signer);
 
 /// Adds the signature of `key` over the same payload, after verifying the whole dossier with the keys of those who
 /// signed before (`others`, at least one without a policy) and what is expected of it; returns what was verified. A
 /// policy demands the other roles that it requires, not that of `key`, which is still to sign. Refused: what
 /// verify_dossier refuses, a key that has signed already, one that the policy does not count.
-std::expected<Verified, InputError> add_signature(const std::string& dossier, const PrivateKey& key,
+std::expected<Verified, InputError> add_signature(const std::string& dossier, const Signer& key,
                                                   const std::vector<PublicKey>& others, const Expectations& expected);
 
 }  // namespace assay::dossier

@@ -2,13 +2,14 @@
 #include "reports/dossier/ssh_key.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <array>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "probes/core/text.h"
 #include "reports/dossier/base64.h"
+#include "reports/dossier/ssh_wire.h"
 
 namespace assay::dossier {
 namespace {
@@ -19,58 +20,34 @@ constexpr std::string_view kSshEnd = "-----END OPENSSH PRIVATE KEY-----";
 constexpr std::string_view kSshMagic("openssh-key-v1\0", 15);
 constexpr std::size_t kSshKeyBytes = 32;
 
-/// Reads the fields of a blob from its front; after the first field that is not whole, nothing is read any more.
-class Fields {
- public:
-  explicit Fields(std::string_view blob) : rest_(blob) {}
-
-  std::optional<std::uint32_t> number() {
-    constexpr std::size_t kBytes = 4;
-    if (rest_.size() < kBytes) return fail();
-    std::uint32_t value = 0;
-    for (std::size_t i = 0; i < kBytes; ++i) value = value << 8U | static_cast<unsigned char>(rest_[i]);
-    rest_.remove_prefix(kBytes);
-    return value;
-  }
-
-  std::string_view text() {
-    const auto size = number();
-    if (!size || *size > rest_.size()) {
-      fail();
-      return {};
-    }
-    const auto field = rest_.substr(0, *size);
-    rest_.remove_prefix(*size);
-    return field;
-  }
-
-  [[nodiscard]] bool is_whole() const { return whole_; }
-  [[nodiscard]] std::string_view rest() const { return rest_; }
-
- private:
-  std::nullopt_t fail() {
-    whole_ = false;
-    rest_ = {};
-    return std::nullopt;
-  }
-
-  std::string_view rest_;
-  bool whole_ = true;
+/// A kind of key, as OpenSSH names it.
+struct SshKind {
+  std::string_view type;
+  KeyKind kind;
+  std::string_view curve;  ///< of ECDSA
+  bool is_fido;
 };
 
-/// The 32 bytes in the blob of a public key; nothing for another kind or form.
+constexpr std::array kSshKinds = {
+    SshKind{"ssh-ed25519", KeyKind::ed25519, "", false},
+    SshKind{"ecdsa-sha2-nistp256", KeyKind::ecdsa_p256, "nistp256", false},
+    SshKind{"ecdsa-sha2-nistp384", KeyKind::ecdsa_p384, "nistp384", false},
+    SshKind{"sk-ssh-ed25519@openssh.com", KeyKind::fido_ed25519, "", true},
+    SshKind{"sk-ecdsa-sha2-nistp256@openssh.com", KeyKind::fido_p256, "nistp256", true},
+};
+
+/// The 32 bytes in the blob of an Ed25519 key; nothing for another kind or form.
 std::optional<std::string> raw_in(std::string_view blob) {
-  Fields fields(blob);
+  SshFields fields(blob);
   const auto type = fields.text();
   const auto raw = fields.text();
-  if (!fields.is_whole() || !fields.rest().empty() || type != kSshType || raw.size() != kSshKeyBytes)
-    return std::nullopt;
+  if (!fields.is_done() || type != kSshType || raw.size() != kSshKeyBytes) return std::nullopt;
   return std::string(raw);
 }
 
 /// The private part: twice the same number, the key, a comment, and padding 1, 2, 3, …
 std::optional<std::string> seed_in(std::string_view secret, const std::string& raw) {
-  Fields fields(secret);
+  SshFields fields(secret);
   const auto first = fields.number();
   const auto second = fields.number();
   const auto type = fields.text();
@@ -96,22 +73,65 @@ bool is_ssh_public(std::string_view text) {
   return kind.starts_with("ssh-") || kind.starts_with("ecdsa-sha2-") || kind.starts_with("sk-");
 }
 
-std::expected<std::string, InputError> ssh_public_raw(std::string_view text, const std::string& where) {
-  const auto refused = [&](const std::string& what, const char* hint) {
-    return std::unexpected(InputError{where, what, hint});
+std::string_view ssh_type(KeyKind kind) {
+  const auto* const found = std::ranges::find(kSshKinds, kind, &SshKind::kind);
+  return found == kSshKinds.end() ? std::string_view() : found->type;
+}
+
+std::string ssh_public_blob(const PublicKey& key) {
+  const auto* const found = std::ranges::find(kSshKinds, key.kind, &SshKind::kind);
+  if (found == kSshKinds.end()) return "";
+  std::string blob = ssh_text(found->type);
+  if (!found->curve.empty()) blob += ssh_text(found->curve);
+  blob += ssh_text(key.raw);
+  if (found->is_fido) blob += ssh_text(key.application);
+  return blob;
+}
+
+std::string ssh_public_line(const PublicKey& key) {
+  return fmt::format("{} {}\n", ssh_type(key.kind), base64(ssh_public_blob(key)));
+}
+
+std::expected<PublicKey, InputError> ssh_key_of_blob(std::string_view blob, const std::string& where) {
+  const auto refused = [&] {
+    return std::unexpected(
+        InputError{where, "is not a public key of OpenSSH", "name the .pub file that ssh-keygen wrote"});
   };
+  SshFields fields(blob);
+  const auto type = fields.text();
+  const auto* const kind = std::ranges::find(kSshKinds, type, &SshKind::type);
+  if (kind == kSshKinds.end()) return refused();
+  const auto curve = kind->curve.empty() ? std::string_view() : fields.text();
+  const auto raw = fields.text();
+  const auto application = kind->is_fido ? fields.text() : std::string_view();
+  if (!fields.is_done() || curve != kind->curve || kind->is_fido == application.empty() ||
+      (curve.empty() && raw.size() != kSshKeyBytes))
+    return refused();
+  auto key = kind->curve.empty() ? public_key_from_raw(raw, where) : public_key_from_point(kind->kind, raw, where);
+  if (!key) return key;
+  key->kind = kind->kind;
+  key->application = application;
+  return key;
+}
+
+std::expected<PublicKey, InputError> ssh_public_key(std::string_view text, const std::string& where) {
   while (text.ends_with('\n') || text.ends_with('\r')) text.remove_suffix(1);
-  if (text.find('\n') != std::string_view::npos)
-    return refused("has several lines, and it is not clear which key is meant", "write one key into a file of its own");
-  if (!text.starts_with(kSshPublic)) {
-    return refused(fmt::format("is an SSH key of the kind {}", printable(std::string(text.substr(0, text.find(' '))))),
-                   "statements are signed with Ed25519: `ssh-keygen -t ed25519`; keys on a token sign other bytes");
+  if (text.find('\n') != std::string_view::npos) {
+    return std::unexpected(InputError{where, "has several lines, and it is not clear which key is meant",
+                                      "write one key into a file of its own"});
   }
-  text.remove_prefix(kSshPublic.size());
+  const auto type = text.substr(0, text.find(' '));
+  if (std::ranges::find(kSshKinds, type, &SshKind::type) == kSshKinds.end()) {
+    return std::unexpected(InputError{where, fmt::format("is an SSH key of the kind {}", printable(std::string(type))),
+                                      "dossiers are signed with Ed25519 or ECDSA, on a token too, and not with a "
+                                      "certificate of OpenSSH: `ssh-keygen -t ed25519`"});
+  }
+  text.remove_prefix(std::min(text.size(), type.size() + 1));
   const auto blob = base64_decoded(text.substr(0, text.find(' ')));
-  auto raw = blob ? raw_in(*blob) : std::nullopt;
-  if (!raw) return refused("is not a public key of OpenSSH", "name the .pub file that ssh-keygen wrote");
-  return *raw;
+  auto key = ssh_key_of_blob(blob.value_or(""), where);
+  if (key && ssh_type(key->kind) != type)
+    return std::unexpected(InputError{where, "names another kind of key than its blob has", "it is damaged"});
+  return key;
 }
 
 std::expected<SshSecret, InputError> ssh_private_seed(std::string_view text, const std::string& where) {
@@ -127,7 +147,7 @@ std::expected<SshSecret, InputError> ssh_private_seed(std::string_view text, con
   std::ranges::fill(body, '\0');
   if (!blob || !blob->starts_with(kSshMagic))
     return refused("is not a private key of OpenSSH", "name the file that ssh-keygen wrote");
-  Fields fields(std::string_view(*blob).substr(kSshMagic.size()));
+  SshFields fields(std::string_view(*blob).substr(kSshMagic.size()));
   const auto cipher = fields.text();
   const auto derivation = fields.text();
   fields.text();  // options of the derivation
@@ -136,12 +156,12 @@ std::expected<SshSecret, InputError> ssh_private_seed(std::string_view text, con
   const auto secret = fields.text();
   if (fields.is_whole() && (cipher != "none" || derivation != "none")) {
     return refused("is encrypted as OpenSSH does it, which is not supported",
-                   "write it without a passphrase on an encrypted disk: cp KEY COPY && ssh-keygen -p -N '' -f COPY; or "
-                   "use a key of `assay-report keygen --passphrase-file`");
+                   "let the SSH agent sign: ssh-add KEY, and then name KEY.pub; or use a key of `assay-report keygen "
+                   "--passphrase-file`");
   }
   if (!fields.is_whole() || keys != 1U || !raw)
     return refused("is not an Ed25519 key of OpenSSH",
-                   "`ssh-keygen -t ed25519` makes one; keys on a token do not sign");
+                   "`ssh-keygen -t ed25519` makes one; of a key on a token name the .pub file, and its agent signs");
   auto seed = seed_in(secret, *raw);
   std::ranges::fill(*blob, '\0');
   if (!seed) return refused("has a private half that is not of its public half", "the file is damaged");

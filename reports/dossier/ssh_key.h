@@ -1,4 +1,4 @@
-// ssh_key: Ed25519 keys as OpenSSH writes them.
+// ssh_key: keys as OpenSSH writes them.
 #pragma once
 
 #include <expected>
@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "probes/core/error.h"
+#include "reports/dossier/public_key.h"
 
 namespace assay::dossier {
 
@@ -18,10 +19,19 @@ bool is_ssh_private(std::string_view text);
 /// Whether `text` is a public key of OpenSSH, of whatever kind.
 bool is_ssh_public(std::string_view text);
 
-/// The 32 bytes of the public key in one line of OpenSSH, as id_ed25519.pub has it. Refused: another kind of key, one
-/// on a hardware token (it signs other bytes than a statement), a certificate, several lines, and a blob that is not
-/// the one key.
-std::expected<std::string, InputError> ssh_public_raw(std::string_view text, const std::string& where);
+/// The public key in one line of OpenSSH, as id_ed25519.pub has it: Ed25519, ECDSA on P-256 or P-384, and those of FIDO
+/// tokens. Refused: another kind of key, a certificate, several lines, and a blob that is not the one key.
+std::expected<PublicKey, InputError> ssh_public_key(std::string_view text, const std::string& where);
+
+/// The public key in a blob of SSH (RFC 4253, 6.6), checked as above.
+std::expected<PublicKey, InputError> ssh_key_of_blob(std::string_view blob, const std::string& where);
+
+/// The blob of `key`, and the line "type base64" with it; empty for RSA, which assay takes from no SSH key.
+std::string ssh_public_blob(const PublicKey& key);
+std::string ssh_public_line(const PublicKey& key);
+
+/// OpenSSH's name of keys and signatures of this kind; empty for RSA.
+std::string_view ssh_type(KeyKind kind);
 
 /// The secret of a private key, and the public half that its file states.
 struct SshSecret {

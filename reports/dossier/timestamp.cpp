@@ -18,15 +18,12 @@
 
 #include "orchestrator/files/digest.h"
 #include "probes/core/text.h"
+#include "reports/dossier/openssl.h"
 #include "reports/dossier/sign.h"
 
 namespace assay::dossier {
 namespace {
 
-template <class T, void (*release)(T*)>
-struct Release {
-  void operator()(T* held) const { release(held); }
-};
 using Request = std::unique_ptr<TS_REQ, Release<TS_REQ, TS_REQ_free>>;
 using Imprint = std::unique_ptr<TS_MSG_IMPRINT, Release<TS_MSG_IMPRINT, TS_MSG_IMPRINT_free>>;
 using Algorithm = std::unique_ptr<X509_ALGOR, Release<X509_ALGOR, X509_ALGOR_free>>;
@@ -34,13 +31,6 @@ using Response = std::unique_ptr<TS_RESP, Release<TS_RESP, TS_RESP_free>>;
 using Token = std::unique_ptr<PKCS7, Release<PKCS7, PKCS7_free>>;
 using Info = std::unique_ptr<TS_TST_INFO, Release<TS_TST_INFO, TS_TST_INFO_free>>;
 using Check = std::unique_ptr<TS_VERIFY_CTX, Release<TS_VERIFY_CTX, TS_VERIFY_CTX_free>>;
-using Store = std::unique_ptr<X509_STORE, Release<X509_STORE, X509_STORE_free>>;
-using Certificate = std::unique_ptr<X509, Release<X509, X509_free>>;
-using Bio = std::unique_ptr<BIO, Release<BIO, BIO_vfree>>;
-
-const unsigned char* bytes_of(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());  // OpenSSL's type for bytes
-}
 
 void need(bool done, const char* what) {
   if (!done) throw std::runtime_error(fmt::format("OpenSSL: {} failed", what));

@@ -10,6 +10,7 @@
 #include "probes/core/json_io.h"
 #include "probes/core/utc_time.h"
 #include "profiles/schema.h"
+#include "reports/dossier/certificate.h"
 
 namespace assay::dossier {
 namespace {
@@ -36,7 +37,7 @@ std::expected<std::pair<Moment, Moment>, InputError> validity_of(const json& obj
                                     "what is valid at no time can be left out"});
 }
 
-std::expected<TrustedKey, InputError> key_from(const json& entry, const std::string& where, const KeyReader& read_key) {
+std::expected<TrustedKey, InputError> key_from(const json& entry, const std::string& where, const PolicyFiles& read) {
   const auto validity = validity_of(entry, where);
   if (!validity) return std::unexpected(validity.error());
   TrustedKey key{.fingerprint = entry.at("fingerprint"),
@@ -45,16 +46,18 @@ std::expected<TrustedKey, InputError> key_from(const json& entry, const std::str
                  .until = validity->second,
                  .revoked = std::nullopt};
   if (entry.contains("file")) {
-    auto read = read_key(entry.at("file"));
-    if (!read) return std::unexpected(read.error());
-    if (read->fingerprint() != key.fingerprint) {
-      return std::unexpected(
-          InputError{fmt::format("{}.file", where),
-                     fmt::format("the key in {} has the fingerprint {}, the policy says {}",
-                                 entry.at("file").get<std::string>(), read->fingerprint(), key.fingerprint),
-                     "ask its owner which one is right, by another way than the one it came by"});
+    const std::string file = entry.at("file");
+    const auto text = read(file);
+    if (!text) return std::unexpected(text.error());
+    auto given = public_key_from_pem(*text, file);
+    if (!given) return std::unexpected(given.error());
+    if (given->fingerprint() != key.fingerprint) {
+      return std::unexpected(InputError{fmt::format("{}.file", where),
+                                        fmt::format("the key in {} has the fingerprint {}, the policy says {}", file,
+                                                    given->fingerprint(), key.fingerprint),
+                                        "ask its owner which one is right, by another way than the one it came by"});
     }
-    key.key = std::move(*read);
+    key.key = std::move(*given);
   }
   if (entry.contains("revoked")) {
     const auto at = moment_at(entry.at("revoked"), "at", where + ".revoked");
@@ -64,7 +67,21 @@ std::expected<TrustedKey, InputError> key_from(const json& entry, const std::str
   return key;
 }
 
-std::expected<Party, InputError> party_from(const json& entry, const std::string& where, const KeyReader& read_key) {
+std::expected<CertificateRule, InputError> rule_from(const json& entry, const std::string& where,
+                                                     const PolicyFiles& read) {
+  const auto validity = validity_of(entry, where);
+  if (!validity) return std::unexpected(validity.error());
+  const std::string file = entry.at("issuers");
+  auto issuers = read(file);
+  if (!issuers) return std::unexpected(issuers.error());
+  if (auto problem = check_issuers(*issuers, file)) return std::unexpected(*problem);
+  return CertificateRule{.issuers = std::move(*issuers),
+                         .subject = entry.at("subject"),
+                         .from = validity->first,
+                         .until = validity->second};
+}
+
+std::expected<Party, InputError> party_from(const json& entry, const std::string& where, const PolicyFiles& read) {
   Party party{.name = entry.at("name"), .role = entry.at("role"), .threshold = entry.at("threshold"), .signers = {}};
   const json& signers = entry.at("signers");
   std::set<std::string> names;
@@ -75,11 +92,16 @@ std::expected<Party, InputError> party_from(const json& entry, const std::string
       return std::unexpected(InputError{here + ".name", fmt::format("'{}' is there twice", signer.name),
                                         "further keys of a signer go into the list 'keys'"});
     }
-    const json& keys = signers[i].at("keys");
+    const json keys = signers[i].value("keys", json::array());
     for (std::size_t j = 0; j < keys.size(); ++j) {
-      auto key = key_from(keys[j], fmt::format("{}.keys[{}]", here, j), read_key);
+      auto key = key_from(keys[j], fmt::format("{}.keys[{}]", here, j), read);
       if (!key) return std::unexpected(key.error());
       signer.keys.push_back(std::move(*key));
+    }
+    if (signers[i].contains("certificates")) {
+      auto rule = rule_from(signers[i].at("certificates"), here + ".certificates", read);
+      if (!rule) return std::unexpected(rule.error());
+      signer.certificates = std::move(*rule);
     }
     party.signers.push_back(std::move(signer));
   }
@@ -93,12 +115,17 @@ std::expected<Party, InputError> party_from(const json& entry, const std::string
 std::optional<InputError> contradiction(const TrustPolicy& policy) {
   std::set<std::string> names;
   std::set<std::string> fingerprints;
+  std::set<std::pair<std::string, std::string>> certificates;
   for (const auto& party : policy.parties) {
     if (!names.insert(party.name).second) {
       return InputError{policy.path + ": parties", fmt::format("has '{}' twice", party.name),
                         "a party has one role, so that it cannot stand on both sides"};
     }
     for (const auto& signer : party.signers) {
+      if (const auto& rule = signer.certificates; rule && !certificates.emplace(rule->issuers, rule->subject).second) {
+        return InputError{policy.path + ": parties", fmt::format("has certificates of '{}' twice", rule->subject),
+                          "a key belongs to one signer of one party"};
+      }
       for (const auto& key : signer.keys) {
         if (fingerprints.insert(key.fingerprint).second) continue;
         return InputError{policy.path + ": parties", fmt::format("has the key {} twice", key.fingerprint),
@@ -128,7 +155,7 @@ std::optional<Moment> day_or_time(std::string_view text) {
 }
 
 std::expected<TrustPolicy, InputError> read_trust_policy(std::string_view text, const std::string& where,
-                                                         const KeyReader& read_key) {
+                                                         const PolicyFiles& read) {
   const auto document = parse_json(text, where, {.max_bytes = kLargestPolicy});
   if (!document) return std::unexpected(document.error());
   if (auto problem = profiles::check_schema(*document, "trust.schema", where)) return std::unexpected(*problem);
@@ -142,7 +169,7 @@ std::expected<TrustPolicy, InputError> read_trust_policy(std::string_view text, 
                      .parties = {}};
   const json& parties = document->at("parties");
   for (std::size_t i = 0; i < parties.size(); ++i) {
-    auto party = party_from(parties[i], fmt::format("{}: parties[{}]", where, i), read_key);
+    auto party = party_from(parties[i], fmt::format("{}: parties[{}]", where, i), read);
     if (!party) return std::unexpected(party.error());
     policy.parties.push_back(std::move(*party));
   }
@@ -154,8 +181,8 @@ std::expected<TrustPolicy, InputError> load_trust_policy(const std::string& path
   const auto text = read_file(path, kLargestPolicy);
   if (!text) return std::unexpected(text.error());
   const auto folder = std::filesystem::path(path).parent_path();
-  return read_trust_policy(*text, path,
-                           [&](const std::string& file) { return load_public_key((folder / file).string()); });
+  return read_trust_policy(
+      *text, path, [&](const std::string& file) { return read_file((folder / file).string(), kLargestKeyFile); });
 }
 
 }  // namespace assay::dossier

@@ -27,10 +27,19 @@ struct TrustedKey {
   std::optional<Revocation> revoked;
 };
 
+/// Keys that a policy knows by a certificate and not by themselves.
+struct CertificateRule {
+  std::string issuers;  ///< certificates of CAs, PEM
+  std::string subject;  ///< as RFC 2253 writes it: "CN=Ada Example,O=Example Lab"
+  Moment from, until;   ///< from the first, and before the second
+  friend bool operator==(const CertificateRule&, const CertificateRule&) = default;
+};
+
 /// A person or device, with its keys one after the other. Two keys of one signer are one signature.
 struct TrustedSigner {
   std::string name;
   std::vector<TrustedKey> keys;
+  std::optional<CertificateRule> certificates = std::nullopt;
 };
 
 /// An organisation in one role.
@@ -50,18 +59,18 @@ struct TrustPolicy {
   std::vector<Party> parties;
 };
 
-/// Reads the public key in a file that a policy names.
-using KeyReader = std::function<std::expected<PublicKey, InputError>(const std::string& file)>;
+/// Reads a file that a policy names.
+using PolicyFiles = std::function<std::expected<std::string, InputError>(const std::string& file)>;
 
 /// Keys of one policy: each is tried against each signature of a statement, which may have 100 MB.
 inline constexpr std::size_t kMostTrustedKeys = 1000;
 
 /// Reads a policy strictly (profiles/trust.schema.json). Refused as well: a time that does not exist or that ends
 /// before it begins, a role that is required and held by no party, a threshold above the number of signers, a party, a
-/// signer of a party or a fingerprint that is there twice, a file whose key has another fingerprint, more than
-/// kMostTrustedKeys.
+/// signer of a party or a fingerprint that is there twice, a file whose key has another fingerprint, two signers with
+/// the same certificates, issuers that are no CA, more than kMostTrustedKeys.
 std::expected<TrustPolicy, InputError> read_trust_policy(std::string_view text, const std::string& where,
-                                                         const KeyReader& read_key);
+                                                         const PolicyFiles& read);
 
 /// The policy in the file at `path`; key files are relative to its folder.
 std::expected<TrustPolicy, InputError> load_trust_policy(const std::string& path);

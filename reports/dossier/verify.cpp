@@ -12,6 +12,7 @@
 #include "orchestrator/plan/catalogue.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
+#include "reports/dossier/certificate.h"
 #include "reports/dossier/contents.h"
 #include "reports/dossier/serials.h"
 #include "reports/dossier/sign.h"
@@ -125,19 +126,6 @@ CheckedContents contents_of(const Claims& claims, const evidence::Examined& exam
   return contents;
 }
 
-/// "; it names the key 5f0c… (signer, Ada Example)": who the statement says has signed it, which is not verified.
-std::string who_claims(const Envelope& envelope) {
-  const auto statement = read_statement(envelope.payload, kStatementFile);
-  if (!statement) return "";
-  std::string words;
-  for (const auto& one : statement->claims.signatories) {
-    words +=
-        fmt::format("{} {} ({}{}{})", words.empty() ? "; it names the key" : ", and", printable(one.key_fingerprint),
-                    printable(one.role), one.name.empty() ? "" : ", ", printable(one.name));
-  }
-  return words;
-}
-
 /// What cannot be checked as it was asked for.
 std::optional<InputError> check_demands(const std::vector<PublicKey>& keys, const Expectations& expected) {
   if (keys.empty() && !expected.trust)
@@ -164,44 +152,6 @@ std::map<std::string, PublicKey> known_keys(const std::string& directory, const 
     if (const auto key = public_key_from_pem(*pem, kSignerFile)) known.emplace(key->fingerprint(), *key);
   }
   return known;
-}
-
-/// The stamps of those who were demanded, by fingerprint. Refused: one has none, or of a time that cannot be: before
-/// the run ended, before the statement says that it was issued, in the future.
-std::expected<std::map<std::string, Stamp>, InputError> stamps_of(const Envelope& envelope,
-                                                                  const std::vector<PublicKey>& demanded,
-                                                                  const std::map<std::string, Stamp>& stamps,
-                                                                  const CheckedContents& contents,
-                                                                  const Expectations& expected) {
-  const std::chrono::duration<double> skew(judge::kMostClockDifference_s);
-  const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
-  std::map<std::string, Stamp> found;
-  for (const auto& key : demanded) {
-    const auto stamp = stamps.find(*signature_of(envelope, message, key));
-    if (stamp == stamps.end()) {
-      return std::unexpected(InputError{kStatementFile,
-                                        fmt::format("the signature of the key {} has no time stamp", key.fingerprint()),
-                                        "`assay-report timestamp` asks an authority for one and adds it"});
-    }
-    const Moment at = stamp->second.at;
-    for (const auto& [what, time] : {std::pair("the run ended", utc_time(contents.ended)),
-                                     std::pair("the statement was issued", utc_time(contents.claims.issued_at))}) {
-      if (time && *time - at > skew) {
-        return std::unexpected(
-            InputError{kStatementFile,
-                       fmt::format("a signature was stamped {}, before {} ({})", utc_text(at), what, utc_text(*time)),
-                       "one of the clocks is wrong, or the times of the run are made up"});
-      }
-    }
-    if (expected.now && at - *expected.now > skew) {
-      return std::unexpected(InputError{
-          kStatementFile,
-          fmt::format("a signature was stamped {}, and it is {} here", utc_text(at), utc_text(*expected.now)),
-          "one of the clocks is wrong"});
-    }
-    found.emplace(key.fingerprint(), stamp->second);
-  }
-  return found;
 }
 
 /// `error` with its path relative to the dossier.
@@ -262,51 +212,24 @@ std::expected<Verified, InputError> verify_dossier(const std::string& directory,
 }
 
 std::expected<Verified, InputError> verify_envelope(const std::string& directory, const Envelope& envelope,
-                                                    const std::vector<PublicKey>& keys, const Expectations& expected) {
+                                                    const std::vector<PublicKey>& keys, const Expectations& given) {
+  Expectations expected = given;
+  if (expected.trust) expected.trust = with_certificates(std::move(*expected.trust), certificates_of(envelope));
   if (auto problem = check_demands(keys, expected)) return std::unexpected(*problem);
-  Verified verified;
-  std::map<std::string, Stamp> stamps;
-  if (!expected.authorities.empty()) {
-    auto checked_stamps = check_stamps(envelope, expected.authorities);
-    if (!checked_stamps) return std::unexpected(checked_stamps.error());
-    stamps = std::move(*checked_stamps);
-  }
-  std::vector<PublicKey> checked = keys;
-  for (const auto& key : keys) {
-    if (!is_signed_by(envelope, key)) {
-      return std::unexpected(
-          InputError{kStatementFile, fmt::format("has no valid signature of the key {}", key.fingerprint()),
-                     "it was signed with another key or changed after signing" + who_claims(envelope)});
-    }
-    verified.signers.push_back(key.fingerprint());
-  }
-  if (expected.trust) {
-    auto counted = count_signatures(*expected.trust, envelope, keys, known_keys(directory, keys), expected.require,
-                                    *expected.now, stamps);
-    if (!counted) return std::unexpected(counted.error());
-    verified.parties = std::move(*counted);
-    verified.policy = expected.trust->name;
-    for (const auto& one : verified.parties) {
-      if (std::ranges::find(checked, one.key) != checked.end()) continue;
-      verified.signers.push_back(one.fingerprint);
-      checked.push_back(one.key);
-    }
-  }
-  const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
-  verified.other_signatures =
-      static_cast<std::size_t>(std::ranges::count_if(envelope.signatures, [&](const std::string& signature) {
-        return std::ranges::none_of(checked, [&](const PublicKey& key) { return key.verifies(message, signature); });
-      }));
+  auto signatures =
+      check_signatures(envelope, kStatementFile,
+                       {.keys = keys, .known = known_keys(directory, keys), .require = expected.require}, expected);
+  if (!signatures) return std::unexpected(signatures.error());
+  Verified verified{std::move(*signatures), {}};
   auto contents = check_contents(directory, envelope, expected);
   if (!contents) return std::unexpected(contents.error());
-  if (!expected.authorities.empty()) {
-    auto by_signer = stamps_of(envelope, checked, stamps, *contents, expected);
-    if (!by_signer) return std::unexpected(by_signer.error());
-    verified.stamps = std::move(*by_signer);
-  }
+  if (auto problem = check_stamp_times(verified.stamps,
+                                       {{"the run ended", utc_time(contents->ended)},
+                                        {"the statement was issued", utc_time(contents->claims.issued_at)}},
+                                       expected.now, kStatementFile))
+    return std::unexpected(*problem);
   if (expected.trust) {
-    const auto stamp = verified.stamps.find(contents->claims.signatories.front().key_fingerprint);
-    const Moment made = stamp == verified.stamps.end() ? *expected.now : stamp->second.at;
+    const Moment made = verified.made_at(contents->claims.signatories.front().key_fingerprint, *expected.now);
     if (auto problem = check_maker(*expected.trust, verified.parties, contents->claims, made))
       return std::unexpected(*problem);
   }

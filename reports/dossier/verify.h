@@ -8,9 +8,8 @@
 #include "orchestrator/judge/verdict.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/expectations.h"
+#include "reports/dossier/signatures.h"
 #include "reports/dossier/statement.h"
-#include "reports/dossier/timestamp.h"
-#include "reports/dossier/trust_rules.h"
 
 namespace assay::dossier {
 
@@ -43,13 +42,8 @@ struct CheckedContents {
 };
 
 /// A verified dossier.
-struct Verified {
-  std::map<std::string, Stamp> stamps;  ///< by the fingerprint of the signer; empty without authorities
+struct Verified : Signatures {
   CheckedContents contents;
-  std::vector<std::string> signers;  ///< fingerprints of the given keys and of those that a policy counts: all signed
-  std::vector<CountedSignature> parties;  ///< who they are by the policy; empty without one
-  std::string policy;                     ///< its name
-  std::size_t other_signatures = 0;       ///< by keys that were not given; not checked
 };
 
 /// Verifies the dossier in `directory`: limits, the time stamps where expected.authorities are given (each demanded

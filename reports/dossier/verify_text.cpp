@@ -3,13 +3,17 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/digest.h"
 #include "reports/dossier/dsse.h"
+#include "reports/dossier/ssh_signature.h"
 #include "reports/dossier/statement.h"
 
 namespace assay::dossier {
 
-std::string verify_text() {
-  return fmt::format(R"page(How to verify this dossier
+namespace {
+
+/// With the payload type {0}, statement type {1}, predicate type {2} and namespace of SSH {3}.
+constexpr const char* kPage = R"page(How to verify this dossier
 ==========================
 
 With assay (the full check, which also judges the evidence again):
@@ -37,7 +41,18 @@ The signature covers the payload and its type (DSSE pre-authentication encoding)
     jq -j .payload statement.dsse.json | base64 -d > "$W/payload"
     {{ printf 'DSSEv1 %d %s %d ' "${{#T}}" "$T" "$(stat -c %s "$W/payload")"; cat "$W/payload"; }} > "$W/signed"
     jq -j ".signatures[$N].sig" statement.dsse.json | base64 -d > "$W/signature"
-    openssl pkeyutl -verify -pubin -inkey "$SIGNER" -rawin -in "$W/signed" -sigfile "$W/signature"
+    head -c 6 "$W/signature" | grep -qx SSHSIG && SSH=yes || SSH=
+
+A signature by openssl, of a key on the curve P-384 with DIGEST set to sha384:
+
+    test "$SSH" || openssl pkeyutl -verify -pubin -inkey "$SIGNER" -rawin ${{DIGEST:+-digest $DIGEST}} \
+      -in "$W/signed" -sigfile "$W/signature"
+
+A signature by an SSH agent; SIGNER is then the line of OpenSSH (id_ed25519.pub), and ssh-keygen checks it:
+
+    {{ echo '-----BEGIN SSH SIGNATURE-----'; base64 -w 70 "$W/signature"; echo '-----END SSH SIGNATURE-----'; }} > "$W/armored"
+    printf 'signer %s\n' "$(cat "$SIGNER")" > "$W/allowed"
+    test -z "$SSH" || ssh-keygen -Y verify -f "$W/allowed" -I signer -n {3} -s "$W/armored" < "$W/signed"
 
 The payload must be the statement of an acceptance test:
 
@@ -61,8 +76,16 @@ of a tested node must not reach the terminal as it is:
 
     jq -a '.predicate | .verdict.overall, .verdict.reason, .issuedAt' "$W/payload"
     rm -r "$W"
-)page",
-                     kPayloadType, kStatementType, kPredicateType);
+)page";
+
+}  // namespace
+
+std::string verify_text() { return fmt::format(kPage, kPayloadType, kStatementType, kPredicateType, kSshNamespace); }
+
+bool is_verify_text(std::string_view sha256) {
+  // The page of versions whose dossiers bear the signatures of openssl alone.
+  constexpr std::string_view kEarlier = "fdfd4a1d83837be4b01db91dff2c6d53c98f68acaf3b90e47df84a67a26c6ee2";
+  return sha256 == files::sha256(verify_text()) || sha256 == kEarlier;
 }
 
 }  // namespace assay::dossier

@@ -10,6 +10,7 @@
 #include "probes/core/utc_time.h"
 #include "profiles/schema.h"
 #include "reports/dossier/canonical_json.h"
+#include "reports/dossier/certificate.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/statement.h"
 #include "reports/dossier/trust_rules.h"
@@ -169,13 +170,13 @@ std::optional<InputError> check_may_waive(const TrustPolicy& policy, const Liste
                     "a buyer or commissioner waives, to whom the test is owed"};
 }
 
-std::expected<std::string, InputError> waiver_text(const Waiver& waiver, const PrivateKey& key) {
+std::expected<std::string, InputError> waiver_text(const Waiver& waiver, const Signer& key) {
   auto payload = canonical_json(document_of_waiver(waiver));
   if (!payload) return std::unexpected(payload.error());
   // What the reader would refuse is not signed.
   if (const auto read = read_payload(*payload, "waiver"); !read) return std::unexpected(read.error());
   Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
-  sign(envelope, key);
+  if (auto problem = sign(envelope, key)) return std::unexpected(*problem);
   return envelope_text(envelope) + "\n";
 }
 
@@ -186,9 +187,10 @@ std::expected<Waiver, InputError> check_waiver(std::string_view text, const std:
   if (!envelope) return std::unexpected(envelope.error());
   if (envelope->payload_type != kPayloadType)
     return std::unexpected(InputError{where + ": payloadType", fmt::format("is not '{}'", kPayloadType), ""});
-  const auto by = only_signer(policy, *envelope, known, now);
+  const TrustPolicy resolved = with_certificates(policy, certificates_of(*envelope));
+  const auto by = only_signer(resolved, *envelope, known, now);
   if (!by) return std::unexpected(InputError{where + ": " + by.error().where, by.error().what, by.error().hint});
-  if (auto problem = check_may_waive(policy, *by)) return std::unexpected(*problem);
+  if (auto problem = check_may_waive(resolved, *by)) return std::unexpected(*problem);
   auto waiver = read_payload(envelope->payload, where + ": payload");
   if (!waiver) return waiver;
   if (waiver->key_fingerprint != by->key->fingerprint || waiver->role != by->party->role) {

@@ -63,7 +63,7 @@ std::expected<std::vector<WaivedCell>, InputError> cells_to_waive(const judge::V
 std::optional<InputError> check_may_waive(const TrustPolicy& policy, const ListedKey& by);
 
 /// The envelope of `waiver`, signed by `key`, as the text of a file.
-std::expected<std::string, InputError> waiver_text(const Waiver& waiver, const PrivateKey& key);
+std::expected<std::string, InputError> waiver_text(const Waiver& waiver, const Signer& key);
 
 /// Checks the waiver in `text` against `policy` and the run. Refused, by the name of the rule: waiver_signed, its one
 /// signature is of no key that the policy has; key_revoked, key_valid_from, key_valid_until, key_valid_at_issue;

@@ -12,6 +12,7 @@
 #include "orchestrator/files/staging.h"
 #include "probes/core/utc_time.h"
 #include "reports/dossier/canonical_json.h"
+#include "reports/dossier/certificate.h"
 #include "reports/evidence/tree.h"
 #include "reports/joint/fleet.h"
 #include "reports/joint/statement.h"
@@ -58,7 +59,7 @@ void conclude(Joined& joined) {
 /// Opens the parts under `directory` and judges them together.
 std::expected<Joined, InputError> join(const std::string& directory, std::size_t parts, Kind kind, JointClaims claims,
                                        const Trust& trust) {
-  Joined joined{.kind = kind, .claims = std::move(claims), .parts = {}, .fleet = {}, .reason = "", .signer = ""};
+  Joined joined{.kind = kind, .claims = std::move(claims), .parts = {}, .fleet = {}, .reason = "", .signatures = {}};
   for (std::size_t i = 0; i < parts; ++i) {
     auto part = open_part(fmt::format("{}/{}/{}", directory, kPartsFolder, name_of(i)), name_of(i), trust);
     if (!part) return std::unexpected(part.error());
@@ -109,36 +110,55 @@ std::optional<InputError> check_folder(const std::string& directory, std::size_t
   return InputError{folder, fmt::format("has {} parts, the statement {}", seen, parts), "a part was taken out"};
 }
 
-/// Who signed `envelope`, for people; the statement may state no other role than the policy gives.
-std::expected<std::string, InputError> signer_of(const dossier::Envelope& envelope, const JointClaims& claims,
-                                                 const Trust& trust) {
-  const auto refused = [](const std::string& what, const std::string& hint) {
-    return std::unexpected(InputError{kJointFile, what, hint});
-  };
-  if (const auto& policy = trust.expected.trust) {
-    std::map<std::string, dossier::PublicKey> known;
-    for (const auto& key : trust.keys) known.emplace(key.fingerprint(), key);
-    const auto by = dossier::only_signer(*policy, envelope, known, *trust.expected.now);
-    if (!by)
-      return std::unexpected(
-          InputError{std::string(kJointFile) + ": " + by.error().where, by.error().what, by.error().hint});
-    const auto& party = *by->party;
-    const bool stated = std::ranges::find(dossier::kPartyRoles, claims.role) != dossier::kPartyRoles.end();
-    if (by->key->fingerprint != claims.key_fingerprint || (stated && claims.role != party.role))
-      return refused("names another key or role than the policy has for who signed", "");
-    const auto issued = utc_time(claims.issued_at);
-    if (!issued || *issued < by->key->from || *issued >= by->key->until)
-      return refused(fmt::format("was issued {}, outside the time of its key", claims.issued_at), "");
-    return fmt::format("{}: {} of {}", party.role, by->signer->name, party.name);
+/// The signatures of `envelope`; that of who made the claims is among them, and his words agree with the policy.
+std::expected<dossier::Signatures, InputError> signatures_of(const dossier::Envelope& envelope,
+                                                             const JointClaims& claims, const Trust& trust) {
+  dossier::Expectations expected = trust.expected;
+  dossier::SignatureDemands demands{.keys = {}, .known = {}, .require = expected.require};
+  for (const auto& key : trust.keys) {
+    demands.known.emplace(key.fingerprint(), key);
+    if (is_signed_by(envelope, key)) demands.keys.push_back(key);
   }
-  if (envelope.signatures.size() != 1)
-    return refused(fmt::format("has {} signatures", envelope.signatures.size()), "who joins signs alone");
-  const auto key = std::ranges::find_if(trust.keys, [&](const auto& one) { return is_signed_by(envelope, one); });
-  if (key == trust.keys.end())
-    return refused("has no valid signature of any key that was given",
-                   "give the public key of who joined the parts, too");
-  if (key->fingerprint() != claims.key_fingerprint) return refused("names another key than the one that signed", "");
-  return key->fingerprint();
+  if (expected.trust) {
+    expected.trust = dossier::with_certificates(std::move(*expected.trust), certificates_of(envelope));
+    expected.trust->require.clear();  // they are of those who tested, so of the parts
+  } else if (demands.keys.empty()) {
+    return std::unexpected(InputError{kJointFile, "has no valid signature of any key that was given",
+                                      "give the public key of who joined the parts, too"});
+  }
+  auto signatures = check_signatures(envelope, kJointFile, demands, expected);
+  if (!signatures) return signatures;
+  if (expected.trust) {
+    const dossier::Claims words{.issued_at = claims.issued_at,
+                                .signatories = {{.role = claims.role,
+                                                 .name = claims.name,
+                                                 .organisation = claims.organisation,
+                                                 .key_fingerprint = claims.key_fingerprint,
+                                                 .meaning = std::string(dossier::kResponsible)}}};
+    const dossier::Moment made = signatures->made_at(claims.key_fingerprint, *expected.now);
+    if (auto problem = check_maker(*expected.trust, signatures->parties, words, made)) return std::unexpected(*problem);
+  } else if (std::ranges::find(signatures->signers, claims.key_fingerprint) == signatures->signers.end()) {
+    return std::unexpected(InputError{
+        kJointFile, fmt::format("was made with the key {}, of which no signature was checked", claims.key_fingerprint),
+        "give the public key of who joined the parts, too"});
+  }
+  return signatures;
+}
+
+/// That every key of `trust` has signed something: who gives one takes it for a demand.
+std::optional<InputError> check_all_signed(const Joined& joined, const Trust& trust) {
+  for (const auto& key : trust.keys) {
+    const auto signed_by = [&](const dossier::Signatures& of) {
+      return std::ranges::find(of.signers, key.fingerprint()) != of.signers.end();
+    };
+    if (signed_by(joined.signatures) ||
+        std::ranges::any_of(joined.parts, [&](const Part& part) { return signed_by(part.verified); }))
+      continue;
+    return InputError{kJointFile,
+                      fmt::format("neither it nor a part has a valid signature of the key {}", key.fingerprint()),
+                      "each key that is given must have signed one of them"};
+  }
+  return std::nullopt;
 }
 
 /// That it was issued after the runs and not in the future.
@@ -154,12 +174,49 @@ std::optional<InputError> check_times(const Joined& joined, const Trust& trust) 
                                     part.verified.contents.ended),
                         "one of the clocks is wrong"};
   }
+  if (auto problem = check_stamp_times(joined.signatures.stamps, {{"the joint statement was issued", issued}},
+                                       trust.expected.now, kJointFile))
+    return problem;
   if (trust.expected.now && *issued - *trust.expected.now > skew)
     return InputError{
         kJointFile,
         fmt::format("was issued {}, and it is {} here", joined.claims.issued_at, utc_text(*trust.expected.now)),
         "one of the clocks is wrong"};
   return std::nullopt;
+}
+
+std::expected<dossier::Envelope, InputError> read_joint_envelope(const std::string& directory) {
+  const auto text = evidence::read_plain_file(directory, kJointFile, kLargestJoint);
+  if (!text) return std::unexpected(text.error());
+  return dossier::read_envelope(*text, kJointFile);
+}
+
+/// verify_joint of an envelope that was read already.
+std::expected<Joined, InputError> verify_envelope(const std::string& directory, const dossier::Envelope& envelope,
+                                                  const Trust& trust) {
+  const std::string payload = fmt::format("{}: payload", kJointFile);
+  if (envelope.payload_type != dossier::kPayloadType)
+    return std::unexpected(
+        InputError{fmt::format("{}Type", payload), fmt::format("is not '{}'", dossier::kPayloadType), ""});
+  const auto read = read_joint_statement(envelope.payload, payload);
+  if (!read) return std::unexpected(read.error());
+  auto signatures = signatures_of(envelope, read->claims, trust);
+  if (!signatures) return std::unexpected(signatures.error());
+  const std::size_t parts = read->document.at("predicate").at("parts").size();
+  if (auto problem = check_folder(directory, parts)) return std::unexpected(*problem);
+  Trust of_parts = trust;
+  of_parts.expected.require.clear();  // they are of the joint statement
+  auto joined = join(directory, parts, read->kind, read->claims, of_parts);
+  if (!joined) return joined;
+  joined->signatures = std::move(*signatures);
+  const auto again = statement_of(*joined);
+  if (again != read->document) {
+    return std::unexpected(
+        InputError{payload, "does not follow from the parts: " + files::first_difference(read->document, again),
+                   "the signed statement contradicts them"});
+  }
+  if (auto problem = check_times(*joined, trust)) return std::unexpected(*problem);
+  return joined;
 }
 
 }  // namespace
@@ -169,7 +226,7 @@ bool is_joint(const std::string& directory) {
   return fs::exists(fs::symlink_status(fmt::format("{}/{}", directory, kJointFile), unknown));
 }
 
-std::expected<Joined, InputError> make_joint(const JoinRequest& request, const dossier::PrivateKey& key,
+std::expected<Joined, InputError> make_joint(const JoinRequest& request, const dossier::Signer& key,
                                              const Trust& trust) {
   if (request.dossiers.size() > kMostParts)
     return std::unexpected(InputError{"parts", fmt::format("are more than {}", kMostParts), ""});
@@ -194,42 +251,43 @@ std::expected<Joined, InputError> make_joint(const JoinRequest& request, const d
   if (const auto read = read_joint_statement(*payload, "joint statement"); !read) return std::unexpected(read.error());
   dossier::Envelope envelope{
       .payload_type = std::string(dossier::kPayloadType), .payload = std::move(*payload), .signatures = {}};
-  dossier::sign(envelope, key);
+  if (auto problem = dossier::sign(envelope, key)) return std::unexpected(*problem);
   if (auto problem = staging->write(fmt::format("{}/{}", kFolder, kJointFile), dossier::envelope_text(envelope)))
     return std::unexpected(*problem);
   // Who joins by a policy that does not count him would only find out at the receiver's.
   Trust own = trust;
   own.keys.push_back(key.public_key());
-  if (const auto signer = signer_of(envelope, joined->claims, own); !signer) return std::unexpected(signer.error());
+  auto signatures = signatures_of(envelope, joined->claims, own);
+  if (!signatures) return std::unexpected(signatures.error());
+  joined->signatures = std::move(*signatures);
   if (auto problem = staging->publish(kFolder)) return std::unexpected(*problem);
   return joined;
 }
 
 std::expected<Joined, InputError> verify_joint(const std::string& directory, const Trust& trust) {
-  const auto text = evidence::read_plain_file(directory, kJointFile, kLargestJoint);
-  if (!text) return std::unexpected(text.error());
-  const auto envelope = dossier::read_envelope(*text, kJointFile);
+  const auto envelope = read_joint_envelope(directory);
   if (!envelope) return std::unexpected(envelope.error());
-  const std::string payload = fmt::format("{}: payload", kJointFile);
-  if (envelope->payload_type != dossier::kPayloadType)
-    return std::unexpected(
-        InputError{fmt::format("{}Type", payload), fmt::format("is not '{}'", dossier::kPayloadType), ""});
-  const auto read = read_joint_statement(envelope->payload, payload);
-  if (!read) return std::unexpected(read.error());
-  auto signer = signer_of(*envelope, read->claims, trust);
-  if (!signer) return std::unexpected(signer.error());
-  const std::size_t parts = read->document.at("predicate").at("parts").size();
-  if (auto problem = check_folder(directory, parts)) return std::unexpected(*problem);
-  auto joined = join(directory, parts, read->kind, read->claims, trust);
+  auto joined = verify_envelope(directory, *envelope, trust);
   if (!joined) return joined;
-  const auto again = statement_of(*joined);
-  if (again != read->document) {
+  if (auto problem = check_all_signed(*joined, trust)) return std::unexpected(*problem);
+  return joined;
+}
+
+std::expected<Joined, InputError> countersign(const std::string& directory, const dossier::Signer& key,
+                                              const Trust& trust) {
+  auto envelope = read_joint_envelope(directory);
+  if (!envelope) return std::unexpected(envelope.error());
+  if (is_signed_by(*envelope, key.public_key())) {
     return std::unexpected(
-        InputError{payload, "does not follow from the parts: " + files::first_difference(read->document, again),
-                   "the signed statement contradicts them"});
+        InputError{kJointFile, "is signed by this key already", "a second signature must be by another key"});
   }
-  if (auto problem = check_times(*joined, trust)) return std::unexpected(*problem);
-  joined->signer = std::move(*signer);
+  auto before = dossier::before_signing(trust.expected, key);
+  if (!before) return std::unexpected(before.error());
+  if (before->trust) before->trust->require = trust.expected.trust->require;  // of the parts, which he need not sign
+  auto joined = verify_envelope(directory, *envelope, {.keys = trust.keys, .expected = std::move(*before)});
+  if (!joined) return joined;
+  if (auto problem = append_signature(*envelope, key, fmt::format("{}/{}", directory, kJointFile)))
+    return std::unexpected(*problem);
   return joined;
 }
 

@@ -7,6 +7,7 @@
 
 #include "orchestrator/judge/verdict.h"
 #include "reports/dossier/keys.h"
+#include "reports/dossier/signatures.h"
 #include "reports/joint/part.h"
 
 namespace assay::joint {
@@ -38,7 +39,7 @@ struct Joined {
   judge::Results fleet;  ///< of an expansion: cells with limits of the fleet, over all nodes
   judge::Overall overall = judge::Overall::incomplete;
   std::string reason;
-  std::string signer;  ///< by a policy: "buyer: Bea of Example buyer"; else the fingerprint
+  dossier::Signatures signatures;  ///< of the joint statement: of who joined, and of who countersigned
 };
 
 /// What to join.
@@ -52,13 +53,21 @@ struct JoinRequest {
 /// Copies the dossiers into a new folder, verifies the copies by `trust`, judges limits of the fleet over all nodes of
 /// an expansion, and signs what follows. Nothing is overwritten, and nothing is left behind on failure. Refused: what
 /// open_part and check_together refuse.
-std::expected<Joined, InputError> make_joint(const JoinRequest& request, const dossier::PrivateKey& key,
+std::expected<Joined, InputError> make_joint(const JoinRequest& request, const dossier::Signer& key,
                                              const Trust& trust);
 
-/// Verifies the joint dossier in `directory`: it is signed once, by one of the keys of `trust` or by its policy, whose
-/// role the statement states; nothing else lies in the folder; every part is verified by itself; and the statement is
-/// what the parts give when they are joined again.
+/// Verifies the joint dossier in `directory`: who joined the parts has signed it, with a key of `trust` or by its
+/// policy, whose role the statement states, and so has each role of trust.expected.require, which the parts do not
+/// need; signatures have time stamps where authorities are given; nothing else lies in the folder; every part is
+/// verified by itself; and the statement is what the parts give when they are joined again. Refused as well: a key of
+/// `trust` that has signed neither the statement nor a part.
 std::expected<Joined, InputError> verify_joint(const std::string& directory, const Trust& trust);
+
+/// Adds the signature of `key` to the joint dossier in `directory` after verifying it by `trust`; a policy counts the
+/// key, and the roles of trust.expected.require but its own must have signed before. Refused: what verify_joint and
+/// before_signing refuse, a key that has signed already.
+std::expected<Joined, InputError> countersign(const std::string& directory, const dossier::Signer& key,
+                                              const Trust& trust);
 
 /// Whether `directory` is a joint dossier, whole or not.
 bool is_joint(const std::string& directory);

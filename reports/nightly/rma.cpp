@@ -176,8 +176,8 @@ std::vector<RmaItem> rma_checklist() {
           {"seating", "that the seating of the part and its cables was excluded as the cause"}};
 }
 
-std::optional<InputError> write_rma(const RmaInput& input, const drift::DriftReport& report,
-                                    const dossier::PrivateKey* key, const std::string& out, std::size_t most_nights) {
+std::optional<InputError> write_rma(const RmaInput& input, const drift::DriftReport& report, const dossier::Signer* key,
+                                    const std::string& out, std::size_t most_nights) {
   const std::string& id = input.trend.unit.id;
   if (report.simulated)
     return InputError{id, "is a unit of a simulation: nothing of it can be sent back",
@@ -196,7 +196,7 @@ std::optional<InputError> write_rma(const RmaInput& input, const drift::DriftRep
   files->emplace(kDocument, document);
   if (key != nullptr) {
     dossier::Envelope envelope{.payload_type = kPayload, .payload = document, .signatures = {}};
-    dossier::sign(envelope, *key);
+    if (auto problem = dossier::sign(envelope, *key)) return problem;
     files->emplace(kEnvelope, dossier::envelope_text(envelope));
   }
   files->emplace(kManifest, manifest_of(*files));

@@ -39,8 +39,8 @@ std::vector<RmaItem> rma_checklist();
 /// the list with "absent" where nothing was attached), trend.html, the attachments, MANIFEST.sha256, and with a key
 /// rma.dsse.json, an envelope over rma.json, which names the SHA-256 of every file. Refused: a unit without a flag, an
 /// attachment of an unknown kind, a simulated report, an existing folder.
-std::optional<InputError> write_rma(const RmaInput& input, const drift::DriftReport& report,
-                                    const dossier::PrivateKey* key, const std::string& out, std::size_t most_nights);
+std::optional<InputError> write_rma(const RmaInput& input, const drift::DriftReport& report, const dossier::Signer* key,
+                                    const std::string& out, std::size_t most_nights);
 
 /// Checks such a folder against a public key: the signature, and the SHA-256 of every file; no file may be beside them.
 std::optional<InputError> check_rma(const std::string& folder, const dossier::PublicKey& key);

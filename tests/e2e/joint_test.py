@@ -4,7 +4,7 @@ import json
 import shutil
 
 from attacks import MAKE_RUN, TYPE, Document, canonical, encoding, main, row, run  # noqa: F401: Document is a test
-from policy_test import REVOKED, Policies
+from policy_test import Policies
 
 #        site      run  first count serials     copy bandwidth
 RUNS = {"old": ("hall-3", 1, 1, 8, "SN-hall3-", 4.62e11), "new": ("hall-3", 2, 9, 4, "SN-hall3-", 4.6e11),
@@ -45,6 +45,13 @@ class Joints(Policies):
     def check(self, *arguments, keys=("lab", "buyer")):
         known = [word for name in keys for word in ("--key", self.base / f"{name}.key.pub")]
         return self.command("verify", self.scratch / "joint", *known, *arguments)
+
+    def countersign(self, name, *arguments):
+        return self.command("sign", self.scratch / "joint", "--add", "--key", self.base / f"{name}.key", *arguments)
+
+    def countersigned(self, name, *arguments):
+        done = self.countersign(name, *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def bent(self, change, by="buyer", payload_type=TYPE):
         """The joint statement after `change`, signed again."""
@@ -221,12 +228,37 @@ class Altered(Joints):
     def test_joiner(self):
         return self.check(keys=("lab",))
 
-    @row("J", "J-two", "a second signature on the joint statement", 4, "has 2 signatures")
-    def test_two(self):
-        path = self.scratch / "joint/joint.dsse.json"
-        envelope = json.loads(path.read_text())
-        path.write_text(json.dumps({**envelope, "signatures": envelope["signatures"] * 2}))
+    @row("J", "J-stranger", "a second signature, of a key that was not given", 0, "note: 1 more signatures, by other keys, were not checked")
+    def test_stranger(self):
+        self.countersigned("second", "--with-key", self.base / "lab.key.pub", "--with-key", self.base / "buyer.key.pub")
         return self.check()
+
+    @row("J", "J-idle", "a key is given that has signed nothing", 4, "neither it nor a part has a valid signature of the key")
+    def test_idle(self):
+        return self.check(keys=("lab", "buyer", "second"))
+
+    @row("J", "J-counter-key", "countersigned, and the key of it is given", 0, "  countersigned by the key")
+    def test_counter_key(self):
+        self.countersigned("second", "--with-key", self.base / "lab.key.pub", "--with-key", self.base / "buyer.key.pub")
+        return self.check(keys=("lab", "buyer", "second"))
+
+    @row("J", "J-counter-altered", "countersigning a joint dossier with an altered part", 4, "part 01: evidence/journal.jsonl: SHA-256 differs")
+    def test_counter_altered(self):
+        path = self.part / "evidence/journal.jsonl"
+        path.write_bytes(path.read_bytes().replace(b"r01", b"r02", 1))
+        statement = self.scratch / "joint/joint.dsse.json"
+        before = statement.read_bytes()
+        done = self.countersign("second", "--with-key", self.base / "lab.key.pub", "--with-key", self.base / "buyer.key.pub")
+        self.assertEqual(statement.read_bytes(), before)
+        return done
+
+    @row("J", "J-counter-twice", "who joined countersigns", 4, "joint.dsse.json: is signed by this key already")
+    def test_counter_twice(self):
+        return self.countersign("buyer", "--with-key", self.base / "lab.key.pub", "--with-key", self.base / "buyer.key.pub")
+
+    @row("J", "J-counter-option", "countersigning with an option that is of one dossier", 2, "--run-id: is of one dossier, and this is a joint one")
+    def test_counter_option(self):
+        return self.countersign("second", "--with-key", self.base / "lab.key.pub", "--run-id", "5f0c3c1e-8a51-4f0e-9b64-0b1d5a7e2c01")
 
     @row("J", "J-option", "an option that is of one dossier", 2, "--site: is of one dossier, and this is a joint one")
     def test_option(self):
@@ -235,47 +267,6 @@ class Altered(Joints):
     @row("J", "J-profile", "other targets than expected", 4, "part 01: statement.dsse.json: has the profile 'fleet', expected 'host'")
     def test_profile(self):
         return self.check("--profile", "host")
-
-
-class Governed(Joints):
-    """By a trust policy."""
-
-    def policy(self, *parties, **more):
-        return self.write(*parties, **more)
-
-    def by(self, policy):
-        return self.command("verify", self.scratch / "joint", "--policy", policy)
-
-    def merged(self, policy, **more):
-        return self.join("merge", "old", "south", keys=(), more=("--policy", policy, "--role", "buyer"), **more)
-
-    @row("J", "J-policy", "vendor's dossiers joined by the buyer, by a policy", 0, "signed as buyer: buyer 0 of Example buyer")
-    def test_policy(self):
-        policy = self.policy(self.vendor(), self.buyer())
-        self.assertEqual(self.merged(policy).returncode, 0)
-        return self.by(policy)
-
-    @row("J", "J-policy-part", "the policy requires the buyer, who has not signed the parts", 4, "part 01: ")
-    def test_part_policy(self):
-        self.assertEqual(self.merged(self.policy(self.vendor(), self.buyer())).returncode, 0)
-        done = self.by(self.policy(self.vendor(), self.buyer(), require=("vendor", "buyer")))
-        self.assertIn("rule required_role: no signature of a buyer counts", done.stderr)
-        return done
-
-    @row("J", "J-policy-revoked", "the vendor's key was revoked since", 4, "rule key_revoked")
-    def test_revoked(self):
-        self.assertEqual(self.merged(self.policy(self.vendor(), self.buyer())).returncode, 0)
-        return self.by(self.policy(self.vendor(self.one("lab", **REVOKED)), self.buyer()))
-
-    @row("J", "J-policy-stranger", "who joins is not in the policy", 4, "joint.dsse.json: ")
-    def test_stranger(self):
-        done = self.merged(self.policy(self.vendor(), self.buyer()), by="second")
-        self.assertIn("rule signer_listed", done.stderr)
-        return done
-
-    @row("J", "J-policy-role", "the vendor joins in the buyer's role", 4, "names another key or role than the policy has for who signed")
-    def test_role(self):
-        return self.merged(self.policy(self.vendor(), self.buyer()), by="lab")
 
 
 class Growing(Joints):

@@ -3,7 +3,7 @@ set_tests_properties(e2e.dossier PROPERTIES LABELS e2e)
 # What can be done to a dossier, one row of docs/ATTACKS.md after the other.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 add_library(shift_clock MODULE e2e/shift_clock.cpp)
-foreach(area tamper signer doctored key policy expected waiver proof joint)
+foreach(area tamper signer doctored key holder certificate policy expected waiver proof joint joint_policy)
   add_test(NAME e2e.attacks_${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/${area}_test.py)
   set_tests_properties(e2e.attacks_${area} PROPERTIES LABELS e2e TIMEOUT 900 ENVIRONMENT
     "ASSAY=$<TARGET_FILE:assay>;ASSAY_REPORT=$<TARGET_FILE:assay-report>;MAKE_RUN=$<TARGET_FILE:make_run>;SHIFT_CLOCK=$<TARGET_FILE:shift_clock>;PYTHONDONTWRITEBYTECODE=1")

@@ -28,11 +28,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
         std::abort();
     }
   }
-  if (const auto key = dossier::public_key_from_pem(text, "fuzz"); key && key->raw.size() != 32) std::abort();
+  if (const auto key = dossier::public_key_from_pem(text, "fuzz")) {
+    if (const auto again = dossier::public_key_from_pem(key->text(), "fuzz"); !again || *again != *key) std::abort();
+    if (key->verifies("message", text)) std::abort();  // no seed holds a signature of this message
+  }
   if (const auto secret = dossier::ssh_private_seed(text, "fuzz");
       secret && (secret->seed.size() != 32 || secret->public_raw.size() != 32))
     std::abort();
-  const auto no_key = [](const std::string&) { return dossier::public_key_from_raw("", "fuzz"); };
+  const auto no_key = [](const std::string&) { return std::expected<std::string, InputError>(); };
   if (const auto policy = dossier::read_trust_policy(text, "fuzz", no_key)) {
     if (policy->require.empty() || policy->parties.empty() || policy->from >= policy->until) std::abort();
     for (const auto& party : policy->parties) {

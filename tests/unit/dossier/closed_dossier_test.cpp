@@ -49,13 +49,13 @@ TEST_F(ClosedDossierTest, another_page_of_instructions_is_refused_though_signed)
 }
 
 TEST_F(ClosedDossierTest, a_signer_pub_of_another_signer_is_refused_though_signed) {
-  replace_and_resign(kSignerFile, buyer_.public_key().pem());
+  replace_and_resign(kSignerFile, buyer_.public_key().text());
   EXPECT_EQ(verify(), "signer.pub: has the fingerprint " + buyer_.public_key().fingerprint() +
                           ", the signatory in the statement " + vendor_.public_key().fingerprint());
 }
 
 TEST_F(ClosedDossierTest, a_signer_pub_of_two_keys_is_refused_though_signed) {
-  replace_and_resign(kSignerFile, vendor_.public_key().pem() + buyer_.public_key().pem());
+  replace_and_resign(kSignerFile, vendor_.public_key().text() + buyer_.public_key().text());
   EXPECT_EQ(verify(), "signer.pub: has 2 PEM blocks, and it is not clear which key is meant");
 }
 

@@ -37,12 +37,12 @@ TEST(PrivateKeys, a_file_of_two_keys_is_ambiguous) {
   const fixture::TemporaryFolder folder;
   const auto one = PrivateKey::from_seed(std::string(32, 'a')).value();
   const auto two = PrivateKey::from_seed(std::string(32, 'b')).value();
-  const auto both = public_key_from_pem(one.public_key().pem() + two.public_key().pem(), "both.pub");
+  const auto both = public_key_from_pem(one.public_key().text() + two.public_key().text(), "both.pub");
   EXPECT_EQ(
       why(both),
       "both.pub: has 2 PEM blocks, and it is not clear which key is meant\nhint: write one key into a file of its own");
   EXPECT_FALSE(PrivateKey::from_pem(one.pem("") + two.pem(""), "", "both.key"));
-  EXPECT_EQ(why(public_key_from_pem("The key of the lab:\n" + one.public_key().pem() + "Call us.\n", "lab.pub")),
+  EXPECT_EQ(why(public_key_from_pem("The key of the lab:\n" + one.public_key().text() + "Call us.\n", "lab.pub")),
             "taken");
 }
 

@@ -1,0 +1,147 @@
+// certificate: OpenSSL builds and checks the chain; times are left to the rules of the policy.
+#include "reports/dossier/certificate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <memory>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include <fmt/format.h>
+
+#include "reports/dossier/openssl.h"
+#include "reports/dossier/trust_rules.h"
+
+namespace assay::dossier {
+namespace {
+
+std::vector<Certificate> read_all(std::string_view pem) {
+  std::vector<Certificate> all;
+  const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  while (bio) {
+    Certificate one(PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr));
+    if (!one) break;
+    all.push_back(std::move(one));
+  }
+  ERR_clear_error();  // the end of the file is one
+  return all;
+}
+
+/// The subject as RFC 2253 writes it: "CN=Ada Example,O=Example Lab".
+std::string subject_of(const X509* certificate) {
+  const Bio bio(BIO_new(BIO_s_mem()));
+  if (!bio || X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) < 0) return "";
+  return bytes_in(bio.get());
+}
+
+/// The time as a moment; nothing for one that cannot be read.
+std::optional<Moment> moment_of(const ASN1_TIME* time) {
+  std::tm parts = {};
+  if (time == nullptr || ASN1_TIME_to_tm(time, &parts) != 1) return std::nullopt;
+  return Moment(std::chrono::seconds(::timegm(&parts)));
+}
+
+bool may_sign(X509* certificate) {
+  const std::uint32_t usage = X509_get_key_usage(certificate);  // all bits where none is stated
+  return X509_check_ca(certificate) == 0 && (usage & KU_DIGITAL_SIGNATURE) != 0;
+}
+
+/// The chain from `chain.front()` to one of `issuers`; empty when there is none.
+std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, std::string_view issuers) {
+  using Context = std::unique_ptr<X509_STORE_CTX, Release<X509_STORE_CTX, X509_STORE_CTX_free>>;
+  using Stack = std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)>;
+  constexpr int kSecurityLevel = 2;
+  const Store store(X509_STORE_new());
+  const Context context(X509_STORE_CTX_new());
+  const Stack between(sk_X509_new_null(), [](STACK_OF(X509) * stack) { sk_X509_free(stack); });
+  if (!store || !context || !between) return {};
+  for (const auto& issuer : read_all(issuers)) X509_STORE_add_cert(store.get(), issuer.get());
+  for (std::size_t i = 1; i < chain.size(); ++i) sk_X509_push(between.get(), chain[i].get());
+  if (X509_STORE_CTX_init(context.get(), store.get(), chain.front().get(), between.get()) != 1) return {};
+  X509_VERIFY_PARAM* const rules = X509_STORE_CTX_get0_param(context.get());
+  // An issuer may be one between, and times are held against the moment of the signature, which may be stamped.
+  X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_X509_STRICT);
+  X509_VERIFY_PARAM_set_auth_level(rules, kSecurityLevel);
+  if (X509_verify_cert(context.get()) != 1) {
+    ERR_clear_error();
+    return {};
+  }
+  std::vector<Certificate> found;
+  const auto* built = X509_STORE_CTX_get0_chain(context.get());
+  for (int i = 0; i < sk_X509_num(built); ++i) {
+    X509* one = sk_X509_value(built, i);
+    X509_up_ref(one);
+    found.emplace_back(one);
+  }
+  return found;
+}
+
+/// The key of `chain` as `rule` lets it count; nothing when it does not fulfil the rule.
+std::optional<TrustedKey> key_by(const CertificateRule& rule, const std::vector<Certificate>& chain) {
+  X509* const own = chain.front().get();
+  if (!may_sign(own) || subject_of(own) != rule.subject) return std::nullopt;
+  const auto verified = verified_chain(chain, rule.issuers);
+  auto key = verified.empty() ? std::nullopt : [&]() -> std::optional<PublicKey> {
+    const auto read = public_key_of(X509_get0_pubkey(own), "certificate");
+    return read ? std::optional(*read) : std::nullopt;
+  }();
+  if (!key) return std::nullopt;
+  TrustedKey counted{.fingerprint = key->fingerprint(),
+                     .key = std::move(key),
+                     .from = rule.from,
+                     .until = rule.until,
+                     .revoked = std::nullopt};
+  for (const auto& one : verified) {
+    const auto from = moment_of(X509_get0_notBefore(one.get()));
+    const auto last = moment_of(X509_get0_notAfter(one.get()));
+    if (!from || !last) return std::nullopt;
+    counted.from = std::max(counted.from, *from);
+    counted.until = std::min(counted.until, *last + std::chrono::seconds(1));  // the last second is valid (RFC 5280)
+  }
+  return counted;
+}
+
+}  // namespace
+
+std::expected<PublicKey, InputError> key_of_certificate(std::string_view pem, const std::string& where) {
+  const auto all = read_all(pem);
+  if (all.empty())
+    return std::unexpected(InputError{where, "has no certificate in PEM", "its key's certificate comes first"});
+  return public_key_of(X509_get0_pubkey(all.front().get()), where);
+}
+
+std::optional<InputError> check_issuers(std::string_view pem, const std::string& where) {
+  const auto all = read_all(pem);
+  if (all.empty())
+    return InputError{where, "has no certificate in PEM", "the certificates of the CAs that are trusted"};
+  const auto other = std::ranges::find_if(all, [](const Certificate& one) { return X509_check_ca(one.get()) == 0; });
+  if (other == all.end()) return std::nullopt;
+  return InputError{where, fmt::format("has the certificate of '{}', which is no CA", subject_of(other->get())),
+                    "name who issues the certificates of signers; a single key goes into 'keys'"};
+}
+
+std::vector<std::string> certificates_of(const Envelope& envelope) {
+  std::vector<std::string> all;
+  for (const auto& [signature, pem] : envelope.certificates) all.push_back(pem);
+  return all;
+}
+
+TrustPolicy with_certificates(TrustPolicy policy, const std::vector<std::string>& certificates) {
+  for (const auto& pem : certificates) {
+    const auto chain = pem.empty() ? std::vector<Certificate>() : read_all(pem);
+    if (chain.empty()) continue;
+    for (auto& party : policy.parties) {
+      for (auto& signer : party.signers) {
+        auto key = signer.certificates ? key_by(*signer.certificates, chain) : std::nullopt;
+        if (key && listed(policy, key->fingerprint).key == nullptr) signer.keys.push_back(std::move(*key));
+      }
+    }
+  }
+  return policy;
+}
+
+}  // namespace assay::dossier

@@ -1,0 +1,39 @@
+// openssl: handles of OpenSSL that free themselves, for the files of this folder that call it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+namespace assay::dossier {
+
+template <class T, void (*release)(T*)>
+struct Release {
+  void operator()(T* held) const { release(held); }
+};
+using Key = std::unique_ptr<EVP_PKEY, Release<EVP_PKEY, EVP_PKEY_free>>;
+using DigestContext = std::unique_ptr<EVP_MD_CTX, Release<EVP_MD_CTX, EVP_MD_CTX_free>>;
+using Certificate = std::unique_ptr<X509, Release<X509, X509_free>>;
+using Store = std::unique_ptr<X509_STORE, Release<X509_STORE, X509_STORE_free>>;
+using Bio = std::unique_ptr<BIO, Release<BIO, BIO_vfree>>;
+
+/// `text` in OpenSSL's type for bytes.
+inline const unsigned char* bytes_of(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+/// What was written into `bio`, one of memory.
+inline std::string bytes_in(BIO* bio) {
+  char* start = nullptr;
+  const long size = BIO_get_mem_data(bio, &start);
+  return {start, static_cast<std::size_t>(size)};
+}
+
+/// A callback that gives no passphrase: without one OpenSSL would prompt on the terminal.
+inline int no_passphrase(char*, int, int, void*) { return -1; }
+
+}  // namespace assay::dossier

@@ -1,0 +1,86 @@
+// ssh_agent: ssh-keygen signs the digest of a file; what it writes is checked before it is kept.
+#include "reports/dossier/ssh_agent.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/staging.h"
+#include "probes/core/child.h"
+#include "probes/core/text.h"
+#include "reports/dossier/ssh_key.h"
+#include "reports/dossier/ssh_signature.h"
+
+namespace assay::dossier {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMessage = "message";
+constexpr const char* kPublic = "key.pub";
+constexpr std::size_t kLargestSignature = 16 << 10;
+
+class AgentSigner : public Signer {
+ public:
+  AgentSigner(std::string path, PublicKey key) : path_(std::move(path)), key_(std::move(key)) {}
+
+  [[nodiscard]] PublicKey public_key() const override { return key_; }
+
+  [[nodiscard]] std::expected<std::string, InputError> sign(std::string_view message) const override {
+    const auto program = find_program("ssh-keygen");
+    if (!program) return std::unexpected(InputError{path_, "needs ssh-keygen", "apt-get install openssh-client"});
+    std::error_code none;  // without a folder for temporary files the next line says why
+    const auto folder = files::StagingDirectory::beside(fs::temp_directory_path(none) / "assay-signature");
+    if (!folder) return std::unexpected(folder.error());
+    // The copy of the public key has no private key beside it, so that ssh-keygen asks the agent and nothing else.
+    if (auto problem = folder->write(kPublic, ssh_public_line(key_))) return std::unexpected(*problem);
+    if (auto problem = folder->write(kMessage, message)) return std::unexpected(*problem);
+    return signature_in(*program, folder->path(), message);
+  }
+
+ private:
+  [[nodiscard]] std::expected<std::string, InputError> signature_in(const std::string& program, const fs::path& folder,
+                                                                    std::string_view message) const {
+    const auto refused = [&](std::string what, std::string hint) {
+      return std::unexpected(InputError{path_, std::move(what), std::move(hint)});
+    };
+    const std::string log = (folder / "log").string();
+    try {
+      const auto outcome = run_child(program,
+                                     {"-Y", "sign", "-n", std::string(kSshNamespace), "-f", (folder / kPublic).string(),
+                                      (folder / kMessage).string()},
+                                     kLongestSignature, {.directory = folder.string(), .log = log});
+      if (outcome.end != ChildEnd::exited || outcome.code != 0) {
+        const auto said = read_file(log);
+        return refused(outcome.end == ChildEnd::exited
+                           ? fmt::format("ssh-keygen did not sign: {}", printable(said.value_or("")))
+                           : fmt::format("ssh-keygen did not sign within {:g} s", kLongestSignature.count),
+                       "`ssh-add -l` lists what the agent has; ssh-add KEY gives it one");
+      }
+    } catch (const std::system_error& error) {
+      return refused(fmt::format("{} cannot be started: {}", program, error.code().message()), "");
+    }
+    const std::string file = (folder / kMessage).string() + ".sig";
+    const auto armored = read_file(file, kLargestSignature);
+    if (!armored) return armored;
+    auto signature = ssh_signature_in(*armored, file);
+    if (!signature) return signature;
+    if (!key_.verifies(message, *signature))
+      return refused("the agent gave a signature that does not verify", "of a FIDO token: it must have been touched");
+    return signature;
+  }
+
+  std::string path_;
+  PublicKey key_;
+};
+
+}  // namespace
+
+std::expected<std::unique_ptr<Signer>, InputError> agent_signer(const std::string& path) {
+  auto key = load_public_key(path);
+  if (!key) return std::unexpected(key.error());
+  return std::make_unique<AgentSigner>(path, std::move(*key));
+}
+
+}  // namespace assay::dossier
