@@ -37,8 +37,9 @@ json document_of(const Head& head) {
 }
 
 std::expected<Head, InputError> read_payload(const std::string& payload, const std::string& where) {
-  const auto document = read_canonical_json(payload, where, {.max_bytes = kLargestHead});
+  auto document = read_canonical_json(payload, where, {.max_bytes = kLargestHead});
   if (!document) return std::unexpected(document.error());
+  rename_former_type(*document);
   if (!document->is_object() || document->value("predicateType", json()) != kHeadType) {
     return std::unexpected(InputError{where + ": predicateType", fmt::format("is not '{}'", kHeadType),
                                       "`assay-report witness` writes a head"});

@@ -14,9 +14,6 @@
 
 namespace assay::dossier {
 
-/// Predicate type of a head.
-inline constexpr std::string_view kHeadType = "https://assay-suite.example/attestation/journal-head/v1";
-
 /// Bytes of the largest envelope of a head; it has below 2 kB.
 inline constexpr std::size_t kLargestHead = 64 << 10;
 

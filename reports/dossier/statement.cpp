@@ -302,6 +302,7 @@ std::expected<ReadStatement, InputError> read_statement(std::string_view payload
   auto document = read_canonical_json(payload, where, {.max_bytes = kLargestEnvelope, .max_values = kMostValuesOfRun});
   if (!document) return std::unexpected(document.error());
   if (!document->is_object()) return std::unexpected(InputError{where, "is not an object", ""});
+  rename_former_type(*document);
   if (document->value("predicateType", json()) == kSimulationType) {
     return std::unexpected(InputError{fmt::format("{}: predicateType", where),
                                       "is a simulation, in which nothing was measured",

@@ -11,16 +11,11 @@
 
 #include "orchestrator/judge/evidence.h"
 #include "orchestrator/judge/verdict.h"
+#include "reports/dossier/predicate_types.h"
 #include "reports/dossier/supersedes.h"
 #include "reports/evidence/manifest.h"
 
 namespace assay::dossier {
-
-/// Predicate type of an acceptance test. Its domain must stay in the hands of the project.
-inline constexpr std::string_view kPredicateType = "https://assay-suite.example/attestation/acceptance/v1";
-/// Predicate type of a simulated run, in which nothing was measured; verification refuses it.
-inline constexpr std::string_view kSimulationType = "https://assay-suite.example/attestation/simulation/v1";
-inline constexpr std::string_view kStatementType = "https://in-toto.io/Statement/v1";
 
 /// A signatory and the meaning of the signature.
 struct Signatory {

@@ -56,8 +56,8 @@ A signature by an SSH agent; SIGNER is then the line of OpenSSH (id_ed25519.pub)
 
 The payload must be the statement of an acceptance test:
 
-    test "$(jq -r ._type "$W/payload")" = {1}
-    test "$(jq -r .predicateType "$W/payload")" = {2}
+    test "$(jq -r ._type "$W/payload")" = "{1}"
+    test "$(jq -r .predicateType "$W/payload")" = "{2}"
 
 The manifest must be the signed one, with all of its lines:
 

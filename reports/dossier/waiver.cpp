@@ -78,8 +78,9 @@ Waiver waiver_from(const json& document) {
 
 /// The payload as a waiver: type first and exactly, as of a statement.
 std::expected<Waiver, InputError> read_payload(const std::string& payload, const std::string& where) {
-  const auto document = read_canonical_json(payload, where, {.max_bytes = kLargestWaiver});
+  auto document = read_canonical_json(payload, where, {.max_bytes = kLargestWaiver});
   if (!document) return std::unexpected(document.error());
+  rename_former_type(*document);
   if (!document->is_object() || document->value("predicateType", json()) != kWaiverType) {
     return std::unexpected(InputError{where + ": predicateType", fmt::format("is not '{}'", kWaiverType),
                                       "`assay-report waive` writes a waiver; a dossier is none"});

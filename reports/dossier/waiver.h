@@ -16,9 +16,6 @@
 
 namespace assay::dossier {
 
-/// Predicate type of a waiver.
-inline constexpr std::string_view kWaiverType = "https://assay-suite.example/attestation/waiver/v1";
-
 /// Bytes of the largest envelope of a waiver: 10,000 cells of 300 B, in base64.
 inline constexpr std::size_t kLargestWaiver = 8 << 20;
 

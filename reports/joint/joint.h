@@ -12,9 +12,6 @@
 
 namespace assay::joint {
 
-/// Predicate type of a joint statement.
-inline constexpr std::string_view kJointType = "https://assay-suite.example/attestation/joint/v1";
-
 /// Names in a joint dossier: the envelope, and the folder of the parts, "01" and so on in their order.
 inline constexpr const char* kJointFile = "joint.dsse.json";
 inline constexpr const char* kPartsFolder = "parts";

@@ -6,6 +6,7 @@
 #include "probes/core/es6_number.h"
 #include "profiles/schema.h"
 #include "reports/dossier/canonical_json.h"
+#include "reports/dossier/predicate_types.h"
 #include "reports/dossier/sign.h"
 
 namespace assay::joint {
@@ -71,7 +72,7 @@ json statement_of(const Joined& joined) {
   return {
       {"_type", dossier::kStatementType},
       {"subject", std::move(subjects)},
-      {"predicateType", kJointType},
+      {"predicateType", dossier::kJointType},
       {"predicate",
        {{"kind", word_of(joined.kind)},
         {"targets",
@@ -93,8 +94,9 @@ std::expected<ReadJoint, InputError> read_joint_statement(std::string_view paylo
   auto document =
       dossier::read_canonical_json(payload, where, {.max_bytes = kLargestJoint, .max_values = kMostValuesOfRun});
   if (!document) return std::unexpected(document.error());
-  if (!document->is_object() || document->value("predicateType", json()) != kJointType) {
-    return std::unexpected(InputError{where + ": predicateType", fmt::format("is not '{}'", kJointType),
+  dossier::rename_former_type(*document);
+  if (!document->is_object() || document->value("predicateType", json()) != dossier::kJointType) {
+    return std::unexpected(InputError{where + ": predicateType", fmt::format("is not '{}'", dossier::kJointType),
                                       "`assay merge` and `assay expand` write joint statements"});
   }
   if (auto problem = profiles::check_schema(*document, "joint.schema", where)) return std::unexpected(*problem);

@@ -219,9 +219,14 @@ class Altered(Joints):
         self.bent(lambda document: None, payload_type="application/json")
         return self.check()
 
-    @row("J", "J-as-joint", "the statement of a dossier offered as a joint one", 4, "predicateType: is not 'https://assay-suite.example/attestation/joint/v1'")
+    @row("J", "J-as-joint", "the statement of a dossier offered as a joint one", 4, "predicateType: is not 'urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/joint/v1'")
     def test_as_joint(self):
         shutil.copy(self.part / "statement.dsse.json", self.scratch / "joint/joint.dsse.json")
+        return self.check()
+
+    @row("J", "J-former", "a joint statement under the name that its type had formerly", 0, "verified: accepted")
+    def test_former(self):
+        self.bent(lambda document: document.update(predicateType="https://assay-suite.example/attestation/joint/v1"))
         return self.check()
 
     @row("J", "J-joiner", "the key of who joined is not given", 4, "joint.dsse.json: has no valid signature of any key that was given")

@@ -290,7 +290,7 @@ class Witnessed(Heads):
     def test_statement(self):
         return self.check(self.statement)
 
-    @row("TS", "H-statement-own", "a statement that the witness has signed, as a head", 4, "is not 'https://")
+    @row("TS", "H-statement-own", "a statement that the witness has signed, as a head", 4, "is not 'urn:uuid:")
     def test_statement_own(self):
         head = self.scratch / "own"
         self.key = self.base / "witness.key"

@@ -289,13 +289,25 @@ class Statement(Bench):
         self.sign(self.payload() + b"\n")
 
     @row("A", "unknown-predicate",
-         "another predicate type", 4, "payload: predicateType: is not 'https://assay-suite.example/attestation/acceptance/v1'")
+         "another predicate type", 4, "payload: predicateType: is not 'urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/acceptance/v1'")
     def test_predicate(self):
-        self.stated(lambda document: document.update(predicateType="https://assay-suite.example/attestation/test-result/v1"))
+        self.stated(lambda document: document.update(predicateType="urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/test-result/v1"))
 
     @row("A", "simulation-type", "the predicate type of a simulation", 4, "predicateType: is a simulation, in which nothing was measured")
     def test_simulation(self):
+        self.stated(lambda document: document.update(predicateType="urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/simulation/v1"))
+
+    @row("A", "former-type", "a statement under the name that its type had formerly", 0, "verified: accepted")
+    def test_former(self):
+        self.stated(lambda document: document.update(predicateType="https://assay-suite.example/attestation/acceptance/v1"))
+
+    @row("A", "former-simulation", "a simulation under its former name", 4, "predicateType: is a simulation, in which nothing was measured")
+    def test_former_simulation(self):
         self.stated(lambda document: document.update(predicateType="https://assay-suite.example/attestation/simulation/v1"))
+
+    @row("A", "former-other", "a type of the former domain that never was", 4, "payload: predicateType: is not 'urn:uuid:")
+    def test_former_other(self):
+        self.stated(lambda document: document.update(predicateType="https://assay-suite.example/attestation/acceptance/v1/x"))
 
     @row("A", "unknown-member", "an unknown member of the predicate", 4, "predicate: unknown field 'waived'")
     def test_unknown(self):

@@ -168,12 +168,12 @@ class Waived(Waivers):
         self.bent(self.predicate(verdict="accepted"))
         return self.waived()
 
-    @row("W", "W-dossier", "the statement of a dossier offered as a waiver", 4, "predicateType: is not 'https://assay-suite.example/attestation/waiver/v1'")
+    @row("W", "W-dossier", "the statement of a dossier offered as a waiver", 4, "predicateType: is not 'urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/waiver/v1'")
     def test_statement(self):
         (self.scratch / "waiver").write_bytes(self.statement.read_bytes())
         return self.waived(policy=self.write({**self.vendor(), "role": "buyer"}, require=("buyer",)))
 
-    @row("W", "W-as-statement", "a waiver offered as the statement of a dossier", 4, "predicateType: is not 'https://assay-suite.example/attestation/acceptance/v1'")
+    @row("W", "W-as-statement", "a waiver offered as the statement of a dossier", 4, "predicateType: is not 'urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/acceptance/v1'")
     def test_as_statement(self):
         self.bent()
         self.statement.write_bytes((self.scratch / "waiver").read_bytes())

@@ -1,4 +1,5 @@
 // Dossiers that were changed and signed again with the right key are refused as well.
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "tests/unit/dossier/dossier_fixture.h"
@@ -25,14 +26,12 @@ TEST_F(DossierTest, another_payload_type_is_refused_though_signed) {
 }
 
 TEST_F(DossierTest, another_predicate_is_refused_though_signed) {
-  resign([](json& document) { document["predicateType"] = "https://assay-suite.example/attestation/test-result/v1"; });
-  EXPECT_EQ(
-      verify(),
-      "statement.dsse.json: payload: predicateType: is not 'https://assay-suite.example/attestation/acceptance/v1'");
+  resign([](json& document) { document["predicateType"] = "https://in-toto.io/attestation/test-result/v0.1"; });
+  EXPECT_EQ(verify(), fmt::format("statement.dsse.json: payload: predicateType: is not '{}'", kPredicateType));
 }
 
 TEST_F(DossierTest, a_simulation_is_refused_as_such_though_signed) {
-  resign([](json& document) { document["predicateType"] = "https://assay-suite.example/attestation/simulation/v1"; });
+  resign([](json& document) { document["predicateType"] = kSimulationType; });
   EXPECT_EQ(verify(), "statement.dsse.json: payload: predicateType: is a simulation, in which nothing was measured");
 }
 

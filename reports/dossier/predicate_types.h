@@ -1,0 +1,33 @@
+// predicate_types: the types of what assay signs, as in-toto names them.
+#pragma once
+
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace assay::dossier {
+
+/// Type of every statement (in-toto Statement v1).
+inline constexpr std::string_view kStatementType = "https://in-toto.io/Statement/v1";
+
+// The UUID (RFC 9562) is of this project, so that the types need no domain, which can change hands.
+
+/// An acceptance test.
+inline constexpr std::string_view kPredicateType =
+    "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/acceptance/v1";
+/// A simulated run, in which nothing was measured; verification refuses it.
+inline constexpr std::string_view kSimulationType =
+    "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/simulation/v1";
+/// A waiver.
+inline constexpr std::string_view kWaiverType = "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/waiver/v1";
+/// The head of a journal.
+inline constexpr std::string_view kHeadType =
+    "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/journal-head/v1";
+/// A joint statement.
+inline constexpr std::string_view kJointType = "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/joint/v1";
+
+/// Replaces the predicate type of `document` by the present one where it is the same type under its former name,
+/// https://assay-suite.example/attestation/…: what was signed with it still verifies.
+void rename_former_type(nlohmann::json& document);
+
+}  // namespace assay::dossier
