@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/child.h"
 #include "orchestrator/files/staging.h"
 #include "probes/core/child.h"
 #include "probes/core/text.h"
@@ -20,6 +21,7 @@ namespace fs = std::filesystem;
 constexpr const char* kMessage = "message";
 constexpr const char* kPublic = "key.pub";
 constexpr std::size_t kLargestSignature = 16 << 10;
+constexpr Seconds kLongestList{10};  // of an agent on another machine, too
 
 class AgentSigner : public Signer {
  public:
@@ -75,11 +77,28 @@ class AgentSigner : public Signer {
   PublicKey key_;
 };
 
+/// What is wrong with the agent; nothing when it lists `key`.
+std::optional<InputError> check_agent_has(const PublicKey& key, const std::string& path) {
+  const auto program = find_program("ssh-add");
+  if (!program) return InputError{path, "needs ssh-add", "apt-get install openssh-client"};
+  const auto listed = files::run_child(*program, {"-L"}, kLongestList);
+  if (!listed) return listed.error();
+  std::string line = ssh_public_line(key);
+  line.pop_back();  // the agent's line has a comment behind it
+  if (listed->exit_code == 0 && ("\n" + listed->output).contains("\n" + line)) return std::nullopt;
+  return InputError{path,
+                    listed->exit_code == 0 || listed->exit_code == 1
+                        ? "is the public key of one that the SSH agent does not have"
+                        : "is a public key, so that an SSH agent must sign, and none answers at SSH_AUTH_SOCK",
+                    "`ssh-add KEY` gives the agent a key; or name the private key"};
+}
+
 }  // namespace
 
 std::expected<std::unique_ptr<Signer>, InputError> agent_signer(const std::string& path) {
   auto key = load_public_key(path);
   if (!key) return std::unexpected(key.error());
+  if (auto problem = check_agent_has(*key, path)) return std::unexpected(*problem);
   return std::make_unique<AgentSigner>(path, std::move(*key));
 }
 

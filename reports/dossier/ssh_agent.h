@@ -14,8 +14,9 @@ namespace assay::dossier {
 inline constexpr Seconds kLongestSignature{120.0};
 
 /// The signer whose public key is in the file of OpenSSH at `path`. It signs with `ssh-keygen -Y sign`, which asks the
-/// agent of SSH_AUTH_SOCK. Refused: what ssh_public_key refuses; when it signs: no ssh-keygen in PATH, an agent that
-/// does not have the key, a signature that does not verify, one that takes longer than kLongestSignature.
+/// agent of SSH_AUTH_SOCK. Refused: what ssh_public_key refuses, an agent that does not have the key, no ssh-add in
+/// PATH; when it signs: no ssh-keygen in PATH, an agent that does not sign, a signature that does not verify, one that
+/// takes longer than kLongestSignature.
 std::expected<std::unique_ptr<Signer>, InputError> agent_signer(const std::string& path);
 
 }  // namespace assay::dossier

@@ -1,10 +1,15 @@
 """`assay accept` on this machine: from a profile to a verdict, with probes that behave and probes that do not."""
 import os
+import re
 import shutil
 import subprocess
 import unittest
 
 from harness import BIN, DAEMON_S, Bench, main, processes, profile, requirement, wait_for
+
+
+TOKEN_MODULE = next((path for path in ("/usr/lib/softhsm/libsofthsm2.so", "/usr/lib/x86_64-linux-gnu/softhsm/libsofthsm2.so")
+                     if os.path.exists(path)), "libsofthsm2.so")
 
 
 class Accept(Bench):
@@ -69,6 +74,44 @@ class Accept(Bench):
         self.assertIn("0001-fake_probe-", done.stdout)
         self.assertFalse(self.run_directory.exists())
 
+    def tool(self, *command):
+        done = subprocess.run([str(word) for word in command], env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_an_agent_signs_and_one_without_the_key_is_refused_before_anything_is_measured(self):
+        self.environment.update(re.findall(r"(SSH_\w+)=([^;]+);", self.tool("ssh-agent", "-s")))
+        self.addCleanup(self.tool, "ssh-agent", "-k")
+        key = self.scratch / "id"
+        self.tool("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
+        refused = self.accept(requirement("r"), more=["--key", f"{key}.pub"])
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("ssh-add", refused.stderr)
+        self.assertFalse(self.run_directory.exists())
+        self.tool("ssh-add", key)
+        key.unlink()
+        done = self.accept(requirement("r"), more=["--key", f"{key}.pub"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"--key {key}.pub\n", done.stderr)
+        self.assertNotIn("SELF-SIGNED", done.stderr)
+        self.assertEqual(self.verify(key=f"{key}.pub").returncode, 0)
+
+    def test_a_token_signs(self):
+        (self.scratch / "hsm.conf").write_text(f"directories.tokendir = {self.scratch}/tokens\nobjectstore.backend = file\n")
+        (self.scratch / "tokens").mkdir()
+        self.environment["SOFTHSM2_CONF"] = str(self.scratch / "hsm.conf")
+        self.tool("softhsm2-util", "--init-token", "--free", "--label", "hall", "--pin", "1234", "--so-pin", "5678")
+        key = self.scratch / "p256.pem"
+        self.tool("openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key)
+        self.tool("openssl", "pkey", "-in", key, "-pubout", "-out", self.scratch / "token.pub")
+        self.tool("softhsm2-util", "--import", key, "--token", "hall", "--pin", "1234", "--label", "lab", "--id", "01")
+        key.unlink()
+        (self.scratch / "pin").write_text("1234\n")
+        name = f"pkcs11:token=hall;object=lab?module-path={TOKEN_MODULE}"
+        done = self.accept(requirement("r"), more=["--key", name, "--passphrase-file", self.scratch / "pin"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("--key PUBLIC_KEY_OF_THE_TOKEN\n", done.stderr)
+        self.assertEqual(self.verify(key=self.scratch / "token.pub").returncode, 0)
 
     def test_a_key_that_cannot_be_opened_is_refused_before_anything_is_measured(self):
         (self.scratch / "pass").write_text("open sesame\n")

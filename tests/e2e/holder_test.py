@@ -145,11 +145,11 @@ class Agent(Held):
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.verify("--key", public)
 
-    @row("holders", "A-agent-empty", "an agent that does not have the key", 4, "ssh-keygen did not sign: ")
+    @row("holders", "A-agent-empty", "an agent that does not have the key", 2, "is the public key of one that the SSH agent does not have")
     def test_empty(self):
         return self.sign_as(self.held(add=False), env=self.agent)
 
-    @row("holders", "A-agent-none", "no agent", 4, "ssh-keygen did not sign: ")
+    @row("holders", "A-agent-none", "no agent", 2, "an SSH agent must sign, and none answers at SSH_AUTH_SOCK")
     def test_none(self):
         without = {name: value for name, value in self.environment.items() if not name.startswith("SSH_")}
         return self.sign_as(self.held(), env=without)
