@@ -20,6 +20,7 @@
 #include "orchestrator/judge/open_cell.h"
 #include "orchestrator/judge/pool.h"
 #include "orchestrator/judge/references.h"
+#include "orchestrator/judge/rises.h"
 #include "orchestrator/judge/site_efficiency.h"
 #include "orchestrator/judge/site_evidence.h"
 #include "orchestrator/judge/subject_count.h"
@@ -43,7 +44,8 @@ class Judge {
         evidence_(evidence),
         up_to_(up_to),
         machines_(journal),
-        references_(plan, [this](const plan::Step& step) { return evidence_of(step); }) {
+        references_(plan, [this](const plan::Step& step) { return evidence_of(step); }),
+        rises_(plan, [this](const plan::Step& step) { return evidence_of(step); }) {
     for (const auto& requirement : plan.profile.requirements) requirements_[requirement.id] = &requirement;
     recurrence_ = recurrence_probability(figures_of(plan));
     for (const auto& attempt : journal.attempts) {
@@ -141,10 +143,17 @@ class Judge {
       return {settled(std::move(whole))};
     }
     if (!requirement.during.empty()) return {metered_cell(cell, requirement, planned, step, std::move(whole))};
-    const auto pools = pooled(step, requirement, plan_.probes.at(requirement.probe).description);
-    if (pools.empty() && requirement.when_told)
-      return {unchecked(std::move(whole), fmt::format("the machine does not tell {}.", requirement.metric))};
-    if (pools.empty()) {
+    auto pools = pooled(step, requirement, plan_.probes.at(requirement.probe).description);
+    const auto unknown = rises_.take(requirement, planned, pools);
+    if (pools.empty() && unknown.empty()) {
+      if (const std::string kind = other_kind(step, requirement); !kind.empty()) {
+        whole.outcome = Outcome::inconclusive;
+        whole.reason =
+            fmt::format("The record has {} of a {}, and a {} is judged.", requirement.metric, kind, requirement.scope);
+        return {settled(std::move(whole))};
+      }
+      if (requirement.when_told)
+        return {unchecked(std::move(whole), fmt::format("the machine does not tell {}.", requirement.metric))};
       whole.reason = fmt::format("The record has no {} of a {}.", requirement.metric, requirement.scope);
       return {settled(std::move(whole))};
     }
@@ -168,6 +177,13 @@ class Judge {
         leave(fmt::format("Measured in {} of {} attempts.", pool.records.size(), step.records.size()));
       if (const int due = due_attempts(requirement, planned, step); step.attempts < due)
         leave(fmt::format("{} of {} planned attempts were made.", step.attempts, due));
+    }
+    for (const auto& [subject, why] : unknown) {
+      Result one = whole;
+      one.subject = subject;
+      one.outcome = Outcome::inconclusive;
+      one.reason = why;
+      all.push_back(settled(std::move(one)));
     }
     if (auto wrong = wrong_number(whole, requirement, different_parts(pools)))
       all.push_back(settled(std::move(*wrong)));
@@ -323,6 +339,7 @@ class Judge {
   std::string fault_;
   std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
   References references_;
+  Rises rises_;
   std::string metered_of_;  ///< the step of metered_
   SiteEvidence metered_;
   double recurrence_ = 1;  ///< Recurrence's probability

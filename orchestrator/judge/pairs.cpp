@@ -19,7 +19,7 @@ bool is_short(const Result& result) { return misses_limit(result) || result.outc
 
 /// The requirements whose pairs are one matrix: one on figures without direction alone; those that differ by the
 /// direction of their figure together.
-struct Figure {
+struct PairFigure {
   std::string name;
   std::string_view plane = {};
   std::vector<std::string> requirements = {};
@@ -60,8 +60,8 @@ class Figures {
     for (const auto& requirement : plan.profile.requirements) {
       if (requirement.scope != plan::JudgedScope::pair) continue;
       const std::string name = figure_of(plan, requirement);
-      const auto known = std::ranges::find(figures_, name, &Figure::name);
-      Figure& figure = known == figures_.end() ? figures_.emplace_back(Figure{.name = name}) : *known;
+      const auto known = std::ranges::find(figures_, name, &PairFigure::name);
+      PairFigure& figure = known == figures_.end() ? figures_.emplace_back(PairFigure{.name = name}) : *known;
       figure.requirements.push_back(requirement.id);
       figure.plane = requirement.plane;
       judged_[requirement.id] = {.figure = static_cast<std::size_t>(&figure - figures_.data()),
@@ -121,7 +121,7 @@ class Figures {
     PairDirection direction = PairDirection::both;
   };
 
-  std::vector<Figure> figures_;
+  std::vector<PairFigure> figures_;
   std::unordered_map<std::string_view, Judged> judged_;  ///< by requirement
   std::unordered_map<std::string_view, std::size_t> index_;
   std::vector<std::string> names_;

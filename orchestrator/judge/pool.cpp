@@ -79,6 +79,17 @@ std::map<Subject, Pool> pooled(const StepEvidence& step, const plan::Requirement
   return pools;
 }
 
+std::string other_kind(const StepEvidence& step, const plan::Requirement& requirement) {
+  for (const auto& record : step.records) {
+    for (const auto& measured : record.measurements) {
+      const bool same_place = requirement.at_every || measured.at == requirement.at;
+      if (measured.metric == requirement.metric && same_place && !is_judged(measured, requirement))
+        return measured.subject.kind;
+    }
+  }
+  return "";
+}
+
 FitPool fit_part(const site::Site& site, const plan::Step& step, const plan::Requirement& requirement,
                  const Description& probe, const Subject& subject, const StepEvidence& found, const Pool& pool) {
   if (std::ranges::none_of(requirement.conditions, &plan::RequiredCondition::surroundings))

@@ -30,6 +30,10 @@ struct Pool {
 std::map<Subject, Pool> pooled(const StepEvidence& step, const plan::Requirement& requirement,
                                const Description& probe);
 
+/// The kind of the subjects that `step` measured what `requirement` judges of, where it is not the kind that it judges;
+/// empty where there is none.
+std::string other_kind(const StepEvidence& step, const plan::Requirement& requirement);
+
 /// A pool without the attempts whose surroundings were not those that the requirement demands, and these. Extremes are
 /// judged over all attempts, since an error that was seen has happened; they only do not count as attempts made.
 struct FitPool {

@@ -102,7 +102,7 @@ void Searches::find_due(const Results& results, const Journal& journal) {
     for (const Result* result : results_of[planned.step]) {
       if (std::ranges::find(planned.requirements, result->requirement) == planned.requirements.end()) continue;
       const plan::Requirement* requirement = plan_.requirement(result->requirement);
-      const bool of_fleet = plan::is_of_others(requirement->limit.reference);
+      const bool of_fleet = requirement->is_of_others();
       if (!falls_short(*result) && (!hung || of_fleet)) continue;
       // One for all subjects of a step: what others give as a limit is the same for each.
       if (std::ranges::find(inquiry->promises, requirement, &Promise::requirement) != inquiry->promises.end()) continue;

@@ -55,7 +55,7 @@ TestShown Searches::shown_by(const Inquiry& inquiry, const plan::Step& step, con
   for (Result result : results) {
     const auto promise = std::ranges::find_if(
         inquiry.promises, [&](const Promise& one) { return one.requirement->id == result.requirement; });
-    if (plan::is_of_others(promise->requirement->limit.reference)) {
+    if (promise->requirement->is_of_others()) {
       // A sum over nodes is promised in proportion to them.
       const double part_of_nodes =
           promise->requirement->limit.reference == plan::Reference::smallest_group_by_nodes

@@ -119,6 +119,7 @@ std::vector<Loosened> loosened_in(const Requirement& before, const Requirement& 
   if (!before.reproducibility && changed.reproducibility)
     found.add("reproducibility", kNothing, text_of(changed.reproducibility->u));
   if (before.after && !changed.after) found.add("after", "true", "false");
+  if (!before.rise && changed.rise) found.add("rise", "false", "true");
   found.same("parameters", assay::to_json(before.parameters), assay::to_json(changed.parameters));
   found.same("during", json(before.during), json(changed.during));
   found.same("scope", json(word_of(before.scope)), json(word_of(changed.scope)));

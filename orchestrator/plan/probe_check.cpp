@@ -48,6 +48,10 @@ std::optional<InputError> check_against(const Requirement& requirement, const De
         fmt::format("'{}', but {} of {} is in '{}'", requirement.limit.unit, metric->name, probe.name, metric->unit),
         "a limit has the unit of its metric, also when it is a share of something"};
   }
+  if (requirement.rise && metric->course != Course::since_boot && metric->course != Course::for_life) {
+    return InputError{here + ".rise", fmt::format("{} of {} is no counter", metric->name, probe.name),
+                      "what each run measures anew does not rise; judge the figure itself"};
+  }
   if (requirement.limit.reference == Reference::metric) {
     const auto* reference = probe.metric(requirement.limit.name);
     if (reference == nullptr || reference->unit != metric->unit) {

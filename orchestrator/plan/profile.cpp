@@ -106,6 +106,7 @@ Requirement requirement_from(const json& entry) {
                      .pairs = choice<PairChoice>(entry, "pairs"),
                      .alone = entry.value("alone", false),
                      .after = entry.value("after", false),
+                     .rise = entry.value("rise", false),
                      .rounds = entry.value("rounds", 0),
                      .statistic = choice<Statistic>(entry, "statistic").value_or(Statistic::median),
                      .limit = limit_from(entry.at("limit")),
@@ -158,6 +159,7 @@ json to_json(const Requirement& requirement) {
   if (requirement.pairs) object["pairs"] = *requirement.pairs;
   if (requirement.alone) object["alone"] = true;
   if (requirement.after) object["after"] = true;
+  if (requirement.rise) object["rise"] = true;
   if (requirement.when_told) object["when_told"] = true;
   if (requirement.ceiling) object["ceiling"] = to_json(*requirement.ceiling);
   if (requirement.power_w) object["power_w"] = *requirement.power_w;

@@ -189,6 +189,7 @@ struct Requirement {
   std::optional<PairChoice> pairs;  ///< scope pair over nodes: all when not given
   bool alone = false;  ///< scope pair over nodes: nothing else of the plan runs meanwhile; else pairs run side by side
   bool after = false;  ///< measured when every other step of its nodes is over: what the load has left behind
+  bool rise = false;   ///< with `after`: judged is by how much a counter rose since the same was read before the load
   int rounds = 0;      ///< scope pair over nodes: rounds of the tournament; 0: all pairs
   Statistic statistic = Statistic::median;
   Limit limit;
@@ -205,6 +206,9 @@ struct Requirement {
   std::optional<double> power_w;  ///< design power of each node while it is measured; the profile's when not given
   bool required = true;           ///< severity `required`; else `advisory`: it warns and never accepts or rejects
   Source source;
+
+  /// Whether it is held against what other steps measured, so that one step alone cannot be judged by it.
+  [[nodiscard]] bool is_of_others() const { return rise || plan::is_of_others(limit.reference); }
 };
 
 /// A design figure that limits may refer to.

@@ -67,6 +67,28 @@ std::optional<InputError> check_during(const Requirement& requirement, const Pro
   return std::nullopt;
 }
 
+/// What goes with a rise: a counter of one node or of its parts that is read before the load, too.
+std::optional<InputError> check_rise(const Requirement& requirement, const Profile& profile, const std::string& here) {
+  if (!requirement.rise) return std::nullopt;
+  if (!requirement.after)
+    return InputError{here + ".rise", "goes with `after`", "a rise is what a load has left behind"};
+  if (is_together(requirement.scope) || requirement.at_every || requirement.limit.reference != Reference::none ||
+      !requirement.limit.at_most) {
+    return InputError{here + ".rise", "goes with an absolute at_most for a node or its parts, at one coordinate",
+                      "a counter of what gets worse may rise by so much, and no more"};
+  }
+  const bool is_read = std::ranges::any_of(profile.requirements, [&](const Requirement& other) {
+    return !other.after && other.probe == requirement.probe && other.parameters == requirement.parameters &&
+           other.plane == requirement.plane;
+  });
+  if (is_read) return std::nullopt;
+  return InputError{here + ".rise",
+                    fmt::format("needs a reading before the load, and no other requirement reads {} with the same "
+                                "parameters without `after`",
+                                requirement.probe),
+                    "add one; it may be advisory"};
+}
+
 /// A statistic that one good sample, or a few, lift over a limit on this side.
 bool is_lucky(Statistic statistic, const Limit& limit) {
   using enum Statistic;
@@ -170,6 +192,7 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   if (auto problem = check_limit(requirement, here)) return problem;
   if (auto problem = check_placement(requirement, here)) return problem;
   if (auto problem = check_during(requirement, profile, here)) return problem;
+  if (auto problem = check_rise(requirement, profile, here)) return problem;
   if (auto problem = check_repeat(requirement, here)) return problem;
   if (requirement.required && requirement.source.status == "unsourced") {
     return InputError{here + ".source.status", "a required limit is unsourced",

@@ -25,7 +25,7 @@ std::string results_words(const plan::Plan& plan, const judge::Results& results,
   }
   if (worst == nullptr) return "";
   const plan::Requirement* requirement = plan.requirement(worst->requirement);
-  const bool judged = !open && (requirement == nullptr || !plan::is_of_others(requirement->limit.reference));
+  const bool judged = !open && (requirement == nullptr || !requirement->is_of_others());
   const std::string value = worst->value ? " " + for_people(*worst->value, worst->unit) : "";
   const std::string outcome = judged ? fmt::format(" {}", worst->outcome) : "";
   if (results.size() == 1) return worst->requirement + value + outcome;

@@ -28,7 +28,12 @@ constexpr Parameter kParameters[] = {
     {.name = "writes", .unit = "B", .fallback = "0B", .meaning = "what a plan believes that it writes there"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "number", .unit = "1", .better = Better::higher, .meaning = "the parameter value, ten times"}};
+    {.name = "number", .unit = "1", .better = Better::higher, .meaning = "the parameter value, ten times"},
+    {.name = "count",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "the same once, as a counter",
+     .course = Course::for_life}};
 constexpr ConditionSpec kConditions[] = {{.name = "behaved", .meaning = "Whether it came to its end."}};
 constexpr SpaceRule kSpace[] = {{.held = "writes", .times = "2"}};
 constexpr ProbeSpec kSpec{.name = "fake_probe",
@@ -80,6 +85,7 @@ void measure(const Parameters& given, Recorder& record) {
   }
   const double number = line.empty() ? static_cast<double>(given.count("value")) : std::stod(line);
   record.measurement("number", sample_fixed(10, [&] { return number; }));
+  record.measurement("count", number);
   record.condition("behaved", true);
   if (behaviour == "truncate") std::_Exit(0);
 }

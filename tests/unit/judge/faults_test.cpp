@@ -172,6 +172,15 @@ TEST(faults, where_the_machine_does_not_say_no_node_is_held_to_it_and_the_verdic
   EXPECT_EQ(*verdict.results.at(2).limit_low, 200);
 }
 
+TEST(faults, what_was_measured_of_another_kind_of_subject_is_not_passed_over) {
+  MemoryRun run({R"({"scope": "node", "when_told": true, "limit": {"at_least": 100, "unit": "B/s"}})"});
+  run.attempt(0, "exited", run.record_of_drives(2, kSteady110));
+  const Result result = judged(run).results.at(0);
+  EXPECT_EQ(result.outcome, Outcome::inconclusive);
+  EXPECT_TRUE(result.required);
+  EXPECT_EQ(result.reason, "The record has bandwidth of a drive, and a node is judged.");
+}
+
 TEST(faults, one_gpu_on_two_nodes_is_refused) {
   MemoryRun run({R"({"scope": "gpu", "limit": {"at_least": 100, "unit": "B/s"}})"}, 3, {{"gpu", 1}});
   const auto record_of = [&](std::size_t step, const std::string& gpu) {
