@@ -19,9 +19,10 @@ add_custom_command(OUTPUT ${cluster_installation}/stamp
 add_custom_target(cluster_installation ALL DEPENDS ${cluster_installation}/stamp)
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
-# One cluster at a time. Those whose outcome depends on speeds have the machine for themselves.
-# Those of storage and of training steps take minutes: -C storage, -C train.
-foreach(area cluster collective fabric faults fleet links resume silence storage storage_probes checkpoint durability gluster train)
+# Two clusters at a time, which mostly wait; each has networks of its own. Those whose outcome depends on speeds have the
+# machine for themselves. Those of storage and of training steps take minutes: -C storage, -C train.
+set(one_cluster cluster faults silence)
+foreach(area cluster faults fleet resume silence storage storage_probes checkpoint durability gluster train)
   set(only_in "")
   set(labels cluster)
   if(area MATCHES "^storage|^checkpoint|^durability|^gluster|^train")
@@ -32,12 +33,20 @@ foreach(area cluster collective fabric faults fleet links resume silence storage
     set(only_in CONFIGURATIONS ${label})
     list(APPEND labels ${label})
   endif()
+  set(lock other_cluster)
+  if(area IN_LIST one_cluster)
+    set(lock one_cluster)
+  endif()
   add_test(NAME cluster.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/${area}_test.py ${only_in})
-  set_tests_properties(cluster.${area} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK cluster COST 100
+  set_tests_properties(cluster.${area} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK ${lock} COST 100
     ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 endforeach()
-set_tests_properties(cluster.collective cluster.fabric cluster.fleet cluster.links cluster.storage cluster.train PROPERTIES RUN_SERIAL ON)
+add_test(NAME cluster.speeds COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py
+  fabric:OneRail fabric:OneRailPairs fabric:TwoRails,links collective)
+set_tests_properties(cluster.speeds PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 100
+  ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
+set_tests_properties(cluster.speeds cluster.fleet cluster.storage cluster.train PROPERTIES RUN_SERIAL ON)
 # A load of several nodes, with the build's own programs; a minute.
 add_test(NAME cluster.load COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/load_test.py CONFIGURATIONS meters)
-set_tests_properties(cluster.load PROPERTIES LABELS "cluster;meters" SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK cluster
+set_tests_properties(cluster.load PROPERTIES LABELS "cluster;meters" SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster
   ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")

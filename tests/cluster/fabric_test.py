@@ -81,28 +81,6 @@ class OneRail(FabricFaults):
         self.check_aftermath()
 
     @measures
-    def test_a_link_at_half_its_rate_in_one_direction_shows_in_that_direction(self):
-        self.fabric.rates(LINK)
-        self.fabric.rate_from(self.cluster["n03"], HALF)
-        done = self.accept_fabric(fills_the_link("forward_bandwidth"), fills_the_link("backward_bandwidth"))
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assert_most_fail({("forward", "n03+n04"), ("backward", "n01+n03"), ("backward", "n02+n03")}, self.found())
-        self.check_aftermath()
-
-    @measures
-    def test_a_pair_that_loses_one_packet_in_a_thousand_is_named(self):
-        self.fabric.rates(LINK)
-        one, two = self.cluster["n01"], self.cluster["n02"]
-        self.fabric.lose(one, 0.001, two)
-        self.fabric.lose(two, 0.001, one)
-        # A phase has 2.5 s of 3450 segments a second: some 8 are lost of them, where more than two are too many.
-        long = dict(TCP, min_samples=20, max_samples=20, time_limit="2s")
-        done = self.accept_fabric(pairs("lossless", "retransmitted_share", {"at_most": 2.5e-4, "unit": "1"}, parameters=long, statistic="max", repeat={"n": 3}))
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertEqual({cell[:2]: outcome for cell, outcome in self.cells().items()}, {("lossless", "n01+n02"): "fail"}, self.said())
-        self.check_aftermath()
-
-    @measures
     def test_leaves_that_converge_fail_all_at_once_and_not_pair_by_pair(self):
         self.fabric.rates(LINK)
         self.fabric.uplink(LINK)  # two nodes on each leaf: one to two
@@ -124,6 +102,30 @@ class OneRail(FabricFaults):
         self.assertEqual({cell[:2] for cell in self.cells()}, {("scaling", "first-4")}, self.said())
         # Far from its limit; where flows share a link unevenly, one attempt may leave the judge in doubt.
         self.assertLessEqual(set(self.cells().values()), {"fail", "conditional_fail"}, self.said())
+        self.check_aftermath()
+
+
+class OneRailPairs(FabricFaults):
+    @measures
+    def test_a_link_at_half_its_rate_in_one_direction_shows_in_that_direction(self):
+        self.fabric.rates(LINK)
+        self.fabric.rate_from(self.cluster["n03"], HALF)
+        done = self.accept_fabric(fills_the_link("forward_bandwidth"), fills_the_link("backward_bandwidth"))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assert_most_fail({("forward", "n03+n04"), ("backward", "n01+n03"), ("backward", "n02+n03")}, self.found())
+        self.check_aftermath()
+
+    @measures
+    def test_a_pair_that_loses_one_packet_in_a_thousand_is_named(self):
+        self.fabric.rates(LINK)
+        one, two = self.cluster["n01"], self.cluster["n02"]
+        self.fabric.lose(one, 0.001, two)
+        self.fabric.lose(two, 0.001, one)
+        # A phase has 2.5 s of 3450 segments a second: some 8 are lost of them, where more than two are too many.
+        long = dict(TCP, min_samples=20, max_samples=20, time_limit="2s")
+        done = self.accept_fabric(pairs("lossless", "retransmitted_share", {"at_most": 2.5e-4, "unit": "1"}, parameters=long, statistic="max", repeat={"n": 3}))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual({cell[:2]: outcome for cell, outcome in self.cells().items()}, {("lossless", "n01+n02"): "fail"}, self.said())
         self.check_aftermath()
 
     def test_a_way_round_over_another_network_is_an_error_that_names_it(self):

@@ -126,6 +126,8 @@ PREPARE = {
 REFUSED = {
     "assay-report waive run/dossier": "no cell that does not pass is chosen",
     "assay merge north": "north/dossier: is not a folder",
+    "assay sign fleet": "fleet: is not a folder",
+    "assay verify fleet --policy": "fleet: is not a folder",
     "assay expand first": "first/dossier: is not a folder",
     "assay rma gpu:": "is neither the id of a unit nor the name of a node in this history",
     "assay rma --check": "rma-103: is not a folder",
