@@ -77,8 +77,8 @@ std::string described(const plan::Profile& profile) {
   for (std::size_t i = 0; i < profile.requirements.size(); ++i) {
     const plan::Requirement& one = profile.requirements[i];
     text += fmt::format("  {}{}\n", one.id, one.required ? "" : " (advisory)");
-    text += fmt::format("    {}{} of {}, {} per {}: {}\n", one.rise ? "rise of " : "", one.metric, one.probe,
-                        one.statistic, one.scope, limit_words(document.at("requirements").at(i).at("limit")));
+    text += fmt::format("    {} of {}, {} per {}: {}\n", one.figure(), one.probe, one.statistic, one.scope,
+                        limit_words(document.at("requirements").at(i).at("limit")));
     for (const auto& demand : one.conditions) text += fmt::format("    only with the condition {}\n", demand.name);
     text += fmt::format("    {}: {}\n", one.source.status, one.source.document);
   }

@@ -207,6 +207,8 @@ struct Requirement {
   bool required = true;           ///< severity `required`; else `advisory`: it warns and never accepts or rejects
   Source source;
 
+  /// What is judged, for people: "bandwidth", "rise of media_errors".
+  [[nodiscard]] std::string figure() const { return (rise ? "rise of " : "") + metric; }
   /// Whether it is held against what other steps measured, so that one step alone cannot be judged by it.
   [[nodiscard]] bool is_of_others() const { return rise || plan::is_of_others(limit.reference); }
 };

@@ -55,6 +55,7 @@ json json_of(const judge::Result& result, const plan::Requirement& requirement) 
                  {"attempts", static_cast<std::uint64_t>(result.attempts)},
                  {"conditions", std::move(conditions)},
                  {"evidence", result.evidence.list()}};
+  if (requirement.rise) object["rise"] = true;
   if (result.interval) {
     object["ci"] = {{"low", es6_number(result.interval->low)},
                     {"high", es6_number(result.interval->high)},

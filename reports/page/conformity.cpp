@@ -47,7 +47,7 @@ std::string requirement_row(const ReportContent& content, const plan::Requiremen
       figures::requirement_number(content.run.plan.profile, requirement.id), figures::escape(requirement.title),
       tag(requirement.source.status, requirement.source.status != "sourced"),
       requirement.required ? "" : tag("advisory", true), std::string(word_of(requirement.statistic)),
-      figures::escape(requirement.metric),
+      figures::escape(requirement.figure()),
       figures::escape(figures::target_words(content.run.plan.profile, requirement)),
       placed.empty() ? "" : "; " + figures::escape(placed));
 }

@@ -29,6 +29,7 @@ std::string worst_table(const std::vector<const judge::Result*>& results) {
 
 std::string figure(const ReportContent& content, const plan::Requirement& requirement,
                    const std::vector<const judge::Result*>& results) {
+  if (requirement.rise) return "";  // the samples are those of the counter
   figures::Plot plot{.title = fmt::format("{} ({})", requirement.metric, requirement.statistic),
                      .unit = requirement.limit.unit,
                      .rows = {}};
@@ -184,7 +185,7 @@ std::string results_section(const ReportContent& content) {
                         figures::requirement_number(content.run.plan.profile, requirement.id),
                         figures::escape(requirement.title), figures::escape(requirement.id));
     html += fmt::format("<p>Requirement: {} {}{} per {} {} (probe <code>{}</code>{}). Source: {}</p>\n",
-                        word_of(requirement.statistic), figures::escape(requirement.metric),
+                        word_of(requirement.statistic), figures::escape(requirement.figure()),
                         figures::escape(at_words(requirement.at)), word_of(requirement.scope),
                         figures::escape(figures::target_words(content.run.plan.profile, requirement)),
                         figures::escape(requirement.probe), placed.empty() ? "" : "; " + figures::escape(placed),
