@@ -106,7 +106,8 @@ std::string shown(const std::string& path) { return has_only(path, "/._-+@%,:") 
 std::string signing_options(const KeyRequest& key) {
   if (!key.is_named()) return " --sign";
   return " --key " + shown(key.key) +
-         (key.passphrase_file.empty() ? "" : " --passphrase-file " + shown(key.passphrase_file));
+         (key.passphrase_file.empty() ? "" : " --passphrase-file " + shown(key.passphrase_file)) +
+         (key.certificate.empty() ? "" : " --certificate " + shown(key.certificate));
 }
 
 /// How to go on with a run that did not come to its end.

@@ -45,14 +45,15 @@ std::expected<void, InputError> make_machine_key(const std::string& file) {
   return {};
 }
 
-void add_passphrase(std::vector<std::string>& arguments, const std::string& file) {
-  if (!file.empty()) arguments.insert(arguments.end(), {"--passphrase-file", file});
+void add_what_goes_with(std::vector<std::string>& arguments, const SigningKey& key) {
+  if (!key.passphrase_file.empty()) arguments.insert(arguments.end(), {"--passphrase-file", key.passphrase_file});
+  if (!key.certificate.empty()) arguments.insert(arguments.end(), {"--certificate", key.certificate});
 }
 
 /// `key`, once its agent, token or file shows that it is there.
 std::expected<SigningKey, InputError> with_fingerprint(SigningKey key) {
   std::vector<std::string> arguments = {"fingerprint", "--private", key.file};
-  add_passphrase(arguments, key.passphrase_file);
+  add_what_goes_with(arguments, key);
   const auto fingerprint = call_report(arguments);
   if (!fingerprint) return std::unexpected(fingerprint.error());
   key.fingerprint = *fingerprint;
@@ -70,6 +71,7 @@ std::string public_file(const SigningKey& key) {
 std::expected<SigningKey, InputError> open_key(const KeyRequest& request) {
   SigningKey key{.file = request.is_named() ? request.key : files::machine_key_path(),
                  .passphrase_file = request.is_named() ? request.passphrase_file : "",
+                 .certificate = request.certificate,
                  .fingerprint = "",
                  .self_signed = true};
   if (request.is_of_token()) {
@@ -91,7 +93,7 @@ std::expected<SigningKey, InputError> open_key(const KeyRequest& request) {
 std::expected<void, InputError> report_and_sign(const std::string& directory, const SigningKey& key) {
   std::vector<std::string> report = {"report", directory};
   std::vector<std::string> sign = {"sign", directory, "--key", key.file};
-  add_passphrase(sign, key.passphrase_file);
+  add_what_goes_with(sign, key);
   if (key.self_signed) {
     report.insert(report.end(), {"--self-signed", key.fingerprint});
     sign.emplace_back("--self-signed");

@@ -16,6 +16,7 @@ inline constexpr std::string_view kTokenScheme = "pkcs11:";
 struct KeyRequest {
   std::string key;              ///< file, or of a token; empty: this machine's own, where one is wanted
   std::string passphrase_file;  ///< its first line decrypts the key, or is the PIN of the token
+  std::string certificate;      ///< of the key, PEM, for the signature to bring along; empty: none
   bool sign = false;            ///< sign, with this machine's own key where none is named
 
   [[nodiscard]] bool is_named() const { return !key.empty(); }
@@ -25,12 +26,13 @@ struct KeyRequest {
 
 /// A private key that could be opened.
 struct SigningKey {
-  std::string file, passphrase_file, fingerprint;
+  std::string file, passphrase_file, certificate, fingerprint;
   bool self_signed = false;  ///< it is this machine's own
 };
 
 /// Opens the key of `request`; makes this machine's own, in the user's state directory, when it is wanted and not
-/// there. Errors: there is no such key, it cannot be decrypted, or the state directory cannot be written.
+/// there. Errors: there is no such key, it cannot be decrypted, the
+/// certificate is of another key, or the state directory cannot be written.
 std::expected<SigningKey, InputError> open_key(const KeyRequest& request);
 
 /// Writes report and dossier of the run in `directory`, and says where they are; the report states when the key is this

@@ -185,7 +185,8 @@ int run_keygen(const KeygenArguments& given) {
 
 int run_fingerprint(const FingerprintArguments& given) {
   if (given.is_private) {
-    const auto key = dossier::load_signer({.key = given.file, .passphrase_file = given.passphrase_file});
+    const auto key = dossier::load_signer(
+        {.key = given.file, .passphrase_file = given.passphrase_file, .certificate = given.certificate});
     if (!key) return bad_input(key.error());
     std::cout << (*key)->public_key().fingerprint() << '\n';
     return files::kExitSuccess;

@@ -86,7 +86,7 @@ struct KeygenArguments {
 };
 
 struct FingerprintArguments {
-  std::string file, passphrase_file;
+  std::string file, passphrase_file, certificate;
   bool is_private = false;  ///< `file` is a private key or one on a token, of whose public half it is
 };
 

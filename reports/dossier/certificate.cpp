@@ -105,6 +105,26 @@ std::optional<TrustedKey> key_by(const CertificateRule& rule, const std::vector<
   return counted;
 }
 
+/// Why the certificate `chain.front()` fulfils no rule of `policy`: the reason of the rule that it is nearest to.
+std::string why_not_counted(const TrustPolicy& policy, const std::vector<Certificate>& chain) {
+  X509* const own = chain.front().get();
+  const std::string subject = subject_of(own);
+  if (!may_sign(own)) return fmt::format("the certificate of '{}' is of a CA or not for signatures", subject);
+  std::string reason = fmt::format("the certificate of '{}' is by no issuer that the policy names", subject);
+  for (const auto& party : policy.parties) {
+    for (const auto& signer : party.signers) {
+      if (!signer.certificates) continue;
+      if (signer.certificates->subject == subject)
+        return fmt::format("the certificate of '{}' has no chain that holds to the issuers of {} ({})", subject,
+                           signer.name, party.role);
+      if (!verified_chain(chain, signer.certificates->issuers).empty())
+        reason = fmt::format("the certificate is of '{}', and the policy has '{}' for {} ({})", subject,
+                             signer.certificates->subject, signer.name, party.role);
+    }
+  }
+  return reason;
+}
+
 }  // namespace
 
 std::expected<PublicKey, InputError> key_of_certificate(std::string_view pem, const std::string& where) {
@@ -132,14 +152,21 @@ std::vector<std::string> certificates_of(const Envelope& envelope) {
 
 TrustPolicy with_certificates(TrustPolicy policy, const std::vector<std::string>& certificates) {
   for (const auto& pem : certificates) {
-    const auto chain = pem.empty() ? std::vector<Certificate>() : read_all(pem);
-    if (chain.empty()) continue;
+    if (pem.empty()) continue;
+    const auto chain = read_all(pem);
+    if (chain.empty()) {
+      policy.not_counted.emplace_back("a certificate beside a signature cannot be read");
+      continue;
+    }
+    bool counts = false;
     for (auto& party : policy.parties) {
       for (auto& signer : party.signers) {
         auto key = signer.certificates ? key_by(*signer.certificates, chain) : std::nullopt;
+        counts = counts || key;
         if (key && listed(policy, key->fingerprint).key == nullptr) signer.keys.push_back(std::move(*key));
       }
     }
+    if (!counts) policy.not_counted.push_back(why_not_counted(policy, chain));
   }
   return policy;
 }

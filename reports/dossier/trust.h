@@ -57,6 +57,7 @@ struct TrustPolicy {
   Moment from, until;
   std::vector<std::string> require;  ///< roles, each of which one party must hold whole
   std::vector<Party> parties;
+  std::vector<std::string> not_counted;  ///< not of the file, for hints: certificates that fulfil no rule, and why
 };
 
 /// Reads a file that a policy names.

@@ -100,6 +100,7 @@ std::optional<InputError> check_role(const TrustPolicy& policy, const std::strin
   std::string hint = "ask the party to sign: `assay-report sign --add`";
   if (found.without_bytes.contains(role))
     hint = "the policy has a key of this role by its fingerprint alone: name its file there, or give it with --key";
+  for (const auto& certificate : policy.not_counted) hint += "; " + certificate;
   const std::string counts = standing.empty() ? "no party has this role" : fmt::format("{}", fmt::join(standing, "; "));
   if (some)
     return broken(policy, "threshold", fmt::format("too few signers of the {} have signed: {}", role, counts), hint);

@@ -1,4 +1,5 @@
 """`assay accept` on this machine: from a profile to a verdict, with probes that behave and probes that do not."""
+import json
 import os
 import re
 import shutil
@@ -95,6 +96,20 @@ class Accept(Bench):
         self.assertIn(f"--key {key}.pub\n", done.stderr)
         self.assertNotIn("SELF-SIGNED", done.stderr)
         self.assertEqual(self.verify(key=f"{key}.pub").returncode, 0)
+
+    def test_a_certificate_goes_along_and_one_of_another_key_is_refused_before_anything_is_measured(self):
+        for name in ("own", "other"):
+            self.tool("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-subj", "/O=Example/CN=Ada",
+                      "-keyout", self.scratch / f"{name}.key", "-out", self.scratch / f"{name}.pem")
+        key = self.scratch / "own.key"
+        refused = self.accept(requirement("r"), more=["--key", key, "--certificate", self.scratch / "other.pem"])
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("is the certificate of another key", refused.stderr)
+        self.assertFalse(self.run_directory.exists())
+        done = self.accept(requirement("r"), more=["--key", key, "--certificate", self.scratch / "own.pem"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        signature, = json.loads((self.run_directory / "dossier/statement.dsse.json").read_text())["signatures"]
+        self.assertEqual(signature["cert"], (self.scratch / "own.pem").read_text())
 
     def test_a_token_signs(self):
         (self.scratch / "hsm.conf").write_text(f"directories.tokendir = {self.scratch}/tokens\nobjectstore.backend = file\n")

@@ -65,13 +65,13 @@ class Certificates(Held, Policies):
         self.signed(chain="")
         return self.by(self.certified())
 
-    @row("certificates", "A-cert-subject", "a certificate of another subject by the same CA", 4, "rule required_role")
+    @row("certificates", "A-cert-subject", "a certificate of another subject by the same CA", 4, "the certificate is of 'CN=Eve Example,O=Example vendor', and the policy has")
     def test_subject(self):
         self.leaf("own", "ca", subject="/O=Example vendor/CN=Eve Example")
         self.signed()
         return self.by(self.certified())
 
-    @row("certificates", "A-cert-authority", "a CA of the same name and another key", 4, "rule required_role")
+    @row("certificates", "A-cert-authority", "a CA of the same name and another key", 4, "has no chain that holds to the issuers of Ada (vendor)")
     def test_authority(self):
         self.authority("false")
         self.leaf("own", "false")
@@ -105,7 +105,7 @@ class Certificates(Held, Policies):
                   **EVER, "revoked": {"at": "2026-02-01", "reason": "a lost token"}}
         return self.by(self.certified(keys=[listed]))
 
-    @row("certificates", "A-cert-usage", "a certificate for key agreement alone", 4, "rule required_role")
+    @row("certificates", "A-cert-usage", "a certificate for key agreement alone", 4, "is of a CA or not for signatures")
     def test_usage(self):
         self.leaf("own", "ca", usage="keyAgreement")
         self.signed()
@@ -137,7 +137,7 @@ class Certificates(Held, Policies):
         other = {**self.certified(), "name": "Example buyer", "role": "buyer"}
         return self.by(self.certified(), other)
 
-    @row("certificates", "A-cert-garbage", "a certificate that is none, in the envelope", 4, "rule required_role")
+    @row("certificates", "A-cert-garbage", "a certificate that is none, in the envelope", 4, "a certificate beside a signature cannot be read")
     def test_garbage(self):
         self.signed()
         envelope = self.envelope()

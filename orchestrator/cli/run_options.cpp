@@ -1,0 +1,73 @@
+// run_options: options that accept, plan and run share.
+#include "orchestrator/cli/run_options.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "orchestrator/site/site_file.h"
+
+namespace assay::cli {
+
+void add_plan_options(CLI::App& command, PlanRequest& request) {
+  command.add_option("--profile", request.profile, "design targets: a name (`assay list profiles`) or a file [host]")
+      ->type_name("NAME|FILE");
+  command.add_option("--site", request.site, "nodes and how to reach them [this machine]")->type_name("FILE");
+  command
+      .add_option("--directory", request.directory,
+                  fmt::format("without --site: working directory of the probes, on the storage under test [{}]",
+                              site::default_directory()))
+      ->type_name("DIR");
+  command.add_option("--only", request.only, "plan only these requirements; a partial run is never accepted")
+      ->type_name("ID");
+  command.add_option("--nodes", request.nodes, "only these nodes of the site")->type_name("n[01-03],n7");
+  command
+      .add_option("--continues", request.continues,
+                  "the run of which these nodes are measured anew; its plan's SHA-256 is in the new plan and verdict")
+      ->type_name("DIR");
+  command
+      .add_option("--challenge", request.challenge,
+                  "64 hexadecimal digits that the receiver of the dossier made up; they show that the plan is younger")
+      ->type_name("HEX");
+  command.add_flag("--allow-missing", request.allow_missing,
+                   "plan also where a probe of the profile is not part of this build; its figures are not measured");
+  command.add_flag("--quick", request.quick, "short measurements to rehearse the procedure; never accepted");
+  command.add_flag_callback(
+      "--no-localise", [&request] { request.localise = false; },
+      "skip the extra tests that locate the faulty node after a group misses its limit");
+  command.add_flag("--dry-run", request.dry_run, "print what would be done, without doing it");
+  command.add_option(
+      "--healthy", request.healthy,
+      "for the chance that a fleet without fault is accepted: above the limits, between nodes and between "
+      "runs, in per cent (4,0.5,0.5)");
+}
+
+void add_run_options(CLI::App& command, RunSettings& settings) {
+  command
+      .add_option("--deadline", settings.deadline,
+                  "start no step that would not finish within this time: 2h, 90min, 600s")
+      ->type_name("TIME");
+  command.add_option("--patience", settings.patience, "how long to try to reconnect to a lost node [30s]")
+      ->type_name("TIME");
+  command.add_flag("--stop-on-fail", settings.stop_on_fail, "start no step after the first required failure");
+  command
+      .add_option("--board", settings.board, "page to keep open in a browser: who runs what, what failed, time left")
+      ->type_name("FILE");
+  command.add_flag("--all", settings.all, "print a line for each cell of the verdict, not for each requirement");
+  command.add_flag("--json", settings.json, "print events as JSON Lines on stdout");
+}
+
+void add_key_options(CLI::App& command, KeyRequest& key, const char* otherwise) {
+  auto* file = command.add_option(
+      "--key", key.key, fmt::format("key to sign with: its file, or as `assay sign` takes it [{}]", otherwise));
+  file->type_name("FILE|URI");
+  command.add_option("--passphrase-file", key.passphrase_file, "file whose first line decrypts the key")
+      ->type_name("FILE")
+      ->needs(file);
+  command
+      .add_option("--certificate", key.certificate,
+                  "certificate of the key, PEM, for receivers whose policy names its issuer")
+      ->type_name("FILE")
+      ->needs(file);
+}
+
+}  // namespace assay::cli
