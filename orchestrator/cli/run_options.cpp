@@ -1,8 +1,8 @@
 // run_options: options that accept, plan and run share.
 #include "orchestrator/cli/run_options.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "orchestrator/site/site_file.h"
 

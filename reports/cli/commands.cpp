@@ -64,20 +64,6 @@ std::expected<std::optional<dossier::Superseded>, InputError> superseded_by(cons
   return superseded;
 }
 
-/// Writes the page with waivers on its first page.
-int report_waived(const ReportArguments& given, const evidence::Examined& examined, page::ReportContent content) {
-  const auto policy = dossier::load_trust_policy(given.policy);
-  if (!policy) return bad_input(policy.error());
-  const auto waivers =
-      read_waivers(given.waivers, *policy, {examined.verdict, examined.verdict_sha256, examined.run.journal.last},
-                   std::chrono::system_clock::now());
-  if (!waivers) return refused(waivers.error());
-  for (const auto& waiver : *waivers) content.waivers.push_back(dossier::shown(waiver));
-  if (const auto problem = files::create_file(given.out, page::render_html(content), 0644)) return bad_input(*problem);
-  std::cout << harmless_page(given.out) << '\n';
-  return files::kExitSuccess;
-}
-
 }  // namespace
 
 int bad_input(const InputError& error) {
@@ -114,6 +100,17 @@ std::expected<std::vector<dossier::PublicKey>, InputError> public_keys(const std
   return keys;
 }
 
+std::optional<int> show_waivers(page::ReportContent& content, const std::vector<std::string>& paths,
+                                const std::string& policy) {
+  const auto trust = dossier::load_trust_policy(policy);
+  if (!trust) return bad_input(trust.error());
+  const auto waivers = read_waivers(paths, *trust, {content.verdict, content.verdict_sha256, content.run.journal.last},
+                                    std::chrono::system_clock::now());
+  if (!waivers) return refused(waivers.error());
+  for (const auto& waiver : *waivers) content.waivers.push_back(dossier::shown(waiver));
+  return std::nullopt;
+}
+
 int run_report(const ReportArguments& given) {
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
   if (!given.self_signed.empty() && !files::is_sha256(given.self_signed)) {
@@ -125,15 +122,22 @@ int run_report(const ReportArguments& given) {
                       "a page with waivers is none of a dossier: it has a file of its own"});
   }
   const std::string directory = without_slash(given.directory);
-  if (const auto problem = check_run_is_over(directory)) return bad_input(*problem);
+  if (const auto running = check_run_is_over(directory)) return bad_input(*running);
   const auto evidence_files = evidence::read_evidence_files(directory);
   if (!evidence_files) return bad_input(evidence_files.error());
   const auto examined = evidence::examine(*evidence_files);
   if (!examined) return refused(examined.error());
   auto content = page::report_content(*examined, evidence::evidence_in(*evidence_files), given.self_signed);
-  if (!given.waivers.empty()) return report_waived(given, *examined, std::move(content));
-  const std::string path = directory + "/" + dossier::kReportFile;
-  if (const auto problem = files::replace_file(path, page::render_html(content))) return bad_input(*problem);
+  std::string path = directory + "/" + dossier::kReportFile;
+  std::optional<InputError> problem;
+  if (given.waivers.empty()) {
+    problem = files::replace_file(path, page::render_html(content));
+  } else {
+    if (const auto code = show_waivers(content, given.waivers, given.policy)) return *code;
+    path = given.out;
+    problem = files::create_file(path, page::render_html(content), 0644);
+  }
+  if (problem) return bad_input(*problem);
   std::cout << harmless_page(path) << '\n';
   return files::kExitSuccess;
 }

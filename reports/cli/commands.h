@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "reports/dossier/signer.h"
 #include "reports/dossier/verify.h"
 #include "reports/dossier/waiver.h"
+#include "reports/page/content.h"
 
 namespace assay::report_cli {
 
@@ -114,6 +116,10 @@ std::expected<std::vector<dossier::Waiver>, InputError> read_waivers(const std::
                                                                      const dossier::TrustPolicy& policy,
                                                                      const dossier::WaivedRun& run,
                                                                      dossier::Moment now);
+/// Puts the waivers in these files, counted by the trust policy at `policy`, onto the first page of `content`; the exit
+/// code of what is wrong with them, once it is printed.
+std::optional<int> show_waivers(page::ReportContent& content, const std::vector<std::string>& paths,
+                                const std::string& policy);
 /// The heads in the files of `given`, checked against the journal of the dossier, in the order of their times.
 std::expected<std::vector<dossier::WitnessedHead>, InputError> read_heads(const VerifyArguments& given,
                                                                           const dossier::Expectations& expected,

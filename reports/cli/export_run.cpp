@@ -29,9 +29,12 @@ std::expected<dossier::Signers, InputError> signers_of(const ExportRunArguments&
 }
 
 /// Prints the report with a browser of this machine.
-int write_pdf(const dossier::OpenedRun& run, const std::string& out) {
+int write_pdf(dossier::OpenedRun run, const ExportRunArguments& given, const std::string& out) {
   constexpr Seconds kDeadline{600};  // chromium takes a second for twenty pages, a large fleet has thousands
   if (out == "-") return bad_input({"--out", "is missing: a PDF is no text", "name the file: -o report.pdf"});
+  if (!given.waivers.empty()) {
+    if (const auto code = show_waivers(run.content, given.waivers, given.policy)) return *code;
+  }
   if (const auto problem = page::write_pdf(run.content, {run.standing, run.signers}, out, kDeadline))
     return bad_input(*problem);
   std::cerr << fmt::format("wrote {}\n", harmless(out));
@@ -65,15 +68,19 @@ int write_folder(const std::map<std::string, std::string>& all, const std::strin
 int export_run(const std::string& kind, const ExportRunArguments& given, const std::string& out) {
   if (given.directory.empty())
     return bad_input({"export " + kind, "needs --run", "the folder of a run or of a dossier"});
+  if (!given.waivers.empty() && (kind != "pdf" || given.policy.empty())) {
+    return bad_input({"--waiver", "needs --policy, and is of pdf alone",
+                      "the page of a report has an option of its own: assay-report report DIR --waiver FILE"});
+  }
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
   const std::string directory = without_slash(given.directory);
   if (const auto problem = check_run_is_over(directory)) return bad_input(*problem);
   const auto signers = signers_of(given);
   if (!signers) return bad_input(signers.error());
-  const auto run = dossier::open_run(directory, *signers);
+  auto run = dossier::open_run(directory, *signers);
   if (!run) return refused(run.error());
   if (kind == "ocp") return write_folder(exports::ocp(*run), out);
-  if (kind == "pdf") return write_pdf(*run, out);
+  if (kind == "pdf") return write_pdf(std::move(*run), given, out);
   const std::string text = text_of(kind, *run);
   if (out == "-") {
     std::cout << harmless_page(text);

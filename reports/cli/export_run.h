@@ -15,6 +15,7 @@ struct ExportRunArguments {
   std::string directory;  ///< of a run or of a dossier
   std::vector<std::string> keys;
   std::string policy;
+  std::vector<std::string> waivers;  ///< files, for the first page of a pdf; they need the policy
 };
 
 /// Writes the run in `kind` to `out`, a file or "-", of ocp a new folder; returns the exit code, which is not that of

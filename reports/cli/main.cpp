@@ -206,8 +206,7 @@ void add_key_commands(CLI::App& app, KeygenArguments& keygen, FingerprintArgumen
       ->add_option("--passphrase-file", key.passphrase_file,
                    "file whose first line decrypts a private key, or is a PIN")
       ->type_name("FILE");
-  fingerprint
-      ->add_option("--certificate", key.certificate, "with --private: refuse the certificate of another key")
+  fingerprint->add_option("--certificate", key.certificate, "with --private: refuse the certificate of another key")
       ->type_name("FILE");
   fingerprint->footer("Example: assay-report fingerprint lab.key.pub");
   fingerprint->callback([&] { action = [&] { return run_fingerprint(key); }; });

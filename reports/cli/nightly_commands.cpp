@@ -196,6 +196,10 @@ void add_run_options(CLI::App& command, ExportRunArguments& given) {
       ->take_all();
   command.add_option("--policy", given.policy, "with --run: refuse what this trust policy does not count")
       ->type_name("FILE");
+  command.add_option("--waiver", given.waivers, "of pdf, with --policy: a waiver for the first page; may be repeated")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
 }
 
 }  // namespace

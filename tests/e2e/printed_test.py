@@ -3,6 +3,7 @@ import shutil
 import unittest
 
 from attacks import ASSAY, Bench, main, run
+from waiver_test import Waivers
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
 
@@ -59,6 +60,32 @@ class Printed(Bench):
         self.assertEqual(sorted(path.name for path in self.scratch.iterdir()), ["a report.pdf", "dossier"])
         self.assertEqual(self.export("--key", f"{self.key}.pub").returncode, 0)
         self.assertEqual(self.pdf.read_bytes(), first, "the same program draws the same bytes")
+
+
+class PrintedWithAWaiver(Waivers):
+    def export(self, *more):
+        return run(ASSAY, "export", "pdf", "--run", self.dossier, "-o", self.scratch / "waived.pdf", "--waiver", self.scratch / "waiver", *more,
+                   env=self.environment)
+
+    @unittest.skipUnless(BROWSER, "no chromium on this machine")
+    @unittest.skipUnless(shutil.which("pdftotext"), "no pdftotext on this machine (apt-get install poppler-utils)")
+    def test_the_first_page_has_the_waiver(self):
+        self.waive("--node", "n03")
+        done = self.export("--policy", self.policy())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first = run("pdftotext", "-l", "1", self.scratch / "waived.pdf", "-").stdout
+        self.assertLess(first.index("REJECTED"), first.index("WAIVED"))
+        self.assertIn("module comes in March", first)
+
+    def test_a_waiver_that_nothing_counts_is_not_printed(self):
+        self.waive("--node", "n03")
+        for code, words, arguments in ((2, "--waiver: needs --policy", []),
+                                       (4, "rule signer_listed", ["--policy", self.write(self.vendor(), require=("vendor",))])):
+            with self.subTest(words):
+                done = self.export(*arguments)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(words, done.stderr)
+                self.assertFalse((self.scratch / "waived.pdf").exists())
 
 
 if __name__ == "__main__":
