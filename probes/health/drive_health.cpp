@@ -14,6 +14,7 @@
 #include "probes/health/drive_commands.h"
 #include "probes/health/drive_log.h"
 #include "probes/health/drives.h"
+#include "probes/health/gpudirect_storage.h"
 #include "probes/health/nvme_paths.h"
 #include "probes/health/pcie.h"
 
@@ -66,6 +67,9 @@ constexpr Metric kMetrics[] = {
     bad("reallocated_sectors", Course::for_life, "sectors replaced by spare ones, where a SATA drive counts them"),
     bad("pending_sectors", Course::each_run, "sectors that wait to be replaced, where a SATA drive counts them"),
     bad("link_crc_errors", Course::for_life, "errors of the cable to the drive, where a SATA drive counts them"),
+    fixed("gpudirect_storage", "1",
+          "1 when cuFile can move data between storage and GPU past the host's memory, 0 when it is in compatibility "
+          "mode or refused, where libcufile is installed and its way is known without a load"),
     fixed("namespaces", "1", "namespaces of the drive, where it is an NVMe drive"),
     fixed("paths", "1", "ways to its namespaces, where there are several or one over a fabric"),
     fixed("paths_usable", "1", "those of them that take I/O now, where there are several or one over a fabric"),
@@ -82,6 +86,9 @@ constexpr Metric kMetrics[] = {
 };
 
 constexpr ConditionSpec kConditions[] = {
+    {.name = "gpudirect_storage_library", .meaning = "libcufile of the node, where it is installed"},
+    {.name = "gpudirect_storage_state",
+     .meaning = "the way of its data by its kernel driver and /etc/cufile.json, where it is installed"},
     {.name = "model", .meaning = "model of a drive, where it is reported"},
     {.name = "serial", .meaning = "serial number of a drive, where it is reported"},
     {.name = "firmware", .meaning = "firmware of a drive, where it is reported"},
@@ -104,18 +111,21 @@ constexpr ConditionSpec kConditions[] = {
 
 constexpr ProbeSpec kSpec{
     .name = "health_drive",
-    .measures = "Warnings, media errors, spare, wear, link and paths of the NVMe and SATA drives of a node.",
+    .measures =
+        "Warnings, media errors, spare, wear, link and paths of the NVMe and SATA drives of a node; whether GPUDirect "
+        "Storage is in its compatibility mode.",
     .method =
         "Asks every drive once for its own health log, with commands that only read: NVMe log pages 02h and 01h, ATA "
         "SMART data, status and device statistics. Links, paths and ANA states come from /sys. Counters run for the "
         "drive's life and errors of the PCIe link since boot; a run tells the difference of two readings apart from "
-        "what was there before. Counters of SATA drives without device statistics are the vendors' attributes 5, 187, "
+        "what was there before. Where libcufile is installed, its kernel driver and configuration are read; nothing is "
+        "transferred. Counters of SATA drives without device statistics are the vendors' attributes 5, 187, "
         "197 and 199, whose meaning is a convention. SAS, virtual and USB drives are left out.",
     .source =
         "NVM Express Base Specification 2.0, 5.16.1.2 and 5.16.1.3; ATA Command Set 3, SMART and Device Statistics; "
         "SCSI/ATA Translation 3, ATA PASS-THROUGH (16); Linux "
         "Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats "
-        "and drivers/nvme/host/multipath.c.",
+        "and drivers/nvme/host/multipath.c; NVIDIA GPUDirect Storage Installation and Troubleshooting Guide.",
     .needs = "NVMe or SATA drives; root",
     .typical = {1},
     .deadline = {120},
@@ -208,15 +218,24 @@ void record_drive(const Asked& asked, Recorder& record) {
   if (asked.nvme) record_paths(*asked.nvme, asked.subject, record);
 }
 
+void record_gpudirect(const GpudirectStorage& found, Recorder& record) {
+  record.condition("gpudirect_storage_library", found.library);
+  record.condition("gpudirect_storage_state", found.state);
+  if (found.direct) record.measurement("gpudirect_storage", *found.direct ? 1 : 0);
+}
+
 void measure(const Parameters& given, Recorder& record) {
   const MachineTree tree(given.text("root"));
   const auto all =
       ask_all(tree, tree.is_this_machine() ? DriveLogReader(read_device_log) : saved_logs(given.text("root") + "/dev"));
-  if (all.empty()) throw Skip("the machine has no NVMe or SATA drive: neither sys/class/nvme nor sys/block lists one");
+  const auto gpudirect = read_gpudirect_storage(tree);
+  if (all.empty() && !gpudirect)
+    throw Skip("the machine has no NVMe or SATA drive: neither sys/class/nvme nor sys/block lists one");
   const auto silent = std::ranges::count_if(all, [](const Asked& one) { return !one.state.absence.empty(); });
-  if (silent == std::ssize(all))
+  if (!all.empty() && silent == std::ssize(all))
     throw Skip(fmt::format("no drive's health can be read: {}; drives answer root alone", all.front().state.absence));
 
+  if (gpudirect) record_gpudirect(*gpudirect, record);
   record.measurement("drives", static_cast<double>(all.size()));
   record.measurement("drives_silent", static_cast<double>(silent));
   std::map<std::string, Subject> by_address;

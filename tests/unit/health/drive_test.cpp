@@ -229,5 +229,69 @@ TEST(health_drive, a_device_that_is_no_drive_refuses_each_command_with_its_cause
             "null: ATA command b0h/d0h was not answered: Inappropriate ioctl for device");
 }
 
+/// What health_drive says of cuFile on a machine with the library, a configuration and maybe the driver.
+struct GpudirectCase {
+  const char *configuration, *state;
+  bool driver;
+  std::optional<double> direct;
+};
+
+class Gpudirect : public ::testing::TestWithParam<GpudirectCase> {};
+
+TEST_P(Gpudirect, the_way_is_told_with_its_reason) {
+  const FakeTree tree;
+  tree.file("usr/local/cuda-13.0/targets/x86_64-linux/lib/libcufile.so.0", "");
+  if (GetParam().configuration != nullptr) tree.file("etc/cufile.json", GetParam().configuration);
+  if (GetParam().driver) tree.file("sys/module/nvidia_fs/version", "2.26.6\n");
+  const Record record = record_of(HEALTH_DRIVE, {"--root", tree.path()});
+  EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
+  const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
+  EXPECT_EQ(value_of(record, "gpudirect_storage_state", node), Value{std::string(GetParam().state)});
+  EXPECT_EQ(value_of(record, "gpudirect_storage_library", node),
+            Value{std::string("/usr/local/cuda-13.0/targets/x86_64-linux/lib/libcufile.so.0")});
+  EXPECT_EQ(samples_of(record, "gpudirect_storage", node), GetParam().direct ? Samples{*GetParam().direct} : Samples{});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Configurations, Gpudirect,
+    ::testing::Values(
+        GpudirectCase{
+            nullptr, "nvidia-fs 2.26.6; a file system that does not take it goes through host memory or gives an error",
+            true, 1},
+        GpudirectCase{R"({"properties": {
+  // to fall back
+  "allow_compat_mode": true}})",
+                      "nvidia-fs 2.26.6; a file system that does not take it goes through host memory without an error",
+                      true, 1},
+        GpudirectCase{R"({"properties": {"allow_compat_mode": false}})",
+                      "nvidia-fs 2.26.6; a file system that does not take it gives an error", true, 1},
+        GpudirectCase{R"({"properties": {"force_compat_mode": true}})",
+                      "compatibility mode, through host memory: force_compat_mode in /etc/cufile.json", true, 0},
+        GpudirectCase{
+            nullptr,
+            "compatibility mode: nvidia-fs is not loaded, so that it goes through host memory or gives an error", false,
+            0},
+        GpudirectCase{
+            R"({"properties": {"allow_compat_mode": true}})",
+            "compatibility mode: nvidia-fs is not loaded, so that it goes through host memory without an error", false,
+            0},
+        GpudirectCase{R"({"properties": {"use_pci_p2pdma": true}})",
+                      "not known: PCI P2PDMA is asked for, and only a load shows whether it is used", false,
+                      std::nullopt},
+        GpudirectCase{R"({"properties": {"allow_compat_mode": "yes"}})",
+                      "not known: /etc/cufile.json cannot be understood", true, std::nullopt},
+        GpudirectCase{R"({"properties": )", "not known: /etc/cufile.json cannot be understood", true, std::nullopt}));
+
+TEST(health_drive, without_libcufile_nothing_is_said_of_it) {
+  const FakeTree tree;
+  add_nvme(tree);
+  tree.file("dev/nvme0.nvme-health", nvme_health({}));
+  tree.file("sys/module/nvidia_fs/version", "2.26.6\n");
+  const Record record = record_of(HEALTH_DRIVE, {"--root", tree.path()});
+  const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
+  EXPECT_EQ(samples_of(record, "drives", node), Samples{1});
+  EXPECT_EQ(samples_of(record, "gpudirect_storage", node), Samples{});
+}
+
 }  // namespace
 }  // namespace assay

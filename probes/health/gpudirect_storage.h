@@ -1,0 +1,22 @@
+// gpudirect_storage: whether cuFile moves data between storage and GPU past the host's memory, or through it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace assay {
+
+class MachineTree;
+
+/// What a machine says of cuFile; nothing of it is a transfer.
+struct GpudirectStorage {
+  std::string library;         ///< path of libcufile
+  std::optional<bool> direct;  ///< false: compatibility mode, or refused; nothing where only a load can tell
+  std::string state;           ///< in words, with the reason
+};
+
+/// What this machine has; nothing where libcufile is not installed. Its configuration is that of etc/cufile.json; a
+/// process may name another one in its environment (CUFILE_ENV_PATH_JSON).
+std::optional<GpudirectStorage> read_gpudirect_storage(const MachineTree& tree);
+
+}  // namespace assay
