@@ -153,7 +153,7 @@ FilesystemFacts filesystem_facts(const std::string& directory) {
                         .not_storage = "",
                         .no_direct = "",
                         .unfit = ""};
-  facts.free = {static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize};
+  if (space.f_blocks > 0) facts.free = Bytes{static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize};
   read_device(*mount, facts);
   facts.not_storage = not_storage(facts);
   if (facts.not_storage.empty()) facts.no_direct = no_direct(facts, directory);
@@ -164,8 +164,8 @@ FilesystemFacts filesystem_facts(const std::string& directory) {
 void demand_storage(const FilesystemFacts& facts, const std::string& directory, Bytes needed) {
   if (!facts.unfit.empty()) throw Skip(fmt::format("{}: {}", directory, facts.unfit));
   const std::uint64_t with_slack = needed.count + needed.count / 10;  // metadata and a neighbour's writes
-  if (facts.free.count < with_slack) {
-    throw Skip(fmt::format("{}: {} B are free, {} B are needed", directory, facts.free.count, with_slack));
+  if (facts.free && facts.free->count < with_slack) {
+    throw Skip(fmt::format("{}: {} B are free, {} B are needed", directory, facts.free->count, with_slack));
   }
 }
 

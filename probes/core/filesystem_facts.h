@@ -33,7 +33,7 @@ struct FilesystemFacts {
   std::string device;              ///< device number and name: "254:0 vda"; the mount's source where it has no device
   bool block_device = false;       ///< whether the kernel knows a block device under it
   std::optional<bool> rotational;  ///< the block device's own word; nothing where there is none
-  Bytes free;                      ///< space that this user may take
+  std::optional<Bytes> free;       ///< space that this user may take; nothing where the file system tells no size
   std::string not_storage;         ///< why the directory is memory or a cache and no storage; empty when it is storage
   std::string no_direct;           ///< why no direct I/O can be done there; empty when it can
   std::string unfit;  ///< why no storage number by direct I/O can be taken here: one of the two; empty when one can

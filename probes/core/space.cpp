@@ -125,19 +125,20 @@ std::string space_rule_problem(const OwnSpaceRule& rule, const std::vector<std::
 std::optional<std::uint64_t> free_space(const std::string& directory, Seconds patience) {
   const auto shell = find_program("sh");
   if (!shell) return std::nullopt;
-  constexpr const char* kAsk = "exec stat -f -c '%a %S' -- \"$1\" 2>/dev/null";  // its complaints help no reader
+  constexpr const char* kAsk = "exec stat -f -c '%b %a %S' -- \"$1\" 2>/dev/null";  // its complaints help no reader
   try {
     const auto said = run_child(*shell, {"-c", kAsk, "sh", directory}, patience);
     if (said.end != ChildEnd::exited || said.code != 0) return std::nullopt;
     const std::string_view line = std::string_view(said.output).substr(0, said.output.find('\n'));
     const auto words = words_in(line, ' ');
-    if (words.size() != 2) return std::nullopt;
-    std::uint64_t blocks = 0, size = 0;
-    for (const auto& [word, into] : {std::pair{words[0], &blocks}, std::pair{words[1], &size}}) {
+    if (words.size() != 3) return std::nullopt;
+    std::uint64_t all = 0, blocks = 0, size = 0;
+    for (const auto& [word, into] :
+         {std::pair{words[0], &all}, std::pair{words[1], &blocks}, std::pair{words[2], &size}}) {
       const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *into);
       if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
     }
-    return blocks * size;
+    return all == 0 ? std::nullopt : std::optional(blocks * size);
   } catch (const std::system_error&) {  // no process can be started: the probe will find out what is free
     return std::nullopt;
   }

@@ -50,7 +50,7 @@ std::vector<SpaceNeed> space_needs(const std::vector<OwnSpaceRule>& rules, const
 std::string space_rule_problem(const OwnSpaceRule& rule, const std::vector<std::string>& parameters);
 
 /// Bytes free in `directory` for a user without privileges, or nothing where it cannot be asked within `patience`: a
-/// server that is gone keeps a process waiting. A process of its own asks.
+/// server that is gone keeps a process waiting; nor where the file system tells no size. A process of its own asks.
 std::optional<std::uint64_t> free_space(const std::string& directory, Seconds patience);
 
 }  // namespace assay
