@@ -59,6 +59,12 @@ class Text(unittest.TestCase):
         wide = [f"{name_of(path)}:{number}: {len(line)} columns" for path in DOCUMENTS for number, line in prose(path) if len(line) > MOST_COLUMNS]
         self.assertEqual(wide, [])
 
+    def test_the_changelog_has_one_change_an_item(self):
+        lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
+        changes = lines[next(number for number, line in enumerate(lines) if line.startswith("## ")) + 1:]
+        odd = [line for line in changes if line and not re.match(r"- \[(METHOD|FEATURE|CHANGE|FIX)\] \S|  \S|##+ ", line) or " - [" in line]
+        self.assertEqual(odd, [])
+
     def test_every_link_to_a_file_or_heading_leads_there(self):
         lost = []
         for path in DOCUMENTS:
