@@ -130,7 +130,8 @@ std::expected<json, InputError> parse_json(std::string_view text, const std::str
   }
   if (auto problem = passed_over(text, where)) return std::unexpected(std::move(*problem));
   StrictBuilder builder(limits);
-  if (json::sax_parse(text, &builder)) return builder.take();
+  constexpr bool kWholeText = true;
+  if (json::sax_parse(text, &builder, json::input_format_t::json, kWholeText, limits.comments)) return builder.take();
   const auto position = builder.position();
   return std::unexpected(InputError{position ? fmt::format("{}: {}", where, line_and_column(text, *position)) : where,
                                     builder.reason(), "the document must be strict JSON (RFC 8259) in UTF-8"});

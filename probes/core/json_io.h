@@ -24,6 +24,7 @@ struct JsonLimits {
   /// Values and members, counted before any is stored: each takes some 100 B, so that this bounds memory where the size
   /// of the text does not.
   std::size_t max_values = 1'000'000;
+  bool comments = false;  ///< takes // and /* */, which configuration files of other programs have
 };
 
 /// Of a plan, a verdict and a statement: those of 10,000 nodes and 30 requirements have some 12 million.
@@ -31,8 +32,8 @@ inline constexpr std::size_t kMostValuesOfRun = 16'000'000;
 
 /// Parses `text` and refuses what nlohmann would let pass: duplicate keys, depth, size and number of values over the
 /// limits, a byte order mark, and NUL, which it takes for the end of the text; and what it refuses itself: trailing
-/// text, bad UTF-8, NaN, numbers over the range. `where` names the input in errors. Nothing else in this code base
-/// reads JSON.
+/// text, bad UTF-8, NaN, numbers over the range, and comments unless `limits` takes them. `where` names the input in
+/// errors. Nothing else in this code base reads JSON.
 std::expected<nlohmann::json, InputError> parse_json(std::string_view text, const std::string& where,
                                                      const JsonLimits& limits = {});
 

@@ -111,6 +111,7 @@ constexpr ConditionSpec kConditions[] = {
 
 constexpr ProbeSpec kSpec{
     .name = "health_drive",
+    .revision = 2,
     .measures =
         "Warnings, media errors, spare, wear, link and paths of the NVMe and SATA drives of a node; whether GPUDirect "
         "Storage is in its compatibility mode.",

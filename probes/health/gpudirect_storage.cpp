@@ -6,8 +6,8 @@
 #include <cstddef>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "probes/core/json_io.h"
 #include "probes/core/machine_tree.h"
 
 namespace assay {
@@ -49,10 +49,10 @@ std::optional<Properties> properties_in(const MachineTree& tree) {
   if (!tree.exists(kConfiguration)) return found;
   const auto text = tree.bytes(kConfiguration, kLargest);
   if (!text) return std::nullopt;
-  const auto read = nlohmann::json::parse(*text, nullptr, false, true);  // it has comments
-  if (!read.is_object()) return std::nullopt;
-  const auto at = read.find("properties");
-  if (at == read.end()) return found;
+  const auto read = parse_json(*text, kConfiguration, {.comments = true});
+  if (!read || !read->is_object()) return std::nullopt;
+  const auto at = read->find("properties");
+  if (at == read->end()) return found;
   if (!at->is_object()) return std::nullopt;
   const auto take = [&](const char* name, std::optional<bool>& value) {
     const auto one = at->find(name);

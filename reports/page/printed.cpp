@@ -11,7 +11,8 @@
 namespace assay::page {
 namespace {
 
-/// A watermark of this size is not cut by the edges; heads of tables stay with their first row.
+/// A watermark of this size is not cut by the edges; heads of tables stay with their first row. A list of contents has
+/// no page numbers, and its room on the first page is for who signs.
 constexpr std::string_view kPaper = R"css(
 .watermark { font-size: 66pt; }
 thead { break-inside: avoid; break-after: avoid; }
@@ -19,7 +20,7 @@ thead + tbody tr:first-child { break-before: avoid; }
 pre, .banner, .counts, .verdict, table.action tr { break-inside: avoid; }
 p { orphans: 3; widows: 3; } h3 + p { break-after: avoid; }
 h1 { font-size: 21pt; } .verdict { padding: 3mm 5mm; margin: 0 0 4mm; } .verdict .word { font-size: 25pt; }
-.subtitle { margin-bottom: 3mm; } .counts { margin: 0 0 4mm; } nav ol { margin: 0 0 3mm; } .banner { padding: 2mm 4mm; margin: 0 0 4mm; }
+.subtitle { margin-bottom: 3mm; } .counts { margin: 0 0 4mm; } nav { display: none; } .banner { padding: 2mm 4mm; margin: 0 0 4mm; }
 )css";
 
 std::string standing_words(const Standing& standing) {

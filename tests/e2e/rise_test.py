@@ -8,7 +8,7 @@ class Rise(Bench):
     def risen(self, *readings, before=True, **more):
         """accept with a counter that says these numbers, one after the other; the outcome of its rise."""
         script = self.write("script", "".join(f"{one}\n" for one in (*readings, *readings[-1:] * 8)))
-        counted = {**COUNT, "parameters": {"script": script}}
+        counted = {**COUNT, "parameters": {"script": script, "counter": 1}}
         level = [requirement("level", severity="advisory", **counted)] if before else []
         self.done = self.accept(*level, requirement("load", value=101), requirement("rise", after=True, rise=True, **{**counted, **more}))
         if not self.run_directory.exists():

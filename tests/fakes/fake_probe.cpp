@@ -24,6 +24,7 @@ constexpr Parameter kParameters[] = {
      .choices = "measure slow hang stubborn crash flood garbage truncate skip error daemon exit3 import"},
     {.name = "value", .unit = "1", .fallback = "100", .meaning = "the number it says"},
     {.name = "script", .fallback = "", .meaning = "file whose first line it takes away: the number it says, or crash"},
+    {.name = "counter", .unit = "1", .fallback = "0", .meaning = "1: its number is a counter too"},
     {.name = "directory", .fallback = ".", .meaning = "where it would write"},
     {.name = "writes", .unit = "B", .fallback = "0B", .meaning = "what a plan believes that it writes there"},
 };
@@ -32,7 +33,7 @@ constexpr Metric kMetrics[] = {
     {.name = "count",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "the same once, as a counter",
+     .meaning = "the same once, as a counter, where it is one",
      .course = Course::for_life}};
 constexpr ConditionSpec kConditions[] = {{.name = "behaved", .meaning = "Whether it came to its end."}};
 constexpr SpaceRule kSpace[] = {{.held = "writes", .times = "2"}};
@@ -85,7 +86,7 @@ void measure(const Parameters& given, Recorder& record) {
   }
   const double number = line.empty() ? static_cast<double>(given.count("value")) : std::stod(line);
   record.measurement("number", sample_fixed(10, [&] { return number; }));
-  record.measurement("count", number);
+  if (given.count("counter") == 1) record.measurement("count", number);
   record.condition("behaved", true);
   if (behaviour == "truncate") std::_Exit(0);
 }

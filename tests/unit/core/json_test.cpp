@@ -163,6 +163,14 @@ const Class kMalformed[] = {
 
 INSTANTIATE_TEST_SUITE_P(Json, Malformed, testing::ValuesIn(kMalformed), name_of);
 
+TEST(Json, comments_are_taken_where_they_are_asked_for) {
+  const auto read = parse_json("// head\n{\"k\": /* of k */ 7} // end", "cufile.json", {.comments = true});
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, (nlohmann::json{{"k", 7}}));
+  EXPECT_FALSE(parse_json("{\"k\": 7} /* not closed", "cufile.json", {.comments = true}));
+  EXPECT_FALSE(parse_json("{\"k\": 7, \"k\": 8}", "cufile.json", {.comments = true}));
+}
+
 class WellFormed : public testing::TestWithParam<Class> {};
 
 TEST_P(WellFormed, is_read) {
