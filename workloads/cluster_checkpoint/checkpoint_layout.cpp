@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/parameters.h"
-#include "workloads/direct_file.h"
+#include "workloads/storage/direct_file.h"
 
 namespace assay {
 namespace {

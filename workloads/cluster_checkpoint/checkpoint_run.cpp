@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/host_facts.h"
-#include "workloads/run_folder.h"
-#include "workloads/storage_ranks.h"
+#include "workloads/storage/run_folder.h"
+#include "workloads/storage/storage_ranks.h"
 
 namespace assay {
 namespace {

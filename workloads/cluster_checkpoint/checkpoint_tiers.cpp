@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "workloads/cold.h"
-#include "workloads/shard.h"
-#include "workloads/side_by_side.h"
-#include "workloads/storage_ranks.h"
+#include "workloads/storage/cold.h"
+#include "workloads/storage/shard.h"
+#include "workloads/storage/side_by_side.h"
+#include "workloads/storage/storage_ranks.h"
 
 namespace assay {
 namespace {

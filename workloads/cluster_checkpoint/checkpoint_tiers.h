@@ -14,9 +14,9 @@
 #include "probes/core/rendezvous.h"
 #include "workloads/cluster_checkpoint/checkpoint_layout.h"
 #include "workloads/cluster_checkpoint/peer_memory.h"
-#include "workloads/cold_ledger.h"
-#include "workloads/direct_file.h"
-#include "workloads/payload.h"
+#include "workloads/storage/cold_ledger.h"
+#include "workloads/storage/direct_file.h"
+#include "workloads/storage/payload.h"
 
 namespace assay {
 

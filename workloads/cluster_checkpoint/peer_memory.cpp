@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/json_io.h"
-#include "workloads/side_by_side.h"
+#include "workloads/storage/side_by_side.h"
 
 namespace assay {
 namespace {

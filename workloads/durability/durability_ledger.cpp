@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/probe.h"
-#include "workloads/storage_file.h"
+#include "workloads/storage/storage_file.h"
 
 namespace assay {
 namespace {

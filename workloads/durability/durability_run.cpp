@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "workloads/cluster_checkpoint/peer_memory.h"
-#include "workloads/run_folder.h"
-#include "workloads/side_by_side.h"
-#include "workloads/storage_ranks.h"
+#include "workloads/storage/run_folder.h"
+#include "workloads/storage/side_by_side.h"
+#include "workloads/storage/storage_ranks.h"
 
 namespace assay {
 namespace {

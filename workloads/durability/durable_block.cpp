@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "workloads/payload.h"
+#include "workloads/storage/payload.h"
 
 namespace assay {
 namespace {

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "probes/core/probe.h"
-#include "workloads/direct_file.h"
-#include "workloads/storage_file.h"
+#include "workloads/storage/direct_file.h"
+#include "workloads/storage/storage_file.h"
 
 namespace assay {
 namespace {

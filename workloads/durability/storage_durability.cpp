@@ -3,7 +3,7 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "workloads/durability/durability_run.h"
-#include "workloads/storage_words.h"
+#include "workloads/storage/storage_words.h"
 
 namespace assay {
 namespace {

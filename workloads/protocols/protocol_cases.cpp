@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "workloads/direct_file.h"
-#include "workloads/payload.h"
-#include "workloads/storage_file.h"
+#include "workloads/storage/direct_file.h"
+#include "workloads/storage/payload.h"
+#include "workloads/storage/storage_file.h"
 
 namespace assay {
 namespace {

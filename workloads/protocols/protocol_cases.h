@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "probes/core/rendezvous.h"
-#include "workloads/consistency_look.h"
+#include "workloads/storage/consistency_look.h"
 #include "workloads/protocols/s3_client.h"
 
 namespace assay {

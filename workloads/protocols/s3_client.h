@@ -9,7 +9,7 @@
 #include <string>
 
 #include "probes/core/units.h"
-#include "workloads/consistency_look.h"
+#include "workloads/storage/consistency_look.h"
 
 namespace assay {
 

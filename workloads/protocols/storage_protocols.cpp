@@ -12,11 +12,11 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "probes/core/secret_file.h"
-#include "workloads/case_tallies.h"
+#include "workloads/storage/case_tallies.h"
 #include "workloads/protocols/protocol_cases.h"
-#include "workloads/run_folder.h"
-#include "workloads/storage_ranks.h"
-#include "workloads/storage_words.h"
+#include "workloads/storage/run_folder.h"
+#include "workloads/storage/storage_ranks.h"
+#include "workloads/storage/storage_words.h"
 
 namespace assay {
 namespace {

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "probes/core/filesystem_facts.h"
-#include "workloads/checksum.h"
-#include "workloads/shard.h"
+#include "workloads/storage/checksum.h"
+#include "workloads/storage/shard.h"
 
 namespace assay {
 namespace {

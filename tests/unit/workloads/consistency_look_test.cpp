@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "workloads/consistency_look.h"
+#include "workloads/storage/consistency_look.h"
 
 namespace assay {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "workloads/ingest_feed.h"
-#include "workloads/ingest_plan.h"
+#include "workloads/storage/ingest_feed.h"
+#include "workloads/storage/ingest_plan.h"
 
 namespace assay {
 namespace {

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/workloads/rank_processes.h"
-#include "workloads/run_folder.h"
+#include "workloads/storage/run_folder.h"
 
 namespace assay {
 namespace {

@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "probes/core/filesystem_facts.h"
-#include "workloads/block_layout.h"
-#include "workloads/block_stream.h"
-#include "workloads/cold.h"
-#include "workloads/run_folder.h"
-#include "workloads/stonewall.h"
+#include "workloads/storage/block_layout.h"
+#include "workloads/storage/block_stream.h"
+#include "workloads/storage/cold.h"
+#include "workloads/storage/run_folder.h"
+#include "workloads/storage/stonewall.h"
 
 namespace assay {
 namespace {

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "tests/unit/workloads/rank_processes.h"
-#include "workloads/metadata_names.h"
+#include "workloads/storage/metadata_names.h"
 
 namespace assay {
 namespace {

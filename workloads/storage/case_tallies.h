@@ -1,0 +1,20 @@
+// case_tallies: what all ranks found of each case, in the record of rank 0.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
+#include "workloads/storage/consistency_look.h"
+
+namespace assay {
+
+/// The tallies of all ranks together, by the names of the cases. What each rank found first is noted by rank 0.
+std::map<std::string, CaseTally> gather_tallies(Rendezvous& group, const std::map<std::string, CaseTally>& mine,
+                                                Recorder& record);
+
+/// Records them at {"case": name}.
+void record_tallies(const std::map<std::string, CaseTally>& tallies, Recorder& record);
+
+}  // namespace assay
