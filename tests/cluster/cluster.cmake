@@ -22,7 +22,7 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # Two clusters at a time, which mostly wait; each has networks of its own. Those whose outcome depends on speeds have the
 # machine for themselves. Those of storage and of training steps take minutes: -C storage, -C train.
 set(one_cluster cluster faults silence)
-set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway)
+set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway power_cut)
 set(train_areas train)
 foreach(area cluster faults fleet resume silence ${storage_areas} ${train_areas})
   set(only_in "")
