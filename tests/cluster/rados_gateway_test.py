@@ -26,7 +26,8 @@ def s3cmd(base, *words):
 
 def rclone(base, *words, body=b""):
     remote = {"TYPE": "s3", "PROVIDER": "Ceph", "ACCESS_KEY_ID": KEYS[0], "SECRET_ACCESS_KEY": KEYS[1], "ENDPOINT": f"http://{ENDPOINT}", "REGION": "us-east-1"}
-    environment = {**os.environ, **{f"RCLONE_CONFIG_STORE_{name}": value for name, value in remote.items()}}
+    others = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}  # of this machine's own accounts
+    environment = {**others, **{f"RCLONE_CONFIG_STORE_{name}": value for name, value in remote.items()}}
     return subprocess.run(["rclone", f"--config={base}/none", *words], input=body, env=environment, capture_output=True, timeout=60, check=True).stdout
 
 
