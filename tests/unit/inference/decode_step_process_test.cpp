@@ -33,7 +33,7 @@ TEST(DecodeStep, in_whole_numbers_yields_no_rate) {
 }
 
 void expect_refused(const std::vector<std::string>& more, const std::string& part) {
-  const Record record = ended(more);
+  const Record record = record_of(kProbe, more);
   EXPECT_TRUE(record.measurements.empty());
   EXPECT_NE(record.end.reason.find(part), std::string::npos) << record.end.reason;
 }
@@ -43,7 +43,7 @@ TEST(DecodeStep, refuses_what_cannot_be_run) {
   expect_refused({"--batches=0"}, "batches: 0 is not from 1 to 256");
   expect_refused({"--contexts=2000000"}, "contexts: 2000000 is not from 1 to 1048576");
   expect_refused({"--steps=4"}, "steps: 4 is not from 5 to 100000");
-  expect_refused({"--model=llama3-405b"}, "layers_run: 126 layers, 3 sequences of 40 tokens");
+  expect_refused({"--model=llama3-405b"}, "layers_run: 126 layers, 8 sequences of 4096 tokens");
 }
 
 }  // namespace

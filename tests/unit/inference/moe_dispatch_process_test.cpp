@@ -13,8 +13,6 @@ namespace {
 const std::string kProbe = MOE_DISPATCH;
 const std::vector<std::string> kShort = {"--rounds=1", "--tokens=16", "--families=uniform,zipf,hot_rank,burst"};
 
-Record ended(const std::vector<std::string>& more) { return record_of(kProbe, with(kShort, more)); }
-
 std::vector<std::string> families_with(const Record& record, const std::string& metric) {
   std::vector<std::string> families;
   for (const auto& one : record.measurements) {
@@ -47,8 +45,8 @@ TEST(MoeDispatch, of_two_nodes_counts_what_stays_on_a_node_apart) {
   EXPECT_EQ(sum_of(first, "mismatches"), 0);
   EXPECT_TRUE(record_in(kProbe, nodes[1]).measurements.empty());
   for (const auto& one : first.measurements) {
-    if (one.metric == "node_share" && one.at.at("family") == Value(std::string("spread")))
-      EXPECT_DOUBLE_EQ(one.samples.at(0), 0.25);  // every rank has a quarter
+    if (one.metric != "node_share" || one.at.at("family") != Value(std::string("spread"))) continue;
+    EXPECT_DOUBLE_EQ(one.samples.at(0), 0.25);  // every rank has a quarter
   }
 }
 
