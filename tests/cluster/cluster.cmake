@@ -23,7 +23,7 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # Two clusters at a time, which mostly wait; each has networks of its own. Those whose outcome depends on speeds have the
 # machine for themselves. Those of storage, of training steps and of serving take minutes: -C storage, -C train.
 set(one_cluster cluster faults silence)
-set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway)
+set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway power_cut local_disks)
 set(train_areas train inference)
 foreach(area cluster faults fleet resume silence ${storage_areas} ${train_areas})
   set(only_in "")
@@ -40,7 +40,7 @@ foreach(area cluster faults fleet resume silence ${storage_areas} ${train_areas}
   endif()
   add_test(NAME cluster.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/${area}_test.py ${only_in})
   set_tests_properties(cluster.${area} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK ${lock} COST 100
-    ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;ASSAY_STORAGE_PROTOCOLS=$<TARGET_FILE:storage_protocols>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
+    ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;ASSAY_STORAGE_PROTOCOLS=$<TARGET_FILE:storage_protocols>;ASSAY_S3_ONCE=$<TARGET_FILE:s3_once>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 endforeach()
 add_test(NAME cluster.speeds COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py
   fabric:OneRail fabric:OneRailPairs fabric:TwoRails,links collective)
