@@ -79,6 +79,25 @@ constexpr Metric kMetrics[] = {
      .better = Better::higher,
      .meaning = "floating-point operations of the nodes of a rack over the energy that the rack drew in the same "
                 "interval, where the judge joins the readings with the record of a load"},
+    {.name = "rise_time",
+     .unit = "s",
+     .better = Better::neither,
+     .meaning = "10 to 90 % of a step of a load as a meter shows it, where the judge joins the readings with the "
+                "load's marks and the meter is fast enough",
+     .instrument = 0.06},
+    {.name = "power_ramp",
+     .unit = "W/s",
+     .better = Better::lower,
+     .meaning = "0.8 of that step over its rise time, where the meter states its accuracy, too"},
+    {.name = "overshoot",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "farthest reading beyond the new level over the step, where the judge joins a step"},
+    {.name = "settling_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from the load's mark until readings stay within 5 % of the step, where the judge joins a step",
+     .instrument = 0.06},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "interval_s", .meaning = "time between readings that was asked for, in s, where any meter answers"},
@@ -108,7 +127,7 @@ constexpr ConditionSpec kConditions[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "power_feed",
-    .revision = 3,
+    .revision = 4,
     .companion = true,
     .measures =
         "Power, energy and coolant of racks, feeds, shelves and cooling units by their own meters, while "
