@@ -33,6 +33,7 @@ constexpr Readers kReaders[] = {
     {"mlperf-storage", nullptr, read_mlperf_storage, "import summary.json of one invocation"},
     {"elbencho", read_elbencho, nullptr, "import the file of --csvfile"},
     {"ior", nullptr, read_ior, "run it with -O summaryFormat=JSON"},
+    {"energy-table", read_energy_table, nullptr, "write a table as docs/FORMATS.md has it"},
 };
 
 }  // namespace

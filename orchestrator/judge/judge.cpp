@@ -23,6 +23,7 @@
 #include "orchestrator/judge/rises.h"
 #include "orchestrator/judge/site_efficiency.h"
 #include "orchestrator/judge/site_evidence.h"
+#include "orchestrator/judge/site_step.h"
 #include "orchestrator/judge/subject_count.h"
 #include "orchestrator/judge/unjudged.h"
 #include "orchestrator/plan/passes.h"
@@ -292,9 +293,9 @@ class Judge {
     cell.result.set_aside = fit.set_aside;
     const Pool& pool = fit.pool.measured.empty() ? all : fit.pool;
     cell.result.samples = pool.samples.size();
-    cell.instrument = requirement.metric == kEfficiency && !requirement.during.empty()
-                          ? efficiency_instrument(all)
-                          : probe.metric(requirement.metric)->instrument;
+    const bool of_class = requirement.metric == kEfficiency || requirement.metric == kRamp;
+    cell.instrument = of_class && !requirement.during.empty() ? efficiency_instrument(all)
+                                                              : probe.metric(requirement.metric)->instrument;
     cell.risk = risk_of(plan_.profile.guard_factor, step.more_attempts > 0);
     const auto estimate =
         estimate_attempts(pool.measured, requirement.statistic, {plan_.profile.confidence, cell.risk});

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/site_efficiency.h"
+#include "orchestrator/judge/site_step.h"
 #include "orchestrator/plan/metered.h"
 #include "probes/core/record_reader.h"
 #include "probes/core/utc_time.h"
@@ -63,22 +64,6 @@ std::vector<double> cut(const Measurement& measured, double begin_s, double inte
     if (slot_s >= window.begin_s && slot_s + interval_s <= window.end_s) inside.push_back(measured.samples[i]);
   }
   return inside;
-}
-
-/// The names of the meters that a measurement comes from: at.meter, or at.meters with commas between.
-std::set<std::string> meters_in(const Values& at) {
-  std::set<std::string> names;
-  for (const char* coordinate : {"meter", "meters"}) {
-    const auto found = at.find(coordinate);
-    const auto* text = found == at.end() ? nullptr : std::get_if<std::string>(&found->second);
-    if (text == nullptr) continue;
-    for (std::size_t from = 0; from <= text->size();) {
-      const std::size_t comma = std::min(text->find(',', from), text->size());
-      names.insert(text->substr(from, comma - from));
-      from = comma + 1;
-    }
-  }
-  return names;
 }
 
 /// One attempt's record, put together from the watches.
@@ -190,6 +175,20 @@ void join_efficiency(const plan::Plan& plan, const plan::Step& step, const Recor
   }
 }
 
+/// Adds the figures of the load's steps to `made`, or why there are none to `site`.
+void join_steps(const plan::Plan& plan, const plan::Step& step, const Record& load, const WatchRecords& watches,
+                Record& made, SiteEvidence& site) {
+  const bool wanted = std::ranges::any_of(step.requirements, [&](const std::string& id) {
+    const auto* requirement = plan.requirement(id);
+    return requirement != nullptr && std::ranges::find(kOfSteps, requirement->metric) != kOfSteps.end();
+  });
+  if (!wanted || plan.simulation || load.start.host.contains(plan::kSimulated)) return;
+  StepFigures figures = steps_of(load, watches.records);
+  std::ranges::move(figures.measurements, std::back_inserter(made.measurements));
+  std::ranges::move(figures.conditions, std::back_inserter(made.conditions));
+  for (auto& [subject, words] : figures.missing) site.missing.insert_or_assign(subject, std::move(words));
+}
+
 /// Why the watches have nothing of a subject: the words of the companion for its meters.
 void name_unread(const plan::Plan& plan, const WatchRecords& watches, SiteEvidence& site) {
   std::string words;
@@ -273,6 +272,7 @@ SiteEvidence site_evidence(const plan::Plan& plan, const plan::Step& step, const
       Cutting cutting(watches, *window);
       made = cutting.take(site);
       join_efficiency(plan, step, found.records[i], watches, cutting.racks(), made, site);
+      join_steps(plan, step, found.records[i], watches, made, site);
     }
     site.step.records.push_back(std::move(made));
     name_unread(plan, watches, site);

@@ -184,6 +184,14 @@ std::optional<InputError> check_counts(const Profile& profile, const std::string
   return std::nullopt;
 }
 
+/// Whether the probe is told that it may change settings of the machine, such as a limit of power.
+bool changes_settings(const Requirement& requirement) {
+  const auto found = requirement.parameters.find("allow_settings");
+  if (found == requirement.parameters.end()) return false;
+  const auto* word = std::get_if<std::string>(&found->second);
+  return word == nullptr || *word != "no";
+}
+
 }  // namespace
 
 std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile,
@@ -192,6 +200,10 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   if (auto problem = check_limit(requirement, here)) return problem;
   if (auto problem = check_placement(requirement, here)) return problem;
   if (auto problem = check_during(requirement, profile, here)) return problem;
+  if (changes_settings(requirement))
+    return InputError{here + ".parameters.allow_settings",
+                      "lets the probe change settings of machines, which no profile may",
+                      "run the probe by hand on one node, with the word of who is responsible for it"};
   if (auto problem = check_rise(requirement, profile, here)) return problem;
   if (auto problem = check_repeat(requirement, here)) return problem;
   if (requirement.required && requirement.source.status == "unsourced") {

@@ -54,6 +54,7 @@ class Facility {
     for (const auto& one : meters_) {
       of_rating(one);
       of_phases(one);
+      of_supply(one);
       if (one.meter->subject == "cdu") of_heat(one);
     }
     of_intake();
@@ -144,6 +145,23 @@ class Facility {
       if (total > 0) imbalance.slots.emplace(slot, std::max(0.0, most.at(slot) / (total / kPhases) - 1));
     }
     add("phase_imbalance", one.meter->subject_of(), imbalance);
+  }
+
+  void of_supply(const MeteredHistory& one) {
+    const auto off = [&](const char* metric, Quantity quantity, std::optional<double> nominal) {
+      if (!nominal || *nominal <= 0) return;
+      Known deviation{.slots = slots_of(one, quantity), .meters = {one.meter->name}};
+      for (auto& [slot, value] : deviation.slots) value = value / *nominal - 1;
+      add(metric, one.meter->subject_of(), deviation);
+    };
+    off("voltage_deviation", Quantity::voltage, one.meter->nominal_v);
+    off("frequency_deviation", Quantity::frequency, one.meter->nominal_hz);
+    Known efficiency{.slots = {}, .meters = {one.meter->name}};
+    const Slots input = slots_of(one, Quantity::power), output = slots_of(one, Quantity::output_power);
+    for (const auto& [slot, drawn] : input)
+      if (const auto given = output.find(slot); given != output.end() && drawn > 0)
+        efficiency.slots.emplace(slot, given->second / drawn);
+    add("supply_efficiency", one.meter->subject_of(), efficiency);
   }
 
   void of_heat(const MeteredHistory& one) {

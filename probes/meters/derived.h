@@ -11,7 +11,8 @@ namespace assay {
 
 /// One series that was computed from readings of the same slots.
 struct DerivedSeries {
-  std::string metric;  ///< total_power, rating_share, phase_imbalance, heat_share or power_ratio
+  std::string metric;  ///< total_power, rating_share, phase_imbalance, voltage_deviation, frequency_deviation,
+                       ///< supply_efficiency, heat_share or power_ratio
   Subject subject;
   std::vector<std::string> meters;  ///< what it was computed from, by name
   std::vector<Stretch> stretches;
@@ -34,7 +35,8 @@ struct MeterPower {
 double power_of_racks_w(std::span<const MeterPower> powers);
 
 /// Everything that `meters` allow: the power of each rack (its own meter, or else the sum of its feeds, or else of its
-/// shelves), power over rating, (max - mean) / mean of three phases, heat of a cooling unit, as water
+/// shelves), power over rating, (max - mean) / mean of three phases, voltage and frequency off what the site states as
+/// nominal, output over input of power supplies, heat of a cooling unit, as water
 /// (heat_of_water_w), over the power of the rack that it serves (of all racks where it names none), and the intake of
 /// the site over the power of all racks. The intake is the only meter of subject `meter` without rack and nodes. A slot
 /// in which one of them has no reading has no figure.

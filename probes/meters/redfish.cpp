@@ -77,7 +77,7 @@ class RedfishService {
         readings.push_back(std::move(one));
       }
     }
-    return readings;
+    return with_supplies_added(std::move(readings));
   }
 
  private:

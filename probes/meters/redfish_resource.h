@@ -15,6 +15,12 @@ namespace assay {
 /// is an absent reading. Throws MeterFault when it has none of the known properties.
 std::vector<MeterReading> redfish_readings(const nlohmann::json& resource, const std::string& path);
 
+/// The readings of several resources of one chassis with those of its power supplies added up: power, output, energy
+/// and current; of voltage and frequency the first stands for all. A sum in which one supply has none is absent,
+/// because one supply is half of a node. Where a resource of the whole states a quantity, it stands and the sum is left
+/// out.
+std::vector<MeterReading> with_supplies_added(std::vector<MeterReading> readings);
+
 /// "PT1M30S" of ISO 8601 in s; nothing when it is no such duration.
 std::optional<double> iso_duration_s(std::string_view text);
 

@@ -65,6 +65,13 @@ constexpr Metric kMetrics[] = {
     reading("heat", "W", "heat that the cooling unit says that it removes, where it does"),
     reading("outdoor_dry_bulb", "degC", "temperature of the air outside, where a meter has it"),
     reading("outdoor_wet_bulb", "degC", "wet-bulb temperature of the air outside, where a meter has it"),
+    reading("output_power", "W", "what the power supplies of a chassis give, where they tell it"),
+    reading("voltage_thd", "1", "harmonic distortion of the voltage, where the meter tells it"),
+    reading("voltage_deviation", "1",
+            "voltage over the nominal one of the site less 1, where the site states one (nominal_v)"),
+    reading("frequency_deviation", "1",
+            "frequency over the nominal one of the site less 1, where the site states one (nominal_hz)"),
+    reading("supply_efficiency", "1", "output over input of the power supplies of a chassis, where they tell both"),
     reading("total_power", "W", "power of a rack: of its own meter, else the sum of its feeds, else of its shelves"),
     reading("rating_share", "1", "power over the rating of the meter in the site (rating_w)"),
     reading("phase_imbalance", "1", "(max - mean) / mean of the currents of three phases"),
@@ -79,6 +86,25 @@ constexpr Metric kMetrics[] = {
      .better = Better::higher,
      .meaning = "floating-point operations of the nodes of a rack over the energy that the rack drew in the same "
                 "interval, where the judge joins the readings with the record of a load"},
+    {.name = "rise_time",
+     .unit = "s",
+     .better = Better::neither,
+     .meaning = "10 to 90 % of a step of a load as a meter shows it, where the judge joins the readings with the "
+                "load's marks and the meter is fast enough",
+     .instrument = 0.06},
+    {.name = "power_ramp",
+     .unit = "W/s",
+     .better = Better::lower,
+     .meaning = "0.8 of that step over its rise time, where the meter states its accuracy, too"},
+    {.name = "overshoot",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "farthest reading beyond the new level over the step, where the judge joins a step"},
+    {.name = "settling_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from the load's mark until readings stay within 5 % of the step, where the judge joins a step",
+     .instrument = 0.06},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "interval_s", .meaning = "time between readings that was asked for, in s, where any meter answers"},
@@ -108,7 +134,7 @@ constexpr ConditionSpec kConditions[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "power_feed",
-    .revision = 3,
+    .revision = 4,
     .companion = true,
     .measures =
         "Power, energy and coolant of racks, feeds, shelves and cooling units by their own meters, while "
@@ -122,7 +148,9 @@ constexpr ProbeSpec kSpec{
         "current x power factor of the same strip (3 % on one phase; with three phases only a scale wrong by ten "
         "shows), heat with flow x rise of the coolant as water (10 %). What is stuck, absent, stale, mis-scaled, at "
         "the end of 16 bits, coarse, computed by the instrument, slower than a minute or full of gaps is named in "
-        "meter_doubts. What follows from several meters is computed slot by slot, and at.meters names them; a slot in"
+        "meter_doubts. Power supplies that the site names for one chassis are added up, and the sum is absent where "
+        "one of "
+        "them is. What follows from several meters is computed slot by slot, and at.meters names them; a slot in"
         " which one of them gave nothing has no figure.",
     .source =
         "DCMI specification 1.5; DMTF Redfish schemas (DSP8010); APC PowerNet-MIB and Raritan PDU2-MIB as public "

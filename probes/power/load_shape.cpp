@@ -48,8 +48,10 @@ int groups_before(const LoadShape& load) {
 
 double length_s(const LoadShape& load) { return groups_before(load) * group_s(load) + shape_s(load); }
 
+double shape_begin_s(const LoadShape& load) { return groups_before(load) * group_s(load); }
+
 HeldTime held(const LoadShape& load) {
-  const double begin_s = groups_before(load) * group_s(load);
+  const double begin_s = shape_begin_s(load);
   const bool ramped = load.shape == "soak" || load.shape == "ramp";
   return ramped ? HeldTime{.begin_s = begin_s + load.ramp_s, .end_s = begin_s + load.ramp_s + load.hold_s}
                 : HeldTime{.begin_s = begin_s, .end_s = begin_s + shape_s(load)};

@@ -30,6 +30,9 @@ struct HeldTime {
 };
 HeldTime held(const LoadShape& load);
 
+/// When the shape itself begins, after every group, in s from the begin.
+double shape_begin_s(const LoadShape& load);
+
 /// The share of its full load, 0 to 1, that `rank` is to work at `at_s` from the begin; 0 before it and after the end.
 double level_at(const LoadShape& load, int rank, double at_s);
 

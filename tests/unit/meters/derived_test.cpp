@@ -133,5 +133,24 @@ TEST(derived, the_sum_of_racks_counts_a_feed_once) {
   EXPECT_EQ(power_of_racks_w(powers), 130);
 }
 
+TEST(derived, voltage_and_frequency_are_held_against_what_the_site_states_and_not_against_a_guess) {
+  Hall hall;
+  Meter& feed = hall.add("pdu-a", "feed", "r1",
+                         {{Quantity::power, 5000}, {Quantity::voltage, 218.5}, {Quantity::frequency, 50.1}});
+  EXPECT_FALSE(hall.has("voltage_deviation"));
+  EXPECT_FALSE(hall.has("frequency_deviation"));
+  feed.nominal_v = 230;
+  feed.nominal_hz = 50;
+  EXPECT_NEAR(hall.only("voltage_deviation").stretches.at(0).samples.at(0), -0.05, 1e-12);
+  EXPECT_NEAR(hall.only("frequency_deviation").stretches.at(0).samples.at(0), 0.002, 1e-12);
+}
+
+TEST(derived, supplies_that_tell_input_and_output_have_an_efficiency) {
+  Hall hall;
+  hall.add("bmc-1", "node", "", {{Quantity::power, 5000}, {Quantity::output_power, 4700}}).nodes = {"n1"};
+  EXPECT_DOUBLE_EQ(hall.only("supply_efficiency").stretches.at(0).samples.at(0), 0.94);
+  EXPECT_FALSE(Hall().has("supply_efficiency"));
+}
+
 }  // namespace
 }  // namespace assay
