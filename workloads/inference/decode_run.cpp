@@ -22,10 +22,19 @@ constexpr std::int64_t kRound = 5;          // steps, and readings, of one figur
 constexpr std::size_t kLeastForTail = 100;  // steps of which one is beyond the 99th percentile
 constexpr std::int64_t kMostBatch = 256, kMostContext = 1 << 20, kMostSteps = 100'000;
 
+/// A list as that of sizes, of plain numbers.
+std::vector<Bytes> sizes_in(const std::string& text, const char* name) {
+  try {
+    return parse_sizes(text);
+  } catch (const BadParameter&) {  // which speaks of sizes
+    throw BadParameter(fmt::format("{}: '{}' is no list of counts from 1 up, such as 1,8 or 1..64", name, text));
+  }
+}
+
 std::vector<std::int64_t> counts_in(const Parameters& given, const char* name, std::int64_t most) {
   std::vector<std::int64_t> counts;
-  for (const Bytes size : parse_sizes(given.text(name))) {
-    if (size.count < 1 || size.count > static_cast<std::uint64_t>(most))
+  for (const Bytes size : sizes_in(given.text(name), name)) {
+    if (size.count > static_cast<std::uint64_t>(most))
       throw BadParameter(fmt::format("{}: {} is not from 1 to {}", name, size.count, most));
     counts.push_back(static_cast<std::int64_t>(size.count));
   }
