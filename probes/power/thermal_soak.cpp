@@ -41,7 +41,7 @@ constexpr Parameter kParameters[] = {
      .quick = "3s",
      .meaning = "the time over which slopes are taken, 1s to 1h"},
     {.name = "hold", .unit = "s", .fallback = "30min", .quick = "4s", .meaning = "how long it is watched once steady"},
-    {.name = "time_cap", .unit = "s", .fallback = "4h", .quick = "20s", .meaning = "when it ends, steady or not"},
+    {.name = "time_cap", .unit = "s", .fallback = "240min", .quick = "20s", .meaning = "when it ends, steady or not"},
     {.name = "ramp", .unit = "s", .fallback = "5s", .quick = "500ms", .meaning = "of the load, up and down"},
     {.name = "interval",
      .unit = "s",

@@ -134,7 +134,8 @@ TEST(power_cap, a_lowered_limit_is_back_after_kill_9_and_after_sigterm) {
 
 TEST(power_cap, a_machine_without_a_limit_is_a_skip_that_says_what_was_looked_for) {
   const FakeTree tree;
-  const Record record = record_of(POWER_CAP, arguments_of(tree));
+  const Record record =
+      record_of(POWER_CAP, {"--powercap", tree.path(), "--nvml-library", "/no-such-nvml", "--device", "/no-such-bmc"});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_TRUE(record.end.reason.starts_with("no limit of power is in force: ")) << record.end.reason;
   EXPECT_NE(record.end.reason.find("/no-such-bmc"), std::string::npos);

@@ -128,9 +128,9 @@ TEST(thermal_soak, a_gpu_that_warms_up_until_the_end_has_no_mark_and_no_throttli
       << std::get<std::string>(*why);
 }
 
-TEST(thermal_soak, without_a_temperature_there_is_nothing_to_watch) {
+TEST(thermal_soak, without_a_temperature_there_is_nothing_to_watch_with_any_default_either) {
   const FakeTree tree;
-  const Record record = record_of(THERMAL_SOAK, short_soak(tree.path(), "/no-such-nvml"));
+  const Record record = record_of(THERMAL_SOAK, {"--root", tree.path(), "--nvml-library", "/no-such-nvml"});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_TRUE(record.end.reason.starts_with("no temperature to watch: neither hwmon")) << record.end.reason;
 }
