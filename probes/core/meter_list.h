@@ -49,6 +49,8 @@ enum class Quantity {
   supply_pressure,
   delta_pressure,
   heat,
+  leak_detectors,
+  leaks,
   outdoor_dry_bulb,
   outdoor_wet_bulb,
 };
@@ -70,6 +72,8 @@ constexpr auto words_of(Quantity) {
                                         {supply_pressure, "supply_pressure"},
                                         {delta_pressure, "delta_pressure"},
                                         {heat, "heat"},
+                                        {leak_detectors, "leak_detectors"},
+                                        {leaks, "leaks"},
                                         {outdoor_dry_bulb, "outdoor_dry_bulb"},
                                         {outdoor_wet_bulb, "outdoor_wet_bulb"}});
 }
@@ -90,8 +94,6 @@ constexpr std::string_view quantity_unit(Quantity quantity) {
       return "A";
     case Quantity::voltage:
       return "V";
-    case Quantity::power_factor:
-      return "1";
     case Quantity::frequency:
       return "Hz";
     case Quantity::flow:
@@ -99,6 +101,10 @@ constexpr std::string_view quantity_unit(Quantity quantity) {
     case Quantity::supply_pressure:
     case Quantity::delta_pressure:
       return "Pa";
+    case Quantity::power_factor:
+    case Quantity::leak_detectors:
+    case Quantity::leaks:
+      return "1";
     default:
       return "degC";
   }

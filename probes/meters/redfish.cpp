@@ -77,6 +77,7 @@ class RedfishService {
         readings.push_back(std::move(one));
       }
     }
+    join_leak_detectors(readings);
     return readings;
   }
 
