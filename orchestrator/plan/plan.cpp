@@ -66,7 +66,7 @@ class Planner {
     if (auto problem = choose()) return std::unexpected(*problem);
     for (const auto& name : plan_.profile.companions) {
       if (const auto* program = find(programs_, name)) {
-        if (name != kSiteCompanion) companions_.push_back(name);  // that one runs on the head alone
+        if (!is_site_companion(name)) companions_.push_back(name);  // that one runs on the head alone
         add_probe(*program);
       }
     }
