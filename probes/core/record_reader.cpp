@@ -156,9 +156,8 @@ class Reader {
   }
   /// Whether the program reads meters, which are of many nodes: its record is the head's, never a node's.
   [[nodiscard]] bool is_of_meters() const {
-    return description_.companion && std::ranges::any_of(description_.parameters, [](const auto& one) {
-             return one.name == "meters";
-           });
+    return description_.companion &&
+           std::ranges::any_of(description_.parameters, [](const auto& one) { return one.name == "meters"; });
   }
   /// A subject counts once, whatever is said of it. A record is of one node.
   void count(const Subject& subject) {

@@ -12,8 +12,8 @@ namespace assay {
 
 /// One series that was computed from readings of the same slots.
 struct DerivedSeries {
-  std::string metric;  ///< total_power, rating_share, feed_share, phase_imbalance, voltage_deviation, frequency_deviation,
-                       ///< supply_efficiency, heat_share or power_ratio
+  std::string metric;  ///< total_power, rating_share, feed_share, phase_imbalance, voltage_deviation,
+                       ///< frequency_deviation, supply_efficiency, heat_share or power_ratio
   Subject subject;
   std::vector<std::string> meters;  ///< what it was computed from, by name
   std::vector<Stretch> stretches;
