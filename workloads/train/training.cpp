@@ -119,10 +119,9 @@ std::vector<RankSteps> Training::steps(Variant variant, std::int64_t count, Seco
   return all;
 }
 
-void Training::vote() {
+void Training::vote(Seconds limit) {
   std::vector<std::uint64_t> prints;
-  for (const auto& answer : ask({{"do", "votes"}, {"number", number_++}}, kBatchLimit))
-    prints.push_back(answer.at("print"));
+  for (const auto& answer : ask({{"do", "votes"}, {"number", number_++}}, limit)) prints.push_back(answer.at("print"));
   accuse(votes_of(job_.plan, prints), "during");
 }
 
