@@ -1,6 +1,7 @@
 """The Debian packages that CPack makes of this build: what is in which, what they depend on, and that what they hold runs."""
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +14,10 @@ DEADLINE_S = 1200
 
 def run(*command, **more):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=DEADLINE_S, check=True, **more).stdout
+
+
+ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+MACHINE = f"assay-machine-{ARCHITECTURE}"
 
 
 class Packages(unittest.TestCase):
@@ -31,7 +36,7 @@ class Packages(unittest.TestCase):
         return run("dpkg-deb", "-f", self.packages[package], name).strip()
 
     def test_there_is_a_package_for_the_head_one_for_nodes_and_one_for_gpus(self):
-        self.assertEqual(set(self.packages), {"assay", "assay-node"} | ({"assay-probes-cuda"} if CUDA else set()))
+        self.assertEqual(set(self.packages), {"assay", "assay-node", MACHINE} | ({"assay-probes-cuda"} if CUDA else set()))
 
     def test_no_file_is_in_two_packages(self):
         seen = {}
@@ -42,8 +47,14 @@ class Packages(unittest.TestCase):
 
     def test_what_is_in_which(self):
         head, node = self.files("assay"), self.files("assay-node")
-        self.assertEqual(node, {"/usr/bin/assay-node", "/usr/share/doc/assay-node/copyright", "/usr/share/man/man1/assay-node.1"})
-        for path in ("/usr/bin/assay", "/usr/bin/assay-report", "/usr/share/man/man1/assay.1", "/usr/share/man/man1/assay-report.1",
+        self.assertEqual(node, {"/usr/bin/assay-node", "/usr/share/doc/assay-node/changelog.gz", "/usr/share/doc/assay-node/copyright",
+                                "/usr/share/lintian/overrides/assay-node", "/usr/share/man/man1/assay-node.1.gz"})
+        folder = f"/usr/libexec/assay/machines/{platform.machine()}"
+        for path in (f"{folder}/assay-node", f"{folder}/VERSION", f"{folder}/probes/host_gemm"):
+            self.assertIn(path, self.files(MACHINE))
+        self.assertEqual(self.field(MACHINE, "Architecture"), "all")
+        self.assertNotIn("libc6", self.field(MACHINE, "Depends"), "its programs do not run on the head")
+        for path in ("/usr/bin/assay", "/usr/bin/assay-report", "/usr/share/man/man1/assay.1.gz", "/usr/share/man/man1/assay-report.1.gz",
                      "/usr/share/zsh/vendor-completions/_assay", "/usr/share/fish/vendor_completions.d/assay.fish", "/usr/share/bash-completion/completions/assay",
                      "/usr/libexec/assay/probes/host_gemm", "/usr/share/assay/profiles/host.json", "/usr/share/doc/assay/copyright"):
             self.assertIn(path, head)
@@ -58,6 +69,13 @@ class Packages(unittest.TestCase):
         self.assertEqual(self.field("assay-node", "Depends"), "", "a static program")
         if CUDA:
             self.assertNotIn("nvidia", self.field("assay-probes-cuda", "Depends"))
+
+    @unittest.skipUnless(shutil.which("lintian"), "lintian is not installed")
+    def test_lintian_finds_nothing(self):
+        found = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", *map(str, self.packages.values())],
+                               capture_output=True, text=True, timeout=DEADLINE_S)
+        print(found.stdout)
+        self.assertEqual(found.returncode, 0, found.stdout + found.stderr)
 
     def test_what_was_unpacked_runs(self):
         root = self.folder / "root"
