@@ -43,6 +43,7 @@ void read_osu(std::string_view text, judge::ImportSource& source, Figures& figur
 void read_dcgm(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_mlperf_storage(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_elbencho(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_elbencho_json(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_ior(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_energy_table(std::string_view text, judge::ImportSource& source, Figures& figures);
 

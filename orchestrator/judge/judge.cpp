@@ -204,9 +204,8 @@ class Judge {
     const auto pools = pooled(metered_.step, requirement, plan_.probes.at(requirement.probe).description);
     const auto pool = pools.find(cell.subject);
     if (pool == pools.end()) {
-      const auto why = metered_.missing.find(cell.subject);
       whole.reason = fmt::format("No {} of the {} {} during the load. {}", requirement.metric, cell.subject.kind,
-                                 cell.subject.id, why == metered_.missing.end() ? metered_.step.reason : why->second);
+                                 cell.subject.id, why_missing(metered_, requirement.metric, cell.subject));
       return settled(std::move(whole));
     }
     if (pool->second.records.size() != metered_.step.records.size()) {
@@ -218,7 +217,9 @@ class Judge {
       whole.reason = fmt::format("{} of {} planned attempts were made.", step.attempts, due);
       return settled(std::move(whole));
     }
-    return open_cell(requirement, planned, metered_.step, cell.subject, pool->second, std::move(whole));
+    OpenCell open = open_cell(requirement, planned, metered_.step, cell.subject, pool->second, std::move(whole));
+    open.words = words_of(metered_, requirement.metric, cell.subject);
+    return open;
   }
 
   /// The attempts that the plan wants for this requirement, as far as the run has come. What a lost node did not make

@@ -49,6 +49,8 @@ enum class Quantity {
   supply_pressure,
   delta_pressure,
   heat,
+  leak_detectors,
+  leaks,
   outdoor_dry_bulb,
   outdoor_wet_bulb,
   output_power,
@@ -72,6 +74,8 @@ constexpr auto words_of(Quantity) {
                                         {supply_pressure, "supply_pressure"},
                                         {delta_pressure, "delta_pressure"},
                                         {heat, "heat"},
+                                        {leak_detectors, "leak_detectors"},
+                                        {leaks, "leaks"},
                                         {outdoor_dry_bulb, "outdoor_dry_bulb"},
                                         {outdoor_wet_bulb, "outdoor_wet_bulb"},
                                         {output_power, "output_power"},
@@ -97,6 +101,8 @@ constexpr std::string_view quantity_unit(Quantity quantity) {
       return "V";
     case Quantity::power_factor:
     case Quantity::voltage_thd:
+    case Quantity::leak_detectors:
+    case Quantity::leaks:
       return "1";
     case Quantity::frequency:
       return "Hz";

@@ -53,6 +53,7 @@ class Facility {
     racks();
     for (const auto& one : meters_) {
       of_rating(one);
+      of_feeds(one);
       of_phases(one);
       of_supply(one);
       if (one.meter->subject == "cdu") of_heat(one);
@@ -133,6 +134,21 @@ class Facility {
     add("rating_share", one.meter->subject_of(), share);
   }
 
+  /// What a feed carries of its part, where its rack has two or more.
+  void of_feeds(const MeteredHistory& one) {
+    if (one.meter->subject != "feed" || one.meter->rack.empty()) return;
+    const auto feeds = std::ranges::count_if(meters_, [&](const MeteredHistory& other) {
+      return other.meter->subject == "feed" && other.meter->rack == one.meter->rack;
+    });
+    const auto sum = sum_of(one.meter->rack, "feed");
+    if (feeds < 2 || !sum) return;
+    Known share{.slots = {}, .meters = sum->meters};
+    for (const auto& [slot, watts] : merged(slots_of(one, Quantity::power), sum->slots,
+                                            [](double own, double all) { return all > 0 ? own / all : std::nan(""); }))
+      if (std::isfinite(watts)) share.slots.emplace(slot, watts * static_cast<double>(feeds));
+    add("feed_share", one.meter->subject_of(), share);
+  }
+
   void of_phases(const MeteredHistory& one) {
     const Slots first = slots_of(one, Quantity::current), second = slots_of(one, Quantity::current_l2),
                 third = slots_of(one, Quantity::current_l3);
@@ -151,7 +167,7 @@ class Facility {
     const auto off = [&](const char* metric, Quantity quantity, std::optional<double> nominal) {
       if (!nominal || *nominal <= 0) return;
       Known deviation{.slots = slots_of(one, quantity), .meters = {one.meter->name}};
-      for (auto& [slot, value] : deviation.slots) value = value / *nominal - 1;
+      for (auto& [slot, value] : deviation.slots) value = std::abs(value / *nominal - 1);
       add(metric, one.meter->subject_of(), deviation);
     };
     off("voltage_deviation", Quantity::voltage, one.meter->nominal_v);

@@ -77,7 +77,9 @@ class RedfishService {
         readings.push_back(std::move(one));
       }
     }
-    return with_supplies_added(std::move(readings));
+    readings = with_supplies_added(std::move(readings));
+    join_leak_detectors(readings);
+    return readings;
   }
 
  private:

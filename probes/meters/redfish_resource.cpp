@@ -126,7 +126,36 @@ void add_part(MeterReading& sum, const MeterReading& one) {
   if (one.stated_s) sum.stated_s = std::min(sum.stated_s.value_or(*one.stated_s), *one.stated_s);
 }
 
+/// A detector counts when it is there, enabled and tells a state; Warning and Critical are a leak (LeakDetector.v1).
+std::vector<MeterReading> leak_readings(const json& detector, const std::string& path) {
+  const std::string state = text_at(detector, "DetectorState");
+  const bool wet = state == "Warning" || state == "Critical";
+  const bool works = (wet || state == "OK") && !is_off(detector);
+  MeterReading one{.quantity = Quantity::leak_detectors,
+                   .value = works ? 1.0 : 0.0,
+                   .quantum = 1,
+                   .instrument = fmt::format("redfish {} DetectorState", path)};
+  one.origin = Origin::measured;
+  MeterReading leak = one;
+  leak.quantity = Quantity::leaks;
+  leak.value = wet ? 1.0 : 0.0;
+  return {std::move(one), std::move(leak)};
+}
+
 }  // namespace
+
+void join_leak_detectors(std::vector<MeterReading>& answer) {
+  for (const Quantity quantity : {Quantity::leak_detectors, Quantity::leaks}) {
+    const auto first = std::ranges::find(answer, quantity, &MeterReading::quantity);
+    if (first == answer.end()) continue;
+    const auto rest = std::ranges::remove_if(first + 1, answer.end(), [&](const MeterReading& one) {
+      if (one.quantity != quantity) return false;
+      first->value += one.value;
+      return true;
+    });
+    answer.erase(rest.begin(), rest.end());
+  }
+}
 
 std::optional<double> iso_duration_s(std::string_view text) {
   if (!text.starts_with("P")) return std::nullopt;
@@ -203,6 +232,7 @@ std::vector<MeterReading> with_supplies_added(std::vector<MeterReading> readings
 
 std::vector<MeterReading> redfish_readings(const json& resource, const std::string& path) {
   std::vector<MeterReading> readings;
+  if (member(resource, "DetectorState") != nullptr) return leak_readings(resource, path);
   if (const auto property = property_of_sensor(resource)) {
     const json* value = member(resource, "Reading");
     readings.push_back(reading_of(value == nullptr ? json() : *value, resource, *property, path));

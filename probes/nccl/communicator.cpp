@@ -219,6 +219,36 @@ void Communicator::enqueue(Operation operation, Element element, std::size_t chu
   settle("enqueueing", kEnqueueLimit);
 }
 
+void Communicator::all_reduce(float* data, std::size_t count, const Stream& stream) {
+  demand(nccl_.functions_->all_reduce(data, data, count, ncclFloat32, ncclSum, comm_, stream.get()), "ncclAllReduce");
+  settle("enqueueing", kEnqueueLimit);
+}
+void Communicator::all_gather(float* data, std::size_t share, const Stream& stream) {
+  const float* const own = data + static_cast<std::size_t>(rank_) * share;
+  demand(nccl_.functions_->all_gather(own, data, share, ncclFloat32, comm_, stream.get()), "ncclAllGather");
+  settle("enqueueing", kEnqueueLimit);
+}
+void Communicator::reduce_scatter(float* data, std::size_t share, const Stream& stream) {
+  float* const own = data + static_cast<std::size_t>(rank_) * share;
+  demand(nccl_.functions_->reduce_scatter(data, own, share, ncclFloat32, ncclSum, comm_, stream.get()),
+         "ncclReduceScatter");
+  settle("enqueueing", kEnqueueLimit);
+}
+void Communicator::send(int peer, const float* data, std::size_t count, const Stream& stream) {
+  demand(nccl_.functions_->send(data, count, ncclFloat32, peer, comm_, stream.get()), "ncclSend");
+  settle("enqueueing", kEnqueueLimit);
+}
+void Communicator::receive(int peer, float* data, std::size_t count, const Stream& stream) {
+  demand(nccl_.functions_->receive(data, count, ncclFloat32, peer, comm_, stream.get()), "ncclRecv");
+  settle("enqueueing", kEnqueueLimit);
+}
+
+void Communicator::check_alive() {
+  ncclResult_t state = ncclSuccess;
+  demand(nccl_.functions_->async_error(comm_, &state), "the communicator");
+  demand(state, "the communicator");
+}
+
 void Communicator::finish(const Stream& stream, Seconds limit) {
   const auto begin = Clock::now();
   cudaError_t state = cudaErrorNotReady;

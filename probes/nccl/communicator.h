@@ -74,6 +74,15 @@ class Communicator {
   /// Enqueues `operation` on `chunk` elements (Shape::chunk) and returns when it is in the stream.
   void enqueue(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target,
                const Stream& stream);
+  /// The same of single calls on fp32 numbers, in place: all_gather and reduce_scatter have `share` numbers of each
+  /// rank, this rank's at its place.
+  void all_reduce(float* data, std::size_t count, const Stream& stream);
+  void all_gather(float* data, std::size_t share, const Stream& stream);
+  void reduce_scatter(float* data, std::size_t share, const Stream& stream);
+  void send(int peer, const float* data, std::size_t count, const Stream& stream);
+  void receive(int peer, float* data, std::size_t count, const Stream& stream);
+  /// Throws when the communicator has failed.
+  void check_alive();
   /// Waits until all work of `stream` is done; throws when it failed, the communicator failed, or it is not done within
   /// `limit`, which is how a peer that hangs shows.
   void finish(const Stream& stream, Seconds limit);

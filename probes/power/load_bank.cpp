@@ -16,8 +16,8 @@
 #include "probes/core/rendezvous.h"
 #include "probes/core/sampling.h"
 #include "probes/host/blas_kernels.h"
+#include "probes/meters/load_shape.h"
 #include "probes/power/load_engine.h"
-#include "probes/power/load_shape.h"
 
 namespace assay {
 namespace {
@@ -36,13 +36,13 @@ constexpr Parameter kParameters[] = {
     {.name = "shape",
      .fallback = "soak",
      .meaning = "ramp up, hold, ramp down; 0 to 100 % in quarters and back; full and none in turn; the same at a "
-                "frequency; one ramp",
-     .choices = "soak stairs step square ramp"},
+                "frequency; one ramp; one rank after another, each alone after nobody works",
+     .choices = "soak stairs step square ramp turns"},
     {.name = "hold",
      .unit = "s",
      .fallback = "120s",
      .quick = "3s",
-     .meaning = "the full load, each stair, each half of a step, the whole square"},
+     .meaning = "the full load, each stair, each half of a step, the whole square, each half of a turn"},
     {.name = "ramp",
      .unit = "s",
      .fallback = "5s",
@@ -115,7 +115,9 @@ constexpr ProbeSpec kSpec{
     .method =
         "Every rank multiplies matrices of normal numbers on all its CPUs, at a level that follows from the shape and "
         "the time since the start: so many threads work, and one for a part of its time. The ranks of one rack work "
-        "first, then twice as many, until all do; then all follow the shape. Rank 0 lets all begin from one barrier, "
+        "first, then twice as many, until all do; then all follow the shape; turns, in which one rank at a time works, "
+        "need "
+        "no groups. Rank 0 lets all begin from one barrier, "
         "50 ms after the others wait in it, and takes the time until the last has said that its threads work. SIGTERM "
         "ramps the load down within four seconds and is an error of the attempt; so is the loss of a rank. A rank ends "
         "with its agent, and that with the head. GPUs are not loaded by this probe.",
@@ -206,7 +208,7 @@ Worked follow(const LoadShape& load, int rank, Clock::time_point begin, LoadEngi
     if (stop_requested()) problem = "stopped: the load was ramped down";
     if (!problem.empty()) break;
     std::this_thread::sleep_for(std::chrono::duration<double>(kTick_s));
-    if (load.shape != "step" && load.shape != "square" && load.shape != "stairs")
+    if (load.shape != "step" && load.shape != "square" && load.shape != "stairs" && load.shape != "turns")
       worked.level_error = std::max(worked.level_error, std::abs(level_at(load, rank, passed()) - level));
   }
   if (!problem.empty()) {

@@ -11,7 +11,7 @@ CLIENTS = 2
 WORDS = ["--duration=10min", "--streams=2", "--slots=16", "--stall=5s", "--recovery=5min"]
 FAULTS = ("lost_writes", "rolled_back_writes", "torn_writes")
 BOOT_PATIENCE_S = 400
-# Names are durable before they are acknowledged; nfs-ganesha itself does not see to that.
+# Names are durable before they are acknowledged, as NFS 3 demands, whatever the server itself does.
 OPTIONS = "dirsync"
 
 

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <vector>
 
+#include "workloads/train/host_engine.h"
 #include "workloads/train/host_memory.h"
 #include "workloads/train/step_math.h"
 
@@ -97,7 +98,7 @@ class Loop {
     LayerMemory& m = memory_.layer(layer, 0);
     norm(kNorm, m.x.data(), w(Role::attention_norm, layer), m.normed.data(), m.inverse.data());
     forward(m.normed.data(), w(Role::qkv, layer), m.qkv.data(), kHidden, kQkv);
-    attend(kHeads, m);
+    attend(kHeads, m, {});
     forward(m.attended.data(), w(Role::attention_out, layer), memory_.sum.data(), kHidden, kHidden);
     add(m.x.size(), m.x.data(), memory_.sum.data(), m.middle.data(), false);
     norm(kNorm, m.middle.data(), w(Role::mlp_norm, layer), m.mlp_normed.data(), m.mlp_inverse.data());
@@ -135,14 +136,19 @@ class Loop {
     norm_back(kNorm, m.middle.data(), w(Role::mlp_norm, layer), m.mlp_inverse.data(), dn, dx, g(Role::mlp_norm, layer));
     backward(m.attended.data(), w(Role::attention_out, layer), dx, memory_.attended_gradient.data(),
              g(Role::attention_out, layer), kHidden, kHidden);
-    attend_back(kHeads, m, memory_.attended_gradient, memory_.qkv_gradient, memory_.scores_gradient);
+    attend_back(kHeads, m, {},
+                {.above = memory_.attended_gradient,
+                 .qkv = memory_.qkv_gradient,
+                 .keys = {},
+                 .scores = memory_.scores_gradient});
     backward(m.normed.data(), w(Role::qkv, layer), memory_.qkv_gradient.data(), dn, g(Role::qkv, layer), kHidden, kQkv);
     norm_back(kNorm, m.x.data(), w(Role::attention_norm, layer), m.inverse.data(), dn, dx,
               g(Role::attention_norm, layer));
   }
 
   HostWeights weights_{kModel, kPlan, 0, 20240417, false};
-  HostMemory memory_{kModel, kPlan, 0};
+  HostRoom room_;
+  StepMemory memory_{kModel, kPlan, {}, {}, [this](std::size_t count) { return room_.take(count); }};
 };
 
 double middle(std::vector<double> values) {

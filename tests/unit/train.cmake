@@ -5,9 +5,21 @@ gtest_discover_tests(unit_train PROPERTIES LABELS unit)
 
 find_package(Gloo CONFIG REQUIRED)  # probes/gloo says which package it is
 add_executable(unit_train_engine unit/train/host_engine_test.cpp unit/train/flipped_bit_test.cpp
-  unit/train/step_math_test.cpp unit/train/kept_states_test.cpp)
+  unit/train/step_math_test.cpp unit/train/kept_states_test.cpp unit/train/executor_test.cpp)
 target_link_libraries(unit_train_engine PRIVATE assay_train_wire gloo GTest::gtest_main)
 gtest_discover_tests(unit_train_engine PROPERTIES LABELS unit)
+
+# The engine for GPUs on a fake device.
+add_executable(unit_train_device unit/train_gpu/device_engine_test.cpp unit/train_gpu/algorithm_table_test.cpp)
+target_link_libraries(unit_train_device PRIVATE assay_train_device assay_train_wire assay_openblas gloo GTest::gtest_main)
+gtest_discover_tests(unit_train_device PROPERTIES LABELS unit)
+if(TARGET cuda_train_step)
+  add_executable(unit_train_gpu_process unit/train_gpu/cuda_train_step_process_test.cpp)
+  target_link_libraries(unit_train_gpu_process PRIVATE assay_core GTest::gtest_main)
+  target_compile_definitions(unit_train_gpu_process PRIVATE CUDA_TRAIN_STEP="$<TARGET_FILE:cuda_train_step>")
+  add_dependencies(unit_train_gpu_process cuda_train_step)
+  gtest_discover_tests(unit_train_gpu_process PROPERTIES LABELS unit)
+endif()
 
 add_executable(unit_train_step unit/train/train_step_process_test.cpp)
 target_link_libraries(unit_train_step PRIVATE assay_core GTest::gtest_main)
@@ -32,3 +44,12 @@ gtest_discover_tests(unit_fault_resume PROPERTIES LABELS unit)
 # All faults in all phases of three divisions take three minutes: -C train.
 add_test(NAME fault_cases COMMAND fault_cases CONFIGURATIONS train)
 set_tests_properties(fault_cases PROPERTIES LABELS train TIMEOUT 900 RUN_SERIAL ON)
+
+# A rank stopped at sixty moments: -C train.
+add_executable(stopped_anywhere unit/train/stopped_anywhere_test.cpp)
+target_link_libraries(stopped_anywhere PRIVATE assay_core GTest::gtest_main)
+target_compile_definitions(stopped_anywhere PRIVATE TRAIN_SOAK="$<TARGET_FILE:train_soak>"
+  TRAIN_STEP="$<TARGET_FILE:train_step>" FAULT_RESUME="$<TARGET_FILE:fault_resume>")
+add_dependencies(stopped_anywhere train_soak train_step fault_resume)
+add_test(NAME stopped_anywhere COMMAND stopped_anywhere CONFIGURATIONS train)
+set_tests_properties(stopped_anywhere PROPERTIES LABELS train TIMEOUT 1500 RUN_SERIAL ON)

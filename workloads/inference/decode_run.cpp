@@ -24,7 +24,7 @@ constexpr std::int64_t kMostBatch = 256, kMostContext = 1 << 20, kMostSteps = 10
 
 std::vector<std::int64_t> counts_in(const Parameters& given, const char* name, std::int64_t most) {
   std::vector<std::int64_t> counts;
-  for (const Bytes size : parse_sizes(given.text(name))) {
+  for (const Bytes size : parse_sizes(given.text(name), name)) {
     if (size.count < 1 || size.count > static_cast<std::uint64_t>(most))
       throw BadParameter(fmt::format("{}: {} is not from 1 to {}", name, size.count, most));
     counts.push_back(static_cast<std::int64_t>(size.count));

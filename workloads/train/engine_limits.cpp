@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/parameters.h"
-#include "workloads/train/host_engine.h"
+#include "workloads/train/step_job.h"
 
 namespace assay::train {
 
@@ -10,12 +10,16 @@ void check_engine(const ModelShape& model, const ParallelPlan& plan) {
   const auto refuse = [](const char* what, const char* instead) {
     throw BadParameter(fmt::format("{} not run by this engine; {}", what, instead));
   };
-  if (model.mla) refuse("model: latent attention is", "give a model with attention gqa");
-  if (with_layers(model, plan.layers).mixtures() > 0) refuse("model: experts are", "give a dense model");
-  if (model.tied) refuse("model: one matrix for embedding and head is", "give a model with tied false");
-  if (plan.ep != 1) refuse("ep: experts are", "give ep 1");
-  if (plan.cp != 1) refuse("cp: a divided sequence is", "give cp 1");
-  if (plan.virtual_stages != 1) refuse("virtual: interleaved stages are", "give virtual 1");
+  const ModelShape run = with_layers(model, plan.layers);
+  if (run.mla) refuse("model: latent attention is", "give a model with attention gqa");
+  if (run.mixtures() > 0 && run.moe->router_bias)
+    refuse("model: the bias of a router is", "give a model with router_bias false");
+  if (run.tied) refuse("model: one matrix for embedding and head is", "give a model with tied false");
+  if (plan.cp > 1 && plan.seq % (2 * plan.cp) != 0)
+    throw BadParameter(fmt::format("cp: {} x 2 pieces do not divide {} tokens of a sequence; the nearest that does: {}",
+                                   plan.cp, plan.seq, nearest_divisor(plan.seq / 2, plan.cp)));
+  if (plan.ep > 1 && plan.cp % plan.ep != 0 && plan.ep % plan.cp != 0)
+    refuse("ep: a group that has a part of some sequences is", "give an ep that divides cp or that cp divides");
   if (plan.zero > 1) refuse("zero: sharded gradients and weights are", "give zero 0 or 1");
   if (plan.element != 4) refuse("type: other types than fp32 are", "give type fp32");
 }

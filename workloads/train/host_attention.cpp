@@ -4,28 +4,35 @@
 
 #include <cblas.h>
 
+#include "workloads/train/head_layout.h"
 #include "workloads/train/host_memory.h"
 #include "workloads/train/step_math.h"
 
 namespace assay::train {
 namespace {
 
-/// Queries, keys and values of one sequence, side by side in rows of `stride` numbers.
-template <class Number>
-struct Rows {
-  Number *q, *k, *v;
-  std::size_t stride;
+/// A block of queries of one head.
+struct Block {
+  std::size_t sequence, head, row, place, rows;
+  [[nodiscard]] std::size_t seen() const { return place + rows; }
 };
-
-template <class Number>
-Rows<Number> rows_of(const HeadShape& shape, Number* qkv, std::size_t sequence, std::size_t head) {
-  const std::size_t stride = (shape.heads + 2 * shape.kv_heads) * shape.width;
-  Number* const begin = qkv + sequence * shape.seq * stride;
-  const std::size_t shared = head / (shape.heads / shape.kv_heads);
-  return {.q = begin + head * shape.width,
-          .k = begin + (shape.heads + shared) * shape.width,
-          .v = begin + (shape.heads + shape.kv_heads + shared) * shape.width,
-          .stride = stride};
+/// Calls `work` with every block of every head.
+template <class Work>
+void for_blocks(const HeadShape& shape, const Work& work) {
+  const Pieces pieces = pieces_of(shape);
+  for (std::size_t sequence = 0; sequence < shape.sequences; ++sequence) {
+    for (std::size_t head = 0; head < shape.heads; ++head) {
+      for (std::size_t i = 0; i < pieces.count; ++i) {
+        const Piece& piece = pieces.all[i];
+        for (std::size_t first = 0; first < piece.count; first += kQueryBlock)
+          work(Block{.sequence = sequence,
+                     .head = head,
+                     .row = piece.row + first,
+                     .place = piece.place + first,
+                     .rows = std::min(kQueryBlock, piece.count - first)});
+      }
+    }
+  }
 }
 
 int number(std::size_t size) { return static_cast<int>(size); }
@@ -58,54 +65,90 @@ void multiply(const Call& call) {
               call.m, call.n, call.k, 1, call.a, call.lda, call.b, call.ldb, call.kept, call.c, call.ldc);
 }
 
-void attend(const HeadShape& shape, LayerMemory& memory) {
-  const std::size_t d = shape.width, seq = shape.seq, out_stride = shape.heads * d;
+void attend(const HeadShape& shape, LayerMemory& memory, std::span<const float> keys) {
+  const std::size_t d = shape.width, seq = shape.seq, n = row_of_all(shape), out_stride = shape.heads * d;
   const float scale = 1 / std::sqrt(static_cast<float>(d));
-  for (std::size_t sequence = 0; sequence < shape.sequences; ++sequence) {
-    for (std::size_t head = 0; head < shape.heads; ++head) {
-      const auto in = rows_of<const float>(shape, memory.qkv.data(), sequence, head);
-      float* const scores = memory.probabilities.data() + (sequence * shape.heads + head) * seq * seq;
-      float* const out = memory.attended.data() + sequence * seq * out_stride + head * d;
-      for (std::size_t first = 0; first < seq; first += kQueryBlock) {
-        const std::size_t rows = std::min(kQueryBlock, seq - first), seen = first + rows;
-        float* const block = scores + first * seq;
-        product(false, true, rows, seen, d, in.q + first * in.stride, in.stride, in.k, in.stride, 0, block, seq);
-        softmax({.first = first, .rows = rows, .columns = seen, .stride = seq, .exact = shape.exact}, block, scale);
-        product(false, false, rows, d, seen, block, seq, in.v, in.stride, 0, out + first * out_stride, out_stride);
-      }
+  const float* const qkv = memory.qkv.data();
+  for_blocks(shape, [&](const Block& at) {
+    const std::size_t token = at.sequence * shape.own() + at.row;
+    const float* const q = qkv + token * n + at.head * d;
+    float* const scores =
+        memory.probabilities.data() + ((at.sequence * shape.heads + at.head) * shape.own() + at.row) * seq;
+    float* const out = memory.attended.data() + token * out_stride + at.head * d;
+    for (std::size_t i = 0; i < chunks_of(shape); ++i) {
+      const auto in = chunk_of(shape, qkv, keys.data(), at.sequence, at.head, i);
+      if (in.place >= at.seen()) break;
+      product(false, true, at.rows, std::min(in.count, at.seen() - in.place), d, q, n, in.k, in.stride, 0,
+              scores + in.place, seq);
     }
-  }
+    softmax({.first = at.place, .rows = at.rows, .columns = at.seen(), .stride = seq, .exact = shape.exact}, scores,
+            scale);
+    for (std::size_t i = 0; i < chunks_of(shape); ++i) {
+      const auto in = chunk_of(shape, qkv, keys.data(), at.sequence, at.head, i);
+      if (in.place >= at.seen()) break;
+      product(false, false, at.rows, d, std::min(in.count, at.seen() - in.place), scores + in.place, seq, in.v,
+              in.stride, i == 0 ? 0.0F : 1.0F, out, out_stride);
+    }
+  });
   if (shape.exact) fold(memory.attended);
 }
 
-void attend_back(const HeadShape& shape, LayerMemory& memory, std::span<const float> above, std::span<float> gradient,
-                 std::span<float> scores) {
-  const std::size_t d = shape.width, seq = shape.seq, above_stride = shape.heads * d;
+void attend_back(const HeadShape& shape, LayerMemory& memory, std::span<const float> keys, const HeadGradients& to) {
+  const std::size_t d = shape.width, seq = shape.seq, n = row_of_all(shape), above_stride = shape.heads * d;
   const float scale = 1 / std::sqrt(static_cast<float>(d));
-  std::ranges::fill(gradient, 0.0F);  // heads that share keys add up
-  for (std::size_t sequence = 0; sequence < shape.sequences; ++sequence) {
-    for (std::size_t head = 0; head < shape.heads; ++head) {
-      const auto in = rows_of<const float>(shape, memory.qkv.data(), sequence, head);
-      const auto to = rows_of<float>(shape, gradient.data(), sequence, head);
-      const float* const kept = memory.probabilities.data() + (sequence * shape.heads + head) * seq * seq;
-      const float* const from = above.data() + sequence * seq * above_stride + head * d;
-      for (std::size_t first = 0; first < seq; first += kQueryBlock) {
-        const std::size_t rows = std::min(kQueryBlock, seq - first), seen = first + rows, n = to.stride;
-        const float* const block = kept + first * seq;
-        const float* const rows_above = from + first * above_stride;
-        product(true, false, seen, d, rows, block, seq, rows_above, above_stride, 1, to.v, n);
-        product(false, true, rows, seen, d, rows_above, above_stride, in.v, in.stride, 0, scores.data(), seq);
-        softmax_back({.first = first, .rows = rows, .columns = seen, .stride = seq, .exact = shape.exact}, block,
-                     scores.data(), scale);
-        product(false, false, rows, d, seen, scores.data(), seq, in.k, in.stride, 0, to.q + first * n, n);
-        product(true, false, seen, d, rows, scores.data(), seq, in.q + first * in.stride, in.stride, 1, to.k, n);
-        if (!shape.exact) continue;
-        fold_rows(to.k, seen, d, n);
-        fold_rows(to.v, seen, d, n);
+  const float* const qkv = memory.qkv.data();
+  std::ranges::fill(to.qkv, 0.0F);  // heads that share keys add up
+  std::ranges::fill(to.keys, 0.0F);
+  for_blocks(shape, [&](const Block& at) {
+    const std::size_t token = at.sequence * shape.own() + at.row;
+    const float* const q = qkv + token * n + at.head * d;
+    float* const q_gradient = to.qkv.data() + token * n + at.head * d;
+    const float* const kept =
+        memory.probabilities.data() + ((at.sequence * shape.heads + at.head) * shape.own() + at.row) * seq;
+    const float* const above = to.above.data() + token * above_stride + at.head * d;
+    const auto each_chunk = [&](const auto& work) {
+      for (std::size_t i = 0; i < chunks_of(shape); ++i) {
+        const auto in = chunk_of(shape, qkv, keys.data(), at.sequence, at.head, i);
+        if (in.place >= at.seen()) break;
+        work(i, std::min(in.count, at.seen() - in.place), in,
+             chunk_of(shape, to.qkv.data(), to.keys.data(), at.sequence, at.head, i));
       }
-    }
+    };
+    each_chunk([&](std::size_t, std::size_t seen, const auto& in, const auto& gradient) {
+      product(true, false, seen, d, at.rows, kept + in.place, seq, above, above_stride, 1, gradient.v, gradient.stride);
+      product(false, true, at.rows, seen, d, above, above_stride, in.v, in.stride, 0, to.scores.data() + in.place, seq);
+    });
+    softmax_back({.first = at.place, .rows = at.rows, .columns = at.seen(), .stride = seq, .exact = shape.exact}, kept,
+                 to.scores.data(), scale);
+    each_chunk([&](std::size_t i, std::size_t seen, const auto& in, const auto& gradient) {
+      const float* const scores = to.scores.data() + in.place;
+      product(false, false, at.rows, d, seen, scores, seq, in.k, in.stride, i == 0 ? 0.0F : 1.0F, q_gradient, n);
+      product(true, false, seen, d, at.rows, scores, seq, q, n, 1, gradient.k, gradient.stride);
+      if (!shape.exact) return;
+      fold_rows(gradient.k, seen, d, gradient.stride);
+      fold_rows(gradient.v, seen, d, gradient.stride);
+    });
+  });
+  if (shape.exact) fold(to.qkv);
+}
+
+void lend_keys(const HeadShape& shape, std::span<const float> qkv, std::span<float> keys) {
+  const std::size_t n = row_of_all(shape), width = 2 * shape.kv_heads * shape.width,
+                    tokens = shape.sequences * shape.own();
+  const float* from = qkv.data() + shape.heads * shape.width;
+  float* to = keys.data() + shape.cp_rank * tokens * width;
+  for (std::size_t i = 0; i < tokens; ++i, from += n, to += width) std::copy_n(from, width, to);
+}
+
+void take_keys(const HeadShape& shape, std::span<const float> keys, std::span<float> qkv) {
+  const std::size_t n = row_of_all(shape), width = 2 * shape.kv_heads * shape.width,
+                    tokens = shape.sequences * shape.own();
+  const float* from = keys.data() + shape.cp_rank * tokens * width;
+  float* to = qkv.data() + shape.heads * shape.width;
+  for (std::size_t i = 0; i < tokens; ++i, from += width, to += n) {
+    std::copy_n(from, width, to);
+    if (shape.exact) fold({to, width});
   }
-  if (shape.exact) fold(gradient);
 }
 
 }  // namespace assay::train

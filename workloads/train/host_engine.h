@@ -1,68 +1,30 @@
-// host_engine: walks the operations of one rank on a host's processor, one thread, with memory that is all there before
-// the first step.
+// host_engine: the operations of one rank on a host's processor, one thread, with memory that is all there before the
+// first step: the executor over OpenBLAS, and collectives that others bring.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
-#include "workloads/train/host_weights.h"
-#include "workloads/train/step_graph.h"
+#include "workloads/train/lane.h"
+#include "workloads/train/step_job.h"
 
 namespace assay::train {
 
-/// What the weights and tokens are. gaussian: normal weights, other tokens on each replica. replicated: the same tokens
-/// on all replicas, so that their gradients must be equal. ring: whole numbers modulo 7, exact however the step is
-/// divided.
-enum class DataMode { gaussian, replicated, ring };
-
-/// One rank's part.
-struct RankJob {
-  ModelShape model;
-  ParallelPlan plan;
-  std::int64_t rank = 0;
-  DataMode data = DataMode::gaussian;
-  bool beside = true;  ///< gradients are reduced beside the backward pass
-};
-
-/// Throws BadParameter for what the graph covers and this engine does not run.
-void check_engine(const ModelShape& model, const ParallelPlan& plan);
-
-/// Memory that a collective moves: sent from, received into, or both. `shards` says how a bucket is divided where it
-/// is.
+/// Memory that a collective moves: sent from, received into, or both.
 struct Transfer {
   std::size_t op = 0;  ///< place in the operations
   std::span<float> data;
+  // Of an all_to_all: what is sent, and how many numbers go to and come from each member of its group, in order.
+  std::span<float> sent = {};
+  std::vector<std::size_t> to = {}, from = {};
 };
-
-/// Collectives as the engine needs them: `carry` does one and returns when this rank's part is done and `data` may be
-/// used; a send returns at once, and its data may be used, too. From the engine's thread, or from that of `beside`.
-using Carry = std::function<void(std::size_t op)>;
 
 /// See HostEngine::watch().
 using Watch = std::function<void(std::size_t op)>;
-
-/// What of a step is run. compute_only of several ranks updates numbers of no use in place of the weights, since its
-/// gradients were not reduced.
-enum class Variant { full, compute_only, comm_only };
-
-/// Times of one step of this rank, in s.
-struct StepTimes {
-  double wall_s = 0;
-  double collective_s = 0;  ///< in collectives, waits for others included; of those beside only what the step waits for
-  double optimizer_s = 0;
-};
-
-/// A bit that is turned once, to show that it is found: of the output of operation `op`, after it has run.
-struct Flip {
-  std::size_t op = 0, element = 0;
-  int bit = 0;
-};
 
 /// One rank.
 class HostEngine {
@@ -86,11 +48,8 @@ class HostEngine {
   /// Runs step `number`, whose tokens follow from it. Allocates nothing. Times of single operations are kept until the
   /// next step. What `carry` throws is thrown on.
   StepTimes step(Variant variant, std::uint64_t number);
-  /// Begin and end of every operation of the last step, in s from its begin; 0 and 0 where it did not run.
-  struct Span {
-    double begin_s = 0, end_s = 0;
-  };
-  [[nodiscard]] std::span<const Span> spans() const;
+  /// Of every operation of the last step.
+  [[nodiscard]] std::span<const OpSpan> spans() const;
 
   /// Runs forward and backward of step `number` without the update, and keeps a print of each operation's output.
   /// `flip`, where given, turns a bit. The prints of two such runs on the same weights are equal where nothing failed.
@@ -98,17 +57,19 @@ class HostEngine {
   /// Updates from the gradients that are there; with the collectives of the update.
   void update();
   /// See HostWeights::print(): of the weights, or of the gradients as the last step left them.
-  [[nodiscard]] std::uint64_t print(bool gradients) const;
+  [[nodiscard]] RankPrint print(bool gradients) const;
   /// A print of this replica's gradients of step `number`, before they are reduced.
-  [[nodiscard]] std::uint64_t own_gradients(std::uint64_t number, const std::optional<Flip>& flip);
+  [[nodiscard]] RankPrint own_gradients(std::uint64_t number, const std::optional<Flip>& flip);
   /// How many numbers of weights and gradients are not finite.
   [[nodiscard]] std::uint64_t not_finite();
   /// Numbers in the output of operation `op`.
   [[nodiscard]] std::size_t output_size(std::size_t op) const;
   /// All that a later step needs of the steps before: weights and moments. In exact arithmetic there are no moments.
   [[nodiscard]] std::vector<std::span<float>> kept();
-  /// Turns a bit of a weight, between two steps.
-  void flip_weight(std::size_t element, int bit);
+  /// Sum of the squares of all gradients as the last step left them.
+  [[nodiscard]] double gradient_square();
+  /// Turns a bit of a weight of a bucket, between two steps.
+  void flip_weight(std::size_t element, int bit, std::int64_t bucket = 0);
 
  private:
   class State;

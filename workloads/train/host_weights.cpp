@@ -29,14 +29,19 @@ HostWeights::HostWeights(const ModelShape& model, const ParallelPlan& plan, std:
   const RankPosition at = position_of(plan, rank);
   tp_ = sized(at.tp);
   tp_all_ = sized(plan.tp);
+  const std::int64_t replica = at.cp + plan.cp * at.dp;
+  ep_ = sized(replica % plan.ep);
+  ep_all_ = sized(plan.ep);
   begins_.push_back(0);
   lay_out(with_layers(model, plan.layers), plan, at.pp);
   weights_.assign(begins_.back(), 0);
   gradients_.assign(begins_.back(), 0);
   std::size_t kept = 0;
+  const auto buckets = buckets_of(model, plan, at.pp);
   for (std::size_t i = 0; i + 1 < begins_.size(); ++i) {
-    const std::size_t all = begins_[i + 1] - begins_[i], shards = plan.zero == 0 ? 1 : sized(plan.replicas());
-    const std::size_t place = plan.zero == 0 ? 0 : sized(at.cp + plan.cp * at.dp), begin = place * all / shards;
+    const std::size_t all = begins_[i + 1] - begins_[i], of = buckets[i].experts ? ep_all_ : 1;
+    const std::size_t shards = plan.zero == 0 ? 1 : sized(plan.replicas()) / of;
+    const std::size_t place = plan.zero == 0 ? 0 : sized(replica) / of, begin = place * all / shards;
     shares_.push_back({.begin = begin, .count = (place + 1) * all / shards - begin});
     kept += shares_.back().count;
   }
@@ -45,44 +50,69 @@ HostWeights::HostWeights(const ModelShape& model, const ParallelPlan& plan, std:
   fill(seed);
 }
 
-void HostWeights::add(Role role, std::int64_t layer, Weight weight) {
+void HostWeights::add(Role role, std::int64_t layer, Weight weight, std::size_t expert) {
   weight.id = mixed(static_cast<std::uint64_t>(role), static_cast<std::uint64_t>(layer + 1));
   weight.offset = begins_.back();
   if (weight.parts.empty()) weight.parts = {{.local = 0, .count = weight.columns, .whole = 0}};
   if (weight.whole_columns == 0) weight.whole_columns = weight.columns;
   begins_.back() += weight.size();
-  known_[{role, layer}] = std::move(weight);
+  known_[{role, layer, expert}] = std::move(weight);
+}
+
+/// Columns `whole` after `before` others, of which each tp rank has its share, from `local` on.
+Columns HostWeights::divided(std::size_t local, std::size_t before, std::size_t whole) const {
+  return {.local = local, .count = whole / tp_all_, .whole = before + tp_ * (whole / tp_all_)};
+}
+
+void HostWeights::lay_out_layer(const ModelShape& m, std::int64_t layer) {
+  const std::size_t h = sized(m.hidden), tp = tp_all_, q = sized(m.q()), kv = sized(m.kv());
+  const auto gain = [&](Role role) { add(role, layer, {.rows = 1, .columns = h, .gain = true}); };
+  const auto mlp = [&](Role widening, Role narrowing, std::size_t f) {
+    add(widening, layer,
+        {.rows = h, .columns = 2 * f / tp, .whole_columns = 2 * f, .parts = {divided(0, 0, f), divided(f / tp, f, f)}});
+    add(narrowing, layer, {.rows = f / tp, .columns = h, .first_row = tp_ * (f / tp)});
+  };
+  gain(Role::attention_norm);
+  add(Role::qkv, layer,
+      {.rows = h,
+       .columns = (q + 2 * kv) / tp,
+       .whole_columns = q + 2 * kv,
+       .parts = {divided(0, 0, q), divided(q / tp, q, kv), divided((q + kv) / tp, q + kv, kv)}});
+  add(Role::attention_out, layer, {.rows = q / tp, .columns = h, .first_row = tp_ * (q / tp)});
+  gain(Role::mlp_norm);
+  if (!m.is_mixture(layer)) return mlp(Role::gate_up, Role::down, sized(m.ffn));
+  const std::size_t experts = sized(m.moe->experts);
+  add(Role::router, layer,
+      {.rows = h, .columns = experts / tp, .whole_columns = experts, .parts = {divided(0, 0, experts)}});
+  if (m.moe->shared > 0) mlp(Role::shared_gate_up, Role::shared_down, sized(m.moe->shared * m.moe->ffn));
+}
+
+void HostWeights::lay_out_experts(const ModelShape& m, std::int64_t layer) {
+  const std::size_t h = sized(m.hidden), f = sized(m.moe->ffn), mine = f / tp_all_;
+  const std::size_t here = sized(m.moe->experts) / ep_all_, first = ep_ * here;
+  for (std::size_t i = 0; i < here; ++i)
+    add(Role::gate_up, layer,
+        {.rows = h,
+         .columns = 2 * mine,
+         .first_row = (first + i) * h,
+         .whole_columns = 2 * f,
+         .parts = {divided(0, 0, f), divided(mine, f, f)},
+         .expert = true},
+        i);
+  for (std::size_t i = 0; i < here; ++i)
+    add(Role::down, layer, {.rows = mine, .columns = h, .first_row = (first + i) * f + tp_ * mine, .expert = true}, i);
 }
 
 void HostWeights::lay_out(const ModelShape& m, const ParallelPlan& plan, std::int64_t pp_rank) {
-  const std::size_t h = sized(m.hidden), tp = tp_all_, vocab = sized(m.vocab), q = sized(m.q()), kv = sized(m.kv()),
-                    f = sized(m.ffn);
-  /// Columns `whole` after `before` others, of which each tp rank has its share.
-  const auto divided = [&](std::size_t local, std::size_t before, std::size_t whole) {
-    return Columns{.local = local, .count = whole / tp, .whole = before + tp_ * (whole / tp)};
-  };
-  const auto gain = [&](Role role, std::int64_t layer) { add(role, layer, {.rows = 1, .columns = h, .gain = true}); };
+  const std::size_t h = sized(m.hidden), tp = tp_all_, vocab = sized(m.vocab);
   for (const Bucket& bucket : buckets_of(m, plan, pp_rank)) {
     const std::size_t begin = begins_.back();
     begins_.push_back(begin);
     if (bucket.layer >= 0) {
-      gain(Role::attention_norm, bucket.layer);
-      add(Role::qkv, bucket.layer,
-          {.rows = h,
-           .columns = (q + 2 * kv) / tp,
-           .whole_columns = q + 2 * kv,
-           .parts = {divided(0, 0, q), divided(q / tp, q, kv), divided((q + kv) / tp, q + kv, kv)}});
-      add(Role::attention_out, bucket.layer, {.rows = q / tp, .columns = h, .first_row = tp_ * (q / tp)});
-      gain(Role::mlp_norm, bucket.layer);
-      add(Role::gate_up, bucket.layer,
-          {.rows = h,
-           .columns = 2 * f / tp,
-           .whole_columns = 2 * f,
-           .parts = {divided(0, 0, f), divided(f / tp, f, f)}});
-      add(Role::down, bucket.layer, {.rows = f / tp, .columns = h, .first_row = tp_ * (f / tp)});
+      bucket.experts ? lay_out_experts(m, bucket.layer) : lay_out_layer(m, bucket.layer);
     } else if (bucket.end == Role::head) {
       add(Role::head, -1, {.rows = h, .columns = vocab / tp, .whole_columns = vocab, .parts = {divided(0, 0, vocab)}});
-      gain(Role::final_norm, -1);
+      add(Role::final_norm, -1, {.rows = 1, .columns = h, .gain = true});
     } else {
       add(Role::embed, -1, {.rows = vocab / tp, .columns = h, .first_row = tp_ * (vocab / tp)});
     }
@@ -109,8 +139,8 @@ void HostWeights::fill(std::uint64_t seed) {
   }
 }
 
-const Weight& HostWeights::at(Role role, std::int64_t layer) const {
-  const auto found = known_.find({role, layer});
+const Weight& HostWeights::at(Role role, std::int64_t layer, std::size_t expert) const {
+  const auto found = known_.find({role, layer, expert});
   if (found == known_.end()) throw std::logic_error("this rank has no such weight");
   return found->second;
 }
@@ -145,11 +175,11 @@ void HostWeights::clear_gains() {
   }
 }
 
-std::uint64_t HostWeights::print(bool of_gradients) const {
+std::uint64_t HostWeights::print(bool of_gradients, bool experts) const {
   const std::vector<float>& from = of_gradients ? gradients_ : weights_;
   std::uint64_t sum = 0;
   for (const auto& [key, one] : known_) {
-    if (one.gain && tp_ != 0) continue;
+    if (one.expert != experts || (one.gain && tp_ != 0)) continue;
     const float* values = from.data() + one.offset;
     for (std::size_t row = 0; row < one.rows; ++row, values += one.columns) {
       for (const Columns& part : one.parts) {

@@ -4,13 +4,16 @@
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
 
-#include "workloads/train/host_engine.h"
-
 namespace assay::train {
+
+/// Does the collective at place `op` of the operations and returns when this rank's part is done and its data may be
+/// used; a send returns at once, and its data may be used, too. From the engine's thread, or from that of a lane.
+using Carry = std::function<void(std::size_t op)>;
 
 /// A thread that does collectives. Nothing is allocated after construction.
 class Lane {

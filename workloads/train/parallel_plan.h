@@ -48,6 +48,24 @@ constexpr std::int64_t rank_at(const ParallelPlan& plan, const RankPosition& at)
 static_assert(position_of({.tp = 2, .pp = 2, .dp = 3}, 7) == RankPosition{.tp = 1, .cp = 0, .dp = 0, .pp = 1});
 static_assert(rank_at({.tp = 2, .pp = 2, .dp = 3}, {.tp = 1, .cp = 0, .dp = 0, .pp = 1}) == 7);
 
+/// The same step on one rank.
+constexpr ParallelPlan undivided(ParallelPlan plan) {
+  plan.micro_batches *= plan.dp;
+  plan.tp = plan.cp = plan.ep = plan.pp = plan.dp = plan.virtual_stages = 1;
+  plan.zero = 0;
+  return plan;
+}
+
+/// Where a rank's token number `own` of a sequence is in the whole of it. cp divides a sequence into 2 cp pieces, of
+/// which each rank has one from the front and one from the back, so that all have as much of the causal attention.
+constexpr std::int64_t place_in_sequence(const ParallelPlan& plan, std::int64_t cp_rank, std::int64_t own) {
+  if (plan.cp == 1) return own;
+  const std::int64_t piece = plan.seq / (2 * plan.cp);
+  return own < piece ? cp_rank * piece + own : (2 * plan.cp - 2 - cp_rank) * piece + own;
+}
+static_assert(place_in_sequence({.seq = 16, .cp = 2}, 1, 5) == 9 &&
+              place_in_sequence({.seq = 16, .cp = 2}, 0, 4) == 12);
+
 /// A count of the plan as the size of something in memory.
 constexpr std::size_t sized(std::int64_t count) { return static_cast<std::size_t>(count); }
 

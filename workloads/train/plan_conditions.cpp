@@ -22,6 +22,7 @@ void record_plan(const Parameters& given, const RankJob& job, const std::vector<
   record.condition("layers_run", plan.layers);
   record.condition("parameters_run", total_parameters(run));
   record.condition("attention", std::string("products over blocks of 64 queries, probabilities kept"));
+  if (run.mixtures() > 0) record.condition("routing", std::string("by_place"));
   record.condition("data_mode", given.text("data"));
   record.condition("launch", std::string("eager"));
 }

@@ -6,7 +6,7 @@
 
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
-#include "workloads/train/host_engine.h"
+#include "workloads/train/step_job.h"
 
 namespace assay::train {
 
@@ -24,6 +24,9 @@ inline constexpr ConditionSpec kPlanConditions[] = {
     {.name = "layers_run", .meaning = "layers of the model that were run"},
     {.name = "parameters_run", .meaning = "parameters of the model with these layers"},
     {.name = "attention", .meaning = "how attention is computed"},
+    {.name = "routing",
+     .meaning = "how tokens were given to routed experts, where there are such: by_place, from a token's place in the "
+                "step, whatever the router computes"},
     {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
     {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
 };

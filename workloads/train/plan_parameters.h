@@ -5,7 +5,7 @@
 
 #include "probes/core/parameters.h"
 #include "probes/host/tcp_path.h"
-#include "workloads/train/host_engine.h"
+#include "workloads/train/step_job.h"
 
 namespace assay::train {
 
@@ -19,14 +19,20 @@ inline constexpr Parameter kPlanParameters[] = {
     {.name = "micro_batch", .unit = "1", .fallback = "2", .meaning = "sequences of a micro-batch"},
     {.name = "micro_batches", .unit = "1", .fallback = "1", .meaning = "micro-batches of a replica in one step"},
     {.name = "tp", .unit = "1", .fallback = "1", .meaning = "ranks that share each matrix"},
-    {.name = "cp", .unit = "1", .fallback = "1", .meaning = "ranks that share each sequence; this engine runs 1"},
-    {.name = "ep", .unit = "1", .fallback = "1", .meaning = "ranks that share the experts; this engine runs 1"},
+    {.name = "cp",
+     .unit = "1",
+     .fallback = "1",
+     .meaning = "ranks that share each sequence, a piece from its front and one from its back"},
+    {.name = "ep",
+     .unit = "1",
+     .fallback = "1",
+     .meaning = "ranks that share the routed experts, of those of cp and dp"},
     {.name = "pp", .unit = "1", .fallback = "1", .meaning = "ranks that share the layers, by 1F1B"},
     {.name = "dp", .unit = "1", .fallback = "0", .meaning = "replicas; 0: as many as there are ranks for"},
     {.name = "virtual",
      .unit = "1",
      .fallback = "1",
-     .meaning = "pieces of the model on each pipeline rank; this engine runs 1"},
+     .meaning = "pieces of the model on each pipeline rank, interleaved"},
     {.name = "zero",
      .unit = "1",
      .fallback = "0",

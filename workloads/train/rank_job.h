@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "workloads/train/host_engine.h"
+#include "workloads/train/step_job.h"
 
 namespace assay::train {
 

@@ -2,8 +2,8 @@
 #include "workloads/train/ring_wire.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 #include <tuple>
 
@@ -79,11 +79,56 @@ class RingWire::Exchange {
   Window sent_, received_, placed_;
 };
 
+/// Messages to all others of a group, and from them, out of one memory into another.
+class RingWire::Spread {
+ public:
+  Spread(Mesh& mesh, std::vector<std::int64_t> members, std::int64_t rank, std::uint64_t tag, const Transfer& transfer)
+      : members_(std::move(members)),
+        place_(static_cast<std::size_t>(std::ranges::find(members_, rank) - members_.begin())),
+        tag_(tag),
+        sent_(mesh.window(transfer.sent.data(), transfer.sent.size_bytes())),
+        received_(mesh.window(transfer.data.data(), transfer.data.size_bytes())) {}
+
+  void run(const Transfer& transfer) {
+    const std::size_t size = members_.size();
+    for (std::size_t step = 0; step < size; ++step) {
+      const std::size_t to = (place_ + step) % size, from = (place_ + size - step) % size;
+      const Part out = part(transfer.to, to), in = part(transfer.from, from);
+      if (step == 0) {
+        std::copy_n(transfer.sent.begin() + static_cast<std::ptrdiff_t>(out.begin), out.count,
+                    transfer.data.begin() + static_cast<std::ptrdiff_t>(in.begin));
+        continue;
+      }
+      if (in.count > 0)
+        received_.receive(static_cast<int>(members_[from]), tag_, in.begin * sizeof(float), in.count * sizeof(float));
+      if (out.count > 0)
+        sent_.send(static_cast<int>(members_[to]), tag_, out.begin * sizeof(float), out.count * sizeof(float));
+      if (in.count > 0) received_.wait_received();
+      if (out.count > 0) sent_.wait_sent();
+    }
+  }
+
+ private:
+  struct Part {
+    std::size_t begin, count;
+  };
+  static Part part(const std::vector<std::size_t>& counts, std::size_t of) {
+    return {.begin = std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(of), std::size_t{0}),
+            .count = counts[of]};
+  }
+
+  std::vector<std::int64_t> members_;
+  std::size_t place_;
+  std::uint64_t tag_;
+  Window sent_, received_;
+};
+
 /// Messages of one kind to, or from, one rank of the pipeline.
 class RingWire::Post {
  public:
-  Post(Mesh& mesh, const Op& op, std::size_t most)
-      : peer_(static_cast<int>(op.peer)), tag_(tag_of(op)), rooms_{std::vector<float>(most), std::vector<float>(most)} {
+  /// `most` numbers of one message; `rooms` messages are on their way before a sender waits.
+  Post(Mesh& mesh, const Op& op, std::size_t most, std::size_t rooms)
+      : peer_(static_cast<int>(op.peer)), tag_(tag_of(op)), rooms_(rooms, std::vector<float>(most)), used_(rooms) {
     for (auto& room : rooms_) windows_.push_back(mesh.window(room.data(), room.size() * sizeof(float)));
   }
 
@@ -119,35 +164,47 @@ class RingWire::Post {
 
   int peer_;
   std::uint64_t tag_;
-  std::array<std::vector<float>, 2> rooms_;
+  std::vector<std::vector<float>> rooms_;
   std::vector<Window> windows_;
-  std::array<bool, 2> used_ = {};
+  std::vector<bool> used_;
   std::size_t turn_ = 0;
 };
 
 RingWire::RingWire(Mesh& mesh, const ParallelPlan& plan, std::int64_t rank, const std::vector<Op>& ops,
                    const std::vector<Transfer>& transfers)
-    : by_op_(ops.size()), post_by_op_(ops.size()), data_(ops.size()), motions_(ops.size()) {
+    : by_op_(ops.size()),
+      post_by_op_(ops.size()),
+      spread_by_op_(ops.size()),
+      transfers_(ops.size()),
+      motions_(ops.size()) {
   std::map<std::tuple<Group, std::uint64_t, float*>, Exchange*> exchanges;  // one memory, one ring
   std::map<std::tuple<Motion, Pass>, Post*> posts;
+  // Interleaved stages run ahead by this many pieces; without them a rank is one message ahead of its neighbour.
+  const std::size_t rooms = plan.virtual_stages == 1 ? 2 : sized(2 * plan.pp * plan.virtual_stages);
   for (const Transfer& transfer : transfers) {
     const Op& op = ops[transfer.op];
-    data_[transfer.op] = transfer.data;
+    transfers_[transfer.op] = transfer;
     motions_[transfer.op] = op.motion;
     if (op.group == Group::pp) {
       Post*& post = posts[{op.motion, op.pass}];
-      if (post == nullptr) post = posts_.emplace_back(std::make_unique<Post>(mesh, op, transfer.data.size())).get();
+      if (post == nullptr)
+        post = posts_.emplace_back(std::make_unique<Post>(mesh, op, transfer.data.size(), rooms)).get();
       post_by_op_[transfer.op] = post;
-      continue;
+    } else if (op.motion == Motion::all_to_all) {
+      // Counts differ between layers and micro-batches, and so do the sizes of what is used of a memory.
+      spread_by_op_[transfer.op] = spreads_
+                                       .emplace_back(std::make_unique<Spread>(mesh, members_of(plan, op.group, rank),
+                                                                              rank, tag_of(op), transfer))
+                                       .get();
+    } else {
+      Exchange*& exchange = exchanges[{op.group, tag_of(op), transfer.data.data()}];
+      if (exchange == nullptr)
+        exchange = exchanges_
+                       .emplace_back(std::make_unique<Exchange>(mesh, members_of(plan, op.group, rank), rank,
+                                                                tag_of(op), transfer.data))
+                       .get();
+      by_op_[transfer.op] = exchange;
     }
-    Exchange*& exchange = exchanges[{op.group, tag_of(op), transfer.data.data()}];
-    if (exchange == nullptr) {
-      exchange = exchanges_
-                     .emplace_back(std::make_unique<Exchange>(mesh, members_of(plan, op.group, rank), rank, tag_of(op),
-                                                              transfer.data))
-                     .get();
-    }
-    by_op_[transfer.op] = exchange;
   }
 }
 
@@ -156,19 +213,24 @@ RingWire::~RingWire() = default;
 void RingWire::carry(std::size_t op) {
   switch (motions_[op]) {
     case Motion::send:
-      return post_by_op_[op]->send(data_[op]);
+      return post_by_op_[op]->send(transfers_[op].data);
     case Motion::receive:
-      return post_by_op_[op]->receive(data_[op]);
+      return post_by_op_[op]->receive(transfers_[op].data);
     case Motion::all_reduce:
       by_op_[op]->scatter_sums();
       return by_op_[op]->gather();
     case Motion::reduce_scatter:
+    case Motion::exchange_sums:
       return by_op_[op]->scatter_sums();
     case Motion::all_gather:
+    case Motion::exchange:
       return by_op_[op]->gather();
-    default:
-      throw std::logic_error("check_engine() refuses plans with other collectives");
+    case Motion::all_to_all:
+      return spread_by_op_[op]->run(transfers_[op]);
+    case Motion::none:
+      break;
   }
+  throw std::logic_error("an operation that is no collective is not for the wire");
 }
 
 }  // namespace assay::train

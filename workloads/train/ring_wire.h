@@ -15,8 +15,9 @@ namespace assay::train {
 
 /// All that the collectives of one rank need, made before the first step. all_reduce: the sum of a share goes round
 /// once, each rank adding its own, and then the sums go round (Patarasu & Yuan 2009), so that all ranks have the same
-/// bits; reduce_scatter and all_gather are its halves. Shares are as even as whole numbers allow. A message is copied
-/// before it is sent, two at a time, so that the sender goes on at once.
+/// bits; reduce_scatter and all_gather are its halves, and so are exchange_sums and exchange. Shares are as even as
+/// whole numbers allow. all_to_all is a message to each other member and one from each, in an order that meets nowhere.
+/// A message between pipeline ranks is copied before it is sent, so that the sender goes on at once.
 class RingWire {
  public:
   /// `transfers` are those of the engine; their memory outlives this object, and so does `mesh`, in which ranks have
@@ -33,11 +34,14 @@ class RingWire {
  private:
   class Exchange;
   class Post;
+  class Spread;
   std::vector<std::unique_ptr<Exchange>> exchanges_;
   std::vector<std::unique_ptr<Post>> posts_;
+  std::vector<std::unique_ptr<Spread>> spreads_;
   std::vector<Exchange*> by_op_;
   std::vector<Post*> post_by_op_;
-  std::vector<std::span<float>> data_;
+  std::vector<Spread*> spread_by_op_;
+  std::vector<Transfer> transfers_;  ///< by op
   std::vector<Motion> motions_;
 };
 

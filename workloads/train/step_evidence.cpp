@@ -110,39 +110,63 @@ Blame blame_of(const ModelShape& model, const ParallelPlan& plan, const std::vec
   return blame;
 }
 
-Blame votes_of(const ParallelPlan& plan, const std::vector<std::uint64_t>& prints) {
-  Blame blame;
-  for (std::int64_t rank = 0; rank < plan.world(); ++rank) {
-    const auto voters = members_of(plan, Group::replicas, rank);
-    if (voters.front() != rank) continue;  // each group once
-    std::map<std::uint64_t, std::vector<std::int64_t>> votes;
-    for (const std::int64_t voter : voters) votes[prints[sized(voter)]].push_back(voter);
-    if (votes.size() == 1) continue;
-    const auto most = std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second.size(); });
-    if (most->second.size() * 2 <= voters.size()) {
+namespace {
+
+/// Adds to `blame` what the `voters` say of their prints.
+void count_votes(const std::vector<std::int64_t>& voters,
+                 const std::map<std::uint64_t, std::vector<std::int64_t>>& votes, const char* of, Blame& blame) {
+  if (votes.size() == 1) return;
+  const auto most = std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second.size(); });
+  if (most->second.size() * 2 <= voters.size()) {
+    ++blame.mismatches;
+    blame.words.push_back(
+        fmt::format("replicas {} differ{}, and no majority says which is wrong", fmt::join(voters, ", "), of));
+    return;
+  }
+  for (const auto& [print, ranks] : votes) {
+    if (print == most->first) continue;
+    for (const std::int64_t rank : ranks) {
       ++blame.mismatches;
-      blame.words.push_back(
-          fmt::format("replicas {} differ, and no majority says which is wrong", fmt::join(voters, ", ")));
-      continue;
+      if (std::ranges::find(blame.ranks, rank) == blame.ranks.end()) blame.ranks.push_back(rank);
     }
-    for (const auto& [print, ranks] : votes) {
-      if (print == most->first) continue;
-      blame.mismatches += ranks.size();
-      blame.ranks.insert(blame.ranks.end(), ranks.begin(), ranks.end());
-      blame.words.push_back(fmt::format("rank {} has other gradients than {} of its {} replicas",
-                                        fmt::join(ranks, ", "), most->second.size(), voters.size()));
-    }
+    blame.words.push_back(fmt::format("rank {} has other gradients{} than {} of its {} replicas",
+                                      fmt::join(ranks, ", "), of, most->second.size(), voters.size()));
+  }
+}
+
+}  // namespace
+
+Blame votes_of(const ParallelPlan& plan, const std::vector<RankPrint>& prints, Ballot ballot) {
+  Blame blame;
+  const auto vote = [&](std::int64_t rank, Group group, std::uint64_t RankPrint::*print, const char* of) {
+    std::vector<std::int64_t> voters = members_of(plan, group, rank);
+    if (ballot == Ballot::gradients)
+      std::erase_if(voters, [&](auto other) { return position_of(plan, other).cp != position_of(plan, rank).cp; });
+    if (voters.front() != rank) return;  // each group once
+    std::map<std::uint64_t, std::vector<std::int64_t>> votes;
+    for (const std::int64_t voter : voters) votes[prints[sized(voter)].*print].push_back(voter);
+    count_votes(voters, votes, of, blame);
+  };
+  for (std::int64_t rank = 0; rank < plan.world(); ++rank) {
+    vote(rank, Group::replicas, &RankPrint::shared, "");
+    vote(rank, Group::expert_replicas, &RankPrint::experts, " in experts");
   }
   return blame;
 }
 
-Blame against_one_rank(const ParallelPlan& plan, const std::vector<std::uint64_t>& prints, std::uint64_t expected) {
-  std::vector<std::uint64_t> replicas(sized(plan.dp), 0);
-  for (std::int64_t rank = 0; rank < plan.world(); ++rank)
-    replicas[sized(position_of(plan, rank).dp)] += prints[sized(rank)];
+Blame against_one_rank(const ParallelPlan& plan, const std::vector<RankPrint>& prints, const RankPrint& expected) {
+  const auto replica_of = [&](std::int64_t rank) {
+    const RankPosition at = position_of(plan, rank);
+    return at.cp + plan.cp * at.dp;
+  };
+  std::vector<std::uint64_t> shared(sized(plan.replicas()), 0), experts(sized(plan.replicas() / plan.ep), 0);
+  for (std::int64_t rank = 0; rank < plan.world(); ++rank) {
+    shared[sized(replica_of(rank))] += prints[sized(rank)].shared;
+    experts[sized(replica_of(rank) / plan.ep)] += prints[sized(rank)].experts;
+  }
   Blame blame;
-  for (std::size_t replica = 0; replica < replicas.size(); ++replica) {
-    if (replicas[replica] == expected) continue;
+  for (std::size_t replica = 0; replica < shared.size(); ++replica) {
+    if (shared[replica] == expected.shared && experts[replica / sized(plan.ep)] == expected.experts) continue;
     ++blame.mismatches;
     blame.words.push_back(fmt::format("replica {} has other weights than one rank alone", replica));
   }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "workloads/train/host_engine.h"
+#include "workloads/train/step_job.h"
 
 namespace assay::train {
 
@@ -54,11 +54,16 @@ struct Blame {
 /// collective, a message was changed between the ranks that share it.
 Blame blame_of(const ModelShape& model, const ParallelPlan& plan, const std::vector<std::int64_t>& first_differing);
 
-/// Votes of the replicas on prints of their gradients, by rank: of three or more that should be equal, those that
-/// differ from most are wrong; of two, neither is named.
-Blame votes_of(const ParallelPlan& plan, const std::vector<std::uint64_t>& prints);
+/// What replicas vote on: weights, which are the same on all; or gradients before they are reduced, which are the same
+/// on ranks with the same tokens.
+enum class Ballot { weights, gradients };
 
-/// Sums of prints over the tp and pp ranks of each replica against that of a single rank: how many replicas differ.
-Blame against_one_rank(const ParallelPlan& plan, const std::vector<std::uint64_t>& prints, std::uint64_t expected);
+/// Votes of the replicas on prints by rank: of three or more that should be equal, those that differ from most are
+/// wrong; of two, neither is named. Routed experts are voted on among the ranks that share them.
+Blame votes_of(const ParallelPlan& plan, const std::vector<RankPrint>& prints, Ballot ballot);
+
+/// Sums of prints over the ranks of each replica, and of experts over those of its ep group, against that of a single
+/// rank: how many replicas differ.
+Blame against_one_rank(const ParallelPlan& plan, const std::vector<RankPrint>& prints, const RankPrint& expected);
 
 }  // namespace assay::train

@@ -83,9 +83,11 @@ class Builder {
         return plan_.pp;
     }
   }
-  void message(Motion motion, Pass pass, std::int64_t pp_rank) {
+  /// Between `layer` and one of the pipeline rank `pp_rank`.
+  void message(Motion motion, Pass pass, std::int64_t pp_rank, std::int64_t layer) {
     RankPosition other = at_;
     other.pp = pp_rank;
+    layer_ = layer;
     add({.kind = OpKind::collective,
          .role = Role::boundary,
          .pass = pass,
@@ -95,6 +97,7 @@ class Builder {
          .group = Group::pp,
          .motion = motion,
          .peer = rank_at(plan_, other)});
+    layer_ = -1;
   }
 
   // Pieces of the pipeline. Piece c of rank r is number c x pp + r of the model.
@@ -105,17 +108,17 @@ class Builder {
   [[nodiscard]] std::int64_t next() const { return (at_.pp + 1) % plan_.pp; }
 
   void forward(std::int64_t piece) {
+    const std::int64_t begin = number(piece) * plan_.layers_per_piece(), end = begin + plan_.layers_per_piece();
     layer_ = -1;
     if (is_first(piece)) {
       each(Role::embed, Pass::forward, t_, m_.hidden, 2);
       move(Role::embed, Pass::forward, Group::tp, Motion::all_reduce, t_ * m_.hidden, e_);
     } else {
-      message(Motion::receive, Pass::forward, before());
+      message(Motion::receive, Pass::forward, before(), begin);
     }
-    const std::int64_t begin = number(piece) * plan_.layers_per_piece();
-    for (layer_ = begin; layer_ < begin + plan_.layers_per_piece(); ++layer_) forward_layer();
+    for (layer_ = begin; layer_ < end; ++layer_) forward_layer();
     layer_ = -1;
-    if (!is_last(piece)) return message(Motion::send, Pass::forward, next());
+    if (!is_last(piece)) return message(Motion::send, Pass::forward, next(), end - 1);
     each(Role::final_norm, Pass::forward, t_, m_.hidden, 2);
     linear(Role::head, t_, m_.hidden, m_.vocab / plan_.tp);
     each(Role::loss, Pass::forward, t_, m_.vocab / plan_.tp, 1);
@@ -125,6 +128,7 @@ class Builder {
 
   void backward(std::int64_t piece) {
     const bool last_time = micro_batch_ == plan_.micro_batches - 1;
+    const std::int64_t begin = number(piece) * plan_.layers_per_piece(), end = begin + plan_.layers_per_piece();
     layer_ = -1;
     if (is_last(piece)) {
       linear_back(Role::head, t_, m_.hidden, m_.vocab / plan_.tp);
@@ -132,15 +136,14 @@ class Builder {
       each(Role::final_norm, Pass::input, t_, m_.hidden, 3);
       if (last_time) reduce(-1, Role::head);
     } else {
-      message(Motion::receive, Pass::input, next());
+      message(Motion::receive, Pass::input, next(), end - 1);
     }
-    const std::int64_t begin = number(piece) * plan_.layers_per_piece();
-    for (layer_ = begin + plan_.layers_per_piece() - 1; layer_ >= begin; --layer_) {
+    for (layer_ = end - 1; layer_ >= begin; --layer_) {
       backward_layer();
       if (last_time) reduce(layer_, Role::residual);
     }
     layer_ = -1;
-    if (!is_first(piece)) return message(Motion::send, Pass::input, before());
+    if (!is_first(piece)) return message(Motion::send, Pass::input, before(), begin);
     each(Role::embed, Pass::weight, t_, m_.hidden, 3);
     if (last_time) reduce(-1, Role::embed);
   }
@@ -179,8 +182,9 @@ class Builder {
     move(Role::gate_up, Pass::input, Group::tp, Motion::all_reduce, t_ * m_.hidden, e_);
     each(Role::mlp_norm, Pass::input, t_, m_.hidden, 4);
     linear_back(Role::attention_out, t_, heads_width() / plan_.tp, m_.hidden);
-    move(Role::attend, Pass::input, Group::cp, Motion::exchange, 2 * exchanged(), e_);
+    move(Role::attend, Pass::input, Group::cp, Motion::exchange, exchanged(), e_);
     attend(Pass::input, 2);
+    move(Role::attend, Pass::input, Group::cp, Motion::exchange_sums, exchanged(), e_);
     m_.mla ? backward_latent() : linear_back(Role::qkv, t_, m_.hidden, (m_.q() + 2 * m_.kv()) / plan_.tp);
     move(Role::qkv, Pass::input, Group::tp, Motion::all_reduce, t_ * m_.hidden, e_);
     each(Role::attention_norm, Pass::input, t_, m_.hidden, 4);
@@ -249,6 +253,7 @@ class Builder {
     each(Role::activate, Pass::input, copies, f, 5);
     linear_back(Role::gate_up, copies, m_.hidden, 2 * f);
     move(Role::dispatch, Pass::input, Group::ep, Motion::all_to_all, copies * m_.hidden, e_);
+    move(Role::router, Pass::input, Group::tp, Motion::reduce_scatter, t_ * x.experts, e_);
     linear_back(Role::router, t_, m_.hidden, x.experts / plan_.tp);
   }
 

@@ -43,15 +43,15 @@ enum class Role {
 };
 /// Which ranks a collective is among.
 enum class Group { none, tp, cp, ep, pp, replicas, expert_replicas };
-/// What a collective does. `exchange` passes blocks round a ring.
-enum class Motion { none, all_reduce, all_gather, reduce_scatter, all_to_all, send, receive, exchange };
+/// What a collective does. `exchange` passes blocks round a ring, `exchange_sums` adds to them on their way.
+enum class Motion { none, all_reduce, all_gather, reduce_scatter, all_to_all, send, receive, exchange, exchange_sums };
 
 /// One operation.
 struct Op {
   OpKind kind = OpKind::elementwise;
   Role role = Role::embed;
   Pass pass = Pass::forward;
-  std::int64_t layer = -1;  ///< of the layers that are run; -1 where it belongs to none
+  std::int64_t layer = -1;  ///< of the layers that are run, of a message the one at its end; -1 where it has none
   std::int64_t micro_batch = -1;
   std::int64_t m = 0, n = 0, k = 0;  ///< of a product: m x n from k terms; of others m x n elements
   std::int64_t flop = 0;             ///< counted by kFlopCount, nothing for element-wise work

@@ -35,7 +35,7 @@ class Session {
     if (what == "prepare") return prepare();
     if (what == "steps") return steps(request);
     if (what == "votes")
-      return {{"print", rig().own_gradients(request.at("number").get<std::uint64_t>(), std::nullopt)}};
+      return {{"print", words(rig().own_gradients(request.at("number").get<std::uint64_t>(), std::nullopt))}};
     if (what == "settle") return settle();
     if (what == "facts") return facts();
     throw std::runtime_error(fmt::format("'{}' is no request", what));
@@ -46,6 +46,8 @@ class Session {
     if (!rig_) throw std::logic_error("the leader has not asked this rank to prepare");
     return rig_->engine();
   }
+
+  static json words(const RankPrint& print) { return {print.shared, print.experts}; }
 
   void make_rig(std::optional<Rig>& rig, const RankJob& job) {
     rig.emplace(job);
@@ -70,7 +72,7 @@ class Session {
       const auto first = std::ranges::mismatch(once, again).in1;
       firsts.push_back(first == once.end() ? std::int64_t{-1} : static_cast<std::int64_t>(first - once.begin()));
       engine.update();
-      prints.push_back(engine.print(false));
+      prints.push_back(words(engine.print(false)));
     }
     return {{"firsts", firsts}, {"prints", prints}};
   }
@@ -80,14 +82,12 @@ class Session {
     if (job_.rank != 0) return json::object();
     RankJob job = job_;
     job.data = DataMode::ring;
-    job.plan.micro_batches *= job.plan.dp;
-    job.plan.tp = job.plan.pp = job.plan.dp = 1;
-    job.plan.zero = 0;
+    job.plan = undivided(job.plan);
     HostEngine engine(job);
     json prints = json::array();
     for (std::uint64_t step = 0; step < count; ++step) {
       (void)engine.step(Variant::full, step);  // nothing is timed
-      prints.push_back(engine.print(false));
+      prints.push_back(words(engine.print(false)));
     }
     return {{"prints", prints}};
   }
@@ -128,7 +128,7 @@ class Session {
 
   /// The end of the timed steps: what their weights have become.
   json settle() {
-    json answer = {{"print", rig().print(false)}, {"not_finite", rig().not_finite()}};
+    json answer = {{"print", words(rig().print(false))}, {"not_finite", rig().not_finite()}};
     rig_.reset();
     return answer;
   }

@@ -151,8 +151,9 @@ constexpr ProbeSpec kSpec{
         "parallelism: their time, what communication adds, what they should add up to, and who delays whom.",
     .method =
         "One thread and process for each rank walks the graph of the step: forward and backward of every layer by "
-        "1F1B, "
-        "all products by OpenBLAS in fp32, causal attention in blocks of 64 queries, sums over tp, messages between "
+        "1F1B, all products by OpenBLAS in fp32, causal attention in blocks of 64 queries, sums over tp, keys and "
+        "values round a ring of cp, each rank having a piece from the front of a sequence and one from its back, "
+        "copies of tokens to routed experts and back, messages between "
         "pipeline ranks, gradients reduced layer by layer, beside the backward pass or after it, Adam. All memory is "
         "there before the first step; Gloo keeps its own lists. Collectives are rings of Gloo's messages over TCP. A "
         "round is compute-only steps, communication-only steps, then a block of full ones, in the same processes; the "

@@ -27,6 +27,8 @@ RankSteps steps_from(const json& answer) {
   return steps;
 }
 
+RankPrint print_from(const json& words) { return {.shared = words.at(0), .experts = words.at(1)}; }
+
 }  // namespace
 
 std::vector<RankProgram> rank_programs(const std::string& path, const RankJob& job, std::int64_t first,
@@ -54,9 +56,7 @@ void Training::meet(const std::function<void(const Answers&)>& entered) {
       admitted(ask({{"do", "hello"}}, kHelloLimit), static_cast<std::int64_t>(fleet_.ranks_per_node()));
   check_memory(job_.model, job_.plan, {memory.count - std::min(memory.count, aside())});
   if (with_reference()) {
-    ParallelPlan alone = job_.plan;
-    alone.micro_batches *= alone.dp;
-    alone.tp = alone.pp = alone.dp = 1;
+    const ParallelPlan alone = undivided(job_.plan);
     if (memory_needed(job_.model, alone).count > memory.count)
       throw BadParameter(fmt::format("reference: one rank alone needs {} B, {} B are available; give reference=none",
                                      memory_needed(job_.model, alone).count, memory.count));
@@ -89,16 +89,16 @@ void Training::check_exact(const std::string& when) {
   if (with_reference()) reference = ask({{"do", "reference"}, {"steps", kExactSteps}}, kBatchLimit);
   for (std::size_t step = 0; step < kExactSteps; ++step) {
     std::vector<std::int64_t> firsts;
-    std::vector<std::uint64_t> prints;
+    std::vector<RankPrint> prints;
     for (const auto& answer : answers) {
       firsts.push_back(answer.at("firsts").at(step));
-      prints.push_back(answer.at("prints").at(step));
+      prints.push_back(print_from(answer.at("prints").at(step)));
     }
     accuse(blame_of(job_.model, job_.plan, firsts), when);
     if (with_reference())
-      accuse(against_one_rank(job_.plan, prints, reference.front().at("prints").at(step)), when);
-    else if (job_.plan.dp > 1)
-      accuse(votes_of(job_.plan, prints), when);
+      accuse(against_one_rank(job_.plan, prints, print_from(reference.front().at("prints").at(step))), when);
+    else if (job_.plan.replicas() > 1)
+      accuse(votes_of(job_.plan, prints, Ballot::weights), when);
   }
 }
 
@@ -119,20 +119,20 @@ std::vector<RankSteps> Training::steps(Variant variant, std::int64_t count, Seco
   return all;
 }
 
-void Training::vote() {
-  std::vector<std::uint64_t> prints;
-  for (const auto& answer : ask({{"do", "votes"}, {"number", number_++}}, kBatchLimit))
-    prints.push_back(answer.at("print"));
-  accuse(votes_of(job_.plan, prints), "during");
+void Training::vote(Seconds limit) {
+  std::vector<RankPrint> prints;
+  for (const auto& answer : ask({{"do", "votes"}, {"number", number_++}}, limit))
+    prints.push_back(print_from(answer.at("print")));
+  accuse(votes_of(job_.plan, prints, Ballot::gradients), "during");
 }
 
 void Training::settle() {
-  std::vector<std::uint64_t> prints;
+  std::vector<RankPrint> prints;
   for (const auto& answer : ask({{"do", "settle"}}, kBatchLimit)) {
-    prints.push_back(answer.at("print"));
+    prints.push_back(print_from(answer.at("print")));
     mismatches_ += answer.at("not_finite").get<std::uint64_t>();
   }
-  if (job_.plan.dp > 1) accuse(votes_of(job_.plan, prints), "weights at the end");
+  if (job_.plan.replicas() > 1) accuse(votes_of(job_.plan, prints, Ballot::weights), "weights at the end");
 }
 
 Answers Training::facts() { return ask({{"do", "facts"}}, kHelloLimit); }

@@ -40,7 +40,8 @@ void expect_refused(const std::vector<std::string>& more, const std::string& par
 
 TEST(DecodeStep, refuses_what_cannot_be_run) {
   expect_refused({"--model=tiny-moe"}, "model: experts are not run by this probe; give a dense model");
-  expect_refused({"--batches=0"}, "batches: 0 is not from 1 to 256");
+  expect_refused({"--batches=0"}, "batches: '0' is not a size such as 8");
+  expect_refused({"--batches=257"}, "batches: 257 is not from 1 to 256");
   expect_refused({"--contexts=2000000"}, "contexts: 2000000 is not from 1 to 1048576");
   expect_refused({"--steps=4"}, "steps: 4 is not from 5 to 100000");
   expect_refused({"--model=llama3-405b"}, "layers_run: 126 layers, 8 sequences of 4096 tokens");

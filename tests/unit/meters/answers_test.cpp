@@ -201,5 +201,25 @@ TEST(Redfish, what_the_chassis_states_of_the_whole_stands_beside_its_supplies) {
   EXPECT_EQ(power[0].value, 2300);
 }
 
+TEST(Redfish, leak_detectors_count_when_they_are_there_enabled_and_tell_a_state) {
+  const auto told = [](const char* state, const char* status) {
+    return redfish_readings(nlohmann::json{{"DetectorState", state}, {"Status", {{"State", status}}}}, "/d");
+  };
+  EXPECT_EQ(told("OK", "Enabled")[0].value, 1);
+  EXPECT_EQ(told("OK", "Enabled")[1].value, 0);
+  EXPECT_EQ(told("Critical", "Enabled")[1].value, 1);
+  EXPECT_EQ(told("OK", "Absent")[0].value, 0);
+  EXPECT_EQ(told("Unavailable", "Enabled")[0].value, 0);
+  std::vector<MeterReading> answer = {{.quantity = Quantity::flow, .value = 5}};
+  for (const char* state : {"OK", "Warning", "Absent"}) {
+    for (auto& one : told(state, "Enabled")) answer.push_back(one);
+  }
+  join_leak_detectors(answer);
+  ASSERT_EQ(answer.size(), 3U);
+  EXPECT_EQ(answer[1].quantity, Quantity::leak_detectors);
+  EXPECT_EQ(answer[1].value, 2);
+  EXPECT_EQ(answer[2].value, 1);
+}
+
 }  // namespace
 }  // namespace assay

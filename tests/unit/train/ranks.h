@@ -20,6 +20,16 @@ namespace assay::train {
 inline constexpr ModelShape kDivisible{
     .layers = 4, .hidden = 48, .ffn = 96, .heads = 12, .kv_heads = 12, .head_dim = 8, .vocab = 96};
 
+/// The same with experts, as wide as a quarter of its MLP.
+inline constexpr ModelShape kExperts{.layers = 4,
+                                     .hidden = 48,
+                                     .ffn = 96,
+                                     .heads = 12,
+                                     .kv_heads = 12,
+                                     .head_dim = 8,
+                                     .vocab = 96,
+                                     .moe = Experts{.experts = 8, .top_k = 2, .ffn = 24, .shared = 1}};
+
 /// Calls `work` on every rank of `job.plan`; job.rank is set. Throws what one of them threw.
 inline void on_all_ranks(const RankJob& job, const std::function<void(std::size_t rank, HostEngine&)>& work) {
   const auto world = static_cast<std::size_t>(job.plan.world());

@@ -65,21 +65,21 @@ TEST(Longest, of_ranks_that_made_different_numbers_of_steps_is_refused) {
 }
 
 TEST(Votes, name_the_one_of_three_that_differs_and_nobody_of_two) {
-  const Blame three = votes_of({.layers = 2, .dp = 3}, {7, 8, 7});
+  const Blame three = votes_of({.layers = 2, .dp = 3}, {{7}, {8}, {7}}, Ballot::weights);
   EXPECT_EQ(three.ranks, std::vector<std::int64_t>{1});
   EXPECT_EQ(three.mismatches, 1U);
   EXPECT_EQ(three.words.at(0), "rank 1 has other gradients than 2 of its 3 replicas");
-  const Blame two = votes_of({.layers = 2, .dp = 2}, {7, 8});
+  const Blame two = votes_of({.layers = 2, .dp = 2}, {{7}, {8}}, Ballot::weights);
   EXPECT_TRUE(two.ranks.empty());
   EXPECT_EQ(two.mismatches, 1U);
   EXPECT_EQ(two.words.at(0), "replicas 0, 1 differ, and no majority says which is wrong");
-  EXPECT_EQ(votes_of({.layers = 2, .tp = 2, .dp = 2}, {7, 8, 7, 8}).mismatches, 0U);
+  EXPECT_EQ(votes_of({.layers = 2, .tp = 2, .dp = 2}, {{7}, {8}, {7}, {8}}, Ballot::weights).mismatches, 0U);
 }
 
 TEST(AgainstOneRank, sums_of_a_replica_count) {
   const ParallelPlan plan{.layers = 2, .tp = 2, .dp = 2};
-  EXPECT_EQ(against_one_rank(plan, {3, 4, 5, 2}, 7).mismatches, 0U);
-  const Blame blame = against_one_rank(plan, {3, 4, 5, 3}, 7);
+  EXPECT_EQ(against_one_rank(plan, {{3}, {4}, {5}, {2}}, {7}).mismatches, 0U);
+  const Blame blame = against_one_rank(plan, {{3}, {4}, {5}, {3}}, {7});
   EXPECT_EQ(blame.mismatches, 1U);
   EXPECT_EQ(blame.words.at(0), "replica 1 has other weights than one rank alone");
 }

@@ -61,6 +61,16 @@ TEST(TrainStep, in_exact_arithmetic_yields_no_rate) {
   EXPECT_EQ(all_of(record, "step_time").size(), 1U);
 }
 
+// Compared with one rank in exact arithmetic, before and after.
+TEST(TrainStep, of_experts_and_a_divided_sequence_is_exact_and_says_how_it_routes) {
+  const auto output = run_probe(
+      with(with({kProbe}, kShort), {"--model=tiny-moe", "--ranks-per-node=2", "--cp=2", "--ep=2"}));
+  ASSERT_EQ(output.exit_code, 0) << output.out;
+  const Record record = read(output);
+  EXPECT_EQ(all_of(record, "mismatches").at(0)->samples, std::vector<double>{0});
+  EXPECT_NE(output.out.find(R"({"name":"routing","value":"by_place"})"), std::string::npos) << output.out;
+}
+
 std::vector<ProbeOutput> two_nodes(const std::vector<std::string>& more, unsigned stop_s = 0) {
   return run_nodes(kProbe, 2, more, stop_s);
 }
@@ -104,8 +114,9 @@ TEST(TrainStep, refuses_plans_with_the_nearest_that_would_do) {
 }
 
 TEST(TrainStep, refuses_what_its_engine_does_not_run) {
-  expect_refused({"--model=tiny-moe"}, "model: experts are not run by this engine; give a dense model");
-  expect_refused({"--cp=2", "--ranks-per-node=2"}, "cp: a divided sequence is not run by this engine; give cp 1");
+  expect_refused({"--model=deepseek-v3", "--layers-run=1"}, "model: latent attention is not run by this engine");
+  expect_refused({"--zero=2", "--ranks-per-node=2"}, "zero: sharded gradients and weights are not run by this engine");
+  expect_refused({"--cp=2", "--ranks-per-node=2", "--seq=126"}, "cp: 2 x 2 pieces do not divide 126 tokens");
   expect_refused({"--model=no-such"}, "model: 'no-such' is none of llama3-8b");
   expect_refused({"--steps=1"}, "steps: 1 is not from 5 to 1000000");
   expect_refused({"--ranks-per-node=0"}, "ranks_per_node: 0 is not from 1 to 256");

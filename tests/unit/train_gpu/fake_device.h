@@ -1,0 +1,223 @@
+// fake_device: a device whose memory and arithmetic are this process', and collectives between threads: what the engine
+// asks of a GPU, and what it asks of NCCL, without either.
+#pragma once
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "workloads/train/host_memory.h"
+#include "workloads/train_gpu/device_core.h"
+#include "workloads/train_gpu/device_line.h"
+
+namespace assay::train {
+
+/// What a device is asked, in its order. Products are plain loops, so that no library is believed.
+class FakeDevice {
+ public:
+  std::vector<ProductShape> shapes;  ///< of all products so far
+
+  std::span<float> take(std::size_t count) { return room_.take(count); }
+  void copy_in(float* to, std::span<const float> values) { std::ranges::copy(values, to); }
+  void copy_out(std::span<float> values, const float* from) { std::copy_n(from, values.size(), values.begin()); }
+  void tokens(const std::vector<std::int32_t>& values) { tokens_ = values; }
+  void clear(float* to, std::size_t count) { std::fill_n(to, count, 0.0F); }
+  void fold(float* values, std::size_t count) { train::fold({values, count}); }
+
+  void product(const ProductShape& s, const float* a, const float* b, float* c) {
+    shapes.push_back(s);
+    for (std::int64_t one = 0; one < s.batch; ++one) {
+      for (std::int64_t i = 0; i < s.m; ++i) {
+        for (std::int64_t j = 0; j < s.n; ++j) {
+          float sum = 0;
+          for (std::int64_t k = 0; k < s.k; ++k)
+            sum += a[one * s.a_stride + (s.a_turned ? k * s.lda + i : i * s.lda + k)] *
+                   b[one * s.b_stride + (s.b_turned ? j * s.ldb + k : k * s.ldb + j)];
+          float& to = c[one * s.c_stride + i * s.ldc + j];
+          to = s.kept == 0 ? sum : to + sum;
+        }
+      }
+    }
+  }
+
+  void add(std::size_t count, const float* a, const float* b, float* out, bool exact) {
+    train::add(count, a, b, out, exact);
+  }
+  void norm(const NormShape& shape, const float* x, const float* gain, float* out, float* inverse) {
+    train::norm(shape, x, gain, out, inverse);
+  }
+  void norm_back(const NormShape& shape, const float* x, const float* gain, const float* inverse, const float* above,
+                 float* gradient, float* gain_gradient) {
+    train::norm_back(shape, x, gain, inverse, above, gradient, gain_gradient);
+  }
+  void activate(std::size_t rows, std::size_t width, const float* both, float* out, bool exact) {
+    train::activate(rows, width, both, out, exact);
+  }
+  void activate_back(std::size_t rows, std::size_t width, const float* both, const float* above, float* gradient,
+                     bool exact) {
+    train::activate_back(rows, width, both, above, gradient, exact);
+  }
+  void softmax(const ScoreBatch& batch, float* scores, float scale) {
+    for (std::size_t i = 0; i < batch.heads; ++i) train::softmax(batch.rows, scores + i * batch.stride, scale);
+  }
+  void softmax_back(const ScoreBatch& batch, const float* kept, float* above, std::size_t above_stride, float scale) {
+    for (std::size_t i = 0; i < batch.heads; ++i)
+      train::softmax_back(batch.rows, kept + i * batch.stride, above + i * above_stride, scale);
+  }
+  void row_sums(std::size_t rows, std::size_t columns, const float* logits, float* sums, bool exact) {
+    train::row_sums(rows, columns, logits, sums, exact);
+  }
+  void loss_back(const LossShape& shape, const float* sums, std::size_t targets, float* logits) {
+    for (std::size_t row = 0; row < shape.rows; ++row, logits += shape.columns) {
+      const std::int64_t target = tokens_.at(targets + row) - shape.first;
+      if (!shape.exact) {
+        for (std::size_t i = 0; i < shape.columns; ++i) logits[i] = std::exp(logits[i]) * (shape.share / sums[row]);
+      }
+      if (target >= 0 && target < static_cast<std::int64_t>(shape.columns))
+        logits[target] -= shape.exact ? kExactTarget : shape.share;
+      if (shape.exact) train::fold({logits, shape.columns});
+    }
+  }
+  void embed(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, std::size_t tokens,
+             const float* table, float* out) {
+    for (std::size_t i = 0; i < rows; ++i, out += width) {
+      const std::int64_t row = tokens_.at(tokens + i) - first;
+      if (row >= 0 && row < static_cast<std::int64_t>(here))
+        std::copy_n(table + static_cast<std::size_t>(row) * width, width, out);
+      else
+        std::fill_n(out, width, 0.0F);
+    }
+  }
+  void embed_back(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, std::size_t tokens,
+                  const float* above, float* gradients) {
+    for (std::size_t i = 0; i < rows; ++i, above += width) {
+      const std::int64_t row = tokens_.at(tokens + i) - first;
+      if (row < 0 || row >= static_cast<std::int64_t>(here)) continue;
+      float* const to = gradients + static_cast<std::size_t>(row) * width;
+      train::add(width, to, above, to, false);
+    }
+  }
+  void adam(std::size_t count, const AdamState& state, bool exact) { train::adam(count, state, exact); }
+  void copy_rows(std::size_t rows, std::size_t width, const float* from, std::size_t from_row, float* to,
+                 std::size_t to_row) {
+    for (std::size_t i = 0; i < rows; ++i) std::copy_n(from + i * from_row, width, to + i * to_row);
+  }
+
+  void begin(std::size_t /*calls*/) {}
+  void mark(std::size_t /*call*/) {}
+  void end() {}
+  [[nodiscard]] double seconds(std::size_t call) const { return static_cast<double>(call); }
+
+ private:
+  HostRoom room_;
+  std::vector<std::int32_t> tokens_;
+};
+
+/// Where the threads of all ranks meet. A wait ends after a minute: a rank has failed, then.
+class FakeNetwork {
+ public:
+  /// Every member brings its data; afterwards `all` of the meeting has them in order of members.
+  using Data = std::vector<std::vector<float>>;
+  Data meet(const std::vector<std::int64_t>& members, Group group, int lane, std::int64_t rank,
+            std::span<const float> own, std::size_t round) {
+    std::unique_lock lock(mutex_);
+    const Key key{static_cast<int>(group), lane, members.front(), round};
+    auto& meeting = meetings_[key];
+    meeting[rank].assign(own.begin(), own.end());
+    changed_.notify_all();
+    if (!changed_.wait_for(lock, kPatience, [&] { return meetings_[key].size() == members.size(); }))
+      throw std::runtime_error("a member did not come");
+    Data all;
+    for (const std::int64_t member : members) all.push_back(meetings_[key][member]);
+    return all;
+  }
+  void send(std::int64_t from, std::int64_t to, int channel, std::span<const float> data) {
+    const std::lock_guard lock(mutex_);
+    messages_[{from, to, channel}].emplace_back(data.begin(), data.end());
+    changed_.notify_all();
+  }
+  std::vector<float> receive(std::int64_t from, std::int64_t to, int channel) {
+    std::unique_lock lock(mutex_);
+    auto& waiting = messages_[{from, to, channel}];
+    if (!changed_.wait_for(lock, kPatience, [&] { return !waiting.empty(); }))
+      throw std::runtime_error("no message came");
+    auto data = std::move(waiting.front());
+    waiting.pop_front();
+    return data;
+  }
+
+ private:
+  static constexpr std::chrono::seconds kPatience{60};
+  using Key = std::tuple<int, int, std::int64_t, std::size_t>;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<Key, std::map<std::int64_t, std::vector<float>>> meetings_;
+  std::map<std::tuple<std::int64_t, std::int64_t, int>, std::deque<std::vector<float>>> messages_;
+};
+
+/// One rank's collectives. Both lanes are done at once, in the order in which they are asked; that what is beside is
+/// joined before its data are used is checked by the order of the executor's calls.
+class FakeCollectives {
+ public:
+  FakeCollectives(FakeNetwork& network, const ParallelPlan& plan, std::int64_t rank)
+      : network_(network), plan_(plan), rank_(rank) {}
+
+  void all_reduce(Group group, float* data, std::size_t count, int lane) {
+    const auto all = meet(group, {data, count}, lane);
+    std::fill_n(data, count, 0.0F);
+    for (const auto& one : all) train::add(count, data, one.data(), data, false);
+  }
+  void all_gather(Group group, float* data, std::size_t share, int lane) {
+    const auto members = members_of(plan_, group, rank_);
+    const auto all = meet(group, {data, share * members.size()}, lane);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      std::copy_n(all[i].begin() + static_cast<std::ptrdiff_t>(i * share), share, data + i * share);
+  }
+  void reduce_scatter(Group group, float* data, std::size_t share, int lane) {
+    const auto members = members_of(plan_, group, rank_);
+    const auto place = static_cast<std::size_t>(std::ranges::find(members, rank_) - members.begin());
+    const auto all = meet(group, {data, share * members.size()}, lane);
+    std::fill_n(data + place * share, share, 0.0F);
+    for (const auto& one : all) {
+      float* const to = data + place * share;
+      train::add(share, to, one.data() + place * share, to, false);
+    }
+  }
+  void send(int channel, std::int64_t peer, const float* data, std::size_t count) {
+    network_.send(rank_, peer, channel, {data, count});
+  }
+  void receive(int channel, std::int64_t peer, float* data, std::size_t count) {
+    const auto came = network_.receive(peer, rank_, channel);
+    if (came.size() != count) throw std::runtime_error("a message has another size");
+    std::ranges::copy(came, data);
+  }
+  void fork() {}
+  void note(std::size_t place) { noted_ = place + 1; }
+  void join(std::size_t place) {
+    if (place >= noted_) throw std::logic_error("what was not started is waited for");
+  }
+
+ private:
+  FakeNetwork::Data meet(Group group, std::span<const float> data, int lane) {
+    return network_.meet(members_of(plan_, group, rank_), group, lane, rank_, data, rounds_[{group, lane}]++);
+  }
+
+  FakeNetwork& network_;
+  const ParallelPlan& plan_;
+  std::int64_t rank_;
+  std::map<std::pair<Group, int>, std::size_t> rounds_;
+  std::size_t noted_ = 0;
+};
+
+}  // namespace assay::train

@@ -1,0 +1,114 @@
+// cuda_device: calls of the runtime; every kernel is in step_kernels.cu.
+#include "workloads/train_gpu/cuda_device.h"
+
+#include <cstring>
+
+#include <cuda_runtime_api.h>
+
+namespace assay::train {
+
+CudaDevice::CudaDevice(Products& products, std::size_t calls)
+    : products_(products), stream_(make_stream()), begin_(make_event()) {
+  for (std::size_t i = 0; i < calls; ++i) marks_.push_back(make_event());
+}
+
+std::span<float> CudaDevice::take(std::size_t count) {
+  if (count == 0) return {};
+  DeviceBuffer& room = rooms_.emplace_back(Bytes{count * sizeof(float)});
+  check(cudaMemsetAsync(room.data(), 0, count * sizeof(float), stream_.get()), "clearing memory");
+  return {room.as<float>(), count};
+}
+
+void CudaDevice::release() {
+  wait(stream_);
+  rooms_.clear();
+}
+
+void CudaDevice::copy_in(float* to, std::span<const float> values) {
+  check(cudaMemcpyAsync(to, values.data(), values.size_bytes(), cudaMemcpyHostToDevice, stream_.get()),
+        "copying weights to the GPU");
+  wait(stream_);
+}
+
+void CudaDevice::copy_out(std::span<float> values, const float* from) {
+  wait(stream_);
+  copy_to_host(std::as_writable_bytes(values), reinterpret_cast<const std::byte*>(from));
+}
+
+void CudaDevice::tokens(const std::vector<std::int32_t>& values) {
+  const Bytes size{values.size() * sizeof(std::int32_t)};
+  if (tokens_.size().count < size.count) {  // at the first step
+    tokens_ = DeviceBuffer(size);
+    tokens_host_ = PinnedBuffer(size);
+  }
+  wait(stream_);  // of the step before, whose tokens are still there
+  std::memcpy(tokens_host_.data(), values.data(), size.count);
+  check(cudaMemcpyAsync(tokens_.data(), tokens_host_.data(), size.count, cudaMemcpyHostToDevice, stream_.get()),
+        "copying tokens to the GPU");
+}
+
+void CudaDevice::clear(float* to, std::size_t count) {
+  if (!rehearsing_) check(cudaMemsetAsync(to, 0, count * sizeof(float), stream_.get()), "clearing memory");
+}
+
+void CudaDevice::product(const ProductShape& shape, const float* a, const float* b, float* c) {
+  rehearsing_ ? products_.settle(shape) : products_.enqueue(shape, a, b, c, stream_);
+}
+
+void CudaDevice::fold(float* values, std::size_t count) {
+  if (!rehearsing_) kernels::fold(values, count, stream_);
+}
+void CudaDevice::add(std::size_t count, const float* a, const float* b, float* out, bool exact) {
+  kernels::add(count, a, b, out, exact, stream_);
+}
+void CudaDevice::norm(const NormShape& shape, const float* x, const float* gain, float* out, float* inverse) {
+  kernels::norm(shape, x, gain, out, inverse, stream_);
+}
+void CudaDevice::norm_back(const NormShape& shape, const float* x, const float* gain, const float* inverse,
+                           const float* above, float* gradient, float* gain_gradient) {
+  kernels::norm_back(shape, x, gain, inverse, above, gradient, gain_gradient, stream_);
+}
+void CudaDevice::activate(std::size_t rows, std::size_t width, const float* both, float* out, bool exact) {
+  kernels::activate(rows, width, both, out, exact, stream_);
+}
+void CudaDevice::activate_back(std::size_t rows, std::size_t width, const float* both, const float* above,
+                               float* gradient, bool exact) {
+  kernels::activate_back(rows, width, both, above, gradient, exact, stream_);
+}
+void CudaDevice::softmax(const ScoreBatch& batch, float* scores, float scale) {
+  if (!rehearsing_) kernels::softmax(batch, scores, scale, stream_);
+}
+void CudaDevice::softmax_back(const ScoreBatch& batch, const float* kept, float* above, std::size_t above_stride,
+                              float scale) {
+  if (!rehearsing_) kernels::softmax_back(batch, kept, above, above_stride, scale, stream_);
+}
+void CudaDevice::row_sums(std::size_t rows, std::size_t columns, const float* logits, float* sums, bool exact) {
+  kernels::row_sums(rows, columns, logits, sums, exact, stream_);
+}
+void CudaDevice::loss_back(const LossShape& shape, const float* sums, std::size_t targets, float* logits) {
+  kernels::loss_back(shape, sums, tokens_.as<std::int32_t>() + targets, logits, stream_);
+}
+void CudaDevice::embed(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, std::size_t tokens,
+                       const float* table, float* out) {
+  kernels::embed(rows, width, first, here, tokens_.as<std::int32_t>() + tokens, table, out, stream_);
+}
+void CudaDevice::embed_back(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here,
+                            std::size_t tokens, const float* above, float* gradients) {
+  kernels::embed_back(rows, width, first, here, tokens_.as<std::int32_t>() + tokens, above, gradients, stream_);
+}
+void CudaDevice::adam(std::size_t count, const AdamState& state, bool exact) {
+  kernels::adam(count, state, exact, stream_);
+}
+void CudaDevice::copy_rows(std::size_t rows, std::size_t width, const float* from, std::size_t from_row, float* to,
+                           std::size_t to_row) {
+  check(cudaMemcpy2DAsync(to, to_row * sizeof(float), from, from_row * sizeof(float), width * sizeof(float), rows,
+                          cudaMemcpyDeviceToDevice, stream_.get()),
+        "copying keys and values");
+}
+
+void CudaDevice::begin(std::size_t /*calls*/) { assay::mark(begin_, stream_); }
+void CudaDevice::mark(std::size_t call) { assay::mark(marks_.at(call), stream_); }
+void CudaDevice::end() { wait(stream_); }
+double CudaDevice::seconds(std::size_t call) const { return elapsed(begin_, marks_[call]).count; }
+
+}  // namespace assay::train

@@ -1,0 +1,42 @@
+// device_shapes: what a device is asked for, in sizes. Plain C++20, which nvcc reads, too.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+
+#include "workloads/train/step_math.h"
+
+namespace assay::train {
+
+/// Seed of weights and tokens, and the exact gradient of the true token: those of the engine on hosts.
+inline constexpr std::uint64_t kDeviceSeed = 20240417;
+inline constexpr float kExactTarget = 3;
+
+/// A token's logits and what follows it.
+struct LossShape {
+  std::size_t rows = 0,
+              columns = 0;  ///< tokens, and this rank's part of the vocabulary
+  std::int64_t first = 0;   ///< of that part
+  float share = 0;          ///< of one token in the loss of the step
+  bool exact = false;
+};
+
+/// The shape of one product, or of `batch` alike: c = a b + kept c, row by row, transposed where it says so. Strides
+/// are from one of the batch to the next, in numbers.
+struct ProductShape {
+  std::int64_t m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
+  bool a_turned = false, b_turned = false;
+  float kept = 0;
+  std::int64_t batch = 1, a_stride = 0, b_stride = 0, c_stride = 0;
+  friend auto operator<=>(const ProductShape&, const ProductShape&) = default;
+};
+
+/// Rows of scores of several heads.
+struct ScoreBatch {
+  ScoreRows rows;
+  std::size_t heads = 1;
+  std::size_t stride = 0;  ///< from one head to the next
+};
+
+}  // namespace assay::train

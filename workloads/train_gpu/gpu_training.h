@@ -1,0 +1,22 @@
+// gpu_training: what the leader of rank 0 asks of all GPUs, and what it records.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "probes/collective/fleet.h"
+#include "probes/core/parameters.h"
+#include "probes/core/recorder.h"
+#include "workloads/train/step_job.h"
+
+namespace assay::train {
+
+/// Admits the job to the memory of the GPUs, connects them, agrees on algorithms, checks exact steps before and after,
+/// and times rounds of full, compute-only and communication-only steps. `names` are the nodes', unlike each other.
+/// Throws BadParameter when the plan does not fit, and what Fleet::ask throws.
+void conduct_gpu_training(Fleet& fleet, const Parameters& given, const RankJob& job,
+                          const std::vector<std::string>& names, Recorder& record);
+
+}  // namespace assay::train

@@ -1,0 +1,72 @@
+// nccl_groups: the collectives of one rank's groups over NCCL: a communicator for each, so that what runs beside needs
+// none of another's.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "probes/nccl/communicator.h"
+#include "workloads/train/step_graph.h"
+#include "workloads/train_gpu/cuda_device.h"
+
+namespace assay::train {
+
+/// What DeviceLine asks for; see there. Work is only enqueued. Nothing is allocated after the constructor but what NCCL
+/// itself takes when two ranks first meet, which the first steps do.
+class NcclGroups {
+ public:
+  /// What needs a communicator of its own: a group of collectives, one beside, and the pipeline's messages by channel.
+  struct Need {
+    std::string name;  ///< "tp", "replicas beside", "messages 1"
+    std::vector<std::int64_t> members;
+  };
+  /// Those of `rank`, in one order on all ranks. A group of one rank needs none.
+  static std::vector<Need> needs(const ParallelPlan& plan, std::int64_t rank);
+  /// Ids for the communicators that this rank is the first of, by the place of the need; others empty.
+  static std::vector<std::string> ids(const Nccl& nccl, const ParallelPlan& plan, std::int64_t rank);
+
+  /// `ids` of all ranks. Enters every communicator within `limit` each. `largest` numbers of a message, `posted`
+  /// collectives beside in a step. Throws std::runtime_error with NCCL's words.
+  NcclGroups(const Nccl& nccl, const ParallelPlan& plan, std::int64_t rank,
+             const std::vector<std::vector<std::string>>& ids, std::size_t largest, std::size_t posted,
+             const CudaDevice& device, Seconds limit);
+
+  void all_reduce(Group group, float* data, std::size_t count, int lane);
+  void all_gather(Group group, float* data, std::size_t share, int lane);
+  void reduce_scatter(Group group, float* data, std::size_t share, int lane);
+  void send(int channel, std::int64_t peer, const float* data, std::size_t count);
+  void receive(int channel, std::int64_t peer, float* data, std::size_t count);
+  void fork();
+  void note(std::size_t place);
+  void join(std::size_t place);
+  /// Throws when a communicator has failed; between steps.
+  void check_alive();
+
+ private:
+  struct Joined {
+    std::vector<std::int64_t> members;
+    std::unique_ptr<Communicator> communicator;
+  };
+  /// A message on its way: its data lie here until it has gone.
+  struct Room {
+    DeviceBuffer data;
+    Event gone;
+    bool used = false;
+  };
+  Communicator& of(Group group, int lane);
+  const Stream& stream(int lane) const { return lane == 0 ? device_.stream() : beside_; }
+
+  const CudaDevice& device_;
+  Stream beside_;
+  std::array<Stream, 2> sends_;  ///< by channel
+  Event fork_, packed_;
+  std::vector<Event> done_;                 ///< of what is beside
+  std::array<std::vector<Room>, 2> rooms_;  ///< by channel
+  std::array<std::size_t, 2> turns_ = {};
+  std::map<std::string, Joined> joined_;  // last: aborted first, while streams still live
+};
+
+}  // namespace assay::train

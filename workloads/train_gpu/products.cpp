@@ -1,0 +1,187 @@
+// products: the one file of this room that includes cuBLASLt's header. Matrices are row by row here and column by
+// column there, so that a product is asked for with its factors exchanged.
+#include "workloads/train_gpu/products.h"
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+
+#include <cublasLt.h>
+#include <fmt/format.h>
+
+#include "probes/core/library.h"
+#include "probes/core/probe.h"
+#include "probes/core/text.h"
+
+namespace assay::train {
+namespace {
+
+constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // NVIDIA's advice from Hopper on (cublasSetWorkspace)
+
+/// What every matrix begins at, in B: a head's numbers begin within those of a token. check_device_engine() sees to it.
+constexpr std::uint32_t kAlignment = 16;
+
+/// What the library exports, as far as it is used.
+struct Functions {
+  Library library;
+  decltype(&::cublasLtGetProperty) property = library.symbol<decltype(&::cublasLtGetProperty)>("cublasLtGetProperty");
+  decltype(&::cublasLtGetStatusString) words =
+      library.symbol<decltype(&::cublasLtGetStatusString)>("cublasLtGetStatusString");
+  decltype(&::cublasLtCreate) create = library.symbol<decltype(&::cublasLtCreate)>("cublasLtCreate");
+  decltype(&::cublasLtDestroy) destroy = library.symbol<decltype(&::cublasLtDestroy)>("cublasLtDestroy");
+  decltype(&::cublasLtMatmulDescInit_internal) description_init =
+      library.symbol<decltype(&::cublasLtMatmulDescInit_internal)>("cublasLtMatmulDescInit_internal");
+  decltype(&::cublasLtMatmulDescSetAttribute) description_set =
+      library.symbol<decltype(&::cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute");
+  decltype(&::cublasLtMatrixLayoutInit_internal) layout_init =
+      library.symbol<decltype(&::cublasLtMatrixLayoutInit_internal)>("cublasLtMatrixLayoutInit_internal");
+  decltype(&::cublasLtMatrixLayoutSetAttribute) layout_set =
+      library.symbol<decltype(&::cublasLtMatrixLayoutSetAttribute)>("cublasLtMatrixLayoutSetAttribute");
+  decltype(&::cublasLtMatmulPreferenceInit_internal) preference_init =
+      library.symbol<decltype(&::cublasLtMatmulPreferenceInit_internal)>("cublasLtMatmulPreferenceInit_internal");
+  decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set =
+      library.symbol<decltype(&::cublasLtMatmulPreferenceSetAttribute)>("cublasLtMatmulPreferenceSetAttribute");
+  decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic =
+      library.symbol<decltype(&::cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic");
+  decltype(&::cublasLtMatmulAlgoCheck) check =
+      library.symbol<decltype(&::cublasLtMatmulAlgoCheck)>("cublasLtMatmulAlgoCheck");
+  decltype(&::cublasLtMatmul) matmul = library.symbol<decltype(&::cublasLtMatmul)>("cublasLtMatmul");
+
+  void demand(cublasStatus_t status, std::string_view what) const {
+    if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(fmt::format("{}: {}", what, words(status)));
+  }
+};
+
+/// One shape, as the library describes it, and its algorithm.
+struct Settled {
+  cublasLtMatmulDescOpaque_t description = {};
+  cublasLtMatrixLayoutOpaque_t a = {}, b = {}, c = {};
+  cublasLtMatmulAlgo_t algorithm = {};
+};
+
+Library open_library() { return Library::open(fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR), "cuBLASLt"); }
+
+}  // namespace
+
+struct Products::State {
+  explicit State(Library library) : call{.library = std::move(library)}, workspace({kWorkspace}) {
+    call.demand(call.create(&library_handle), "cublasLtCreate");
+    std::array<int, 3> parts = {};
+    constexpr std::array kParts = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      call.demand(call.property(kParts[i], &parts[i]), "cublasLtGetProperty");
+    version = fmt::format("{}.{}.{}", parts[0], parts[1], parts[2]);
+  }
+  ~State() { (void)call.destroy(library_handle); }  // the process is about to end
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void lay_out(cublasLtMatrixLayoutOpaque_t& layout, std::int64_t rows, std::int64_t columns, std::int64_t leading,
+               std::int64_t batch, std::int64_t stride) const {
+    call.demand(call.layout_init(&layout, sizeof layout, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+                                 static_cast<std::uint64_t>(columns), leading),
+                "describing a matrix");
+    const auto count = static_cast<std::int32_t>(batch);
+    call.demand(call.layout_set(&layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), "a batch");
+    call.demand(call.layout_set(&layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+                "a batch");
+  }
+
+  /// The library's A is our b: rows of ours are its columns.
+  void describe(const ProductShape& s, Settled& to) const {
+    call.demand(call.description_init(&to.description, sizeof to.description, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F),
+                "describing a product");
+    const cublasOperation_t first = s.b_turned ? CUBLAS_OP_T : CUBLAS_OP_N,
+                            second = s.a_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+    call.demand(call.description_set(&to.description, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first),
+                "transposing");
+    call.demand(call.description_set(&to.description, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second),
+                "transposing");
+    s.b_turned ? lay_out(to.a, s.k, s.n, s.ldb, s.batch, s.b_stride)
+               : lay_out(to.a, s.n, s.k, s.ldb, s.batch, s.b_stride);
+    s.a_turned ? lay_out(to.b, s.m, s.k, s.lda, s.batch, s.a_stride)
+               : lay_out(to.b, s.k, s.m, s.lda, s.batch, s.a_stride);
+    lay_out(to.c, s.n, s.m, s.ldc, s.batch, s.c_stride);
+  }
+
+  /// The first of the heuristic that adds up in one pass: partial sums of a split k depend on what else is chosen.
+  void choose(const ProductShape& s, Settled& to) {
+    cublasLtMatmulPreferenceOpaque_t preference = {};
+    call.demand(call.preference_init(&preference, sizeof preference), "a preference");
+    call.demand(
+        call.preference_set(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspace, sizeof kWorkspace),
+        "a preference");
+    const std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;  // and none: no atomic or stored
+                                                                           // sums
+    call.demand(call.preference_set(&preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes),
+                "a preference");
+    for (const auto side : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+      call.demand(call.preference_set(&preference, side, &kAlignment, sizeof kAlignment), "a preference");
+    cublasLtMatmulHeuristicResult_t best = {};
+    int found = 0;
+    const auto status =
+        call.heuristic(library_handle, &to.description, &to.a, &to.b, &to.c, &to.c, &preference, 1, &best, &found);
+    if (status != CUBLAS_STATUS_SUCCESS || found == 0)
+      throw std::runtime_error(fmt::format("cuBLASLt has no algorithm for {}: {}", shape_words(s), call.words(status)));
+    to.algorithm = best.algo;
+  }
+
+  Functions call;
+  cublasLtHandle_t library_handle = nullptr;
+  std::string version;
+  DeviceBuffer workspace;
+  std::map<ProductShape, Settled> settled;
+};
+
+Products::Products() : state_(std::make_unique<State>(open_library())) {}
+Products::~Products() = default;
+const std::string& Products::version() const { return state_->version; }
+const std::string& Products::path() const { return state_->call.library.path(); }
+
+void Products::demand_library() { (void)open_library(); }
+
+void Products::settle(const ProductShape& shape) {
+  const auto [found, added] = state_->settled.try_emplace(shape);
+  if (!added) return;
+  state_->describe(shape, found->second);
+  state_->choose(shape, found->second);
+}
+
+AlgorithmTable Products::choices() const {
+  AlgorithmTable table;
+  for (const auto& [shape, one] : state_->settled) {
+    std::string bytes(sizeof one.algorithm, '\0');
+    std::memcpy(bytes.data(), &one.algorithm, bytes.size());
+    table[shape_words(shape)] = to_hexadecimal(bytes);
+  }
+  return table;
+}
+
+void Products::adopt(const AlgorithmTable& table) {
+  for (auto& [shape, one] : state_->settled) {
+    const auto found = table.find(shape_words(shape));
+    if (found == table.end()) throw std::runtime_error("no algorithm was agreed on for " + shape_words(shape));
+    const auto bytes = from_hexadecimal(found->second);
+    if (!bytes || bytes->size() != sizeof one.algorithm) throw std::runtime_error("an agreed algorithm is damaged");
+    std::memcpy(&one.algorithm, bytes->data(), bytes->size());
+    cublasLtMatmulHeuristicResult_t result = {};
+    state_->call.demand(state_->call.check(state_->library_handle, &one.description, &one.a, &one.b, &one.c, &one.c,
+                                           &one.algorithm, &result),
+                        "the agreed algorithm of " + found->first);
+  }
+}
+
+void Products::enqueue(const ProductShape& shape, const float* a, const float* b, float* c, const Stream& stream) {
+  const auto found = state_->settled.find(shape);
+  if (found == state_->settled.end()) throw std::logic_error("a product was not settled: " + shape_words(shape));
+  Settled& one = found->second;
+  const float once = 1;
+  state_->call.demand(
+      state_->call.matmul(state_->library_handle, &one.description, &once, b, &one.a, a, &one.b, &shape.kept, c, &one.c,
+                          c, &one.c, &one.algorithm, state_->workspace.data(), kWorkspace, stream.get()),
+      "cublasLtMatmul");
+}
+
+}  // namespace assay::train

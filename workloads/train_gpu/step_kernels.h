@@ -1,0 +1,36 @@
+// step_kernels: the element-wise work of a training step on a GPU. Each is enqueued in `stream` and is what the
+// function of this name in step_math.h is, on memory of the device; what it adds up it adds in one order, so that two
+// runs give the same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "probes/cuda/device.h"
+#include "workloads/train_gpu/device_shapes.h"
+
+namespace assay::train::kernels {
+
+void fold(float* values, std::size_t count, const Stream& stream);
+void add(std::size_t count, const float* a, const float* b, float* out, bool exact, const Stream& stream);
+void norm(const NormShape& shape, const float* x, const float* gain, float* out, float* inverse, const Stream& stream);
+void norm_back(const NormShape& shape, const float* x, const float* gain, const float* inverse, const float* above,
+               float* gradient, float* gain_gradient, const Stream& stream);
+void activate(std::size_t rows, std::size_t width, const float* both, float* out, bool exact, const Stream& stream);
+void activate_back(std::size_t rows, std::size_t width, const float* both, const float* above, float* gradient,
+                   bool exact, const Stream& stream);
+void softmax(const ScoreBatch& batch, float* scores, float scale, const Stream& stream);
+void softmax_back(const ScoreBatch& batch, const float* kept, float* above, std::size_t above_stride, float scale,
+                  const Stream& stream);
+void row_sums(std::size_t rows, std::size_t columns, const float* logits, float* sums, bool exact,
+              const Stream& stream);
+/// `targets` and `tokens` are numbers of the vocabulary, of which this rank has the rows from `first` on.
+void loss_back(const LossShape& shape, const float* sums, const std::int32_t* targets, float* logits,
+               const Stream& stream);
+void embed(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, const std::int32_t* tokens,
+           const float* table, float* out, const Stream& stream);
+void embed_back(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, const std::int32_t* tokens,
+                const float* above, float* gradients, const Stream& stream);
+void adam(std::size_t count, const AdamState& state, bool exact, const Stream& stream);
+
+}  // namespace assay::train::kernels

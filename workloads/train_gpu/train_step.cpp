@@ -1,0 +1,261 @@
+// cuda_train_step: the steps of training a transformer on the GPUs of one or several nodes, divided as in production.
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "probes/collective/fleet.h"
+#include "probes/collective/limits.h"
+#include "probes/collective/local_ranks.h"
+#include "probes/core/host_facts.h"
+#include "probes/core/join.h"
+#include "probes/core/probe.h"
+#include "probes/core/rank_names.h"
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
+#include "probes/cuda/device.h"
+#include "probes/cuda/device_record.h"
+#include "probes/nccl/communicator.h"
+#include "workloads/train/plan_parameters.h"
+#include "workloads/train/rank_job.h"
+#include "workloads/train_gpu/device_line.h"
+#include "workloads/train_gpu/gpu_rank.h"
+#include "workloads/train_gpu/gpu_training.h"
+#include "workloads/train_gpu/products.h"
+
+namespace assay {
+namespace {
+
+constexpr Parameter kOwnParameters[] = {
+    kDeviceParameter,
+    {.name = "data",
+     .fallback = "gaussian",
+     .meaning = "gaussian: normal weights, other tokens on each replica; replicated: the same tokens on all, whose "
+                "gradients must be equal; ring: exact arithmetic modulo 7, which yields no rate",
+     .choices = "gaussian replicated ring"},
+    {.name = "overlap",
+     .fallback = "beside",
+     .meaning = "beside: gradients are reduced in a stream of their own during the backward pass; none: after it",
+     .choices = "beside none"},
+    {.name = "reference",
+     .fallback = "one_rank",
+     .meaning = "one_rank: exact steps are compared with those of one rank on the host of rank 0; none: only with "
+                "themselves and with the replicas",
+     .choices = "one_rank none"},
+    {.name = "steps",
+     .unit = "1",
+     .fallback = "200",
+     .quick = "30",
+     .meaning = "full steps that are timed; only whole "
+                "blocks"},
+    {.name = "block",
+     .unit = "1",
+     .fallback = "20",
+     .quick = "5",
+     .meaning = "full steps in a row, between compute-only and communication-only ones"},
+    {.name = "warmup_steps", .unit = "1", .fallback = "10", .quick = "3", .meaning = "full steps before those"},
+};
+constexpr auto kParameters = join(train::kPlanParameters, kOwnParameters);
+constexpr Metric kMetrics[] = {
+    {.name = "step_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "wall time from the end of one full step to the end of the next, the longest of all ranks; every step "
+                "is a sample"},
+    {.name = "tokens_rate",
+     .unit = "1/s",
+     .meaning = "tokens of all replicas over step_time, recorded where data is not ring"},
+    {.name = "model_flop_rate",
+     .unit = "FLOP/s",
+     .meaning = "FLOPs of the model on these tokens, by flop_count, over step_time, recorded where data is not ring"},
+    {.name = "compute_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "the same step without its collectives, the longest of all ranks, the median of a round"},
+    {.name = "comm_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "the collectives of the step alone, one after the other, the longest of all ranks, the median of a "
+                "round, recorded where there are several ranks"},
+    {.name = "exposed_comm",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "step_time less compute_time of the same round, recorded where there are several ranks"},
+    {.name = "overlap",
+     .unit = "1",
+     .meaning = "(compute_time + comm_time - step_time) over the shorter of the first two: 1 when all of it is hidden, "
+                "0 when nothing is, below 0 when both disturb each other; recorded where there are several ranks"},
+    {.name = "composition",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "step_time over what its operations, timed by themselves in the same round by the same processes, add "
+                "up to in the order of the step, waits of the pipeline and what runs beside included"},
+    {.name = "optimizer_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "of a step, in the update of weights, the longest of all ranks"},
+    {.name = "tail_share", .unit = "1", .better = Better::lower, .meaning = "share of steps over 1.1 of their median"},
+    {.name = "self_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "of a step, what one rank spends outside of collectives, recorded where there are several ranks"},
+    {.name = "self_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "of a round, median self_time of one rank over the median of the others at its place in the pipeline, "
+                "recorded where there are such"},
+    {.name = "lateness",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "of a step, how much less time one rank spends in collectives than the one at its place that waits "
+                "longest, recorded where there are several ranks"},
+    {.name = "last_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "share of a round's steps in which one rank spends the least time in collectives of those at its "
+                "place: the others wait for it; recorded where there are several ranks"},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "findings of all checks: exact steps that differ from themselves, from one rank or between replicas, "
+                "gradients that are outvoted, weights that differ between replicas or are not finite",
+     .kind = MetricKind::fault},
+};
+constexpr ConditionSpec kOwnConditions[] = {
+    {.name = "ranks", .meaning = "GPUs that took part"},
+    {.name = "nodes", .meaning = "nodes that took part"},
+    {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
+    {.name = "plan", .meaning = "how the step was divided: tp, cp, ep, pp, dp, virtual and zero"},
+    {.name = "flop_count", .meaning = "by what FLOPs are counted, see docs/FORMATS.md"},
+    {.name = "flop_per_token", .meaning = "FLOPs of training on one token, by that count, of the layers that were run"},
+    {.name = "tokens_per_step", .meaning = "tokens of all replicas"},
+    {.name = "layers_run", .meaning = "layers of the model that were run"},
+    {.name = "attention", .meaning = "how attention is computed"},
+    {.name = "type", .meaning = "numbers of weights and activations, and how they are multiplied"},
+    {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
+    {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
+    {.name = "product_shapes", .meaning = "products of different shapes in a step, where this is rank 0"},
+    {.name = "algorithms_differed",
+     .meaning = "shapes for which the libraries of two ranks had chosen different algorithms, before all took the "
+                "first rank's, where this is rank 0"},
+    {.name = "cublaslt_version", .meaning = "version of cuBLASLt, where this is rank 0"},
+    {.name = "nccl_version", .meaning = "version of the NCCL library, where this is rank 0"},
+};
+constexpr auto kConditions = join_conditions(kDeviceConditions, kOwnConditions);
+constexpr ProbeSpec kSpec{
+    .name = "cuda_train_step",
+    .scope = Scope::group,
+    .measures =
+        "Steps of training a transformer on the GPUs of one or several nodes, divided by tensor, context, pipeline and "
+        "data parallelism: their time, what communication adds, what they should add up to, and who delays whom.",
+    .method =
+        "One process for each GPU walks the same graph of operations as train_step, by the same executor: all products "
+        "by cuBLASLt on fp32 numbers as TF32, causal attention as products over blocks of 1024 queries with a softmax "
+        "between them, small kernels whose sums have one order, collectives of NCCL with a communicator for each "
+        "group, gradients reduced bucket by bucket in a stream of their own, Adam. All memory is there before the "
+        "first step, and no step waits for the GPU before its end. Every shape's algorithm is what the library of the "
+        "first rank that has the shape ranks first, and all ranks use it. Times of operations are between events; a "
+        "step's is the host's, from the end of the step before. A round is compute-only steps, communication-only "
+        "steps, then a block of full ones. Before and after, two steps run in exact arithmetic modulo 7, each twice "
+        "from the same weights; their weights are compared with those of one rank that does all of it on a host. Only "
+        "dense models are run. It has not run on a GPU yet.",
+    .source =
+        "Narayanan et al. 2021 (1F1B), Shoeybi et al. 2019 (tensor parallelism), Rajbhandari et al. 2020 (ZeRO), "
+        "Kingma & Ba 2015 (Adam); cuBLAS manual (cublasLtMatmul).",
+    .needs = "NVIDIA GPUs with a driver for CUDA 13, libcublasLt 13, and libnccl.so.2 from 2.18 on",
+    .typical = {120},
+    .deadline = {3600},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions,
+};
+
+constexpr const char* kThisProgram = "/proc/self/exe";  // also where it runs from sealed memory and has no path
+constexpr std::int64_t kMostSteps = 1'000'000, kMostWarmup = 1000, kMostBlock = 1000;
+
+train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
+  train::RankJob job = train::job_on(given, ranks);
+  train::check_device_engine(job.model, job.plan);
+  (void)train::count_in_range(given, "warmup_steps", 1, kMostWarmup);
+  const auto block = train::count_in_range(given, "block", 2, kMostBlock);
+  (void)train::count_in_range(given, "steps", block, kMostSteps);
+  job.data = train::data_mode_named(given.text("data"));
+  job.beside = given.text("overlap") == "beside";
+  return job;
+}
+
+std::vector<RankProgram> programs_of(const train::RankJob& job, const std::vector<Device>& devices, int node) {
+  std::vector<RankProgram> programs;
+  std::vector<std::string> environment;
+  for (char** one = environ; *one != nullptr; ++one) environment.emplace_back(*one);
+  for (std::size_t local = 0; local < devices.size(); ++local) {
+    train::RankJob mine = job;
+    mine.rank = node * static_cast<std::int64_t>(devices.size()) + static_cast<std::int64_t>(local);
+    programs.push_back(
+        {.path = kThisProgram,
+         .arguments = train::rank_arguments(kSpec.name.data(), {.job = mine, .address = devices[local].uuid}),
+         .environment = environment,
+         .title = fmt::format("rank {} ({})", mine.rank, devices[local].uuid)});
+  }
+  return programs;
+}
+
+void record_plan(const Parameters& given, const train::RankJob& job, const Fleet& fleet, Recorder& record) {
+  const train::ParallelPlan& plan = job.plan;
+  const train::ModelShape run = train::with_layers(job.model, plan.layers);
+  record.condition("ranks", plan.world());
+  record.condition("nodes", static_cast<std::int64_t>(fleet.nodes().size()));
+  record.condition("node_names", fmt::format("{}", fmt::join(fleet.nodes(), ",")));
+  record.condition("plan", fmt::format("tp={} cp={} ep={} pp={} dp={} virtual={} zero={}", plan.tp, plan.cp, plan.ep,
+                                       plan.pp, plan.dp, plan.virtual_stages, plan.zero));
+  record.condition("flop_count", std::string(train::kFlopCount));
+  record.condition("flop_per_token", train::flop_per_token(run, plan.seq));
+  record.condition("tokens_per_step", plan.tokens_per_step());
+  record.condition("layers_run", plan.layers);
+  record.condition("attention", std::string("products over blocks of 1024 queries, probabilities kept"));
+  record.condition("type", std::string("fp32, multiplied as TF32"));
+  record.condition("data_mode", given.text("data"));
+  record.condition("launch", std::string("eager"));
+}
+
+/// The part of this node.
+void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
+  const auto devices = chosen_devices(given);
+  train::Products::demand_library();  // a node without a library is a skip of the probe, not an error of a rank
+  (void)Nccl();
+  const train::RankJob job = job_of(given, placement.world * static_cast<std::int64_t>(devices.size()));
+  LocalRanks ranks(programs_of(job, devices, placement.rank));
+  std::vector<std::string> titles;
+  for (const Device& device : devices) titles.push_back(device.uuid);
+  Fleet fleet(
+      [&](std::string_view request, Seconds limit) {
+        return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
+          if (group != nullptr) group->check();
+        });
+      },
+      titles, std::get<std::string>(host_facts().at("name")), group);
+  const auto names = group != nullptr ? rank_names(*group) : fleet.nodes();
+  record_plan(given, job, fleet, record);
+  for (const Device& device : devices) record_device(record, device);
+  if (placement.rank == 0) {
+    train::conduct_gpu_training(fleet, given, job, names, record);
+    fleet.release();
+  } else {
+    (void)fleet.follow();  // rank 0 records
+  }
+  ranks.finish(kLeaveLimit);
+}
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  if (placement.world == 1) return take_part(given, placement, record, nullptr);
+  work_together(placement, {.exchange = kExchangeLimit},
+                [&](Rendezvous& group) { take_part(given, placement, record, &group); });
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  if (const auto code = assay::train::gpu_rank_main(argc, argv)) return *code;
+  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+}
