@@ -116,7 +116,7 @@ TEST(thermal_soak, a_gpu_that_warms_up_until_the_end_has_no_mark_and_counts_as_a
   const FakeNvml gpus("healthy", R"({"gpus": {"5": {"temperature_c": {"start": 40, "rate": 4}}}})");
   const Record record =
       record_of(THERMAL_SOAK, {"--root", tree.path(), "--nvml-library", gpus.library(), "--load", "none", "--window",
-                               "2s", "--hold", "1s", "--time-cap", "4s", "--interval", "50ms"});
+                               "2s", "--hold", "1s", "--time-cap", "3s", "--interval", "50ms"});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
   EXPECT_EQ(value_of(record, "steady", node), Value{false});
