@@ -92,7 +92,7 @@ class Drawing(Bench):
         (self.scratch / "repeat").rename(self.scratch / "honest")
         self.repeated([0.8 * figure for figure in AGAIN])
         told = self.check(code=1).stdout
-        self.assertIn("all cells together, more is better: worse, change -20", told)
+        self.assertIn("all cells together, more is better: worse, change -19.8", told)
         self.assertIn("contradicted: 4 cells drawn.", told)
 
     def test_the_seed_is_what_both_files_say_and_both_parties_make_the_same_challenge(self):

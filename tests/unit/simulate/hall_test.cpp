@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kHonestSeeds = 20;
+constexpr std::uint64_t kHonestSeeds = 2;
 
 plan::Program newest(const std::string& name) {
   json document;
@@ -106,8 +106,10 @@ std::string joined(const std::vector<std::string>& lines) {
   return all;
 }
 
-TEST(Hall, twenty_honest_plants_of_twenty_pass_every_cell_and_accept_nothing) {
-  for (std::uint64_t seed = 0; seed < kHonestSeeds; ++seed) {
+TEST(Hall, honest_plants_pass_every_cell_and_accept_nothing) {
+  const char* many = std::getenv("ASSAY_HONEST_PLANTS");  // twenty in -C meters
+  const std::uint64_t seeds = many == nullptr ? kHonestSeeds : std::stoull(many);
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     const Rehearsal honest = rehearsed({}, seed);
     EXPECT_EQ(joined(open_cells(honest.verdict)), "") << "seed " << seed;
     EXPECT_TRUE(honest.verdict.simulated);
