@@ -37,6 +37,7 @@ Soak::Soak(const SoakPlan& plan, const ThermalSensors& sensors, InBandPower* pow
 
 void Soak::run() {
   begin_utc_s_ = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  at_mark_ = counters();  // without a mark the whole soak counts
   begin_ = Clock::now();
   double next_look_s = plan_.window_s;
   for (double due_s = plan_.interval_s; !mark_.held(now_s()) && now_s() < plan_.cap_s; due_s += plan_.interval_s) {
@@ -56,7 +57,7 @@ void Soak::run() {
   ramp_down();
   if (stop_requested()) throw std::runtime_error("stopped before the end of the soak");
   for (std::size_t i = 0; i < at_end.size(); ++i) {
-    const bool both = mark_.at_s() && at_mark_.at(i) && at_end[i];
+    const bool both = at_mark_.at(i) && at_end[i];
     throttled_s_.push_back(both ? std::optional(*at_end[i] - *at_mark_[i]) : std::nullopt);
   }
 }

@@ -71,7 +71,8 @@ class Soak {
   Curve spread_{.metric = "gpu_temperature_spread", .subject = {}};
   Curve power_curve_{.metric = "power", .subject = {}};
   Curve rate_{.metric = "rate", .subject = {}};
-  std::vector<std::optional<double>> at_mark_, throttled_s_;  ///< as the sensors' counters
+  std::vector<std::optional<double>> at_mark_,
+      throttled_s_;  ///< as the sensors' counters; at the begin until there is a mark
   Clock::time_point begin_;
   double begin_utc_s_ = 0, ended_s_ = 0, flop_ = 0, read_s_ = 0;
 };

@@ -160,7 +160,7 @@ void ThermalSensors::add_gpu(const NvmlGpu& gpu, const std::string& uuid) {
   };
   if (thermal(gpu))
     counters_.push_back(
-        {.metric = "throttled_time", .subject = subject, .read_s = [gpu, thermal] { return thermal(gpu); }});
+        {.metric = "gpu_throttled_time", .subject = subject, .read_s = [gpu, thermal] { return thermal(gpu); }});
   if (brake(gpu))
     counters_.push_back({.metric = "brake_time", .subject = subject, .read_s = [gpu, brake] { return brake(gpu); }});
 }

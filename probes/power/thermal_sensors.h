@@ -26,7 +26,7 @@ struct ThermalSeries {
 
 /// One count of the time that a part was slowed down.
 struct ThrottleCounter {
-  std::string metric;  ///< throttled_time (for temperature) or brake_time (by a signal from outside)
+  std::string metric;  ///< throttled_time, gpu_throttled_time (for temperature), brake_time (a signal)
   Subject subject;
   std::function<std::optional<double>()> read_s;  ///< s since it was reset; nothing when it answers no more
 };

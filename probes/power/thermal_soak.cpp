@@ -94,11 +94,16 @@ constexpr Metric kMetrics[] = {
     {.name = "throttled_time",
      .unit = "s",
      .better = Better::lower,
-     .meaning = "how long a package or GPU was slowed down for its temperature after the mark, where it counts that"},
+     .meaning = "how long a package was slowed down for its temperature after the mark, in the whole soak without one, "
+                "where it counts that"},
+    {.name = "gpu_throttled_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "the same of a GPU, where its driver counts that"},
     {.name = "brake_time",
      .unit = "s",
      .better = Better::lower,
-     .meaning = "how long a signal from outside slowed a GPU down after the mark, where its driver counts that"},
+     .meaning = "the same of a GPU that a signal from outside slowed down, where its driver counts that"},
 };
 
 constexpr ConditionSpec kConditions[] = {
@@ -119,6 +124,7 @@ constexpr ConditionSpec kConditions[] = {
 
 constexpr ProbeSpec kSpec{
     .name = "thermal_soak",
+    .revision = 2,
     .measures = "Temperatures, clocks, power and throttling of a node once a long load has warmed it up for good.",
     .method =
         "Multiplies matrices of normal numbers on all CPUs, or watches while something else loads the node, and reads "

@@ -26,7 +26,7 @@ class Failover(SiteBench):
             self.meter("bmc", "node", ["power"], lambda: [node() + self.sway()], nodes=["n01"], rack="r1")],
             load_test={"consent": "the test itself, for n01", "limit_w": 9000})
         figure = lambda name, metric, limit, unit="1", **more: {
-            **self.metered(name, metric, "rack", limit, unit, **more), "probe": "failover_watch", "parameters": {**LOAD, "hold": "14s"},
+            **self.metered(name, metric, "rack", limit, unit, **more), "probe": "failover_watch", "parameters": {**LOAD, "hold": "18s"},
             "repeat": {"n": 1, "attempts": 1, "more_attempts": 0}, "conditions": [{"name": "event_seen", "equals": True}]}
         begin = self.begin(site, figure("nodes", "lost_nodes", {"at_most": 0}, statistic="max"),
                            figure("rating", "failover_rating_share", {"at_most": 1}, statistic="max"),
