@@ -63,12 +63,12 @@ TEST(TrainStep, in_exact_arithmetic_yields_no_rate) {
 
 // Compared with one rank in exact arithmetic, before and after.
 TEST(TrainStep, of_experts_and_a_divided_sequence_is_exact_and_says_how_it_routes) {
-  const auto output = run_probe(
-      with(with({kProbe}, kShort), {"--model=tiny-moe", "--ranks-per-node=2", "--cp=2", "--ep=2", "--seq=64"}));
+  const auto output =
+      run_probe(with(with({kProbe}, kShort), {"--model=tiny-moe", "--ranks-per-node=2", "--cp=2", "--ep=2"}));
   ASSERT_EQ(output.exit_code, 0) << output.out;
   const Record record = read(output);
   EXPECT_EQ(all_of(record, "mismatches").at(0)->samples, std::vector<double>{0});
-  EXPECT_NE(output.out.find(R"({"name":"routing","value":"by_place"})"), std::string::npos) << output.out;
+  EXPECT_NE(output.out.find(R"("value":"by_place")"), std::string::npos) << output.out;
 }
 
 std::vector<ProbeOutput> two_nodes(const std::vector<std::string>& more, unsigned stop_s = 0) {
