@@ -21,6 +21,7 @@ struct SweepArguments {
   std::string history;     ///< database that the sweep is added to; empty: none
   std::string night, now;  ///< in place of the clock's
   std::string worker, collect, node, pair;
+  std::string board;  ///< page that follows the sweep; empty: none
   int rotate = 1, max_age = 5, fan_out = kFanOut;
   bool slurm = false, prepare = false, retests = false, dry_run = false, quiet = false, json = false;
 };

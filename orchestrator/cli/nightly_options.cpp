@@ -51,6 +51,10 @@ void add_sweep(CLI::App& app, SweepArguments& given, Action& action) {
       "--slurm", given.slurm, "by whole-node jobs of lowest priority; --out is on a file system that all nodes share");
   auto* prepare = command->add_flag("--prepare", given.prepare, "write the due list for workers, and end");
   prepare->excludes(slurm);
+  command->add_option("--board", given.board, "page to keep open in a browser: who runs what, what failed, time left")
+      ->type_name("FILE")
+      ->excludes(slurm)
+      ->excludes(prepare);
   command->add_option("--worker", given.worker, "visit this node for the sweep in this folder")->type_name("DIR");
   command
       ->add_option("--node", given.node, "with --worker: the name of this node [SLURMD_NODENAME, NODE_NAME, host name]")

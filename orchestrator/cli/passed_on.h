@@ -15,12 +15,13 @@ struct PassedOn {
   std::string_view name, does;
 };
 
-inline constexpr std::array<PassedOn, 14> kPassedOn = {{
+inline constexpr std::array<PassedOn, 15> kPassedOn = {{
     {"report", "render report.html from a judged run"},
     {"sign", "make a dossier from a run with its report"},
     {"verify", "check a dossier and judge its evidence again"},
     {"waive", "sign a waiver of cells of a dossier that do not pass"},
     {"compare", "show what differs between two runs or dossiers"},
+    {"draw", "repeat cells of a dossier that two parties draw together"},
     {"merge", "join dossiers of several sites under one statement"},
     {"expand", "the same of one site that has grown"},
     {"timestamp", "have an authority state when a signature was made"},

@@ -175,7 +175,7 @@ int command_run(const std::string& plan_file, const std::string& out, const RunS
   const auto text = read_file(plan_file);
   if (!text) return report_error(text.error());
   if (const auto plan = plan::read_plan(*text, plan_file); !plan) return report_error(plan.error());
-  const auto programs = plan::find_programs(plan::installation().probes);
+  const auto programs = plan::installed_programs();
   if (!programs) return report_error(programs.error());
   const auto key = key_for(request);
   if (!key) return report_error(key.error());
@@ -186,7 +186,7 @@ int command_run(const std::string& plan_file, const std::string& out, const RunS
 
 int command_resume(const std::string& directory, const RunSettings& settings, const KeyRequest& request) {
   if (auto problem = files::check_own_folder(directory)) return report_error(*problem);
-  const auto programs = plan::find_programs(plan::installation().probes);
+  const auto programs = plan::installed_programs();
   if (!programs) return report_error(programs.error());
   const auto key = key_for(request);
   if (!key) return report_error(key.error());

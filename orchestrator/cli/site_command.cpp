@@ -124,10 +124,13 @@ double now_s() { return std::chrono::duration<double>(std::chrono::system_clock:
 /// Runs health_inventory on a node; the reason when there is no record.
 asio::awaitable<std::string> take_inventory(launch::Agent& agent, const plan::Program& program,
                                             site::NodeAnswer& answer) {
-  const auto delivered = co_await agent.deliver(program.sha256, program.path);
+  const auto build = program.builds.find(agent.machine());
+  if (build == program.builds.end())
+    co_return fmt::format("no inventory: {} is not part of this build for {}", program.name, agent.machine());
+  const auto delivered = co_await agent.deliver(build->second.sha256, build->second.path);
   if (!delivered) co_return "no inventory: " + delivered.error().reason;
   launch::RunRequest request{.id = "site-check",
-                             .sha256 = program.sha256,
+                             .sha256 = build->second.sha256,
                              .arguments = {},
                              .token = "",
                              .deadline = {60},
@@ -149,7 +152,7 @@ class Checker {
   Checker(const site::Site& site, int fan_out) : site_(site), fan_out_(fan_out) {}
 
   std::expected<std::vector<site::NodeAnswer>, InputError> run() {
-    auto programs = plan::find_programs(plan::installation().probes);
+    auto programs = plan::installed_programs();
     if (!programs) return std::unexpected(programs.error());
     const auto found = std::ranges::find(*programs, kInventory, &plan::Program::name);
     if (found == programs->end()) {
@@ -163,8 +166,8 @@ class Checker {
     for (const auto& node : site_.nodes) {
       if (node.launcher == site::Launcher::slurm) by_slurm.push_back(node.name);
     }
-    launch::SlurmTools tools{.agent = plan::installation().binaries + "/assay-node"};
     if (!by_slurm.empty()) {
+      launch::SlurmTools tools{.agent = launch::agent_for(agents(), site_.node(by_slurm.front())->machine)};
       slurm_ = std::make_unique<launch::SlurmLauncher>(io_.get_executor(), site_, std::move(by_slurm), std::move(tools),
                                                        [](const std::string& who, const std::string& what) {
                                                          std::cerr
@@ -196,7 +199,8 @@ class Checker {
 
   asio::awaitable<void> check_node(const site::Node& node, site::NodeAnswer& answer) {
     answer.node = node.name;
-    const launch::LaunchOptions options{.agent = plan::installation().binaries + "/assay-node", .slurm = slurm_.get()};
+    launch::LaunchOptions options = agents();
+    options.slurm = slurm_.get();
     auto agent = co_await launch::Agent::start(node, site_, options);
     if (!agent) {
       answer.failure = agent.error().kind;
@@ -206,6 +210,11 @@ class Checker {
     answer.facts = site::facts_of((*agent)->facts(), nullptr);
     if (inventory_ != nullptr) answer.reason = co_await take_inventory(**agent, *inventory_, answer);
     co_await (*agent)->close();
+  }
+
+  static launch::LaunchOptions agents() {
+    const plan::Installation here = plan::installation();
+    return {.agent = here.binaries + "/assay-node", .agents = here.agents()};
   }
 
   const site::Site& site_;

@@ -86,7 +86,7 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
     if (!plan) return std::unexpected(plan.error());
     continues = std::move(*plan);
   }
-  auto programs = plan::find_programs(plan::installation().probes);
+  auto programs = plan::installed_programs();
   if (!programs) return std::unexpected(programs.error());
   if (!request.allow_missing) {
     if (auto unknown = plan::find_unknown_probe(*profile, *programs)) return std::unexpected(*unknown);
@@ -198,6 +198,7 @@ std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
   }
   run::RunOptions options{.directory = directory,
                           .agent = plan::installation().binaries + "/assay-node",
+                          .agents = plan::installation().agents(),
                           .resume = resume,
                           .starts_at_once = settings.fan_out,
                           .deadline = times->deadline,

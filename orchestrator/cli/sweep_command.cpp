@@ -260,7 +260,7 @@ std::expected<SweepPlan, InputError> plan_sweep(const SweepArguments& given) {
   if (!stagger) return std::unexpected(stagger.error());
   const auto watched = watched_in(given.drift);
   if (!watched) return std::unexpected(watched.error());
-  auto programs = plan::find_programs(plan::installation().probes);
+  auto programs = plan::installed_programs();
   if (!programs) return std::unexpected(programs.error());
   SweepPlan plan{.file = {.id = boost::uuids::to_string(boost::uuids::random_generator()()),
                           .night = times->night,
@@ -274,7 +274,8 @@ std::expected<SweepPlan, InputError> plan_sweep(const SweepArguments& given) {
                  .tools = {.profile = sweep::as_sweep(std::move(*profile)),
                            .programs = std::move(*programs),
                            .fan_out = given.fan_out,
-                           .quiet = given.quiet},
+                           .quiet = given.quiet,
+                           .board = given.board},
                  .until = times->until};
   plan.ledger = ledger_path(given);
   const auto ledger = ledger_in(plan.ledger);

@@ -53,16 +53,21 @@ void SweepStop::note() { stop_flag = 1; }
 
 std::expected<Measured, InputError> measure(const std::string& folder, const SweepTools& tools, const site::Site& site,
                                             const std::vector<std::string>& only, std::optional<Seconds> deadline,
-                                            SweepStop& stop) {
+                                            SweepStop& stop, bool last) {
   const auto plan = plan::make_plan(tools.profile, site, tools.programs, {.only = only, .localise = false});
   if (!plan) return std::unexpected(plan.error());
   const std::string text = plan::plan_text(*plan);
   if (auto problem = begin_folder(folder, text)) return std::unexpected(*problem);
   bool interrupted = false;
+  run::BoardView board;
   {
     run::Progress progress(*plan, tools.quiet ? run::Progress::Mode::quiet : run::Progress::mode_for(false));
+    if (!tools.board.empty()) {
+      if (auto problem = progress.show_on(tools.board, !last)) return std::unexpected(*problem);
+    }
     const run::RunOptions options{.directory = folder,
                                   .agent = plan::installation().binaries + "/assay-node",
+                                  .agents = plan::installation().agents(),
                                   .starts_at_once = tools.fan_out,
                                   .deadline = deadline,
                                   // One full disk is no reason to measure no other node tonight.
@@ -71,6 +76,7 @@ std::expected<Measured, InputError> measure(const std::string& folder, const Swe
     const auto end = run::run(*plan, files::sha256(text), tools.programs, options, progress);
     if (!end) return std::unexpected(end.error());
     interrupted = *end == run::RunEnd::interrupted;
+    board = progress.view();
   }
   stop.take_signals();
   if (interrupted) stop.note();
@@ -79,7 +85,8 @@ std::expected<Measured, InputError> measure(const std::string& folder, const Swe
   auto run = judge::read_run(folder);
   if (!run) return std::unexpected(run.error());
   print_left_out(run->journal);
-  return Measured{.run = std::move(*run), .verdict = std::move(*verdict), .interrupted = interrupted};
+  return Measured{
+      .run = std::move(*run), .verdict = std::move(*verdict), .interrupted = interrupted, .board = std::move(board)};
 }
 
 std::expected<std::vector<sweep::NodeVisit>, InputError> visit_nodes(const std::string& folder, const SweepTools& tools,
@@ -88,13 +95,14 @@ std::expected<std::vector<sweep::NodeVisit>, InputError> visit_nodes(const std::
                                                                      std::optional<Seconds> deadline, SweepStop& stop) {
   const auto begin = std::chrono::steady_clock::now();
   const auto before = sweep::idle_checks(tools.profile, false), after = sweep::idle_checks(tools.profile, true);
-  const auto checked = measure(folder + "/check", tools, site, before, deadline, stop);
+  const auto checked = measure(folder + "/check", tools, site, before, deadline, stop, false);
   if (!checked) return std::unexpected(checked.error());
   std::vector<sweep::NodeVisit> visits = sweep::not_idle(checked->run, checked->verdict, before, stop.requested());
   std::vector<std::string> idle;
   for (const auto& node : site.nodes) {
     if (std::ranges::find(visits, node.name, &sweep::NodeVisit::node) == visits.end()) idle.push_back(node.name);
   }
+  if (!tools.board.empty() && (idle.empty() || stop.requested())) run::end_board(tools.board, checked->board);
   if (stop.requested()) {
     for (const auto& node : idle)
       visits.push_back({.node = node, .state = drift::VisitState::preempted, .reason = "the sweep was stopped"});

@@ -9,6 +9,7 @@
 #include "orchestrator/judge/evidence.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
+#include "orchestrator/run/board.h"
 #include "orchestrator/sweep/sweep_file.h"
 #include "probes/core/units.h"
 
@@ -30,6 +31,7 @@ struct Measured {
   judge::Run run;
   judge::Verdict verdict;
   bool interrupted = false;
+  run::BoardView board;  ///< as the page showed it last
 };
 
 /// What measure() needs beside the place.
@@ -38,13 +40,14 @@ struct SweepTools {
   std::vector<plan::Program> programs;
   int fan_out = 32;
   bool quiet = false;  ///< no line for each step
+  std::string board;   ///< page that follows the runs; empty: none
 };
 
 /// Plans the requirements `only` on `site` into the new folder `folder`, runs and judges them. No step starts that
-/// would typically end after `deadline`.
+/// would typically end after `deadline`. `last`: the page says at the end that nothing follows.
 std::expected<Measured, InputError> measure(const std::string& folder, const SweepTools& tools, const site::Site& site,
                                             const std::vector<std::string>& only, std::optional<Seconds> deadline,
-                                            SweepStop& stop);
+                                            SweepStop& stop, bool last = true);
 
 /// The checks on `site`, then what is `chosen` on the nodes that are not in use, into folder/check and folder/run; the
 /// visit of every node of `site`. `chosen` has the checks after the measurement.

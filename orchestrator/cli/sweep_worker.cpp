@@ -88,7 +88,7 @@ std::expected<SweepPlan, InputError> read_sweep_folder(const std::string& folder
   if (!site) return std::unexpected(site.error());
   auto profile = plan::profile_named(folder + "/profile.json");
   if (!profile) return std::unexpected(profile.error());
-  auto programs = plan::find_programs(plan::installation().probes);
+  auto programs = plan::installed_programs();
   if (!programs) return std::unexpected(programs.error());
   const std::string state =
       given.state.empty() ? fs::path(files::machine_key_path()).replace_filename("sweep").string() : given.state;

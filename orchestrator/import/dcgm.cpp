@@ -1,5 +1,5 @@
-// dcgm: what `dcgmi diag -j` of DCGM 4 prints. It has verdicts of DCGM and no measurements: they become counts of
-// failures, one for each entity of each test.
+// dcgm: what `dcgmi diag -j` of DCGM 4, and of 2 and 3, prints. It has verdicts of DCGM and no measurements: they
+// become counts of failures, one for each entity of each test.
 #include <fmt/format.h>
 
 #include "orchestrator/import/import.h"
@@ -34,22 +34,23 @@ class DcgmReader {
   DcgmReader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void document(const json& whole) {
-    if (whole.contains("DCGM GPU Diagnostic"))
-      throw ImportRefusal{"DCGM GPU Diagnostic", "is the form of DCGM 3 and older", "run dcgmi of DCGM 4"};
-    const auto diagnostic = whole.find("DCGM Diagnostic");
+    const bool older = whole.contains(kOlder);
+    const char* const name = older ? kOlder : "DCGM Diagnostic";
+    const auto diagnostic = whole.find(name);
     if (diagnostic == whole.end())
-      throw ImportRefusal{"DCGM Diagnostic", "is missing", "import what `dcgmi diag -r LEVEL -j` prints"};
-    need_object(*diagnostic, "DCGM Diagnostic");
+      throw ImportRefusal{name, "is missing", "import what `dcgmi diag -r LEVEL -j` prints"};
+    need_object(*diagnostic, name);
     if (const std::string failed = text_at(*diagnostic, "runtime_error"); !failed.empty()) {
-      throw ImportRefusal{"DCGM Diagnostic.runtime_error", fmt::format("the tool failed: {}", failed),
+      throw ImportRefusal{fmt::format("{}.runtime_error", name), fmt::format("the tool failed: {}", failed),
                           "correct the cause and run it again; a diagnosis that broke is not imported"};
     }
-    if (const auto metadata = whole.find("metadata"); metadata != whole.end() && metadata->is_object()) {
+    const auto metadata = older ? diagnostic : whole.find("metadata");
+    if (metadata != whole.end() && metadata->is_object()) {
       source_.version = text_at(*metadata, "version");
       if (const auto driver = text_at(*metadata, "Driver Version Detected"); !driver.empty())
         source_.facts["driver"] = driver;
     }
-    const json& categories = list_at(*diagnostic, "test_categories", "DCGM Diagnostic");
+    const json& categories = list_at(*diagnostic, "test_categories", name);
     for (std::size_t i = 0; i < categories.size(); ++i) {
       const std::string path = fmt::format("test_categories[{}]", i);
       need_object(categories[i], path);
@@ -76,23 +77,42 @@ class DcgmReader {
     if (const auto group = text_at(document, "entity_group"); !group.empty()) at["entity_group"] = group;
     if (const auto id = document.find("entity_id"); id != document.end() && id->is_number_integer())
       at["entity_id"] = id->get<std::int64_t>();
+    // DCGM 3 and older: a test of each GPU has gpu_id, one of all of them together gpu_ids, "0,1".
+    for (const char* gpus : {"gpu_id", "gpu_ids"}) {
+      const std::string ids = text_at(document, gpus);
+      if (ids.empty()) continue;
+      at["entity_group"] = "GPU";
+      const auto number = whole_from(ids);
+      at[number ? "entity_id" : "entity_ids"] = number ? Value(*number) : Value(ids);
+    }
+    note_warnings(document, path);
+    const std::string status = text_at(document, "status");
+    const bool failed = status == "Fail" || status == "FAIL";
+    if (failed || status == "Pass" || status == "PASS")
+      return figures_.count({.metric = "failures", .unit = "1", .statistic = "count"}, at, failed ? 1 : 0, path);
+    // Skipped, not run, a warning of DCGM 3, or a word of another version: neither a pass nor a failure.
+    figures_.leave_out(path, "the verdict of DCGM", fmt::format("the tool says '{}'", status));
+  }
+
+  /// Objects with number and text; of DCGM 3 also texts, and one text without a list.
+  void note_warnings(const json& document, const std::string& path) {
+    if (const auto one = text_at(document, "warnings"); !one.empty())
+      return figures_.leave_out(path + ".warnings", "a warning", one);
     const json& warnings = list_at(document, "warnings", path);
     for (std::size_t i = 0; i < warnings.size(); ++i) {
       const std::string place = fmt::format("{}.warnings[{}]", path, i);
+      if (warnings[i].is_string()) {
+        figures_.leave_out(place, "a warning", warnings[i].get<std::string>());
+        continue;
+      }
       need_object(warnings[i], place);
       const auto id = warnings[i].find("error_id");
       figures_.leave_out(place, id != warnings[i].end() ? fmt::format("error {}", id->dump()) : "a warning",
                          text_at(warnings[i], "warning"));
     }
-    const std::string status = text_at(document, "status");
-    if (status == "Pass" || status == "Fail") {
-      return figures_.count({.metric = "failures", .unit = "1", .statistic = "count"}, at, status == "Fail" ? 1 : 0,
-                            path);
-    }
-    // Skipped, not run, or a word of another version: neither a pass nor a failure.
-    figures_.leave_out(path, "the verdict of DCGM", fmt::format("the tool says '{}'", status));
   }
 
+  static constexpr const char* kOlder = "DCGM GPU Diagnostic";  // of DCGM 2 and 3
   judge::ImportSource& source_;
   Figures& figures_;
 };

@@ -13,8 +13,8 @@ namespace assay::imports {
 class Figures;
 
 /// The tools whose output can be imported, in the order of the help.
-inline constexpr std::array<std::string_view, 9> kImportTools = {
-    "nccl-tests", "perftest", "nvbandwidth", "fio", "osu", "dcgm", "mlperf-storage", "elbencho", "ior"};
+inline constexpr std::array<std::string_view, 10> kImportTools = {
+    "nccl-tests", "perftest", "nvbandwidth", "fio", "osu", "dcgm", "mlperf-storage", "elbencho", "ior", "energy-table"};
 
 /// What is imported: which tool's output, the bytes, the path for errors, and the command that was run, for outputs
 /// that do not say it themselves; empty when it is unknown.
@@ -43,7 +43,9 @@ void read_osu(std::string_view text, judge::ImportSource& source, Figures& figur
 void read_dcgm(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_mlperf_storage(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_elbencho(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_elbencho_json(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_ior(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_energy_table(std::string_view text, judge::ImportSource& source, Figures& figures);
 
 /// The operation of our own words that an nccl-tests program measures: "/opt/all_reduce_perf_mpi" is "all_reduce",
 /// "alltoall_perf" "all_to_all". Empty when `program` is none of theirs.

@@ -23,6 +23,7 @@
 #include "orchestrator/judge/rises.h"
 #include "orchestrator/judge/site_efficiency.h"
 #include "orchestrator/judge/site_evidence.h"
+#include "orchestrator/judge/site_step.h"
 #include "orchestrator/judge/subject_count.h"
 #include "orchestrator/judge/unjudged.h"
 #include "orchestrator/plan/passes.h"
@@ -203,9 +204,8 @@ class Judge {
     const auto pools = pooled(metered_.step, requirement, plan_.probes.at(requirement.probe).description);
     const auto pool = pools.find(cell.subject);
     if (pool == pools.end()) {
-      const auto why = metered_.missing.find(cell.subject);
       whole.reason = fmt::format("No {} of the {} {} during the load. {}", requirement.metric, cell.subject.kind,
-                                 cell.subject.id, why == metered_.missing.end() ? metered_.step.reason : why->second);
+                                 cell.subject.id, why_missing(metered_, requirement.metric, cell.subject));
       return settled(std::move(whole));
     }
     if (pool->second.records.size() != metered_.step.records.size()) {
@@ -217,7 +217,9 @@ class Judge {
       whole.reason = fmt::format("{} of {} planned attempts were made.", step.attempts, due);
       return settled(std::move(whole));
     }
-    return open_cell(requirement, planned, metered_.step, cell.subject, pool->second, std::move(whole));
+    OpenCell open = open_cell(requirement, planned, metered_.step, cell.subject, pool->second, std::move(whole));
+    open.words = words_of(metered_, requirement.metric, cell.subject);
+    return open;
   }
 
   /// The attempts that the plan wants for this requirement, as far as the run has come. What a lost node did not make
@@ -292,9 +294,9 @@ class Judge {
     cell.result.set_aside = fit.set_aside;
     const Pool& pool = fit.pool.measured.empty() ? all : fit.pool;
     cell.result.samples = pool.samples.size();
-    cell.instrument = requirement.metric == kEfficiency && !requirement.during.empty()
-                          ? efficiency_instrument(all)
-                          : probe.metric(requirement.metric)->instrument;
+    const bool of_class = requirement.metric == kEfficiency || requirement.metric == kRamp;
+    cell.instrument = of_class && !requirement.during.empty() ? efficiency_instrument(all)
+                                                              : probe.metric(requirement.metric)->instrument;
     cell.risk = risk_of(plan_.profile.guard_factor, step.more_attempts > 0);
     const auto estimate =
         estimate_attempts(pool.measured, requirement.statistic, {plan_.profile.confidence, cell.risk});

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace assay::judge {
 namespace {
 
@@ -45,6 +47,7 @@ void settle(OpenCell& cell, const Scatter& scatter) {
   }
   note_findings(cell.seen, cell.estimate, scatter.unsteady, cell.requirement->statistic, result);
   const bool passes = result.outcome == Outcome::pass || result.outcome == Outcome::conditional_pass;
+  if (result.outcome != Outcome::pass && !cell.words.empty()) result.reason += fmt::format(" {}.", cell.words);
   if (passes && !cell.doubt.empty()) inconclusive(std::move(cell.doubt));
   if (!cell.unmet.empty()) inconclusive(std::move(cell.unmet));
 }

@@ -25,6 +25,7 @@ struct OpenCell {
   double risk = 0;        ///< of the decision
   std::string doubt =
       {};  ///< why it may not pass, whatever its figure: a fault that no requirement judges, a common cause
+  std::string words = {};  ///< what the figure means, for the reason of a cell that does not pass
   std::string unmet = {};  ///< the first demanded condition that is not met, in one sentence
 };
 

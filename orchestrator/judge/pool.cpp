@@ -28,8 +28,9 @@ Judged judged_in(const Record& record, const plan::Requirement& requirement) {
   const auto host = record.start.host.find("name");
   for (const auto& measured : record.measurements) {
     if (!is_judged(measured, requirement)) continue;
-    const bool of_another_node = measured.subject.kind == "node" && host != record.start.host.end() &&
-                                 host->second != Value{measured.subject.id};
+    // The head's record of meters has figures of many nodes; any other one is of its own.
+    const bool of_another_node = requirement.during.empty() && measured.subject.kind == "node" &&
+                                 host != record.start.host.end() && host->second != Value{measured.subject.id};
     if (!of_another_node) found[measured.subject].push_back(&measured);
   }
   return found;

@@ -91,34 +91,17 @@ std::vector<const Value*> stated(const std::map<int, Record>& watches, std::stri
   return all;
 }
 
-/// The largest number that the watches state of a meter.
-std::optional<double> largest(const std::map<int, Record>& watches, std::string_view name, const std::string& meter) {
-  std::optional<double> most;
-  for (const Value* value : stated(watches, name, meter)) {
-    const auto number = number_in(*value);
-    if (number) most = std::max(most.value_or(*number), *number);
-  }
-  return most;
-}
-
 /// The accuracy of one meter whose readings make an energy; why they do not.
 std::expected<double, std::string> accuracy_of(const std::map<int, Record>& watches, const std::string& meter,
                                                double held_s) {
-  const auto doubts = stated(watches, "meter_doubts", meter);
-  if (doubts.empty()) return Refusal(fmt::format("Nothing is known of the meter {}.", meter));
-  for (const Value* value : doubts) {
-    const auto* text = std::get_if<std::string>(value);
-    if (text == nullptr || *text != "none")
-      return Refusal(
-          fmt::format("The meter {} is in doubt: {}.", meter, text == nullptr ? std::string("no text") : *text));
-  }
-  const auto accuracy = largest(watches, "accuracy_declared", meter);
+  if (auto doubt = doubt_stated(watches, meter)) return Refusal(std::move(*doubt));
+  const auto accuracy = largest_stated(watches, "accuracy_declared", meter);
   if (!accuracy || !(*accuracy > 0))
     return Refusal(fmt::format(
         "The meter {} states no accuracy, so the figure would have no uncertainty (accuracy and accuracy_source in the "
         "site).",
         meter));
-  const auto averaging_s = largest(watches, "averaging_s", meter);
+  const auto averaging_s = largest_stated(watches, "averaging_s", meter);
   if (!averaging_s)
     return Refusal(fmt::format("The meter {} states no averaging_s, so its readings have no known time.", meter));
   if (*averaging_s > kLongestAveraging * held_s)
@@ -128,6 +111,42 @@ std::expected<double, std::string> accuracy_of(const std::map<int, Record>& watc
 }
 
 }  // namespace
+
+std::set<std::string> meters_in(const Values& at) {
+  std::set<std::string> names;
+  for (const char* coordinate : {"meter", "meters"}) {
+    const auto found = at.find(coordinate);
+    const auto* text = found == at.end() ? nullptr : std::get_if<std::string>(&found->second);
+    if (text == nullptr) continue;
+    for (std::size_t from = 0; from <= text->size();) {
+      const std::size_t comma = std::min(text->find(',', from), text->size());
+      names.insert(text->substr(from, comma - from));
+      from = comma + 1;
+    }
+  }
+  return names;
+}
+
+std::optional<double> largest_stated(const std::map<int, Record>& watches, std::string_view name,
+                                     const std::string& meter) {
+  std::optional<double> most;
+  for (const Value* value : stated(watches, name, meter)) {
+    const auto number = number_in(*value);
+    if (number) most = std::max(most.value_or(*number), *number);
+  }
+  return most;
+}
+
+std::optional<std::string> doubt_stated(const std::map<int, Record>& watches, const std::string& meter) {
+  const auto doubts = stated(watches, "meter_doubts", meter);
+  if (doubts.empty()) return fmt::format("Nothing is known of the meter {}.", meter);
+  for (const Value* value : doubts) {
+    const auto* text = std::get_if<std::string>(value);
+    if (text == nullptr || *text != "none")
+      return fmt::format("The meter {} is in doubt: {}.", meter, text == nullptr ? std::string("no text") : *text);
+  }
+  return std::nullopt;
+}
 
 std::expected<Efficiency, std::string> efficiency_of(const plan::Plan& plan, const plan::Step& step, const Record& load,
                                                      const std::map<int, Record>& watches, const RackPower& power) {

@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,6 +41,16 @@ struct Efficiency {
 /// over more than a tenth of the load. `watches` are the records of the companion that read the meters.
 std::expected<Efficiency, std::string> efficiency_of(const plan::Plan& plan, const plan::Step& step, const Record& load,
                                                      const std::map<int, Record>& watches, const RackPower& power);
+
+/// The names of the meters that a measurement comes from: at.meter, or at.meters with commas between.
+std::set<std::string> meters_in(const Values& at);
+
+/// The largest number that `watches` state of a meter under `name`, such as accuracy_declared; nothing when none does.
+std::optional<double> largest_stated(const std::map<int, Record>& watches, std::string_view name,
+                                     const std::string& meter);
+
+/// A sentence that says why readings of a meter make no figure: `watches` know nothing of it, or name a doubt.
+std::optional<std::string> doubt_stated(const std::map<int, Record>& watches, const std::string& meter);
 
 /// The relative standard uncertainty of a joined efficiency in `pool`, of the worst accuracy that its records state of
 /// its subject: a bound a of unknown distribution has a / sqrt(3) (JCGM 100:2008, 4.3.7).

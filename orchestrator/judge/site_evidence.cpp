@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/site_efficiency.h"
+#include "orchestrator/judge/site_joins.h"
 #include "orchestrator/plan/metered.h"
 #include "probes/core/record_reader.h"
 #include "probes/core/utc_time.h"
@@ -65,22 +65,6 @@ std::vector<double> cut(const Measurement& measured, double begin_s, double inte
   return inside;
 }
 
-/// The names of the meters that a measurement comes from: at.meter, or at.meters with commas between.
-std::set<std::string> meters_in(const Values& at) {
-  std::set<std::string> names;
-  for (const char* coordinate : {"meter", "meters"}) {
-    const auto found = at.find(coordinate);
-    const auto* text = found == at.end() ? nullptr : std::get_if<std::string>(&found->second);
-    if (text == nullptr) continue;
-    for (std::size_t from = 0; from <= text->size();) {
-      const std::size_t comma = std::min(text->find(',', from), text->size());
-      names.insert(text->substr(from, comma - from));
-      from = comma + 1;
-    }
-  }
-  return names;
-}
-
 /// One attempt's record, put together from the watches.
 class Cutting {
  public:
@@ -126,6 +110,7 @@ class Cutting {
 
   void add(const Measurement& measured) {
     const auto begin_s = number_of(measured.at, "begin_s"), interval_s = number_of(measured.at, "interval_s");
+    if (!begin_s && !interval_s) return add_whole(measured);
     if (!begin_s || !interval_s || !(*interval_s > 0)) return;
     auto inside = cut(measured, *begin_s, *interval_s, window_);
     if (inside.empty()) return;
@@ -144,10 +129,20 @@ class Cutting {
     }
   }
 
+  /// A figure of the whole watch, such as what a failover did: it is no series that the load's time cuts.
+  void add_whole(const Measurement& measured) {
+    Part& part = parts_[{measured.metric, measured.subject, measured.at}];
+    part.measured = measured;
+    part.meters.insert(measured.subject.id);
+    part.covered_s = window_.end_s - window_.begin_s;
+    part.interval_s = 1;
+  }
+
   void add_conditions(const Subject& subject, const std::set<std::string>& meters, Record& made) const {
     for (const auto& [number, record] : watches_.records) {
       for (const auto& one : record.conditions) {
-        if (one.subject.kind != "node" && !(one.subject.kind == "meter" && meters.contains(one.subject.id))) continue;
+        const bool of_meter = one.subject.kind == "meter" && meters.contains(one.subject.id);
+        if (one.subject.kind != "node" && one.subject != subject && !of_meter) continue;
         const bool known = std::ranges::any_of(made.conditions, [&](const Condition& other) {
           return other.name == one.name && other.subject == subject && other.value == one.value;
         });
@@ -161,34 +156,6 @@ class Cutting {
   std::map<std::tuple<std::string, Subject, Values>, Part> parts_;
   std::vector<RackPower> racks_;
 };
-
-/// Adds the efficiency of each rack to `made`, or why there is none to `site`.
-void join_efficiency(const plan::Plan& plan, const plan::Step& step, const Record& load, const WatchRecords& watches,
-                     const std::vector<RackPower>& racks, Record& made, SiteEvidence& site) {
-  const bool wanted = std::ranges::any_of(step.requirements, [&](const std::string& id) {
-    const auto* requirement = plan.requirement(id);
-    return requirement != nullptr && requirement->metric == kEfficiency;
-  });
-  if (!wanted) return;
-  for (const auto& rack : racks) {
-    const Subject subject{.kind = "rack", .id = rack.rack};
-    const auto joined = efficiency_of(plan, step, load, watches.records, rack);
-    if (!joined) {
-      site.missing.insert_or_assign(subject, joined.error());
-      continue;
-    }
-    made.measurements.push_back({.metric = std::string(kEfficiency),
-                                 .unit = "FLOP/J",
-                                 .subject = subject,
-                                 .at = {},
-                                 .samples = {joined->flop_per_joule},
-                                 .warmup = {},
-                                 .stopped = "fixed"});
-    made.conditions.push_back({.name = "energy_boundary", .subject = subject, .value = joined->boundary});
-    made.conditions.push_back({.name = "method_level", .subject = subject, .value = joined->method_level});
-    made.conditions.push_back({.name = "accuracy_bound", .subject = subject, .value = joined->accuracy});
-  }
-}
 
 /// Why the watches have nothing of a subject: the words of the companion for its meters.
 void name_unread(const plan::Plan& plan, const WatchRecords& watches, SiteEvidence& site) {
@@ -237,8 +204,10 @@ WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& wat
       all.refused = fmt::format("the record of watch {} is refused: {}", watch.number, record.error().text());
       continue;
     }
-    if (record->start.host.contains(plan::kSimulated)) {
-      all.refused = fmt::format("the record of watch {} is made up by a simulation", watch.number);
+    if (record->start.host.contains(plan::kSimulated) != plan.simulation.has_value()) {
+      all.refused =
+          fmt::format("the record of watch {} {}", watch.number,
+                      plan.simulation ? "was measured, and the run is a simulation" : "is made up by a simulation");
       continue;
     }
     all.records.emplace(watch.number, std::move(*record));
@@ -272,13 +241,31 @@ SiteEvidence site_evidence(const plan::Plan& plan, const plan::Step& step, const
     if (window) {
       Cutting cutting(watches, *window);
       made = cutting.take(site);
-      join_efficiency(plan, step, found.records[i], watches, cutting.racks(), made, site);
+      join_figures({.plan = plan,
+                    .step = step,
+                    .load = found.records[i],
+                    .watches = watches.records,
+                    .begin_s = window->begin_s,
+                    .end_s = window->end_s},
+                   cutting.racks(), made, site);
     }
     site.step.records.push_back(std::move(made));
     name_unread(plan, watches, site);
   }
   site.step.paths = std::move(paths);
   return site;
+}
+
+std::string why_missing(const SiteEvidence& site, const std::string& metric, const Subject& subject) {
+  const auto unjoined = site.not_joined.find({metric, subject});
+  if (unjoined != site.not_joined.end()) return unjoined->second;
+  const auto why = site.missing.find(subject);
+  return why == site.missing.end() ? site.step.reason : why->second;
+}
+
+std::string words_of(const SiteEvidence& site, const std::string& metric, const Subject& subject) {
+  const auto found = site.words.find({metric, subject});
+  return found == site.words.end() ? "" : found->second;
 }
 
 }  // namespace assay::judge

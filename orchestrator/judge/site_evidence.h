@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "orchestrator/judge/evidence.h"
@@ -29,12 +30,21 @@ WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& wat
 /// of its subject. A measurement that covers less than nine tenths of that time is left out. `missing` has the reasons
 /// by subject, and `reason` what is true of all. Where a
 /// requirement of the step asks for it, energy_efficiency of each rack is joined from its power and the record of the
-/// load (site_efficiency.h).
+/// load (site_efficiency.h), outlets_wrong of each node from its turn (site_outlets.h), and how two meters agree from
+/// stairs (site_agreement.h).
 struct SiteEvidence {
   StepEvidence step;
   std::map<Subject, std::string> missing;
+  std::map<std::pair<std::string, Subject>, std::string> words;       ///< what a joined figure means, by its metric
+  std::map<std::pair<std::string, Subject>, std::string> not_joined;  ///< why it is not there
 };
 SiteEvidence site_evidence(const plan::Plan& plan, const plan::Step& step, const StepEvidence& found,
                            const Journal& journal, const EvidenceReader& evidence);
+
+/// Why there is no `metric` of `subject`, as a sentence.
+std::string why_missing(const SiteEvidence& site, const std::string& metric, const Subject& subject);
+
+/// What a joined figure means, for the reason of a cell that does not pass; empty for any other figure.
+std::string words_of(const SiteEvidence& site, const std::string& metric, const Subject& subject);
 
 }  // namespace assay::judge

@@ -39,6 +39,13 @@ std::unexpected<LaunchError> refused(std::string reason) {
   return std::unexpected(LaunchError{.kind = LaunchFailure::refused, .reason = std::move(reason)});
 }
 
+std::string no_agent_for(const std::string& machine) {
+  return fmt::format("this installation has no agent for {}: install assay-machine-{} here", machine,
+                     machine == "aarch64"  ? "arm64"
+                     : machine == "x86_64" ? "amd64"
+                                           : machine);
+}
+
 /// A memory file with the pinned key. ssh closes inherited descriptors, so it reads the file through this process's
 /// /proc entry: no file is left behind however this process ends, and no other process can write to it.
 std::expected<Descriptor, std::string> write_known_hosts(const std::string& line) {
@@ -61,12 +68,34 @@ std::expected<std::string, LaunchError> known_hosts_for(const std::string& key, 
                   .reason = fmt::format("the site pins no host key for {} and names no known_hosts file", whose)});
 }
 
+std::vector<AgentFile> files_of(const std::vector<AgentImage>& images) {
+  std::vector<AgentFile> agents;
+  for (const auto& image : images)
+    agents.push_back({.machine = image.machine, .sha256 = image.sha256, .size = image.bytes.size()});
+  return agents;
+}
+
+/// The agents for `node`: that of its machine, or of every machine that is installed where the site names none.
+std::expected<std::vector<AgentImage>, LaunchError> images_for(const site::Node& node, const LaunchOptions& options) {
+  std::map<std::string, std::string> paths = options.agents;
+  paths[site::own_machine()] = options.agent;
+  std::vector<AgentImage> images;
+  for (const auto& [machine, path] : paths) {
+    if (!node.machine.empty() && machine != node.machine) continue;
+    auto bytes = read_file(path, kMaxAgent);
+    if (!bytes) return refused(fmt::format("{} {}", bytes.error().where, bytes.error().what));
+    std::string sha256 = files::sha256(*bytes);
+    images.push_back({.machine = machine, .sha256 = std::move(sha256), .bytes = std::move(*bytes)});
+  }
+  if (images.empty()) return refused(no_agent_for(node.machine));
+  return images;
+}
+
 std::expected<LaunchPlan, LaunchError> plan_ssh(const site::Node& node, const site::Site& site,
-                                                const LaunchOptions& options, std::string image) {
+                                                const LaunchOptions& options, std::vector<AgentImage> images) {
   LaunchPlan plan;
-  plan.options.agent_sha256 = files::sha256(image);
   plan.options.explain = ssh_failure;
-  const auto command = bootstrap_command(node.directory, plan.options.agent_sha256, image.size());
+  const auto command = bootstrap_command(node.directory, files_of(images));
   if (!command) return refused(command.error());
   const auto lines = known_hosts_lines(node);
   if (!lines) return std::unexpected(LaunchError{.kind = LaunchFailure::host_key, .reason = lines.error()});
@@ -85,33 +114,39 @@ std::expected<LaunchPlan, LaunchError> plan_ssh(const site::Node& node, const si
   auto argv = ssh_arguments(node, options, known_hosts, *command);
   if (!argv) return refused(argv.error());
   plan.argv = std::move(*argv);
-  plan.options.agent_image = std::move(image);
+  plan.options.agents = std::move(images);
   return plan;
 }
 
 std::expected<LaunchPlan, LaunchError> plan_kubernetes(const site::Node& node, const LaunchOptions& options,
-                                                       std::string image) {
+                                                       std::vector<AgentImage> images) {
   LaunchPlan plan;
-  plan.options.agent_sha256 = files::sha256(image);
   plan.options.explain = kubectl_failure;
-  const auto script = bootstrap_script(node.directory, plan.options.agent_sha256, image.size());
+  const auto script = bootstrap_script(node.directory, files_of(images));
   if (!script) return refused(script.error());
   auto argv = kubectl_arguments(node, options.kubectl, *script);
   if (!argv) return refused(argv.error());
   plan.argv = std::move(*argv);
-  plan.options.agent_image = std::move(image);
+  plan.options.agents = std::move(images);
   return plan;
 }
 
 std::expected<LaunchPlan, LaunchError> plan_launch(const site::Node& node, const site::Site& site,
                                                    const LaunchOptions& options) {
-  auto image = read_file(options.agent, kMaxAgent);
-  if (!image) return refused(fmt::format("{} {}", image.error().where, image.error().what));
-  if (node.launcher == site::Launcher::ssh) return plan_ssh(node, site, options, std::move(*image));
-  if (node.launcher == site::Launcher::kubernetes) return plan_kubernetes(node, options, std::move(*image));
+  if (node.launcher == site::Launcher::ssh || node.launcher == site::Launcher::kubernetes) {
+    auto images = images_for(node, options);
+    if (!images) return std::unexpected(images.error());
+    if (node.launcher == site::Launcher::ssh) return plan_ssh(node, site, options, std::move(*images));
+    return plan_kubernetes(node, options, std::move(*images));
+  }
+  if (!node.machine.empty() && node.machine != site::own_machine())
+    return refused(fmt::format("this machine is {}, and the site says {}", site::own_machine(), node.machine));
+  const auto digest = files::sha256_of_file(options.agent);
+  if (!digest) return refused(fmt::format("{} {}", digest.error().where, digest.error().what));
   LaunchPlan plan;
   plan.argv = {options.agent, "--directory", node.directory};
-  plan.options.agent_sha256 = files::sha256(*image);
+  plan.options.machine = site::own_machine();
+  plan.options.agent_sha256 = *digest;
   plan.options.explain = ssh_failure;  // which also explains an agent that ended without ssh
   return plan;
 }
@@ -119,6 +154,12 @@ std::expected<LaunchPlan, LaunchError> plan_launch(const site::Node& node, const
 asio::awaitable<void> serve(std::unique_ptr<Connection> connection) { co_await connection->serve(); }
 
 }  // namespace
+
+std::string agent_for(const LaunchOptions& options, const std::string& machine) {
+  if (machine.empty() || machine == site::own_machine()) return options.agent;
+  const auto found = options.agents.find(machine);
+  return found == options.agents.end() ? "" : found->second;
+}
 
 asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start(const site::Node& node,
                                                                                  const site::Site& site,
@@ -140,14 +181,18 @@ asio::awaitable<std::expected<std::unique_ptr<Agent>, LaunchError>> Agent::start
                                                                                           LaunchOptions options) {
   if (options.slurm == nullptr)
     co_return refused("nodes of launcher slurm are started together, which this command does not do");
-  const auto agent_sha256 = files::sha256_of_file(options.agent);
+  const std::string path = agent_for(options, node.machine);
+  if (path.empty()) co_return refused(no_agent_for(node.machine));
+  const auto agent_sha256 = files::sha256_of_file(path);
   if (!agent_sha256) co_return refused(fmt::format("{} {}", agent_sha256.error().where, agent_sha256.error().what));
   std::string earlier;
   while (true) {
     std::expected<std::unique_ptr<Agent>, LaunchError> agent;
     auto stream = co_await options.slurm->start(node);
     if (stream) {
-      ConnectionOptions connection{.agent_sha256 = *agent_sha256, .directories = options.directories};
+      ConnectionOptions connection{.machine = node.machine.empty() ? site::own_machine() : node.machine,
+                                   .agent_sha256 = *agent_sha256,
+                                   .directories = options.directories};
       connection.explain = [](std::string_view, std::optional<int>) {
         return LaunchError{.kind = LaunchFailure::unreachable,
                            .reason = "the agent connected back and ended the connection without a hello"};

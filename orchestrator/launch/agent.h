@@ -39,13 +39,17 @@ struct LaunchError {
 
 /// How agents are started.
 struct LaunchOptions {
-  std::string agent;                          ///< path of our own assay-node
-  std::string ssh = "ssh";                    ///< OpenSSH client; looked up in PATH unless it is a path
+  std::string agent;                               ///< path of our own assay-node
+  std::map<std::string, std::string> agents = {};  ///< paths of assay-node for other machines, by uname -m
+  std::string ssh = "ssh";                         ///< OpenSSH client; looked up in PATH unless it is a path
   Seconds connect_timeout{10};                ///< until ssh is connected; storing the agent and its hello take longer
   std::string kubectl = "kubectl";            ///< as ssh
   std::vector<std::string> directories = {};  ///< the agent is asked how much is free in each; few (wire/protocol.h)
   SlurmLauncher* slurm = nullptr;             ///< for nodes of launcher slurm, which are started together; not owned
 };
+
+/// The path of the agent for `machine`, empty for this one; empty when there is none.
+std::string agent_for(const LaunchOptions& options, const std::string& machine);
 
 /// Limits of a run, which is killed when it passes one; its outcome says which. Every figure is positive.
 struct RunLimits {
@@ -92,6 +96,8 @@ class Agent {
 
   /// host_facts of the node as the agent reported them: an object of scalars.
   [[nodiscard]] const nlohmann::json& facts() const { return facts_; }
+  /// The node's machine, as uname -m writes it.
+  [[nodiscard]] const std::string& machine() const { return machine_; }
   /// B free in each of LaunchOptions::directories that could be asked, when the agent started.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& free() const { return free_; }
   /// Whether the ssh or kubernetes launcher had to store the agent on the node first; false for others.
@@ -123,6 +129,7 @@ class Agent {
   LaunchError gone_{.kind = LaunchFailure::lost,
                     .reason = "the agent was closed"};  // why connection_ is null, once it is
   nlohmann::json facts_;
+  std::string machine_;
   std::map<std::string, std::uint64_t> free_;
   bool stored_ = false;
 };

@@ -152,28 +152,37 @@ asio::awaitable<void> Connection::read_all() {
 /// ssh and kubernetes: the node reports whether it has the agent, and is sent the agent when it lacks it. False when
 /// the stream ended.
 asio::awaitable<bool> Connection::bootstrap() {
-  if (!options_.agent_image) co_return true;
-  const auto answer = co_await read_until_line(kBootstrapHave, kBootstrapNeed);
+  if (options_.agents.empty()) co_return true;
+  std::vector<std::string> lines;
+  for (const auto& agent : options_.agents) {
+    lines.push_back(std::string(kBootstrapHave) + agent.machine + "\n");
+    lines.push_back(std::string(kBootstrapNeed) + agent.machine + "\n");
+  }
+  const auto answer = co_await read_until_line(lines);
   if (!answer) co_return false;
-  if (*answer == kBootstrapNeed) {
-    queue_.push(std::move(*options_.agent_image));
-    if (!co_await read_until_line(kBootstrapStored, kBootstrapStored)) co_return false;
+  const auto which = static_cast<std::size_t>(std::ranges::find(lines, *answer) - lines.begin());
+  AgentImage& chosen = options_.agents[which / 2];
+  options_.machine = chosen.machine;
+  options_.agent_sha256 = chosen.sha256;
+  if (which % 2 == 1) {
+    queue_.push(std::move(chosen.bytes));
+    std::vector<std::string> stored = {std::string(kBootstrapStored)};
+    if (!co_await read_until_line(std::move(stored))) co_return false;
     if (agent_ != nullptr) agent_->stored_ = true;
   }
-  options_.agent_image->clear();
-  options_.agent_image->shrink_to_fit();
+  options_.agents = {};
   co_return true;
 }
 
-/// The first of the two lines to arrive; later bytes stay in early_. Nothing when the stream ended before.
-asio::awaitable<std::optional<std::string>> Connection::read_until_line(std::string_view line, std::string_view other) {
+/// The first of the lines to arrive; later bytes stay in early_. Nothing when the stream ended before.
+asio::awaitable<std::optional<std::string>> Connection::read_until_line(std::vector<std::string> lines) {
   std::array<char, 4096> buffer;
   while (true) {
-    for (const std::string_view wanted : {line, other}) {
+    for (const auto& wanted : lines) {
       const auto found = early_.find(wanted);
       if (found == std::string::npos) continue;
       early_.erase(0, found + wanted.size());
-      co_return std::string(wanted);
+      co_return wanted;
     }
     if (early_.size() > kMaxPreamble) {
       abandon({.kind = LaunchFailure::protocol,

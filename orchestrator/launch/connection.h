@@ -47,11 +47,17 @@ struct PendingRun {
   bool flooded = false;  // the agent sent more than it may
 };
 
+/// The bytes of an agent, in case the node lacks them.
+struct AgentImage {
+  std::string machine, sha256, bytes;
+};
+
 /// What a connection needs to know beside its stream.
 struct ConnectionOptions {
-  std::string agent_sha256;                ///< of the agent that must be at the other end
-  std::vector<std::string> directories;    ///< of which it is asked how much is free
-  std::optional<std::string> agent_image;  ///< ssh, kubernetes: the agent's bytes, in case the node lacks them
+  std::string machine;                   ///< of the node; with `agents` it is found when the node answers
+  std::string agent_sha256;              ///< of the agent that must be at the other end; likewise
+  std::vector<std::string> directories;  ///< of which it is asked how much is free
+  std::vector<AgentImage> agents;        ///< ssh, kubernetes: one for each machine that the node may be
   Descriptor known_hosts;  ///< ssh: a memory file that ssh reads by its number; empty when the site has a file
   /// Why the stream ended before the hello, from the child's stderr and its exit code; no exit code when it was killed.
   std::function<LaunchError(std::string_view log, std::optional<int> exit_code)> explain;
@@ -92,7 +98,7 @@ class Connection {
 
   boost::asio::awaitable<void> read_all();
   boost::asio::awaitable<bool> bootstrap();
-  boost::asio::awaitable<std::optional<std::string>> read_until_line(std::string_view line, std::string_view other);
+  boost::asio::awaitable<std::optional<std::string>> read_until_line(std::vector<std::string> lines);
   boost::asio::awaitable<void> read_log();
   boost::asio::awaitable<void> heartbeat();
   boost::asio::awaitable<std::expected<void, LaunchError>> send_program(const std::string& sha256,

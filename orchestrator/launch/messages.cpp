@@ -54,6 +54,7 @@ std::optional<std::string> Connection::take(wire::Welcome& welcome) {
   welcome_ = true;
   if (agent_ != nullptr) {
     agent_->facts_ = std::move(welcome.facts);
+    agent_->machine_ = options_.machine;
     agent_->free_ = std::move(welcome.free);
   }
   greeted_.wake();

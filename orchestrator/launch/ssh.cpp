@@ -27,18 +27,39 @@ bool is_plain_path(std::string_view text) { return is_word(text, "/._-+@:,="); }
 
 }  // namespace
 
-std::expected<std::string, std::string> bootstrap_command(const std::string& directory, const std::string& sha256,
-                                                          std::uint64_t size) {
-  const auto script = bootstrap_script(directory, sha256, size);
+std::expected<std::string, std::string> bootstrap_command(const std::string& directory,
+                                                          const std::vector<AgentFile>& agents) {
+  const auto script = bootstrap_script(directory, agents);
   if (!script) return script;
   return "exec /bin/sh -c '" + *script + "'";
 }
 
-std::expected<std::string, std::string> bootstrap_script(const std::string& directory, const std::string& sha256,
-                                                         std::uint64_t size) {
+namespace {
+
+/// The part of the script that sets m to the machine, s to the SHA-256 and z to the size of its agent.
+std::expected<std::string, std::string> choice_of(const std::vector<AgentFile>& agents) {
+  std::string cases, machines;
+  for (const auto& agent : agents) {
+    if (!files::is_sha256(agent.sha256)) return std::unexpected("the agent's SHA-256 is malformed");
+    if (!is_word(agent.machine, "_")) return std::unexpected("the agent's machine is malformed");
+    cases += fmt::format("{}) s={}; z={};; ", agent.machine, agent.sha256, agent.size);
+    machines += " " + agent.machine;
+  }
+  if (agents.empty()) return std::unexpected("there is no agent for this node");
+  return fmt::format(
+      "m=$(uname -m); case $m in {}*) echo assay: this machine is $m, and the agents that can be sent are for{} >&2; "
+      "exit 75;; esac; ",
+      cases, machines);
+}
+
+}  // namespace
+
+std::expected<std::string, std::string> bootstrap_script(const std::string& directory,
+                                                         const std::vector<AgentFile>& agents) {
   if (!is_directory(directory))
     return std::unexpected(fmt::format("directory '{}' is not of the form /[A-Za-z0-9/._-]*", printable(directory)));
-  if (!files::is_sha256(sha256)) return std::unexpected("the agent's SHA-256 is malformed");
+  const auto choice = choice_of(agents);
+  if (!choice) return choice;
   std::string plain = directory;
   while (plain.ends_with('/')) plain.pop_back();
   const auto slash = plain.rfind('/');
@@ -56,24 +77,24 @@ std::expected<std::string, std::string> bootstrap_script(const std::string& dire
   // node can where it is shared, puts another program in its place. /tmp and the others may be mounted noexec: hence
   // the try.
   return fmt::format(
-      R"sh(umask 077; mkdir -p {0}; cd -P {3} && p=$(pwd -P) && cd -P ./{4} && test "$(pwd -P)" = "${{p%/}}/{4}" && )sh"
+      R"sh({1}umask 077; mkdir -p {0}; cd -P {2} && p=$(pwd -P) && cd -P ./{3} && test "$(pwd -P)" = "${{p%/}}/{3}" && )sh"
       R"sh(test -O . && chmod 700 . && mkdir -p agents || )sh"
       R"sh({{ echo assay: directory {0} cannot be used, is a link or belongs to another user >&2; exit 73; }}; )sh"
-      R"sh(have() {{ test "$(sha256sum < $1 2>/dev/null | cut -c 1-64)" = {1}; }}; )sh"
+      R"sh(have() {{ test "$(sha256sum < $1 2>/dev/null | cut -c 1-64)" = $s; }}; )sh"
       R"sh(place() {{ t=$(mktemp -d $1/assay.XXXXXXXX 2>/dev/null) && test -O $t; }}; )sh"
       R"sh(place /tmp || place /dev/shm || place . || {{ echo assay: no folder for the agent can be made >&2; exit 74; }}; )sh"
-      R"sh(if test -f agents/{1} && head -c {2} < agents/{1} > $t/agent && have $t/agent; )sh"
-      R"sh(then echo assay-bootstrap/1 have; else echo assay-bootstrap/1 need; )sh"
-      R"sh(head -c {2} > $t/agent && have $t/agent || )sh"
+      R"sh(if test -f agents/$s && head -c $z < agents/$s > $t/agent && have $t/agent; )sh"
+      R"sh(then echo assay-bootstrap/1 have $m; else echo assay-bootstrap/1 need $m; )sh"
+      R"sh(head -c $z > $t/agent && have $t/agent || )sh"
       R"sh({{ rm -rf $t; echo assay: the agent was not received completely >&2; exit 74; }}; )sh"
-      R"sh(n=$(mktemp agents/.new.XXXXXXXX) && cp $t/agent $n && mv -f $n agents/{1} || rm -f $n; )sh"
+      R"sh(n=$(mktemp agents/.new.XXXXXXXX) && cp $t/agent $n && mv -f $n agents/$s || rm -f $n; )sh"
       R"sh(echo assay-bootstrap/1 stored; fi; )sh"
       R"sh(chmod 500 $t/agent; for o in /dev/shm .; do $t/agent --version > /dev/null 2>&1 && break; f=$t; )sh"
       R"sh(if place $o; then cp $f/agent $t/agent; chmod 500 $t/agent; rm -rf $f; else t=$f; fi; done; )sh"
       R"sh(exec 9< $t/agent; rm -rf $t; )sh"
       R"sh(have /proc/self/fd/9 || {{ echo assay: the agent was changed while it was copied >&2; exit 74; }}; )sh"
       R"sh(exec /proc/self/fd/9 --directory {0})sh",
-      plain, sha256, size, parent, name);
+      plain, *choice, parent, name);
 }
 
 std::expected<std::string, std::string> known_hosts_lines(const site::Node& node) {

@@ -16,20 +16,29 @@ namespace assay::launch {
 /// What the node reports on stdout before the agent runs: it has the agent, needs its bytes, or has stored them.
 enum class Bootstrap { have, need, stored };
 
-/// Their lines; everything before them (output of login scripts) is ignored.
-inline constexpr std::string_view kBootstrapHave = "assay-bootstrap/1 have\n";
-inline constexpr std::string_view kBootstrapNeed = "assay-bootstrap/1 need\n";
+/// Their lines, the first two with the node's machine behind them; everything before them (output of login scripts) is
+/// ignored.
+inline constexpr std::string_view kBootstrapHave = "assay-bootstrap/1 have ";
+inline constexpr std::string_view kBootstrapNeed = "assay-bootstrap/1 need ";
 inline constexpr std::string_view kBootstrapStored = "assay-bootstrap/1 stored\n";
 
-/// The one command that runs on the node. It enters DIRECTORY, refusing a link and another user's folder; takes the
-/// agent from DIRECTORY/agents/SHA256 or, when no file of that hash is there, exactly `size` bytes from stdin, which it
-/// also stores there; and executes a private copy by its descriptor after hashing that very copy. Safe in any login
-/// shell: no single quote, no exclamation mark. The error is a reason: the directory has another character, or is "/".
-std::expected<std::string, std::string> bootstrap_command(const std::string& directory, const std::string& sha256,
-                                                          std::uint64_t size);
+/// An agent for one kind of machine.
+struct AgentFile {
+  std::string machine;  ///< as uname -m writes it
+  std::string sha256;
+  std::uint64_t size = 0;  ///< B
+};
+
+/// The one command that runs on the node. It chooses the agent of the node's machine (uname -m) among `agents`; enters
+/// DIRECTORY, refusing a link and another user's folder; takes the agent from DIRECTORY/agents/SHA256 or, when no file
+/// of that hash is there, exactly `size` bytes from stdin, which it also stores there; and executes a private copy by
+/// its descriptor after hashing that very copy. Safe in any login shell: no single quote, no exclamation mark. The
+/// error is a reason: the directory has another character, or is "/"; no agent, or one with a word that is none.
+std::expected<std::string, std::string> bootstrap_command(const std::string& directory,
+                                                          const std::vector<AgentFile>& agents);
 /// The script in it, for `sh -c`.
-std::expected<std::string, std::string> bootstrap_script(const std::string& directory, const std::string& sha256,
-                                                         std::uint64_t size);
+std::expected<std::string, std::string> bootstrap_script(const std::string& directory,
+                                                         const std::vector<AgentFile>& agents);
 
 /// The content of a known_hosts file that holds the pinned keys of `node` under the alias kHostKeyAlias and of its jump
 /// host under kJumpKeyAlias, as far as the site has them. The error is a

@@ -11,6 +11,12 @@ std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope)
   std::vector<Subject> all;
   for (const auto& meter : site.meters) {
     Subject subject = meter.subject_of();
+    if (scope == JudgedScope::node) {
+      for (const auto& [outlet, node] : meter.outlets) {
+        const Subject hangs{.kind = "node", .id = node};
+        if (std::ranges::find(all, hangs) == all.end()) all.push_back(hangs);
+      }
+    }
     if (scope == JudgedScope::rack) {
       const bool of_power = meter.subject == "rack" || meter.subject == "feed" || meter.subject == "shelf";
       if (meter.rack.empty() || !of_power) continue;
@@ -26,10 +32,18 @@ std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope)
 std::vector<std::string> meters_of(const site::Site& site, const Subject& subject) {
   std::vector<std::string> names;
   for (const auto& meter : site.meters) {
-    if (meter.subject_of() == subject || (subject.kind == "rack" && meter.rack == subject.id))
+    const bool of_outlet = subject.kind == "node" && std::ranges::any_of(meter.outlets, [&](const auto& outlet) {
+                             return outlet.second == subject.id;
+                           });
+    if (meter.subject_of() == subject || of_outlet || (subject.kind == "rack" && meter.rack == subject.id))
       names.push_back(meter.name);
   }
   return names;
+}
+
+std::string site_companion(const Profile& profile) {
+  const auto found = std::ranges::find_if(profile.companions, is_site_companion);
+  return found == profile.companions.end() ? "" : *found;
 }
 
 std::optional<InputError> check_load_test(const site::Site& site, const Profile& profile) {
@@ -38,7 +52,7 @@ std::optional<InputError> check_load_test(const site::Site& site, const Profile&
                       fmt::format("is missing, and profile {} loads all nodes together", profile.name),
                       "ask who is responsible for power and cooling, and write who allowed it: \"load_test\": "
                       "{\"consent\": \"NAME, DATE, RACKS\", \"limit_w\": 120000}"};
-  if (std::ranges::find(profile.companions, kSiteCompanion) == profile.companions.end())
+  if (site_companion(profile).empty())
     return InputError{
         fmt::format("profile {}: companions", profile.name),
         fmt::format("{} is missing, and {} must stop when a meter is over its limit", kSiteCompanion, kLoadProbe),

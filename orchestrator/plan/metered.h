@@ -11,11 +11,15 @@
 namespace assay::plan {
 
 /// The subjects of kind `scope` that the meters of `site` have, in the order of the list: a rack with any meter of its
-/// power, and each feed, shelf, cooling unit or other meter by its name.
+/// power, a node with a meter or an outlet of its own, and each feed, shelf, cooling unit or other meter by its name.
 std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope);
 
-/// The names of the meters from whose readings a figure of `subject` may come: those of a rack, or the one of its name.
+/// The names of the meters from whose readings a figure of `subject` may come: those of a rack, those of a
+/// node and the strips that it hangs on, or the one of its name.
 std::vector<std::string> meters_of(const site::Site& site, const Subject& subject);
+
+/// The companion of `profile` that reads the meters of the site, one of kSiteCompanions; empty where none does.
+std::string site_companion(const Profile& profile);
 
 /// Why `site` does not allow a load of all its nodes together, or could not stop it; nothing when it may be planned. It
 /// needs a written consent with a limit, the companion that reads the meters, and a meter of power with a rating.

@@ -10,6 +10,7 @@
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/plan/derived.h"
+#include "orchestrator/plan/kept_spots.h"
 #include "orchestrator/plan/lint.h"
 #include "orchestrator/plan/metered.h"
 #include "orchestrator/plan/placement.h"
@@ -53,6 +54,7 @@ class Planner {
     plan_.localise = options.localise;
     plan_.continues = options.continues;
     plan_.challenge = options.challenge;
+    plan_.drawn = options.drawn;
     plan_.profile = profile;
     plan_.site = site;
   }
@@ -66,7 +68,7 @@ class Planner {
     if (auto problem = choose()) return std::unexpected(*problem);
     for (const auto& name : plan_.profile.companions) {
       if (const auto* program = find(programs_, name)) {
-        if (name != kSiteCompanion) companions_.push_back(name);  // that one runs on the head alone
+        if (!is_site_companion(name)) companions_.push_back(name);  // that one runs on the head alone
         add_probe(*program);
       }
     }
@@ -81,6 +83,7 @@ class Planner {
     std::ranges::stable_sort(tasks_, {}, [](const Task& task) {
       return std::tuple(task.after, task.width(), task.program->description.typical_s);
     });
+    if (auto problem = check_drawn()) return std::unexpected(*problem);
     if (auto problem = check_inventory()) return std::unexpected(*problem);
     if (auto problem = check_faults()) return std::unexpected(*problem);
     write_steps();
@@ -104,12 +107,12 @@ class Planner {
     for (const auto& id : ids) {
       if (std::ranges::find(options_.only, id) != options_.only.end()) plan_.only.push_back(id);
     }
-    if (plan_.only.size() == ids.size()) plan_.only.clear();
+    if (plan_.only.size() == ids.size() && plan_.drawn.empty()) plan_.only.clear();
     return std::nullopt;
   }
 
   void add_probe(const Program& program) {
-    plan_.probes.try_emplace(program.name, PlannedProbe{.sha256 = program.sha256, .description = program.description});
+    if (!plan_.probes.contains(program.name)) plan_.probes.emplace(program.name, planned_probe(program, plan_.site));
   }
 
   std::optional<InputError> place(const Requirement& requirement, const std::string& here) {
@@ -132,6 +135,8 @@ class Planner {
       spots.error().where = here + "." + spots.error().where;
       return spots.error();
     }
+    keep_built(*program, plan_.site, *spots);
+    if (!plan_.drawn.empty()) found_ += keep_drawn(requirement, plan_.drawn, *spots);
     cells_ += spots->size();
     if (auto problem = count(0, here)) return problem;
     auto parameters = program->description.resolve(asked_of(requirement, program->description), options_.quick);
@@ -167,6 +172,15 @@ class Planner {
                         .after = requirement.after});
     }
     return std::nullopt;
+  }
+
+  /// Every drawn cell is one that can be measured.
+  [[nodiscard]] std::optional<InputError> check_drawn() const {
+    if (found_ == plan_.drawn.size()) return std::nullopt;
+    return InputError{
+        "drawn",
+        fmt::format("{} of {} cells are none that the plan measures", plan_.drawn.size() - found_, plan_.drawn.size()),
+        "`assay draw plan` writes a plan of drawn cells"};
   }
 
   /// Refuses `more` cells beside those that were placed when a plan would have too many.
@@ -354,37 +368,10 @@ class Planner {
   std::vector<std::string> companions_;
   std::vector<Task> tasks_;
   std::size_t cells_ = 0;  ///< placed so far
+  std::size_t found_ = 0;  ///< of the drawn ones
 };
 
 }  // namespace
-
-const Step* Plan::step(std::string_view id) const {
-  const auto found = std::ranges::find(steps, id, &Step::id);
-  return found == steps.end() ? nullptr : &*found;
-}
-
-const Requirement* Plan::requirement(std::string_view id) const {
-  const auto found = std::ranges::find(profile.requirements, id, &Requirement::id);
-  return found == profile.requirements.end() ? nullptr : &*found;
-}
-
-Values parameters_of(const site::Site& site, const Step& step, std::size_t rank) {
-  Values parameters = step.parameters;
-  if (step.plane.empty()) return parameters;
-  const site::Node& node = *site.node(step.nodes[rank]);
-  for (const char* name : {"interface", "device"}) {
-    const auto parameter = parameters.find(name);
-    if (parameter == parameters.end()) continue;
-    std::string ports;
-    for (const auto& port : node.planes.at(step.plane)) {
-      const std::string text = site::port_text(node, port, name);
-      if (text.empty() || (step.nodes.size() > 1 && port.rail != step.rail)) continue;
-      ports += (ports.empty() ? "" : ",") + text;
-    }
-    if (!ports.empty()) parameter->second = ports;
-  }
-  return parameters;
-}
 
 std::expected<Plan, InputError> make_plan(const Profile& profile, const site::Site& site,
                                           const std::vector<Program>& programs, const PlanOptions& options) {

@@ -16,12 +16,18 @@
 
 namespace assay::plan {
 
+/// The same program for one kind of machine.
+struct Build {
+  std::string sha256, path;  ///< as of Program
+};
+
 /// A probe binary at planning time.
 struct Program {
   std::string name;
   std::string sha256;  ///< lower-case hex of the file's bytes
   std::string path;    ///< where it lies on this machine; not part of the plan
   Description description;
+  std::map<std::string, Build> builds = {};  ///< of all machines (uname -m), this one's among them; empty: not told
 };
 
 /// One probe with parameters on one placement. Attempts belong to it.
@@ -60,10 +66,18 @@ struct Cell {
   std::string reason;
 };
 
+/// One of the cells that were drawn to be measured again.
+struct DrawnCell {
+  std::string requirement;
+  Subject subject;  ///< as the coverage has it
+  bool operator==(const DrawnCell&) const = default;
+};
+
 /// What a plan says of a probe: enough to read its records years later.
 struct PlannedProbe {
   std::string sha256;
   Description description;
+  std::map<std::string, std::string> builds = {};  ///< SHA-256 by machine, where nodes may be of several; with `sha256`
 };
 
 /// Rises when the planner would write another plan for the same inputs. A plan is derived again whenever it is
@@ -79,6 +93,7 @@ struct Plan {
   bool localise = true;           ///< whether groups that fall short are searched for who is at fault
   std::string continues = {};     ///< SHA-256 of the plan of which some nodes are measured anew; empty: none
   std::string challenge = {};     ///< PlanOptions::challenge
+  std::vector<DrawnCell> drawn = {};  ///< PlanOptions::drawn
   Profile profile;
   site::Site site;
   std::map<std::string, PlannedProbe> probes;
@@ -92,6 +107,16 @@ struct Plan {
   /// The requirement of this id, or nullptr.
   [[nodiscard]] const Requirement* requirement(std::string_view id) const;
 };
+
+/// What a plan for `site` says of `program`.
+PlannedProbe planned_probe(const Program& program, const site::Site& site);
+
+/// The program that `plan` had of `probe`, without a path.
+Program program_of(const std::string& name, const PlannedProbe& probe);
+
+/// Machines of the site whose builds a plan must have: those that nodes name, and all of `known` where a node that is
+/// reached over a network names none. Empty where nodes can only be of the head's own kind.
+std::vector<std::string> machines_of(const site::Site& site, const std::map<std::string, Build>& known);
 
 /// The parameters of one rank of `step`: the step's, with the ports of its node in the step's plane as `interface` and
 /// `device`, where the probe has those; of one node alone all its ports in a row, with commas between them.
@@ -107,6 +132,7 @@ struct PlanOptions {
   bool localise = true;                 ///< plan searches for who is at fault where groups may fall short
   std::string continues = {};           ///< SHA-256 of the plan that this one continues
   std::string challenge = {};           ///< 64 hexadecimal digits of the receiver's choice; empty: none
+  std::vector<DrawnCell> drawn = {};    ///< nothing else is measured, and nothing accepted; empty: all
   std::size_t most_cells = kMostCells;  ///< refused when there are more, before they are made
 };
 

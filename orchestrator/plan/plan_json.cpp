@@ -67,6 +67,14 @@ Cell cell_from(const json& object) {
           .reason = object.at("reason")};
 }
 
+json to_json(const DrawnCell& cell) {
+  return {{"requirement", cell.requirement}, {"subject", assay::to_json(cell.subject)}};
+}
+
+DrawnCell drawn_from(const json& object) {
+  return {.requirement = object.at("requirement"), .subject = subject_from(object.at("subject")).value()};
+}
+
 json to_json(const PlannedSearch& search) {
   return {{"step", search.step},
           {"requirements", search.requirements},
@@ -130,7 +138,7 @@ std::optional<InputError> check_references(const Plan& plan, const std::string& 
 std::optional<InputError> check_derivation(const Plan& plan, std::string_view text, const std::string& where) {
   std::vector<Program> programs;
   for (const auto& [name, probe] : plan.probes) {
-    programs.push_back({.name = name, .sha256 = probe.sha256, .path = "", .description = probe.description});
+    programs.push_back(program_of(name, probe));
   }
   // What is derived cannot be more than what was read: the smallest of growing groups has no cell, all others have one.
   const std::size_t cells = plan.coverage.size() + plan.steps.size();
@@ -140,6 +148,7 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
                           .localise = plan.localise,
                           .continues = plan.continues,
                           .challenge = plan.challenge,
+                          .drawn = plan.drawn,
                           .most_cells = cells});
   if (!again) return again.error();
   again->assay_version = plan.assay_version;
@@ -149,12 +158,25 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
                     "plan again instead of editing it"};
 }
 
+std::optional<InputError> read_probes(const json& probes, const std::string& where, Plan& plan) {
+  for (const auto& [name, probe] : probes.items()) {
+    auto description = read_description(probe.at("description").dump(), fmt::format("{}: probes.{}", where, name));
+    if (!description) return description.error();
+    plan.probes.emplace(name, PlannedProbe{.sha256 = probe.at("sha256"),
+                                           .description = std::move(*description),
+                                           .builds = probe.value("builds", std::map<std::string, std::string>{})});
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string plan_text(const Plan& plan) {
   json probes = json::object();
-  for (const auto& [name, probe] : plan.probes)
+  for (const auto& [name, probe] : plan.probes) {
     probes[name] = {{"sha256", probe.sha256}, {"description", probe.description.document}};
+    if (!probe.builds.empty()) probes[name]["builds"] = probe.builds;
+  }
   json document{{"schema", kPlanSchema},
                 {"assay_version", plan.assay_version},
                 {"planner", kPlannerRevision},
@@ -169,6 +191,7 @@ std::string plan_text(const Plan& plan) {
                 {"steps", nullptr},
                 {"coverage", nullptr}};
   if (!plan.challenge.empty()) document["challenge"] = plan.challenge;
+  for (const auto& cell : plan.drawn) document["drawn"].push_back(to_json(cell));
   if (plan.simulation) {
     document["kind_of_run"] = kSimulated;
     document["simulation"] = to_json(*plan.simulation);
@@ -221,11 +244,8 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
       if (!simulation) return std::unexpected(simulation.error());
       plan.simulation = std::move(*simulation);
     }
-    for (const auto& [name, probe] : document->at("probes").items()) {
-      auto description = read_description(probe.at("description").dump(), fmt::format("{}: probes.{}", where, name));
-      if (!description) return std::unexpected(description.error());
-      plan.probes.emplace(name, PlannedProbe{.sha256 = probe.at("sha256"), .description = std::move(*description)});
-    }
+    for (const auto& cell : document->value("drawn", json::array())) plan.drawn.push_back(drawn_from(cell));
+    if (auto problem = read_probes(document->at("probes"), where, plan)) return std::unexpected(*problem);
     for (const auto& step : document->at("steps")) plan.steps.push_back(step_from(step));
     for (const auto& cell : document->at("coverage")) plan.coverage.push_back(cell_from(cell));
     for (const auto& search : document->at("searches")) plan.searches.push_back(search_from(search));

@@ -46,6 +46,10 @@ constexpr bool is_together(JudgedScope scope) {
 }
 /// The companion that the head runs once a site, which reads its meters.
 inline constexpr const char* kSiteCompanion = "power_feed";
+/// The same, which also says what a lost feed did.
+inline constexpr const char* kFailoverCompanion = "failover_watch";
+/// Whether a companion of this name reads the site's meters, on the head and not on the nodes.
+constexpr bool is_site_companion(std::string_view name) { return name == kSiteCompanion || name == kFailoverCompanion; }
 /// The probe that loads all nodes together.
 inline constexpr const char* kLoadProbe = "load_bank";
 /// Whether a meter of the site has such subjects, and a node never.

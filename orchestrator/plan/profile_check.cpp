@@ -44,16 +44,19 @@ std::optional<InputError> check_placement(const Requirement& requirement, const 
 /// What goes with figures of the site's meters alone.
 std::optional<InputError> check_during(const Requirement& requirement, const Profile& profile,
                                        const std::string& here) {
-  const bool of_meters = is_of_meters(requirement.scope);
+  // A node has figures of its own probes, and of the meters and outlets that it hangs on.
+  const bool of_meters = is_of_meters(requirement.scope) ||
+                         (requirement.scope == JudgedScope::node && is_site_companion(requirement.probe));
   if (requirement.during.empty() != !of_meters)
-    return InputError{here + ".during",
-                      of_meters ? fmt::format("is missing, and the scope is {}", requirement.scope)
-                                : fmt::format("is given, and the scope is {}", requirement.scope),
-                      "a figure of the site's meters has scope rack, feed, shelf, cdu or meter, and names the probe "
-                      "during whose load it is judged"};
+    return InputError{
+        here + ".during",
+        of_meters ? fmt::format("is missing, and the scope is {}", requirement.scope)
+                  : fmt::format("is given, and the scope is {}", requirement.scope),
+        "a figure of the site's meters has scope node, rack, feed, shelf, cdu or meter, and names the probe "
+        "during whose load it is judged"};
   if (!of_meters) return std::nullopt;
-  if (requirement.probe != kSiteCompanion ||
-      std::ranges::find(profile.companions, kSiteCompanion) == profile.companions.end())
+  if (!is_site_companion(requirement.probe) ||
+      std::ranges::find(profile.companions, requirement.probe) == profile.companions.end())
     return InputError{here + ".probe", fmt::format("is judged of the site's meters, which {} reads", kSiteCompanion),
                       "name it here and among the profile's companions"};
   if (requirement.limit.reference != Reference::none || !requirement.plane.empty() || requirement.after)
@@ -184,6 +187,14 @@ std::optional<InputError> check_counts(const Profile& profile, const std::string
   return std::nullopt;
 }
 
+/// Whether the probe is told that it may change settings of the machine, such as a limit of power.
+bool changes_settings(const Requirement& requirement) {
+  const auto found = requirement.parameters.find("allow_settings");
+  if (found == requirement.parameters.end()) return false;
+  const auto* word = std::get_if<std::string>(&found->second);
+  return word == nullptr || *word != "no";
+}
+
 }  // namespace
 
 std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile,
@@ -192,6 +203,10 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   if (auto problem = check_limit(requirement, here)) return problem;
   if (auto problem = check_placement(requirement, here)) return problem;
   if (auto problem = check_during(requirement, profile, here)) return problem;
+  if (changes_settings(requirement))
+    return InputError{here + ".parameters.allow_settings",
+                      "lets the probe change settings of machines, which no profile may",
+                      "run the probe by hand on one node, with the word of who is responsible for it"};
   if (auto problem = check_rise(requirement, profile, here)) return problem;
   if (auto problem = check_repeat(requirement, here)) return problem;
   if (requirement.required && requirement.source.status == "unsourced") {
@@ -229,6 +244,12 @@ std::optional<InputError> check_profile(const Profile& profile, const std::strin
   if (profile.requirements.empty()) {
     return InputError{where + ": requirements", "is empty, also after inheritance",
                       "a profile that demands nothing can accept nothing"};
+  }
+  if (std::ranges::count_if(profile.companions, is_site_companion) > 1) {
+    return InputError{
+        where + ": companions",
+        fmt::format("names {} and {}, and the meters are read by one program", kSiteCompanion, kFailoverCompanion),
+        fmt::format("{} records what {} does; name it alone", kFailoverCompanion, kSiteCompanion)};
   }
   for (const auto& requirement : profile.requirements) {
     const std::string here = fmt::format("{}: requirement {}", where, requirement.id);

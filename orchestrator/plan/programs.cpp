@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "orchestrator/files/child.h"
 #include "orchestrator/files/digest.h"
+#include "orchestrator/site/site.h"
 
 namespace assay::plan {
 namespace {
@@ -18,11 +20,61 @@ namespace fs = std::filesystem;
 
 constexpr Seconds kDescribeDeadline{20};  // a cold start from a slow disk takes a second or two
 
+/// Folders of `directory`, in the order of their names.
+std::vector<fs::path> folders_of(const std::string& directory) {
+  std::error_code none;
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(directory, none)) {
+    if (entry.is_directory(none)) folders.push_back(entry.path());
+  }
+  std::ranges::sort(folders);
+  return folders;
+}
+
+/// Programs of another version may measure in another way and say nothing of it.
+std::optional<InputError> check_version(const fs::path& folder) {
+  const auto said = read_file((folder / "VERSION").string());
+  if (!said) return said.error();
+  const std::string version = said->substr(0, said->find('\n'));
+  if (version == ASSAY_VERSION) return std::nullopt;
+  return InputError{folder.string() + "/VERSION", fmt::format("'{}' is not {}", version, ASSAY_VERSION),
+                    "install the packages of one version: assay-machine-* beside assay"};
+}
+
 }  // namespace
 
 Installation installation() {
   const fs::path binaries = fs::read_symlink("/proc/self/exe").parent_path();
-  return {.binaries = binaries, .probes = (binaries.parent_path() / "libexec/assay/probes").string()};
+  return {.binaries = binaries,
+          .probes = (binaries.parent_path() / "libexec/assay/probes").string(),
+          .machines = (binaries.parent_path() / "libexec/assay/machines").string()};
+}
+
+std::map<std::string, std::string> Installation::agents() const {
+  std::map<std::string, std::string> agents;
+  for (const auto& folder : folders_of(machines)) agents[folder.filename()] = (folder / "assay-node").string();
+  agents[site::own_machine()] = binaries + "/assay-node";
+  return agents;
+}
+
+std::expected<std::vector<Program>, InputError> installed_programs() {
+  const Installation here = installation();
+  auto programs = find_programs(here.probes);
+  if (!programs) return programs;
+  for (auto& program : *programs) program.builds[site::own_machine()] = {program.sha256, program.path};
+  for (const auto& folder : folders_of(here.machines)) {
+    if (folder.filename() == site::own_machine()) continue;
+    if (auto problem = check_version(folder)) return std::unexpected(*problem);
+    for (auto& program : *programs) {
+      const fs::path path = folder / "probes" / fs::path(program.path).filename();
+      std::error_code unknown;  // what cannot be looked at is not there
+      if (!fs::is_regular_file(path, unknown)) continue;
+      auto digest = files::sha256_of_file(path);
+      if (!digest) return std::unexpected(digest.error());
+      program.builds[folder.filename()] = {.sha256 = std::move(*digest), .path = path};
+    }
+  }
+  return programs;
 }
 
 std::expected<std::vector<Program>, InputError> find_programs(const std::string& directory) {

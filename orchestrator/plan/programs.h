@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@ namespace assay::plan {
 struct Installation {
   std::string binaries;  ///< bin/: assay, assay-report, assay-node
   std::string probes;    ///< libexec/assay/probes/
+  std::string machines;  ///< libexec/assay/machines/: agent and probes for nodes of another machine than this one
+
+  /// The agents of all machines that are installed, by machine (uname -m), this one's among them.
+  [[nodiscard]] std::map<std::string, std::string> agents() const;
 };
 
 /// The installation that the running binary belongs to.
@@ -21,5 +26,10 @@ Installation installation();
 /// Every probe in `directory`, by name, described and hashed. An error when the directory has none, or when one does
 /// not describe itself.
 std::expected<std::vector<Program>, InputError> find_programs(const std::string& directory);
+
+/// The same for this installation, with the builds for other machines: libexec/assay/machines/<machine>/probes/<name>.
+/// What they say of themselves is taken to be what this machine's builds say, because theirs do not run here; a record
+/// that differs from it is refused when it is read. Errors also: a folder that is of another version.
+std::expected<std::vector<Program>, InputError> installed_programs();
 
 }  // namespace assay::plan

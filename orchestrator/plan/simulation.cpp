@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/simulated_meters.h"
 #include "profiles/schema.h"
 
 namespace assay::plan {
@@ -37,6 +38,7 @@ Faults faults_from(const json& document) {
   faults.healthy = {.margin = healthy.value("margin", Healthy{}.margin),
                     .spread = healthy.value("spread", Healthy{}.spread),
                     .run_to_run = healthy.value("run_to_run", Healthy{}.run_to_run)};
+  take_meters(document, faults);
   return faults;
 }
 
@@ -49,8 +51,10 @@ json to_json(const Faults& faults) {
     list.push_back(one.other.empty() ? json{{"node", one.node}} : json{{"a", one.node}, {"b", one.other}});
     list.back().update(common);
   }
-  return {{"schema", kFaultsSchema}, {"bad_nodes", std::move(nodes)}, {"bad_links", std::move(links)},
-          {"dead", faults.dead},     {"spread", faults.spread},       {"healthy", to_json(faults.healthy)}};
+  json document = {{"schema", kFaultsSchema}, {"bad_nodes", std::move(nodes)}, {"bad_links", std::move(links)},
+                   {"dead", faults.dead},     {"spread", faults.spread},       {"healthy", to_json(faults.healthy)}};
+  put_meters(faults, document);
+  return document;
 }
 
 }  // namespace
@@ -80,7 +84,7 @@ std::optional<InputError> check_faults(const Faults& faults, const site::Site& s
   for (const auto& name : faults.dead) {
     if (auto problem = check(name)) return problem;
   }
-  return std::nullopt;
+  return check_meters(faults, site, where);
 }
 
 json to_json(const Simulation& simulation) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "orchestrator/site/site.h"
+#include "probes/core/meter_list.h"
 
 namespace assay::plan {
 
@@ -22,6 +23,33 @@ struct SimulatedFault {
   std::string metric;       ///< only this one; empty: every one
   double factor = 1;        ///< of the performance that is left: 0.8 is 80 % of a bandwidth, 1.25 times a latency
   double probability = 1;   ///< of showing in an attempt or a test; below 1 it flaps
+};
+
+/// How a meter of the simulated site sees one of its quantities, where it is not honest. Times are in s since the begin
+/// of the load.
+struct SimulatedMeter {
+  std::string meter;
+  Quantity quantity = Quantity::power;
+  double gain = 1, offset = 0;  ///< offset in the quantity's unit
+  double scale = 1;             ///< 0.1: a number of 10 W is taken for one of 1 W
+  double lag_s = 0;
+  std::optional<double> averaging_s = {}, quantum = {};
+  std::optional<double> stuck_after_s = {}, stale_after_s = {}, dead_after_s = {};
+  std::optional<double> constant = {};  ///< computed from a table, and said to be
+  bool wraps_16_bit = false;
+};
+
+/// Two outlets of a strip whose plugs are exchanged: the site's list is wrong about both.
+struct SwappedOutlets {
+  std::string meter;
+  int a = 0, b = 0;
+};
+
+/// A feed that carries nothing for a time; the other feeds of its rack take its part.
+struct LostFeed {
+  std::string meter;
+  double after_s = 0;  ///< since the begin of the load
+  std::optional<double> until_s = {};
 };
 
 /// What healthy nodes are like. Whether a healthy fleet would be accepted depends on these numbers more than on any
@@ -40,6 +68,9 @@ struct Faults {
   std::map<std::string, double>
       spread;  ///< by metric: relative standard deviation between healthy nodes, where it is not that of `healthy`
   Healthy healthy = {};
+  std::vector<SimulatedMeter> meters = {};
+  std::vector<SwappedOutlets> swapped_outlets = {};
+  std::vector<LostFeed> lost_feeds = {};
 };
 
 /// The inputs of a simulation; they stand in its plan.
@@ -51,7 +82,7 @@ struct Simulation {
 /// Reads and checks a faults document (schema faults.schema.json).
 std::expected<Faults, InputError> read_faults(std::string_view text, const std::string& where);
 
-/// Nothing when every node that `faults` names is one of `site`'s, else which is not.
+/// Nothing when every node, meter and outlet that `faults` names is one of `site`'s, else which is not.
 std::optional<InputError> check_faults(const Faults& faults, const site::Site& site, const std::string& where);
 
 /// The JSON form of `simulation`, every field present.

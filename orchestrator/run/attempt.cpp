@@ -63,10 +63,28 @@ launch::RunLimits limits_on(const nlohmann::json& node, Seconds deadline) {
           .cpu = {deadline.count * cpus + 1}};
 }
 
-launch::RunRequest request_for(const launch::Agent& agent, const plan::Program& program, std::string id,
+std::string no_build(const std::string& probe, const std::string& machine) {
+  return fmt::format("the probe {} of the plan has no build for {}", probe, machine);
+}
+
+/// The build of `program` for the agent's machine, which the plan must have; nullopt when there is none. Programs of
+/// tests tell no machines.
+std::optional<plan::Build> build_for(const plan::Plan& plan, const launch::Agent& agent, const plan::Program& program) {
+  if (program.builds.empty()) return plan::Build{.sha256 = program.sha256, .path = program.path};
+  const auto found = program.builds.find(agent.machine());
+  if (found == program.builds.end()) return std::nullopt;
+  const auto& planned = plan.probes.at(program.name);
+  const auto of_machine = planned.builds.find(agent.machine());
+  const bool in_plan = planned.builds.empty()
+                           ? found->second.sha256 == planned.sha256
+                           : of_machine != planned.builds.end() && found->second.sha256 == of_machine->second;
+  return in_plan ? std::optional(found->second) : std::nullopt;
+}
+
+launch::RunRequest request_for(const launch::Agent& agent, const plan::Build& build, std::string id,
                                const Values& parameters, Seconds deadline) {
   return {.id = std::move(id),
-          .sha256 = program.sha256,
+          .sha256 = build.sha256,
           .arguments = arguments_of(parameters),
           .token = "",
           .deadline = deadline,
@@ -102,8 +120,14 @@ struct AttemptContext {
 
 /// Delivers the probe and starts the companions. When the probe is refused, the reason is the rank's result.
 asio::awaitable<void> prepare(const AttemptContext& context, Rank& rank) {
-  const plan::Program& program = context.program();
-  const auto delivered = co_await rank.agent->deliver(program.sha256, program.path);
+  const auto build = build_for(context.plan, *rank.agent, context.program());
+  if (!build) {
+    rank.result.emplace();
+    rank.result->outcome = AttemptOutcome::refused;
+    rank.result->reason = no_build(context.step.probe, rank.agent->machine());
+    co_return;
+  }
+  const auto delivered = co_await rank.agent->deliver(build->sha256, build->path);
   if (!delivered) {
     rank.result.emplace();  // g++ 12 mixes up the frames of coroutines with braced temporaries in them
     rank.result->outcome =
@@ -113,14 +137,15 @@ asio::awaitable<void> prepare(const AttemptContext& context, Rank& rank) {
   }
   const auto executor = co_await asio::this_coro::executor;
   for (const auto& name : context.step.companions) {
-    const plan::Program& program_beside = *program_of(context.programs, name);
-    const auto taken = co_await rank.agent->deliver(program_beside.sha256, program_beside.path);
+    const auto beside = build_for(context.plan, *rank.agent, *program_of(context.programs, name));
+    if (!beside) continue;  // what its samples would have shown is then not recorded, which the judgement sees
+    const auto taken = co_await rank.agent->deliver(beside->sha256, beside->path);
     if (!taken) continue;  // the probe's own run reports the same fault
     const auto parameters = context.plan.probes.at(name).description.resolve({}, context.plan.quick);
     if (!parameters) continue;  // planning resolved the same defaults before
     auto companion =
         std::make_shared<Companion>(name, fmt::format("{}.{}.{}", context.step.id, context.number, name), std::nullopt);
-    auto request = request_for(*rank.agent, program_beside, companion->run_id, *parameters,
+    auto request = request_for(*rank.agent, *beside, companion->run_id, *parameters,
                                {context.step.deadline_s + kCompanionSlack.count});
     asio::co_spawn(executor, follow(*rank.agent, std::move(request), companion), asio::detached);
     rank.companions.push_back(std::move(companion));
@@ -139,8 +164,10 @@ asio::awaitable<void> guarded(asio::awaitable<void> work, Rank& rank) {
 }
 
 asio::awaitable<void> run_rank(const AttemptContext& context, Rank& rank, std::size_t number, std::size_t world) {
+  const auto build = build_for(context.plan, *rank.agent, context.program());
+  if (!build) co_return;  // prepare() has said so, and no rank runs
   launch::RunRequest request =
-      request_for(*rank.agent, context.program(), fmt::format("{}.{}", context.step.id, context.number),
+      request_for(*rank.agent, *build, fmt::format("{}.{}", context.step.id, context.number),
                   plan::parameters_of(context.plan.site, context.step, number), {context.step.deadline_s});
   if (world > 1) {
     for (auto& flag :

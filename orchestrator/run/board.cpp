@@ -136,4 +136,10 @@ std::optional<InputError> write_board(const std::string& path, const std::string
                     "name a file in a folder that exists: --board board.html"};
 }
 
+void end_board(const std::string& path, BoardView view) {
+  view.over = true;
+  view.remaining_s = 0;
+  (void)write_board(path, board_html(view));  // the sweep itself is not at fault
+}
+
 }  // namespace assay::run

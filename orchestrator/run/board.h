@@ -42,6 +42,9 @@ std::string board_html(const BoardView& view);
 /// Replaces the file in one step, without waiting for the disk: the storage may be what is measured.
 std::optional<InputError> write_board(const std::string& path, const std::string& html);
 
+/// Writes `view` as the last state of the page; a page that cannot be written any more is left as it is.
+void end_board(const std::string& path, BoardView view);
+
 /// "1:02:03" or "4:05".
 std::string clock_text(double seconds);
 

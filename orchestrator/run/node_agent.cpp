@@ -33,7 +33,9 @@ AgentStarter::AgentStarter(asio::io_context& io, const site::Site& site, const R
       tokens_(io, static_cast<std::size_t>(options.starts_at_once)) {}
 
 void AgentStarter::use_slurm(std::vector<std::string> nodes) {
-  launch::SlurmTools tools{.agent = options_.agent};
+  // A site has Slurm nodes of one kind only. Without an agent for it none starts, which each node's error says.
+  const std::string& machine = nodes.empty() ? std::string() : site_.node(nodes.front())->machine;
+  launch::SlurmTools tools{.agent = launch::agent_for({.agent = options_.agent, .agents = options_.agents}, machine)};
   slurm_ = std::make_unique<launch::SlurmLauncher>(
       io_.get_executor(), site_, std::move(nodes), std::move(tools),
       [this](const std::string& who, const std::string& what) { progress_.node(who, what); });
@@ -45,7 +47,7 @@ asio::awaitable<std::expected<std::unique_ptr<launch::Agent>, launch::LaunchErro
   co_await tokens_.async_send({}, asio::redirect_error(asio::use_awaitable, closed));
   progress_.node(node.name, "starting the agent");
   // g++ 12 destroys a braced temporary in a co_await twice; delete the name with g++ 13.
-  launch::LaunchOptions launch{.agent = options_.agent, .slurm = slurm_.get()};
+  launch::LaunchOptions launch{.agent = options_.agent, .agents = options_.agents, .slurm = slurm_.get()};
   if (const auto asked = directories_.find(node.name); asked != directories_.end()) {
     launch.directories = asked->second;
     launch.directories.resize(std::min(launch.directories.size(), wire::kMostDirectories));

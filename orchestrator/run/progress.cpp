@@ -52,7 +52,7 @@ Progress::Progress(const plan::Plan& plan, Mode mode) : mode_(mode), forecast_(p
 
 Progress::~Progress() {
   erase();
-  over_ = true;
+  over_ = !more_follows_;
   renew_board(true);
 }
 

@@ -41,8 +41,12 @@ class Progress {
   /// to, in a few words.
   void step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason,
                 const std::string& results = "");
-  /// From now on also writes the page `path`, every few seconds. An error when it cannot be written.
-  std::optional<InputError> show_on(const std::string& path);
+  /// From now on also writes the page `path`, every few seconds. An error when it cannot be written. With
+  /// `more_follows` the page does not say that assay has ended when this does: another run goes on writing it, or
+  /// end_board ends it.
+  std::optional<InputError> show_on(const std::string& path, bool more_follows = false);
+  /// What the page shows now.
+  [[nodiscard]] BoardView view();
   /// Whether people read it, so that words for results are worth their time.
   [[nodiscard]] bool is_for_people() const {
     return mode_ == Mode::terminal || mode_ == Mode::plain || !board_.empty();
@@ -71,7 +75,6 @@ class Progress {
   void draw();
   /// How many nodes do what, and where something failed; the second in red where colours are wanted.
   [[nodiscard]] std::vector<std::string> fleet_lines(std::size_t width) const;
-  [[nodiscard]] BoardView view();
   void renew_board(bool at_once);
   static void note(std::vector<std::string>& lines, std::string line);
 
@@ -103,6 +106,7 @@ class Progress {
   Clock::time_point board_at_;                  ///< when it was written
   std::vector<std::string> failures_, recent_;  ///< the latest first
   bool over_ = false;
+  bool more_follows_ = false;
   Clock::time_point begin_ = Clock::now();
 };
 

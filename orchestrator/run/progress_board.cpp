@@ -67,7 +67,8 @@ BoardView Progress::view() {
   return view;
 }
 
-std::optional<InputError> Progress::show_on(const std::string& path) {
+std::optional<InputError> Progress::show_on(const std::string& path, bool more_follows) {
+  more_follows_ = more_follows;
   if (auto problem = write_board(path, board_html(view()))) return problem;
   board_ = path;
   board_at_ = Clock::now();

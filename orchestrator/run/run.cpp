@@ -31,6 +31,12 @@ std::optional<InputError> check_programs(const plan::Plan& plan, const std::vect
     if (found->sha256 != planned.sha256)
       return InputError{found->path, "is not the binary that was planned",
                         "plan again, or use the build that made the plan"};
+    for (const auto& [machine, sha256] : planned.builds) {
+      const auto build = found->builds.find(machine);
+      if (build == found->builds.end() || build->second.sha256 != sha256)
+        return InputError{fmt::format("{} for {}", name, machine), "is not the binary that was planned",
+                          "plan again, or use the build that made the plan"};
+    }
   }
   return std::nullopt;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,9 +15,10 @@ namespace assay::run {
 
 /// How a plan is executed.
 struct RunOptions {
-  std::string directory;            ///< the run directory; it holds plan.json
-  std::string agent;                ///< path of assay-node
-  bool resume = false;              ///< continue the run of the existing journal
+  std::string directory;                           ///< the run directory; it holds plan.json
+  std::string agent;                               ///< path of assay-node
+  std::map<std::string, std::string> agents = {};  ///< the same for other machines, by uname -m
+  bool resume = false;                             ///< continue the run of the existing journal
   int starts_at_once = 32;          ///< agents being started at the same time; an ssh session costs about 0.2 s of CPU
   std::optional<Seconds> deadline;  ///< from now; no step starts that would typically end later
   bool stop_on_fail = false;        ///< once a required cell has failed, no more steps start

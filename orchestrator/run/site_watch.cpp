@@ -40,7 +40,7 @@ Values parameters_of(const plan::Plan& plan, const std::string& directory, bool 
     asked["limit"] = static_cast<std::int64_t>(plan.site.load_test->limit_w);
   }
   asked["meters"] = std::filesystem::absolute(directory, unknown).string() + "/plan.json";
-  const auto& probe = plan.probes.at(plan::kSiteCompanion).description;
+  const auto& probe = plan.probes.at(plan::site_companion(plan.profile)).description;
   return probe.resolve(asked, plan.quick).value_or(asked);
 }
 
@@ -71,9 +71,9 @@ judge::Watch ended(const plan::Program& program, int number, const std::optional
 SiteWatch::SiteWatch(const plan::Plan& plan, const std::vector<plan::Program>& programs, const RunOptions& options,
                      AgentStarter& starter, RunJournal& journal)
     : plan_(plan), directory_(options.directory), starter_(starter), journal_(journal) {
-  const bool wanted = std::ranges::find(plan.profile.companions, plan::kSiteCompanion) != plan.profile.companions.end();
-  if (!wanted || plan.site.meters.empty() || !plan.probes.contains(plan::kSiteCompanion)) return;
-  const auto program = std::ranges::find(programs, plan::kSiteCompanion, &plan::Program::name);
+  const std::string wanted = plan::site_companion(plan.profile);
+  if (wanted.empty() || plan.site.meters.empty() || !plan.probes.contains(wanted)) return;
+  const auto program = std::ranges::find(programs, wanted, &plan::Program::name);
   if (program != programs.end()) program_ = &*program;
   head_.name = "the site's meters";
   head_.launcher = site::Launcher::local;

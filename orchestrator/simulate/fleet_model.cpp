@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/plan/lint.h"
+#include "orchestrator/simulate/hall.h"
 #include "orchestrator/simulate/random.h"
 
 namespace assay::simulate {
@@ -22,7 +23,7 @@ constexpr double kFreeReference = 1e6;   // of a metric that others refer to and
 constexpr std::chrono::system_clock::time_point kNever{std::chrono::seconds(946'684'800)};  // 2000-01-01
 
 /// The centre of values that lie between `low` and `high`, or beyond the one that there is.
-double centre_of(const Quantity& quantity, double margin) {
+double centre_of(const MadeUpMetric& quantity, double margin) {
   if (quantity.low && quantity.high) return (*quantity.low + *quantity.high) / 2;
   if (quantity.low) return *quantity.low == 0 ? 1 : *quantity.low + std::abs(*quantity.low) * margin;
   if (quantity.high) return *quantity.high - std::abs(*quantity.high) * margin;
@@ -41,7 +42,7 @@ bool is_of_itself(const plan::Limit& limit) {
 }
 
 /// What `nodes` healthy nodes show together.
-double centre_on(const Quantity& quantity, std::size_t nodes) {
+double centre_on(const MadeUpMetric& quantity, std::size_t nodes) {
   return quantity.by_nodes ? quantity.centre * static_cast<double>(nodes) : quantity.centre;
 }
 
@@ -53,7 +54,7 @@ std::vector<plan::Requirement> at_each_size(const plan::Requirement& requirement
   return all;
 }
 
-bool is_of(const Quantity& quantity, const std::string& metric, const plan::Requirement& requirement) {
+bool is_of(const MadeUpMetric& quantity, const std::string& metric, const plan::Requirement& requirement) {
   return quantity.metric == metric && quantity.at == requirement.at && quantity.scope == requirement.scope;
 }
 
@@ -63,22 +64,7 @@ FleetModel::FleetModel(const plan::Plan& plan) : plan_(plan), simulation_(*plan.
   for (const auto& fault : simulation_.faults.faults) faults_of_[fault.node].push_back(&fault);
   dead_.insert(simulation_.faults.dead.begin(), simulation_.faults.dead.end());
   for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, &node);
-  for (const auto& [name, probe] : plan.probes) {
-    const Description& said = probe.description;
-    Instrument& instrument = instruments_[name];
-    for (const auto& metric : said.metrics)
-      instrument.metrics.push_back(
-          {.name = metric.name, .unit = metric.unit, .meaning = metric.meaning, .instrument = metric.instrument});
-    for (const auto& condition : said.conditions)
-      instrument.conditions.push_back({.name = condition.name, .meaning = condition.meaning});
-    instrument.spec = {.name = said.name,
-                       .revision = said.revision,
-                       .measures = said.measures,
-                       .method = said.method,
-                       .source = said.source,
-                       .metrics = instrument.metrics,
-                       .conditions = instrument.conditions};
-  }
+  for (const auto& [name, probe] : plan.probes) instruments_.try_emplace(name, probe.description);
   for (const auto& step : plan.steps) {
     steps_.emplace(step.id, &step);
     if (!recipes_.contains(step.requirements.front())) recipes_.emplace(step.requirements.front(), recipe_of(step));
@@ -94,7 +80,7 @@ FleetModel::Recipe FleetModel::recipe_of(const plan::Step& step) const {
   Recipe recipe;
   std::vector<const plan::Requirement*> requirements;
   for (const auto& id : step.requirements) {
-    // Meters of the head are not made up: their cells stay open.
+    // What meters of the site read is made up from its racks (hall.h).
     if (const auto* one = plan_.requirement(id); one->during.empty()) requirements.push_back(one);
   }
   // Those that refer to another metric come last, when that one is known.
@@ -115,9 +101,9 @@ FleetModel::Recipe FleetModel::recipe_of(const plan::Step& step) const {
 
 void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement) const {
   const auto& probe = plan_.probes.at(requirement.probe).description;
-  const auto quantity_of = [&](const std::string& metric) -> Quantity& {
-    const auto found =
-        std::ranges::find_if(recipe.quantities, [&](const Quantity& one) { return is_of(one, metric, requirement); });
+  const auto quantity_of = [&](const std::string& metric) -> MadeUpMetric& {
+    const auto found = std::ranges::find_if(recipe.quantities,
+                                            [&](const MadeUpMetric& one) { return is_of(one, metric, requirement); });
     if (found != recipe.quantities.end()) return *found;
     const auto spread = simulation_.faults.spread.find(metric);
     recipe.quantities.push_back(
@@ -137,12 +123,12 @@ void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement
   std::string key = requirement.metric;
   if (limit.reference == plan::Reference::peak) unit = plan_.profile.peaks.at(limit.name).value;
   if (limit.reference == plan::Reference::metric) {
-    Quantity& reference = quantity_of(limit.name);
+    MadeUpMetric& reference = quantity_of(limit.name);
     reference.samples = std::max(reference.samples, requirement.repeat_n);
     unit = reference.centre;
     key = limit.name;
   }
-  Quantity& quantity = quantity_of(requirement.metric);
+  MadeUpMetric& quantity = quantity_of(requirement.metric);
   quantity.samples = std::max(quantity.samples, requirement.repeat_n);
   quantity.by_nodes = quantity.by_nodes || limit.reference == plan::Reference::smallest_group_by_nodes;
   // What is held against itself or its fleet has no place of its own, and leaves that to limits in units, if there are
@@ -172,7 +158,7 @@ double FleetModel::share_left(const std::vector<std::string>& nodes, const std::
   return left;
 }
 
-double FleetModel::value_of(const Quantity& quantity, const std::vector<std::string>& nodes,
+double FleetModel::value_of(const MadeUpMetric& quantity, const std::vector<std::string>& nodes,
                             const std::string& occasion, double healthy) const {
   // A count of errors that is 0 has no share to lose: only a fault that names it makes one.
   if (quantity.centre == 0) return share_left(nodes, quantity.metric, occasion, true) < 1 ? 1 : 0;
@@ -182,7 +168,7 @@ double FleetModel::value_of(const Quantity& quantity, const std::vector<std::str
 
 /// What of `node` is measured: the step as a whole where nodes work together, the node, each of its ports in the
 /// step's plane, or as many parts of the kind as a node of this design has.
-std::vector<std::string> FleetModel::subjects_of(const Quantity& quantity, const plan::Step& step,
+std::vector<std::string> FleetModel::subjects_of(const MadeUpMetric& quantity, const plan::Step& step,
                                                  const site::Node& node) const {
   if (step.nodes.size() > 1 && is_together(quantity.scope)) return {step.id};
   if (quantity.scope == plan::JudgedScope::node) return {node.name};
@@ -226,14 +212,16 @@ void FleetModel::record_conditions(Recorder& recorder, const Recipe& recipe, con
   }
 }
 
-std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t rank) const {
+std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t rank,
+                               std::optional<double> begin_s) const {
   const std::string& node = step.nodes[rank];
   const Recipe& recipe = recipes_.at(step.requirements.front());
   const std::string occasion = fmt::format("{}.{}", step.id, attempt);
   std::ostringstream out;
-  Recorder recorder(out, instruments_.at(step.probe).spec,
+  const ProbeSpec& spec = instruments_.at(step.probe).spec();
+  Recorder recorder(out, spec,
                     {.probe = step.probe,
-                     .revision = instruments_.at(step.probe).spec.revision,
+                     .revision = spec.revision,
                      .parameters = plan::parameters_of(plan_.site, step, rank),
                      .rank = static_cast<int>(rank),
                      .world = static_cast<int>(step.nodes.size()),
@@ -259,6 +247,10 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
     }
   }
   record_conditions(recorder, recipe, step, site_node);
+  if (const auto held = held_time(step); held && begin_s) {
+    recorder.condition("hold_begin_s", *begin_s + held->begin_s);
+    recorder.condition("hold_end_s", *begin_s + held->end_s);
+  }
   recorder.end({.status = Status::complete, .reason = ""});
   return out.str();
 }

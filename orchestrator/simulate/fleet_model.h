@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "orchestrator/plan/plan.h"
+#include "orchestrator/simulate/instrument.h"
 #include "probes/core/recorder.h"
 
 namespace assay::simulate {
 
 /// One number that a simulated probe measures.
-struct Quantity {
+struct MadeUpMetric {
   std::string metric;
   plan::JudgedScope scope = plan::JudgedScope::node;
   Values at;
@@ -51,31 +52,25 @@ class FleetModel {
   /// Whether this node does not answer.
   [[nodiscard]] bool is_dead(const std::string& node) const { return dead_.contains(node); }
   /// What rank `rank` of an attempt of a step prints, or of an extra test made from one: a record whose host says that
-  /// it is simulated.
-  [[nodiscard]] std::string record(const plan::Step& step, int attempt, std::size_t rank) const;
+  /// it is simulated. A load that began at `begin_s` (s since 1970 of virtual time) says when it was held.
+  [[nodiscard]] std::string record(const plan::Step& step, int attempt, std::size_t rank,
+                                   std::optional<double> begin_s = std::nullopt) const;
 
  private:
   /// What the probe of a step records.
   struct Recipe {
-    std::vector<Quantity> quantities;
+    std::vector<MadeUpMetric> quantities;
     std::vector<MetCondition> conditions;
   };
-  /// A ProbeSpec, and the lists that it refers to.
-  struct Instrument {
-    std::vector<Metric> metrics;
-    std::vector<ConditionSpec> conditions;
-    ProbeSpec spec;
-  };
-
   [[nodiscard]] Recipe recipe_of(const plan::Step& step) const;
   void add_limits(Recipe& recipe, const plan::Requirement& requirement) const;
-  [[nodiscard]] std::vector<std::string> subjects_of(const Quantity& quantity, const plan::Step& step,
+  [[nodiscard]] std::vector<std::string> subjects_of(const MadeUpMetric& quantity, const plan::Step& step,
                                                      const site::Node& node) const;
   void record_conditions(Recorder& recorder, const Recipe& recipe, const plan::Step& step,
                          const site::Node& node) const;
   [[nodiscard]] double share_left(const std::vector<std::string>& nodes, const std::string& metric,
                                   const std::string& occasion, bool named_only) const;
-  [[nodiscard]] double value_of(const Quantity& quantity, const std::vector<std::string>& nodes,
+  [[nodiscard]] double value_of(const MadeUpMetric& quantity, const std::vector<std::string>& nodes,
                                 const std::string& occasion, double healthy) const;
 
   const plan::Plan& plan_;

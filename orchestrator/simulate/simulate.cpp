@@ -14,8 +14,12 @@
 #include "orchestrator/judge/judge.h"
 #include "orchestrator/judge/searches.h"
 #include "orchestrator/judge/second_stage.h"
+#include "orchestrator/judge/site_evidence.h"
+#include "orchestrator/plan/metered.h"
 #include "orchestrator/plan/passes.h"
 #include "orchestrator/simulate/fleet_model.h"
+#include "orchestrator/simulate/hall.h"
+#include "orchestrator/simulate/plant_site.h"
 #include "probes/core/utc_time.h"
 
 namespace assay::simulate {
@@ -47,35 +51,74 @@ std::optional<plan::Step> test_step(const FleetModel& model, const std::string& 
   return step;
 }
 
+/// When virtual time came to what records depend on.
+struct VirtualTimes {
+  std::map<std::pair<std::string, int>, double> attempts;       ///< begins, by step and number; s since 1970
+  std::map<int, std::pair<const plan::Step*, double>> watches;  ///< the load of each watch and its begin
+};
+
+/// The time that a line of the journal has, in s since 1970: what a record says is made up from this one.
+double seconds_of(const std::string& utc) {
+  const auto time = utc_time(utc);
+  return time ? std::chrono::duration<double>(time->time_since_epoch()).count() : 0;
+}
+
+/// Whether meters of the site are judged by `step`, so that it has a watch of its own.
+bool is_metered(const plan::Plan& plan, const plan::Step& step) {
+  return plan.probes.contains(plan::site_companion(plan.profile)) && !plan.site.meters.empty() &&
+         std::ranges::any_of(step.requirements,
+                             [&](const std::string& id) { return !plan.requirement(id)->during.empty(); });
+}
+
 /// Makes the record of a path up again. A std::function is copied, the model and the tests are not.
-judge::EvidenceReader reader_of(std::shared_ptr<const FleetModel> model, std::shared_ptr<const TestSteps> tests) {
-  return [model = std::move(model),
-          tests = std::move(tests)](const judge::EvidenceFile& file) -> std::expected<std::string, InputError> {
-    const InputError odd{file.path, "is not a record that a simulation makes", "simulate again"};
-    const std::string prefix = "records/";
-    const auto end_of_step = file.path.find('/', prefix.size());
-    if (!file.path.starts_with(prefix) || end_of_step == std::string::npos) return std::unexpected(odd);
-    const auto id = std::string_view(file.path).substr(prefix.size(), end_of_step - prefix.size());
-    const auto test = tests->find(id);
-    const plan::Step* const step = test == tests->end() ? model->step(id) : &test->second;
-    if (step == nullptr) return std::unexpected(odd);
-    int number = 0;
-    std::size_t rank = 0;
-    const char* const end = file.path.data() + file.path.size();
-    const auto first = std::from_chars(file.path.data() + end_of_step + 1, end, number);
-    if (first.ec != std::errc{} || first.ptr == end) return std::unexpected(odd);
-    const auto second = std::from_chars(first.ptr + 1, end, rank);
-    if (second.ec != std::errc{} || rank >= step->nodes.size() ||
-        judge::record_path(step->id, number, static_cast<int>(rank)) != file.path)
-      return std::unexpected(odd);
-    std::string bytes = model->record(*step, number, rank);
-    if (bytes.size() != file.bytes || files::sha256(bytes) != file.sha256) {
+class RecordMaker {
+ public:
+  RecordMaker(const plan::Plan& plan, std::shared_ptr<const FleetModel> model, std::shared_ptr<const TestSteps> tests,
+              std::shared_ptr<const VirtualTimes> times)
+      : plan_(&plan), model_(std::move(model)), tests_(std::move(tests)), times_(std::move(times)) {}
+
+  std::expected<std::string, InputError> operator()(const judge::EvidenceFile& file) const {
+    const auto bytes = made(file.path);
+    if (!bytes)
+      return std::unexpected(InputError{file.path, "is not a record that a simulation makes", "simulate again"});
+    if (bytes->size() != file.bytes || files::sha256(*bytes) != file.sha256) {
       return std::unexpected(InputError{file.path, "is not the record that was journalled",
                                         "plan.json or journal.jsonl was changed after the simulation"});
     }
-    return bytes;
-  };
-}
+    return *bytes;
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::string> made(const std::string& path) const {
+    const std::string prefix = "records/";
+    const auto end_of_step = path.find('/', prefix.size());
+    if (!path.starts_with(prefix) || end_of_step == std::string::npos) return std::nullopt;
+    const auto id = std::string_view(path).substr(prefix.size(), end_of_step - prefix.size());
+    int number = 0;
+    const char* const end = path.data() + path.size();
+    const auto first = std::from_chars(path.data() + end_of_step + 1, end, number);
+    if (first.ec != std::errc{} || first.ptr == end) return std::nullopt;
+    if (const auto watch = times_->watches.find(number);
+        watch != times_->watches.end() &&
+        judge::watch_record_path(number, plan::site_companion(plan_->profile)) == path)
+      return Hall(*plan_, *watch->second.first, watch->second.second).record();
+    const auto test = tests_->find(id);
+    const plan::Step* const step = test == tests_->end() ? model_->step(id) : &test->second;
+    std::size_t rank = 0;
+    const auto second = std::from_chars(first.ptr + 1, end, rank);
+    if (step == nullptr || second.ec != std::errc{} || rank >= step->nodes.size() ||
+        judge::record_path(step->id, number, static_cast<int>(rank)) != path)
+      return std::nullopt;
+    const auto begin = times_->attempts.find({step->id, number});
+    return model_->record(*step, number, rank,
+                          begin == times_->attempts.end() ? std::nullopt : std::optional(begin->second));
+  }
+
+  const plan::Plan* plan_;
+  std::shared_ptr<const FleetModel> model_;
+  std::shared_ptr<const TestSteps> tests_;
+  std::shared_ptr<const VirtualTimes> times_;
+};
 
 /// Carries the steps out one after another, in the order of the passes: each node takes its turns in that order, so the
 /// moment when all nodes of a step are free is known when its turn comes.
@@ -86,7 +129,8 @@ class VirtualRun {
         passes_(plan),
         model_(std::make_shared<FleetModel>(plan)),
         tests_(std::make_shared<TestSteps>()),
-        evidence_(reader_of(model_, tests_)),
+        times_(std::make_shared<VirtualTimes>()),
+        evidence_(RecordMaker(plan, model_, tests_, times_)),
         lines_(true) {
     run_.journal.run_id = fmt::format("simulated-{}", plan.simulation->seed);
     run_.journal.plan_sha256 = plan_sha256;
@@ -148,8 +192,12 @@ class VirtualRun {
     if (step.alone) {
       for (const auto& [node, free_at] : free_at_) time = std::max(time, free_at);
     }
-    run_.journal.attempts.push_back(attempt(step, ++attempts_[step.id], time, time + step.typical_s));
-    time += step.typical_s;
+    const double length_s = duration_of(step);
+    const bool metered = is_metered(plan_, step);
+    if (metered) time += 1;  // so that its watch does not touch the one before
+    if (metered) begin_watch(step, time);
+    run_.journal.attempts.push_back(attempt(step, ++attempts_[step.id], time, time + length_s, metered));
+    time += length_s;
     for (auto& [node, free_at] : free_at_) {
       if (step.alone) free_at = time;
     }
@@ -157,10 +205,34 @@ class VirtualRun {
     run_.duration_s = std::max(run_.duration_s, time);
   }
 
-  judge::Attempt attempt(const plan::Step& step, int number, double begin, double end) {
+  /// The meters are read from the begin of a load to its end, by a watch of its own.
+  void begin_watch(const plan::Step& step, double time) {
+    judge::Watch watch{.number = static_cast<int>(run_.journal.watches.size()) + 1,
+                       .probe = plan::site_companion(plan_.profile),
+                       .outcome = AttemptOutcome::exited,
+                       .begin = moment(time)};
+    run_.journal_text += lines_.watch_begin(watch.begin, watch.number, watch.probe);
+    times_->watches.emplace(watch.number, std::pair(&step, seconds_of(watch.begin)));
+    run_.journal.watches.push_back(std::move(watch));
+  }
+
+  void end_watch(double time) {
+    judge::Watch& watch = run_.journal.watches.back();
+    const auto& [load, begin_s] = times_->watches.at(watch.number);
+    const std::string bytes = Hall(plan_, *load, begin_s).record();
+    watch.end = moment(time);
+    watch.evidence.push_back({.path = judge::watch_record_path(watch.number, watch.probe),
+                              .sha256 = files::sha256(bytes),
+                              .bytes = bytes.size()});
+    run_.journal_text += lines_.watch_end(watch.end, watch);
+  }
+
+  judge::Attempt attempt(const plan::Step& step, int number, double begin, double end, bool metered) {
+    if (metered) times_->attempts.emplace(std::pair(step.id, number), seconds_of(moment(begin)));
     judge::Attempt attempt = ended(step, number, begin, end);
     attempt.second_stage = run_.journal.second_stage;
     run_.journal_text += lines_.attempt_begin(attempt.begin, step.id, number, attempt.node);
+    if (metered) end_watch(end);
     run_.journal_text += lines_.attempt_end(attempt.end, attempt);
     return attempt;
   }
@@ -174,7 +246,9 @@ class VirtualRun {
                            .begin = moment(begin),
                            .end = moment(end)};
     for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-      const std::string bytes = model_->record(step, number, rank);
+      const auto held = times_->attempts.find({step.id, number});
+      const std::string bytes = model_->record(
+          step, number, rank, held == times_->attempts.end() ? std::nullopt : std::optional(held->second));
       attempt.evidence.push_back({.path = judge::record_path(step.id, number, static_cast<int>(rank)),
                                   .sha256 = files::sha256(bytes),
                                   .bytes = bytes.size()});
@@ -228,6 +302,7 @@ class VirtualRun {
   plan::Passes passes_;
   std::shared_ptr<const FleetModel> model_;
   std::shared_ptr<TestSteps> tests_;
+  std::shared_ptr<VirtualTimes> times_;
   judge::EvidenceReader evidence_;
   judge::JournalLines lines_;
   SimulatedRun run_;
@@ -260,6 +335,9 @@ FleetShape shape_for(const plan::Profile& profile, FleetShape shape) {
     shape.planes.push_back(requirement.plane);
   }
   if (shape.rails == 0 && !shape.planes.empty()) shape.rails = 1;
+  constexpr std::size_t kPerRack = 18;  // compute trays of a rack of 72 GPUs
+  if (shape.per_rack == 0 && judges_by_meters(profile))
+    shape.per_rack = std::clamp<std::size_t>(shape.nodes, 1, kPerRack);
   if (shape.per_leaf == 0 && leaves) shape.per_leaf = std::clamp<std::size_t>(shape.nodes / 2, 1, kPerLeaf);
   return shape;
 }
@@ -289,6 +367,7 @@ void tell_parts(const plan::Profile& profile, site::Site& site) {
     if (count != plan::kOfSite || kind == "pair") continue;
     for (auto& node : site.nodes) node.parts[kind] = kParts;
   }
+  if (judges_by_meters(profile)) add_meters(profile, site);
 }
 
 judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Journal& journal) {
@@ -299,7 +378,16 @@ judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Jo
     if (auto step = test_step(*model, attempt.step, attempt.nodes))
       tests->insert_or_assign(attempt.step, std::move(*step));
   }
-  return reader_of(std::move(model), std::move(tests));
+  auto times = std::make_shared<VirtualTimes>();
+  for (const auto& attempt : journal.attempts) {
+    const plan::Step* const step = model->step(attempt.step);
+    if (attempt.is_extra() || step == nullptr || !is_metered(plan, *step)) continue;
+    const double begin_s = seconds_of(attempt.begin);
+    times->attempts.emplace(std::pair(attempt.step, attempt.number), begin_s);
+    for (const auto& watch : journal.watches)
+      if (watch.begin == attempt.begin) times->watches.emplace(watch.number, std::pair(step, begin_s));
+  }
+  return RecordMaker(plan, std::move(model), std::move(tests), std::move(times));
 }
 
 SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256) {

@@ -23,13 +23,15 @@ struct FleetShape {
 };
 
 /// `shape` with what `profile` needs and `shape` leaves open: the planes that it names, with one rail, and leaves of 16
-/// nodes, or of half of the nodes of a small fleet, where it names a plane or pairs by leaf.
+/// nodes, or of half of the nodes of a small fleet, where it names a plane or pairs by leaf; racks of 18 nodes where it
+/// judges by meters.
 FleetShape shape_for(const plan::Profile& profile, FleetShape shape);
 
 /// A site of made-up nodes "n00000", "n00001", …, named "simulated".
 site::Site simulated_site(const FleetShape& shape);
 
-/// Says how many parts every node of a made-up site has, of the kinds that `profile` leaves to the site: eight.
+/// Says how many parts every node of a made-up site has, of the kinds that `profile` leaves to the site: eight. Where
+/// the profile judges by meters, the site gets them, and the consent to load it (plant_site.h).
 void tell_parts(const plan::Profile& profile, site::Site& site);
 
 /// Evidence of a plan that has a simulation, and of the extra tests in `journal`: each record is made up again when it

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -62,6 +63,7 @@ Node node_from(const json& entry) {
             .identity_file = entry.value("identity_file", ""),
             .host_key = entry.value("host_key", ""),
             .directory = entry.value("directory", kDefaultDirectory),
+            .machine = entry.value("machine", ""),
             .rack = entry.value("rack", ""),
             .leaf = entry.value("leaf", ""),
             .rendezvous = entry.value("rendezvous", ""),
@@ -157,7 +159,29 @@ std::optional<InputError> check_node(const json& entry, const Node& node, const 
   return std::nullopt;
 }
 
+/// One srun copies one agent to all of its nodes.
+std::optional<InputError> check_slurm_machines(const Site& site, const std::string& where) {
+  const Node* first = nullptr;
+  for (std::size_t i = 0; i < site.nodes.size(); ++i) {
+    const Node& node = site.nodes[i];
+    if (node.launcher != Launcher::slurm) continue;
+    if (first == nullptr) first = &node;
+    if (node.machine == first->machine) continue;
+    const auto named = [](const Node& one) { return one.machine.empty() ? "no machine" : one.machine; };
+    return InputError{fmt::format("{}: nodes[{}].machine", where, i),
+                      fmt::format("{} has {} and {} has {}, and both are of launcher slurm", node.name, named(node),
+                                  first->name, named(*first)),
+                      "srun starts the same agent on all nodes: write a site for each kind, or use launcher ssh"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::string own_machine() {
+  utsname name{};
+  return ::uname(&name) == 0 ? name.machine : "";
+}
 
 const char* to_string(Launcher launcher) {
   return std::ranges::find(kLaunchers, launcher, &std::pair<Launcher, const char*>::first)->second;
@@ -218,6 +242,7 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
     site.nodes.back().planes = std::move(*planes);
     if (auto problem = take_addresses(node, here, addresses)) return std::unexpected(std::move(*problem));
   }
+  if (auto problem = check_slurm_machines(site, where)) return std::unexpected(std::move(*problem));
   if (const auto list = document->find("meters"); list != document->end()) {
     auto meters = meters_from(*list, fmt::format("{}: meters", where), {names.begin(), names.end()});
     if (!meters) return std::unexpected(meters.error());
@@ -243,6 +268,7 @@ json to_json(const Site& site) {
                     {"identity_file", node.identity_file},
                     {"host_key", node.host_key}});
     }
+    if (!node.machine.empty()) entry["machine"] = node.machine;
     if (!node.planes.empty()) entry["planes"] = to_json(node.planes);
     if (!node.parts.empty()) entry["parts"] = node.parts;
     if (node.jump) {

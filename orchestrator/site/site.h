@@ -57,6 +57,7 @@ struct Node {
   std::string identity_file;     ///< ssh; empty: the ssh client's defaults
   std::string host_key;          ///< ssh: "ssh-ed25519 AAAA…", pinned; empty: known_hosts of the site decides
   std::string directory;         ///< for the agent and its scratch directories on the node; absolute
+  std::string machine = {};      ///< as uname -m writes it, x86_64 or aarch64; empty: found when it is reached
   std::string rack;              ///< empty: unknown
   std::string leaf;              ///< the leaf switch it is connected to; empty: unknown
   std::string rendezvous;        ///< address for the rendezvous of ranks; `address` when not given
@@ -96,10 +97,14 @@ struct Site {
 /// pods: on a disk, and kept over reboots.
 inline constexpr const char* kDefaultDirectory = "/var/tmp/assay";
 
+/// What uname -m writes on this machine.
+std::string own_machine();
+
 /// The site of this one machine, named after its host name.
 Site this_machine();
 
-/// Reads and checks a site document; `where` names it in errors. Refused: what schema site.json refuses, two nodes of
+/// Reads and checks a site document; `where` names it in errors. Refused: what schema site.json refuses, nodes of
+/// launcher slurm of two machines, two nodes of
 /// one name, one machine or pod under two names, one address of a plane on two ports, what planes_from and
 /// meters_from refuse, a relative directory, a field of a launcher that the node does not have.
 std::expected<Site, InputError> read_site(std::string_view text, const std::string& where);

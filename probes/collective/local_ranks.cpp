@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kSlice{100};  // the longest that a request 
 
 }  // namespace
 
-LocalRanks::LocalRanks(const std::vector<RankProgram>& programs) {
+LocalRanks::LocalRanks(const std::vector<RankProgram>& programs, const RankPatience& patience) : patience_(patience) {
   ranks_.reserve(programs.size());
   for (const auto& program : programs) ranks_.emplace_back(program);
 }
@@ -39,10 +39,30 @@ void LocalRanks::lose(const RankChild& rank, RankLoss loss, const std::string& h
   throw RankLost(loss, reason);
 }
 
+void LocalRanks::demand_life(const std::vector<RankChild*>& waiting) {
+  const auto now = Clock::now();
+  if (now - sight_.at < kSlice) return;
+  sight_.at = now;
+  sight_.stopped.resize(ranks_.size());
+  Seconds cpu;
+  for (RankChild* rank : waiting) {
+    const auto sign = rank->sign();
+    auto& stopped = sight_.stopped.at(static_cast<std::size_t>(rank - ranks_.data()));
+    if (stopped.look(sign && sign->stopped, now) > patience_.stopped)
+      lose(*rank, RankLoss::silent, fmt::format("is stopped by a signal, and was for {:g} s", patience_.stopped.count));
+    cpu.count += sign ? sign->cpu.count : 0;
+  }
+  const bool idle = patience_.idle && cpu == std::exchange(sight_.cpu, cpu);
+  if (sight_.idle.look(idle, now) > patience_.idle.value_or(Seconds{}))
+    lose(*waiting.front(), RankLoss::silent,
+         fmt::format("said nothing, and no rank of this node has run for {:g} s", patience_.idle->count));
+}
+
 std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit,
                                          const std::function<void()>& meanwhile) {
   for (auto& rank : ranks_) rank.ask(request);
   const auto until = after(limit);
+  sight_ = {};
   std::vector<std::string> answers(ranks_.size());
   std::vector<bool> here(ranks_.size(), false);
   while (true) {
@@ -68,6 +88,7 @@ std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit
     const int ready = poll(polled.data(), polled.size(), static_cast<int>(kSlice.count()));
     if (stop_requested()) throw std::runtime_error("stopped by a signal while ranks were at work");
     if (meanwhile) meanwhile();
+    demand_life(waiting);
     if (ready <= 0) continue;
     for (RankChild* rank : waiting) {
       if (const auto wrong = rank->read()) lose(*rank, rank->ended() ? RankLoss::ended : RankLoss::garbled, *wrong);
@@ -79,7 +100,12 @@ void LocalRanks::finish(Seconds limit) {
   for (auto& rank : ranks_) rank.dismiss();
   const auto until = after(limit);
   for (auto& rank : ranks_) {
-    while (!rank.ended() && Clock::now() < until) (void)poll(nullptr, 0, 1);  // a pause; nothing here is timed
+    Lasting stopped;
+    while (!rank.ended() && Clock::now() < until) {
+      (void)poll(nullptr, 0, 1);  // a pause; nothing here is timed
+      const auto sign = rank.sign();
+      if (stopped.look(sign && sign->stopped, Clock::now()) > patience_.stopped) break;
+    }
   }
   kill_all();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "probes/collective/rank_child.h"
+#include "probes/collective/stillness.h"
 #include "probes/core/units.h"
 
 namespace assay {
@@ -26,7 +27,7 @@ struct RankLost : std::runtime_error {
 class LocalRanks {
  public:
   /// Starts all of them. Throws std::system_error when one cannot be started.
-  explicit LocalRanks(const std::vector<RankProgram>& programs);
+  explicit LocalRanks(const std::vector<RankProgram>& programs, const RankPatience& patience = {});
   LocalRanks(LocalRanks&&) noexcept = default;
   LocalRanks& operator=(LocalRanks&&) = delete;
   ~LocalRanks();
@@ -34,18 +35,32 @@ class LocalRanks {
   /// Number of ranks.
   [[nodiscard]] std::size_t count() const { return ranks_.size(); }
   /// Sends `request`, a line without its end, to every rank, and waits for a line of each. Throws RankLost when one
-  /// ends, has not answered within `limit` or says too much: then all are killed. Throws std::runtime_error when this
-  /// process is to stop. `meanwhile`, where given, is called some ten times a second, and what it throws ends the
-  /// waiting.
+  /// ends, has not answered within `limit` or the patience, or says too much: then all are killed. Throws
+  /// std::runtime_error when this process is to stop. `meanwhile`, where given, is called some ten times a second, and
+  /// what it throws ends the waiting.
   std::vector<std::string> ask(std::string_view request, Seconds limit, const std::function<void()>& meanwhile = {});
-  /// Closes the ranks' input, on which they end, and waits for that at most `limit`; those that are left are killed.
+  /// Closes the ranks' input, on which they end, and waits for that at most `limit`, and for one that is stopped no
+  /// longer than the patience; those that are left are killed.
   void finish(Seconds limit);
 
  private:
   void kill_all() noexcept;
   [[noreturn]] void lose(const RankChild& rank, RankLoss loss, const std::string& how);
 
+  /// One that has been stopped, or all that `waiting` is when none has run, for longer than the patience.
+  void demand_life(const std::vector<RankChild*>& waiting);
+
+  /// What the leader sees of its ranks while it waits.
+  struct Sight {
+    std::vector<Lasting> stopped;  ///< by rank
+    Lasting idle;
+    Seconds cpu;                    ///< of all that are waited for
+    Lasting::Clock::time_point at;  ///< of the last look
+  };
+
   std::vector<RankChild> ranks_;
+  RankPatience patience_;
+  Sight sight_;
 };
 
 }  // namespace assay

@@ -1,19 +1,25 @@
-// rank_child: posix_spawn and pipes. Nothing of this process is shared with a child but standard error.
+// rank_child: fork, exec and pipes. Nothing of this process is shared with a child but standard error. Not posix_spawn:
+// that waits in the kernel, without a limit, for a child that is stopped before it begins its program.
 #include "probes/collective/rank_child.h"
 
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <new>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
-#include <spawn.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
+
+#include "probes/core/rendezvous_link.h"
 
 namespace assay {
 namespace {
@@ -32,20 +38,60 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
+/// In the child: becomes the program. What fails is written to `failure`, which a start that succeeds closes.
+[[noreturn]] void become(const char* path, char* const* arguments, char* const* environment, int input, int output,
+                         int failure) {
+  if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0) (void)execve(path, arguments, environment);
+  const int reason = errno;
+  (void)!::write(failure, &reason, sizeof reason);  // a leader that is gone needs no reason
+  _exit(127);
+}
+
+/// Why a child did not begin its program, as an errno; 0 when it did. `from` ends when it does.
+int start_failure(int from) {
+  const auto until = rendezvous::after(RankChild::kStartLimit);
+  int reason = 0;
+  while (true) {
+    pollfd one = {.fd = from, .events = POLLIN, .revents = 0};
+    constexpr int kSlice_ms = 1000;
+    const int ready = poll(&one, 1, kSlice_ms);
+    if (ready > 0) {
+      const ssize_t got = ::read(from, &reason, sizeof reason);
+      if (got == 0) return 0;
+      if (got == sizeof reason) return reason;
+    }
+    if (rendezvous::Clock::now() >= until) return ETIMEDOUT;
+  }
+}
+
+/// Whether a child has ended, and is reaped with its `status`, within `limit`.
+bool reaped(pid_t process, int& status, Seconds limit) {
+  const auto until = rendezvous::after(limit);
+  constexpr int kPause_ms = 1;  // nothing here is timed
+  while (waitpid(process, &status, WNOHANG) == 0) {
+    if (rendezvous::Clock::now() >= until) return false;
+    (void)poll(nullptr, 0, kPause_ms);
+  }
+  return true;
+}
+
 /// Starts `program` between the two pipe ends.
 pid_t start(RankProgram program, int input, int output) {
-  posix_spawn_file_actions_t actions;
-  if (posix_spawn_file_actions_init(&actions) != 0) throw std::bad_alloc();
-  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  auto [failure, theirs] = make_pipe();
   const auto arguments = pointers(program.arguments), environment = pointers(program.environment);
-  pid_t process = -1;
-  const int failed =
-      posix_spawn(&process, program.path.c_str(), &actions, nullptr, arguments.data(), environment.data());
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) throw std::system_error(failed, std::generic_category(), "start of " + program.title);
-  return process;
+  const pid_t process = fork();
+  if (process == 0) become(program.path.c_str(), arguments.data(), environment.data(), input, output, theirs.number());
+  if (process < 0) throw std::system_error(errno, std::generic_category(), "start of " + program.title);
+  theirs.close();
+  const int failed = start_failure(failure.number());
+  if (failed == 0) return process;
+  (void)::kill(process, SIGKILL);  // gone already is as good
+  int status = 0;
+  (void)reaped(process, status, RankChild::kReapLimit);  // one that a device holds on to is left to the kernel
+  throw std::system_error(failed, std::generic_category(), "start of " + program.title);
 }
+
+constexpr Seconds kLeave = {1};  // until a rank that has closed its output is told to end, and until it is killed
 
 std::string ending(int status) {
   return WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
@@ -106,7 +152,8 @@ std::optional<std::string> RankChild::read() {
     if (received_.size() > kLongestAnswer) return fmt::format("said more than {} B at once", kLongestAnswer);
   } else if (got == 0) {
     // Its output is closed, so it ends or has ended; one that closes its output and lives on is ended here.
-    if (!ended_) (void)::kill(process_, SIGTERM);
+    if (!await_end(kLeave)) (void)::kill(process_, SIGTERM);
+    if (!await_end(kLeave)) kill();
     reap();
     return fmt::format("{} before it answered", ending(status_));
   }
@@ -121,8 +168,28 @@ std::optional<std::string> RankChild::line() {
   return one;
 }
 
-bool RankChild::ended() {
-  if (!ended_) ended_ = waitpid(process_, &status_, WNOHANG) == process_;
+bool RankChild::ended() noexcept { return await_end({0}); }
+
+std::optional<ProcessSign> RankChild::sign() const {
+  if (ended_) return std::nullopt;
+  std::ifstream file(fmt::format("/proc/{}/stat", process_));
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const auto name_end = text.rfind(')');  // proc(5): the name before it may hold anything
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(name_end + 1));
+  char state = 0;
+  fields >> state;
+  constexpr int kBeforeTimes = 10;  // ppid to cmajflt
+  std::string skipped;
+  for (int i = 0; i < kBeforeTimes; ++i) fields >> skipped;
+  std::uint64_t user = 0, system = 0;
+  if (!(fields >> user >> system)) return std::nullopt;
+  const auto each = static_cast<double>(sysconf(_SC_CLK_TCK));
+  return ProcessSign{.stopped = state == 'T' || state == 't', .cpu = {static_cast<double>(user + system) / each}};
+}
+
+bool RankChild::await_end(Seconds limit) noexcept {
+  if (!ended_) ended_ = reaped(process_, status_, limit);
   return ended_;
 }
 
@@ -131,8 +198,7 @@ void RankChild::kill() noexcept {
 }
 
 void RankChild::reap() noexcept {
-  while (!ended_ && waitpid(process_, &status_, 0) < 0 && errno == EINTR) {
-  }
+  (void)await_end(kReapLimit);  // the kernel ends it when it can
   ended_ = true;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "probes/core/descriptor.h"
+#include "probes/core/units.h"
 
 namespace assay {
 
@@ -20,14 +21,25 @@ struct RankProgram {
   std::string title;
 };
 
-/// A running rank. Nothing here waits but end(). It does not outlive this object: the destructor kills and reaps it.
+/// What the kernel shows of a process.
+struct ProcessSign {
+  bool stopped = false;  ///< by a signal, or by a debugger
+  Seconds cpu = {};      ///< time that its threads have run
+};
+
+/// A running rank. Nothing here waits but the constructor and reap(), each with a limit. It does not outlive this
+/// object: the destructor kills and reaps it.
 class RankChild {
  public:
   /// Longest answer of one rank, in B: the times of a batch or what a log says are a few thousand.
   static constexpr std::size_t kLongestAnswer = 1 << 20;
+  /// Until a process begins its program, which the kernel may have to read from a disk that is busy.
+  static constexpr Seconds kStartLimit = {30};
+  /// Until a process that was killed is gone: it frees its memory, and waits for devices that hold some of it.
+  static constexpr Seconds kReapLimit = {60};
 
   /// Starts it, with pipes for standard input and output; standard error is this process'. Throws std::system_error
-  /// when it cannot be started.
+  /// when it cannot be started, or has not begun its program within kStartLimit.
   explicit RankChild(const RankProgram& program);
   RankChild(RankChild&& other) noexcept;
   RankChild& operator=(RankChild&&) = delete;
@@ -53,13 +65,18 @@ class RankChild {
   /// Closes its input, on which it ends.
   void dismiss() { input_.close(); }
   /// Whether it has ended and is reaped.
-  bool ended();
+  bool ended() noexcept;
+  /// What the kernel shows of it; nothing when it has ended, or /proc does not say.
+  [[nodiscard]] std::optional<ProcessSign> sign() const;
   /// SIGKILL; a stopped process dies of it, too. reap() follows.
   void kill() noexcept;
-  /// Waits for its end.
+  /// Waits for its end, kReapLimit at most: one that a device holds on to is left to the kernel.
   void reap() noexcept;
 
  private:
+  /// Whether it has ended within `limit`.
+  bool await_end(Seconds limit) noexcept;
+
   pid_t process_ = -1;
   Descriptor input_, output_;
   std::string title_, received_, unsent_;

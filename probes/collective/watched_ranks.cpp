@@ -8,6 +8,8 @@
 
 #include <poll.h>
 
+#include <fmt/format.h>
+
 #include "probes/core/probe.h"
 #include "probes/core/rendezvous_link.h"
 
@@ -15,7 +17,8 @@ namespace assay {
 namespace {
 
 constexpr double kNano = 1e-9;
-constexpr int kSlice_ms = 50;  // the longest that a request to stop goes unnoticed
+constexpr std::int64_t kLook_ns = 100'000'000;  // between two looks at processes
+constexpr int kSlice_ms = 50;                   // the longest that a request to stop goes unnoticed
 
 }  // namespace
 
@@ -75,11 +78,29 @@ void WatchedRanks::hear(std::vector<RankEvent>& events) {
   }
 }
 
+/// A rank that beats shows by its beats that it is stopped; of the others the kernel tells.
+void WatchedRanks::look(std::vector<RankEvent>& events) {
+  const std::int64_t now = monotonic_ns();
+  if (now - looked_ns_ < kLook_ns) return;
+  looked_ns_ = now;
+  constexpr Seconds kLimit = RankPatience{}.stopped;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    auto& one = slots_[slot];
+    if (!one || one->lost) continue;
+    const auto sign = one->watched ? std::nullopt : one->child.sign();
+    if (one->stopped.look(sign && sign->stopped, Lasting::Clock::now()) <= kLimit) continue;
+    one->lost = true;
+    events.push_back(
+        {.slot = slot, .lost = true, .words = fmt::format("is stopped by a signal, and was for {:g} s", kLimit.count)});
+  }
+}
+
 std::vector<RankEvent> WatchedRanks::poll(Seconds limit) {
   const auto until = rendezvous::after(limit);
   std::vector<RankEvent> events;
   while (true) {
     hear(events);
+    look(events);
     const auto now = rendezvous::Clock::now();
     if (!events.empty() || now >= until) return events;
     std::vector<pollfd> polled;

@@ -10,6 +10,7 @@
 
 #include "probes/collective/rank_board.h"
 #include "probes/collective/rank_child.h"
+#include "probes/collective/stillness.h"
 #include "probes/core/units.h"
 
 namespace assay {
@@ -46,8 +47,9 @@ class WatchedRanks {
   void end(std::size_t slot);
   /// A new process in a slot. Throws std::system_error when it cannot be started.
   void replace(std::size_t slot);
-  /// What has happened; waits at most `limit` for the first event. The end of a process is reported once. Throws
-  /// std::runtime_error when this process is to stop.
+  /// What has happened; waits at most `limit` for the first event. The end of a process is reported once, as is one
+  /// that owes no beats and has been stopped by a signal for as long as RankPatience has it. Throws std::runtime_error
+  /// when this process is to stop.
   std::vector<RankEvent> poll(Seconds limit);
   /// By slot; nothing for those that are not watched.
   [[nodiscard]] std::vector<std::optional<RankAges>> ages() const;
@@ -57,12 +59,15 @@ class WatchedRanks {
     RankChild child;
     bool watched = false, lost = false;
     std::int64_t watched_ns = 0;  ///< since when it owes beats
+    Lasting stopped = {};
   };
   void hear(std::vector<RankEvent>& events);
+  void look(std::vector<RankEvent>& events);
 
   RankBoard& board_;
   Programs programs_;
   std::vector<std::optional<Slot>> slots_;
+  std::int64_t looked_ns_ = 0;
 };
 
 }  // namespace assay

@@ -118,6 +118,8 @@ void take_accuracy(StrictObject& fields, Meter& meter) {
   if (fields.optional("accuracy_source") != nullptr)
     meter.accuracy_source = fields.text("accuracy_source", is_document_name);
   if (fields.optional("rating_w") != nullptr) meter.rating_w = fields.number("rating_w", 1, 1e12);
+  if (fields.optional("nominal_v") != nullptr) meter.nominal_v = fields.number("nominal_v", 1, 1e6);
+  if (fields.optional("nominal_hz") != nullptr) meter.nominal_hz = fields.number("nominal_hz", 1, 1e3);
   if (fields.optional("timeout_s") != nullptr) meter.timeout_s = fields.number("timeout_s", 0.05, 30);
   if ((meter.accuracy || meter.averaging_s) && meter.accuracy_source.empty())
     throw InputError{fields.path("accuracy_source"), "is missing beside accuracy or averaging_s",
@@ -285,6 +287,8 @@ json to_json(const std::vector<Meter>& meters) {
     if (meter.accuracy) entry["accuracy"] = *meter.accuracy;
     if (!meter.accuracy_source.empty()) entry["accuracy_source"] = meter.accuracy_source;
     if (meter.rating_w) entry["rating_w"] = *meter.rating_w;
+    if (meter.nominal_v) entry["nominal_v"] = *meter.nominal_v;
+    if (meter.nominal_hz) entry["nominal_hz"] = *meter.nominal_hz;
     list.push_back(std::move(entry));
   }
   return list;

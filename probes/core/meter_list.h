@@ -49,8 +49,12 @@ enum class Quantity {
   supply_pressure,
   delta_pressure,
   heat,
+  leak_detectors,
+  leaks,
   outdoor_dry_bulb,
   outdoor_wet_bulb,
+  output_power,
+  voltage_thd,
 };
 
 constexpr auto words_of(Quantity) {
@@ -70,8 +74,12 @@ constexpr auto words_of(Quantity) {
                                         {supply_pressure, "supply_pressure"},
                                         {delta_pressure, "delta_pressure"},
                                         {heat, "heat"},
+                                        {leak_detectors, "leak_detectors"},
+                                        {leaks, "leaks"},
                                         {outdoor_dry_bulb, "outdoor_dry_bulb"},
-                                        {outdoor_wet_bulb, "outdoor_wet_bulb"}});
+                                        {outdoor_wet_bulb, "outdoor_wet_bulb"},
+                                        {output_power, "output_power"},
+                                        {voltage_thd, "voltage_thd"}});
 }
 
 /// The base unit of a quantity.
@@ -79,6 +87,7 @@ constexpr std::string_view quantity_unit(Quantity quantity) {
   switch (quantity) {
     case Quantity::power:
     case Quantity::heat:
+    case Quantity::output_power:
       return "W";
     case Quantity::apparent_power:
       return "VA";
@@ -91,6 +100,9 @@ constexpr std::string_view quantity_unit(Quantity quantity) {
     case Quantity::voltage:
       return "V";
     case Quantity::power_factor:
+    case Quantity::voltage_thd:
+    case Quantity::leak_detectors:
+    case Quantity::leaks:
       return "1";
     case Quantity::frequency:
       return "Hz";
@@ -155,6 +167,8 @@ struct Meter {
   std::optional<double> accuracy;        ///< relative, of the reading: 0.01
   std::string accuracy_source;           ///< the document that states averaging and accuracy
   std::optional<double> rating_w;        ///< what it may carry: the breaker's or the shelf's rating
+  std::optional<double> nominal_v;       ///< of the supply that it measures, as its voltage is read
+  std::optional<double> nominal_hz;      ///< of the supply that it measures
   double timeout_s = 2;                  ///< the longest wait for one answer
 
   /// What its readings belong to in a record: a node and a rack by their own names, the others by the meter's.

@@ -154,9 +154,14 @@ class Reader {
       throw refusal("'start.host' has no name");
     }
   }
+  /// Whether the program reads meters, which are of many nodes: its record is the head's, never a node's.
+  [[nodiscard]] bool is_of_meters() const {
+    return description_.companion &&
+           std::ranges::any_of(description_.parameters, [](const auto& one) { return one.name == "meters"; });
+  }
   /// A subject counts once, whatever is said of it. A record is of one node.
   void count(const Subject& subject) {
-    if (subject.kind == "node") {
+    if (subject.kind == "node" && !is_of_meters()) {
       const auto& own = std::get<std::string>(record_.start.host.at("name"));
       if (subject.id != own)
         throw refusal(fmt::format("is of the node '{}', the record is of '{}'", printable(subject.id), printable(own)));

@@ -13,7 +13,8 @@ namespace assay {
 inline constexpr std::size_t kMaxSizes = 64;
 
 /// Reads "8,64KiB,1MiB..16GiB": sizes and ranges, separated by commas; a range doubles from its first size up to its
-/// last. Ascending, each once, never empty. Throws BadParameter with the part that cannot be read.
-std::vector<Bytes> parse_sizes(std::string_view text);
+/// last. Ascending, each once, never empty. Throws BadParameter with `name` of the parameter and the part that cannot
+/// be read.
+std::vector<Bytes> parse_sizes(std::string_view text, std::string_view name = "sizes");
 
 }  // namespace assay

@@ -10,8 +10,8 @@
 namespace assay {
 namespace {
 
-constexpr std::array<std::string_view, 17> kUnits = {"s",  "B",    "B/s", "FLOP/s", "FLOP/J", "W",  "J",   "V", "A",
-                                                     "VA", "degC", "K",   "Pa",     "m3/s",   "Hz", "1/s", "1"};
+constexpr std::array<std::string_view, 18> kUnits = {"s", "B",  "B/s",  "FLOP/s", "FLOP/J", "W",    "W/s", "J",   "V",
+                                                     "A", "VA", "degC", "K",      "Pa",     "m3/s", "Hz",  "1/s", "1"};
 
 struct Suffix {
   std::string_view text;

@@ -31,7 +31,7 @@ static_assert((Bytes{1'000'000} / Seconds{0.5}).count == 2e6);
 
 /// Every unit a record may carry, as one line for error messages.
 inline constexpr std::string_view kBaseUnits =
-    "s, B, B/s, FLOP/s, FLOP/J, W, J, V, A, VA, degC, K, Pa, m3/s, Hz, 1/s, 1";
+    "s, B, B/s, FLOP/s, FLOP/J, W, W/s, J, V, A, VA, degC, K, Pa, m3/s, Hz, 1/s, 1";
 
 /// True when `unit` is one of kBaseUnits, spelled exactly.
 bool is_base_unit(std::string_view unit);

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/portable_math.h"
+
 namespace assay {
 namespace {
 
@@ -74,7 +76,7 @@ std::expected<double, NamedDoubt> olympic_power_w(std::span<const MeterReading> 
 
 double agreement_limit(std::optional<double> accuracy, std::optional<double> other) {
   if (!accuracy || !other || *accuracy >= kCoarseClass || *other >= kCoarseClass) return kCoarseClass;
-  return std::hypot(*accuracy, *other);
+  return portable_hypot(*accuracy, *other);
 }
 
 std::optional<NamedDoubt> levels_doubt(std::span<const double> levels_w) {
@@ -186,15 +188,18 @@ std::optional<std::map<std::string, double>> off_median(const std::map<std::stri
 
 std::vector<OutletFinding> prove_outlets(const std::map<std::string, std::vector<MeterReading>>& readings,
                                          const std::map<std::string, std::string>& map,
-                                         std::span<const LoadedAlone> loads) {
+                                         std::span<const LoadedAlone> loads, double window_s) {
+  const Expected window{.window_s = window_s};
   std::vector<OutletFinding> findings;
   for (const auto& load : loads) {
     OutletFinding finding{.node = load.node};
     std::map<std::string, double> rises;
     for (const auto& [outlet, series] : readings) {
-      const auto idle_w = window_mean_w(series, load.idle_s, Expected{});
-      const auto loaded_w = window_mean_w(series, load.loaded_s, Expected{});
-      if (idle_w && loaded_w) rises.emplace(outlet, *loaded_w - *idle_w);
+      const auto idle_w = window_mean_w(series, load.idle_s, window);
+      const auto loaded_w = window_mean_w(series, load.loaded_s, window);
+      if (!idle_w || !loaded_w) continue;
+      rises.emplace(outlet, *loaded_w - *idle_w);
+      finding.seen.push_back(outlet);
     }
     const double strongest = rises.empty() ? 0 : std::ranges::max(rises | std::views::values);
     for (const auto& [outlet, rise_w] : rises) {

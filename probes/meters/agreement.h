@@ -82,21 +82,22 @@ std::optional<std::map<std::string, double>> off_median(const std::map<std::stri
 /// One node loaded alone while all others are idle.
 struct LoadedAlone {
   std::string node;
-  double idle_s = 0;    ///< when a minute without load begins
-  double loaded_s = 0;  ///< when a minute of load begins
+  double idle_s = 0;    ///< when a window without load begins
+  double loaded_s = 0;  ///< when a window of load begins
 };
 
 /// What the map of outlets says and what the outlets do.
 struct OutletFinding {
   std::string node;
   std::vector<std::string> mapped, moved;  ///< outlets, as "pdu-a1/3", sorted
+  std::vector<std::string> seen;           ///< those with readings in both windows
   [[nodiscard]] bool proved() const { return !moved.empty() && mapped == moved; }
 };
 
-/// For each node the outlets that rose by a tenth of the strongest rise, and 5 W, when it alone was loaded. `readings`
-/// and `map` go by outlet name.
+/// For each node the outlets that rose by a tenth of the strongest rise, and 5 W, when it alone was loaded, from the
+/// mean of one window of `window_s` to that of the other. `readings` and `map` go by outlet name.
 std::vector<OutletFinding> prove_outlets(const std::map<std::string, std::vector<MeterReading>>& readings,
                                          const std::map<std::string, std::string>& map,
-                                         std::span<const LoadedAlone> loads);
+                                         std::span<const LoadedAlone> loads, double window_s = 60);
 
 }  // namespace assay

@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <span>
 #include <system_error>
+#include <vector>
 
 #include <fcntl.h>
 #include <linux/ipmi.h>
@@ -39,7 +41,7 @@ class BmcDevice {
 
   std::vector<MeterReading> read() {
     const double before_s = utc_now_s();
-    send();
+    send(kDcmiPowerRequest);
     std::array<unsigned char, 64> bytes{};
     const std::size_t length = receive(bytes);
     const double after_s = utc_now_s();
@@ -56,17 +58,28 @@ class BmcDevice {
              .stated_s = power->stated_s}};
   }
 
+  std::optional<DcmiLimit> limit() {
+    send(kDcmiLimitRequest);
+    std::array<unsigned char, 64> bytes{};
+    const std::size_t length = receive(bytes);
+    if (length > 0 && bytes[0] == kDcmiNoLimit) return std::nullopt;
+    const auto limit = dcmi_limit_of({bytes.data(), length});
+    if (!limit)
+      throw MeterFault(fmt::format("{}: the BMC refuses DCMI Get Power Limit, completion code {:02x}h", name_,
+                                   length == 0 ? 0xff : bytes[0]));
+    return limit;
+  }
+
  private:
-  void send() {
+  void send(std::span<const std::uint8_t> command) {
     ipmi_system_interface_addr address{
         .addr_type = IPMI_SYSTEM_INTERFACE_ADDR_TYPE, .channel = IPMI_BMC_CHANNEL, .lun = 0};
-    std::array<unsigned char, sizeof kDcmiPowerRequest - 1> data{};
-    std::copy(std::begin(kDcmiPowerRequest) + 1, std::end(kDcmiPowerRequest), data.begin());
+    std::vector<unsigned char> data(command.begin() + 1, command.end());
     ipmi_req request{.addr = reinterpret_cast<unsigned char*>(&address),
                      .addr_len = sizeof address,
                      .msgid = ++message_,
                      .msg = {.netfn = kDcmiNetFn,
-                             .cmd = kDcmiPowerRequest[0],
+                             .cmd = command[0],
                              .data_len = static_cast<unsigned short>(data.size()),
                              .data = data.data()}};
     if (::ioctl(file_.number(), IPMICTL_SEND_COMMAND, &request) != 0)
@@ -103,6 +116,10 @@ class BmcDevice {
 MeterSession open_bmc_device(const std::string& device, double timeout_s) {
   const std::shared_ptr<BmcDevice> bmc = std::make_shared<BmcDevice>(device, timeout_s);
   return [bmc] { return bmc->read(); };
+}
+
+std::optional<DcmiLimit> bmc_power_limit(const std::string& device, double timeout_s) {
+  return BmcDevice(device, timeout_s).limit();
 }
 
 }  // namespace assay

@@ -53,7 +53,9 @@ class Facility {
     racks();
     for (const auto& one : meters_) {
       of_rating(one);
+      of_feeds(one);
       of_phases(one);
+      of_supply(one);
       if (one.meter->subject == "cdu") of_heat(one);
     }
     of_intake();
@@ -132,6 +134,21 @@ class Facility {
     add("rating_share", one.meter->subject_of(), share);
   }
 
+  /// What a feed carries of its part, where its rack has two or more.
+  void of_feeds(const MeteredHistory& one) {
+    if (one.meter->subject != "feed" || one.meter->rack.empty()) return;
+    const auto feeds = std::ranges::count_if(meters_, [&](const MeteredHistory& other) {
+      return other.meter->subject == "feed" && other.meter->rack == one.meter->rack;
+    });
+    const auto sum = sum_of(one.meter->rack, "feed");
+    if (feeds < 2 || !sum) return;
+    Known share{.slots = {}, .meters = sum->meters};
+    for (const auto& [slot, watts] : merged(slots_of(one, Quantity::power), sum->slots,
+                                            [](double own, double all) { return all > 0 ? own / all : std::nan(""); }))
+      if (std::isfinite(watts)) share.slots.emplace(slot, watts * static_cast<double>(feeds));
+    add("feed_share", one.meter->subject_of(), share);
+  }
+
   void of_phases(const MeteredHistory& one) {
     const Slots first = slots_of(one, Quantity::current), second = slots_of(one, Quantity::current_l2),
                 third = slots_of(one, Quantity::current_l3);
@@ -144,6 +161,23 @@ class Facility {
       if (total > 0) imbalance.slots.emplace(slot, std::max(0.0, most.at(slot) / (total / kPhases) - 1));
     }
     add("phase_imbalance", one.meter->subject_of(), imbalance);
+  }
+
+  void of_supply(const MeteredHistory& one) {
+    const auto off = [&](const char* metric, Quantity quantity, std::optional<double> nominal) {
+      if (!nominal || *nominal <= 0) return;
+      Known deviation{.slots = slots_of(one, quantity), .meters = {one.meter->name}};
+      for (auto& [slot, value] : deviation.slots) value = value / *nominal - 1;
+      add(metric, one.meter->subject_of(), deviation);
+    };
+    off("voltage_deviation", Quantity::voltage, one.meter->nominal_v);
+    off("frequency_deviation", Quantity::frequency, one.meter->nominal_hz);
+    Known efficiency{.slots = {}, .meters = {one.meter->name}};
+    const Slots input = slots_of(one, Quantity::power), output = slots_of(one, Quantity::output_power);
+    for (const auto& [slot, drawn] : input)
+      if (const auto given = output.find(slot); given != output.end() && drawn > 0)
+        efficiency.slots.emplace(slot, given->second / drawn);
+    add("supply_efficiency", one.meter->subject_of(), efficiency);
   }
 
   void of_heat(const MeteredHistory& one) {

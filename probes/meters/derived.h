@@ -5,13 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "probes/meters/watched.h"
+#include "probes/core/meter_list.h"
+#include "probes/meters/history.h"
 
 namespace assay {
 
 /// One series that was computed from readings of the same slots.
 struct DerivedSeries {
-  std::string metric;  ///< total_power, rating_share, phase_imbalance, heat_share or power_ratio
+  std::string metric;  ///< total_power, rating_share, feed_share, phase_imbalance, voltage_deviation,
+                       ///< frequency_deviation, supply_efficiency, heat_share or power_ratio
   Subject subject;
   std::vector<std::string> meters;  ///< what it was computed from, by name
   std::vector<Stretch> stretches;
@@ -34,10 +36,11 @@ struct MeterPower {
 double power_of_racks_w(std::span<const MeterPower> powers);
 
 /// Everything that `meters` allow: the power of each rack (its own meter, or else the sum of its feeds, or else of its
-/// shelves), power over rating, (max - mean) / mean of three phases, heat of a cooling unit, as water
-/// (heat_of_water_w), over the power of the rack that it serves (of all racks where it names none), and the intake of
-/// the site over the power of all racks. The intake is the only meter of subject `meter` without rack and nodes. A slot
-/// in which one of them has no reading has no figure.
+/// shelves), power over rating, a feed over an equal part of the feeds of its rack, (max - mean) / mean of three
+/// phases, voltage and frequency off what the site states as nominal, output over input of power supplies, heat of a
+/// cooling unit, as water (heat_of_water_w), over the power of the rack that it serves (of all racks where it names
+/// none), and the intake of the site over the power of all racks. The intake is the only meter of subject `meter`
+/// without rack and nodes. A slot in which one of them has no reading has no figure.
 std::vector<DerivedSeries> derived_series(std::span<const MeteredHistory> meters);
 
 }  // namespace assay

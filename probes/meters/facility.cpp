@@ -26,8 +26,9 @@ std::optional<double> slope_of_end(std::span<const MeterReading> readings) {
   for (const auto& one : readings) {
     if (!one.absent && one.taken_s > readings.back().taken_s - kSteady_s) last.push_back(&one);
   }
-  constexpr std::size_t kFewest = 10;
-  if (last.size() < kFewest || last.back()->taken_s - last.front()->taken_s < 0.9 * kSteady_s) return std::nullopt;
+  constexpr std::size_t kFewestOfRise = 10;
+  if (last.size() < kFewestOfRise || last.back()->taken_s - last.front()->taken_s < 0.9 * kSteady_s)
+    return std::nullopt;
   double mean_t = 0, mean_y = 0;
   for (const auto* one : last) {
     mean_t += one->taken_s / static_cast<double>(last.size());

@@ -26,6 +26,7 @@ struct MeterReading {
   double quantum = 0;      ///< the least step of the number; 0: unknown
   std::string instrument;  ///< "snmp apc-rpdu2 1.3.6.1.4.1.318.1.1.26.4.3.1.5.1", never with a secret
   Origin origin = Origin::unknown;
+  bool part = false;    ///< of one power supply: the chassis draws the sum of all that the site names
   bool absent = false;  ///< the instrument said that it has none: null, State Absent, noSuchInstance, inactive
   std::optional<double> averaging_s = {};  ///< the window it is the mean of, as the instrument states
   std::optional<double> accuracy = {};     ///< relative, as the instrument states

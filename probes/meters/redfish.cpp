@@ -77,6 +77,8 @@ class RedfishService {
         readings.push_back(std::move(one));
       }
     }
+    readings = with_supplies_added(std::move(readings));
+    join_leak_detectors(readings);
     return readings;
   }
 

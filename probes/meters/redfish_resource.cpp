@@ -26,8 +26,10 @@ struct Property {
 
 constexpr double kLitresPerMinute = 1.0 / 60000;
 constexpr double kKilowattHour_j = 3.6e6;
-constexpr std::array<Property, 14> kProperties = {{{"PowerWatts", Quantity::power, 1},
+constexpr std::array<Property, 16> kProperties = {{{"PowerWatts", Quantity::power, 1},
                                                    {"InputPowerWatts", Quantity::power, 1},
+                                                   {"OutputPowerWatts", Quantity::output_power, 1},
+                                                   {"SupplyPressurekPa", Quantity::supply_pressure, 1000},
                                                    {"EnergykWh", Quantity::energy, kKilowattHour_j},
                                                    {"EnergyJoules", Quantity::energy, 1},
                                                    {"Voltage", Quantity::voltage, 1},
@@ -99,7 +101,61 @@ std::optional<Property> property_of_sensor(const json& sensor) {
   return std::nullopt;
 }
 
+/// Adds one more power supply to `sum`, or says that the sum is not known.
+void add_part(MeterReading& sum, const MeterReading& one) {
+  const bool adds = sum.quantity != Quantity::voltage && sum.quantity != Quantity::frequency;
+  if (!adds) {
+    if (sum.absent && !one.absent) sum = one;
+    sum.part = false;
+    return;
+  }
+  sum.absent = sum.absent || one.absent;
+  sum.value = sum.absent ? 0 : sum.value + one.value;
+  sum.taken_s = (sum.taken_s + one.taken_s) / 2;
+  sum.quantum = std::max(sum.quantum, one.quantum);
+  sum.instrument += " + " + one.instrument;
+  if (one.origin == Origin::synthesised || sum.origin == Origin::unknown) sum.origin = one.origin;
+  if (!sum.averaging_s || !one.averaging_s)
+    sum.averaging_s.reset();
+  else
+    sum.averaging_s = std::max(*sum.averaging_s, *one.averaging_s);
+  if (!sum.accuracy || !one.accuracy)
+    sum.accuracy.reset();
+  else
+    sum.accuracy = std::max(*sum.accuracy, *one.accuracy);
+  if (one.stated_s) sum.stated_s = std::min(sum.stated_s.value_or(*one.stated_s), *one.stated_s);
+}
+
+/// A detector counts when it is there, enabled and tells a state; Warning and Critical are a leak (LeakDetector.v1).
+std::vector<MeterReading> leak_readings(const json& detector, const std::string& path) {
+  const std::string state = text_at(detector, "DetectorState");
+  const bool wet = state == "Warning" || state == "Critical";
+  const bool works = (wet || state == "OK") && !is_off(detector);
+  MeterReading one{.quantity = Quantity::leak_detectors,
+                   .value = works ? 1.0 : 0.0,
+                   .quantum = 1,
+                   .instrument = fmt::format("redfish {} DetectorState", path)};
+  one.origin = Origin::measured;
+  MeterReading leak = one;
+  leak.quantity = Quantity::leaks;
+  leak.value = wet ? 1.0 : 0.0;
+  return {std::move(one), std::move(leak)};
+}
+
 }  // namespace
+
+void join_leak_detectors(std::vector<MeterReading>& answer) {
+  for (const Quantity quantity : {Quantity::leak_detectors, Quantity::leaks}) {
+    const auto first = std::ranges::find(answer, quantity, &MeterReading::quantity);
+    if (first == answer.end()) continue;
+    const auto rest = std::ranges::remove_if(first + 1, answer.end(), [&](const MeterReading& one) {
+      if (one.quantity != quantity) return false;
+      first->value += one.value;
+      return true;
+    });
+    answer.erase(rest.begin(), rest.end());
+  }
+}
 
 std::optional<double> iso_duration_s(std::string_view text) {
   if (!text.starts_with("P")) return std::nullopt;
@@ -151,19 +207,46 @@ std::optional<double> iso_time_s(std::string_view text) {
   return time_s;
 }
 
+std::vector<MeterReading> with_supplies_added(std::vector<MeterReading> readings) {
+  std::vector<MeterReading> all;
+  std::vector<MeterReading> sums;
+  for (auto& one : readings) {
+    if (!one.part) {
+      all.push_back(std::move(one));
+      continue;
+    }
+    const auto sum = std::ranges::find(sums, one.quantity, &MeterReading::quantity);
+    if (sum == sums.end()) {
+      one.part = false;
+      sums.push_back(std::move(one));
+    } else {
+      add_part(*sum, one);
+    }
+  }
+  for (auto& sum : sums) {
+    const bool stated = std::ranges::find(all, sum.quantity, &MeterReading::quantity) != all.end();
+    if (!stated) all.push_back(std::move(sum));
+  }
+  return all;
+}
+
 std::vector<MeterReading> redfish_readings(const json& resource, const std::string& path) {
   std::vector<MeterReading> readings;
+  if (member(resource, "DetectorState") != nullptr) return leak_readings(resource, path);
   if (const auto property = property_of_sensor(resource)) {
     const json* value = member(resource, "Reading");
     readings.push_back(reading_of(value == nullptr ? json() : *value, resource, *property, path));
     return readings;
   }
+  const bool of_supply =
+      member(resource, "InputPowerWatts") != nullptr || member(resource, "OutputPowerWatts") != nullptr;
   for (const auto& property : kProperties) {
     const json* found = member(resource, property.name);
     if (found == nullptr) continue;
     const json* value = found->is_object() ? member(*found, "Reading") : found;
     MeterReading one = reading_of(value == nullptr ? json() : *value, *found, property, path);
     one.absent = one.absent || is_off(resource);
+    one.part = of_supply;
     readings.push_back(std::move(one));
     // The excerpt of a power sensor has these two beside its reading.
     if (property.quantity != Quantity::power || !found->is_object()) continue;

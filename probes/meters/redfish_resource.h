@@ -11,9 +11,18 @@
 namespace assay {
 
 /// The readings of `resource` (EnvironmentMetrics, PowerDistributionMetrics, Outlet, PowerSupplyMetrics,
-/// CoolantConnector, Sensor), which came from `path`. A property that is null, or whose sensor is absent or disabled,
-/// is an absent reading. Throws MeterFault when it has none of the known properties.
+/// CoolantConnector, Sensor, LeakDetector), which came from `path`. A property that is null, or whose sensor is absent
+/// or disabled, is an absent reading. Throws MeterFault when it has none of the known properties.
 std::vector<MeterReading> redfish_readings(const nlohmann::json& resource, const std::string& path);
+
+/// The readings of several resources of one chassis with those of its power supplies added up: power, output, energy
+/// and current; of voltage and frequency the first stands for all. A sum in which one supply has none is absent,
+/// because one supply is half of a node. Where a resource of the whole states a quantity, it stands and the sum is left
+/// out.
+std::vector<MeterReading> with_supplies_added(std::vector<MeterReading> readings);
+
+/// Makes the detectors of one answer one reading of how many there are, and one of how many tell a leak.
+void join_leak_detectors(std::vector<MeterReading>& answer);
 
 /// "PT1M30S" of ISO 8601 in s; nothing when it is no such duration.
 std::optional<double> iso_duration_s(std::string_view text);

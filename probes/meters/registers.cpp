@@ -53,4 +53,15 @@ std::optional<DcmiPower> dcmi_power_of(std::span<const std::uint8_t> answer) {
                    .measuring = (answer[18] & kMeasuring) != 0};
 }
 
+std::optional<DcmiLimit> dcmi_limit_of(std::span<const std::uint8_t> answer) {
+  constexpr std::size_t kLength = 15, kLimit = 5, kCorrection = 7;
+  constexpr std::uint8_t kGroup = 0xdc;
+  constexpr double kMilliseconds = 1e-3;
+  if (answer.size() != kLength || answer[0] != 0 || answer[1] != kGroup) return std::nullopt;
+  std::uint32_t correction_ms = 0;
+  for (std::size_t i = 4; i > 0; --i) correction_ms = correction_ms << 8 | answer[kCorrection + i - 1];
+  return DcmiLimit{.limit_w = static_cast<double>(answer[kLimit] | answer[kLimit + 1] << 8),
+                   .correction_s = correction_ms * kMilliseconds};
+}
+
 }  // namespace assay

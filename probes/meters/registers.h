@@ -26,6 +26,19 @@ struct DcmiPower {
 inline constexpr std::uint8_t kDcmiNetFn = 0x2c;
 inline constexpr std::uint8_t kDcmiPowerRequest[] = {0x02, 0xdc, 0x01, 0x00, 0x00};
 
+/// A power limit of a node (DCMI 1.5, 6.6.2, Get Power Limit).
+struct DcmiLimit {
+  double limit_w = 0;
+  double correction_s = 0;  ///< after which the power is to be within it
+};
+
+/// The request: command 03h of group DCh. A BMC without a limit in force answers with kDcmiNoLimit.
+inline constexpr std::uint8_t kDcmiLimitRequest[] = {0x03, 0xdc, 0x00, 0x00};
+inline constexpr std::uint8_t kDcmiNoLimit = 0x80;
+
+/// Reads an answer to it, from its completion code on: 0, then DCh and 13 bytes. Nothing when it is another.
+std::optional<DcmiLimit> dcmi_limit_of(std::span<const std::uint8_t> answer);
+
 /// Reads an answer that begins with its completion code: 0, then DCh and 17 bytes. Nothing when it is another.
 std::optional<DcmiPower> dcmi_power_of(std::span<const std::uint8_t> answer);
 

@@ -64,6 +64,13 @@ constexpr Metric kMetrics[] = {
      .better = Better::neither,
      .meaning = "the same of packages, memory and GPUs together",
      .instrument = 0.05},
+    {.name = "itue",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning =
+         "the BMC's power over that of packages, memory and GPUs under the full load: what the node draws for each "
+         "watt of its compute components, adapters and drives counted as overhead",
+     .instrument = 0.07},
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "meter_doubts", .meaning = "what is doubtful about the BMC's or the counters' readings, or none"},
@@ -76,6 +83,7 @@ constexpr ConditionSpec kConditions[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "power_agreement",
+    .revision = 2,
     .measures =
         "Whether the power that a node's BMC tells moves with the energy counters of its processors, memory and "
         "GPUs.",
@@ -95,7 +103,9 @@ constexpr ProbeSpec kSpec{
         "they tell. The 5 % of each side by itself is inferred, as power_bmc and power_sampler have it.",
     .source =
         "MLCommons training policies, power_measurement.adoc (five separate one-minute windows, Olympic score, idle "
-        "and two loads); DCMI specification 1.5; Linux Documentation/power/powercap.",
+        "and two loads); M. Patterson et al., TUE, a New Energy-Efficiency Metric Applied at ORNL's Jaguar, ISC 2013 "
+        "(ITUE: energy into the IT equipment at the supply over that into its compute components); DCMI specification "
+        "1.5; Linux Documentation/power/powercap.",
     .needs = "the kernel's IPMI device and a BMC with DCMI, RAPL counters or an NVIDIA driver, root, and two CPUs",
     .typical = {1300},
     .deadline = {3600},
@@ -180,6 +190,7 @@ void record_sides(const Sides& sides, const std::vector<double>& begins_s, const
   record.measurement("gain", line->gain);
   record.measurement("offset", line->offset_w);
   record.measurement("r_squared", line->r_squared);
+  record.measurement("itue", bmc_w.back() / in_band_w.back());
   record.condition("meter_doubts", doubts.empty() ? "none" : text_of(doubts));
   record.condition("levels_reached", !apart.has_value());
   record.condition("readings", static_cast<std::int64_t>(sides.bmc.size()));

@@ -16,8 +16,8 @@
 #include "probes/core/rendezvous.h"
 #include "probes/core/sampling.h"
 #include "probes/host/blas_kernels.h"
+#include "probes/meters/load_shape.h"
 #include "probes/power/load_engine.h"
-#include "probes/power/load_shape.h"
 
 namespace assay {
 namespace {
@@ -36,13 +36,13 @@ constexpr Parameter kParameters[] = {
     {.name = "shape",
      .fallback = "soak",
      .meaning = "ramp up, hold, ramp down; 0 to 100 % in quarters and back; full and none in turn; the same at a "
-                "frequency; one ramp",
-     .choices = "soak stairs step square ramp"},
+                "frequency; one ramp; one rank after another, each alone after nobody works",
+     .choices = "soak stairs step square ramp turns"},
     {.name = "hold",
      .unit = "s",
      .fallback = "120s",
      .quick = "3s",
-     .meaning = "the full load, each stair, each half of a step, the whole square"},
+     .meaning = "the full load, each stair, each half of a step, the whole square, each half of a turn"},
     {.name = "ramp",
      .unit = "s",
      .fallback = "5s",
@@ -86,6 +86,15 @@ constexpr Metric kMetrics[] = {
      .meaning =
          "the greatest difference between the level that was due and the one that the rank was at, over all ranks, "
          "when it was looked at late"},
+    {.name = "step_up",
+     .unit = "s",
+     .better = Better::neither,
+     .meaning = "when rank 0 began to raise its load, once all ranks followed the shape, in s since 1970; of a square "
+                "the first 200 times"},
+    {.name = "step_down",
+     .unit = "s",
+     .better = Better::neither,
+     .meaning = "when rank 0 began to lower its load, likewise"},
 };
 
 constexpr ConditionSpec kConditions[] = {
@@ -99,13 +108,16 @@ constexpr ConditionSpec kConditions[] = {
 
 constexpr ProbeSpec kSpec{
     .name = "load_bank",
+    .revision = 2,
     .scope = Scope::group,
     .measures =
         "A load of all nodes from one start, in a shape that meters can follow, and how near together it began.",
     .method =
         "Every rank multiplies matrices of normal numbers on all its CPUs, at a level that follows from the shape and "
         "the time since the start: so many threads work, and one for a part of its time. The ranks of one rack work "
-        "first, then twice as many, until all do; then all follow the shape. Rank 0 lets all begin from one barrier, "
+        "first, then twice as many, until all do; then all follow the shape; turns, in which one rank at a time works, "
+        "need "
+        "no groups. Rank 0 lets all begin from one barrier, "
         "50 ms after the others wait in it, and takes the time until the last has said that its threads work. SIGTERM "
         "ramps the load down within four seconds and is an error of the attempt; so is the loss of a rank. A rank ends "
         "with its agent, and that with the head. GPUs are not loaded by this probe.",
@@ -142,10 +154,28 @@ LoadShape shape_of(const Parameters& given, const Placement& placement) {
   return load;
 }
 
+/// When a load begins to rise and to fall, in s after its begin.
+struct StepMarks {
+  std::vector<double> up = {}, down = {};
+
+  /// Takes in that the level changed by `change` at `now_s`; a ramp is one step.
+  void take(double now_s, double change) {
+    const int way = change > 0 ? 1 : change < 0 ? -1 : 0;
+    auto& marks = way > 0 ? up : down;
+    if (way != 0 && way != last_way_ && marks.size() < kMostMarks) marks.push_back(now_s);
+    last_way_ = way;
+  }
+
+ private:
+  static constexpr std::size_t kMostMarks = 200;  // of 100 steps, or of the first 20 s of a square of 10 Hz
+  int last_way_ = 0;
+};
+
 /// What a rank did while all held their load, and how late it was.
 struct Worked {
   std::vector<double> rates;
   double level_error = 0;
+  StepMarks marks;
 };
 
 /// Follows the shape from `begin` on. `check` throws when another rank is gone. Whatever ends it ramps down first.
@@ -158,6 +188,7 @@ Worked follow(const LoadShape& load, int rank, Clock::time_point begin, LoadEngi
   std::string problem;
   for (double now_s = passed(); now_s < length_s(load); now_s = passed()) {
     const double due = level_at(load, rank, now_s);
+    if (now_s >= shape_begin_s(load)) worked.marks.take(now_s, due - level);
     level = due;
     engine.work_at(level);
     if (now_s >= time.begin_s && now_s <= time.end_s && now_s - sampled_s >= kSample_s) {
@@ -177,7 +208,7 @@ Worked follow(const LoadShape& load, int rank, Clock::time_point begin, LoadEngi
     if (stop_requested()) problem = "stopped: the load was ramped down";
     if (!problem.empty()) break;
     std::this_thread::sleep_for(std::chrono::duration<double>(kTick_s));
-    if (load.shape != "step" && load.shape != "square" && load.shape != "stairs")
+    if (load.shape != "step" && load.shape != "square" && load.shape != "stairs" && load.shape != "turns")
       worked.level_error = std::max(worked.level_error, std::abs(level_at(load, rank, passed()) - level));
   }
   if (!problem.empty()) {
@@ -190,6 +221,7 @@ Worked follow(const LoadShape& load, int rank, Clock::time_point begin, LoadEngi
     engine.work_at(0);
     throw std::runtime_error(problem);
   }
+  worked.marks.take(passed(), -level);  // of what ends with the shape
   engine.work_at(0);
   return worked;
 }
@@ -235,6 +267,15 @@ void record_all(const LoadShape& load, const std::vector<std::string>& told, dou
   record.measurement("start_spread", spread_s, whole);
 }
 
+void record_marks(const StepMarks& marks, double begin_utc_s, Recorder& record) {
+  const auto tell = [&](const char* metric, std::vector<double> times_s) {
+    for (double& time_s : times_s) time_s += begin_utc_s;
+    if (!times_s.empty()) record.measurement(metric, {.samples = std::move(times_s), .warmup = {}, .stopped = "fixed"});
+  };
+  tell("step_up", marks.up);
+  tell("step_down", marks.down);
+}
+
 /// What the ranks do together; alone, each of them is nothing to wait for.
 struct Ranks {
   std::function<void()> barrier = [] {};
@@ -264,6 +305,7 @@ void work(const LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engin
   mine.insert(mine.end(), worked.rates.begin(), worked.rates.begin() + static_cast<std::ptrdiff_t>(told));
   const auto all = ranks.gather(text_of_numbers(mine));
   if (rank == 0) record_all(load, all, spread_s, record);
+  if (rank == 0) record_marks(worked.marks, begin_utc_s, record);
   const HeldTime time = held(load);
   record.condition("hold_begin_s", begin_utc_s + time.begin_s);
   record.condition("hold_end_s", begin_utc_s + time.end_s);

@@ -56,6 +56,26 @@ std::expected<Seconds, InputError> age_of(const std::string& given) {
   return std::unexpected(InputError{"--max-age", fmt::format("'{}' is not a duration", given), "30d, 12h or 90min"});
 }
 
+/// The files of heads: those named, and every *.head of a folder, in the order of their names.
+std::expected<std::vector<std::string>, InputError> head_files(const std::vector<std::string>& given) {
+  std::vector<std::string> files;
+  for (const auto& path : given) {
+    if (!is_folder(path)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> found;
+    std::error_code unknown;  // a folder that cannot be read has no head, which is refused below
+    for (const auto& entry : std::filesystem::directory_iterator(path, unknown)) {
+      if (entry.path().extension() == ".head") found.push_back(entry.path().string());
+    }
+    if (found.empty()) return std::unexpected(InputError{path, "has no *.head", "`assay witness --every` writes them"});
+    std::ranges::sort(found);
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
 /// Reads the files that the options name into `expected`.
 std::optional<InputError> read_expected_files(const ExpectationArguments& given, dossier::Expectations& expected) {
   if (files::is_sha256(given.profile)) {
@@ -181,7 +201,9 @@ std::expected<std::vector<dossier::WitnessedHead>, InputError> read_heads(const 
   if (files::sha256(*journal) != contents.journal_sha256)
     return std::unexpected(InputError{name, "changed while it was read", "no other process may write to a dossier"});
   std::vector<dossier::WitnessedHead> heads;
-  for (const auto& path : given.heads) {
+  const auto paths = head_files(given.heads);
+  if (!paths) return std::unexpected(paths.error());
+  for (const auto& path : *paths) {
     const auto text = read_file(path, dossier::kLargestHead);
     if (!text) return std::unexpected(text.error());
     auto head = dossier::check_head(*text, path, witnesses, *journal, *expected.now);

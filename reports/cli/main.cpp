@@ -13,6 +13,7 @@
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
 #include "reports/cli/compare_command.h"
+#include "reports/cli/draw_command.h"
 #include "reports/cli/join_command.h"
 #include "reports/cli/nightly_commands.h"
 #include "reports/cli/proof_commands.h"
@@ -130,8 +131,8 @@ void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
       ->expected(1)
       ->take_all();
   add_expectations(*command, given.expected, nullptr);
-  command->add_option("--head", given.heads, "a witness's head of the journal; may be repeated")
-      ->type_name("FILE")
+  command->add_option("--head", given.heads, "a witness's head of the journal, or a folder of *.head; may be repeated")
+      ->type_name("FILE|DIR")
       ->expected(1)
       ->take_all();
   command->add_option("--witness-key", given.witness_keys, "with --head, without --policy: public key of the witness")
@@ -255,6 +256,7 @@ int run(int argc, char** argv) {
   CompareArguments compare;
   ProofArguments proofs;
   JoinCommands joins;
+  DrawArguments draw;
   Action action;
   add_report(app, report, action);
   add_sign(app, sign, action);
@@ -266,6 +268,7 @@ int run(int argc, char** argv) {
   add_compare_command(app, compare, action);
   add_proof_commands(app, proofs, action);
   add_join_commands(app, joins, action);
+  add_draw_command(app, draw, action);
   if (argc == 2 && std::string_view(argv[1]) == "--manual") {  // for packages; no option of the help
     std::cout << harmless_page(manual_page(app));
     return files::kExitSuccess;

@@ -9,10 +9,12 @@
 
 #include "orchestrator/files/atomic_file.h"
 #include "probes/core/text.h"
+#include "probes/core/units.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
 #include "reports/cli/run_checks.h"
 #include "reports/cli/signer_options.h"
+#include "reports/cli/witness_watch.h"
 #include "reports/dossier/head.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/timestamp.h"
@@ -68,11 +70,43 @@ int run_timestamp(const TimestampArguments& given) {
   return files::kExitSuccess;
 }
 
+/// A positive duration that `option` was given.
+std::expected<Seconds, InputError> duration_of(const char* option, const std::string& text) {
+  const auto seconds = parse_seconds(text);
+  if (seconds && seconds->count > 0) return *seconds;
+  return std::unexpected(InputError{option, fmt::format("'{}' is not a duration", text), "60s, 5min"});
+}
+
+int run_watch(const std::string& path, const WitnessArguments& given, const dossier::Signer& key) {
+  const auto every = duration_of("--every", given.every);
+  if (!every) return bad_input(every.error());
+  const auto patience = duration_of("--patience", given.patience);
+  if (!patience) return bad_input(patience.error());
+  if (path == "-") return bad_input({"--every", "watches a file, not standard input", "name the journal or its run"});
+  return watch_journal({.journal = path, .folder = without_slash(given.out), .every = *every, .patience = *patience},
+                       key);
+}
+
+/// The journal at `path`, or what comes through standard input until its end: a pipe, or a socket of inetd, socat, ssh.
+std::expected<std::string, InputError> journal_at(const std::string& path) {
+  if (path != "-") return read_file(path);
+  constexpr std::size_t kPart = 64 << 10;
+  std::string journal, part(kPart, '\0');
+  while (std::cin) {
+    std::cin.read(part.data(), static_cast<std::streamsize>(part.size()));
+    journal.append(part, 0, static_cast<std::size_t>(std::cin.gcount()));
+    if (journal.size() > kLargestDocument)
+      return std::unexpected(InputError{"standard input", "is over the limit of a journal", "name a file"});
+  }
+  return journal;
+}
+
 int run_witness(const WitnessArguments& given) {
   const auto key = dossier::load_signer(given.signer);
   if (!key) return bad_input(key.error());
   const std::string path = is_folder(given.journal) ? without_slash(given.journal) + "/journal.jsonl" : given.journal;
-  const auto journal = read_file(path);
+  if (!given.every.empty()) return run_watch(path, given, **key);
+  const auto journal = journal_at(path);
   if (!journal) return bad_input(journal.error());
   const auto head = dossier::head_of(*journal, path, std::chrono::system_clock::now());
   if (!head) return refused(head.error());
@@ -99,12 +133,26 @@ void add_proof_commands(CLI::App& app, ProofArguments& given, std::function<int(
   stamp->footer("Example: assay timestamp run/dossier --key lab.key.pub --request signature.tsq");
   stamp->callback([&] { action = [&] { return run_timestamp(given.timestamp); }; });
   auto* witness = app.add_subcommand("witness", "sign what a run's journal has so far, for a run that goes on");
-  witness->add_option("journal", given.witness.journal, "folder of the run, or a copy of its journal")
+  witness
+      ->add_option("journal", given.witness.journal,
+                   "folder of the run, a copy of its journal, or - for standard input")
       ->type_name("DIR|FILE")
       ->required();
   add_signer_options(*witness, given.witness.signer, " of the witness")->required();
-  witness->add_option("--out", given.witness.out, "file to write")->type_name("FILE")->required();
-  witness->footer("Example: assay witness run --key witness.key --out 0001.head");
+  witness->add_option("--out", given.witness.out, "file to write; with --every the folder")
+      ->type_name("FILE")
+      ->required();
+  auto* every = witness->add_option("--every", given.witness.every,
+                                    "look again after this time, and sign whenever the journal has grown, until its "
+                                    "run has ended: 60s");
+  every->type_name("TIME");
+  witness->add_option("--patience", given.witness.patience, "end when the journal has not grown for so long [24 h]")
+      ->type_name("TIME")
+      ->needs(every);
+  witness->footer(
+      "Example: assay witness run --key witness.key --out 0001.head; assay witness run --key witness.key --every 60s "
+      "--out "
+      "heads");
   witness->callback([&] { action = [&] { return run_witness(given.witness); }; });
 }
 

@@ -19,8 +19,10 @@ struct TimestampArguments {
 };
 
 struct WitnessArguments {
-  std::string journal;  ///< folder of a run, or a journal
+  std::string journal;  ///< folder of a run, or a journal; "-": standard input
   std::string out;
+  std::string every;                ///< "60s": heads at intervals into the folder `out`; empty: one head
+  std::string patience = "86400s";  ///< with `every`
   dossier::SignerName signer;
 };
 

@@ -123,6 +123,7 @@ ordered_json document_of(const dossier::Verified& verified) {
   for (const auto& probe : contents.probes) {
     probes.push_back(
         {{"name", probe.name}, {"revision", probe.revision}, {"sha256", probe.sha256}, {"known", probe.known}});
+    if (!probe.builds.empty()) probes.back()["builds"] = probe.builds;
   }
   return {{"verified", true},
           {"overall", to_string(contents.verdict.overall)},
@@ -262,7 +263,10 @@ void print_proofs(const ordered_json& document) {
                            heads.size(), text(heads.front().at("seen_at")),
                            heads.front().at("lines").get<std::uint64_t>(), text(heads.back().at("seen_at")),
                            heads.back().at("lines").get<std::uint64_t>());
-  for (const auto& one : heads) std::cout << fmt::format("    {}: {}\n", text(one.at("seen_at")), text(one.at("by")));
+  constexpr std::size_t kMostHeads = 8;  // of a watch there may be thousands
+  for (std::size_t i = 0; i < std::min(heads.size(), kMostHeads); ++i)
+    std::cout << fmt::format("    {}: {}\n", text(heads[i].at("seen_at")), text(heads[i].at("by")));
+  if (heads.size() > kMostHeads) std::cout << fmt::format("    and {} more: --json\n", heads.size() - kMostHeads);
 }
 
 /// Who signed, by the receiver's own policy.

@@ -62,28 +62,6 @@ std::map<std::string, std::size_t> outcomes_of(const std::vector<const judge::Re
   return counts;
 }
 
-/// The better side of a requirement: by the probe's own description, else by its limit. 0: neither.
-int better_side(const plan::Plan& plan, const plan::Requirement& requirement) {
-  const auto probe = plan.probes.find(requirement.probe);
-  const auto* metric = probe == plan.probes.end() ? nullptr : probe->second.description.metric(requirement.metric);
-  if (metric != nullptr && metric->better == "higher") return 1;
-  if (metric != nullptr && metric->better == "lower") return -1;
-  if (requirement.limit.at_least && !requirement.limit.at_most) return 1;
-  return requirement.limit.at_most && !requirement.limit.at_least ? -1 : 0;
-}
-
-/// What a test says, given the p that counts as a difference.
-Finding finding_of(const RankTest& test, double threshold, double smallest_change, int better) {
-  if (!test.shift) return Finding::too_few;
-  const double by = test.ratio ? *test.shift - 1 : *test.shift;
-  if (test.smallest_p >= 1 && by == 0) return Finding::equal;  // ties alone have no other order
-  if (test.smallest_p > threshold) return Finding::too_few;
-  if (test.p > threshold) return Finding::not_shown;
-  if (by == 0 || (test.ratio && std::abs(by) < smallest_change)) return Finding::small;
-  if (better == 0) return Finding::different;
-  return (by > 0) == (better > 0) ? Finding::better : Finding::worse;
-}
-
 /// The strata that the figures of `pair` give, and what of the two runs they are.
 std::vector<Stratum> strata_of(RequirementPair& pair) {
   std::vector<Stratum> strata;
@@ -213,6 +191,26 @@ void conclude(const Side& a, const Side& b, Comparison& all) {
 }
 
 }  // namespace
+
+int better_side(const plan::Plan& plan, const plan::Requirement& requirement) {
+  const auto probe = plan.probes.find(requirement.probe);
+  const auto* metric = probe == plan.probes.end() ? nullptr : probe->second.description.metric(requirement.metric);
+  if (metric != nullptr && metric->better == "higher") return 1;
+  if (metric != nullptr && metric->better == "lower") return -1;
+  if (requirement.limit.at_least && !requirement.limit.at_most) return 1;
+  return requirement.limit.at_most && !requirement.limit.at_least ? -1 : 0;
+}
+
+Finding finding_of(const RankTest& test, double threshold, double smallest_change, int better) {
+  if (!test.shift) return Finding::too_few;
+  const double by = test.ratio ? *test.shift - 1 : *test.shift;
+  if (test.smallest_p >= 1 && by == 0) return Finding::equal;  // ties alone have no other order
+  if (test.smallest_p > threshold) return Finding::too_few;
+  if (test.p > threshold) return Finding::not_shown;
+  if (by == 0 || (test.ratio && std::abs(by) < smallest_change)) return Finding::small;
+  if (better == 0) return Finding::different;
+  return (by > 0) == (better > 0) ? Finding::better : Finding::worse;
+}
 
 std::string name_of(const CellPair& cell) { return figures::subject_words(cell.a != nullptr ? *cell.a : *cell.b); }
 

@@ -99,6 +99,14 @@ struct Comparison {
 /// held to `alpha` by Tarone's rule.
 Comparison compare(const Side& a, const Side& b, const Demands& demands);
 
+/// The better side of a requirement's metric, by the probe's own description, else by its limit: 1 higher, -1 lower, 0
+/// neither.
+int better_side(const plan::Plan& plan, const plan::Requirement& requirement);
+
+/// What a test says, given the p that counts as a difference, the smallest relative change that matters, and the better
+/// side.
+Finding finding_of(const RankTest& test, double threshold, double smallest_change, int better);
+
 /// What the reader must know before any figure: standing, kind, profile, site, version, probes and machines of the two.
 std::vector<std::string> notes_of(const Side& a, const Side& b);
 

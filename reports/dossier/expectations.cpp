@@ -54,20 +54,30 @@ std::optional<InputError> check_nodes(const json& site, const std::vector<std::s
   return InputError{kStatementFile, what, kAnother};
 }
 
+/// `name` is the probe's, with the machine and a slash before it where it is another build than the head's.
+std::optional<InputError> check_program(const std::string& name, const std::string& digest,
+                                        const std::map<std::string, std::string>& expected) {
+  const auto known = expected.find(name);
+  if (known == expected.end())
+    return InputError{kStatementFile, fmt::format("used the probe {}, which the list of programs does not have", name),
+                      "a probe that is in no list of known builds may print any number"};
+  if (known->second == digest) return std::nullopt;
+  return InputError{kStatementFile,
+                    fmt::format("used the probe {} with the SHA-256 {}, expected {}", name, digest, known->second),
+                    "another program of that name measured"};
+}
+
 std::optional<InputError> check_programs(const json& instruments, const std::map<std::string, std::string>& expected) {
   if (expected.empty()) return std::nullopt;
   for (const auto& instrument : instruments) {
-    const std::string name = instrument.at("probe");
-    const std::string digest = instrument.at("sha256");
-    const auto known = expected.find(name);
-    if (known == expected.end())
-      return InputError{kStatementFile,
-                        fmt::format("used the probe {}, which the list of programs does not have", name),
-                        "a probe that is in no list of known builds may print any number"};
-    if (known->second != digest)
-      return InputError{kStatementFile,
-                        fmt::format("used the probe {} with the SHA-256 {}, expected {}", name, digest, known->second),
-                        "another program of that name measured"};
+    std::map<std::string, std::string> used = {{instrument.at("probe"), instrument.at("sha256")}};
+    for (const auto& [machine, sha256] : instrument.value("builds", json::object()).items()) {
+      if (sha256 != instrument.at("sha256"))
+        used[fmt::format("{}/{}", machine, instrument.at("probe").get<std::string>())] = sha256;
+    }
+    for (const auto& [name, digest] : used) {
+      if (auto problem = check_program(name, digest, expected)) return problem;
+    }
   }
   return std::nullopt;
 }
@@ -191,7 +201,13 @@ std::expected<std::map<std::string, std::string>, InputError> read_sums(std::str
       return refused("is not '<SHA-256>  <path>'");
     if (digest == std::string(kDigestLength, '0')) return refused("has a digest of zeros");
     const auto path = line.substr(kDigestLength + 2);
-    const std::string name(path.substr(path.rfind('/') + 1));
+    std::string name(path.substr(path.rfind('/') + 1));
+    // …/machines/aarch64/probes/host_gemm is the build for another machine.
+    constexpr std::string_view kMachines = "machines/", kProbes = "/probes/";
+    const auto machine = path.rfind(kMachines);
+    const auto probes = path.rfind(kProbes);
+    if (machine != std::string_view::npos && probes != std::string_view::npos && probes > machine + kMachines.size())
+      name = fmt::format("{}/{}", path.substr(machine + kMachines.size(), probes - machine - kMachines.size()), name);
     if (const auto [known, fresh] = sums.emplace(name, digest); !fresh && known->second != digest)
       return refused(fmt::format("gives {} a second digest", name));
   }

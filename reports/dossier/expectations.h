@@ -48,7 +48,8 @@ struct Expectations {
 /// SHA-256 of the canonical JSON of a site without what only the machine that ran assay knows: where its keys lie.
 std::expected<std::string, InputError> digest_of_site(const site::Site& site);
 
-/// "digest  path" a line, as sha256sum and `assay bundle` write it: the digests by the last part of the path. Refused:
+/// "digest  path" a line, as sha256sum and `assay bundle` write it: the digests by the last part of the path, with the
+/// machine and a slash before it in a folder of another machine (machines/aarch64/probes/). Refused:
 /// a line of another form, a name with two digests, no line at all.
 std::expected<std::map<std::string, std::string>, InputError> read_sums(std::string_view text,
                                                                         const std::string& where);

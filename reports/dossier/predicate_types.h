@@ -25,6 +25,9 @@ inline constexpr std::string_view kHeadType =
     "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/journal-head/v1";
 /// A joint statement.
 inline constexpr std::string_view kJointType = "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/joint/v1";
+/// A commitment to a seed, before cells are drawn.
+inline constexpr std::string_view kCommitmentType =
+    "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/draw-commitment/v1";
 
 /// Replaces the predicate type of `document` by the present one where it is the same type under its former name,
 /// https://assay-suite.example/attestation/…: what was signed with it still verifies.

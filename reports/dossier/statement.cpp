@@ -263,6 +263,7 @@ std::expected<json, InputError> statement_of(const Claims& claims, const judge::
     instruments.push_back({{"probe", name},
                            {"revision", static_cast<std::uint64_t>(probe.description.revision)},
                            {"sha256", probe.sha256}});
+    if (!probe.builds.empty()) instruments.back()["builds"] = probe.builds;
   }
   json deviations = json::array();
   for (const auto& deviation : verdict.deviations)

@@ -121,6 +121,7 @@ CheckedContents contents_of(const Claims& claims, const evidence::Examined& exam
     contents.probes.push_back({.name = name,
                                .revision = revision,
                                .sha256 = probe.sha256,
+                               .builds = probe.builds,
                                .known = plan::known_probe(name, revision) != nullptr});
   }
   return contents;

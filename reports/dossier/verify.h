@@ -18,7 +18,8 @@ struct UsedProbe {
   std::string name;
   int revision = 0;
   std::string sha256;
-  bool known = false;  ///< this version knows its description, and the plan's is the same
+  std::map<std::string, std::string> builds = {};  ///< by machine, as the plan has them
+  bool known = false;                              ///< this version knows its description, and the plan's is the same
 };
 
 /// The contents of a dossier, with all checks but those of the signatures.

@@ -70,7 +70,8 @@ std::vector<double> ReportContent::samples(const judge::Result& result) const {
     for (const auto& measured : record.measurements) {
       if (!judge::is_judged(measured, judged)) continue;
       // A node's own id in its record is its host name, and several nodes have none; the plan has names for them.
-      const bool planned = judged.scope == plan::JudgedScope::node || result.subject.id == result.node;
+      const bool planned =
+          judged.during.empty() && (judged.scope == plan::JudgedScope::node || result.subject.id == result.node);
       if (!planned && measured.subject != result.subject) continue;
       all.insert(all.end(), measured.samples.begin(), measured.samples.end());
     }

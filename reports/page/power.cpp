@@ -1,12 +1,18 @@
 // power: what the site's meters gave during the run: power over time, and heat against power.
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/site_agreement.h"
 #include "orchestrator/judge/site_evidence.h"
 #include "probes/core/statistics.h"
 #include "probes/core/utc_time.h"
+#include "reports/figures/agreement_chart.h"
+#include "reports/figures/course_chart.h"
 #include "reports/figures/html.h"
 #include "reports/figures/power_chart.h"
 #include "reports/page/sections.h"
@@ -65,30 +71,111 @@ figures::PowerChart power_chart_of(const ReportContent& content) {
   return chart;
 }
 
-/// Medians of what cooling units carried, over the whole of each watch.
+/// Meters against each other at the levels of load, with the limits of the profile.
+figures::AgreementChart agreement_chart_of(const ReportContent& content) {
+  figures::AgreementChart chart{
+      .title = "Agreement of meters", .points = {}, .low = std::nullopt, .high = std::nullopt};
+  for (const auto& one : content.run.plan.profile.requirements) {
+    if (one.metric != judge::kAgreementRatio) continue;
+    if (one.limit.at_least) chart.low = one.limit.at_least;
+    if (one.limit.at_most) chart.high = one.limit.at_most;
+  }
+  for (const auto& [step, records] : content.metered) {
+    for (const auto& record : records) {
+      std::map<std::pair<Subject, double>, figures::AgreementPoint> points;
+      for (const auto& measured : record.measurements) {
+        if (measured.metric != judge::kAgreementPower || measured.samples.empty()) continue;
+        auto& point = points[{measured.subject, number_at(measured, "load")}];
+        const auto side = measured.at.find("side");
+        const bool reference = side != measured.at.end() && side->second == Value{std::string("reference")};
+        point.name = measured.subject.kind == "node" ? measured.subject.id : "rack " + measured.subject.id;
+        (reference ? point.reference_w : point.meter_w) = measured.samples.front();
+      }
+      for (auto& [key, point] : points)
+        if (point.reference_w > 0 && point.meter_w > 0) chart.points.push_back(std::move(point));
+    }
+  }
+  return chart;
+}
+
+/// Supply and return of every cooling unit over time.
+figures::CourseChart coolant_chart_of(const ReportContent& content) {
+  figures::CourseChart chart{.title = "Coolant of the cooling units", .unit = "degC", .lines = {}, .marks = {}};
+  std::map<std::string, figures::CourseLine> lines;
+  for (const auto& [watch, record] : content.watches) {
+    for (const auto& measured : record.measurements) {
+      const bool supply = measured.metric == "supply_temperature";
+      if (!supply && measured.metric != "return_temperature") continue;
+      auto& line = lines[measured.subject.id + (supply ? " supply" : " return")];
+      const double begin_s = number_at(measured, "begin_s"), interval_s = number_at(measured, "interval_s");
+      for (std::size_t i = 0; i < measured.samples.size(); ++i) {
+        line.times_s.push_back(begin_s + static_cast<double>(i) * interval_s);
+        line.values.push_back(measured.samples[i]);
+      }
+    }
+  }
+  for (auto& [name, line] : lines) {
+    line.name = name;
+    chart.lines.push_back(std::move(line));
+  }
+  return chart;
+}
+
+/// The medians of one metric by subject, in one record of an attempt.
+std::map<Subject, double> medians_of(const Record& record, std::string_view metric) {
+  std::map<Subject, double> all;
+  for (const auto& measured : record.measurements)
+    if (measured.metric == metric && !measured.samples.empty()) all[measured.subject] = median(measured.samples);
+  return all;
+}
+
+/// The power of the rack that `unit` serves, or of all racks; nothing where one was not read.
+std::optional<double> power_served_w(const ReportContent& content, const Record& record, const Subject& unit) {
+  std::string rack;
+  for (const auto& meter : content.run.plan.site.meters)
+    if (meter.subject_of() == unit) rack = meter.rack;
+  double sum_w = 0;
+  bool any = false;
+  for (const auto& [subject, watts] : medians_of(record, "total_power")) {
+    if (!rack.empty() && subject.id != rack) continue;
+    sum_w += watts;
+    any = true;
+  }
+  return any ? std::optional(sum_w) : std::nullopt;
+}
+
+/// What cooling units carried of what racks drew while a load was held, and what is left for air and the rest.
 std::string heat_table(const ReportContent& content) {
   std::vector<std::string> rows;
-  for (const auto& [watch, record] : content.watches) {
-    std::map<Subject, std::map<std::string, std::vector<double>>> units;
-    for (const auto& measured : record.measurements) {
-      if (measured.subject.kind != "cdu") continue;
-      auto& samples = units[measured.subject][measured.metric];
-      samples.insert(samples.end(), measured.samples.begin(), measured.samples.end());
-    }
-    for (const auto& [unit, metrics] : units) {
-      const auto words = [&](const char* metric, std::string_view unit_of) {
-        const auto found = metrics.find(metric);
-        return found == metrics.end() ? std::string("not read") : for_people(median(found->second), unit_of);
+  for (const auto& [step, records] : content.metered) {
+    for (std::size_t attempt = 0; attempt < records.size(); ++attempt) {
+      const Record& record = records[attempt];
+      const auto words = [&](const char* metric, const Subject& unit, std::string_view unit_of) {
+        const auto all = medians_of(record, metric);
+        const auto found = all.find(unit);
+        return found == all.end() ? std::string("not read") : for_people(found->second, unit_of);
       };
-      rows.push_back(figures::row({fmt::format("{}", watch), figures::escape(unit.id), words("flow", "m3/s"),
-                                   words("supply_temperature", "degC"), words("return_temperature", "degC"),
-                                   words("heat", "W"), words("heat_share", "1")}));
+      for (const auto& [unit, share] : medians_of(record, "heat_share")) {
+        const auto power_w = power_served_w(content, record, unit);
+        const auto watts = [&](double part) { return power_w ? for_people(part * *power_w, "W") : "not known"; };
+        rows.push_back(
+            figures::row({figures::escape(fmt::format("{}, {}", step, attempt + 1)), figures::escape(unit.id),
+                          words("flow", unit, "m3/s"), words("supply_temperature", unit, "degC"),
+                          words("return_temperature", unit, "degC"), power_w ? for_people(*power_w, "W") : "not known",
+                          watts(share), words("heat", unit, "W"), watts(1 - share)}));
+      }
     }
   }
   if (rows.empty()) return "";
-  return figures::table("heat", "Heat of cooling units, medians of each watch",
-                        {"Watch", "Unit", "Flow", "Supply", "Return", "Heat (its own)", "Flow x rise over power"},
+  return figures::table("heat", "Heat balance while loads were held, medians",
+                        {"Step, attempt", "Unit", "Flow", "Supply", "Return", "Power served", "Flow x rise, as water",
+                         "Heat (its own)", "Left for air and others"},
                         rows);
+}
+
+std::string figure_of(const std::string& svg, const std::string& caption) {
+  if (svg.empty()) return "";
+  return fmt::format("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", svg, figures::escape(caption));
 }
 
 }  // namespace
@@ -96,13 +183,15 @@ std::string heat_table(const ReportContent& content) {
 std::string power_section(const ReportContent& content) {
   if (content.watches.empty()) return "";
   const figures::PowerChart chart = power_chart_of(content);
+  std::string caption = "Racks one on another, by the meters that the head read. Shaded:";
+  for (std::size_t i = 0; i < chart.events.size(); ++i)
+    caption += fmt::format("{} {} {}", i == 0 ? "" : ",", i + 1, chart.events[i].words);
   std::string html = "<section id=\"power\">\n<h3>Power and cooling during the run</h3>\n";
-  if (const std::string svg = figures::power_svg(chart); !svg.empty()) {
-    std::string caption = "Racks one on another, by the meters that the head read. Shaded:";
-    for (std::size_t i = 0; i < chart.events.size(); ++i)
-      caption += fmt::format("{} {} {}", i == 0 ? "" : ",", i + 1, chart.events[i].words);
-    html += fmt::format("<figure>\n{}<figcaption>{}.</figcaption>\n</figure>\n", svg, figures::escape(caption));
-  }
+  html += figure_of(figures::power_svg(chart), caption + ".");
+  html += figure_of(figures::agreement_svg(agreement_chart_of(content)),
+                    "Each node's own meter over its outlets, and all nodes' meters over those of their rack, at idle, "
+                    "half and full load. Lines: the limits of the profile.");
+  html += figure_of(figures::course_svg(coolant_chart_of(content)), "Supply and return of the coolant.");
   return html + heat_table(content) + "</section>\n";
 }
 

@@ -28,14 +28,14 @@ def run_ranks(probe, directories, words, during=lambda: None, program=None):
 
 
 @contextlib.contextmanager
-def nfs_clients(base, export, number):
-    """Folders below `base`, each a mount of its own of this export of this machine."""
+def nfs_clients(base, export, number, *words):
+    """Folders below `base`, each a mount of its own of this export of this machine, by nfs_fs with `words`."""
     folders = [base / f"client-{rank}" for rank in range(number)]
     mounts = []
     try:
         for folder in folders:
             folder.mkdir(exist_ok=True)
-            mounts.append(subprocess.Popen([NFS_FS, f"nfs://127.0.0.1/{export}?version=3&uid=0&gid=0", folder]))
+            mounts.append(subprocess.Popen([NFS_FS, f"nfs://127.0.0.1/{export}?version=3&uid=0&gid=0", folder, *words]))
             wait_for(folder.is_mount, f"{folder} is mounted", 30)
         yield folders
     finally:
@@ -68,14 +68,18 @@ class Servers(unittest.TestCase):
         self.base = pathlib.Path(tempfile.mkdtemp(prefix=f"assay-{self.script}-", dir="/var/tmp"))
         self.addCleanup(shutil.rmtree, self.base)
 
-    def records(self, *probes, arguments=()):
-        """Rank 0's record of each probe, as lines."""
+    def beside(self, *probes, arguments=()):
+        """What the file's ranks() found for each of `probes`, beside the servers."""
         own = pathlib.Path(sys.modules[type(self).__module__].__file__).resolve()
         done = subprocess.run([own.with_name(self.script), self.base, *map(str, arguments), sys.executable, own, self.base, *probes],
                               capture_output=True, text=True, timeout=2 * PATIENCE_S)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return json.loads(done.stdout)
+
+    def records(self, *probes, arguments=()):
+        """Rank 0's record of each probe, as lines."""
         found = {}
-        for probe, outputs in json.loads(done.stdout).items():
+        for probe, outputs in self.beside(*probes, arguments=arguments).items():
             found[probe] = [json.loads(line) for line in outputs[0].splitlines()]
             self.assertEqual(found[probe][-1]["end"]["status"], "complete", found[probe][-1])
             self.assertIn(self.filesystem, outputs[0])

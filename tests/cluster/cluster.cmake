@@ -1,7 +1,8 @@
 # Tests on a cluster of namespaces. They need root; where that or anything else is missing they skip and say what it is.
 # An installation of its own, with made-up probes and real ones that are cheap or speak over the network.
 set(cluster_probes fake_probe fake_fabric health_ports host_collective host_tcp_bandwidth host_tcp_latency host_tcp_traffic host_memory_latency
-  health_inventory checkpoint_cluster storage_cluster storage_consistency storage_durability storage_ingest storage_metadata train_step fault_resume)
+  health_inventory checkpoint_cluster storage_cluster storage_consistency storage_durability storage_ingest storage_metadata train_step fault_resume
+  moe_dispatch kv_transfer)
 set(cluster_installation ${CMAKE_BINARY_DIR}/cluster)
 set(copy_stripped "")  # as an installed package is: with symbols, every node would be sent 100 MB and hold them in memory
 foreach(program assay assay-node assay-report)
@@ -20,10 +21,10 @@ add_custom_target(cluster_installation ALL DEPENDS ${cluster_installation}/stamp
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # Two clusters at a time, which mostly wait; each has networks of its own. Those whose outcome depends on speeds have the
-# machine for themselves. Those of storage and of training steps take minutes: -C storage, -C train.
+# machine for themselves. Those of storage, of training steps and of serving take minutes: -C storage, -C train.
 set(one_cluster cluster faults silence)
-set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway)
-set(train_areas train)
+set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway power_cut local_disks)
+set(train_areas train inference)
 foreach(area cluster faults fleet resume silence ${storage_areas} ${train_areas})
   set(only_in "")
   set(labels cluster)
@@ -39,13 +40,13 @@ foreach(area cluster faults fleet resume silence ${storage_areas} ${train_areas}
   endif()
   add_test(NAME cluster.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/${area}_test.py ${only_in})
   set_tests_properties(cluster.${area} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK ${lock} COST 100
-    ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;ASSAY_STORAGE_PROTOCOLS=$<TARGET_FILE:storage_protocols>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
+    ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;ASSAY_STORAGE_PROTOCOLS=$<TARGET_FILE:storage_protocols>;ASSAY_S3_ONCE=$<TARGET_FILE:s3_once>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 endforeach()
 add_test(NAME cluster.speeds COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py
   fabric:OneRail fabric:OneRailPairs fabric:TwoRails,links collective)
 set_tests_properties(cluster.speeds PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 100
   ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
-set_tests_properties(cluster.speeds cluster.fleet cluster.storage cluster.train PROPERTIES RUN_SERIAL ON)
+set_tests_properties(cluster.speeds cluster.fleet cluster.storage cluster.train cluster.inference PROPERTIES RUN_SERIAL ON)
 # A load of several nodes, with the build's own programs; a minute.
 add_test(NAME cluster.load COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/load_test.py CONFIGURATIONS meters)
 set_tests_properties(cluster.load PROPERTIES LABELS "cluster;meters" SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster

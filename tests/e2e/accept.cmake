@@ -14,7 +14,7 @@ add_custom_command(OUTPUT ${installation}/stamp
 add_custom_target(e2e_installation ALL DEPENDS ${installation}/stamp)
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
-foreach(area accept board bundle doctor import launchers localise resume rise schedule space attempts simulate ssh_nodes survival)
+foreach(area accept board bundle doctor draw import launchers localise resume rise schedule space attempts simulate ssh_nodes survival)
   add_test(NAME e2e.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/${area}_test.py)
   set_tests_properties(e2e.${area} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 900  # a minute on a quiet machine
     ENVIRONMENT "ASSAY_E2E=${installation};PYTHONDONTWRITEBYTECODE=1")

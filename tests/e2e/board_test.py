@@ -98,6 +98,30 @@ class Followed(Bench):
         self.assertIn("assay has ended", over)
         self.assertFalse((self.scratch / "board.html.partial").exists())
 
+    def sweep(self, *requirements, load):
+        """A sweep of one node whose check reads the others' load from a file."""
+        check = {**requirement("idle.cpu", at_least=None), "limit": {"at_most": 50, "unit": "1"}}
+        check["parameters"] = {"behaviour": "measure", "value": 1, "script": self.write("load", load)}
+        after = {**requirement("idle.cpu.after", value=2, at_least=None), "limit": {"at_most": 50, "unit": "1"}, "after": True}
+        document = {"schema": "assay.profile/1", "name": "night", "title": "Night", "revision": 1, "relative_only": "a test",
+                    "requirements": [check, *requirements, after]}
+        return self.start("sweep", "--profile", self.write("night.json", document), "--directory", self.work, "--state", self.scratch / "ledger",
+                          "--out", self.scratch / "sweep", "--board", self.board)
+
+    def test_a_sweep_is_followed_through_its_checks_and_its_figures(self):
+        process = self.sweep(requirement("h", behaviour="hang"), load="")
+        wait_for(lambda: self.board.exists() and "of 2 attempts" in self.board.read_text(),
+                 "the page shows the figures and not the checks")
+        self.assertIn('http-equiv="refresh"', self.board.read_text())
+        process.terminate()
+        process.wait(DEADLINE_S)
+        self.assertIn("assay has ended", self.board.read_text())
+
+    def test_the_page_of_a_sweep_that_only_checks_ends_with_it(self):
+        self.assertEqual(self.sweep(requirement("r"), load="99\n").wait(DEADLINE_S), 0)
+        self.assertIn("assay has ended", self.board.read_text())
+        self.assertIn("of 1 attempts", self.board.read_text())
+
     def test_a_page_in_a_folder_that_is_not_there_is_refused(self):
         done = self.assay(*self.words(requirement("r"), more=["--board", self.scratch / "nowhere/board.html"]))
         self.assertEqual(done.returncode, 2, done.stderr)

@@ -114,6 +114,8 @@ class ProbeTable(unittest.TestCase):
         self.assertEqual(differences, "", "ASSAY_BLESS=1 writes it, in a build with the Toolkit")
 
 
+COMMITMENTS = " && ".join(f"assay draw commit run/dossier --key {key}.key --policy trust.json --cells 8 --out {role}.commit"
+                          for key, role in (("buyer", "buyer"), ("lab", "vendor")))
 # What a command needs beside the files of `Commands.setUp`, by its beginning.
 PREPARE = {
     "assay-report keygen": "rm lab.key lab.key.pub",
@@ -122,6 +124,10 @@ PREPARE = {
     "assay compare run": "cp -r run again",
     "assay sign run": "rm -r run/dossier",
     "assay-report verify run/dossier --policy": "assay-report sign run/dossier --add --key buyer.key --policy trust.json",
+    "assay draw": "assay-report sign run/dossier --add --key buyer.key --policy trust.json",
+    "assay draw challenge": COMMITMENTS,
+    "assay draw plan": COMMITMENTS + " && assay draw challenge run/dossier --policy trust.json --commitment buyer.commit --seed buyer.commit.seed"
+                                     " --commitment vendor.commit --seed vendor.commit.seed --out draw.json",
     "assay site check": "cp local.json site.json",
     "assay site sbatch": "cp slurm.json site.json",
     "assay site --from lldp": "cp uncabled.json site.json",

@@ -27,7 +27,7 @@ def requirement(name, behaviour="measure", value=100, at_least=50, **more):
             "source": {"document": "the test", "status": "sourced"}, **ONCE, **more}
 
 
-CHECKING = ("host_tcp_", "host_collective", "verbs_bandwidth", "verbs_latency", "verbs_traffic", "storage_cluster", "train_step")  # probes that check their payload
+CHECKING = ("host_tcp_", "host_collective", "verbs_bandwidth", "verbs_latency", "verbs_traffic", "storage_cluster", "train_step", "moe_dispatch", "kv_transfer")  # probes that check their payload
 
 
 def exact(requirements):

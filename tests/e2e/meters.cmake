@@ -31,3 +31,6 @@ set_tests_properties(e2e.site_meters PROPERTIES LABELS "e2e;measures" SKIP_RETUR
 add_test(NAME e2e.efficiency COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/efficiency_test.py CONFIGURATIONS meters)
 set_tests_properties(e2e.efficiency PROPERTIES LABELS meters SKIP_RETURN_CODE 77 TIMEOUT 300
   ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
+add_test(NAME e2e.failover COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/failover_test.py CONFIGURATIONS meters)
+set_tests_properties(e2e.failover PROPERTIES LABELS meters SKIP_RETURN_CODE 77 TIMEOUT 300
+  ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")

@@ -6,8 +6,9 @@ import json
 import os
 import shutil
 import subprocess
+import time
 
-from attacks import DEADLINE_S, Bench, Document, main, row, run  # noqa: F401: Document is a test
+from attacks import ASSAY, DEADLINE_S, Bench, Document, main, row, run  # noqa: F401: Document is a test
 from policy_test import EVER, Policies
 
 DAY_S = 86400
@@ -300,6 +301,69 @@ class Witnessed(Heads):
         self.put(original)
         self.key = self.base / "lab.key"
         return self.check(head)
+
+    @row("TS", "H-folder", "a folder of heads of the run", 0, "the journal was witnessed 2 times")
+    def test_folder(self):
+        (self.scratch / "heads").mkdir()
+        self.seen(0.7, name="heads/0001.head")
+        self.seen(name="heads/0002.head")
+        return self.check(self.scratch / "heads")
+
+    @row("TS", "H-folder-other", "a folder of heads, one of a run that was begun and never handed over", 4, "is of the run 'another', the dossier of")
+    def test_folder_other(self):
+        def rename(lines):
+            first = json.loads(lines[0])
+            lines[0] = json.dumps({**first, "run_id": "another"}, separators=(",", ":")) + "\n"
+        (self.scratch / "heads").mkdir()
+        self.seen(name="heads/0001.head")
+        self.seen(0.7, name="heads/0002.head", change=rename)
+        return self.check(self.scratch / "heads")
+
+    @row("TS", "H-folder-empty", "a folder without a head", 4, "has no *.head")
+    def test_folder_empty(self):
+        (self.scratch / "heads").mkdir()
+        return self.check(self.scratch / "heads")
+
+    @row("TS", "H-watched", "a witness watches while the journal grows, and an attempt is taken out before it is signed", 4,
+         "the journal does not begin with the")
+    def test_watched(self):
+        heads = self.watched(lambda journal, lines: journal.write_text("".join(lines)))
+        self.assertGreater(len(list(heads.iterdir())), 1)
+        self.assertEqual(self.check(heads).returncode, 0)
+        self.sign_run(self.doctor(self.without_last_attempt))
+        return self.check(heads)
+
+    @row("TS", "H-watch-lost", "a line that was witnessed goes away under the eyes of the witness", 4, "does not begin with the")
+    def test_watch_lost(self):
+        return self.watched(lambda journal, lines: journal.write_text("".join(lines[1:])), code=4)
+
+    def watched(self, change, code=0):
+        """The folder of a witness who saw a journal of some lines, and then what `change` makes of it; the witness's end if it is no success."""
+        lines = (self.run_directory / "journal.jsonl").read_text().splitlines(keepends=True)
+        journal, heads = self.scratch / "journal", self.scratch / "heads"
+        journal.write_text("".join(lines[:3]))
+        with open(self.scratch / "told", "w+") as told:
+            process = subprocess.Popen([ASSAY, "witness", str(journal), "--key", str(self.base / "witness.key"), "--every", "50ms", "--out", str(heads)],
+                                       env=self.environment, stdin=subprocess.DEVNULL, stdout=told, stderr=told)
+            deadline = time.monotonic() + DEADLINE_S
+            while not (heads / "0001.head").exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            change(journal, lines)
+            self.assertEqual(process.wait(DEADLINE_S), code)
+            told.seek(0)
+            text = told.read()
+        if code != 0:
+            return subprocess.CompletedProcess(process.args, code, text, text)
+        self.assertIn("the run has ended", text)
+        return heads
+
+    @row("TS", "H-stdin", "a journal comes to the witness through a pipe", 0, "the journal was witnessed 1 times")
+    def test_stdin(self):
+        words = [ASSAY, "witness", "-", "--key", str(self.base / "witness.key"), "--out", str(self.scratch / "head")]
+        with open(self.run_directory / "journal.jsonl") as journal, subprocess.Popen(["cat"], stdin=journal, stdout=subprocess.PIPE) as pipe:
+            done = subprocess.run(words, env=self.environment, stdin=pipe.stdout, capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.check(self.scratch / "head")
 
     @row("TS", "H-no-head", "a key of a witness and no head", 4, "--witness-key: needs --head")
     def test_no_head(self):

@@ -1,4 +1,4 @@
-# storage_protocols beside an object server that misbehaves; libcurl signs, the server checks. Most ways to misbehave make readers wait for their whole time, so they
+# storage_protocols beside an object server that misbehaves; the probe signs, the server checks. Most ways to misbehave make readers wait for their whole time, so they
 # are with the heavy tests of storage: -C storage -L storage.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 set(protocols_environment "ASSAY_E2E=${CMAKE_BINARY_DIR};STORAGE_PROTOCOLS=$<TARGET_FILE:storage_protocols>;PYTHONDONTWRITEBYTECODE=1")

@@ -18,12 +18,14 @@ int main(int argc, char** argv) {
       ::pause();
     }
     if (behaviour == "hang") ::pause();
+    if (behaviour == "freeze") std::raise(SIGSTOP);
     if (behaviour == "flood") {
       for (const std::string words(4096, 'x'); std::cout << words;) {
       }
     }
     std::cout << line << " from " << (told != nullptr ? told : "nobody") << std::endl;
   }
+  if (behaviour == "freeze_at_end") std::raise(SIGSTOP);
   if (behaviour == "stay") ::pause();
   return 0;
 }

@@ -28,10 +28,9 @@
 namespace {
 
 using std::chrono::milliseconds;
-constexpr auto kStale =
-    milliseconds(300);                   // "late", "listing": so long others see what was before; "volatile": flushed
-constexpr auto kGap = milliseconds(30);  // "rename_gap": so long there is no file at either name
-constexpr auto kSlow = milliseconds(3);  // "slow": added to every call on a name
+constexpr auto kStale = milliseconds(300);  // "late", "listing": so long others see what was before
+constexpr auto kGap = milliseconds(30);     // "rename_gap": so long there is no file at either name
+constexpr auto kSlow = milliseconds(3);     // "slow": added to every call on a name
 constexpr const char* kLies[] = {"honest",        "fsync_dropped", "late",       "flipped",      "zeros",
                                  "full_at_close", "append",        "rename_gap", "rename_keeps", "unlink",
                                  "size",          "exclusive",     "listing",    "slow",         "volatile"};
@@ -40,7 +39,11 @@ std::string backing, lie;
 std::mutex mutex;
 std::set<std::string> unlinked;  ///< paths whose first removal was dropped
 std::set<std::string> made;      ///< paths that this mount made
-VolatileStore in_memory;         ///< "volatile": what is acknowledged and goes to the backing files later
+VolatileStore in_memory;         ///< "volatile": what is acknowledged
+/// "volatile": once, when a writer of storage_durability has come so far, all goes to the backing files; never after,
+/// so that what a killed server loses does not depend on when it is killed.
+constexpr std::string_view kFlushedWith = "/durable-1-1-name-3";
+std::once_flag flushed;
 
 /// A write that is not yet in the backing file.
 struct Pending {
@@ -105,6 +108,8 @@ int rename_file(const char* from, const char* to, unsigned flags) {
   if (lies("rename_keeps")) (void)!link(real(from).c_str(), kept.c_str());
   const int done = result(rename(real(from).c_str(), real(to).c_str()));
   if (is_volatile(from)) in_memory.rename(real(from), real(to));
+  if (is_volatile(to) && std::string_view(to).ends_with(kFlushedWith))
+    std::call_once(flushed, [] { in_memory.flush(); });
   if (lies("rename_keeps")) (void)rename(kept.c_str(), real(from).c_str());
   return done;
 }
@@ -228,14 +233,6 @@ int times(const char* path, const timespec at[2], fuse_file_info*) {
 void* begin(fuse_conn_info*, fuse_config* config) {
   config->entry_timeout = config->attr_timeout = config->negative_timeout = 0;  // several mounts are one storage
   config->hard_remove = 1;
-  if (lies("volatile")) {
-    std::thread([] {
-      while (true) {
-        std::this_thread::sleep_for(kStale);
-        in_memory.flush();
-      }
-    }).detach();
-  }
   return nullptr;
 }
 

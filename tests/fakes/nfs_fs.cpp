@@ -1,6 +1,7 @@
 // nfs_fs: a client of NFS 3 in user space, by libnfs, for machines whose kernel has none. It keeps nothing: each call
-// goes to the server. Usage: nfs_fs URL MOUNTPOINT, in the foreground until it is unmounted or gets SIGTERM; URL:
-// nfs://127.0.0.1/export?version=3
+// goes to the server. Usage: nfs_fs URL MOUNTPOINT [stable], in the foreground until it is unmounted or gets SIGTERM;
+// URL: nfs://127.0.0.1/export?version=3. With "stable" the server makes each write durable before it answers: libnfs
+// does not send writes again whose server has lost them before a commit, as a client of NFS 3 must (RFC 1813, 4.8).
 #define FUSE_USE_VERSION 31
 #include <array>
 #include <cerrno>
@@ -19,6 +20,7 @@
 namespace {
 
 nfs_context* server = nullptr;  // one thread uses it: FUSE is told -s
+int more_flags = 0;             // of every open
 
 nfsfh* handle(const fuse_file_info* file) { return reinterpret_cast<nfsfh*>(file->fh); }
 
@@ -56,13 +58,13 @@ int resize(const char* path, off_t size, fuse_file_info*) {
 
 int open_file(const char* path, fuse_file_info* file) {
   nfsfh* found = nullptr;
-  const int done = nfs_open(server, path, file->flags & ~(O_CREAT | O_EXCL | O_DIRECT), &found);
+  const int done = nfs_open(server, path, (file->flags & ~(O_CREAT | O_EXCL | O_DIRECT)) | more_flags, &found);
   return opened(done, found, file);
 }
 
 int create_file(const char* path, mode_t mode, fuse_file_info* file) {
   nfsfh* found = nullptr;
-  const int done = nfs_create(server, path, file->flags & ~O_DIRECT, static_cast<int>(mode), &found);
+  const int done = nfs_create(server, path, (file->flags & ~O_DIRECT) | more_flags, static_cast<int>(mode), &found);
   return opened(done, found, file);
 }
 
@@ -106,10 +108,12 @@ void* begin(fuse_conn_info*, fuse_config* config) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: nfs_fs URL MOUNTPOINT\n");
+  const bool stable = argc == 4 && std::string(argv[3]) == "stable";
+  if (argc != 3 && !stable) {
+    std::fprintf(stderr, "usage: nfs_fs URL MOUNTPOINT [stable]\n");
     return 2;
   }
+  if (stable) more_flags = O_SYNC;
   constexpr int kDeadline_ms = 30'000;
   server = nfs_init_context();
   nfs_url* const url = server == nullptr ? nullptr : nfs_parse_url_dir(server, argv[1]);

@@ -1,5 +1,4 @@
-// volatile_store: files in the memory of a server that says they are on its disk, and writes them there some time
-// later.
+// volatile_store: files in the memory of a server that says they are on its disk.
 #pragma once
 
 #include <algorithm>
@@ -47,6 +46,7 @@ class VolatileStore {
     const std::scoped_lock lock(mutex_);
     contents_.erase(path);
   }
+  /// Writes all to the backing files.
   void flush() {
     const std::scoped_lock lock(mutex_);
     for (const auto& [path, content] : contents_) {

@@ -80,7 +80,7 @@ def before_the_greeting(mode):
         time.sleep(3600)
     elif mode == "errors":
         without_end(2, b"E")
-    put(b"assay-bootstrap/1 have\n")
+    put(f"assay-bootstrap/1 have {os.uname().machine}\n".encode())
     if mode == "oversize":
         put(b"\xff\xff\xff\xff\x10")
     elif mode == "garbage":
@@ -184,7 +184,7 @@ def main():
     if "evil" not in sys.argv[2:-1]:
         os.execv("/bin/sh", ["sh", "-c", command])
     mode = os.environ.get("HOSTILE", "honest")
-    digest = re.search(r"agents/([0-9a-f]{64})", command)[1]
+    digest = re.search(r" s=([0-9a-f]{64});", command)[1]
     facts = json.loads(mode[6:]) if mode.startswith("facts:") else {"name": "evil", "memory": 1 << 34, "cpus": 4}
     if mode == "many_facts":
         facts |= {f"fact{i}": "x" * 100 for i in range(8000)}

@@ -5,12 +5,16 @@ storage_vs_fio     the job that storage_bandwidth runs, by hand, against the pro
 checkpoint_vs_fio  checkpoint's restore_bandwidth against fio reading files of the same size, one for each job, with
                    the same block size and depth, file after file from its start to its end, as checkpoint does
 cluster_vs_fio     storage_cluster's bandwidth of three clients, processes of this machine, against as many fio at once, with the
-                   same files, block size and depth, fsync in the time; all bytes over the longest client's time
+                   same files, block size and depth, fsync in the time; all bytes over the longest client's time, and at
+                   the stonewall, which fio does not have: beside it stands the sum of its clients' own rates, which
+                   is more, since each divides by its own time
+cluster_vs_ior     the same beside IOR (--ior PATH, with mpiexec.mpich), a task for each thread, by libaio; complete alone
 
 A pair is short (two runs of each side), because a shared machine drifts within a minute; take many.
 
-usage: storage.py PROBES_DIRECTORY SCRATCH_DIRECTORY [PAIRS]
+usage: storage.py [--only NAME] [--ior PATH] PROBES_DIRECTORY SCRATCH_DIRECTORY [PAIRS]
 """
+import argparse
 import json
 import pathlib
 import signal
@@ -76,12 +80,12 @@ def cluster(path, directory):
     lines = [json.loads(line) for line in run([*words, "--rank=0"], directory).splitlines()]
     for other in others:
         other.wait(DEADLINE_S)
-    found = [line["measurement"] for line in lines if line.get("measurement", {}).get("metric") == "bandwidth"]
-    return {f"{one['at']['phase']}_bandwidth": statistics.mean(one["samples"]) for one in found}
+    found = [line["measurement"] for line in lines if line.get("measurement", {}).get("metric") in ("bandwidth", "bandwidth_stonewall")]
+    return {f"{one['at']['phase']}_{one['metric']}": statistics.mean(one["samples"]) for one in found}
 
 
 def fio_clients(directory, way):
-    """CLIENTS fio at once: all bytes over the longest client's time; reading takes the files that writing left."""
+    """CLIENTS fio at once: all bytes over the longest client's time, and the sum of their rates; reading takes the files that writing left."""
     job = {"filename_format": "client.$clientuid.$jobnum", "size": CLIENT_SIZE // THREADS, "bs": MIB, "iodepth": DEPTH, "numjobs": THREADS,
            "ioengine": "io_uring", "direct": 1, "thread": 1, "group_reporting": 1, "invalidate": 1, "fallocate": "none", "refill_buffers": 1,
            "create_on_open": 1, "end_fsync": 1, "rw": way}
@@ -90,7 +94,7 @@ def fio_clients(directory, way):
         text = "".join(f"{k}={v}\n" for k, v in job.items()).replace("$clientuid", str(client))
         (pathlib.Path(directory) / f"{client}.fio").write_text("[hand]\n" + text)
         running.append(subprocess.Popen(["fio", "--output-format=json", f"--output={client}.json", f"{client}.fio"], cwd=directory))
-    moved, longest_s = 0, 0.0
+    moved, longest_s, sum_of_rates = 0, 0.0, 0.0
     for client, process in enumerate(running):
         if process.wait(DEADLINE_S) != 0:
             sys.exit(f"fio of client {client} ended with {process.returncode}")
@@ -98,18 +102,35 @@ def fio_clients(directory, way):
         done = json.loads(text[text.index("{"):])["jobs"][0]
         moved += done[way]["io_bytes"]
         longest_s = max(longest_s, done[way]["runtime"] / 1000)
-    return moved / longest_s
+        sum_of_rates += done[way]["bw_bytes"]
+    return moved / longest_s, sum_of_rates
 
 
 def fio_like_cluster(directory):
     """The means of RUNS writes of new files and reads of them."""
-    rates = {"write": [], "read": []}
+    rates = {}
     for _ in range(RUNS):
-        for way in rates:
-            rates[way].append(fio_clients(directory, way))
+        for way in ("write", "read"):
+            for kind, rate in zip(("bandwidth", "bandwidth_stonewall"), fio_clients(directory, way)):
+                rates.setdefault(f"{way}_{kind}", []).append(rate)
         for path in pathlib.Path(directory).glob("client.*"):
             path.unlink()
-    return {f"{way}_bandwidth": statistics.mean(values) for way, values in rates.items()}
+    return {name: statistics.mean(values) for name, values in rates.items()}
+
+
+def ior_like_cluster(ior, directory):
+    """The same by IOR: all bytes over the time from the first open to the last close, fsync before."""
+    rates = {}
+    for _ in range(RUNS):
+        for way in ("write", "read"):
+            run(["mpiexec.mpich", "-n", str(CLIENTS * THREADS), str(ior), "-a", "AIO", f"--aio.max-pending={DEPTH}", "--aio.granularity=1", "--posix.odirect", "-F",
+                 "-b", str(CLIENT_SIZE // THREADS), "-t", str(MIB), "-e", f"-{way[0]}", "-k", "-o", "ior", "-O", "summaryFormat=JSON", "-O", "summaryFile=ior.json"],
+                directory)
+            (one,) = json.loads((pathlib.Path(directory) / "ior.json").read_text())["summary"]
+            rates.setdefault(f"{way}_bandwidth", []).append(one["bwMeanMIB"] * MIB)
+        for path in pathlib.Path(directory).glob("ior.0*"):
+            path.unlink()
+    return {name: statistics.mean(values) for name, values in rates.items()}
 
 
 def compare(name, ours, theirs, pairs):
@@ -120,37 +141,54 @@ def compare(name, ours, theirs, pairs):
             our, their = ours(), theirs()
         else:
             their, our = theirs(), ours()
-        for metric, value in our.items():
-            ratio = value / their[metric]
+        for metric in their:
+            ratio = our[metric] / their[metric]
             ratios.setdefault(metric, []).append(ratio)
-            print(f"{name} {metric} pair {pair + 1}: ours {value / 1e9:.3f} GB/s, fio {their[metric] / 1e9:.3f} GB/s, "
+            print(f"{name} {metric} pair {pair + 1}: ours {our[metric] / 1e9:.3f} GB/s, theirs {their[metric] / 1e9:.3f} GB/s, "
                   f"ratio {ratio:.3f}", flush=True)
     for metric, all_of in ratios.items():
         print(f"{name} {metric}: median of {pairs} paired ratios {statistics.median(all_of):.3f} "
               f"(lowest {min(all_of):.3f}, highest {max(all_of):.3f})", flush=True)
 
 
+def storage_vs_fio(probes, directory, pairs):
+    layout = {"filename": "hand", "size": FILE_SIZE, "bs": "1m", "iodepth": 32, "ioengine": "io_uring", "direct": 1,
+              "refill_buffers": 1, "end_fsync": 1, "rw": "write"}
+    fio(layout, directory, "write")
+    compare("storage_vs_fio", lambda: probe(probes / "storage_bandwidth", ["--samples", str(RUNS)], ["read_bandwidth", "write_bandwidth"], directory),
+            lambda: fio_by_hand(directory), pairs)
+
+
+def checkpoint_vs_fio(probes, directory, pairs):
+    for rank in range(RANKS):
+        fio({"filename": f"restore.{rank}", "size": SIZE // RANKS, "bs": "1m", "iodepth": 32, "ioengine": "io_uring", "direct": 1,
+             "refill_buffers": 1, "end_fsync": 1, "rw": "write"}, directory, "write")
+    flags = ["--size", str(SIZE), "--ranks", str(RANKS), "--chunk", str(CHUNK), "--queue-depth", str(DEPTH), "--repetitions", str(RUNS)]
+    compare("checkpoint_vs_fio", lambda: probe(probes / "checkpoint", flags, ["restore_bandwidth"], directory), lambda: fio_like_restore(directory), pairs)
+
+
 def main():
-    if len(sys.argv) not in (3, 4):
-        sys.exit(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("probes", type=pathlib.Path, help="folder of the probes")
+    parser.add_argument("scratch", type=pathlib.Path, help="folder on the disk that is measured")
+    parser.add_argument("pairs", type=int, nargs="?", default=12)
+    parser.add_argument("--only", help="one comparison")
+    parser.add_argument("--ior", type=pathlib.Path, help="path of IOR, for cluster_vs_ior")
+    given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # an exit removes the scratch directory
-    probes = pathlib.Path(sys.argv[1]).resolve()
-    pairs = int(sys.argv[3]) if len(sys.argv) == 4 else 12
-    pathlib.Path(sys.argv[2]).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=sys.argv[2]) as directory:
-        layout = {"filename": "hand", "size": FILE_SIZE, "bs": "1m", "iodepth": 32, "ioengine": "io_uring", "direct": 1,
-                  "refill_buffers": 1, "end_fsync": 1, "rw": "write"}
-        fio(layout, directory, "write")
-        compare("storage_vs_fio",
-                lambda: probe(probes / "storage_bandwidth", ["--samples", str(RUNS)], ["read_bandwidth", "write_bandwidth"], directory),
-                lambda: fio_by_hand(directory), pairs)
-        for rank in range(RANKS):
-            fio(layout | {"filename": f"restore.{rank}", "size": SIZE // RANKS}, directory, "write")
-        flags = ["--size", str(SIZE), "--ranks", str(RANKS), "--chunk", str(CHUNK), "--queue-depth", str(DEPTH), "--repetitions", str(RUNS)]
-        compare("checkpoint_vs_fio",
-                lambda: probe(probes / "checkpoint", flags, ["restore_bandwidth"], directory),
-                lambda: fio_like_restore(directory), pairs)
-        compare("cluster_vs_fio", lambda: cluster(probes / "storage_cluster", directory), lambda: fio_like_cluster(directory), pairs)
+    probes, pairs = given.probes.resolve(), given.pairs
+    given.scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=given.scratch) as directory:
+        ours = lambda: cluster(probes / "storage_cluster", directory)
+        comparisons = {"storage_vs_fio": lambda: storage_vs_fio(probes, directory, pairs), "checkpoint_vs_fio": lambda: checkpoint_vs_fio(probes, directory, pairs),
+                       "cluster_vs_fio": lambda: compare("cluster_vs_fio", ours, lambda: fio_like_cluster(directory), pairs)}
+        if given.ior:
+            comparisons["cluster_vs_ior"] = lambda: compare("cluster_vs_ior", ours, lambda: ior_like_cluster(given.ior.resolve(), directory), pairs)
+        if given.only and given.only not in comparisons:
+            parser.error(f"--only {given.only}: is none of {', '.join(comparisons)}")
+        for name, one in comparisons.items():
+            if given.only in (None, name):
+                one()
 
 
 if __name__ == "__main__":

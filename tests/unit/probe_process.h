@@ -3,6 +3,7 @@
 
 #include <array>
 #include <csignal>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -24,10 +25,10 @@ struct ProbeOutput {
   std::string out;
 };
 
-/// Runs a program to its end, stderr passed through; with `stop_s`, sends SIGTERM so many seconds after its first line,
-/// as a companion is stopped: a loaded machine may take long to start it. Throws std::runtime_error when it cannot be
-/// started.
-inline ProbeOutput run_probe(std::vector<std::string> arguments, unsigned stop_s = 0) {
+/// Runs a program to its end, stderr passed through; `heard` is called with what it has printed so far, and its process
+/// id, whenever it prints. Throws std::runtime_error when it cannot be started.
+inline ProbeOutput run_and_hear(std::vector<std::string> arguments,
+                                const std::function<void(const std::string&, pid_t)>& heard) {
   int ends[2] = {};
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
   posix_spawn_file_actions_t actions;
@@ -44,9 +45,7 @@ inline ProbeOutput run_probe(std::vector<std::string> arguments, unsigned stop_s
   std::array<char, 4096> buffer = {};
   for (ssize_t n = 0; failed == 0 && (n = read(ends[0], buffer.data(), buffer.size())) > 0;) {
     output.out.append(buffer.data(), static_cast<std::size_t>(n));
-    if (stop_s == 0 || output.out.find('\n') == std::string::npos) continue;
-    sleep(std::exchange(stop_s, 0U));
-    kill(child, SIGTERM);
+    heard(output.out, child);
   }
   close(ends[0]);
   if (failed != 0) throw std::runtime_error("cannot start " + arguments[0]);
@@ -54,6 +53,16 @@ inline ProbeOutput run_probe(std::vector<std::string> arguments, unsigned stop_s
   waitpid(child, &status, 0);
   output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return output;
+}
+
+/// Runs a program to its end; with `stop_s`, sends SIGTERM so many seconds after its first line, as a companion is
+/// stopped: a loaded machine may take long to start it. Throws std::runtime_error when it cannot be started.
+inline ProbeOutput run_probe(std::vector<std::string> arguments, unsigned stop_s = 0) {
+  return run_and_hear(std::move(arguments), [&](const std::string& out, pid_t child) {
+    if (stop_s == 0 || out.find('\n') == std::string::npos) return;
+    sleep(std::exchange(stop_s, 0U));
+    kill(child, SIGTERM);
+  });
 }
 
 /// The record in `output`; throws std::runtime_error with the reader's words when it is refused.

@@ -64,3 +64,11 @@ target_compile_definitions(unit_storage_durability PRIVATE ASSAY_LYING_FS="$<TAR
 add_dependencies(unit_storage_durability lying_fs storage_durability)
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_storage_durability)
 gtest_discover_tests(unit_storage_durability WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_storage_durability PROPERTIES LABELS unit)
+
+# Signatures of S3, against those that AWS published.
+add_executable(unit_storage_protocols unit/workloads/s3_signature_test.cpp)
+target_link_libraries(unit_storage_protocols PRIVATE assay_protocols GTest::gtest_main)
+gtest_discover_tests(unit_storage_protocols PROPERTIES LABELS unit)
+# The client of S3 by itself, for `ctest -C storage` beside s3cmd and rclone.
+add_executable(s3_once fakes/s3_once.cpp)
+target_link_libraries(s3_once PRIVATE assay_protocols)

@@ -44,3 +44,12 @@ gtest_discover_tests(unit_fault_resume PROPERTIES LABELS unit)
 # All faults in all phases of three divisions take three minutes: -C train.
 add_test(NAME fault_cases COMMAND fault_cases CONFIGURATIONS train)
 set_tests_properties(fault_cases PROPERTIES LABELS train TIMEOUT 900 RUN_SERIAL ON)
+
+# A rank stopped at sixty moments: -C train.
+add_executable(stopped_anywhere unit/train/stopped_anywhere_test.cpp)
+target_link_libraries(stopped_anywhere PRIVATE assay_core GTest::gtest_main)
+target_compile_definitions(stopped_anywhere PRIVATE TRAIN_SOAK="$<TARGET_FILE:train_soak>"
+  TRAIN_STEP="$<TARGET_FILE:train_step>" FAULT_RESUME="$<TARGET_FILE:fault_resume>")
+add_dependencies(stopped_anywhere train_soak train_step fault_resume)
+add_test(NAME stopped_anywhere COMMAND stopped_anywhere CONFIGURATIONS train)
+set_tests_properties(stopped_anywhere PROPERTIES LABELS train TIMEOUT 1500 RUN_SERIAL ON)

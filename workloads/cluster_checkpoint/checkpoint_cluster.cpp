@@ -172,6 +172,7 @@ constexpr SpaceRule kSpace[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "checkpoint_cluster",
+    .revision = 2,
     .scope = Scope::group,
     .measures =
         "Time to save the checkpoint of a large model from several nodes into memory, a peer's memory, a drive "

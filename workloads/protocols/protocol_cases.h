@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "probes/core/rendezvous.h"
-#include "workloads/storage/consistency_look.h"
 #include "workloads/protocols/s3_client.h"
+#include "workloads/storage/consistency_look.h"
 
 namespace assay {
 

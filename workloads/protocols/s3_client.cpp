@@ -1,9 +1,10 @@
-// s3_client: every request names the hash of its body, since libcurl before 8.0 does not by itself; paths and queries
-// are given as the signature has them, since it encodes and sorts them from 8.3 and 8.9 on alone.
+// s3_client: a request is signed as a whole, then handed to libcurl with the path, the query and the headers that were
+// signed: it changes none of them.
 #include "workloads/protocols/s3_client.h"
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cstring>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/sha256.h"
 #include "probes/core/text.h"
+#include "workloads/protocols/s3_signature.h"
 
 #if __has_include(<curl/curl.h>)
 #define CURL_DISABLE_TYPECHECK  // its macros know the functions by name alone, and ours are pointers
@@ -148,35 +150,50 @@ struct S3Client::Session {
   template <class Value>
   void set(CURLoption option, Value value) {
     if (api.set(handle, option, value) != CURLE_OK)
-      throw Skip(fmt::format("libcurl does not take option {}; signing needs version 7.87 or newer with TLS",
+      throw Skip(fmt::format("libcurl does not take option {}; version 7.85 or newer with TLS is needed",
                              static_cast<int>(option)));
   }
 
-  void sign() {
-    set(CURLOPT_AWS_SIGV4, fmt::format("aws:amz:{}:s3", bucket.region).c_str());
-    set(CURLOPT_USERNAME, bucket.access_key.c_str());
-    set(CURLOPT_PASSWORD, bucket.secret_key.c_str());
+  /// The headers of the request, signed, as lines.
+  [[nodiscard]] std::vector<std::string> signed_lines(S3Request request, std::span<const std::byte> body) const {
+    const std::string_view bytes(reinterpret_cast<const char*>(body.data()), body.size());
+    request.headers = {{"Host", bucket.endpoint.substr(bucket.endpoint.find("://") + 3)},
+                       {"X-Amz-Date", amz_date(std::chrono::system_clock::now())},
+                       {"X-Amz-Content-Sha256", to_hexadecimal(sha256_of(bytes))}};
+    const S3Key key{.access_key = bucket.access_key, .secret_key = bucket.secret_key, .region = bucket.region};
+    std::vector<std::string> lines;
+    for (const auto& [name, value] : request.headers) lines.push_back(fmt::format("{}: {}", name, value));
+    lines.push_back("Authorization: " + authorization(request, key));
+    return lines;
   }
 
   void limit() {
     const auto timeout_ms = static_cast<long>(bucket.timeout.count * kMilliseconds);
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_FOLLOWLOCATION, 0L);  // a signature is of one host; another place is an answer to be reported
+    set(CURLOPT_PATH_AS_IS, 1L);      // as it was signed
     set(CURLOPT_PROXY, "");           // a cache between would answer in the store's place
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_TIMEOUT_MS, timeout_ms);
     set(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
   }
 
-  Answer ask(const std::string& method, const std::string& path, std::span<const std::byte> body = {}) {
+  /// `key` begins with '/', or is empty for the bucket itself.
+  Answer ask(const std::string& method, const std::string& key, const S3Words& query = {},
+             std::span<const std::byte> body = {}) {
     Answer answer;
     api.reset(handle);
-    set(CURLOPT_URL, fmt::format("{}/{}{}", bucket.endpoint, bucket.bucket, path).c_str());
     limit();
-    sign();
-    const std::string_view bytes(reinterpret_cast<const char*>(body.data()), body.size());
-    const std::string hash = "x-amz-content-sha256: " + to_hexadecimal(sha256_of(bytes));
-    const std::unique_ptr<curl_slist, decltype(api.free_all)> headers(api.append(nullptr, hash.c_str()), api.free_all);
+    const S3Request request{.method = method, .path = "/" + bucket.bucket + key, .query = query, .headers = {}};
+    const std::string words = query.empty() ? "" : "?" + query_text(query);
+    set(CURLOPT_URL, (bucket.endpoint + percent_encoded(request.path, true) + words).c_str());
+    std::unique_ptr<curl_slist, decltype(api.free_all)> headers(nullptr, api.free_all);
+    for (const std::string& line : signed_lines(request, body)) {
+      curl_slist* longer = api.append(headers.get(), line.c_str());
+      if (longer == nullptr) throw std::bad_alloc();
+      (void)headers.release();  // it is the head of the longer one
+      headers.reset(longer);
+    }
     set(CURLOPT_HTTPHEADER, headers.get());
     set(CURLOPT_WRITEFUNCTION, take_body);
     set(CURLOPT_WRITEDATA, &answer.body);
@@ -193,13 +210,14 @@ struct S3Client::Session {
       set(CURLOPT_CUSTOMREQUEST, method.c_str());
     }
     const CURLcode code = api.perform(handle);
-    if (code != CURLE_OK) throw S3Refused(fmt::format("{} {}: {}", method, path, api.words(code)));
+    if (code != CURLE_OK) throw S3Refused(fmt::format("{} {}{}: {}", method, key, words, api.words(code)));
     curl_off_t length = 0;
     (void)api.info(handle, CURLINFO_RESPONSE_CODE, &answer.status);
     (void)api.info(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     answer.length = length < 0 ? 0 : static_cast<std::uint64_t>(length);
     if (answer.status != kFound && answer.status != kNoContent && answer.status != kMissing)
-      throw S3Refused(fmt::format("{} {}: HTTP status {}{}", method, path, answer.status, code_in(answer.body)));
+      throw S3Refused(
+          fmt::format("{} {}{}: HTTP status {}{}", method, key, words, answer.status, code_in(answer.body)));
     return answer;
   }
 
@@ -214,7 +232,8 @@ struct S3Client::Session {
 
 struct S3Client::Session {
   explicit Session(const S3Bucket&) { throw Skip(kNoClient); }
-  [[nodiscard]] static Answer ask(const std::string&, const std::string&, std::span<const std::byte> = {}) {
+  [[nodiscard]] static Answer ask(const std::string&, const std::string&, const S3Words& = {},
+                                  std::span<const std::byte> = {}) {
     throw Skip(kNoClient);
   }
   [[nodiscard]] static std::string version() { throw Skip(kNoClient); }
@@ -229,7 +248,7 @@ struct S3Client::Session {
 S3Client::S3Client(S3Bucket bucket) : session_(std::make_unique<Session>(std::move(bucket))) {}
 
 std::string S3Client::put(const std::string& key, std::span<const std::byte> body) {
-  const Answer answer = session_->ask("PUT", "/" + key, body);
+  const Answer answer = session_->ask("PUT", "/" + key, {}, body);
   if (answer.status == kMissing) throw S3Refused(fmt::format("PUT /{}: HTTP status 404{}", key, code_in(answer.body)));
   return answer.etag;
 }
@@ -249,9 +268,7 @@ std::optional<std::uint64_t> S3Client::size(const std::string& key) {
 void S3Client::remove(const std::string& key) { (void)session_->ask("DELETE", "/" + key); }
 
 bool S3Client::lists(const std::string& key) {
-  std::string prefix;
-  for (const char one : key) prefix += one == '/' ? "%2F" : std::string(1, one);
-  const Answer answer = session_->ask("GET", "?list-type=2&prefix=" + prefix);
+  const Answer answer = session_->ask("GET", "", {{"list-type", "2"}, {"prefix", key}});
   if (answer.status == kMissing) throw S3Refused("GET of the listing: HTTP status 404" + code_in(answer.body));
   return answer.body.find("<Key>" + key + "</Key>") != std::string::npos;  // plain keys are as they are in XML
 }

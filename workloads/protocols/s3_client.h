@@ -1,4 +1,4 @@
-// s3_client: objects of one bucket over HTTP, by libcurl, which signs the requests (Signature Version 4).
+// s3_client: objects of one bucket over HTTP, by libcurl; requests are signed by s3_signature.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct S3Bucket {
   Seconds timeout = {30};  ///< of one request
 };
 
-/// What is wrong with the parts that come into a request's path, which is signed as it is; empty when nothing is.
+/// What is wrong with the parts that come into a request's address; empty when nothing is.
 std::string wrong_with(const S3Bucket& bucket);
-/// Whether a key needs no encoding but for '/'.
+/// Whether a key needs no encoding, in a URL or in the XML of a listing.
 bool is_plain_key(const std::string& key);
 
 /// A request was answered otherwise than it should be, or not at all. what() has method, key and cause.
@@ -40,7 +40,7 @@ struct S3Object {
 /// Requests by one thread, on a connection that is kept. All throw S3Refused. Keys are plain.
 class S3Client {
  public:
-  /// Throws Skip where libcurl is not there or cannot sign.
+  /// Throws Skip where libcurl is not there.
   explicit S3Client(S3Bucket bucket);
   ~S3Client();
   S3Client(const S3Client&) = delete;

@@ -12,8 +12,8 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "probes/core/secret_file.h"
-#include "workloads/storage/case_tallies.h"
 #include "workloads/protocols/protocol_cases.h"
+#include "workloads/storage/case_tallies.h"
 #include "workloads/storage/run_folder.h"
 #include "workloads/storage/storage_ranks.h"
 #include "workloads/storage/storage_words.h"
@@ -57,7 +57,7 @@ constexpr ConditionSpec kConditions[] = {
     kFilesystem,       kMountSource,
     kMountOptions,     kNonceOfFiles,
     kClientsTotal,     kEveryReaderElsewhere,
-    kPreloaded,        {.name = "s3_library", .meaning = "Library that made and signed the requests."},
+    kPreloaded,        {.name = "s3_library", .meaning = "Library that made the requests."},
     kAbandonedRemoved,
 };
 constexpr SpaceRule kSpace[] = {
@@ -65,6 +65,7 @@ constexpr SpaceRule kSpace[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "storage_protocols",
+    .revision = 2,
     .scope = Scope::group,
     .measures =
         "Whether a store shows to other nodes through S3 what was done to its files, and as files what was done "
@@ -80,11 +81,12 @@ constexpr ProbeSpec kSpec{
         "system call. A reader that finds what was there before, or an object that ends early, looks again every 10 ms "
         "until `wait` is over: it was stale if it comes, and the success of the writer was false if it does not. A "
         "redirection, an error such as 503 and a body shorter than announced are refusals. Every check counts in one "
-        "class at most. Requests are signed by libcurl (AWS Signature Version 4) with the hash of their body; a proxy "
-        "is not used.",
+        "class at most. Requests are signed (AWS Signature Version 4) with the hash of their body and made by libcurl; "
+        "a "
+        "proxy is not used.",
     .source = "AWS, Amazon S3 API Reference, Authenticating Requests (AWS Signature Version 4); POSIX.1-2017.",
     .needs =
-        "Two or more nodes with one store as a file system and as a bucket; libcurl 7.87 or newer, and credentials.",
+        "Two or more nodes with one store as a file system and as a bucket; libcurl 7.85 or newer, and credentials.",
     .typical = {60},
     .deadline = {3600},
     .parameters = kParameters,

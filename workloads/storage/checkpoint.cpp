@@ -85,7 +85,7 @@ constexpr SpaceRule kSpace[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "checkpoint",
-    .revision = 2,
+    .revision = 3,
     .measures =
         "Time and bandwidth to save a checkpoint durably and to restore it with a cold cache, every byte verified.",
     .method =
@@ -95,8 +95,8 @@ constexpr ProbeSpec kSpec{
         "ranks start together; each makes a temporary file, allocates it, writes it in chunks with O_DIRECT through "
         "io_uring while it takes the XXH64 of the chunks in flight, writes a footer, fsyncs and renames; when all "
         "have, the directory is fsynced and time_to_durable ends. Then the cache is dropped (posix_fadvise DONTNEED) "
-        "and mincore counts what is left. Restore: all ranks start together, open, check the footer and read the "
-        "payload with O_DIRECT into memory that was overwritten before; the reading time ends there. Verification "
+        "and mincore counts what is left. Restore: all ranks start together, open, read payload and footer "
+        "with O_DIRECT into memory that was overwritten before; the reading time ends there. Verification "
         "follows at once: every byte against the payload made anew, and the checksum; time_to_resume ends when all "
         "ranks are done, so it counts reading and verifying. The raw read of the same files, same chunks and depth, "
         "into a ring of buffers comes before the restore in one repetition and after it in the next. The first "

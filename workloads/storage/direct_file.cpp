@@ -91,6 +91,7 @@ struct DirectFile::Transfer {
   bool writes = false;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
+  std::uint64_t border = 0;  ///< where the memory changes: no chunk lies across it
   std::function<std::byte*(std::uint64_t)> piece;
   std::function<void(std::uint64_t, std::size_t)> submitted;
 };
@@ -159,9 +160,9 @@ void DirectFile::run(const Transfer& transfer) {
     while (queued < transfer.size && !idle.empty()) {
       const std::size_t slot = idle.back();
       idle.pop_back();
-      flights[slot] = {
-          .begin = queued,
-          .length = static_cast<std::size_t>(std::min<std::uint64_t>(plan_.chunk, transfer.size - queued))};
+      const std::uint64_t end = queued < transfer.border ? transfer.border : transfer.size;
+      flights[slot] = {.begin = queued,
+                       .length = static_cast<std::size_t>(std::min<std::uint64_t>(plan_.chunk, end - queued))};
       queue(transfer, slot, queued, 0, flights[slot].length);
       queued += flights[slot].length;
     }
@@ -188,6 +189,7 @@ void DirectFile::write(std::span<const std::byte> from,
   run({.writes = true,
        .offset = 0,
        .size = from.size(),
+       .border = 0,
        .piece =
            [&](std::uint64_t begin) { return const_cast<std::byte*>(from.data()) + begin; },  // liburing takes no const
        .submitted = [&](std::uint64_t begin, std::size_t length) { submitted(from.subspan(begin, length)); }});
@@ -197,6 +199,7 @@ void DirectFile::write_at(std::span<const std::byte> from, std::uint64_t offset)
   run({.writes = true,
        .offset = offset,
        .size = from.size(),
+       .border = 0,
        .piece = [&](std::uint64_t begin) { return const_cast<std::byte*>(from.data()) + begin; },  // as above
        .submitted = {}});
 }
@@ -205,7 +208,20 @@ void DirectFile::read(std::span<std::byte> into, std::uint64_t offset) {
   run({.writes = false,
        .offset = offset,
        .size = into.size(),
+       .border = 0,
        .piece = [&](std::uint64_t begin) { return into.data() + begin; },
+       .submitted = {}});
+}
+
+void DirectFile::read(std::span<std::byte> body, std::span<std::byte> rest) {
+  run({.writes = false,
+       .offset = 0,
+       .size = body.size() + rest.size(),
+       .border = body.size(),
+       .piece =
+           [&](std::uint64_t begin) {
+             return begin < body.size() ? body.data() + begin : rest.data() + (begin - body.size());
+           },
        .submitted = {}});
 }
 
@@ -213,6 +229,7 @@ void DirectFile::read_and_forget(std::uint64_t size, std::span<std::byte> ring) 
   run({.writes = false,
        .offset = 0,
        .size = size,
+       .border = 0,
        .piece = [&](std::uint64_t begin) { return ring.data() + begin % ring.size(); },
        .submitted = {}});
 }

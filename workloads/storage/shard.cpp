@@ -86,7 +86,8 @@ std::expected<ShardFooter, InputError> load_shard(const std::string& directory, 
   const std::uint64_t whole = payload.size() + kDirectBlock;
   if (file.size() != whole) return refuse(path, fmt::format("is {} B long, not {}", file.size(), whole));
   const DirectMemory block(kDirectBlock);
-  file.read(block.bytes(), payload.size());
+  // The footer comes with the payload: on its own it would cost each file a round trip in which nothing else is read.
+  file.read(payload, block.bytes());
   const auto footer = read_footer(block.bytes().first<kDirectBlock>(), path);
   if (!footer) return footer;
   if (footer->key.nonce != key.nonce) return refuse(path, "is of another run");
@@ -94,7 +95,6 @@ std::expected<ShardFooter, InputError> load_shard(const std::string& directory, 
     return refuse(path, fmt::format("is rank {} of step {} with {} B, not rank {} of step {}", footer->key.rank,
                                     footer->key.step, footer->size, key.rank, key.step));
   }
-  file.read(payload, 0);
   return footer;
 }
 

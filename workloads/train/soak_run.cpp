@@ -22,13 +22,21 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kMostSteps = 10'000;  // of one window: a rank answers with all of their times
 
+constexpr double kSlowest = 4;  // a step over the one before, before silence is counted
+
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 class Soak {
  public:
   Soak(const std::vector<RankProgram>& programs, const Parameters& given, const RankJob& job, const SoakTimes& times,
-       const std::string& node)
-      : programs_(programs), given_(given), job_(job), times_(times), node_(node), titles_(programs.size(), node) {}
+       const std::string& node, const std::function<void(double)>& begun)
+      : programs_(programs),
+        given_(given),
+        job_(job),
+        times_(times),
+        node_(node),
+        begun_(begun),
+        titles_(programs.size(), node) {}
 
   SoakOutcome run() {
     while (since(begin_) < times_.duration.count && !outcome_.gave_up) {
@@ -62,7 +70,7 @@ class Soak {
   }
 
   void segment() {
-    LocalRanks ranks(programs_);
+    LocalRanks ranks(programs_, {.stopped = times_.silence, .idle = times_.silence});
     Fleet fleet([&](std::string_view request, Seconds limit) { return ranks.ask(request, limit); }, titles_, node_,
                 nullptr);
     Training training(fleet, given_, job_, times_.silence);
@@ -102,13 +110,16 @@ class Soak {
       const auto count =
           std::clamp(static_cast<std::int64_t>(times_.window.count / step_s), std::int64_t{1}, kMostSteps);
       const double from_s = since(begin_);
-      const auto wall = longest(training.steps(Variant::full, count, times_.window), &RankSteps::wall);
+      // The slowest of several steps may be far over their median; a single one may be longer than a window.
+      const Seconds limit = {std::max(times_.window.count, kSlowest * step_s)};
+      const auto wall = longest(training.steps(Variant::full, count, limit), &RankSteps::wall);
       const double to_s = since(begin_);
       step_s = median(wall);
       outcome_.at_s.push_back((from_s + to_s) / 2);
       outcome_.step_s.push_back(step_s);
       outcome_.load_s += to_s - from_s;
-      if (job_.data == DataMode::replicated) training.vote();
+      if (outcome_.step_s.size() == 1) begun_(to_s);
+      if (job_.data == DataMode::replicated) training.vote(limit);
     }
   }
 
@@ -117,6 +128,7 @@ class Soak {
   const RankJob& job_;
   const SoakTimes& times_;
   const std::string& node_;
+  const std::function<void(double)>& begun_;
   std::vector<std::string> titles_;
   Clock::time_point begin_ = Clock::now();
   SoakOutcome outcome_;
@@ -125,8 +137,8 @@ class Soak {
 }  // namespace
 
 SoakOutcome soak(const std::vector<RankProgram>& programs, const Parameters& given, const RankJob& job,
-                 const SoakTimes& times, const std::string& node) {
-  return Soak(programs, given, job, times, node).run();
+                 const SoakTimes& times, const std::string& node, const std::function<void(double)>& begun) {
+  return Soak(programs, given, job, times, node, begun).run();
 }
 
 }  // namespace assay::train

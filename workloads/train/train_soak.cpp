@@ -63,7 +63,9 @@ constexpr Parameter kOwnParameters[] = {
      .unit = "s",
      .fallback = "60s",
      .quick = "10s",
-     .meaning = "beyond the length of what it was asked, after which a rank that does not answer has hung"},
+     .meaning =
+         "after which a rank has hung: that a signal has stopped, that has not run although an answer is due and "
+         "no other has either, or that does not answer, beyond the length of what it was asked"},
     {.name = "warmup_steps", .unit = "1", .fallback = "5", .quick = "3", .meaning = "steps before each segment"},
     {.name = "ranks_per_node",
      .unit = "1",
@@ -74,6 +76,10 @@ constexpr Parameter kOwnParameters[] = {
 };
 constexpr auto kParameters = join(train::kPlanParameters, kOwnParameters, train::kPlaceParameters);
 constexpr Metric kMetrics[] = {
+    {.name = "start_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from the begin until the first window of steps is whole, exact steps before it included"},
     {.name = "step_time",
      .unit = "s",
      .better = Better::lower,
@@ -153,7 +159,7 @@ constexpr ProbeSpec kSpec{
         "that ends, does not answer or reports an error ends its segment, which counts as an interruption; the next "
         "begins at once. The bound of the mean time is 2 T / chi2(0.95; 2 r + 2) for r interruptions in T; with four "
         "and more, Laplace's test comes first. A segment that is lost before any window was whole is an error of the "
-        "probe. When all ranks wait for one that hangs, which one it is is not known.",
+        "probe. When all ranks wait for one that hangs, and no signal has stopped it, which one it is is not known.",
     .source =
         "MIL-HDBK-189C (2011), 6.2, time-terminated tests, and Laplace's test for trend; Theil 1950 and Sen 1968, "
         "estimates of a slope.",
@@ -258,7 +264,8 @@ void measure(const Parameters& given, Recorder& record) {
   train::record_plan(given, job, {node}, record);
   const MachineTree tree(given.text("root"));
   const train::MachineErrors before = train::machine_errors(tree);
-  const train::SoakOutcome found = train::soak(programs, given, job, times, node);
+  const train::SoakOutcome found = train::soak(programs, given, job, times, node,
+                                               [&](double after_s) { record.measurement("start_time", after_s); });
   record_steps(found, given.seconds("settling").count, record);
   record_interruptions(found, times.duration, record);
   record.measurement("mismatches", static_cast<double>(found.mismatches));

@@ -119,9 +119,9 @@ std::vector<RankSteps> Training::steps(Variant variant, std::int64_t count, Seco
   return all;
 }
 
-void Training::vote() {
+void Training::vote(Seconds limit) {
   std::vector<RankPrint> prints;
-  for (const auto& answer : ask({{"do", "votes"}, {"number", number_++}}, kBatchLimit))
+  for (const auto& answer : ask({{"do", "votes"}, {"number", number_++}}, limit))
     prints.push_back(print_from(answer.at("print")));
   accuse(votes_of(job_.plan, prints, Ballot::gradients), "during");
 }

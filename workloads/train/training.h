@@ -38,8 +38,8 @@ class Training {
   void prepare();
   /// `count` steps of every rank, within `limit`.
   std::vector<RankSteps> steps(Variant variant, std::int64_t count, Seconds limit = kBatchLimit);
-  /// Gradients of one step on the same tokens, compared between the replicas.
-  void vote();
+  /// Gradients of one step on the same tokens, compared between the replicas, within `limit`.
+  void vote(Seconds limit = kBatchLimit);
   /// The end of these steps: weights are finite, and the same on all replicas. prepare() may follow.
   void settle();
   /// Answers of all ranks to "facts".

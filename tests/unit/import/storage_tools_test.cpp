@@ -33,13 +33,37 @@ TEST(ImportDcgm, a_diagnosis_that_broke_or_is_of_another_form_is_refused) {
       refusal("dcgm", changed(output, "\"DCGM Diagnostic\": {", "\"DCGM Diagnostic\": {\"runtime_error\": \"no GPU\","))
           .find("DCGM Diagnostic.runtime_error: the tool failed: no GPU"),
       std::string::npos);
-  EXPECT_NE(refusal("dcgm", changed(output, "DCGM Diagnostic", "DCGM GPU Diagnostic")).find("DCGM 3 and older"),
+  EXPECT_NE(refusal("dcgm", changed(output, "DCGM Diagnostic", "DCGM Report")).find("DCGM Diagnostic: is missing"),
             std::string::npos);
   EXPECT_NE(refusal("dcgm", "{\"a\": 1}").find("DCGM Diagnostic: is missing"), std::string::npos);
   EXPECT_NE(refusal("dcgm",
                     changed(output, "\"entity_id\": 1, \"status\": \"Fail\"", "\"entity_id\": 0, \"status\": \"Fail\""))
                 .find("appears twice"),
             std::string::npos);
+}
+
+TEST(ImportDcgm, the_form_of_version_3_has_numbers_of_gpus_as_texts) {
+  const auto import = import_of("dcgm", "dcgm_3.3.json");
+  EXPECT_EQ(import.source.version, "3.3.9");
+  EXPECT_EQ(import.source.facts.at("driver"), text("535.183.01"));
+  EXPECT_EQ(import.figures.size(), 4U);
+  EXPECT_EQ(value(import, "failures", "count", {{"test", text("GPU Memory")}, {"entity_id", whole(0)}}), 0.0);
+  EXPECT_EQ(value(import, "failures", "count", {{"test", text("GPU Memory")}, {"entity_id", whole(1)}}), 1.0);
+  EXPECT_EQ(value(import, "failures", "count", {{"test", text("Denylist")}, {"entity_ids", text("0,1")}}), 0.0);
+  EXPECT_EQ(value(import, "failures", "count", {{"test", text("Persistence Mode")}}), 1.0);
+}
+
+TEST(ImportDcgm, a_warning_of_version_3_is_neither_a_pass_nor_a_failure) {
+  const auto import = import_of("dcgm", "dcgm_3.3.json");
+  EXPECT_EQ(why(import, "test_categories[1].tests[1].results[0]"), "the tool says 'Warn'");
+  EXPECT_EQ(why(import, "test_categories[1].tests[1].results[0].warnings"), "Clocks are being throttled");
+  EXPECT_EQ(why(import, "test_categories[1].tests[0].results[1].warnings[0]"), "A DBE occurred during the test");
+  EXPECT_EQ(why(import, "test_categories[0].tests[1].results[0].warnings[0]"),
+            "Persistence mode for GPU 1 is disabled.");
+  EXPECT_NE(
+      refusal("dcgm", changed(recorded("dcgm_3.3.json"), "\"version\": \"3.3.9\"", "\"runtime_error\": \"no GPU\""))
+          .find("DCGM GPU Diagnostic.runtime_error: the tool failed: no GPU"),
+      std::string::npos);
 }
 
 TEST(ImportMlperfStorage, megabytes_are_mebibytes_and_shares_are_of_one) {
@@ -84,6 +108,32 @@ TEST(ImportElbencho, rows_that_do_not_fit_their_heading_are_refused) {
   EXPECT_NE(refusal("elbencho", output.substr(output.find('\n') + 1)).find("line 1: comes before the heading"),
             std::string::npos);
   EXPECT_NE(refusal("elbencho", changed(output, ",9048,9673", ",9x48,9673")).find("'9x48' is not a number"),
+            std::string::npos);
+}
+
+TEST(ImportElbencho, the_lines_of_its_json_are_the_rows_of_its_table) {
+  const auto import = import_of("elbencho", "elbencho_3.1.json");
+  const Values write = {{"operation", text("WRITE")}, {"block_size", whole(1048576)}, {"direct", whole(1)}};
+  EXPECT_EQ(import.source.form, "json");
+  EXPECT_EQ(import.source.version, "3.1-1");
+  EXPECT_EQ(import.source.command, "\"elbencho\" \"-w\" \"--rwmixpct\" \"70\"");
+  EXPECT_EQ(value(import, "bandwidth", "mean", write), 3083862016.0);
+  EXPECT_EQ(value(import, "bandwidth_stonewall", "mean", write), 3663724544.0);
+  EXPECT_DOUBLE_EQ(value(import, "latency", "max", write).value(), 0.120903);
+  EXPECT_DOUBLE_EQ(value(import, "duration", "max", write).value(), 2.784);
+  EXPECT_EQ(value(import, "bandwidth", "mean", {{"operation", text("MKDIRS")}}), std::nullopt);
+  EXPECT_EQ(value(import, "entry_rate", "mean", {{"operation", text("MKDIRS")}}), 1466.0);
+  EXPECT_EQ(why(import, "line 3"), "it was off: the page cache may have been measured");
+  EXPECT_EQ(why(import, "line 3/last_done"), "the reads of a mixed phase are not imported");
+}
+
+TEST(ImportElbencho, lines_of_json_that_are_cut_off_or_of_another_program_are_refused) {
+  const std::string output = recorded("elbencho_3.1.json");
+  EXPECT_NE(refusal("elbencho", output.substr(0, output.size() - 9) + "\n").find("line 3"), std::string::npos);
+  EXPECT_NE(refusal("elbencho", changed(output, "\"config\"", "\"configuration\"")).find("line 1: config: is missing"),
+            std::string::npos);
+  EXPECT_NE(refusal("elbencho", changed(output, "\"2784\"", "2784")).find("must be a text"), std::string::npos);
+  EXPECT_NE(refusal("elbencho", changed(output, "\"2941\"", "\"2x41\"")).find("'2x41' is not a number"),
             std::string::npos);
 }
 

@@ -29,6 +29,7 @@ class AgentBootstrap : public testing::TestWithParam<const char*> {
     base_ = name;
     fs::create_directory(base_ + "/tools");
     fs::create_directory(base_ + "/shared");
+    tool("uname", "echo x86_64\n");
   }
   void TearDown() override {
     if (!base_.empty()) fs::remove_all(base_);
@@ -36,7 +37,7 @@ class AgentBootstrap : public testing::TestWithParam<const char*> {
 
   /// What the script prints on both streams, started for `directory` with the agent's bytes on stdin.
   std::string run(const std::string& directory, const std::string& input = kAgent) {
-    const std::string script = bootstrap_script(directory, files::sha256(kAgent), std::string(kAgent).size()).value();
+    const std::string script = bootstrap_script(directory, agents_).value();
     std::ofstream(base_ + "/script") << script;
     std::ofstream(base_ + "/input") << input;
     const std::string shell = GetParam();
@@ -61,16 +62,17 @@ class AgentBootstrap : public testing::TestWithParam<const char*> {
   }
 
   std::string base_;
+  std::vector<AgentFile> agents_ = {{"x86_64", files::sha256(kAgent), std::string(kAgent).size()}};
 };
 
 }  // namespace
 
 TEST_P(AgentBootstrap, stores_the_agent_once_and_runs_it) {
   const std::string directory = base_ + "/shared/assay";
-  EXPECT_EQ(run(directory), "assay-bootstrap/1 need\nassay-bootstrap/1 stored\nhonest " + directory + "\n");
+  EXPECT_EQ(run(directory), "assay-bootstrap/1 need x86_64\nassay-bootstrap/1 stored\nhonest " + directory + "\n");
   EXPECT_EQ(mode(directory), 0700U);
-  EXPECT_EQ(run(directory, ""), "assay-bootstrap/1 have\nhonest " + directory + "\n");
-  EXPECT_EQ(run(directory + "/", ""), "assay-bootstrap/1 have\nhonest " + directory + "\n");
+  EXPECT_EQ(run(directory, ""), "assay-bootstrap/1 have x86_64\nhonest " + directory + "\n");
+  EXPECT_EQ(run(directory + "/", ""), "assay-bootstrap/1 have x86_64\nhonest " + directory + "\n");
   EXPECT_EQ(std::distance(fs::directory_iterator(directory + "/agents"), {}), 1);
 }
 
@@ -79,7 +81,7 @@ TEST_P(AgentBootstrap, a_file_of_another_hash_is_replaced_and_never_run) {
   fs::create_directories(directory + "/agents");
   std::ofstream(stored(directory)) << kEvil;
   ::chmod(stored(directory).c_str(), 0755);
-  EXPECT_EQ(run(directory), "assay-bootstrap/1 need\nassay-bootstrap/1 stored\nhonest " + directory + "\n");
+  EXPECT_EQ(run(directory), "assay-bootstrap/1 need x86_64\nassay-bootstrap/1 stored\nhonest " + directory + "\n");
 }
 
 TEST_P(AgentBootstrap, what_was_hashed_is_what_runs_though_the_stored_file_is_swapped_after_every_hash) {
@@ -91,6 +93,20 @@ TEST_P(AgentBootstrap, what_was_hashed_is_what_runs_though_the_stored_file_is_sw
   const std::string said = run(directory);
   EXPECT_EQ(said.find("evil"), std::string::npos) << said;
   EXPECT_NE(said.find("honest"), std::string::npos) << said;
+}
+
+TEST_P(AgentBootstrap, a_node_takes_the_agent_of_its_own_machine) {
+  const std::string other = "#!/bin/sh\ntest \"$1\" = --version || echo other\n";
+  agents_.insert(agents_.begin(), {"aarch64", files::sha256(other), other.size()});
+  EXPECT_NE(run(base_ + "/shared/assay").find("need x86_64"), std::string::npos);
+  tool("uname", "echo aarch64\n");
+  EXPECT_EQ(run(base_ + "/shared/assay", other), "assay-bootstrap/1 need aarch64\nassay-bootstrap/1 stored\nother\n");
+}
+
+TEST_P(AgentBootstrap, a_machine_without_an_agent_is_told) {
+  tool("uname", "echo riscv64\n");
+  EXPECT_EQ(run(base_ + "/shared/assay"),
+            "assay: this machine is riscv64, and the agents that can be sent are for x86_64\n");
 }
 
 TEST_P(AgentBootstrap, bytes_that_are_not_the_agent_are_refused) {
@@ -132,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(shells, AgentBootstrap, testing::Values("/bin/dash", "/
 
 TEST(LaunchSsh, the_root_folder_is_no_directory_for_an_agent) {
   for (const char* directory : {"/", "//", "/.", "/x/."})
-    EXPECT_FALSE(bootstrap_script(directory, std::string(64, 'a'), 1)) << directory;
+    EXPECT_FALSE(bootstrap_script(directory, {{"x86_64", std::string(64, 'a'), 1}})) << directory;
 }
 
 }  // namespace assay::launch

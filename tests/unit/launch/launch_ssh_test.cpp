@@ -58,16 +58,19 @@ TEST(LaunchSsh, words_that_ssh_or_a_shell_would_read_are_refused) {
   EXPECT_FALSE(ssh_arguments(node, options, {.node = "/k"}, "true"));
   EXPECT_FALSE(ssh_arguments(example_node(), options, {.node = "/a b"}, "true"));
   for (const char* directory : {"/tmp/$(id)", "tmp", "/tmp/a b", "/tmp/../etc", "/tmp/'x"}) {
-    EXPECT_FALSE(bootstrap_command(directory, kHash, 1)) << directory;
+    EXPECT_FALSE(bootstrap_command(directory, {{"x86_64", kHash, 1}})) << directory;
   }
-  EXPECT_FALSE(bootstrap_command("/tmp", "x", 1));
+  EXPECT_FALSE(bootstrap_command("/tmp", {{"x86_64", "x", 1}}));
+  EXPECT_FALSE(bootstrap_command("/tmp", {{"x86_64) id;;", kHash, 1}}));
+  EXPECT_FALSE(bootstrap_command("/tmp", {}));
 }
 
 TEST(LaunchSsh, the_command_is_one_quoted_word_for_any_login_shell) {
-  const std::string command = bootstrap_command("/var/tmp/assay", kHash, 42).value();
+  const std::string command =
+      bootstrap_command("/var/tmp/assay", {{"aarch64", kHash, 41}, {"x86_64", kHash, 42}}).value();
   EXPECT_EQ(std::ranges::count(command, '\''), 2);
   EXPECT_EQ(std::ranges::count(command, '!'), 0);
-  EXPECT_NE(command.find("head -c 42 "), std::string::npos);
+  EXPECT_NE(command.find("x86_64) s=" + std::string(kHash) + "; z=42;;"), std::string::npos);
 }
 
 TEST(LaunchSsh, a_pinned_key_stands_under_an_alias) {

@@ -154,5 +154,72 @@ TEST(Login, what_a_kind_needs_is_asked_for_and_the_secret_is_in_no_error) {
   std::filesystem::remove(path);
 }
 
+/// Two supplies of a chassis; a power that is null has a sensor without a reading.
+std::vector<MeterReading> supplies(const nlohmann::json& a, const nlohmann::json& b, const nlohmann::json& whole = {}) {
+  std::vector<MeterReading> all;
+  int number = 0;
+  for (const auto& power : {a, b}) {
+    const nlohmann::json metrics = {{"InputPowerWatts", {{"Reading", power}}},
+                                    {"OutputPowerWatts", {{"Reading", 1100}}},
+                                    {"InputVoltage", {{"Reading", 229 + number}}},
+                                    {"InputCurrentAmps", {{"Reading", 5.2}}}};
+    for (auto& one : redfish_readings(metrics, "/p" + std::to_string(number++))) all.push_back(std::move(one));
+  }
+  if (!whole.is_null())
+    for (auto& one : redfish_readings({{"PowerWatts", {{"Reading", whole}}}}, "/e")) all.push_back(std::move(one));
+  return with_supplies_added(std::move(all));
+}
+
+std::vector<MeterReading> of_quantity(const std::vector<MeterReading>& readings, Quantity quantity) {
+  std::vector<MeterReading> found;
+  std::ranges::copy_if(readings, std::back_inserter(found),
+                       [&](const MeterReading& one) { return one.quantity == quantity; });
+  return found;
+}
+
+TEST(Redfish, the_supplies_of_a_chassis_are_added_up_and_their_voltage_is_not) {
+  const auto readings = supplies(1200, 1150);
+  const auto power = of_quantity(readings, Quantity::power);
+  ASSERT_EQ(power.size(), 1U);
+  EXPECT_EQ(power[0].value, 2350);
+  EXPECT_EQ(power[0].instrument, "redfish /p0 InputPowerWatts + redfish /p1 InputPowerWatts");
+  EXPECT_EQ(of_quantity(readings, Quantity::output_power).at(0).value, 2200);
+  EXPECT_DOUBLE_EQ(of_quantity(readings, Quantity::current).at(0).value, 10.4);
+  ASSERT_EQ(of_quantity(readings, Quantity::voltage).size(), 1U);
+  EXPECT_EQ(of_quantity(readings, Quantity::voltage)[0].value, 229);
+}
+
+TEST(Redfish, one_supply_without_a_reading_leaves_no_sum_because_the_other_is_half_of_the_node) {
+  const auto power = of_quantity(supplies(1200, nullptr), Quantity::power);
+  ASSERT_EQ(power.size(), 1U);
+  EXPECT_TRUE(power[0].absent);
+}
+
+TEST(Redfish, what_the_chassis_states_of_the_whole_stands_beside_its_supplies) {
+  const auto power = of_quantity(supplies(1200, 1150, 2300), Quantity::power);
+  ASSERT_EQ(power.size(), 1U);
+  EXPECT_EQ(power[0].value, 2300);
+}
+
+TEST(Redfish, leak_detectors_count_when_they_are_there_enabled_and_tell_a_state) {
+  const auto told = [](const char* state, const char* status) {
+    return redfish_readings(nlohmann::json{{"DetectorState", state}, {"Status", {{"State", status}}}}, "/d");
+  };
+  EXPECT_EQ(told("OK", "Enabled")[0].value, 1);
+  EXPECT_EQ(told("OK", "Enabled")[1].value, 0);
+  EXPECT_EQ(told("Critical", "Enabled")[1].value, 1);
+  EXPECT_EQ(told("OK", "Absent")[0].value, 0);
+  EXPECT_EQ(told("Unavailable", "Enabled")[0].value, 0);
+  std::vector<MeterReading> answer = {{.quantity = Quantity::flow, .value = 5}};
+  for (const char* state : {"OK", "Warning", "Absent"}) {
+    for (auto& one : told(state, "Enabled")) answer.push_back(one);
+  }
+  join_leak_detectors(answer);
+  ASSERT_EQ(answer.size(), 3U);
+  EXPECT_EQ(answer[1].quantity, Quantity::leak_detectors);
+  EXPECT_EQ(answer[1].value, 2);
+  EXPECT_EQ(answer[2].value, 1);
+}
+
 }  // namespace
 }  // namespace assay

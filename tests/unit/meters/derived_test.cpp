@@ -87,6 +87,17 @@ TEST(derived, a_feed_without_a_reading_leaves_its_rack_without_a_figure) {
   EXPECT_FALSE(hall.has("total_power"));
 }
 
+TEST(derived, a_dead_feed_has_no_part_and_the_other_twice_its_own) {
+  Hall hall;
+  hall.add("a", "feed", "r1", {{Quantity::power, 2000}});
+  EXPECT_FALSE(hall.has("feed_share"));  // alone it has no part of anything
+  hall.add("b", "feed", "r1", {{Quantity::power, 0}});
+  std::map<std::string, double> shares;
+  for (const auto& one : hall.all())
+    if (one.metric == "feed_share") shares[one.subject.id] = one.stretches[0].samples[0];
+  EXPECT_EQ(shares, (std::map<std::string, double>{{"a", 2}, {"b", 0}}));
+}
+
 TEST(derived, phases_and_ratings_are_of_one_meter) {
   Hall hall;
   hall.add("a", "feed", "r1",
@@ -131,6 +142,25 @@ TEST(derived, the_sum_of_racks_counts_a_feed_once) {
       intake{.name = "i", .subject = "meter"};
   const MeterPower powers[] = {{&rack, 100}, {&feed, 60}, {&a, 10}, {&b, 20}, {&intake, 500}};
   EXPECT_EQ(power_of_racks_w(powers), 130);
+}
+
+TEST(derived, voltage_and_frequency_are_held_against_what_the_site_states_and_not_against_a_guess) {
+  Hall hall;
+  Meter& feed = hall.add("pdu-a", "feed", "r1",
+                         {{Quantity::power, 5000}, {Quantity::voltage, 218.5}, {Quantity::frequency, 50.1}});
+  EXPECT_FALSE(hall.has("voltage_deviation"));
+  EXPECT_FALSE(hall.has("frequency_deviation"));
+  feed.nominal_v = 230;
+  feed.nominal_hz = 50;
+  EXPECT_NEAR(hall.only("voltage_deviation").stretches.at(0).samples.at(0), -0.05, 1e-12);
+  EXPECT_NEAR(hall.only("frequency_deviation").stretches.at(0).samples.at(0), 0.002, 1e-12);
+}
+
+TEST(derived, supplies_that_tell_input_and_output_have_an_efficiency) {
+  Hall hall;
+  hall.add("bmc-1", "node", "", {{Quantity::power, 5000}, {Quantity::output_power, 4700}}).nodes = {"n1"};
+  EXPECT_DOUBLE_EQ(hall.only("supply_efficiency").stretches.at(0).samples.at(0), 0.94);
+  EXPECT_FALSE(Hall().has("supply_efficiency"));
 }
 
 }  // namespace

@@ -1,25 +1,28 @@
 // What must fail in a plant fails and is named; an honest plant passes. All figures come from the model in plant.h.
 #include "tests/unit/meters/plant.h"
 
+#include <algorithm>
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "probes/meters/agreement.h"
 #include "probes/meters/facility.h"
 
-namespace assay::plant {
+namespace assay::simulate {
 namespace {
 
 constexpr double kBmcAccuracy = 0.03, kStripAccuracy = 0.01;
 constexpr int kHonestPlants = 20;
 
-Node loaded() { return {.load = three_levels()}; }
+PlantNode loaded() { return {.load = three_levels()}; }
 
-std::vector<MeterReading> at_the_wall(const Node& node, const View& view) {
+std::vector<MeterReading> at_the_wall(const PlantNode& node, const View& view) {
   return seen([&](double t) { return node.drawn_at(t); }, view, 0, kEnd_s);
 }
 
 /// Two feeds with half of a node each, as a strip sees them.
-std::vector<MeterReading> feeds_of(const Node& node, View view) {
+std::vector<MeterReading> feeds_of(const PlantNode& node, View view) {
   const auto half = [&](double t) { return node.drawn_at(t) / 2; };
   const auto a = seen(half, view, 0, kEnd_s);
   ++view.seed;
@@ -44,9 +47,9 @@ TEST(Plant, twenty_honest_plants_of_twenty_agree) {
   for (int seed = 0; seed < kHonestPlants; ++seed) {
     const auto s = static_cast<std::uint64_t>(seed);
     // BMC within 2 % and strip within 0.7 % of the truth, as a root of squares of their accuracies allows.
-    const auto bmc = at_the_wall(loaded(), {.gain = 1 + 0.02 * noise(s, 1), .window_s = 5, .seed = 100 + s});
+    const auto bmc = at_the_wall(loaded(), {.gain = 1 + 0.02 * plant_noise(s, 1), .window_s = 5, .seed = 100 + s});
     const auto strip =
-        feeds_of(loaded(), {.gain = 1 + 0.007 * noise(s, 2), .window_s = 1, .quantum = 5, .seed = 200 + s});
+        feeds_of(loaded(), {.gain = 1 + 0.007 * plant_noise(s, 2), .window_s = 1, .quantum = 5, .seed = 200 + s});
     const auto agreement = compare(bmc, strip);
     EXPECT_EQ(agreement.finding, Finding::agrees) << seed << " " << text_of(agreement.doubts) << agreement.worst_ratio;
     EXPECT_GT(line_of(agreement).r_squared, 0.999);
@@ -65,7 +68,7 @@ TEST(Plant, an_injected_gain_of_minus_8_percent_is_a_difference_and_is_recovered
 TEST(Plant, the_gain_of_one_node_stands_out_of_the_fleet) {
   std::map<std::string, double> gains;
   for (int i = 0; i < 8; ++i) {
-    const Node node = loaded();
+    const PlantNode node = loaded();
     const auto seed = static_cast<std::uint64_t>(i);
     const auto chips = seen([&](double t) { return node.chips_at(t); }, {.noise = 0.01, .seed = seed}, 0, kEnd_s);
     const auto bmc = at_the_wall(node, {.gain = i == 3 ? 0.92 : 1.0, .window_s = 5, .seed = 9 + seed});
@@ -94,7 +97,7 @@ TEST(Plant, two_swapped_outlets_are_found_by_loading_one_node_after_the_other) {
   for (int i = 0; i < kNodes; ++i) {
     const double begin_s = 120.0 * i + 60;
     const std::string node = "n" + std::to_string(i);
-    const Node one{.load = {{begin_s, 1}, {begin_s + 60, 0}}};
+    const PlantNode one{.load = {{begin_s, 1}, {begin_s + 60, 0}}};
     for (const std::string strip : {"a", "b"}) {
       const int cabled = strip == "a" && i >= 2 ? 5 - i : i;  // on strip a the plugs of n2 and n3 are swapped
       readings[strip + "/" + std::to_string(cabled)] =
@@ -113,7 +116,7 @@ TEST(Plant, two_swapped_outlets_are_found_by_loading_one_node_after_the_other) {
 }
 
 TEST(Plant, tens_of_watts_taken_for_watts_are_mis_scaled_by_voltage_current_and_factor) {
-  const Node node = loaded();
+  const PlantNode node = loaded();
   const auto strip = at_the_wall(node, {.quantum = 10, .scale = 0.1});
   EXPECT_EQ(compare(at_the_wall(node, {}), strip).finding, Finding::differs);
   const double true_w = node.drawn_at(1700);
@@ -156,7 +159,7 @@ TEST(Plant, a_coolant_that_comes_back_colder_is_doubtful_and_sensors_of_an_idle_
 }
 
 TEST(Plant, a_soak_that_ends_before_it_is_steady_is_not_called_steady) {
-  Node node{.fans_w = 900, .heat_time_s = 900, .load = {{0, 1}}};
+  PlantNode node{.fans_w = 900, .heat_time_s = 900, .load = {{0, 1}}};
   const auto power = [&](double t) { return node.drawn_at(t); };
   const auto hot = [&](double t) { return 30 + 50 * node.heat_at(t); };
   const auto look = [&](double end_s) {
@@ -178,7 +181,7 @@ TEST(Plant, throttling_in_one_tray_is_found_and_named) {
 }
 
 TEST(Plant, a_dead_feed_is_named_and_the_sum_without_it_decides_nothing) {
-  const Node node = loaded();
+  const PlantNode node = loaded();
   const auto half = [&](double t) { return node.drawn_at(t) / 2; };
   const std::map<std::string, std::vector<MeterReading>> feeds = {{"A", seen(half, {}, 0, kEnd_s)},
                                                                   {"B", seen(half, {.dead_from_s = 1000}, 0, kEnd_s)}};
@@ -232,7 +235,7 @@ TEST(Plant, a_lag_of_seconds_does_not_matter_and_a_missing_level_does) {
   const auto wall = at_the_wall(loaded(), {});
   const auto begins = level_begins();
   EXPECT_EQ(agreement_of(wall, wall, std::span(begins).first(2), {}, 0.05).finding, Finding::undecided);
-  const Node idle;
+  const PlantNode idle;
   EXPECT_EQ(compare(at_the_wall(idle, {}), at_the_wall(idle, {})).finding, Finding::undecided);
 }
 
@@ -266,4 +269,4 @@ TEST(Plant, the_olympic_score_drops_the_highest_and_the_lowest) {
 }
 
 }  // namespace
-}  // namespace assay::plant
+}  // namespace assay::simulate

@@ -89,6 +89,45 @@ TEST(local_ranks, that_say_nothing_are_named_and_killed_with_the_others) {
   EXPECT_TRUE(childless());
 }
 
+TEST(local_ranks, that_a_signal_has_stopped_are_named_and_not_one_that_waits_for_them) {
+  LocalRanks ranks({rank("hang", "0"), rank("freeze", "1")}, {.stopped = {0.3}, .idle = {}});
+  try {
+    (void)ranks.ask("x", kAnswerTime);
+    FAIL() << "it answered";
+  } catch (const RankLost& lost) {
+    EXPECT_STREQ(lost.what(), "rank 1 is stopped by a signal, and was for 0.3 s");
+    EXPECT_EQ(lost.how, RankLoss::silent);
+  }
+  EXPECT_TRUE(childless());
+}
+
+TEST(local_ranks, of_which_none_runs_are_silent_long_before_the_limit) {
+  LocalRanks ranks({rank("hang", "0"), rank("hang", "1")}, {.stopped = {5}, .idle = Seconds{0.3}});
+  try {
+    (void)ranks.ask("x", kAnswerTime);
+    FAIL() << "it answered";
+  } catch (const RankLost& lost) {
+    EXPECT_STREQ(lost.what(), "rank 0 said nothing, and no rank of this node has run for 0.3 s");
+  }
+}
+
+TEST(local_ranks, that_are_stopped_while_they_leave_are_killed) {
+  LocalRanks ranks({rank("freeze_at_end")}, {.stopped = {0.2}, .idle = {}});
+  (void)ranks.ask("one", kAnswerTime);
+  ranks.finish({3600});
+  EXPECT_TRUE(childless());
+}
+
+TEST(lasting, counts_no_time_in_which_nobody_looked) {
+  const Lasting::Clock::time_point begin{};
+  Lasting one;
+  EXPECT_EQ(one.look(true, begin), Seconds{0});
+  EXPECT_EQ(one.look(true, begin + std::chrono::milliseconds(250)), Seconds{0.25});
+  EXPECT_EQ(one.look(true, begin + std::chrono::hours(1)), Seconds{0.75});
+  EXPECT_EQ(one.look(false, begin + std::chrono::hours(1)), Seconds{0});
+  EXPECT_EQ(one.look(true, begin + std::chrono::hours(2)), Seconds{0});
+}
+
 TEST(local_ranks, that_flood_are_named_and_killed) {
   EXPECT_EQ(loss({rank("flood", "0")}, kAnswerTime), "rank 0 said more than 1048576 B at once");
   EXPECT_TRUE(childless());

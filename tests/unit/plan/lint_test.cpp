@@ -125,6 +125,16 @@ TEST(lint, an_energy_efficiency_is_of_a_rack_and_of_no_single_feed) {
             std::string::npos);
 }
 
+TEST(lint, no_profile_may_let_a_probe_change_settings_of_machines) {
+  constexpr const char* kWords =
+      "requirements[0].parameters.allow_settings: lets the probe change settings of machines";
+  EXPECT_NE(read_error({R"({"parameters": {"allow_settings": "yes"}, "limit": {"at_least": 1, "unit": "B/s"}})"})
+                .find(kWords),
+            std::string::npos);
+  EXPECT_EQ(read_error({R"({"parameters": {"allow_settings": "no"}, "limit": {"at_least": 1, "unit": "B/s"}})"}),
+            "read");
+}
+
 TEST(lint, every_is_judged_by_the_worst) {
   EXPECT_NE(read_error({R"({"at": "every", "limit": {"at_least": 1, "unit": "B/s"}})"}).find("worst sample"),
             std::string::npos);

@@ -60,8 +60,8 @@ TEST(plan, what_must_be_inconclusive_for_want_of_samples_is_refused) {
 
 TEST(profile, a_unit_that_is_no_base_unit_is_named_with_its_place) {
   EXPECT_EQ(profile_error(profile_text({kGood, R"({"limit": {"at_least": 450, "unit": "GB/s"}})"})),
-            "p.json: requirements[1].limit.unit: 'GB/s' is not one of s, B, B/s, FLOP/s, FLOP/J, W, J, V, A, VA, degC, "
-            "K, Pa, m3/s, Hz, 1/s, 1\n"
+            "p.json: requirements[1].limit.unit: 'GB/s' is not one of s, B, B/s, FLOP/s, FLOP/J, W, W/s, J, V, A, VA, "
+            "degC, K, Pa, m3/s, Hz, 1/s, 1\n"
             "hint: write base units; 450 GB/s is 4.5e11 B/s");
 }
 

@@ -31,6 +31,19 @@ std::string text_of(const std::expected<ordered_json, InputError>& made) {
   return made ? made->dump() : made.error().text();
 }
 
+TEST(Site, nodes_of_slurm_are_all_of_one_machine_and_others_may_be_mixed) {
+  EXPECT_EQ(error_of(R"([{"name": "a", "launcher": "ssh", "machine": "aarch64"}, {"name": "b", "launcher": "ssh"}])"),
+            "accepted");
+  EXPECT_EQ(error_of(R"([{"name": "a", "launcher": "slurm", "machine": "aarch64"},
+                         {"name": "b", "launcher": "slurm", "machine": "aarch64"}])"),
+            "accepted");
+  const std::string mixed = error_of(R"([{"name": "a", "launcher": "slurm", "machine": "aarch64"},
+                                         {"name": "b", "launcher": "slurm"}])");
+  EXPECT_NE(mixed.find("nodes[1].machine: b has no machine and a has aarch64"), std::string::npos) << mixed;
+  EXPECT_NE(mixed.find("write a site for each kind"), std::string::npos) << mixed;
+  EXPECT_NE(error_of(R"([{"name": "a", "launcher": "ssh", "machine": "sparc"}])").find("machine"), std::string::npos);
+}
+
 TEST(Site, every_launcher_comes_back_from_its_own_document) {
   const char* const text = R"({"schema": "assay.site/1", "name": "s",
     "slurm": {"partition": "gpu", "account": "lab", "gres": "gpu:8", "time": "2:00:00", "wait_s": 900, "port": 28699},

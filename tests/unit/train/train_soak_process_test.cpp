@@ -1,17 +1,12 @@
 // train_soak as processes of this machine: what is interrupted is counted by its class, and the soak goes on.
-#include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <future>
-#include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/unit/node_processes.h"
+#include "tests/unit/rank_processes.h"
 
 namespace assay {
 namespace {
@@ -34,42 +29,15 @@ std::string notes(const Record& record) {
   return all;
 }
 
-/// Processes of ranks whose leader is a child of this process.
-std::vector<pid_t> ranks() {
-  const auto parent_of = [](const std::string& pid) {
-    std::ifstream file("/proc/" + pid + "/stat");
-    std::string text((std::istreambuf_iterator<char>(file)), {});
-    std::istringstream after(text.substr(std::min(text.rfind(')') + 1, text.size())));
-    char state = 0;
-    int parent = 0;
-    after >> state >> parent;
-    return parent;
-  };
-  std::vector<pid_t> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string pid = entry.path().filename();
-    if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "cmdline");
-    std::string program;
-    std::getline(file, program, '\0');
-    if (program == "train_step_rank" && parent_of(std::to_string(parent_of(pid))) == getpid())
-      found.push_back(std::stoi(pid));
-  }
-  return found;
-}
-
-/// Runs a soak of 6 s; once windows are being measured, one rank gets `signal`.
+/// Runs a soak of 6 s; once the first window has been measured, one rank gets `signal`.
 Record struck(int signal, const std::vector<std::string>& more) {
-  auto running = std::async(std::launch::async, run_probe,
-                            with(with({kProbe}, kShort), with({"--load-least=6s", "--segment=60s"}, more)), 0U);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  std::vector<pid_t> alive;
-  while ((alive = ranks()).size() < 2 && std::chrono::steady_clock::now() < until)
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  std::this_thread::sleep_for(std::chrono::seconds(3));
-  alive = ranks();
-  if (!alive.empty()) (void)kill(alive.back(), signal);  // gone already shows as no interruption
-  return read(running.get());
+  bool struck = false;
+  const auto words = with(with({kProbe}, kShort), with({"--load-least=6s", "--segment=60s"}, more));
+  return read(run_and_hear(words, [&](const std::string& out, pid_t leader) {
+    if (struck || out.find("start_time") == std::string::npos) return;
+    struck = true;
+    (void)kill(ranks_of(leader, "train_step_rank").back(), signal);
+  }));
 }
 
 TEST(TrainSoak, undisturbed_has_no_interruption_and_a_bound_of_a_third_of_its_time) {
@@ -97,7 +65,7 @@ TEST(TrainSoak, goes_on_after_a_rank_hung_and_counts_it) {
   const Record record = struck(SIGSTOP, {"--silence=1s"});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(samples(record, "interruptions", "silent"), std::vector<double>{1}) << notes(record);
-  EXPECT_NE(notes(record).find("said nothing for 1.1 s"), std::string::npos) << notes(record);
+  EXPECT_NE(notes(record).find("is stopped by a signal, and was for 1 s"), std::string::npos) << notes(record);
 }
 
 TEST(TrainSoak, refuses_what_is_out_of_range_and_replicas_that_are_alone) {

@@ -7,9 +7,10 @@ namespace assay {
 
 /// A load by its parameters; all times in s.
 struct LoadShape {
-  std::string_view shape;  ///< soak, stairs, step, square or ramp
+  std::string_view shape;  ///< soak, stairs, step, square, ramp or turns
   double ramp_s = 5;       ///< from nothing to the full load and back, wherever the shape has no edge
-  double hold_s = 120;  ///< soak: the full load; stairs: each stair; step: each half; square: the whole; ramp: the top
+  double hold_s = 120;  ///< soak: the full load; stairs: each stair; step: each half; square: the whole; ramp: the top;
+                        ///< turns: nobody, and then one rank, for each rank
   int steps = 5;        ///< of step: how many
   double frequency_hz = 1;  ///< of square
   double grow_hold_s = 10;  ///< each group of ranks before all of them
@@ -29,6 +30,18 @@ struct HeldTime {
   double begin_s = 0, end_s = 0;
 };
 HeldTime held(const LoadShape& load);
+
+/// When the shape itself begins, after every group, in s from the begin.
+double shape_begin_s(const LoadShape& load);
+/// One turn of the shape turns, in s since its begin: nobody works before `loaded_s - ramp_s`; from `loaded_s` on its
+/// rank works fully for `length_s`.
+struct TurnTime {
+  double loaded_s = 0, length_s = 0, ramp_s = 0;
+};
+TurnTime turn_of(double hold_s, double ramp_s);
+
+/// The levels of the shape stairs, up and down again, each as long as the others: 0, 0.25, 0.5, 0.75, 1, 0.75, …, 0.
+inline constexpr int kStairLevels = 9;
 
 /// The share of its full load, 0 to 1, that `rank` is to work at `at_s` from the begin; 0 before it and after the end.
 double level_at(const LoadShape& load, int rank, double at_s);

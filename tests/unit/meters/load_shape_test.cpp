@@ -1,5 +1,5 @@
 // A load begins with the ranks of one rack and grows; every shape ends at nothing.
-#include "probes/power/load_shape.h"
+#include "probes/meters/load_shape.h"
 
 #include <algorithm>
 
@@ -61,6 +61,22 @@ TEST(load_shape, steps_and_squares_are_half_of_the_time_at_the_full_load) {
     EXPECT_NEAR(sum / kLooks, 0.5, 0.001);
     EXPECT_EQ(level_at(load, 0, 60.1), 0);
     EXPECT_EQ(level_at(load, 0, -0.1), 0);
+  }
+}
+
+TEST(load_shape, turns_load_one_rank_at_a_time_after_nobody_works) {
+  const LoadShape turns{.shape = "turns", .ramp_s = 2, .hold_s = 60, .first_ranks = 1, .world = 3};
+  EXPECT_EQ(groups_before(turns), 0);
+  EXPECT_EQ(length_s(turns), 360);
+  const TurnTime turn = turn_of(turns.hold_s, turns.ramp_s);
+  for (int rank = 0; rank < 3; ++rank) {
+    for (int other = 0; other < 3; ++other) {
+      const double begin_s = rank * 120.0;
+      EXPECT_EQ(level_at(turns, other, begin_s + 59), 0);
+      EXPECT_EQ(level_at(turns, other, begin_s + turn.loaded_s), other == rank ? 1 : 0);
+      EXPECT_EQ(level_at(turns, other, begin_s + turn.loaded_s + turn.length_s - 0.1), other == rank ? 1 : 0);
+      EXPECT_EQ(level_at(turns, other, begin_s + 120), 0);
+    }
   }
 }
 

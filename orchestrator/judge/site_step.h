@@ -1,0 +1,32 @@
+// site_step: rise, ramp, overshoot and settling of a load's steps as the site's meters show them.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "orchestrator/judge/evidence.h"
+#include "probes/core/record.h"
+
+namespace assay::judge {
+
+/// The metrics of power_feed that no meter has: the judge joins them from readings and from the marks of the load.
+inline constexpr std::string_view kRamp = "power_ramp";
+inline constexpr std::array<std::string_view, 4> kOfSteps = {"rise_time", kRamp, "overshoot", "settling_time"};
+
+/// Figures of the steps up of one load, one sample a step, and why there are none by subject.
+struct StepFigures {
+  std::vector<Measurement> measurements;
+  std::vector<Condition> conditions;
+  std::map<Subject, std::string> missing;
+};
+
+/// Joins the marks in the record `load` of rank 0 (step_up, step_down: s since 1970) with the power of every rack,
+/// feed, shelf and meter in the records `watches`. A subject has figures only when each step up is seen by
+/// step_response: its meters state an averaging window, are in no doubt, and are read and average within a fifth of the
+/// rise. The first step of a load that grew over groups of ranks has no quiet time before it and is left out.
+/// power_ramp needs the accuracy of every meter.
+StepFigures steps_of(const Record& load, const std::map<int, Record>& watches);
+
+}  // namespace assay::judge

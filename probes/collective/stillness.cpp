@@ -1,0 +1,23 @@
+// stillness: looks that lie apart count as if they did not.
+#include "probes/collective/stillness.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+constexpr double kMostBetweenLooks_s = 0.5;  // several times what lies between two looks of a leader that runs
+
+}  // namespace
+
+Seconds Lasting::look(bool lasts, Clock::time_point now) {
+  if (!lasts) {
+    *this = {};
+    return lasted_;
+  }
+  if (looked_) lasted_.count += std::min(kMostBetweenLooks_s, std::chrono::duration<double>(now - *looked_).count());
+  looked_ = now;
+  return lasted_;
+}
+
+}  // namespace assay

@@ -1,0 +1,163 @@
+// feed_spec: what a probe that reads the meters of a site takes and records.
+#pragma once
+
+#include <string_view>
+
+#include "probes/core/probe.h"
+
+namespace assay {
+
+/// The longest that meters are watched, in s.
+inline constexpr double kLongestFeed_s = 7 * 24 * 3600;
+
+/// The meters, how often, for how long, and the guard of a load.
+inline constexpr Parameter kFeedParameters[] = {
+    {.name = "meters",
+     .fallback = "",
+     .meaning = "a site file, or a plan, with the list meters; nothing: there are none"},
+    {.name = "interval", .unit = "s", .fallback = "1s", .meaning = "time between readings of a meter, 0.5s to 60s"},
+    {.name = "guard",
+     .fallback = "no",
+     .meaning = "end when a meter is over its rating (rating_w), or has not answered for ten seconds or intervals",
+     .choices = "no yes"},
+    {.name = "limit",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "with guard: end when all racks together are over so many W; 0: no limit"},
+    {.name = "duration", .unit = "s", .fallback = "0s", .meaning = "end after this time; 0 means on SIGTERM"},
+};
+
+/// A metric that is neither better high nor low.
+constexpr Metric feed_reading(std::string_view name, std::string_view unit, std::string_view meaning) {
+  return {.name = name, .unit = unit, .better = Better::neither, .meaning = meaning};
+}
+
+/// Every metric of the record: series of meters, what follows from several, and what the judge joins.
+inline constexpr Metric kFeedMetrics[] = {
+    feed_reading("power", "W", "active power of what one meter covers, or of one outlet (at.outlet), at each reading"),
+    feed_reading("apparent_power", "VA", "apparent power, where the meter tells it"),
+    feed_reading("energy", "J", "the meter's own energy counter at each reading, where it has one"),
+    feed_reading("current", "A", "current of the first phase or of the inlet, where the meter tells it"),
+    feed_reading("current_l2", "A", "current of the second phase, where the meter tells it"),
+    feed_reading("current_l3", "A", "current of the third phase, where the meter tells it"),
+    feed_reading("voltage", "V", "voltage of the first phase or of the inlet, where the meter tells it"),
+    feed_reading("power_factor", "1", "active over apparent power, where the meter tells it"),
+    feed_reading("frequency", "Hz", "frequency of the mains, where the meter tells it"),
+    feed_reading("flow", "m3/s", "flow of the coolant, where the meter is of a cooling unit"),
+    feed_reading("supply_temperature", "degC",
+                 "temperature of the coolant to the racks, where the meter is of a cooling unit"),
+    feed_reading("return_temperature", "degC", "temperature of the coolant back, where the meter is of a cooling unit"),
+    feed_reading("supply_pressure", "Pa", "pressure of the coolant, where the meter is of a cooling unit"),
+    feed_reading("delta_pressure", "Pa", "difference of pressure of the coolant, where the meter is of a cooling unit"),
+    feed_reading("heat", "W", "heat that the cooling unit says that it removes, where it does"),
+    {.name = "leak_detectors",
+     .unit = "1",
+     .better = Better::higher,
+     .meaning = "leak detectors that are there, enabled and tell a state, where the meter has their resources"},
+    {.name = "leaks",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "leak detectors that warn or tell a leak, where the meter has their resources"},
+    feed_reading("outdoor_dry_bulb", "degC", "temperature of the air outside, where a meter has it"),
+    feed_reading("outdoor_wet_bulb", "degC", "wet-bulb temperature of the air outside, where a meter has it"),
+    feed_reading("output_power", "W", "what the power supplies of a chassis give, where they tell it"),
+    feed_reading("voltage_thd", "1", "harmonic distortion of the voltage, where the meter tells it"),
+    feed_reading("voltage_deviation", "1",
+                 "voltage over the nominal one of the site less 1, where the site states one (nominal_v)"),
+    feed_reading("frequency_deviation", "1",
+                 "frequency over the nominal one of the site less 1, where the site states one (nominal_hz)"),
+    feed_reading("supply_efficiency", "1",
+                 "output over input of the power supplies of a chassis, where they tell both"),
+    feed_reading("total_power", "W",
+                 "power of a rack: of its own meter, else the sum of its feeds, else of its shelves"),
+    feed_reading("rating_share", "1", "power over the rating of the meter in the site (rating_w)"),
+    {.name = "feed_share",
+     .unit = "1",
+     .better = Better::neither,
+     .meaning = "power of a feed over an equal part of the sum of all feeds of its rack; 0: it carries nothing"},
+    feed_reading("phase_imbalance", "1", "(max - mean) / mean of the currents of three phases"),
+    feed_reading(
+        "heat_share", "1",
+        "flow x rise of a cooling unit, as water, over the power of the rack that it serves, of all racks where it "
+        "names none"),
+    feed_reading(
+        "power_ratio", "1",
+        "power of the site's intake over that of all racks, at this load and weather; not PUE, which is of energy "
+        "over twelve months"),
+    {.name = "energy_efficiency",
+     .unit = "FLOP/J",
+     .better = Better::higher,
+     .meaning = "floating-point operations of the nodes of a rack over the energy that the rack drew in the same "
+                "interval, where the judge joins the readings with the record of a load"},
+    {.name = "rise_time",
+     .unit = "s",
+     .better = Better::neither,
+     .meaning = "10 to 90 % of a step of a load as a meter shows it, where the judge joins the readings with the "
+                "load's marks and the meter is fast enough",
+     .instrument = 0.06},
+    {.name = "power_ramp",
+     .unit = "W/s",
+     .better = Better::lower,
+     .meaning = "0.8 of that step over its rise time, where the meter states its accuracy, too"},
+    {.name = "overshoot",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "farthest reading beyond the new level over the step, where the judge joins a step"},
+    {.name = "settling_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from the load's mark until readings stay within 5 % of the step, where the judge joins a step",
+     .instrument = 0.06},
+    {.name = "outlets_wrong",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "outlets that rose when a node alone worked and are not the node's by the site, and those of the node "
+                "that did not rise, where the judge joins the readings with a load of shape turns"},
+    {.name = "agreement_ratio",
+     .unit = "1",
+     .better = Better::neither,
+     .meaning = "power of a node's meter over that of its outlets, or of all nodes' meters over that of their rack, at "
+                "the level of load where it is farthest from 1, where the judge joins them by a load of shape stairs"},
+    feed_reading("agreement_power", "W",
+                 "mean of one side (at.side) of such a comparison at a level of load (at.load, in %), where the judge "
+                 "joins them"),
+    {.name = "agreement_gain",
+     .unit = "1",
+     .better = Better::neither,
+     .meaning = "rise of the one over the rise of the other, over three levels, where the judge joins them"},
+    {.name = "agreement_offset",
+     .unit = "W",
+     .better = Better::neither,
+     .meaning = "what the one tells where the other tells nothing, by the line through the levels, where the judge "
+                "joins them"},
+};
+
+/// Every condition of the record.
+inline constexpr ConditionSpec kFeedConditions[] = {
+    {.name = "interval_s", .meaning = "time between readings that was asked for, in s, where any meter answers"},
+    {.name = "transport", .meaning = "how the meter is read: ipmi, redfish, snmp or modbus, where it is read"},
+    {.name = "meter_doubts",
+     .meaning = "what is doubtful about the power of the meter (absent, stuck, stale, mis_scaled, wrapped, coarse, "
+                "synthesised, slow, gaps), or none, where it is read"},
+    {.name = "scale_checked",
+     .meaning = "whether the meter says its power or heat twice, so that its scale was checked, where it is read"},
+    {.name = "answers", .meaning = "how often the meter answered, where it is read"},
+    {.name = "faults", .meaning = "how often it did not, or answered nonsense, where it is read"},
+    {.name = "answer_max_s", .meaning = "the longest that one answer took, in s, where it is read"},
+    {.name = "averaging_s", .meaning = "window that one reading is the mean of, in s, where meter or site state it"},
+    {.name = "accuracy_declared", .meaning = "relative accuracy, where meter or site state it"},
+    {.name = "accuracy_source", .meaning = "the document that states accuracy and averaging, where the site names it"},
+    {.name = "implementation", .meaning = "measured, synthesised or unknown, where it is read"},
+    {.name = "clock_offset_s",
+     .meaning = "this machine's time less the meter's own of the newest reading, in s, where the meter tells a time"},
+    {.name = "over_limit", .meaning = "why a guard ended, where it did"},
+    {.name = "weather_metered", .meaning = "whether dry and wet bulb outside were read, where any meter answers"},
+    {.name = "energy_boundary", .meaning = "rack, meters and nodes of an energy_efficiency, where the judge joins one"},
+    {.name = "method_level",
+     .meaning = "what an energy_efficiency covers of the levels of EE HPC WG, where the judge joins one"},
+    {.name = "accuracy_bound",
+     .meaning = "worst relative accuracy that the meters of an energy_efficiency state, where the judge joins one"},
+    {.name = "meters_unread", .meaning = "why meters were not read, where some were not"},
+};
+
+}  // namespace assay

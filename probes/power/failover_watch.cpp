@@ -1,0 +1,175 @@
+// failover_watch: the meters of a site while an operator takes a feed away and gives it back.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/meters/failover_record.h"
+#include "probes/meters/feed_spec.h"
+#include "probes/meters/feed_watch.h"
+
+namespace assay {
+namespace {
+
+constexpr Parameter kOwnParameters[] = {
+    {.name = "feed",
+     .fallback = "",
+     .meaning = "the feed that the operator takes away: its letter in the site, or the name of one meter; nothing: of "
+                "each rack "
+                "whichever goes first"},
+    {.name = "event_deadline",
+     .unit = "s",
+     .fallback = "30min",
+     .meaning = "a loss that comes later than this after the first reading is not the one that was announced"},
+};
+constexpr Metric kOwnMetrics[] = {
+    {.name = "lost_nodes",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "nodes whose own supply fell below a tenth of what it was after the feed was lost, where one was"},
+    feed_reading(
+        "feed_rise", "W",
+        "mean of the other feeds of the rack together during the loss, less their mean before, where one was lost"),
+    {.name = "failover_rating_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "highest reading of the other feeds of the rack since the loss over their rating, the worst of them, "
+                "where one was "
+                "lost and a rating is in the site"},
+    {.name = "power_dip",
+     .unit = "1",
+     .better = Better::higher,
+     .meaning = "lowest power of the rack since the loss over its mean before, where one was lost: below 1 nodes "
+                "lowered their clocks or went away"},
+    {.name = "dip_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "how long the rack drew less than 0.9 of its mean before, where one was lost"},
+    {.name = "outage",
+     .unit = "s",
+     .better = Better::neither,
+     .meaning = "from the first reading without power to the first with half of the former one, where it came back"},
+    {.name = "restored_imbalance",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "the feed over an equal part of its rack's feeds, less 1, as a magnitude, over the last five readings, "
+                "where it came back"},
+};
+constexpr ConditionSpec kOwnConditions[] = {
+    {.name = "event_seen", .meaning = "whether a feed that carried its load lost it in time, where any meter answers"},
+    {.name = "feed_lost", .meaning = "the meter of that feed, where one was lost"},
+    {.name = "feed_restored", .meaning = "whether it carried its part again before the end, where one was lost"},
+    {.name = "nodes_unseen", .meaning = "nodes of the rack that no meter shows by itself, where one was lost"},
+    {.name = "nodes_lost", .meaning = "the nodes that lost_nodes counts, or none, where one was lost"},
+    {.name = "failover_refused", .meaning = "why nothing follows from a loss, where that is so"},
+};
+
+/// Two lists one after the other.
+template <class Item, std::size_t first, std::size_t second>
+constexpr std::array<Item, first + second> both(const Item (&a)[first], const Item (&b)[second]) {
+  std::array<Item, first + second> all{};
+  for (std::size_t i = 0; i < first; ++i) all[i] = a[i];
+  for (std::size_t i = 0; i < second; ++i) all[first + i] = b[i];
+  return all;
+}
+constexpr auto kParameters = both(kFeedParameters, kOwnParameters);
+constexpr auto kMetrics = both(kFeedMetrics, kOwnMetrics);
+constexpr auto kConditions = both(kFeedConditions, kOwnConditions);
+
+constexpr ProbeSpec kSpec{
+    .name = "failover_watch",
+    .companion = true,
+    .measures =
+        "What happens to nodes and feeds when an operator takes one feed of a rack away and gives it back, by the "
+        "site's meters, while a load is held.",
+    .method =
+        "Reads and records every meter as power_feed does, and switches nothing. A feed is lost when, after five "
+        "readings of more than a tenth of what the other feeds of its rack carry, two in a row are below a fiftieth of "
+        "their mean, or its meter is silent for three intervals while the others answer; it is back with half of it. A "
+        "node is lost when its own meter, or the sum of its outlets, has two readings in a row below a tenth of its "
+        "mean before. A meter that loses its own supply with the feed is asked again at growing intervals, up to a "
+        "minute, so that outage can be long by so much. Times are known to an interval and the meters' averaging. "
+        "What happens within milliseconds (transfer switches, hold-up of supplies) is not seen; a rank that is lost is "
+        "an error of the load by itself. An event that does not come is no figure.",
+    .source =
+        "assay: the procedure of an integrated systems test with a feed pulled by hand; DCMI, Redfish, SNMP and Modbus "
+        "as power_feed reads them. The thresholds are this project's own.",
+    .needs = "a site file with the list meters: two feeds of a rack, and outlets or BMCs of its nodes",
+    .deadline = {kLongestFeed_s},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
+
+/// Every power that was read so far.
+struct ReadSoFar {
+  std::deque<MeterHistory> histories;
+  std::vector<FeedReadings> all;
+  double begin_s = 0, interval_s = 0;  ///< of the longest slots: after 20,000 neighbours are joined
+
+  explicit ReadSoFar(const Watched& watched) {
+    for (const auto& one : watched) {
+      const MeterHistory& history = histories.emplace_back(one->history());
+      all.push_back(power_so_far(one->meter(), history));
+      for (const auto& [key, series] : history.series) interval_s = std::max(interval_s, series.interval_s());
+      for (const auto& reading : all.back().readings)
+        if (begin_s == 0 || reading.taken_s < begin_s) begin_s = reading.taken_s;
+    }
+  }
+};
+
+/// The losses that were announced: of the feed named, and in time.
+std::vector<FeedLoss> announced(const ReadSoFar& read, const Parameters& given) {
+  if (read.interval_s <= 0) return {};
+  auto losses = feed_losses(read.all, given.text("feed"), read.interval_s, utc_now_s());
+  const double latest_s = read.begin_s + given.seconds("event_deadline").count;
+  std::erase_if(losses, [&](const FeedLoss& one) { return one.lost_s > latest_s; });
+  return losses;
+}
+
+/// Tells the operator, on standard error, what was seen.
+class Teller {
+ public:
+  void tell(const std::vector<FeedLoss>& losses) {
+    for (const auto& loss : losses) {
+      if (lost_.insert(loss.feed).second) say(loss.feed + " carries nothing; give it back when the load is to go on");
+      if (loss.restored_s && restored_.insert(loss.feed).second) say(loss.feed + " carries its part again");
+    }
+  }
+
+ private:
+  static void say(const std::string& words) { (void)std::fputs((words + "\n").c_str(), stderr); }
+
+  std::set<std::string> lost_, restored_;
+};
+
+void measure(const Parameters& given, Recorder& record) {
+  FeedWatch feed(given);
+  Teller teller;
+  double looked_s = utc_now_s();
+  const std::string over_limit = feed.wait([&] {
+    if (utc_now_s() - looked_s < feed.interval_s()) return false;
+    looked_s = utc_now_s();
+    teller.tell(announced(ReadSoFar(feed.watched()), given));
+    return false;  // the load decides when it is over, or the duration
+  });
+  feed.stop();
+  feed.record(over_limit, record);
+  const ReadSoFar read(feed.watched());
+  const auto losses = announced(read, given);
+  record_failovers(read.all, losses, read.interval_s, record);
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  const int code = assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+  (void)std::fflush(stdout);  // the record is out, line by line; what cannot be written failed before
+  std::_Exit(code);           // a thread may still wait inside a library
+}

@@ -1,0 +1,305 @@
+// power_cap: whether the limits of power that a node has in force are kept under a full load of its processors.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/sampling.h"
+#include "probes/host/blas_kernels.h"
+#include "probes/meters/bmc_device.h"
+#include "probes/power/caps.h"
+#include "probes/power/load_engine.h"
+#include "probes/power/nvml_power.h"
+
+namespace assay {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kOrder = 256;  // as load_bank
+constexpr double kTimeout_s = 5;     // of a BMC's answer
+constexpr double kReached = 0.95;    // of a limit: below it nothing is shown of it
+constexpr double kKept = 1.02;       // of a lowered limit: what settles is below it
+constexpr double kWatts_uj = 1e-6;
+constexpr unsigned kSmoothingEnabled = 256, kSmoothingFloor = 260;  // nvml.h: NVML_FI_PWR_SMOOTHING_ENABLED and others
+
+constexpr Parameter kParameters[] = {
+    {.name = "hold", .unit = "s", .fallback = "60s", .quick = "3s", .meaning = "the full load, 1s to 1h"},
+    {.name = "ramp", .unit = "s", .fallback = "5s", .quick = "500ms", .meaning = "of the load, up and down"},
+    {.name = "lower_to",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "per cent of each package's limit to which it is lowered half way through; 0: nothing is changed"},
+    {.name = "allow_settings",
+     .fallback = "no",
+     .meaning = "yes: lower_to may change a limit, which is put back in every end of this probe",
+     .choices = "no yes"},
+    {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads of the load; 0: one for each CPU"},
+    {.name = "powercap", .fallback = "/sys/class/powercap", .meaning = "directory of the RAPL zones"},
+    {.name = "nvml_library", .fallback = nvml_api::kLibrary, .meaning = "file name or path of NVML"},
+    {.name = "device", .fallback = "/dev/ipmi0", .meaning = "the kernel's IPMI device"},
+};
+
+constexpr Metric kMetrics[] = {
+    {.name = "cap_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "power over the limit in force, as means of a second or of the limit's own window if that is longer, "
+                "of each package, GPU and BMC, where it has a limit",
+     .instrument = 0.05},
+    {.name = "cap_settling_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from lowering a limit until means of a second stay at most 2 % above it, where a limit was lowered"},
+};
+
+constexpr ConditionSpec kConditions[] = {
+    {.name = "cap_w", .meaning = "the limit in force, in W, where there is one"},
+    {.name = "cap_window_s", .meaning = "time over which a mean is held against it, in s, where there is one"},
+    {.name = "cap_source", .meaning = "where the limit was read, where there is one"},
+    {.name = "cap_reached",
+     .meaning = "whether power came to 0.95 of it, without which nothing is shown, where there is one"},
+    {.name = "caps_absent", .meaning = "which limits were not read, and why, where some were not"},
+    {.name = "settings_changed", .meaning = "whether a limit was lowered and put back"},
+    {.name = "smoothing_enabled", .meaning = "whether the GPU smooths its power (Blackwell), where its driver tells"},
+    {.name = "smoothing_floor", .meaning = "the floor that it holds, as the driver tells it, where it does"},
+    {.name = "threads", .meaning = "threads that multiply"},
+};
+
+constexpr ProbeSpec kSpec{
+    .name = "power_cap",
+    .measures = "Whether packages, GPUs and the node stay within the power limits that are in force.",
+    .method =
+        "Reads the lasting limit of each package (RAPL long_term), the enforced limit of each GPU and the power limit "
+        "of the BMC (DCMI), multiplies matrices of normal numbers on all CPUs, and holds means of a second, or of the "
+        "limit's own window, against the limit. With lower_to and allow_settings it lowers the limit of each package "
+        "half way through and takes the time until the power has settled; a guardian process puts the limit back in "
+        "every end of the probe, SIGKILL included. Otherwise nothing is changed. GPUs are watched and not loaded. How "
+        "a GPU smooths its power is recorded and not judged. The relative standard uncertainty of 5 % is inferred, as "
+        "power_sampler has it.",
+    .source =
+        "Linux Documentation/power/powercap; NVIDIA NVML API Reference Guide and nvml.h (fields 256 and 260); DCMI "
+        "specification 1.5, 6.6.2.",
+    .needs = "a limit of RAPL with its counter (root), of an NVIDIA driver, or of a BMC with DCMI",
+    .typical = {75},
+    .deadline = {3800},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
+
+/// A limit with what its part draws.
+struct Watched {
+  PowerCap cap;
+  std::function<std::optional<double>()> energy_j;  ///< a counter; empty where power_w is read
+  std::function<std::optional<double>()> power_w;
+  std::vector<double> seconds_w = {};  ///< means of a second
+  double last_j = 0;
+};
+
+struct Caps {
+  std::unique_ptr<NvmlPower> gpus;
+  MeterSession bmc;
+  std::deque<Watched> watched;
+  std::string absent;
+
+  void leave_out(const std::string& why) { absent += (absent.empty() ? "" : "; ") + why; }
+};
+
+/// A counter in J that never wraps back.
+std::function<std::optional<double>()> joules_of(const EnergyCounter& counter) {
+  auto last = std::make_shared<std::optional<std::uint64_t>>();
+  auto sum_uj = std::make_shared<double>(0);
+  return [counter, last, sum_uj]() -> std::optional<double> {
+    const auto now = counter.read_uj();
+    if (!now) return std::nullopt;
+    if (*last) *sum_uj += static_cast<double>(energy_between_uj(**last, *now, counter.range_uj));
+    *last = now;
+    return *sum_uj * kWatts_uj;
+  };
+}
+
+void find_packages(const std::string& powercap, Caps& caps) try {
+  for (const RaplZone& zone : find_rapl_zones(powercap).measured) {
+    if (zone.domain != "package") continue;
+    if (auto cap = rapl_cap(zone))
+      caps.watched.push_back({.cap = std::move(*cap), .energy_j = joules_of(rapl_counter(zone)), .power_w = {}});
+    else
+      caps.leave_out(zone.package + " has no lasting limit");
+  }
+} catch (const Skip& skip) {
+  caps.leave_out(skip.what());
+}
+
+void find_gpus(const std::string& library, Caps& caps, Recorder& record) try {
+  caps.gpus = std::make_unique<NvmlPower>(library);
+  const auto counters = caps.gpus->counters();
+  for (const auto& gpu : caps.gpus->nvml().gpus()) {
+    const auto uuid = gpu.uuid().value;
+    const auto limit_w = gpu.power_limit_w().value;
+    const auto counter =
+        std::ranges::find_if(counters, [&](const EnergyCounter& one) { return uuid && one.subject.id == *uuid; });
+    if (counter == counters.end()) continue;
+    if (!limit_w) {
+      caps.leave_out(*uuid + " tells no limit");
+      continue;
+    }
+    if (const auto on = gpu.field(kSmoothingEnabled).value) {
+      record.condition("smoothing_enabled", *on != 0, counter->subject);
+      if (const auto floor = gpu.field(kSmoothingFloor).value)
+        record.condition("smoothing_floor", *floor, counter->subject);
+    }
+    caps.watched.push_back({.cap = {.subject = counter->subject, .limit_w = *limit_w, .source = "NVML", .file = {}},
+                            .energy_j = joules_of(*counter),
+                            .power_w = {}});
+  }
+} catch (const Skip& skip) {
+  caps.leave_out(skip.what());
+}
+
+void find_bmc(const std::string& device, Caps& caps) try {
+  const auto limit = bmc_power_limit(device, kTimeout_s);
+  if (!limit) return caps.leave_out("the BMC has no limit in force");
+  caps.bmc = open_bmc_device(device, kTimeout_s);
+  caps.watched.push_back(
+      {.cap = {.subject = {}, .limit_w = limit->limit_w, .window_s = limit->correction_s, .source = "DCMI", .file = {}},
+       .energy_j = {},
+       .power_w = [&caps]() -> std::optional<double> {
+         try {
+           const MeterReading one = caps.bmc().front();
+           return one.absent ? std::nullopt : std::optional(one.value);
+         } catch (const MeterFault&) {
+           return std::nullopt;  // a second without an answer has no reading
+         }
+       }});
+} catch (const std::exception& error) {  // Skip or MeterFault: the node is judged by its other limits
+  caps.leave_out(error.what());
+}
+
+/// Means of as many seconds as the window of the limit has, one for each second.
+std::vector<double> means_of(const Watched& one) {
+  const auto width = static_cast<std::size_t>(std::max(1.0, std::ceil(one.cap.window_s)));
+  std::vector<double> means;
+  double sum = 0;
+  for (std::size_t i = 0; i < one.seconds_w.size(); ++i) {
+    sum += one.seconds_w[i];
+    if (i >= width) sum -= one.seconds_w[i - width];
+    if (i + 1 >= width) means.push_back(sum / static_cast<double>(width));
+  }
+  return means;
+}
+
+/// Reads every part once a second for `time_s` while the load works.
+void watch_for(double time_s, Caps& caps) {
+  for (auto& one : caps.watched)
+    if (one.energy_j) one.last_j = one.energy_j().value_or(0);
+  const auto begin = Clock::now();
+  auto last = begin;
+  for (int second = 1; second <= static_cast<int>(time_s); ++second) {
+    std::this_thread::sleep_until(begin + std::chrono::seconds(second));
+    if (stop_requested()) throw std::runtime_error("stopped under the load; every limit is as it was");
+    const double passed_s = std::chrono::duration<double>(Clock::now() - last).count();
+    last = Clock::now();
+    for (auto& one : caps.watched) {
+      const auto read = one.energy_j ? one.energy_j() : one.power_w();
+      if (!read) continue;
+      one.seconds_w.push_back(one.energy_j ? (*read - one.last_j) / passed_s : *read);
+      if (one.energy_j) one.last_j = *read;
+    }
+  }
+}
+
+void ramp(LoadEngine& engine, double time_s, bool up) {
+  const auto begin = Clock::now();
+  for (double gone = 0; gone < time_s && !stop_requested();
+       gone = std::chrono::duration<double>(Clock::now() - begin).count()) {
+    engine.work_at(up ? gone / time_s : 1 - gone / time_s);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  engine.work_at(up ? 1 : 0);
+}
+
+/// After the last second above the lowered limit; nothing when it never settled.
+std::optional<double> settling_s(const std::vector<double>& seconds_w, double lower_w) {
+  std::size_t settled = seconds_w.size();
+  while (settled > 0 && seconds_w[settled - 1] <= kKept * lower_w) --settled;
+  return settled < seconds_w.size() ? std::optional(static_cast<double>(settled)) : std::nullopt;
+}
+
+void record_caps(const Caps& caps, Recorder& record) {
+  for (const auto& one : caps.watched) {
+    auto shares = means_of(one);
+    record.condition("cap_w", one.cap.limit_w, one.cap.subject);
+    record.condition("cap_window_s", std::max(1.0, one.cap.window_s), one.cap.subject);
+    record.condition("cap_source", one.cap.source, one.cap.subject);
+    if (shares.empty()) continue;  // a window longer than the load
+    for (double& share : shares) share /= one.cap.limit_w;
+    record.condition("cap_reached", std::ranges::max(shares) >= kReached, one.cap.subject);
+    record.measurement("cap_share", {.samples = std::move(shares), .warmup = {}, .stopped = "fixed"}, one.cap.subject);
+  }
+}
+
+/// Lowers every package's limit, watches, and puts all back.
+void watch_lowered(double share, double time_s, Caps& caps, std::deque<LoweredCap>& lowered, Recorder& record) {
+  for (auto& one : caps.watched) one.seconds_w.clear();
+  for (auto& one : lowered) one.lower();
+  watch_for(time_s, caps);
+  for (auto& one : lowered) one.restore();
+  for (const auto& one : caps.watched) {
+    if (one.cap.file.empty()) continue;
+    if (const auto time = settling_s(one.seconds_w, share * one.cap.limit_w))
+      record.measurement("cap_settling_time", *time, one.cap.subject);
+    else
+      record.note(fmt::format("{} did not settle at {:.0f} W", one.cap.subject.id, share * one.cap.limit_w));
+  }
+}
+
+void measure(const Parameters& given, Recorder& record) {
+  const double hold_s = given.seconds("hold").count, ramp_s = given.seconds("ramp").count;
+  const auto lower_to = given.count("lower_to");
+  if (hold_s < 1 || hold_s > 3600) throw BadParameter("hold: is not between 1s and 1h");
+  if (ramp_s < 0.1 || ramp_s > 60) throw BadParameter("ramp: is not between 100ms and 60s");
+  if (lower_to != 0 && (lower_to < 50 || lower_to > 95)) throw BadParameter("lower_to: is neither 0 nor 50 to 95");
+  if (lower_to != 0 && given.text("allow_settings") != "yes")
+    throw BadParameter("lower_to: changes a setting of the machine; hint: allow_settings yes");
+  require_wide_kernels(openblas_get_corename());
+  Caps caps;
+  find_packages(given.text("powercap"), caps);
+  find_gpus(given.text("nvml_library"), caps, record);
+  find_bmc(given.text("device"), caps);
+  if (caps.watched.empty()) throw Skip("no limit of power is in force: " + caps.absent);
+  const double share = static_cast<double>(lower_to) / 100;
+  std::deque<LoweredCap> lowered;  // their guardians are there before the load's threads
+  for (const auto& one : caps.watched)
+    if (lower_to != 0 && !one.cap.file.empty()) lowered.emplace_back(one.cap, share * one.cap.limit_w);
+  const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
+  const auto asked = static_cast<std::size_t>(given.count("threads"));
+  LoadEngine engine(asked > 0 ? asked : cpus, kOrder);
+  ramp(engine, ramp_s, true);
+  watch_for(hold_s, caps);
+  record_caps(caps, record);
+  if (!lowered.empty()) watch_lowered(share, hold_s, caps, lowered, record);
+  ramp(engine, std::min(ramp_s, 4.0), false);
+  record.condition("settings_changed", !lowered.empty());
+  if (!caps.absent.empty()) record.condition("caps_absent", caps.absent.substr(0, kLongestValue));
+  record.condition("threads", static_cast<std::int64_t>(engine.size()));
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  assay::restart_with_wide_kernels(openblas_get_corename(), argv);
+  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+}

@@ -1,0 +1,67 @@
+// thermal_sensors: temperatures, clocks and throttling of a node's processors and GPUs, by what the machine has.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/core/machine_tree.h"
+#include "probes/core/record.h"
+#include "probes/nvml/nvml_gpu.h"
+#include "probes/power/steadiness.h"
+
+namespace assay {
+
+/// One number that is read again and again while a machine warms up.
+struct ThermalSeries {
+  std::string name;    ///< for people: "temperature of package-0"
+  std::string metric;  ///< temperature, memory_temperature or clock
+  SteadyKind kind = SteadyKind::temperature;
+  Subject subject;
+  Values at = {};                               ///< which sensor, where a node has several without a part
+  std::function<std::optional<double>()> read;  ///< degC or Hz; nothing when it answers no more
+};
+
+/// One count of the time that a part was slowed down.
+struct ThrottleCounter {
+  std::string metric;  ///< throttled_time (for temperature) or brake_time (by a signal from outside)
+  Subject subject;
+  std::function<std::optional<double>()> read_s;  ///< s since it was reset; nothing when it answers no more
+};
+
+/// The sensors of one machine. Their functions are good for as long as this lives, and it must not move.
+class ThermalSensors {
+ public:
+  /// Looks under `root` ("/": this machine) and asks NVML in `nvml_library`. What is not there is left out.
+  ThermalSensors(const std::string& root, const std::string& nvml_library);
+  ThermalSensors(const ThermalSensors&) = delete;
+  ThermalSensors& operator=(const ThermalSensors&) = delete;
+
+  /// Temperatures of packages (hwmon coretemp or k10temp; else every thermal zone, as a sensor of the node), clocks of
+  /// packages (cpufreq), and temperatures and SM clocks of GPUs.
+  [[nodiscard]] const std::vector<ThermalSeries>& series() const { return series_; }
+  /// Throttled time of packages (Intel's thermal_throttle) and GPUs.
+  [[nodiscard]] const std::vector<ThrottleCounter>& counters() const { return counters_; }
+  /// How many GPUs are read.
+  [[nodiscard]] std::size_t gpus() const { return gpus_; }
+  /// Why there are none; empty where there are.
+  [[nodiscard]] const std::string& no_gpus() const { return no_gpus_; }
+
+ private:
+  void find_hwmon();
+  void find_zones();
+  void find_packages();
+  void find_gpus(const std::string& library);
+  void add_gpu(const NvmlGpu& gpu, const std::string& uuid);
+
+  MachineTree tree_;
+  std::unique_ptr<Nvml> nvml_;
+  std::vector<ThermalSeries> series_;
+  std::vector<ThrottleCounter> counters_;
+  std::size_t gpus_ = 0;
+  std::string no_gpus_;
+};
+
+}  // namespace assay

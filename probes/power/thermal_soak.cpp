@@ -1,0 +1,219 @@
+// thermal_soak: what a node does under a load that lasts until nothing warms up any more, and for a while after that.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/sampling.h"
+#include "probes/host/base_clock.h"
+#include "probes/host/blas_kernels.h"
+#include "probes/power/in_band.h"
+#include "probes/power/load_engine.h"
+#include "probes/power/soak.h"
+#include "probes/power/thermal_sensors.h"
+
+namespace assay {
+namespace {
+
+constexpr double kLongest_s = 26 * 3600;        // a day's soak and what comes before it
+constexpr std::size_t kOrder = 256;             // as load_bank: work for the cores, not for the memory
+constexpr double kLeastReadings = 20;           // in a window: one for each of its parts
+constexpr std::size_t kMostReadings = 100'000;  // of one series: some 2 MB of the 8 MiB that a line may have
+
+constexpr Parameter kParameters[] = {
+    {.name = "load",
+     .fallback = "cpu",
+     .meaning = "matrix products on all CPUs, or none: something else loads the node meanwhile",
+     .choices = "cpu none"},
+    {.name = "window",
+     .unit = "s",
+     .fallback = "10min",
+     .quick = "3s",
+     .meaning = "the time over which slopes are taken, 1s to 1h"},
+    {.name = "hold", .unit = "s", .fallback = "30min", .quick = "4s", .meaning = "how long it is watched once steady"},
+    {.name = "time_cap", .unit = "s", .fallback = "240min", .quick = "20s", .meaning = "when it ends, steady or not"},
+    {.name = "ramp", .unit = "s", .fallback = "5s", .quick = "500ms", .meaning = "of the load, up and down"},
+    {.name = "interval",
+     .unit = "s",
+     .fallback = "1s",
+     .quick = "100ms",
+     .meaning = "time between readings, 50ms to 60s"},
+    {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads of the load; 0: one for each CPU"},
+    {.name = "root", .fallback = "/", .meaning = "directory that holds sys, for a tree saved from another machine"},
+    {.name = "nvml_library", .fallback = "", .meaning = "file name or path of NVML; nothing: the usual one"},
+};
+
+constexpr Metric kMetrics[] = {
+    {.name = "time_to_steady",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from the begin of the load to the steady mark, where it became steady"},
+    {.name = "temperature",
+     .unit = "degC",
+     .better = Better::lower,
+     .meaning = "of each package and GPU at each reading after the mark, where the machine reports it"},
+    {.name = "memory_temperature",
+     .unit = "degC",
+     .better = Better::lower,
+     .meaning = "of each GPU's memory likewise, where the driver reports it"},
+    {.name = "gpu_temperature_spread",
+     .unit = "K",
+     .better = Better::lower,
+     .meaning = "hottest less coolest GPU of the node at each reading after the mark, where there are two"},
+    {.name = "clock",
+     .unit = "Hz",
+     .better = Better::higher,
+     .meaning = "mean of a package's CPUs, or SM clock of a GPU, at each reading after the mark, where it is reported"},
+    {.name = "clock_over_base",
+     .unit = "1",
+     .better = Better::higher,
+     .meaning = "clock of a package over the base clock of its processors, where the machine tells both"},
+    {.name = "power",
+     .unit = "W",
+     .better = Better::neither,
+     .meaning = "packages, memory and GPUs together at each reading after the mark, where they have energy counters",
+     .instrument = 0.05},
+    {.name = "rate",
+     .unit = "FLOP/s",
+     .better = Better::higher,
+     .meaning = "of the load in each interval after the mark, where this probe makes the load"},
+    {.name = "rate_kept",
+     .unit = "1",
+     .better = Better::higher,
+     .meaning = "mean rate of the last window over that of the first one, where this probe makes the load"},
+    {.name = "throttled_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "how long a package or GPU was slowed down for its temperature after the mark, where it counts that"},
+    {.name = "brake_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "how long a signal from outside slowed a GPU down after the mark, where its driver counts that"},
+};
+
+constexpr ConditionSpec kConditions[] = {
+    {.name = "steady", .meaning = "whether temperatures, clocks and power stopped moving, and stayed so to the end"},
+    {.name = "unsteady_because", .meaning = "what moved at the last look, where it is not steady"},
+    {.name = "marks_withdrawn", .meaning = "how often it looked steady and moved again"},
+    {.name = "window_s", .meaning = "time over which slopes were taken, in s"},
+    {.name = "held_s", .meaning = "time from the steady mark to the end, in s, where there is a mark"},
+    {.name = "interval_s", .meaning = "time between readings, in s"},
+    {.name = "soak_begin_s", .meaning = "when the load began, in s since 1970 by this machine's clock"},
+    {.name = "series_watched", .meaning = "how many temperatures, clocks and sums of power decide on steadiness"},
+    {.name = "gpus_watched", .meaning = "how many GPUs are among them"},
+    {.name = "gpus_absent", .meaning = "why no GPU is, where none is"},
+    {.name = "power_boundary", .meaning = "the counters that power adds up, where there are any"},
+    {.name = "power_absent", .meaning = "why power is not among them, where it is not"},
+    {.name = "threads", .meaning = "threads that multiply; 0 where something else loads the node"},
+};
+
+constexpr ProbeSpec kSpec{
+    .name = "thermal_soak",
+    .measures = "Temperatures, clocks, power and throttling of a node once a long load has warmed it up for good.",
+    .method =
+        "Multiplies matrices of normal numbers on all CPUs, or watches while something else loads the node, and reads "
+        "temperatures and clocks of packages and GPUs and the power by energy counters once an interval. Over a window "
+        "(ten minutes) a line is put through twenty means of each series. The steady mark is set when every "
+        "temperature moves by at most 0.1 K a minute, and every clock and the power by at most 0.5 % in a window, each "
+        "slope with three standard errors added; a sensor of coarse steps that went one way in the window is not "
+        "steady. When, a window or more after the mark, a slope is over its limit by three standard errors, the mark "
+        "is withdrawn. It ends when the mark is as old as hold, or at time_cap. What was read before the mark is "
+        "warm-up; without a mark only the last window is not. The load of a stop is ramped down within four seconds. "
+        "GPUs are watched and not loaded by this probe. The limits of the slopes are proposals of this project. The "
+        "relative standard uncertainty of power, 5 %, is inferred, as power_sampler has it.",
+    .source =
+        "Linux Documentation/hwmon (coretemp, k10temp), admin-guide/pm/cpufreq.rst, power/powercap; NVIDIA NVML API "
+        "Reference Guide.",
+    .needs = "a temperature of the processors (hwmon or thermal zones) or GPUs with the NVIDIA driver",
+    .typical = {3600},
+    .deadline = {kLongest_s},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
+
+SoakPlan soak_plan(const Parameters& given) {
+  const SoakPlan plan{.window_s = given.seconds("window").count,
+                      .hold_s = given.seconds("hold").count,
+                      .cap_s = given.seconds("time_cap").count,
+                      .ramp_s = given.seconds("ramp").count,
+                      .interval_s = given.seconds("interval").count};
+  const auto check = [](const char* name, double value, double least, double most) {
+    if (value < least || value > most)
+      throw BadParameter(fmt::format("{}: {:g} s is not between {:g} s and {:g} s", name, value, least, most));
+  };
+  check("interval", plan.interval_s, 0.05, 60);
+  check("window", plan.window_s, 1, 3600);
+  check("hold", plan.hold_s, 1, 24 * 3600);
+  check("ramp", plan.ramp_s, 0.1, 600);
+  check("time_cap", plan.cap_s, plan.window_s, kLongest_s - 3600);
+  if (plan.window_s < kLeastReadings * plan.interval_s)
+    throw BadParameter(fmt::format("window: has less than {} intervals", kLeastReadings));
+  if (plan.cap_s / plan.interval_s > static_cast<double>(kMostReadings))
+    throw BadParameter(fmt::format("interval: time_cap has more than {} of it", kMostReadings));
+  return plan;
+}
+
+/// The base clock of all processors, where the machine tells it.
+std::optional<double> base_clock(const std::string& root) {
+  const MachineTree tree(root);
+  std::vector<int> cpus;
+  for (const auto& name : tree.names("sys/devices/system/cpu")) {
+    if (name.starts_with("cpu") && tree.number("sys/devices/system/cpu/" + name + "/topology/physical_package_id"))
+      cpus.push_back(std::atoi(name.c_str() + 3));
+  }
+  return cpus.empty() ? std::nullopt : base_clock_hz(tree, cpus);
+}
+
+void measure(const Parameters& given, Recorder& record) {
+  const SoakPlan plan = soak_plan(given);
+  const bool loads = given.text("load") == "cpu";
+  if (loads) require_wide_kernels(openblas_get_corename());
+  const ThermalSensors sensors(given.text("root"), given.text("nvml_library"));
+  const bool warm = std::ranges::any_of(sensors.series(),
+                                        [](const ThermalSeries& one) { return one.kind == SteadyKind::temperature; });
+  if (!warm)
+    throw Skip(
+        fmt::format("no temperature to watch: neither hwmon (coretemp, k10temp) nor a thermal zone is there (a "
+                    "virtual machine?), and {}",
+                    sensors.no_gpus().empty() ? "no GPU reports one" : sensors.no_gpus()));
+  std::optional<InBandPower> power;
+  std::string no_power;
+  try {
+    const std::string root = given.text("root");
+    power.emplace((root == "/" ? "" : root) + "/sys/class/powercap", given.text("nvml_library"));
+    (void)power->read();
+  } catch (const Skip& skip) {
+    no_power = skip.what();
+  }
+  const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
+  const auto asked = static_cast<std::size_t>(given.count("threads"));
+  std::optional<LoadEngine> engine;
+  if (loads) engine.emplace(asked > 0 ? asked : cpus, kOrder);
+  Soak soak(plan, sensors, power ? &*power : nullptr, engine ? &*engine : nullptr);
+  soak.run();
+  soak.record(record, base_clock(given.text("root")));
+  record.condition("series_watched", static_cast<std::int64_t>(sensors.series().size() + (power ? 1 : 0)));
+  record.condition("gpus_watched", static_cast<std::int64_t>(sensors.gpus()));
+  if (sensors.gpus() == 0) record.condition("gpus_absent", sensors.no_gpus());
+  if (power) record.condition("power_boundary", power->boundary());
+  if (!power) record.condition("power_absent", no_power);
+  record.condition("threads", static_cast<std::int64_t>(engine ? engine->size() : 0));
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  assay::restart_with_wide_kernels(openblas_get_corename(), argv);
+  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+}

@@ -1,0 +1,233 @@
+// draw_command: commitments, the challenge that they make, its plan, and what the repeats show.
+#include "reports/cli/draw_command.h"
+
+#include <chrono>
+#include <expected>
+#include <iostream>
+#include <optional>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "orchestrator/files/atomic_file.h"
+#include "orchestrator/files/digest.h"
+#include "orchestrator/judge/verdict.h"
+#include "probes/core/text.h"
+#include "probes/core/utc_time.h"
+#include "reports/cli/commands.h"
+#include "reports/cli/run_checks.h"
+#include "reports/cli/signer_options.h"
+#include "reports/dossier/certificate.h"
+#include "reports/dossier/trust_rules.h"
+#include "reports/draw/challenge.h"
+#include "reports/draw/drawn.h"
+#include "reports/draw/repeat.h"
+
+namespace assay::report_cli {
+namespace {
+
+/// The policy, and the dossier that it counts.
+struct Drawn {
+  dossier::TrustPolicy policy;
+  dossier::OpenedRun run;
+  dossier::Moment now;
+};
+
+/// The dossier at `path`, whose signatures must count. Prints what is wrong; the exit code is the error.
+std::expected<dossier::OpenedRun, int> open_dossier(const std::string& path, const dossier::TrustPolicy& policy,
+                                                    dossier::Moment now) {
+  if (!is_folder(path)) return std::unexpected(bad_input(not_a_folder(path)));
+  const std::string directory = without_slash(path);
+  if (const auto problem = check_is_dossier(directory)) return std::unexpected(bad_input(*problem));
+  auto run = dossier::open_run(directory, {.keys = {}, .policy = policy, .now = now});
+  if (!run) return std::unexpected(refused(run.error()));
+  if (run->standing == "verified") return std::move(*run);
+  return std::unexpected(refused({directory, "is a run and no dossier: it is " + run->standing,
+                                  "cells are drawn of what was signed, and repeats are signed, too"}));
+}
+
+std::expected<Drawn, int> open(const DrawArguments& given) {
+  auto policy = dossier::load_trust_policy(given.policy);
+  if (!policy) return std::unexpected(bad_input(policy.error()));
+  const auto now = std::chrono::system_clock::now();
+  auto run = open_dossier(given.dossier, *policy, now);
+  if (!run) return std::unexpected(run.error());
+  return Drawn{.policy = std::move(*policy), .run = std::move(*run), .now = now};
+}
+
+int run_commit(const DrawArguments& given) {
+  const auto key = dossier::load_signer(given.signer);
+  if (!key) return bad_input(key.error());
+  const auto drawn = open(given);
+  if (!drawn) return drawn.error();
+  const auto policy = dossier::with_certificates(drawn->policy, {(*key)->certificate});
+  const auto by = dossier::listed(policy, (*key)->public_key().fingerprint());
+  if (by.party == nullptr)
+    return refused({given.policy, "does not have this key", "the policy of a draw names the keys of all its parties"});
+  if (const auto problem = dossier::check_key(policy, by, drawn->now)) return refused(*problem);
+  const auto seed = draw::new_seed();
+  if (!seed) return bad_input(seed.error());
+  const draw::Commitment commitment{.run = draw::drawn_run(drawn->run),
+                                    .cells = given.cells,
+                                    .seed_sha256 = files::sha256(*seed),
+                                    .issued_at = utc_text(drawn->now),
+                                    .role = by.party->role,
+                                    .key_fingerprint = by.key->fingerprint};
+  const auto text = draw::commitment_text(commitment, **key);
+  if (!text) return bad_input(text.error());
+  const auto checked = draw::check_commitment(*text, given.out, policy, draw::drawn_run(drawn->run), drawn->now);
+  if (!checked) return refused(checked.error());
+  if (const auto problem = files::create_file(given.out + ".seed", *seed + "\n", 0600)) return bad_input(*problem);
+  if (const auto problem = files::create_file(given.out, *text, 0644)) return bad_input(*problem);
+  std::cout << harmless_page(given.out) << '\n';
+  std::cerr << fmt::format(
+      "{0}: the commitment; hand it to the other parties now\n"
+      "{0}.seed: the seed; keep it until you hold the commitments of all others, then hand it over\n",
+      harmless(given.out));
+  return files::kExitSuccess;
+}
+
+int run_challenge(const DrawArguments& given) {
+  if (given.commitments.size() != given.seeds.size()) {
+    return bad_input({"--seed",
+                      fmt::format("{} seeds for {} commitments", given.seeds.size(), given.commitments.size()),
+                      "one --seed for each --commitment, in the same order"});
+  }
+  std::vector<draw::Revealed> revealed;
+  for (std::size_t i = 0; i < given.seeds.size(); ++i) {
+    const auto commitment = read_file(given.commitments[i], draw::kLargestCommitment);
+    if (!commitment) return bad_input(commitment.error());
+    const auto seed = read_file(given.seeds[i], draw::kLargestCommitment);
+    if (!seed) return bad_input(seed.error());
+    revealed.push_back({.where = given.commitments[i], .commitment = *commitment, .seed = *seed});
+  }
+  const auto drawn = open(given);
+  if (!drawn) return drawn.error();
+  const auto text = draw::challenge_text(revealed, drawn->policy, draw::drawn_run(drawn->run), drawn->now);
+  if (!text) return refused(text.error());
+  if (const auto problem = files::create_file(given.out, *text, 0644)) return bad_input(*problem);
+  std::cout << harmless_page(given.out) << '\n';
+  return files::kExitSuccess;
+}
+
+std::expected<draw::Challenge, int> challenge_of(const DrawArguments& given, const Drawn& drawn) {
+  const auto text = read_file(given.challenge, draw::kLargestChallenge);
+  if (!text) return std::unexpected(bad_input(text.error()));
+  auto challenge = draw::read_challenge(*text, given.challenge, drawn.policy, draw::drawn_run(drawn.run), drawn.now);
+  if (!challenge) return std::unexpected(refused(challenge.error()));
+  return std::move(*challenge);
+}
+
+int run_draw_plan(const DrawArguments& given) {
+  const auto drawn = open(given);
+  if (!drawn) return drawn.error();
+  const auto challenge = challenge_of(given, *drawn);
+  if (!challenge) return challenge.error();
+  const auto& content = drawn->run.content;
+  const auto cells = draw::draw_cells(content.run.plan, content.verdict, challenge->seed, challenge->cells);
+  const auto plan = draw::drawn_plan(content.run.plan, cells, challenge->seed);
+  if (!plan) return refused(plan.error());
+  if (const auto problem = files::create_file(given.out, plan::plan_text(*plan), 0644)) return bad_input(*problem);
+  for (const auto& cell : cells)
+    std::cout << fmt::format("{} of {} {}\n", harmless(cell.requirement), cell.subject.kind, harmless(cell.subject.id));
+  if (cells.size() < challenge->cells)
+    std::cerr << fmt::format("only {} cells have a figure that was judged\n", cells.size());
+  std::cout << harmless_page(given.out) << '\n';
+  return files::kExitSuccess;
+}
+
+int run_check(const DrawArguments& given) {
+  const auto drawn = open(given);
+  if (!drawn) return drawn.error();
+  const auto challenge = challenge_of(given, *drawn);
+  if (!challenge) return challenge.error();
+  const auto repeat = open_dossier(given.repeat, drawn->policy, drawn->now);
+  if (!repeat) return repeat.error();
+  const auto repeats = draw::check_repeats(drawn->run, *repeat, *challenge,
+                                           {.alpha = given.alpha, .smallest_change = given.smallest_change / 100});
+  if (!repeats) return refused(repeats.error());
+  std::cout << harmless_page(given.json ? draw::repeats_json(*repeats, *challenge) : draw::repeats_table(*repeats));
+  using enum draw::Repetition;
+  switch (repeats->repetition) {
+    case repeated:
+      return files::kExitSuccess;
+    case contradicted:
+      return judge::exit_code(judge::Overall::rejected);
+    case open:
+      break;
+  }
+  return judge::exit_code(judge::Overall::incomplete);
+}
+
+CLI::App* add(CLI::App& parent, const char* name, const char* what, DrawArguments& given) {
+  auto* command = parent.add_subcommand(name, what);
+  command->add_option("dossier", given.dossier, "folder of the dossier whose cells are drawn")
+      ->type_name("DIR")
+      ->required();
+  command->add_option("--policy", given.policy, "trust policy that names the parties")->type_name("FILE")->required();
+  return command;
+}
+
+void add_challenge_option(CLI::App& command, DrawArguments& given) {
+  command.add_option("--challenge", given.challenge, "what `draw challenge` wrote; make your own, from what you hold")
+      ->type_name("FILE")
+      ->required();
+}
+
+void add_check(CLI::App& parent, DrawArguments& given, std::function<int()>& action) {
+  auto* check = add(parent, "check", "hold the repeats against the dossier", given);
+  check->add_option("repeat", given.repeat, "folder of the dossier of the repeats")->type_name("DIR")->required();
+  add_challenge_option(*check, given);
+  check->add_option("--alpha", given.alpha, "probability at most to contradict an honest dossier by chance")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-6, 0.5));
+  check->add_option("--smallest-change", given.smallest_change, "percent: a smaller change contradicts nothing")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 100.0));
+  check->add_flag("--json", given.json, "print JSON, assay.draw-check/1");
+  check->footer(
+      "Exit codes: 0 repeated, 1 contradicted, 3 open.\n"
+      "Example: assay draw check run/dossier repeat/dossier --challenge draw.json --policy trust.json");
+  check->callback([&] { action = [&] { return run_check(given); }; });
+}
+
+}  // namespace
+
+void add_draw_command(CLI::App& app, DrawArguments& given, std::function<int()>& action) {
+  auto* parent = app.add_subcommand("draw", "draw cells of a dossier by seeds of two parties, and check their repeats");
+  parent->require_subcommand(1);
+  auto* commit = add(*parent, "commit", "make a seed, and sign its digest before the other seeds are known", given);
+  add_signer_options(*commit, given.signer, " of a party")->required();
+  commit->add_option("--cells", given.cells, "how many cells are drawn; all parties commit to the same number")
+      ->required()
+      ->check(CLI::Range(std::size_t{1}, draw::kMostCells));
+  commit->add_option("--out", given.out, "file to write; the seed goes to FILE.seed")->type_name("FILE")->required();
+  commit->footer(
+      "Example: assay draw commit run/dossier --key buyer.key --policy trust.json --cells 8 --out buyer.commit");
+  commit->callback([&] { action = [&] { return run_commit(given); }; });
+  auto* challenge = add(*parent, "challenge", "draw the cells from all commitments and their seeds", given);
+  challenge->add_option("--commitment", given.commitments, "of each party; may be repeated")
+      ->type_name("FILE")
+      ->required()
+      ->expected(1)
+      ->take_all();
+  challenge->add_option("--seed", given.seeds, "of each party, in the order of --commitment")
+      ->type_name("FILE")
+      ->required()
+      ->expected(1)
+      ->take_all();
+  challenge->add_option("--out", given.out, "file to write")->type_name("FILE")->required();
+  challenge->footer(
+      "Example: assay draw challenge run/dossier --policy trust.json --commitment buyer.commit --seed "
+      "buyer.commit.seed\n"
+      "           --commitment vendor.commit --seed vendor.commit.seed --out draw.json");
+  challenge->callback([&] { action = [&] { return run_challenge(given); }; });
+  auto* plan = add(*parent, "plan", "write the plan that measures the drawn cells again", given);
+  add_challenge_option(*plan, given);
+  plan->add_option("--out", given.out, "file to write")->type_name("FILE")->required();
+  plan->footer("Example: assay draw plan run/dossier --challenge draw.json --policy trust.json --out plan.json");
+  plan->callback([&] { action = [&] { return run_draw_plan(given); }; });
+  add_check(*parent, given, action);
+}
+
+}  // namespace assay::report_cli

@@ -1,0 +1,34 @@
+// course_chart: quantities of one unit over time, with marks at moments: temperatures of a soak, power of a step.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace assay::figures {
+
+/// One quantity at points of time in s since 1970; both lists are of one length, times rise.
+struct CourseLine {
+  std::string name;
+  std::vector<double> times_s, values;
+};
+
+/// A moment, in s since 1970: when it was steady, when 90 % of a step were reached.
+struct CourseMark {
+  double time_s = 0;
+  std::string words;
+};
+
+/// A figure of such lines on one axis.
+struct CourseChart {
+  std::string title, unit;  ///< unit of the values, base
+  std::vector<CourseLine> lines;
+  std::vector<CourseMark> marks;
+};
+
+/// The chart as inline SVG: each line with its name at its end, or, of more than eight lines, the lowest and the
+/// highest named; a stretch of more than three times the usual distance of two points is a gap. Of many points the
+/// lowest and the highest of each of 360 parts of the time are drawn, so that no peak is lost. Empty where no line has
+/// two points.
+std::string course_svg(const CourseChart& chart);
+
+}  // namespace assay::figures

@@ -1,0 +1,159 @@
+"""`assay draw`: two parties commit to seeds, the cells follow from both, their repeats are held against the dossier."""
+import hashlib
+import json
+import pathlib
+
+from harness import Bench, main, requirement
+
+CENTURY = {"valid_from": "2020-01-01", "valid_until": "2100-01-01"}
+HONEST = [101.0, 99.5, 100.2]
+AGAIN = [100.4, 99.1, 101.3]
+CELLS = 4
+
+
+class Drawing(Bench):
+    def setUp(self):
+        super().setUp()
+        self.scripts = [self.scratch / f"script-{i}" for i in range(6)]
+        for name in ("vendor", "buyer"):
+            self.done("keygen", self.scratch / f"{name}.key")
+        self.policy = self.write("trust.json", {
+            "schema": "assay.trust/1", "name": "hall", **CENTURY, "require": ["vendor"],
+            "parties": [{"name": organisation, "role": role, "threshold": 1, "signers": [{"name": person, "keys": [
+                {"fingerprint": self.fingerprint(role), "file": f"{role}.key.pub", **CENTURY}]}]}
+                for role, person, organisation in (("vendor", "Ada", "Example Systems"), ("buyer", "Bo", "Example AG"))]})
+
+    def done(self, *arguments, code=0):
+        done = self.assay(*arguments)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def fingerprint(self, name):
+        return self.assay("fingerprint", self.scratch / f"{name}.key.pub").stdout.strip()
+
+    def numbers(self, figures):
+        """What the next run of every requirement finds, each a little beside the others."""
+        for i, script in enumerate(self.scripts):
+            script.write_text("".join(f"{figure + i / 100}\n" for figure in figures))
+
+    def accepted(self):
+        """A dossier of six requirements in three attempts each."""
+        self.numbers(HONEST)
+        asked = [requirement(f"r{i}", repeat={"attempts": 3}) for i in range(6)]
+        for one, script in zip(asked, self.scripts):
+            one["parameters"]["script"] = str(script)
+        done = self.accept(*asked, more=["--key", self.scratch / "vendor.key"])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.dossier = self.run_directory / "dossier"
+
+    def commit(self, name, cells=CELLS, code=0):
+        out = self.scratch / f"{name}.commit"
+        return self.done("draw", "commit", self.dossier, "--key", self.scratch / f"{name}.key", "--policy", self.policy, "--cells", cells,
+                         "--out", out, code=code)
+
+    def combine(self, *names, out="draw.json", seeds=None, code=0):
+        words = []
+        for name, seed in zip(names, seeds or names):
+            words += ["--commitment", self.scratch / f"{name}.commit", "--seed", self.scratch / f"{seed}.commit.seed"]
+        return self.done("draw", "challenge", self.dossier, "--policy", self.policy, *words, "--out", self.scratch / out, code=code)
+
+    def planned(self):
+        """The plan of the drawn cells, after both parties have committed and laid their seeds open."""
+        self.commit("buyer")
+        self.commit("vendor")
+        self.combine("buyer", "vendor")
+        self.plan = self.scratch / "drawn.json"
+        return self.done("draw", "plan", self.dossier, "--policy", self.policy, "--challenge", self.scratch / "draw.json", "--out", self.plan)
+
+    def repeated(self, figures):
+        self.numbers(figures)
+        self.done("run", self.plan, "--out", self.scratch / "repeat", "--key", self.scratch / "vendor.key", code=3)
+
+    def check(self, *more, code):
+        return self.done("draw", "check", self.dossier, self.scratch / "repeat/dossier", "--policy", self.policy, "--challenge",
+                         self.scratch / "draw.json", *more, code=code)
+
+    def test_honest_repeats_are_repeated_and_slower_ones_contradict(self):
+        self.accepted()
+        shown = self.planned().stdout
+        plan = json.loads(self.plan.read_text())
+        self.assertEqual(len(plan["drawn"]), CELLS)
+        self.assertEqual(len(plan["steps"]), CELLS)
+        self.assertEqual(shown.count(" of node "), CELLS)
+        self.repeated(AGAIN)
+        self.assertIn("repeated: 4 cells drawn.", self.check(code=0).stdout)
+        found = json.loads(self.check("--json", code=0).stdout)
+        self.assertEqual((found["outcome"], found["drawn"], len(found["parties"])), ("repeated", CELLS, 2))
+        self.assertLess(found["together"]["smallest_p"], found["together_threshold"])
+        (self.scratch / "repeat").rename(self.scratch / "honest")
+        self.repeated([0.8 * figure for figure in AGAIN])
+        told = self.check(code=1).stdout
+        self.assertIn("all cells together, more is better: worse, change -20", told)
+        self.assertIn("contradicted: 4 cells drawn.", told)
+
+    def test_the_seed_is_what_both_files_say_and_both_parties_make_the_same_challenge(self):
+        self.accepted()
+        self.planned()
+        self.combine("vendor", "buyer", out="other.json")
+        document = json.loads((self.scratch / "draw.json").read_text())
+        self.assertEqual((self.scratch / "other.json").read_text(), (self.scratch / "draw.json").read_text())
+        seeds = {(self.scratch / f"{name}.commit.seed").read_text().strip() for name in ("buyer", "vendor")}
+        self.assertEqual({party["seed"] for party in document["parties"]}, seeds)
+        self.assertEqual(json.loads(self.plan.read_text())["challenge"], document["seed"])
+        self.assertEqual((self.scratch / "buyer.commit.seed").stat().st_mode & 0o777, 0o600)
+
+    def test_what_breaks_the_draw_is_refused_by_its_rule(self):
+        self.accepted()
+        self.commit("buyer")
+        self.commit("vendor", cells=CELLS + 1)
+        self.assertIn("rule draw_cells", self.combine("buyer", "vendor", code=4).stderr)
+        self.assertIn("rule draw_parties", self.combine("buyer", code=4).stderr)
+        self.assertIn("rule draw_parties", self.combine("buyer", "buyer", code=4).stderr)
+        self.assertIn("rule draw_seed", self.combine("buyer", "vendor", seeds=["vendor", "buyer"], code=4).stderr)
+        self.done("keygen", self.scratch / "stranger.key")
+        self.assertIn("does not have this key", self.commit("stranger", code=4).stderr)
+
+    def test_a_challenge_with_another_seed_and_a_repeat_of_other_cells_are_refused(self):
+        self.accepted()
+        self.planned()
+        path = self.scratch / "draw.json"
+        document = json.loads(path.read_text())
+        mine = document["parties"][0]["seed"]
+        path.write_text(path.read_text().replace(mine, hashlib.sha256(mine.encode()).hexdigest()))
+        words = ["draw", "plan", self.dossier, "--policy", self.policy, "--challenge", path, "--out", self.scratch / "never.json"]
+        self.assertIn("rule draw_seed", self.done(*words, code=4).stderr)
+        path.write_text(json.dumps(document, indent=1).replace(document["seed"], "0" * 64) + "\n")
+        self.assertIn("not byte for byte", self.done(*words, code=4).stderr)
+        path.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+        self.numbers(HONEST)
+        plan = json.loads(self.plan.read_text())
+        plan["drawn"][0], plan["drawn"][1] = plan["drawn"][1], plan["drawn"][0]
+        self.plan.write_text(json.dumps(plan, indent=1, sort_keys=True) + "\n")
+        self.repeated(HONEST)
+        self.assertIn("not of the plan that follows", self.check(code=4).stderr)
+
+    def test_a_plan_of_drawn_cells_that_was_edited_is_refused_and_the_dossier_is_no_repeat_of_itself(self):
+        self.accepted()
+        self.planned()
+        plan = json.loads(self.plan.read_text())
+        plan["drawn"].pop()
+        edited = self.write("edited.json", json.dumps(plan, indent=1, sort_keys=True) + "\n")
+        self.assertIn("plan again instead of editing it", self.done("run", edited, "--out", self.scratch / "x", code=2).stderr)
+        done = self.done("draw", "check", self.dossier, self.dossier, "--policy", self.policy, "--challenge", self.scratch / "draw.json", code=4)
+        self.assertIn("is the run of the dossier itself", done.stderr)
+        done = self.done("draw", "commit", self.run_directory, "--key", self.scratch / "buyer.key", "--policy", self.policy, "--cells", 1,
+                         "--out", self.scratch / "y", code=2)
+        self.assertIn("dossier", done.stderr)
+
+    def test_a_cell_that_could_not_be_measured_again_leaves_the_draw_open(self):
+        self.accepted()
+        self.planned()
+        self.numbers(AGAIN)
+        drawn = {cell["requirement"] for cell in json.loads(self.plan.read_text())["drawn"]}
+        pathlib.Path(self.scripts[int(sorted(drawn)[0][1:])]).write_text("crash\ncrash\ncrash\n")
+        self.done("run", self.plan, "--out", self.scratch / "repeat", "--key", self.scratch / "vendor.key", code=3)
+        self.assertIn("open: 4 cells drawn. 1 of the drawn cells have no figure", self.check(code=3).stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+// decode_step as a process: every step right, no rate of whole numbers, refusals with what would do.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/node_processes.h"
+
+namespace assay {
+namespace {
+
+const std::string kProbe = DECODE_STEP;
+const std::vector<std::string> kShort = {"--model=tiny-dense", "--batches=1,3", "--contexts=40", "--steps=5",
+                                         "--threads=1"};
+
+Record ended(const std::vector<std::string>& more) { return record_of(kProbe, with(kShort, more)); }
+
+TEST(DecodeStep, is_right_and_has_a_latency_over_a_floor_for_each_batch) {
+  const Record record = ended({});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_EQ(sum_of(record, "mismatches"), 0);
+  EXPECT_EQ(count_of(record, "latency"), 2U);
+  for (const char* metric : {"over_floor", "floor_time", "floor_bandwidth", "tokens_rate"})
+    EXPECT_EQ(count_of(record, metric), 2U) << metric;
+  EXPECT_EQ(count_of(record, "latency_p99"), 0U);  // of five steps there is none
+}
+
+TEST(DecodeStep, in_whole_numbers_yields_no_rate) {
+  const Record record = ended({"--data=ring"});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_EQ(sum_of(record, "mismatches"), 0);
+  EXPECT_EQ(count_of(record, "latency"), 2U);
+  EXPECT_EQ(count_of(record, "tokens_rate") + count_of(record, "over_floor"), 0U);
+}
+
+void expect_refused(const std::vector<std::string>& more, const std::string& part) {
+  const Record record = record_of(kProbe, more);
+  EXPECT_TRUE(record.measurements.empty());
+  EXPECT_NE(record.end.reason.find(part), std::string::npos) << record.end.reason;
+}
+
+TEST(DecodeStep, refuses_what_cannot_be_run) {
+  expect_refused({"--model=tiny-moe"}, "model: experts are not run by this probe; give a dense model");
+  expect_refused({"--batches=0"}, "batches: '0' is not a size such as 8");
+  expect_refused({"--batches=257"}, "batches: 257 is not from 1 to 256");
+  expect_refused({"--contexts=2000000"}, "contexts: 2000000 is not from 1 to 1048576");
+  expect_refused({"--steps=4"}, "steps: 4 is not from 5 to 100000");
+  expect_refused({"--model=llama3-405b"}, "layers_run: 126 layers, 8 sequences of 4096 tokens");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,167 @@
+// decode_step: one token of a model from this node's memory, against the time that reading the same bytes takes.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "probes/core/host_facts.h"
+#include "probes/core/probe.h"
+#include "workloads/inference/decode_run.h"
+
+namespace assay {
+namespace {
+
+constexpr Bytes kUnknownCache = {std::uint64_t{128} << 20};
+constexpr double kInstrument = 1e-3;  // barriers of about 20 us in steps of 20 ms or more
+
+constexpr Parameter kParameters[] = {
+    {.name = "model",
+     .fallback = "small-dense",
+     .meaning = "name of a built-in dense model, or path of an assay.model/1 on the node"},
+    {.name = "layers_run", .unit = "1", .fallback = "0", .meaning = "layers of the model that are run; 0: all"},
+    {.name = "batches",
+     .fallback = "1,8",
+     .quick = "1,4",
+     .meaning = "sequences that make a token together, separated by commas; first..last doubles"},
+    {.name = "contexts",
+     .fallback = "1024,4096",
+     .quick = "64,256",
+     .meaning = "tokens of each sequence in the cache, separated by commas; each with each batch"},
+    {.name = "steps",
+     .unit = "1",
+     .fallback = "200",
+     .quick = "20",
+     .meaning = "steps of each that are timed; whole fives"},
+    {.name = "threads",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "threads, each pinned to a core of its own; 0 for one on every physical core"},
+    {.name = "data",
+     .fallback = "gaussian",
+     .meaning = "gaussian: normal numbers; ring: whole numbers modulo 7, which yield no rate",
+     .choices = "gaussian ring"},
+    {.name = "huge_pages",
+     .fallback = "on",
+     .meaning = "whether transparent huge pages are asked for",
+     .choices = "on off"},
+};
+constexpr Metric kMetrics[] = {
+    {.name = "latency",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "wall time of one step, which makes one token of each sequence; every step is a sample",
+     .instrument = kInstrument},
+    {.name = "latency_p99",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "99th percentile of latency, recorded where there are 100 steps",
+     .instrument = kInstrument},
+    {.name = "tail", .unit = "1", .better = Better::lower, .meaning = "latency_p99 over the median, where that is"},
+    {.name = "floor_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning =
+         "the same threads read the same bytes once, without waits in between; recorded where they have left every "
+         "cache and nothing was wrong",
+     .instrument = kInstrument},
+    {.name = "floor_bandwidth",
+     .unit = "B/s",
+     .meaning = "those bytes over floor_time, recorded where that is",
+     .instrument = kInstrument},
+    {.name = "over_floor",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning =
+         "of a round of five: median latency over median floor_time; recorded where that is and data is not ring"},
+    {.name = "tokens_rate",
+     .unit = "1/s",
+     .meaning = "sequences over latency, recorded where over_floor is",
+     .instrument = kInstrument},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning =
+         "logits of an exact step that are not what whole numbers give, and timed steps whose logits differ in any "
+         "bit from those of one thread",
+     .kind = MetricKind::fault},
+};
+constexpr ConditionSpec kConditions[] = {
+    {.name = "isa", .meaning = "Instruction set of the products."},
+    {.name = "parameters_run", .meaning = "Parameters of the model with the layers that were run."},
+    {.name = "weight_bytes", .meaning = "Of the weights that a step reads, in B."},
+    {.name = "cache_bytes_per_token", .meaning = "Keys and values of one token, in B."},
+    {.name = "last_level_cache",
+     .meaning = "Sum of all last-level caches in B; where the kernel does not say, what was assumed."},
+    {.name = "sets", .meaning = "Copies of weights and cache that are used in turn at most."},
+    {.name = "data_mode", .meaning = "What weights, cache and inputs were: gaussian or ring."},
+    {.name = "threads", .meaning = "Threads that worked."},
+    {.name = "pinned", .meaning = "Whether every thread was bound to one CPU, read back from the kernel."},
+    {.name = "cpu_list", .meaning = "The CPUs of the threads."},
+    {.name = "off_cpu_share",
+     .meaning = "Largest share, over threads and shapes, of plain readings in which a thread did not run: CPU quota, "
+                "hypervisor or other processes."},
+    {.name = "huge_page_share", .meaning = "Share of the weights which huge pages backed."},
+};
+constexpr ProbeSpec kSpec{
+    .name = "decode_step",
+    .measures =
+        "The time in which a node's processors make one token of a model for each sequence of a batch, and the "
+        "time in which the same threads read the same bytes from memory.",
+    .method =
+        "Weights, keys and values are BF16, products fp32. A step reads every weight that multiplies a token, and the "
+        "whole cache of every sequence, once: RMS norm, queries, keys and values, which enter the cache, attention in "
+        "tasks of 256 tokens, SwiGLU, the head; no positions, no experts. One pinned thread on every physical core has "
+        "its rows and tasks, and waits for the others between operations. Copies with the same content are used in "
+        "turn "
+        "so that they pass twice all last-level caches. In a round five steps and five plain readings of the next copy "
+        "alternate; over_floor is the ratio of their medians: what arithmetic and waiting add to memory. Before, one "
+        "step in whole numbers modulo 7 is compared with plain sums in integers, every logit. Inputs change from step "
+        "to "
+        "step, outputs are overwritten before each, and each step's logits must be in every bit those that one thread "
+        "had for that input, so that no work can be left out.",
+    .source =
+        "Pope et al. 2022, Efficiently Scaling Transformer Inference, for the bound by memory; the model's card for "
+        "bytes.",
+    .typical = {60},
+    .deadline = {1800},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions,
+};
+
+void measure(const Parameters& given, Recorder& record) {
+  const Bytes cache = last_level_cache().value_or(kUnknownCache);
+  const auto plan = inference::decode_plan(given, cache, total_memory());
+  PinnedThreads crew(cpus_for(given.count("threads")));
+  const inference::DecodeShape any{.model = plan.model};
+  inference::DecodeSets sets(any, plan.largest_cache, plan.sets,
+                             given.text("huge_pages") == "on" ? Pages::huge : Pages::base);
+  std::uint64_t seed = 0;
+  double off_cpu = 0;
+  for (const std::int64_t batch : plan.batches) {
+    for (const std::int64_t context : plan.contexts) {
+      const inference::DecodeShape shape{.model = plan.model, .batch = batch, .context = context};
+      const auto figures = inference::measure_decode(plan, shape, sets, crew, ++seed);
+      if (!figures.past_cache)
+        record.note(fmt::format("batch {}, context {}: what was read may have been in a cache", batch, context));
+      inference::record_decode(plan, figures, record);
+      off_cpu = std::max(off_cpu, figures.off_cpu);
+    }
+  }
+  record.condition("isa", std::string(inference::decode_code().isa));
+  record.condition("parameters_run", train::total_parameters(plan.model));
+  record.condition("weight_bytes", static_cast<std::int64_t>(any.weight_bytes()));
+  record.condition("cache_bytes_per_token", inference::kv_bytes_per_token(plan.model, sizeof(inference::Bf16)));
+  record.condition("last_level_cache", static_cast<std::int64_t>(cache.count));
+  record.condition("sets", static_cast<std::int64_t>(plan.sets));
+  record.condition("data_mode", given.text("data"));
+  record.condition("threads", static_cast<std::int64_t>(crew.size()));
+  record.condition("pinned", crew.pinned());
+  record.condition("cpu_list", cpu_list(crew.cpus()));
+  record.condition("off_cpu_share", std::max(0.0, off_cpu));
+  record.condition("huge_page_share", sets.huge_share());
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }

@@ -1,0 +1,250 @@
+// kv_transfer: the cache of keys and values of a sequence from one node's memory to another's, as between prefill and
+// decode.
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "probes/core/host_facts.h"
+#include "probes/core/join.h"
+#include "probes/core/json_io.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
+#include "probes/host/tcp_path.h"
+#include "probes/host/tcp_streams.h"
+#include "workloads/inference/kv_run.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kInstrument = 1e-3;     // threads start within some 50 us of transfers of 50 ms or more
+constexpr Seconds kOpenPatience = {30};  // a lossy network may lose a connection's first packets three times over
+constexpr Seconds kExchange = {300};     // one transfer and its check: 32 GB at 1 Gbit/s
+
+constexpr Parameter kOwnParameters[] = {
+    {.name = "model",
+     .fallback = "llama3-8b",
+     .meaning = "name of a built-in model, or path of an assay.model/1 on both nodes"},
+    {.name = "layers_run", .unit = "1", .fallback = "0", .meaning = "layers whose cache is sent; 0: all"},
+    {.name = "tokens", .unit = "1", .fallback = "2048", .quick = "128", .meaning = "of the sequence; whole pages"},
+    {.name = "page", .unit = "1", .fallback = "16", .meaning = "tokens of a page"},
+    {.name = "element", .unit = "1", .fallback = "2", .meaning = "B of a number: 1 as FP8, 2 as BF16, 4"},
+    {.name = "tp",
+     .unit = "1",
+     .fallback = "1",
+     .meaning = "ranks that share the heads; one's part is sent. Latent attention has no part: every rank needs all"},
+    {.name = "layout",
+     .fallback = "layer",
+     .meaning = "what is sent as one block: a page of one layer, layer by layer, or a page of all layers",
+     .choices = "layer page"},
+    {.name = "streams",
+     .unit = "1",
+     .fallback = "4",
+     .meaning = "TCP connections that share the blocks, with a thread at each end"},
+    {.name = "transfers", .unit = "1", .fallback = "10", .quick = "3", .meaning = "of each direction that are timed"},
+};
+constexpr auto kParameters = join(kOwnParameters, std::array{kPathParameter, kInterfaceParameter});
+constexpr Metric kMetrics[] = {
+    {.name = "forward_bandwidth",
+     .unit = "B/s",
+     .meaning =
+         "bytes of the cache from rank 0 to rank 1 over forward_time, where path is fabric and nothing was wrong",
+     .instrument = kInstrument,
+     .direction = PairDirection::forward},
+    {.name = "forward_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from when the receiver asks until every block is there, by its clock, where path is fabric",
+     .instrument = kInstrument,
+     .direction = PairDirection::forward},
+    {.name = "forward_first_block",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "from when the receiver asks until it has one whole block, where path is fabric",
+     .direction = PairDirection::forward},
+    {.name = "forward_contiguous",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "forward_time of as many bytes without pages, one piece for each stream, where path is fabric",
+     .instrument = kInstrument,
+     .direction = PairDirection::forward},
+    {.name = "forward_paging_cost",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "forward_time over forward_contiguous of the transfer after it, where path is fabric",
+     .direction = PairDirection::forward},
+    {.name = "forward_link_share",
+     .unit = "1",
+     .meaning =
+         "forward_bandwidth over the rate of the slower of both ports, where that is and their drivers report it",
+     .kind = MetricKind::share,
+     .direction = PairDirection::forward},
+    {.name = "backward_bandwidth",
+     .unit = "B/s",
+     .meaning = "the same from rank 1 to rank 0, where path is fabric and nothing was wrong",
+     .instrument = kInstrument,
+     .direction = PairDirection::backward},
+    {.name = "backward_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "the same from rank 1 to rank 0, where path is fabric",
+     .instrument = kInstrument,
+     .direction = PairDirection::backward},
+    {.name = "backward_first_block",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "the same from rank 1 to rank 0, where path is fabric",
+     .direction = PairDirection::backward},
+    {.name = "backward_contiguous",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "the same from rank 1 to rank 0, where path is fabric",
+     .instrument = kInstrument,
+     .direction = PairDirection::backward},
+    {.name = "backward_paging_cost",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "the same from rank 1 to rank 0, where path is fabric",
+     .direction = PairDirection::backward},
+    {.name = "backward_link_share",
+     .unit = "1",
+     .meaning = "the same from rank 1 to rank 0, where that is and their drivers report it",
+     .kind = MetricKind::share,
+     .direction = PairDirection::backward},
+    {.name = "loopback_bandwidth",
+     .unit = "B/s",
+     .meaning =
+         "bytes of the cache between two processes of one machine over loopback_time, where path is loopback and "
+         "nothing was wrong",
+     .instrument = kInstrument},
+    {.name = "loopback_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "forward_time between two processes of one machine, where path is loopback",
+     .instrument = kInstrument},
+    {.name = "loopback_first_block",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "forward_first_block between two processes of one machine, where path is loopback"},
+    {.name = "loopback_contiguous",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "forward_contiguous between two processes of one machine, where path is loopback",
+     .instrument = kInstrument},
+    {.name = "loopback_paging_cost",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "forward_paging_cost between two processes of one machine, where path is loopback"},
+    {.name = "retransmitted_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "segments sent again over segments sent, of both ranks, from opening the streams to the end"},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning =
+         "blocks of all transfers that were lost, came twice, came with a head of no block, or differ in a byte; "
+         "each is a note",
+     .kind = MetricKind::fault},
+};
+constexpr ConditionSpec kOwnConditions[] = {
+    {.name = "streams", .meaning = "TCP connections that shared the blocks."},
+    {.name = "bytes_per_token", .meaning = "Keys and values of one token in all layers that are sent, in B."},
+    {.name = "transfer_bytes", .meaning = "Of one transfer, in B; heads of blocks are not counted."},
+    {.name = "block_bytes", .meaning = "Of one block, in B."},
+    {.name = "blocks", .meaning = "Of one transfer."},
+};
+constexpr auto kConditions = join(kPathConditions, kOwnConditions);
+constexpr ProbeSpec kSpec{
+    .name = "kv_transfer",
+    .scope = Scope::pair,
+    .measures =
+        "The cache of keys and values of one sequence sent from one node's memory to another's over TCP, page by page "
+        "as "
+        "a serving engine keeps it: bandwidth, time to the first block and to the last, every byte right.",
+    .method =
+        "Layers, heads and widths of the model give the bytes of a token. Pages of 16 tokens lie in memory by a page "
+        "table, "
+        "another one on each side; each block has a head with its number, and the receiver writes it where its own "
+        "table "
+        "says. One thread a stream sends every n-th block. The receiver asks on every stream; time runs by its clock "
+        "from "
+        "then until the end mark of the last stream. After each transfer every byte is made again from run, transfer "
+        "and "
+        "block and compared, and every block must have come once; that is not timed. In turns with it the same memory "
+        "goes "
+        "without pages, one piece a stream. Forward is from rank 0 to rank 1, then backward, each after one transfer "
+        "that "
+        "does not count. Two ranks on one machine are an error unless path=loopback, which has metrics of its own.",
+    .source =
+        "Kwon et al. 2023, PagedAttention, for pages; Zhong et al. 2024, DistServe, for prefill apart from decode; the "
+        "model's card for bytes.",
+    .needs = "Two nodes that reach each other on the rendezvous port",
+    .typical = {60},
+    .deadline = {1800},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions,
+};
+
+/// Of both ranks; and the rate of the slower port, where both drivers report one.
+struct Ends {
+  double retransmitted = 0;
+  std::optional<BytesPerSecond> link;
+};
+Ends compare_ends(const Streams& streams, Rendezvous& group) {
+  const TcpCounters counted = counters_of(streams);
+  json mine = {{"segments", counted.segments}, {"retransmitted", counted.retransmitted}};
+  if (const auto speed = path_of(streams.front().number()).link_speed) mine["link"] = speed->count;
+  double segments = 0;
+  Ends ends{.retransmitted = 0, .link = BytesPerSecond{std::numeric_limits<double>::infinity()}};
+  for (const auto& words : group.all_gather(mine.dump())) {
+    const json rank = parse_json_or_throw(words, "a rank's counters");
+    segments += rank.at("segments").get<double>();
+    ends.retransmitted += rank.at("retransmitted").get<double>();
+    if (ends.link && rank.contains("link"))
+      ends.link = BytesPerSecond{std::min(ends.link->count, rank.at("link").get<double>())};
+    else
+      ends.link.reset();
+  }
+  if (segments == 0) throw std::runtime_error("the kernel counted no segment although payload moved");
+  ends.retransmitted /= segments;
+  return ends;
+}
+
+void transfer(const Parameters& given, const inference::KvPlan& plan, const Placement& placement, Rendezvous& group,
+              Recorder& record) {
+  const Streams streams = open_streams(placement, group, plan.streams, kOpenPatience);
+  record_path(given, group, streams, record);
+  const auto blocks = inference::kv_blocks(plan.shape, plan.layout, plan.streams, 1);
+  record.condition("streams", given.count("streams"));
+  record.condition("bytes_per_token", static_cast<std::int64_t>(plan.shape.bytes()) / plan.shape.tokens);
+  record.condition("transfer_bytes", static_cast<std::int64_t>(plan.shape.bytes()));
+  record.condition("block_bytes", static_cast<std::int64_t>(blocks.front().size));
+  record.condition("blocks", static_cast<std::int64_t>(blocks.size()));
+  const Subject subject = pair_subject(group);
+  const bool fabric = given.text("path") == "fabric";
+  const auto outcome = inference::transfer_all(plan, fabric, streams, group);
+  const Ends ends = compare_ends(streams, group);
+  if (placement.rank != 0) return;
+  inference::record_transfers(plan, fabric, outcome, ends.link, subject, record);
+  record.measurement("retransmitted_share", ends.retransmitted, subject);
+}
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  const auto plan = inference::kv_plan(given, total_memory());
+  demand_pair(placement);
+  work_together(placement, {.exchange = kExchange},
+                [&](Rendezvous& group) { transfer(given, plan, placement, group, record); });
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }

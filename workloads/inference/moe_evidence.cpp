@@ -1,0 +1,115 @@
+// moe_evidence: arithmetic on what ranks said.
+#include "workloads/inference/moe_evidence.h"
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+
+#include "probes/core/statistics.h"
+
+namespace assay::inference {
+
+using nlohmann::json;
+
+void MoeSteps::add(const ExchangeStep& step) {
+  dispatch.push_back(step.times.dispatch_s);
+  combine.push_back(step.times.combine_s);
+  self.push_back(step.times.self_s);
+  wait.push_back(step.times.wait_s);
+  traffic.own += step.traffic.own;
+  traffic.node += step.traffic.node;
+  traffic.network += step.traffic.network;
+  traffic.node_bytes += step.traffic.node_bytes;
+  traffic.network_bytes += step.traffic.network_bytes;
+  findings.take(step.findings);
+}
+
+json to_words(const MoeSteps& steps) {
+  const ExchangeTraffic& t = steps.traffic;
+  return {{"dispatch", steps.dispatch},
+          {"combine", steps.combine},
+          {"self", steps.self},
+          {"wait", steps.wait},
+          {"traffic", {t.own, t.node, t.network, t.node_bytes, t.network_bytes}},
+          {"wrong", steps.findings.count},
+          {"words", steps.findings.words}};
+}
+
+MoeSteps moe_steps_from(const json& words) {
+  const json& t = words.at("traffic");
+  return {
+      .dispatch = words.at("dispatch"),
+      .combine = words.at("combine"),
+      .self = words.at("self"),
+      .wait = words.at("wait"),
+      .traffic = {.own = t.at(0), .node = t.at(1), .network = t.at(2), .node_bytes = t.at(3), .network_bytes = t.at(4)},
+      .findings = {.count = words.at("wrong"), .words = words.at("words")}};
+}
+
+void FamilySteps::add(const std::vector<MoeSteps>& ranks, std::int64_t tokens_per_step) {
+  const std::size_t count = ranks.front().dispatch.size();
+  std::vector<double> out(count), back(count);
+  for (const MoeSteps& rank : ranks) {
+    if (rank.dispatch.size() != count || rank.combine.size() != count)
+      throw std::runtime_error("ranks made different numbers of steps");
+    for (std::size_t i = 0; i < count; ++i) {
+      out[i] = std::max(out[i], rank.dispatch[i]);
+      back[i] = std::max(back[i], rank.combine[i]);
+    }
+    traffic.own += rank.traffic.own;
+    traffic.node += rank.traffic.node;
+    traffic.network += rank.traffic.network;
+    traffic.node_bytes += rank.traffic.node_bytes;
+    traffic.network_bytes += rank.traffic.network_bytes;
+  }
+  dispatch.insert(dispatch.end(), out.begin(), out.end());
+  combine.insert(combine.end(), back.begin(), back.end());
+  tokens += tokens_per_step * static_cast<std::int64_t>(count);
+}
+
+std::vector<double> FamilySteps::last(std::size_t count) const {
+  std::vector<double> sums;
+  for (std::size_t i = dispatch.size() - count; i < dispatch.size(); ++i) sums.push_back(dispatch[i] + combine[i]);
+  return sums;
+}
+
+std::vector<train::RankSteps> as_rank_steps(const std::vector<MoeSteps>& ranks) {
+  std::vector<train::RankSteps> all;
+  for (const MoeSteps& rank : ranks) {
+    train::RankSteps& one = all.emplace_back();
+    one.collective = rank.wait;
+    for (std::size_t i = 0; i < rank.self.size(); ++i) one.wall.push_back(rank.self[i] + rank.wait[i]);
+  }
+  return all;
+}
+
+std::vector<train::RankStanding> moe_standings(const std::vector<MoeSteps>& ranks) {
+  return train::standings({.dp = static_cast<std::int64_t>(ranks.size())}, as_rank_steps(ranks));
+}
+
+std::vector<std::optional<double>> edge_shares(const std::vector<Edge>& edges) {
+  constexpr std::size_t kLeastEdges = 3;
+  constexpr double kFastQuarter = 0.25;
+  std::vector<double> classes[2];
+  for (const Edge& edge : edges) classes[edge.within ? 1 : 0].push_back(median(edge.times));
+  std::vector<std::optional<double>> shares;
+  for (const Edge& edge : edges) {
+    const auto& like = classes[edge.within ? 1 : 0];
+    shares.emplace_back();
+    if (like.size() >= kLeastEdges) shares.back() = median(edge.times) / percentile(like, kFastQuarter);
+  }
+  return shares;
+}
+
+std::int64_t partner_in(std::int64_t round, std::int64_t rank, std::int64_t ranks) {
+  const std::int64_t even = ranks + ranks % 2, circle = even - 1;
+  std::int64_t other = 0;
+  if (rank == even - 1)
+    other = round * (even / 2) % circle;  // the one that meets itself: twice its place is the round
+  else
+    other = ((round - rank) % circle + circle) % circle;
+  if (other == rank) other = even - 1;
+  return other < ranks ? other : -1;
+}
+
+}  // namespace assay::inference

@@ -1,0 +1,60 @@
+// moe_evidence: what the ranks said of their steps, family by family, as figures of all.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "workloads/inference/expert_exchange.h"
+#include "workloads/train/step_evidence.h"
+
+namespace assay::inference {
+
+/// Steps of one rank in a row, in s each, and what they sent, summed.
+struct MoeSteps {
+  std::vector<double> dispatch, combine, self, wait;
+  ExchangeTraffic traffic;
+  Findings findings;
+  void add(const ExchangeStep& step);
+};
+nlohmann::json to_words(const MoeSteps& steps);
+MoeSteps moe_steps_from(const nlohmann::json& words);
+
+/// Of one family: every step of all ranks.
+struct FamilySteps {
+  std::vector<double> dispatch, combine;  ///< of each step, the longest of all ranks, s
+  std::vector<double> warmup;             ///< dispatch + combine of the steps before
+  std::vector<double> penalties;          ///< of each round
+  std::vector<double> imbalances;         ///< of each step
+  ExchangeTraffic traffic;                ///< of all of them
+  std::int64_t tokens = 0;                ///< of all of them
+
+  /// The steps of one round. Throws std::runtime_error where ranks made different numbers of steps.
+  void add(const std::vector<MoeSteps>& ranks, std::int64_t tokens_per_step);
+  /// dispatch + combine of the last `count` steps.
+  [[nodiscard]] std::vector<double> last(std::size_t count) const;
+};
+
+/// Steps of all ranks as those of a training step's ranks: what waits is what a collective takes there.
+std::vector<train::RankSteps> as_rank_steps(const std::vector<MoeSteps>& ranks);
+/// Who delays whom: all ranks do the same work.
+std::vector<train::RankStanding> moe_standings(const std::vector<MoeSteps>& ranks);
+
+/// Round trips between two ranks, `within` one node or not.
+struct Edge {
+  std::int64_t low = 0, high = 0;
+  bool within = false;
+  std::vector<double> times;
+};
+/// The median of each edge over the fastest quarter of its class (type-7 percentile 25); nothing for classes of fewer
+/// than three edges. In the order of `edges`.
+std::vector<std::optional<double>> edge_shares(const std::vector<Edge>& edges);
+
+/// With which rank `rank` of `ranks` is paired in round `round` of ranks - 1 (or ranks, where that is odd), so that
+/// each meets each once (the circle method); -1 where it rests.
+std::int64_t partner_in(std::int64_t round, std::int64_t rank, std::int64_t ranks);
+
+}  // namespace assay::inference

@@ -1,0 +1,44 @@
+// token_payload: what a token holds on its way to its experts, what they make of it, and what must come back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "workloads/storage/payload.h"
+
+namespace assay::inference {
+
+/// The bytes of token `token` in step `step` of the run that drew `nonce`: every token of every step and run is
+/// another.
+constexpr PayloadKey token_key(std::uint64_t nonce, std::uint64_t step, std::int64_t token) {
+  return {.rank = static_cast<std::uint64_t>(token), .step = step, .nonce = nonce};
+}
+
+/// What an expert, or the sum of several, does to a word w of a token: factor * w + summand, modulo 2^64. Sums of it
+/// are exact in any order, and an expert that is missing, doubled or another one shows in every word.
+struct ExpertMap {
+  std::uint64_t factor = 0, summand = 0;
+  /// Adds expert `expert` of the run that drew `nonce`.
+  void add(std::uint64_t nonce, std::int64_t expert);
+};
+
+/// What stands before the payload of a slot; the experts, 2 B each, follow it.
+struct SlotHead {
+  std::uint64_t token = 0;  ///< counted over all ranks
+  std::uint64_t proof = 0;  ///< proof_of() of the token
+};
+
+/// A number that only this token in this step and run has.
+std::uint64_t proof_of(std::uint64_t nonce, std::uint64_t step, std::int64_t token);
+
+/// Writes what `map` makes of the words `token` to `result`, word i from word i modulo the token's length.
+void apply(const ExpertMap& map, std::span<const std::uint64_t> token, std::span<std::uint64_t> result);
+
+/// Adds `part` to `sum`, word by word. Same lengths.
+void add_words(std::span<const std::uint64_t> part, std::span<std::uint64_t> sum);
+
+/// Whether `found` is what `map` makes of `token`.
+bool is_applied(const ExpertMap& map, std::span<const std::uint64_t> token, std::span<const std::uint64_t> found);
+
+}  // namespace assay::inference
