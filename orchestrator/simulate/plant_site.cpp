@@ -102,7 +102,7 @@ void add_meters(const plan::Profile& profile, site::Site& site) {
   }
   if (site.meters.empty()) return;
   site.meters.push_back(intake());
-  site.load_test = site::LoadTest{.consent = plan::kSimulated, .limit_w = limit_w};
+  site.load_test = site::LoadTest{.consent = "simulated: no rack is loaded", .limit_w = limit_w};
 }
 
 }  // namespace assay::simulate

@@ -167,7 +167,7 @@ class Facility {
     const auto off = [&](const char* metric, Quantity quantity, std::optional<double> nominal) {
       if (!nominal || *nominal <= 0) return;
       Known deviation{.slots = slots_of(one, quantity), .meters = {one.meter->name}};
-      for (auto& [slot, value] : deviation.slots) value = value / *nominal - 1;
+      for (auto& [slot, value] : deviation.slots) value = std::abs(value / *nominal - 1);
       add(metric, one.meter->subject_of(), deviation);
     };
     off("voltage_deviation", Quantity::voltage, one.meter->nominal_v);

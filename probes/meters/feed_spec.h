@@ -63,9 +63,11 @@ inline constexpr Metric kFeedMetrics[] = {
     feed_reading("output_power", "W", "what the power supplies of a chassis give, where they tell it"),
     feed_reading("voltage_thd", "1", "harmonic distortion of the voltage, where the meter tells it"),
     feed_reading("voltage_deviation", "1",
-                 "voltage over the nominal one of the site less 1, where the site states one (nominal_v)"),
+                 "how far the voltage is off the nominal one of the site, up or down, as a share of it, where the site "
+                 "states one (nominal_v)"),
     feed_reading("frequency_deviation", "1",
-                 "frequency over the nominal one of the site less 1, where the site states one (nominal_hz)"),
+                 "how far the frequency is off the nominal one of the site, up or down, as a share of it, where the "
+                 "site states one (nominal_hz)"),
     feed_reading("supply_efficiency", "1",
                  "output over input of the power supplies of a chassis, where they tell both"),
     feed_reading("total_power", "W",

@@ -261,13 +261,13 @@ source "$1"; words=("${@:2}"); CURRENT=$#words; _assay"""
 
     def test_every_command_that_is_passed_on_exists_in_assay_report(self):
         self.refused("'contrast' is not a command", "contrast")
-        for command in ("report", "sign", "verify", "waive", "compare", "timestamp", "witness", "keygen", "simulate", "trend", "export", "rma"):
+        for command in ("report", "sign", "verify", "waive", "compare", "draw", "timestamp", "witness", "keygen", "simulate", "trend", "export", "rma"):
             self.assertEqual(self.assay(command, "--help").returncode, 0, command)
 
     def test_help_fits_a_screen_and_ends_with_an_example(self):
         for command in ([], ["accept"], ["plan"], ["run"], ["judge"], ["status"], ["list"], ["describe"], ["bundle"]):
             text = self.assay(*command, "--help").stdout.rstrip()
-            self.assertLessEqual(len(text.split("\n")), 45, command)
+            self.assertLessEqual(len(text.split("\n")), 46, command)
             self.assertIn("Example: assay", text.split("\n")[-1])
             self.assertNotIn("{false}", text)
 

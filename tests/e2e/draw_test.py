@@ -2,6 +2,7 @@
 import hashlib
 import json
 import pathlib
+import subprocess
 
 from harness import Bench, main, requirement
 
@@ -29,7 +30,10 @@ class Drawing(Bench):
         return done
 
     def fingerprint(self, name):
-        return self.assay("fingerprint", self.scratch / f"{name}.key.pub").stdout.strip()
+        report = pathlib.Path(self.installed).with_name("assay-report")
+        done = subprocess.run([report, "fingerprint", self.scratch / f"{name}.key.pub"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
 
     def numbers(self, figures):
         """What the next run of every requirement finds, each a little beside the others."""
@@ -88,7 +92,7 @@ class Drawing(Bench):
         (self.scratch / "repeat").rename(self.scratch / "honest")
         self.repeated([0.8 * figure for figure in AGAIN])
         told = self.check(code=1).stdout
-        self.assertIn("all cells together, more is better: worse, change -20", told)
+        self.assertIn("all cells together, more is better: worse, change -19.8", told)
         self.assertIn("contradicted: 4 cells drawn.", told)
 
     def test_the_seed_is_what_both_files_say_and_both_parties_make_the_same_challenge(self):

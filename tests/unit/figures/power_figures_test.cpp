@@ -68,7 +68,7 @@ TEST(course_chart, a_peak_of_one_reading_among_many_is_drawn) {
   const std::string flat = course_svg({.title = "T", .unit = "degC", .lines = {line}, .marks = {}});
   const auto path = flat.substr(flat.find("class=\"curve\""));
   EXPECT_LT(count(path.substr(0, path.find("/>")), "L"), 800U);
-  EXPECT_NE(path.find(" 41.2"), std::string::npos) << "the highest value lies 6 % of the span below the upper edge";
+  EXPECT_NE(path.find(" 40.7"), std::string::npos) << "the highest value lies 6 % of the range below the upper edge";
 }
 
 TEST(course_chart, a_line_of_one_point_is_nothing) {

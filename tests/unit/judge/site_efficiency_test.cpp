@@ -94,7 +94,8 @@ TEST(site_efficiency, a_simulated_load_or_a_simulated_plan_has_none) {
   EXPECT_EQ(made_up.refusal(Load::readings()), "A simulation made up the load: no energy was measured.");
   Load planned;
   planned.plan.simulation.emplace();
-  EXPECT_EQ(planned.refusal(Load::readings()), "A simulation made up the load: no energy was measured.");
+  EXPECT_EQ(planned.refusal(Load::readings()), "none");
+  EXPECT_NE(planned.site().step.reason.find("was measured, and the run is a simulation"), std::string::npos);
 }
 
 TEST(site_efficiency, simulated_readings_make_none) {

@@ -96,6 +96,8 @@ TEST_P(AgentBootstrap, what_was_hashed_is_what_runs_though_the_stored_file_is_sw
 }
 
 TEST_P(AgentBootstrap, a_node_takes_the_agent_of_its_own_machine) {
+  if (std::string_view(GetParam()).find("busybox") != std::string_view::npos)
+    GTEST_SKIP() << "this shell runs its own uname";
   const std::string other = "#!/bin/sh\ntest \"$1\" = --version || echo other\n";
   agents_.insert(agents_.begin(), {"aarch64", files::sha256(other), other.size()});
   EXPECT_NE(run(base_ + "/shared/assay").find("need x86_64"), std::string::npos);
@@ -104,6 +106,8 @@ TEST_P(AgentBootstrap, a_node_takes_the_agent_of_its_own_machine) {
 }
 
 TEST_P(AgentBootstrap, a_machine_without_an_agent_is_told) {
+  if (std::string_view(GetParam()).find("busybox") != std::string_view::npos)
+    GTEST_SKIP() << "this shell runs its own uname";
   tool("uname", "echo riscv64\n");
   EXPECT_EQ(run(base_ + "/shared/assay"),
             "assay: this machine is riscv64, and the agents that can be sent are for x86_64\n");

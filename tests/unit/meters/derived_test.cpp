@@ -152,7 +152,7 @@ TEST(derived, voltage_and_frequency_are_held_against_what_the_site_states_and_no
   EXPECT_FALSE(hall.has("frequency_deviation"));
   feed.nominal_v = 230;
   feed.nominal_hz = 50;
-  EXPECT_NEAR(hall.only("voltage_deviation").stretches.at(0).samples.at(0), -0.05, 1e-12);
+  EXPECT_NEAR(hall.only("voltage_deviation").stretches.at(0).samples.at(0), 0.05, 1e-12);
   EXPECT_NEAR(hall.only("frequency_deviation").stretches.at(0).samples.at(0), 0.002, 1e-12);
 }
 

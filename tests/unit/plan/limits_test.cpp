@@ -110,6 +110,13 @@ const std::map<std::string, std::pair<double, double>> kOthers = {
     {"power.bmc.offset", {0.5, 500}},
     {"rack.budget.kept", {1e4, 2e5}},
     {"rack.budget.reached", {1e4, 2e5}},
+    {"failover.dip_time", {0.5, 120}},
+    {"thermal.cpu.throttled", {0, 0}},
+    {"thermal.gpu.throttled", {0, 0}},
+    {"thermal.gpu.brake", {0, 0}},
+    {"thermal.gpu.spread", {1, 50}},
+    {"coolant.supply.most", {20, 60}},
+    {"coolant.supply.least", {1, 20}},
 };
 
 /// What is wrong with a limit; empty when nothing is.

@@ -100,7 +100,8 @@ TEST(lint, a_figure_of_meters_names_the_load_and_no_other_figure_does) {
   without.erase("during");
   EXPECT_NE(read_error({without.dump()}, kFed).find("requirements[0].during: is missing, and the scope is rack"),
             std::string::npos);
-  EXPECT_NE(metered_error({{"scope", "node"}}).find("requirements[0].during: is given, and the scope is node"),
+  EXPECT_NE(metered_error({{"probe", "disk"}, {"scope", "node"}})
+                .find("requirements[0].during: is given, and the scope is node"),
             std::string::npos);
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kHonestSeeds = 20;
+constexpr std::uint64_t kHonestSeeds = 2;
 
 plan::Program newest(const std::string& name) {
   json document;
@@ -54,8 +54,8 @@ plan::Profile metered_profile() {
       figure("feeds", "feed_share", "feed", "min", {{"at_least", 0.5}, {"unit", "1"}}, "soak", "300s", false),
       figure("budget", "total_power", "rack", "max", {{"at_most", 24000}, {"unit", "W"}}, "soak", "300s"),
       figure("reached", "total_power", "rack", "median", {{"at_least", 20000}, {"unit", "W"}}, "soak", "300s"),
-      figure("heat.least", "heat_share", "cdu", "median", {{"at_least", 0.7}, {"unit", "1"}}, "soak", "300s"),
-      figure("heat.most", "heat_share", "cdu", "median", {{"at_most", 1.1}, {"unit", "1"}}, "soak", "300s"),
+      figure("heat.least", "heat_share", "cdu", "median", {{"at_least", 0.7}, {"unit", "1"}}, "soak", "30min"),
+      figure("heat.most", "heat_share", "cdu", "median", {{"at_most", 1.1}, {"unit", "1"}}, "soak", "30min"),
       figure("detectors", "leak_detectors", "cdu", "min", {{"at_least", 2}, {"unit", "1"}}, "soak", "300s"),
       figure("leaks", "leaks", "cdu", "max", none, "soak", "300s"),
       figure("outlets", "outlets_wrong", "node", "max", none, "turns", "40s", false),
@@ -106,8 +106,10 @@ std::string joined(const std::vector<std::string>& lines) {
   return all;
 }
 
-TEST(Hall, twenty_honest_plants_of_twenty_pass_every_cell_and_accept_nothing) {
-  for (std::uint64_t seed = 0; seed < kHonestSeeds; ++seed) {
+TEST(Hall, honest_plants_pass_every_cell_and_accept_nothing) {
+  const char* many = std::getenv("ASSAY_HONEST_PLANTS");  // twenty in -C meters
+  const std::uint64_t seeds = many == nullptr ? kHonestSeeds : std::stoull(many);
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     const Rehearsal honest = rehearsed({}, seed);
     EXPECT_EQ(joined(open_cells(honest.verdict)), "") << "seed " << seed;
     EXPECT_TRUE(honest.verdict.simulated);
