@@ -22,49 +22,49 @@ constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // NVIDIA's advice fr
 /// What every matrix begins at, in B: a head's numbers begin within those of a token. check_device_engine() sees to it.
 constexpr std::uint32_t kAlignment = 16;
 
-/// What the library exports, as far as it is used.
-struct Functions {
-  Library library;
-  decltype(&::cublasLtGetProperty) property = library.symbol<decltype(&::cublasLtGetProperty)>("cublasLtGetProperty");
-  decltype(&::cublasLtGetStatusString) words =
-      library.symbol<decltype(&::cublasLtGetStatusString)>("cublasLtGetStatusString");
-  decltype(&::cublasLtCreate) create = library.symbol<decltype(&::cublasLtCreate)>("cublasLtCreate");
-  decltype(&::cublasLtDestroy) destroy = library.symbol<decltype(&::cublasLtDestroy)>("cublasLtDestroy");
-  decltype(&::cublasLtMatmulDescInit_internal) description_init =
-      library.symbol<decltype(&::cublasLtMatmulDescInit_internal)>("cublasLtMatmulDescInit_internal");
-  decltype(&::cublasLtMatmulDescSetAttribute) description_set =
-      library.symbol<decltype(&::cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute");
-  decltype(&::cublasLtMatrixLayoutInit_internal) layout_init =
-      library.symbol<decltype(&::cublasLtMatrixLayoutInit_internal)>("cublasLtMatrixLayoutInit_internal");
-  decltype(&::cublasLtMatrixLayoutSetAttribute) layout_set =
-      library.symbol<decltype(&::cublasLtMatrixLayoutSetAttribute)>("cublasLtMatrixLayoutSetAttribute");
-  decltype(&::cublasLtMatmulPreferenceInit_internal) preference_init =
-      library.symbol<decltype(&::cublasLtMatmulPreferenceInit_internal)>("cublasLtMatmulPreferenceInit_internal");
-  decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set =
-      library.symbol<decltype(&::cublasLtMatmulPreferenceSetAttribute)>("cublasLtMatmulPreferenceSetAttribute");
-  decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic =
-      library.symbol<decltype(&::cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic");
-  decltype(&::cublasLtMatmulAlgoCheck) check =
-      library.symbol<decltype(&::cublasLtMatmulAlgoCheck)>("cublasLtMatmulAlgoCheck");
-  decltype(&::cublasLtMatmul) matmul = library.symbol<decltype(&::cublasLtMatmul)>("cublasLtMatmul");
-
-  void demand(cublasStatus_t status, std::string_view what) const {
-    if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(fmt::format("{}: {}", what, words(status)));
-  }
-};
-
-/// One shape, as the library describes it, and its algorithm.
-struct Settled {
-  cublasLtMatmulDescOpaque_t description = {};
-  cublasLtMatrixLayoutOpaque_t a = {}, b = {}, c = {};
-  cublasLtMatmulAlgo_t algorithm = {};
-};
-
 Library open_library() { return Library::open(fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR), "cuBLASLt"); }
 
 }  // namespace
 
 struct Products::State {
+  /// What the library exports, as far as it is used.
+  struct Functions {
+    Library library;
+    decltype(&::cublasLtGetProperty) property = library.symbol<decltype(&::cublasLtGetProperty)>("cublasLtGetProperty");
+    decltype(&::cublasLtGetStatusString) words =
+        library.symbol<decltype(&::cublasLtGetStatusString)>("cublasLtGetStatusString");
+    decltype(&::cublasLtCreate) create = library.symbol<decltype(&::cublasLtCreate)>("cublasLtCreate");
+    decltype(&::cublasLtDestroy) destroy = library.symbol<decltype(&::cublasLtDestroy)>("cublasLtDestroy");
+    decltype(&::cublasLtMatmulDescInit_internal) description_init =
+        library.symbol<decltype(&::cublasLtMatmulDescInit_internal)>("cublasLtMatmulDescInit_internal");
+    decltype(&::cublasLtMatmulDescSetAttribute) description_set =
+        library.symbol<decltype(&::cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute");
+    decltype(&::cublasLtMatrixLayoutInit_internal) layout_init =
+        library.symbol<decltype(&::cublasLtMatrixLayoutInit_internal)>("cublasLtMatrixLayoutInit_internal");
+    decltype(&::cublasLtMatrixLayoutSetAttribute) layout_set =
+        library.symbol<decltype(&::cublasLtMatrixLayoutSetAttribute)>("cublasLtMatrixLayoutSetAttribute");
+    decltype(&::cublasLtMatmulPreferenceInit_internal) preference_init =
+        library.symbol<decltype(&::cublasLtMatmulPreferenceInit_internal)>("cublasLtMatmulPreferenceInit_internal");
+    decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set =
+        library.symbol<decltype(&::cublasLtMatmulPreferenceSetAttribute)>("cublasLtMatmulPreferenceSetAttribute");
+    decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic =
+        library.symbol<decltype(&::cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic");
+    decltype(&::cublasLtMatmulAlgoCheck) check =
+        library.symbol<decltype(&::cublasLtMatmulAlgoCheck)>("cublasLtMatmulAlgoCheck");
+    decltype(&::cublasLtMatmul) matmul = library.symbol<decltype(&::cublasLtMatmul)>("cublasLtMatmul");
+
+    void demand(cublasStatus_t status, std::string_view what) const {
+      if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(fmt::format("{}: {}", what, words(status)));
+    }
+  };
+
+  /// One shape, as the library describes it, and its algorithm.
+  struct Settled {
+    cublasLtMatmulDescOpaque_t description = {};
+    cublasLtMatrixLayoutOpaque_t a = {}, b = {}, c = {};
+    cublasLtMatmulAlgo_t algorithm = {};
+  };
+
   explicit State(Library library) : call{.library = std::move(library)}, workspace({kWorkspace}) {
     call.demand(call.create(&library_handle), "cublasLtCreate");
     std::array<int, 3> parts = {};
@@ -176,7 +176,7 @@ void Products::adopt(const AlgorithmTable& table) {
 void Products::enqueue(const ProductShape& shape, const float* a, const float* b, float* c, const Stream& stream) {
   const auto found = state_->settled.find(shape);
   if (found == state_->settled.end()) throw std::logic_error("a product was not settled: " + shape_words(shape));
-  Settled& one = found->second;
+  State::Settled& one = found->second;
   const float once = 1;
   state_->call.demand(
       state_->call.matmul(state_->library_handle, &one.description, &once, b, &one.a, a, &one.b, &shape.kept, c, &one.c,
