@@ -17,7 +17,7 @@ Activity activity_of(const Op& op, bool beside) {
 }  // namespace
 
 std::array<std::vector<double>, kActivities.size()> stretches_of(const std::vector<Op>& ops,
-                                                                 std::span<const HostEngine::Span> spans, bool beside) {
+                                                                 std::span<const OpSpan> spans, bool beside) {
   double whole_s = 0;
   for (const auto& span : spans) whole_s = std::max(whole_s, span.end_s);
   std::array<std::vector<double>, kActivities.size()> all;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/train/host_engine.h"
+#include "workloads/train/step_job.h"
 
 namespace assay::train {
 
@@ -20,6 +20,6 @@ inline constexpr std::array<std::string_view, 5> kActivities = {"forward", "back
 /// says whether gradients were reduced beside the backward pass. Gaps below a thousandth of the step are closed, so
 /// that no activity has more than a thousand stretches.
 std::array<std::vector<double>, kActivities.size()> stretches_of(const std::vector<Op>& ops,
-                                                                 std::span<const HostEngine::Span> spans, bool beside);
+                                                                 std::span<const OpSpan> spans, bool beside);
 
 }  // namespace assay::train
