@@ -11,6 +11,7 @@
 
 #include "probes/core/statistics.h"
 #include "reports/figures/parts_bars.h"
+#include "reports/figures/timeline.h"
 
 namespace assay::figures {
 namespace {
@@ -200,6 +201,39 @@ Chart rank_chart(const plan::Plan& plan, const std::vector<Record>& records) {
                                  kind_words(plan), shown_words(bars.rows.size(), all, "ranks"))};
 }
 
+constexpr std::array<std::string_view, 5> kActivities = {"forward", "backward", "collective", "optimizer", "beside"};
+
+/// What every rank of the first record that says so did when in one step.
+Chart timeline_chart(const plan::Plan& plan, const std::vector<Record>& records) {
+  Timeline timeline{.title = "One training step: who computes and who waits",
+                    .description = "",
+                    .axis = "since the step began",
+                    .activities = {"forward", "backward", "in a collective, waiting included", "optimizer",
+                                   "gradients reduced beside"},
+                    .rows = {}};
+  for (const auto& record : records) {
+    for (const auto& one : record.measurements) {
+      const auto at = one.at.find("activity");
+      const auto* word = at == one.at.end() ? nullptr : std::get_if<std::string>(&at->second);
+      if (one.metric != "timeline" || word == nullptr) continue;
+      const auto activity = std::ranges::find(kActivities, *word) - kActivities.begin();
+      if (activity == static_cast<std::ptrdiff_t>(kActivities.size())) continue;
+      const std::string name = one.subject.kind == "rank" ? "rank " + one.subject.id : one.subject.id;
+      auto row = std::ranges::find(timeline.rows, name, &TimelineRow::label);
+      if (row == timeline.rows.end() && timeline.rows.size() < kMostPartsRows)
+        row = timeline.rows.insert(row, {.label = name, .stretches = std::vector<std::vector<double>>(5)});
+      if (row != timeline.rows.end()) row->stretches.at(static_cast<std::size_t>(activity)) = one.samples;
+    }
+    if (!timeline.rows.empty()) break;
+  }
+  timeline.description = fmt::format("Rows of {} ranks.", timeline.rows.size());
+  return {.svg = timeline_svg(timeline),
+          .caption = fmt::format("{}One full step after those that were timed, each rank by its own clock from a common "
+                                 "start. The rank with the least time in collectives is the one that the others wait "
+                                 "for. ",
+                                 kind_words(plan))};
+}
+
 }  // namespace
 
 std::vector<Chart> training_charts(const plan::Plan& plan, const plan::Requirement& requirement,
@@ -212,7 +246,10 @@ std::vector<Chart> training_charts(const plan::Plan& plan, const plan::Requireme
   if (step) {
     charts.push_back(step_chart(plan, steps, records));
     const auto only = steps.size() == 1 ? records.find(*steps.begin()) : records.end();
-    if (only != records.end()) charts.push_back(rank_chart(plan, only->second));
+    if (only != records.end()) {
+      charts.push_back(rank_chart(plan, only->second));
+      charts.push_back(timeline_chart(plan, only->second));
+    }
   } else {
     charts.push_back(repair_chart(plan, steps, records));
   }

@@ -5,6 +5,7 @@
 #include "reports/figures/html.h"
 #include "reports/figures/pair_chart.h"
 #include "reports/figures/rail_chart.h"
+#include "reports/figures/soak_chart.h"
 #include "reports/figures/training_chart.h"
 #include "reports/page/sections.h"
 
@@ -51,6 +52,8 @@ std::string requirement_charts(const ReportContent& content, const figures::Step
   const figures::Chart faults = figures::fault_chart(content.run.plan, requirement, own->second, content.records);
   html += figure(rails.svg, rails.caption) + figure(faults.svg, faults.caption);
   for (const auto& chart : figures::training_charts(content.run.plan, requirement, own->second, content.records))
+    html += figure(chart.svg, chart.caption);
+  for (const auto& chart : figures::soak_charts(content.run.plan, requirement, own->second, content.records))
     html += figure(chart.svg, chart.caption);
   return html;
 }

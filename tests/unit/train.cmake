@@ -5,7 +5,7 @@ gtest_discover_tests(unit_train PROPERTIES LABELS unit)
 
 find_package(Gloo CONFIG REQUIRED)  # probes/gloo says which package it is
 add_executable(unit_train_engine unit/train/host_engine_test.cpp unit/train/flipped_bit_test.cpp
-  unit/train/step_math_test.cpp unit/train/kept_states_test.cpp unit/train/executor_test.cpp)
+  unit/train/step_math_test.cpp unit/train/kept_states_test.cpp unit/train/executor_test.cpp unit/train/step_edges_test.cpp)
 target_link_libraries(unit_train_engine PRIVATE assay_train_wire gloo GTest::gtest_main)
 gtest_discover_tests(unit_train_engine PROPERTIES LABELS unit)
 

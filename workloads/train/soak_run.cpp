@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kMostSteps = 10'000;  // of one window: a rank answers with all of their times
 
-constexpr double kSlowest = 4;  // a step over the one before, before silence is counted
+constexpr double kSlowest = 4;                // a step over the one before, before silence is counted
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -62,6 +62,7 @@ class Soak {
     if (stop_requested() || outcome_.step_s.empty()) throw;  // of the handler that called this
     auto& all = outcome_.interrupted_s;
     all.at(static_cast<std::size_t>(how)).push_back(outcome_.load_s);
+    outcome_.broken_at_s.at(static_cast<std::size_t>(how)).push_back(since(begin_));
     outcome_.notes.push_back(
         fmt::format("segment {}, after {:.0f} s under load: {}", outcome_.segments, outcome_.load_s, why.what()));
     const auto count = std::accumulate(all.begin(), all.end(), std::size_t{0},

@@ -33,6 +33,7 @@ struct SoakOutcome {
   std::vector<double> step_s;  ///< median step of each window, the longest of all ranks
   double load_s = 0;           ///< time in windows
   std::array<std::vector<double>, kInterruptions.size()> interrupted_s;  ///< time under load before each, by class
+  std::array<std::vector<double>, kInterruptions.size()> broken_at_s;    ///< since the soak began, of the same
   std::int64_t segments = 0;
   std::uint64_t mismatches = 0;
   bool gave_up = false;            ///< after kMostInterruptions

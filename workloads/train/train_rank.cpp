@@ -10,8 +10,12 @@
 #include "probes/core/statistics.h"
 #include "probes/gloo/rank_mesh.h"
 #include "probes/host/pinned_threads.h"
+#include "workloads/train/edge_times.h"
+#include "workloads/train/group_traffic.h"
+#include "workloads/train/package_energy.h"
 #include "workloads/train/rank_rig.h"
 #include "workloads/train/step_evidence.h"
+#include "workloads/train/step_timeline.h"
 
 namespace assay::train {
 namespace {
@@ -36,6 +40,10 @@ class Session {
     if (what == "steps") return steps(request);
     if (what == "votes")
       return {{"print", words(rig().own_gradients(request.at("number").get<std::uint64_t>(), std::nullopt))}};
+    if (what == "timeline") return timeline(request.at("number").get<std::uint64_t>());
+    if (what == "edges") return edges(request);
+    if (what == "groups") return groups(request);
+    if (what == "energy") return energy(request);
     if (what == "settle") return settle();
     if (what == "facts") return facts();
     throw std::runtime_error(fmt::format("'{}' is no request", what));
@@ -124,6 +132,32 @@ class Session {
       const Op& op = rig().ops()[i];
       if (spans[i].end_s > 0) alone[{op.role, op.pass}].add(spans[i].end_s - spans[i].begin_s);
     }
+  }
+
+  json timeline(std::uint64_t number) {
+    if (job_.plan.world() > 1) mesh_.mesh().barrier();
+    (void)rig().step(Variant::full, number);  // its spans are asked for
+    return {{"stretches", stretches_of(rig().ops(), rig().spans(), job_.beside)}};
+  }
+
+  json edges(const json& request) {
+    std::vector<Edge> all;
+    for (const auto& pair : request.at("edges")) all.push_back({.one = pair.at(0), .other = pair.at(1)});
+    const auto stages = request.at("stages").get<std::vector<std::vector<std::size_t>>>();
+    return {{"times", edge_times(mesh_.mesh(), job_.rank, all, stages, request.at("trips"))}};
+  }
+
+  json groups(const json& request) {
+    GroupTraffic traffic(mesh_.mesh(), job_.model, job_.plan, job_.rank);
+    return {{"times", traffic.run(request.at("passes"))}};
+  }
+
+  static json energy(const json& request) {
+    const auto found = package_energies(request.at("root"));
+    if (!found) return json::object();
+    json packages = json::object();
+    for (const auto& [name, counter] : *found) packages[name] = {counter.energy_uj, counter.range_uj};
+    return {{"packages", packages}};
   }
 
   /// The end of the timed steps: what their weights have become.

@@ -2,6 +2,9 @@
 #include "workloads/train/train_run.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -11,6 +14,7 @@
 #include "workloads/train/plan_parameters.h"
 #include "workloads/train/rank_job.h"
 #include "workloads/train/step_evidence.h"
+#include "workloads/train/step_timeline.h"
 #include "workloads/train/training.h"
 #include "workloads/train/virtual_time.h"
 
@@ -20,7 +24,9 @@ namespace {
 using nlohmann::json;
 using Answers = std::vector<json>;
 
-constexpr std::int64_t kMostSteps = 1'000'000, kMostWarmup = 1000, kMostBlock = 1000;
+constexpr std::int64_t kMostSteps = 1'000'000, kMostWarmup = 1000, kMostBlock = 1000, kMostProjected = 1 << 20;
+
+constexpr std::size_t kMostTimelines = 24;  // ranks of a figure
 
 void append(std::vector<double>& to, const std::vector<double>& more) { to.insert(to.end(), more.begin(), more.end()); }
 
@@ -40,7 +46,10 @@ class TimedTraining {
         names_(names),
         plan_(job.plan),
         record_(record),
-        ranks_(fleet.ranks()) {
+        ranks_(fleet.ranks()),
+        edges_(edges_of(job.plan, static_cast<std::int64_t>(fleet.ranks_per_node()))),
+        edge_time_(edges_.size()),
+        edge_share_(edges_.size()) {
     if (fleet.nodes().size() > 1) subject_ = {.kind = "group", .id = fmt::format("{}", fmt::join(fleet.nodes(), ","))};
   }
 
@@ -49,6 +58,7 @@ class TimedTraining {
     training_.check_exact("before");
     training_.prepare();
     time();
+    if (plan_.world() > 1) timeline_ = training_.timeline();
     training_.settle();
     training_.check_exact("after");
     return conclude();
@@ -60,11 +70,47 @@ class TimedTraining {
     warmup_ = longest(training_.steps(Variant::full, given_.count("warmup_steps")), &RankSteps::wall);
     for (std::int64_t round = 0; round < rounds; ++round) {
       if (job_.data == DataMode::replicated) training_.vote();
+      time_edges();
+      share_groups();
       const std::int64_t part = std::max<std::int64_t>(3, block / 2);
       const auto compute = training_.steps(Variant::compute_only, part);
       const auto comm = plan_.world() > 1 ? training_.steps(Variant::comm_only, part) : std::vector<RankSteps>(1);
-      take_round(compute, comm, training_.steps(Variant::full, block));
+      take_round(compute, comm, energetic_block(block));
     }
+  }
+
+  /// The ways between nodes, while nothing else uses them.
+  void time_edges() {
+    if (edges_.empty()) return;
+    const auto times = training_.edge_times(edges_);
+    const auto shares = edge_shares(times);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      edge_time_[i].push_back(times[i]);
+      if (shares) edge_share_[i].push_back((*shares)[i]);
+    }
+  }
+
+  void share_groups() {
+    if (group_kinds(plan_).size() < 2) return;
+    const auto shares = training_.group_shares();
+    for (const std::size_t kind : group_kinds(plan_)) group_share_[kind].push_back(shares[kind]);
+  }
+
+  /// Full steps, and what the packages of all nodes took meanwhile.
+  std::vector<RankSteps> energetic_block(std::int64_t count) {
+    const std::string root = given_.text("root");
+    const auto before = training_.energies(root);
+    const auto begin = std::chrono::steady_clock::now();
+    auto steps = training_.steps(Variant::full, count);
+    const auto after = training_.energies(root);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    for (std::size_t node = 0; node < before.size(); ++node) {
+      const auto taken_j = before[node] && after[node]
+                               ? energy_between_j(*before[node], *after[node], time.count())
+                               : std::nullopt;
+      energy_j_ = energy_j_ && taken_j ? std::optional(*energy_j_ + *taken_j) : std::nullopt;
+    }
+    return steps;
   }
 
   void take_round(const std::vector<RankSteps>& compute, const std::vector<RankSteps>& comm,
@@ -98,10 +144,23 @@ class TimedTraining {
     record_.measurement("composition", fixed(composition_), subject_);
     record_.measurement("tail_share", tail_share(step_), subject_);
     record_.measurement("mismatches", static_cast<double>(training_.mismatches()), subject_);
+    record_projection();
     record_rates();
     if (plan_.world() > 1) record_communication();
     record_conditions(facts);
     return facts;
+  }
+
+  /// The tail of a job of more ranks, where each stalls as often as here.
+  void record_projection() {
+    const std::int64_t ranks = given_.count("project_ranks");
+    if (ranks == 0) return;
+    const double more = static_cast<double>(ranks) / static_cast<double>(plan_.world());
+    const double share = tail_share(step_);
+    const auto beyond = static_cast<std::size_t>(std::llround(share * static_cast<double>(step_.size())));
+    record_.measurement("tail_share_projected", projected_share(share, more), subject_);
+    record_.measurement("tail_share_projected_bound", projected_share(share_bound(step_.size(), beyond), more),
+                        subject_);
   }
 
   /// Exact arithmetic moves few bits: a rate of it would flatter.
@@ -118,6 +177,8 @@ class TimedTraining {
     const ModelShape run = with_layers(job_.model, plan_.layers);
     const auto tokens = static_cast<double>(plan_.tokens_per_step());
     rate("tokens_rate", tokens);
+    if (energy_j_)
+      record_.measurement("energy_per_token", *energy_j_ / (tokens * static_cast<double>(step_.size())), subject_);
     rate("model_flop_rate", tokens * static_cast<double>(flop_per_token(run, plan_.seq)));
   }
 
@@ -125,16 +186,50 @@ class TimedTraining {
     record_.measurement("comm_time", fixed(comm_), subject_);
     record_.measurement("exposed_comm", fixed(exposed_), subject_);
     if (!overlap_.empty()) record_.measurement("overlap", fixed(overlap_), subject_);
-    const std::size_t here = fleet_.ranks_per_node();
+    record_edges();
+    record_timeline();
+    for (const std::size_t kind : group_kinds(plan_)) {
+      if (group_share_[kind].empty()) continue;
+      record_.measurement("group_share", fixed(group_share_[kind]), subject_,
+                          {{"group", std::string(kGroupWords.at(kind))}});
+    }
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      Subject subject{.kind = "rank", .id = fmt::format("{}", rank)};
-      if (fleet_.nodes().size() > 1)
-        subject = {.kind = "group", .id = names_[rank / here] + (here > 1 ? fmt::format(" rank {}", rank % here) : "")};
+      const Subject subject = subject_of(rank);
       record_.measurement("self_time", fixed(ranks_[rank].self_time), subject);
       record_.measurement("lateness", fixed(ranks_[rank].lateness), subject);
       record_.measurement("last_share", fixed(ranks_[rank].last_share), subject);
       if (!ranks_[rank].self_share.empty()) record_.measurement("self_share", fixed(ranks_[rank].self_share), subject);
     }
+  }
+
+  void record_timeline() {
+    for (std::size_t rank = 0; rank < std::min(timeline_.size(), kMostTimelines); ++rank) {
+      for (std::size_t activity = 0; activity < kActivities.size(); ++activity) {
+        if (timeline_[rank].at(activity).empty()) continue;
+        record_.measurement("timeline", fixed(timeline_[rank][activity]), subject_of(rank),
+                            {{"activity", std::string(kActivities.at(activity))}});
+      }
+    }
+  }
+
+  void record_edges() {
+    for (std::size_t i = 0; i < edges_.size(); ++i) {
+      const Subject subject = {.kind = "group",
+                               .id = name_of(sized(edges_[i].one)) + "+" + name_of(sized(edges_[i].other))};
+      record_.measurement("edge_time", fixed(edge_time_[i]), subject);
+      if (!edge_share_[i].empty()) record_.measurement("edge_share", fixed(edge_share_[i]), subject);
+    }
+  }
+
+  [[nodiscard]] Subject subject_of(std::size_t rank) const {
+    if (fleet_.nodes().size() > 1) return {.kind = "group", .id = name_of(rank)};
+    return {.kind = "rank", .id = fmt::format("{}", rank)};
+  }
+
+  /// A rank by its node, and by its number there where there are several.
+  [[nodiscard]] std::string name_of(std::size_t rank) const {
+    const std::size_t here = fleet_.ranks_per_node();
+    return names_[rank / here] + (here > 1 ? fmt::format(" rank {}", rank % here) : "");
   }
 
   void record_conditions(const Answers& facts) {
@@ -157,6 +252,11 @@ class TimedTraining {
     std::vector<double> self_time, lateness, last_share, self_share;
   };
   std::vector<RankFigures> ranks_;
+  std::optional<double> energy_j_ = 0;                       ///< of all full steps; nothing once a node has none
+  std::array<std::vector<double>, kGroupKinds.size()> group_share_;  ///< of every round
+  std::vector<std::vector<std::vector<double>>> timeline_;           ///< by rank and activity
+  std::vector<Edge> edges_;                                ///< between nodes
+  std::vector<std::vector<double>> edge_time_, edge_share_;  ///< by edge, of every round
 };
 
 }  // namespace
@@ -166,6 +266,8 @@ RankJob job_of(const Parameters& given, std::int64_t ranks) {
   (void)count_in_range(given, "warmup_steps", 1, kMostWarmup);
   const auto block = count_in_range(given, "block", 2, kMostBlock);
   (void)count_in_range(given, "steps", block, kMostSteps);
+  if (given.count("project_ranks") != 0)
+    (void)count_in_range(given, "project_ranks", job.plan.world(), kMostProjected);
   job.data = data_mode_named(given.text("data"));
   job.beside = given.text("overlap") == "beside";
   return job;

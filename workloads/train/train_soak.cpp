@@ -63,9 +63,8 @@ constexpr Parameter kOwnParameters[] = {
      .unit = "s",
      .fallback = "60s",
      .quick = "10s",
-     .meaning =
-         "after which a rank has hung: that a signal has stopped, that has not run although an answer is due and "
-         "no other has either, or that does not answer, beyond the length of what it was asked"},
+     .meaning = "after which a rank has hung: that a signal has stopped, that has not run although an answer is due and "
+                "no other has either, or that does not answer, beyond the length of what it was asked"},
     {.name = "warmup_steps", .unit = "1", .fallback = "5", .quick = "3", .meaning = "steps before each segment"},
     {.name = "ranks_per_node",
      .unit = "1",
@@ -84,6 +83,12 @@ constexpr Metric kMetrics[] = {
      .unit = "s",
      .better = Better::lower,
      .meaning = "wall time of a step, the longest of all ranks: the median of each window is a sample"},
+    {.name = "window_time",
+     .unit = "s",
+     .meaning = "middle of each window since the soak began, in the order of step_time"},
+    {.name = "interruption_time",
+     .unit = "s",
+     .meaning = "when each interruption was noticed, since the soak began, by class, recorded where there was one"},
     {.name = "step_growth",
      .unit = "1",
      .better = Better::lower,
@@ -196,6 +201,7 @@ Sampling fixed(std::vector<double> samples) {
 
 void record_steps(const train::SoakOutcome& found, double settling_s, Recorder& record) {
   record.measurement("step_time", fixed(found.step_s));
+  record.measurement("window_time", fixed(found.at_s));
   record.measurement("slow_windows", train::tail_share(found.step_s));
   std::vector<double> at_s, step_s;
   for (std::size_t i = 0; i < found.at_s.size(); ++i) {
@@ -216,6 +222,9 @@ void record_interruptions(const train::SoakOutcome& found, Seconds asked, Record
     at_s.insert(at_s.end(), of_class.begin(), of_class.end());
     record.measurement("interruptions", static_cast<double>(of_class.size()), {},
                        {{"class", std::string(train::kInterruptions.at(how))}});
+    if (!found.broken_at_s.at(how).empty())
+      record.measurement("interruption_time", fixed(found.broken_at_s.at(how)), {},
+                         {{"class", std::string(train::kInterruptions.at(how))}});
   }
   record.measurement("load_time", found.load_s);
   record.measurement("load_share", std::min(1.0, found.load_s / asked.count));
@@ -264,8 +273,7 @@ void measure(const Parameters& given, Recorder& record) {
   train::record_plan(given, job, {node}, record);
   const MachineTree tree(given.text("root"));
   const train::MachineErrors before = train::machine_errors(tree);
-  const train::SoakOutcome found = train::soak(programs, given, job, times, node,
-                                               [&](double after_s) { record.measurement("start_time", after_s); });
+  const train::SoakOutcome found = train::soak(programs, given, job, times, node, [&](double after_s) { record.measurement("start_time", after_s); });
   record_steps(found, given.seconds("settling").count, record);
   record_interruptions(found, times.duration, record);
   record.measurement("mismatches", static_cast<double>(found.mismatches));

@@ -48,6 +48,11 @@ constexpr Parameter kOwnParameters[] = {
      .quick = "5",
      .meaning = "full steps in a row, between compute-only and communication-only ones"},
     {.name = "warmup_steps", .unit = "1", .fallback = "5", .quick = "3", .meaning = "full steps before those"},
+    {.name = "project_ranks",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "ranks of a job whose tail follows from this one's, at least those that run; 0: none is projected"},
+    {.name = "root", .fallback = "/", .meaning = "directory that holds sys, for counters saved from another machine"},
     {.name = "ranks_per_node", .unit = "1", .fallback = "1", .meaning = "processes on each node"},
 };
 constexpr auto kParameters = join(train::kPlanParameters, kOwnParameters, train::kPlaceParameters);
@@ -91,6 +96,26 @@ constexpr Metric kMetrics[] = {
      .better = Better::lower,
      .meaning = "of a step, in the update of weights, the longest of all ranks"},
     {.name = "tail_share", .unit = "1", .better = Better::lower, .meaning = "share of steps over 1.1 of their median"},
+    {.name = "tail_share_projected",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "1 - (1 - tail_share)^(project_ranks / ranks): the share of delayed steps where each rank stalls as often "
+                "and by itself, recorded where project_ranks is given"},
+    {.name = "tail_share_projected_bound",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "the same of the tail share that is not exceeded with 95 % confidence (Clopper and Pearson), recorded "
+                "where project_ranks is given"},
+    {.name = "energy_per_token",
+     .unit = "J",
+     .better = Better::lower,
+     .meaning = "what the processors' packages of all nodes took over full steps, by RAPL, for each token; recorded where "
+                "data is not ring and every package of every node has a counter that moves as one does"},
+    {.name = "group_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "of a round, the time of messages round the groups of one kind while all kinds have theirs, over that "
+                "by themselves, the longest of all ranks; recorded where there are groups of two kinds"},
     {.name = "self_time",
      .unit = "s",
      .better = Better::lower,
@@ -112,6 +137,22 @@ constexpr Metric kMetrics[] = {
      .meaning = "share of a round's steps in which one rank spends the least time in collectives of those at its "
                 "place: the others "
                 "wait for it; recorded where there are several ranks"},
+    {.name = "timeline",
+     .unit = "s",
+     .meaning = "of one full step after the timed ones, for the first 24 ranks: begin and end of each stretch of one "
+                "activity in turn, forward, backward, collective, optimizer or beside; recorded where there are several "
+                "ranks"},
+    {.name = "edge_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "a message of 256 KiB from one rank to another on another node and one back, for each two that exchange "
+                "messages in the step, the shortest of five in a round, while no other is on their nodes' ports; "
+                "recorded where there are several nodes"},
+    {.name = "edge_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "of a round, edge_time over the median of all other edges: a slow way between two nodes, recorded where "
+                "there are several edges"},
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
@@ -158,7 +199,8 @@ constexpr ProbeSpec kSpec{
         "there before the first step; Gloo keeps its own lists. Collectives are rings of Gloo's messages over TCP. A "
         "round is compute-only steps, communication-only steps, then a block of full ones, in the same processes; the "
         "prediction of composition walks the graph with the means of each operation in the former two. A rank's time "
-        "in collectives includes waiting for others, so the rank that delays has the least of it. Before and after, "
+        "in collectives includes waiting for others, so the rank that delays has the least of it; a slow way between two "
+        "nodes delays all and shows at its edge. Before and after, "
         "two "
         "steps run in exact arithmetic modulo 7, each twice from the same weights: the first operation whose results "
         "differ names the rank that computed it, or, if it is a collective, a message; their weights are compared with "

@@ -126,6 +126,63 @@ void Training::vote(Seconds limit) {
   accuse(votes_of(job_.plan, prints, Ballot::gradients), "during");
 }
 
+std::vector<double> Training::edge_times(const std::vector<Edge>& edges) {
+  constexpr int kTrips = 5;  // the shortest counts: others take a processor for a while, not for all of them
+  json pairs = json::array();
+  for (const Edge& edge : edges) pairs.push_back({edge.one, edge.other});
+  const auto here = static_cast<std::int64_t>(fleet_.ranks_per_node());
+  const json request = {{"do", "edges"}, {"edges", pairs}, {"stages", stages_of(edges, here)}, {"trips", kTrips}};
+  std::vector<double> times(edges.size(), 0);
+  for (const auto& answer : ask(request, kBatchLimit)) {
+    for (const auto& one : answer.at("times")) times.at(one.at(0).get<std::size_t>()) = one.at(1);
+  }
+  return times;
+}
+
+std::vector<std::vector<std::vector<double>>> Training::timeline() {
+  std::vector<std::vector<std::vector<double>>> all;
+  for (const auto& answer : ask({{"do", "timeline"}, {"number", number_++}}, kBatchLimit))
+    all.push_back(answer.at("stretches").get<std::vector<std::vector<double>>>());
+  return all;
+}
+
+std::vector<double> Training::group_passes(const std::vector<std::int64_t>& passes) {
+  std::vector<double> longest_s(passes.size(), 0);
+  for (const auto& answer : ask({{"do", "groups"}, {"passes", passes}}, kBatchLimit)) {
+    for (std::size_t kind = 0; kind < passes.size(); ++kind)
+      longest_s[kind] = std::max(longest_s[kind], answer.at("times").at(kind).get<double>());
+  }
+  return longest_s;
+}
+
+std::vector<double> Training::group_shares() {
+  constexpr std::int64_t kPasses = 4;
+  std::vector<double> alone_s(kGroupKinds.size(), 0);
+  const auto kinds = group_kinds(job_.plan);
+  for (const std::size_t kind : kinds) {
+    std::vector<std::int64_t> passes(kGroupKinds.size(), 0);
+    passes[kind] = kPasses;
+    alone_s[kind] = group_passes(passes)[kind];
+  }
+  std::vector<double> shares = group_passes(even_passes(alone_s, kPasses));
+  for (const std::size_t kind : kinds) shares[kind] /= alone_s[kind];
+  return shares;
+}
+
+std::vector<std::optional<PackageEnergies>> Training::energies(const std::string& root) {
+  const Answers answers = ask({{"do", "energy"}, {"root", root}}, kHelloLimit);
+  std::vector<std::optional<PackageEnergies>> nodes;
+  for (std::size_t rank = 0; rank < answers.size(); rank += fleet_.ranks_per_node()) {
+    auto& node = nodes.emplace_back();
+    const auto packages = answers[rank].find("packages");
+    if (packages == answers[rank].end()) continue;
+    node.emplace();
+    for (const auto& [name, counter] : packages->items())
+      (*node)[name] = {.energy_uj = counter.at(0), .range_uj = counter.at(1)};
+  }
+  return nodes;
+}
+
 void Training::settle() {
   std::vector<RankPrint> prints;
   for (const auto& answer : ask({{"do", "settle"}}, kBatchLimit)) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,10 @@
 #include "probes/collective/rank_child.h"
 #include "probes/core/parameters.h"
 #include "workloads/train/host_engine.h"
+#include "workloads/train/package_energy.h"
+#include "workloads/train/step_edges.h"
 #include "workloads/train/step_evidence.h"
+#include "workloads/train/step_groups.h"
 
 namespace assay::train {
 
@@ -40,6 +44,15 @@ class Training {
   std::vector<RankSteps> steps(Variant variant, std::int64_t count, Seconds limit = kBatchLimit);
   /// Gradients of one step on the same tokens, compared between the replicas, within `limit`.
   void vote(Seconds limit = kBatchLimit);
+  /// The time of a message of kEdgeMessage B there and back on each of `edges`, by edge, in s.
+  std::vector<double> edge_times(const std::vector<Edge>& edges);
+  /// A full step of every rank; by rank what stretches_of() says of it.
+  std::vector<std::vector<std::vector<double>>> timeline();
+  /// By place in kGroupKinds, the time of a pass of messages of each kind while all kinds have theirs over that by
+  /// itself; 0 where there is none.
+  std::vector<double> group_shares();
+  /// What the packages of every node have counted, by node; nothing for a node without counters under `root`.
+  std::vector<std::optional<PackageEnergies>> energies(const std::string& root);
   /// The end of these steps: weights are finite, and the same on all replicas. prepare() may follow.
   void settle();
   /// Answers of all ranks to "facts".
@@ -52,6 +65,7 @@ class Training {
   [[nodiscard]] double off_cpu() const { return off_cpu_; }
 
  private:
+  std::vector<double> group_passes(const std::vector<std::int64_t>& passes);
   std::vector<nlohmann::json> ask(const nlohmann::json& request, Seconds limit);
   [[nodiscard]] bool with_reference() const { return given_.text("reference") == "one_rank"; }
   [[nodiscard]] std::uint64_t aside() const;

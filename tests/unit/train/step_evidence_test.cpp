@@ -1,8 +1,14 @@
 // What times and prints of ranks mean: stragglers, tails, and which rank failed.
+#include <cmath>
+#include <string>
+
 #include <gtest/gtest.h>
 
+#include "tests/unit/fake_tree.h"
+#include "workloads/train/package_energy.h"
 #include "workloads/train/rank_job.h"
 #include "workloads/train/step_evidence.h"
+#include "workloads/train/step_groups.h"
 
 namespace assay::train {
 namespace {
@@ -37,6 +43,52 @@ TEST(TailShare, of_one_stall_in_fifty_steps_is_a_fiftieth) {
   steps[31] = 0.3;
   EXPECT_DOUBLE_EQ(tail_share(steps), 0.02);
   EXPECT_DOUBLE_EQ(tail_share(std::vector<double>(50, 0.1)), 0);
+}
+
+TEST(ShareBound, is_that_of_clopper_and_pearson) {
+  EXPECT_NEAR(share_bound(200, 0), 1 - std::pow(0.05, 1.0 / 200), 1e-9);
+  EXPECT_NEAR(share_bound(10, 1), 0.394163, 1e-6);  // Clopper and Pearson 1934, 95 % one-sided
+  EXPECT_EQ(share_bound(5, 5), 1);
+}
+TEST(ProjectedShare, has_the_values_of_one_stall_in_a_hundred_thousand) {
+  EXPECT_NEAR(projected_share(1e-5, 512), 0.0051, 1e-4);
+  EXPECT_NEAR(projected_share(1e-5, 8192), 0.0787, 1e-4);
+  EXPECT_DOUBLE_EQ(projected_share(0.02, 1), 0.02);
+}
+
+TEST(PackageEnergy, is_the_rise_of_all_counters_of_a_tree) {
+  const FakeTree tree;
+  for (const char* package : {"0", "1"}) {
+    const std::string zone = std::string("sys/class/powercap/intel-rapl:") + package;
+    tree.file(zone + "/name", std::string("package-") + package + "\n");
+    tree.file(zone + "/energy_uj", "1000000\n");
+    tree.file(zone + "/max_energy_range_uj", "262143328850\n");
+  }
+  const auto before = package_energies(tree.path()).value();
+  tree.file("sys/class/powercap/intel-rapl:0/energy_uj", "51000000\n");
+  tree.file("sys/class/powercap/intel-rapl:1/energy_uj", "31000000\n");
+  EXPECT_DOUBLE_EQ(energy_between_j(before, package_energies(tree.path()).value(), 1).value(), 80);
+  EXPECT_FALSE(package_energies(tree.path("nowhere")));
+}
+TEST(PackageEnergy, of_a_counter_that_stands_still_or_runs_back_is_absent_and_not_0) {
+  const PackageEnergies before = {{"package-0", {.energy_uj = 5'000'000, .range_uj = 262'143'328'850}}};
+  const auto after = [&](std::uint64_t energy_uj) {
+    return energy_between_j(before, {{"package-0", {.energy_uj = energy_uj, .range_uj = 262'143'328'850}}}, 1);
+  };
+  EXPECT_FALSE(after(5'000'000));
+  EXPECT_FALSE(after(4'000'000));
+  EXPECT_TRUE(after(9'000'000));
+  EXPECT_FALSE(energy_between_j(before, {}, 1));
+  const PackageEnergies high = {{"package-0", {.energy_uj = 262'143'000'000, .range_uj = 262'143'328'850}}};
+  EXPECT_NEAR(energy_between_j(high, before, 1).value(), 5.33, 0.01);  // it wrapped
+}
+
+TEST(GroupKinds, are_those_of_several_ranks) {
+  EXPECT_EQ(group_kinds({.tp = 2, .pp = 2, .dp = 2}), (std::vector<std::size_t>{0, 3, 4}));
+  EXPECT_TRUE(group_kinds({}).empty());
+}
+TEST(EvenPasses, take_as_long_as_those_of_the_slowest) {
+  EXPECT_EQ(even_passes({0.1, 0, 0, 0.025, 0}, 4), (std::vector<std::int64_t>{4, 0, 0, 16, 0}));
 }
 
 TEST(PredictedStep, adds_up_operations_waits_of_the_pipeline_and_what_is_not_hidden) {

@@ -78,12 +78,17 @@ std::vector<ProbeOutput> two_nodes(const std::vector<std::string>& more, unsigne
 }
 
 TEST(TrainStep, of_two_nodes_has_figures_of_the_group_and_of_each_rank) {
-  const auto nodes = two_nodes(with(kShort, {"--path=loopback", "--ranks-per-node=2", "--tp=2"}));
+  const auto nodes =
+      two_nodes(with(kShort, {"--path=loopback", "--ranks-per-node=2", "--tp=2", "--project-ranks=4096"}));
   for (const auto& output : nodes) ASSERT_EQ(output.exit_code, 0) << output.out;
   const Record first = read(nodes[0]);
   EXPECT_EQ(all_of(first, "mismatches").at(0)->samples, std::vector<double>{0});
   EXPECT_EQ(all_of(first, "step_time").at(0)->subject.kind, "group");
   EXPECT_EQ(all_of(first, "self_share").size(), 4U);
+  EXPECT_EQ(all_of(first, "edge_time").size(), 2U);
+  EXPECT_EQ(all_of(first, "edge_share").at(0)->samples.size(), 3U);
+  EXPECT_EQ(all_of(first, "group_share").size(), 2U);
+  EXPECT_GT(all_of(first, "tail_share_projected_bound").at(0)->samples.at(0), 0.999);
   EXPECT_TRUE(read(nodes[1]).measurements.empty());
 }
 
@@ -120,6 +125,7 @@ TEST(TrainStep, refuses_what_its_engine_does_not_run) {
   expect_refused({"--zero=2", "--ranks-per-node=2"}, "zero: sharded gradients and weights are not run by this engine");
   expect_refused({"--cp=2", "--ranks-per-node=2", "--seq=126"}, "cp: 2 x 2 pieces do not divide 126 tokens");
   expect_refused({"--model=no-such"}, "model: 'no-such' is none of llama3-8b");
+  expect_refused({"--project-ranks=1", "--ranks-per-node=2"}, "project_ranks: 1 is not from 2 to 1048576");
   expect_refused({"--steps=1"}, "steps: 1 is not from 5 to 1000000");
   expect_refused({"--ranks-per-node=0"}, "ranks_per_node: 0 is not from 1 to 256");
   EXPECT_EQ(run_probe({kProbe, "--data=constant"}).exit_code, 2);

@@ -1,0 +1,125 @@
+// soak_chart: a dot for each window, a line for each interruption.
+#include "reports/figures/soak_chart.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "reports/figures/html.h"
+#include "reports/figures/plot.h"
+#include "reports/figures/scale.h"
+#include "reports/figures/svg.h"
+
+namespace assay::figures {
+namespace {
+
+constexpr double kLeft = 70, kRight = kFigureWidth - 20, kTop = 34, kBottom = 214;
+constexpr std::size_t kMostDots = 1000;  // of a week of windows every so many are drawn
+
+/// One interruption: when, since the soak began, in s, and its class.
+struct Break {
+  double at_s;
+  std::string how;
+};
+
+struct Soaked {
+  const std::vector<double>*at_s = nullptr, *step_s = nullptr;
+  std::vector<Break> breaks;
+  double settling_s = 0;
+  std::string shows;
+};
+
+std::optional<Soaked> soaked(const Record& record) {
+  Soaked found;
+  for (const auto& one : record.measurements) {
+    if (one.metric == "window_time") found.at_s = &one.samples;
+    if (one.metric == "step_time") found.step_s = &one.samples;
+    if (one.metric != "interruption_time") continue;
+    const auto how = one.at.find("class");
+    const auto* word = how == one.at.end() ? nullptr : std::get_if<std::string>(&how->second);
+    for (const double at_s : one.samples) found.breaks.push_back({at_s, word == nullptr ? "" : *word});
+  }
+  if (found.at_s == nullptr || found.step_s == nullptr || found.at_s->empty() ||
+      found.at_s->size() != found.step_s->size())
+    return std::nullopt;
+  const auto settling = record.start.parameters.find("settling");
+  if (settling != record.start.parameters.end()) {
+    if (const auto* value = std::get_if<double>(&settling->second)) found.settling_s = *value;
+    if (const auto* whole = std::get_if<std::int64_t>(&settling->second)) found.settling_s = static_cast<double>(*whole);
+  }
+  const auto shows = std::ranges::find(record.conditions, "shows", &Condition::name);
+  if (shows != record.conditions.end()) {
+    if (const auto* words = std::get_if<std::string>(&shows->value)) found.shows = *words;
+  }
+  return found;
+}
+
+std::string soak_svg(const Soaked& soak, const std::string& place) {
+  double end_s = std::ranges::max(*soak.at_s), most_s = std::ranges::max(*soak.step_s);
+  for (const auto& one : soak.breaks) end_s = std::max(end_s, one.at_s);
+  if (!(end_s > 0) || !(most_s > 0)) return "";
+  const auto x = [&](double value) { return kLeft + (kRight - kLeft) * std::clamp(value, 0.0, end_s) / end_s; };
+  const auto y = [&](double value) { return kBottom - (kBottom - kTop) * std::clamp(value, 0.0, most_s) / most_s; };
+  std::string svg = svg_open("Step time over the soak of " + place,
+                             fmt::format("{} windows and {} interruptions.", soak.at_s->size(), soak.breaks.size()),
+                             kBottom + 42);
+  const auto times = axis_marks(0, end_s), steps = axis_marks(0, most_s);
+  const Scale time = scale_for_marks(times, "s"), step = scale_for_marks(steps, "s");
+  for (const double mark : times) {
+    if (mark <= end_s) svg += svg_text(x(mark), kBottom + 16, "middle", "mark", time.number(mark));
+  }
+  for (const double mark : steps) {
+    if (mark > most_s) continue;
+    svg += svg_line(kLeft, y(mark), kRight, y(mark), "grid") +
+           svg_text(kLeft - 6, y(mark) + 4, "end", "mark", step.number(mark));
+  }
+  const std::size_t each = (soak.at_s->size() + kMostDots - 1) / kMostDots;
+  for (std::size_t i = 0; i < soak.at_s->size(); i += each)
+    svg += svg_rect(x((*soak.at_s)[i]) - 1, y((*soak.step_s)[i]) - 1, 2, 2, "part-0");
+  if (soak.settling_s > 0 && soak.settling_s < end_s)
+    svg += svg_line(x(soak.settling_s), kTop, x(soak.settling_s), kBottom, "axis") +
+           svg_text(x(soak.settling_s) + 4, kTop + 10, "start", "mark", "settled");
+  for (const auto& one : soak.breaks)
+    svg += svg_rect(x(one.at_s) - 0.75, kTop, 1.5, kBottom - kTop, "part-2") +
+           svg_text(x(one.at_s), kTop - 6, "middle", "mark", end_of(one.how, 12));
+  svg += svg_line(kLeft, kTop, kLeft, kBottom, "axis") + svg_line(kLeft, kBottom, kRight, kBottom, "axis") +
+         svg_text(0, 13, "start", "mark", step.unit + " a step, median of a window") +
+         svg_text((kLeft + kRight) / 2, kBottom + 34, "middle", "mark", time.unit + " since the soak began");
+  return svg + "</svg>\n";
+}
+
+}  // namespace
+
+std::vector<Chart> soak_charts(const plan::Plan& plan, const plan::Requirement& requirement,
+                               const std::vector<const judge::Result*>& results,
+                               const std::map<std::string, std::vector<Record>>& records) {
+  if (requirement.probe != "train_soak") return {};
+  const auto first = std::ranges::find_if(plan.profile.requirements, [&](const auto& one) {
+    return one.probe == requirement.probe && one.scope == requirement.scope && one.parameters == requirement.parameters;
+  });
+  if (first == plan.profile.requirements.end() || first->id != requirement.id) return {};
+  std::set<std::string> steps;
+  for (const auto* result : results) steps.insert(result->step);
+  std::vector<Chart> charts;
+  for (const auto& step : steps) {
+    const auto found = records.find(step);
+    if (found == records.end()) continue;
+    for (const auto& record : found->second) {
+      const auto soak = soaked(record);
+      if (!soak || charts.size() == kMostSoaks) continue;
+      const auto host = record.start.host.find("name");
+      const auto* name = host == record.start.host.end() ? nullptr : std::get_if<std::string>(&host->second);
+      Chart chart{.svg = soak_svg(*soak, name == nullptr ? step : *name),
+                  .caption = fmt::format("{}{} windows, a dot each; a line for each of {} interruptions, by class. {}{} ",
+                                         kind_words(plan), soak->at_s->size(), soak->breaks.size(), escape(soak->shows),
+                                         soak->shows.empty() ? "" : ".")};
+      if (!chart.svg.empty()) charts.push_back(std::move(chart));
+    }
+  }
+  return charts;
+}
+
+}  // namespace assay::figures

@@ -1,0 +1,23 @@
+// soak_chart: the steps of a soak over its time, where it had settled, and what interrupted it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "probes/core/record.h"
+#include "reports/figures/words.h"
+
+namespace assay::figures {
+
+/// One figure for each record of train_soak in `results`, at most kMostSoaks, drawn with the first requirement of the
+/// same measurement; the caption says what the time under load shows, as the record has it. None for other probes, and
+/// where a record has no windows.
+std::vector<Chart> soak_charts(const plan::Plan& plan, const plan::Requirement& requirement,
+                               const std::vector<const judge::Result*>& results,
+                               const std::map<std::string, std::vector<Record>>& records);
+
+/// More figures of one requirement are no help; the records have all.
+inline constexpr std::size_t kMostSoaks = 8;
+
+}  // namespace assay::figures
