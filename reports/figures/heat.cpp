@@ -20,7 +20,6 @@ constexpr double kTallestCell = 26;  // of a matrix that is not square
 constexpr double kLegendWidth = 160;
 constexpr double kLegendRow = 19;
 constexpr double kLabelPitch = 11;  // labels closer than that would touch
-constexpr std::size_t kLongestLabel = 22;
 constexpr double kGap = 6;
 constexpr double kLine = 14;  // of words below the legend
 constexpr std::size_t kLongestLine = 32;

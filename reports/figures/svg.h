@@ -28,6 +28,9 @@ std::string svg_rect(double x, double y, double width, double height, std::strin
 /// How wide `words` are at most in the small print of figures, in units; no font is measured.
 double text_width(std::string_view words);
 
+/// A label at the side of a figure has at most this many characters.
+inline constexpr std::size_t kLongestLabel = 22;
+
 /// `words` of at most `length` characters: of longer ones the end, because names in a row differ there, after "…".
 std::string end_of(std::string_view words, std::size_t length);
 

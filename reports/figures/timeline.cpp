@@ -12,8 +12,7 @@
 namespace assay::figures {
 namespace {
 
-constexpr double kLeft = 150, kRight = kFigureWidth - 20, kTop = 34, kPitch = 24, kHeight = 13, kThin = 3;
-constexpr std::size_t kLongestLabel = 22;
+constexpr double kLeft = 150, kRight = kFigureWidth - 20, kTop = 34, kPitch = 24, kBar = 13, kThin = 3;
 
 std::string legend(const std::vector<std::string>& names) {
   std::string svg;
@@ -54,15 +53,15 @@ std::string timeline_svg(const Timeline& timeline) {
   }
   double y = kTop;
   for (const auto& row : timeline.rows) {
-    const double top = y + (kPitch - kHeight - kThin) / 2;
+    const double top = y + (kPitch - kBar - kThin) / 2;
     svg += svg_text(kLeft - 8, top + 11, "end", "label", end_of(row.label, kLongestLabel));
     for (std::size_t activity = 0; activity < row.stretches.size(); ++activity) {
       const bool thin = activity + 1 == timeline.activities.size();
       const auto& stretches = row.stretches[activity];
       for (std::size_t i = 0; i + 1 < stretches.size(); i += 2) {
         if (stretches[i + 1] <= stretches[i]) continue;
-        svg += svg_rect(x(stretches[i]), thin ? top + kHeight : top, x(stretches[i + 1]) - x(stretches[i]),
-                        thin ? kThin : kHeight, fmt::format("part-{}", activity));
+        svg += svg_rect(x(stretches[i]), thin ? top + kBar : top, x(stretches[i + 1]) - x(stretches[i]),
+                        thin ? kThin : kBar, fmt::format("part-{}", activity));
       }
     }
     y += kPitch;

@@ -133,8 +133,8 @@ std::vector<double> times_with_a_relay(std::chrono::milliseconds delay) {
     }));
   }
   std::vector<double> times(edges.size(), 0);
-  for (auto& one : running) {
-    for (const auto& [edge, time_s] : one.get()) times[edge] = time_s;
+  for (auto& leg : running) {
+    for (const auto& [edge, time_s] : leg.get()) times[edge] = time_s;
   }
   meshes.clear();
   return times;
